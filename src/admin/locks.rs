@@ -159,7 +159,7 @@ impl SeatService {
 
 impl SeatService {
     fn lock_info(&self, name: &LockName, holder: Holder, now: DateTime<Utc>) -> LockInfo {
-        let has_grant = holder.is_known();
+        let has_grant = holder.has_grant();
         let seat = name.as_seat().map(|seat| SeatInfo {
             share_link_id: seat.link,
             role: seat.role,
@@ -231,7 +231,7 @@ fn classes(held: &[(LockName, Holder)], now: DateTime<Utc>) -> Vec<ClassInfo> {
         });
         class.held += 1;
         class.waiting += holder.waiting;
-        let age = holder.is_known().then(|| age_ms(now, holder.since));
+        let age = holder.has_grant().then(|| age_ms(now, holder.since));
         class.oldest_age_ms = class.oldest_age_ms.max(age);
     }
     classes.into_values().collect()

@@ -186,7 +186,7 @@ impl SeatService {
         let lease = self.shared.terms.lease;
         let session_id = holder.value.parse().ok();
         let here = session_id.and_then(|id| self.shared.registry.session(id));
-        let has_grant = holder.is_known();
+        let has_grant = holder.has_grant();
         let since_renewal = lease.ttl.saturating_sub(holder.ttl);
         // Two renewals are overdue: the session's server counts the lease as uncertain, too.
         let is_overdue = lease.ttl - lease.margin() <= since_renewal;
@@ -215,9 +215,9 @@ impl From<Option<Holder>> for SeatView {
     fn from(holder: Option<Holder>) -> Self {
         holder.map_or_else(Self::default, |holder| Self {
             taken: true,
-            since: holder.is_known().then_some(holder.since),
+            since: holder.has_grant().then_some(holder.since),
             waiting: NonZeroUsize::new(holder.waiting),
-            user: holder.is_known().then(|| holder.owner.into()),
+            user: holder.has_grant().then(|| holder.owner.into()),
         })
     }
 }

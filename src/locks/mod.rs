@@ -17,10 +17,10 @@
 //!
 //! let locks = Locks::connect("memory:").await?;
 //! let name = LockName::named("export:doc_1");
-//! let options = AcquireOptions::new(Lease::KeptAlive(Duration::from_secs(12)));
+//! let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
 //! let guard = locks.try_lock(&name, &options).await?;
 //! match locks.lock(&name, &options.waiting(Duration::from_millis(20))).await {
-//!     Err(LockError::WaitTimeout(Some(place))) => assert_eq!(place.position, 1),
+//!     Err(LockError::WaitTimeout(Some(queued))) => assert_eq!(queued.position, 1),
 //!     other => panic!("{other:?}"),
 //! }
 //! // A resource that rejects lower fences receives this one.
@@ -156,9 +156,9 @@ struct Inner {
     /// The owner of claims that name none: the process.
     owner: Owner,
     /// The locks that the renewal actor renews.
-    keeping: Arc<RenewalActor>,
+    renewal: Arc<RenewalActor>,
     /// Completed when the renewal actor runs, which the first registered lock starts.
-    keeps: Once,
+    renewal_start: Once,
     /// Fires when the renewal actor has ended.
     stopped_renewing: CancellationToken,
     estimates: Estimates,
@@ -171,7 +171,7 @@ impl Locks {
     /// Locks inside this process, for one server alone.
     #[must_use]
     pub fn memory() -> Self {
-        Self::kept_by(Backend::Memory(Arc::default()), NodeId::generate())
+        Self::with_backend(Backend::Memory(Arc::default()), NodeId::generate())
     }
 
     /// Locks at `url`: `memory:`, `redis://…` or `rediss://…` for a single Redis,
@@ -206,19 +206,19 @@ impl Locks {
     /// The call never suspends.
     pub async fn connect_as(url: &str, server: NodeId) -> Result<Self, LocksError> {
         if url == "memory:" {
-            return Ok(Self::kept_by(Backend::Memory(Arc::default()), server));
+            return Ok(Self::with_backend(Backend::Memory(Arc::default()), server));
         }
         let remote = Remote::connect(url, server)?;
-        Ok(Self::kept_by(Backend::Redis(Arc::new(remote)), server))
+        Ok(Self::with_backend(Backend::Redis(Arc::new(remote)), server))
     }
 
-    fn kept_by(backend: Backend, server: NodeId) -> Self {
+    fn with_backend(backend: Backend, server: NodeId) -> Self {
         Self(Arc::new(Inner {
             backend,
             server,
             owner: process_owner(server),
-            keeping: Arc::default(),
-            keeps: Once::new(),
+            renewal: Arc::default(),
+            renewal_start: Once::new(),
             stopped_renewing: CancellationToken::new(),
             estimates: Estimates::default(),
             alarms: Alarms::default(),
@@ -243,7 +243,7 @@ impl Locks {
     /// A background task releases a claim that is dropped in flight.
     pub async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         let began = Instant::now();
-        let claimed = self.ask(claim).await;
+        let claimed = self.claim_unmetered(claim).await;
         let outcome = match &claimed {
             Ok(Claimed::Granted(_)) => "granted",
             Ok(Claimed::Busy(_)) => "busy",
@@ -268,7 +268,7 @@ impl Locks {
     }
 
     /// As [`Locks::claim`], without metrics.
-    async fn ask(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+    async fn claim_unmetered(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         self.0.backend.claim(claim).await
     }
 
@@ -298,11 +298,11 @@ impl Locks {
         self.0.backend.key_of(name)
     }
 
-    /// Joins the wait queue of a lock for at most `patience`: see [`Waiter`].
+    /// Joins the wait queue of a lock for at most `time_limit`: see [`Waiter`].
     ///
     /// Sends nothing before the first call of [`Waiter::next`].
-    pub fn wait(&self, claim: &Claim, patience: Duration) -> Waiter {
-        Waiter::new(self.clone(), claim.clone(), patience)
+    pub fn wait(&self, claim: &Claim, time_limit: Duration) -> Waiter {
+        Waiter::new(self.clone(), claim.clone(), time_limit)
     }
 
     /// Findings of the last check that do not make locks unsafe: one line each, with its remedy.
@@ -337,7 +337,7 @@ impl Locks {
         self.0.backend.reconnected().await;
     }
 
-    /// Releases all registered locks and notifies their tenants, retries pending releases if the
+    /// Releases all registered locks and notifies their lease holders, retries pending releases if the
     /// backend is reachable, and ends the background tasks. The last call on locks: it drops the
     /// connections.
     ///
@@ -349,7 +349,7 @@ impl Locks {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        for entry in self.0.keeping.close() {
+        for entry in self.0.renewal.close() {
             let (held, rest) = (&entry.held, entry.rest(Instant::now()));
             self.0.backend.release_soon(&held.name, &held.value, rest);
         }

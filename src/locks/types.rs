@@ -106,7 +106,7 @@ impl Holder {
     /// Whether Galley granted the lock. Of a key that an operator set by hand only value and TTL
     /// are real; its owner has ids that are new each time.
     #[must_use]
-    pub fn is_known(&self) -> bool {
+    pub fn has_grant(&self) -> bool {
         self.since != DateTime::UNIX_EPOCH
     }
 }

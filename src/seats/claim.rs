@@ -436,7 +436,7 @@ impl SeatService {
 pub(crate) fn taken(holder: &Holder, requester: &User) -> Close {
     Close::SeatTaken {
         holder: holder.owner.clone().into(),
-        since: holder.is_known().then_some(holder.since),
+        since: holder.has_grant().then_some(holder.since),
         own: holder.owner.id == requester.id,
     }
 }

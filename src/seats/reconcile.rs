@@ -128,7 +128,7 @@ impl SeatService {
                 return rooms.iter().for_each(|room| room.seats_cannot_be_seen());
             };
             for ((room, seat), holder) in some.iter().zip(holders) {
-                let holder = holder.filter(Holder::is_known).map(|holder| holder.fence);
+                let holder = holder.filter(Holder::has_grant).map(|holder| holder.fence);
                 room.seat_is_held_by(*seat, holder, grace);
             }
         }

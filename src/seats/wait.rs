@@ -69,7 +69,7 @@ fn notify_position(session: &Session, position: &QueuePosition) {
         position: position.position,
         holder: &position.holder.owner.name,
         own: position.holder.owner.id == session.identity.user.id,
-        since: position.holder.is_known().then_some(position.holder.since),
+        since: position.holder.has_grant().then_some(position.holder.since),
         retry_at: Utc::now() + TimeDelta::from_std(left).unwrap_or_default(),
     });
 }

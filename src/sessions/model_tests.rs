@@ -9,12 +9,12 @@ use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
 use crate::domain::lease::LeaseTerms;
 use crate::domain::seat::{Role, Seat};
 use crate::locks::HeldLock;
-use crate::locks::model::{Belief, TTL, check};
+use crate::locks::model::{DeadlineRule, TTL, check};
 use crate::outbox::close::LostReason;
 use crate::outbox::outbox;
 use crate::sessions::session::{Session, SessionIdentity, SessionState};
 
-impl Belief for Session {
+impl DeadlineRule for Session {
     fn begin(held: HeldLock, ttl: Duration, sent_at: Instant, _now: Instant) -> Self {
         let identity = SessionIdentity {
             session: SessionId::generate(),
@@ -38,7 +38,7 @@ impl Belief for Session {
         Self::may_write(self, now)
     }
 
-    fn visit(&self, now: Instant) -> bool {
+    fn is_renewable(&self, now: Instant) -> bool {
         self.look_at_deadline(now);
         self.phase() != SessionState::Ended
     }

@@ -249,7 +249,7 @@ impl Bench {
 }
 
 fn options() -> AcquireOptions {
-    AcquireOptions::new(Lease::KeptAlive(LEASE))
+    AcquireOptions::new(Lease::Renewed(LEASE))
 }
 
 fn micros(time: Duration) -> f64 {

@@ -180,22 +180,23 @@ impl Alarms {
     }
 
     /// Evaluates all classes; raises and clears alarms. For a periodic caller.
-    pub(super) fn look(&self) {
+    pub(super) fn evaluate(&self) {
         let (now, slot) = self.now();
         let mut changes = Vec::new();
         self.classes().retain(|name, class| {
-            changes.extend(class.look(now, slot).into_iter().map(|change| (name.clone(), change)));
+            changes
+                .extend(class.evaluate(now, slot).into_iter().map(|change| (name.clone(), change)));
             // An empty class carries no data.
             !(class.slots.is_empty() && class.lasting.is_empty())
         });
         for (class, change) in changes {
-            tell(&class, change);
+            announce(&class, change);
         }
     }
 
     /// The alarms in force, by class.
     pub(super) fn in_force(&self) -> Vec<Alarm> {
-        self.look();
+        self.evaluate();
         let (now, _slot) = self.now();
         let mut alarms = Vec::new();
         for (name, class) in self.classes().iter() {
@@ -228,14 +229,14 @@ impl Alarms {
         };
         note(entry, &mut slot);
         entry.slots.push_back(slot);
-        let changes = entry.look(now, number);
+        let changes = entry.evaluate(now, number);
         let is_new = !std::mem::replace(&mut entry.is_shown, true);
         drop(classes);
         if is_new {
             AlarmKind::ALL.iter().for_each(|kind| show(class, *kind, 0.0));
         }
         for change in changes {
-            tell(class, change);
+            announce(class, change);
         }
     }
 
@@ -252,7 +253,7 @@ impl Alarms {
 
 impl Class {
     /// Drops expired slots, and returns the changed alarms.
-    fn look(&mut self, now: Instant, slot: u64) -> Vec<Change> {
+    fn evaluate(&mut self, now: Instant, slot: u64) -> Vec<Change> {
         while self.slots.front().is_some_and(|oldest| oldest.number + SLOTS <= slot) {
             self.slots.pop_front();
         }
@@ -299,7 +300,7 @@ impl Class {
 }
 
 /// Logs a change of an alarm in one line, with its remedy.
-fn tell(class: &str, (kind, measured): Change) {
+fn announce(class: &str, (kind, measured): Change) {
     let alarm = kind.as_str();
     if let Some(measured) = measured {
         let (limit, remedy) = (kind.limit(), kind.remedy());

@@ -68,7 +68,7 @@ impl Locks {
                 self.0.count(name, began, outcome(&tried));
                 tried
             }
-            Policy::Queue(patience) => self.wait_for(name, options, patience).await,
+            Policy::Queue(wait) => self.wait_for(name, options, wait).await,
         }
     }
 
@@ -143,11 +143,11 @@ impl Locks {
     /// One claim, with a value of its own.
     async fn attempt(&self, name: &LockName, options: &AcquireOptions) -> Result<Guard, LockError> {
         let (claim, timing) = self.claim_for(name, options);
-        match self.ask(&claim).await? {
+        match self.claim_unmetered(&claim).await? {
             Claimed::Granted(grant) => {
                 self.guard_from_grant(claim, &EarlyGrant { grant, until: None }, timing, options)
             }
-            Claimed::Busy(holder) => Err(LockError::Busy(Box::new(place_behind(holder)))),
+            Claimed::Busy(holder) => Err(LockError::Busy(Box::new(position_behind(holder)))),
         }
     }
 
@@ -162,7 +162,7 @@ impl Locks {
         let mut retries = 0;
         loop {
             let error = match self.attempt(name, options).await {
-                Err(LockError::Busy(place)) => LockError::WaitTimeout(Some(place)),
+                Err(LockError::Busy(position)) => LockError::WaitTimeout(Some(position)),
                 Err(error @ LockError::Unavailable(LocksError::Unavailable(_))) => error,
                 tried => return tried,
             };
@@ -180,13 +180,12 @@ impl Locks {
         &self,
         name: &LockName,
         options: &AcquireOptions,
-        patience: WaitPolicy,
+        wait: WaitPolicy,
     ) -> Result<Guard, LockError> {
         let (claim, timing) = self.claim_for(name, options);
-        let had =
-            self.wait(&claim, patience.total).look_every(patience.slice).granted_early().await?;
-        let guard = self.guard_from_grant(claim, &had, timing, options)?;
-        if had.until.is_some() {
+        let early = self.wait(&claim, wait.total).poll_every(wait.slice).granted_early().await?;
+        let guard = self.guard_from_grant(claim, &early, timing, options)?;
+        if early.until.is_some() {
             guard.extend_to_full_ttl();
         }
         Ok(guard)
@@ -221,7 +220,7 @@ impl Locks {
             fence: grant.fence,
             since: grant.since,
         };
-        let hold = Arc::new(GuardState::new(
+        let state = Arc::new(GuardState::new(
             held,
             timing,
             grant.sent_at,
@@ -229,19 +228,19 @@ impl Locks {
             options.max_hold,
         ));
         if let Some(until) = until {
-            hold.trust_until(*until);
+            state.trust_until(*until);
         }
         // A reply after the deadline grants nothing, and the release skips the minimum hold.
-        let kept = match hold.loss(Instant::now()) {
-            None => self.0.register(hold.entry(), grant.sent_at).ok_or(Loss::Closed),
+        let registered = match state.loss(Instant::now()) {
+            None => self.0.register(state.entry(), grant.sent_at).ok_or(Loss::Closed),
             Some(loss) => Err(loss),
         };
-        let id = kept.map_err(|loss| {
-            self.0.backend.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
+        let id = registered.map_err(|loss| {
+            self.0.backend.release_soon(&state.held.name, &state.held.value, Duration::ZERO);
             LockError::Lost(loss)
         })?;
-        self.0.alarms.began(hold.held.name.class(), hold.began);
-        Ok(Guard::new(self.clone(), hold, Registration::new(self.clone(), id)))
+        self.0.alarms.began(state.held.name.class(), state.began);
+        Ok(Guard::new(self.clone(), state, Registration::new(self.clone(), id)))
     }
 
     /// Releases a lock; the backend grants it to no other claimant for `rest`.
@@ -271,7 +270,7 @@ impl Policy {
 }
 
 /// The state of the queue for a claimant outside it.
-fn place_behind(holder: Holder) -> QueuePosition {
+fn position_behind(holder: Holder) -> QueuePosition {
     let ends = Instant::now().checked_add(holder.ttl);
     let retry_at = ends.unwrap_or_else(Instant::now);
     QueuePosition { position: holder.waiting + 1, holder, retry_at }

@@ -35,38 +35,42 @@ use crate::locks::types::{LocksError, Loss, Released, Verdict};
 #[derive(Debug)]
 pub struct Guard {
     locks: Locks,
-    hold: Arc<GuardState>,
+    state: Arc<GuardState>,
     /// The guard's registration with the renewal actor; none once removed.
-    kept: Option<Registration>,
+    registration: Option<Registration>,
 }
 
 impl Guard {
-    pub(in crate::locks) fn new(locks: Locks, hold: Arc<GuardState>, kept: Registration) -> Self {
-        Self { locks, hold, kept: Some(kept) }
+    pub(in crate::locks) fn new(
+        locks: Locks,
+        state: Arc<GuardState>,
+        registration: Registration,
+    ) -> Self {
+        Self { locks, state, registration: Some(registration) }
     }
 
     /// The name of the lock.
     #[must_use]
     pub fn name(&self) -> &LockName {
-        &self.hold.held.name
+        &self.state.held.name
     }
 
     /// The fence of the grant, for resources that reject lower fences.
     #[must_use]
     pub fn fence(&self) -> Fence {
-        self.hold.held.fence
+        self.state.held.fence
     }
 
     /// The time of the grant, by the backend's clock.
     #[must_use]
     pub fn since(&self) -> DateTime<Utc> {
-        self.hold.held.since
+        self.state.held.since
     }
 
     /// The TTL after each renewal.
     #[must_use]
     pub fn lease(&self) -> Duration {
-        self.hold.timing.ttl
+        self.state.timing.ttl
     }
 
     /// Whether the guard certainly holds the lock: no verdict reported its loss, and its deadline,
@@ -74,7 +78,7 @@ impl Guard {
     /// requires the lock.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        self.hold.loss(Instant::now()).is_none()
+        self.state.loss(Instant::now()).is_none()
     }
 
     /// Resolves with the reason when the lock is lost. Another holder can have acquired the lock at
@@ -84,7 +88,7 @@ impl Guard {
     ///
     /// Once the lock is lost, every call resolves at once.
     pub async fn lost(&self) -> Loss {
-        self.hold.lost().await
+        self.state.lost().await
     }
 
     /// Releases the lock, and returns whether the guard still held it.
@@ -97,13 +101,13 @@ impl Guard {
     ///
     /// A background task finishes a release that is dropped in flight.
     pub async fn release(mut self) -> Result<Released, LocksError> {
-        let (hold, locks) = (Arc::clone(&self.hold), self.locks.clone());
-        if hold.loss(Instant::now()).is_some() {
+        let (state, locks) = (Arc::clone(&self.state), self.locks.clone());
+        if state.loss(Instant::now()).is_some() {
             // The drop releases it too: Redis may still store the key.
             return Ok(Released::NotHeld);
         }
-        if self.stop_keeping() {
-            locks.release_after(&hold.held.name, &hold.held.value, hold.rest()).await
+        if self.end_renewal() {
+            locks.release_after(&state.held.name, &state.held.value, state.rest()).await
         } else {
             Ok(Released::NotHeld)
         }
@@ -111,11 +115,11 @@ impl Guard {
 
     /// Extends a short handed-over lease to its full TTL, at once and in the background.
     pub(in crate::locks) fn extend_to_full_ttl(&self) {
-        let (hold, locks) = (Arc::clone(&self.hold), self.locks.clone());
-        let ttl = hold.timing.ttl;
+        let (state, locks) = (Arc::clone(&self.state), self.locks.clone());
+        let ttl = state.timing.ttl;
         self.locks.0.tasks.spawn(async move {
-            match locks.0.backend.renew_one(&hold.held, ttl).await {
-                Ok(Some(sent_at)) => hold.renewed(sent_at, Verdict::Renewed),
+            match locks.0.backend.renew_one(&state.held, ttl).await {
+                Ok(Some(sent_at)) => state.renewed(sent_at, Verdict::Renewed),
                 // Lost or unknown: the next renewal round decides and retries.
                 Ok(None) | Err(_) => locks.renew_ahead(ttl),
             }
@@ -125,30 +129,30 @@ impl Guard {
     /// Releases the lock in the background, unless that is done; the backend grants it to no other
     /// claimant for `rest`.
     fn free_after(&mut self, rest: Duration) {
-        if self.stop_keeping() {
-            let held = &self.hold.held;
+        if self.end_renewal() {
+            let held = &self.state.held;
             self.locks.0.backend.release_soon(&held.name, &held.value, rest);
         }
     }
 
     /// Removes the guard's registration. True for the first call, unless the actor removed it
     /// before.
-    fn stop_keeping(&mut self) -> bool {
-        let Some(kept) = self.kept.take() else { return false };
-        let took = self.hold.began.elapsed();
-        let class = self.hold.held.name.class();
-        self.locks.0.alarms.ended(class, self.hold.began);
+    fn end_renewal(&mut self) -> bool {
+        let Some(registration) = self.registration.take() else { return false };
+        let took = self.state.began.elapsed();
+        let class = self.state.held.name.class();
+        self.locks.0.alarms.ended(class, self.state.began);
         metrics::histogram!("galley_lock_hold_seconds", "class" => class.to_owned()).record(took);
-        if self.hold.loss(Instant::now()).is_none() {
+        if self.state.loss(Instant::now()).is_none() {
             self.locks.0.estimates.learn(class, took);
         }
-        kept.end()
+        registration.end()
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.free_after(self.hold.rest());
+        self.free_after(self.state.rest());
     }
 }
 

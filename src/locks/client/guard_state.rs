@@ -4,7 +4,7 @@
 //!   successful claim or renewal was sent. It never exceeds the maximum hold.
 //! - **H2** A loss is final. The first detection, by the clock or by a verdict, sets the reason; no
 //!   later renewal revokes it. A holder whose deadline passed does not become valid again.
-//! - **H3** The state is a tenant that is renewable until the loss. The actor releases a lost lock
+//! - **H3** The state is a lease holder that is renewable until the loss. The actor releases a lost lock
 //!   and does not renew it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -67,7 +67,7 @@ pub enum Lease {
     Fixed(Duration),
     /// As long as the guard lives, and at most this lease after the process died. Renewed every
     /// third of it.
-    KeptAlive(Duration),
+    Renewed(Duration),
     /// For work of this estimated length: a lease of one and a half times as long, renewed every
     /// half.
     Estimated(Duration),
@@ -114,7 +114,7 @@ impl Lease {
         match self {
             Self::Fixed(ttl) => RenewalTiming { ttl: bounded(ttl), renew_every: None },
             // The lease of an estimate is three halves of it: two renewals may fail in each lease.
-            Self::KeptAlive(ttl) => renewed_thrice(bounded(ttl)),
+            Self::Renewed(ttl) => renewed_thrice(bounded(ttl)),
             Self::Estimated(work) => renewed_thrice(bounded(work.saturating_mul(3) / 2)),
             Self::Learnt(guess) => Self::Estimated(learnt.unwrap_or(guess)).timing(None),
         }
@@ -232,6 +232,6 @@ mod tests {
             RenewalTiming::new(Duration::MAX, Duration::MAX).renew_every,
             Some(LEASES.1 / 2)
         );
-        assert_eq!(Lease::KeptAlive(Duration::ZERO).timing(None).renew_every, Some(LEASES.0 / 3));
+        assert_eq!(Lease::Renewed(Duration::ZERO).timing(None).renew_every, Some(LEASES.0 / 3));
     }
 }

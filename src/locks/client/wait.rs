@@ -75,67 +75,67 @@ pub(in crate::locks) struct EarlyGrant {
 pub struct Waiter {
     locks: Locks,
     claim: Arc<Claim>,
-    bell: WakeHandle,
+    wake: WakeHandle,
     began: Instant,
     until: Instant,
     /// The longest interval between two polls.
-    look_every: Duration,
-    look_at: Instant,
+    poll_every: Duration,
+    poll_at: Instant,
     arrival: u64,
-    place: Option<QueuePosition>,
+    position: Option<QueuePosition>,
     /// The end of the holder's lease, by the last poll.
     holder_until: Instant,
     /// When the last poll that found a queue position was sent, and the fence of the holder in it.
-    looked_at: Instant,
+    polled_at: Instant,
     seen: Option<Fence>,
     /// The hand-over message, until the waiter accepts it or polls.
-    turn: Option<Handover>,
+    handover: Option<Handover>,
     /// Why the last poll failed.
     failed: Option<LocksError>,
     /// The poll in flight, and when it began.
-    looking: Option<(Look, Instant)>,
+    in_flight: Option<(Poll, Instant)>,
     /// The waiter has left the queue, and no release is due.
     is_over: bool,
 }
 
 /// A poll in flight. The waiter retains it across a cancelled `next`.
-type Look = Pin<Box<dyn Future<Output = Result<QueueStatus, CallError>> + Send>>;
+type Poll = Pin<Box<dyn Future<Output = Result<QueueStatus, CallError>> + Send>>;
 
 impl Waiter {
-    pub(in crate::locks) fn new(locks: Locks, claim: Claim, patience: Duration) -> Self {
-        let (bell, now) = (locks.0.backend.waiter_registry().enter(&claim.value), Instant::now());
+    pub(in crate::locks) fn new(locks: Locks, claim: Claim, time_limit: Duration) -> Self {
+        let (wake, now) = (locks.0.backend.waiter_registry().enter(&claim.value), Instant::now());
         Self {
-            bell,
+            wake,
             locks,
             claim: Arc::new(claim),
             began: now,
-            until: now + patience,
-            look_every: LOOK_EVERY,
-            look_at: now,
+            until: now + time_limit,
+            poll_every: LOOK_EVERY,
+            poll_at: now,
             arrival: 0,
-            place: None,
+            position: None,
             holder_until: now,
-            looked_at: now,
+            polled_at: now,
             seen: None,
-            turn: None,
+            handover: None,
             failed: None,
-            looking: None,
+            in_flight: None,
             is_over: false,
         }
     }
 
     /// Sets the longest interval between two polls: 10 ms to three seconds (the default).
-    pub fn look_every(mut self, slice: Duration) -> Self {
-        self.look_every = slice.clamp(Duration::from_millis(10), LOOK_EVERY);
+    pub fn poll_every(mut self, slice: Duration) -> Self {
+        self.poll_every = slice.clamp(Duration::from_millis(10), LOOK_EVERY);
         self
     }
 
     /// Waits for the next change: another position, or the lock. Polls at least once, however short
-    /// the patience.
+    /// the time limit.
     ///
     /// # Errors
     ///
-    /// [`LockError::WaitTimeout`] when the patience ends, [`LockError::Busy`] when the queue is
+    /// [`LockError::WaitTimeout`] when the time limit ends, [`LockError::Busy`] when the queue is
     /// full, [`LockError::Unavailable`] when the backend does not reply to the first poll. The
     /// waiter leaves the queue, and no event follows.
     ///
@@ -151,17 +151,17 @@ impl Waiter {
                 let error = self.timed_out();
                 return Err(self.give_up(error));
             };
-            let told = match seen {
-                Ok(standing) => self.take(standing)?,
+            let outcome = match seen {
+                Ok(status) => self.take(status)?,
                 // The waiter is in the queue, if Redis still has that queue.
                 Err(CallError::Unsent(error) | CallError::Unknown(error)) if self.arrival != 0 => {
                     self.failed = Some(error);
-                    self.look_at = Instant::now() + jittered(RETRY_AFTER);
+                    self.poll_at = Instant::now() + jittered(RETRY_AFTER);
                     None
                 }
                 Err(fault) => return Err(self.give_up(LocksError::from(fault).into())),
             };
-            if let Some(waited) = told {
+            if let Some(waited) = outcome {
                 return Ok(waited);
             }
         }
@@ -192,8 +192,8 @@ impl Waiter {
     /// A drop leaves the queue.
     pub(in crate::locks) async fn granted_early(mut self) -> Result<EarlyGrant, LockError> {
         loop {
-            if let Some(had) = self.await_handover().await {
-                return Ok(had);
+            if let Some(early) = self.await_handover().await {
+                return Ok(early);
             }
             if let WaitOutcome::Granted(grant) = self.next().await? {
                 return Ok(EarlyGrant { grant, until: None });
@@ -203,39 +203,39 @@ impl Waiter {
 
     /// Waits in the queue until a poll is due, or until a message makes the poll unnecessary.
     async fn await_handover(&mut self) -> Option<EarlyGrant> {
-        let waits = self.arrival != 0 && self.looking.is_none();
-        if !waits || !self.is_time_to_look().await {
+        let waits = self.arrival != 0 && self.in_flight.is_none();
+        if !waits || !self.is_poll_due().await {
             return None;
         }
         // A message that W1 or W2 rejects triggers the poll at once.
-        self.look_at = Instant::now();
-        let had = self.turn.take().and_then(|turn| self.accept_handover(turn))?;
+        self.poll_at = Instant::now();
+        let early = self.handover.take().and_then(|handover| self.accept_handover(handover))?;
         self.is_over = true;
         self.count("granted");
-        Some(had)
+        Some(early)
     }
 
     /// The grant of a message without a poll (W1, W2).
-    fn accept_handover(&self, turn: Handover) -> Option<EarlyGrant> {
+    fn accept_handover(&self, handover: Handover) -> Option<EarlyGrant> {
         let now = Instant::now();
-        let until = trusted_until(self.looked_at, LINE_DEADLINE);
-        let is_news = self.seen.is_some_and(|seen| Fence::ZERO < seen && seen < turn.fence);
-        let Handover { fence, since } = turn;
+        let until = trusted_until(self.polled_at, LINE_DEADLINE);
+        let is_news = self.seen.is_some_and(|seen| Fence::ZERO < seen && seen < handover.fence);
+        let Handover { fence, since } = handover;
         let grant = Grant { fence, since, sent_at: now, replaced: None };
         (is_news && now < until).then_some(EarlyGrant { grant, until: Some(until) })
     }
 
     /// The last reported position.
     #[must_use]
-    pub fn place(&self) -> Option<&QueuePosition> {
-        self.place.as_ref()
+    pub fn position(&self) -> Option<&QueuePosition> {
+        self.position.as_ref()
     }
 
-    /// Polls when a poll is due; none when the patience ends.
+    /// Polls when a poll is due; none when the time limit ends.
     async fn poll(&mut self) -> Option<Result<QueueStatus, CallError>> {
-        let is_first = self.arrival == 0 && self.look_at == self.began;
-        if self.looking.is_none() {
-            if !is_first && !self.is_time_to_look().await {
+        let is_first = self.arrival == 0 && self.poll_at == self.began;
+        if self.in_flight.is_none() {
+            if !is_first && !self.is_poll_due().await {
                 return None;
             }
             let waiter = QueueEntry {
@@ -245,34 +245,37 @@ impl Waiter {
             };
             let (backend, claim) = (self.locks.0.backend.clone(), Arc::clone(&self.claim));
             let look = async move { backend.check_in(&claim, &waiter).await };
-            self.looking = Some((Box::pin(look), Instant::now()));
+            self.in_flight = Some((Box::pin(look), Instant::now()));
         }
-        let (looking, began) = self.looking.as_mut()?;
-        let seen =
-            if is_first { looking.await } else { timeout_at(self.until, looking).await.ok()? };
+        let (in_flight, began) = self.in_flight.as_mut()?;
+        let seen = if is_first {
+            in_flight.await
+        } else {
+            timeout_at(self.until, in_flight).await.ok()?
+        };
         if let Ok(QueueStatus::Queued { holder, .. }) = &seen {
-            self.looked_at = *began;
+            self.polled_at = *began;
             self.seen = holder.as_ref().map(|holder| holder.fence);
         }
-        self.looking = None;
+        self.in_flight = None;
         Some(seen)
     }
 
-    /// Waits until a poll is due or a hand-over message arrives. False when the patience has ended.
-    async fn is_time_to_look(&mut self) -> bool {
+    /// Waits until a poll is due or a hand-over message arrives. False when the time limit has ended.
+    async fn is_poll_due(&mut self) -> bool {
         tokio::select! {
             biased;
-            () = sleep_until(self.look_at.min(self.until)) => {}
-            turn = self.bell.rings() => self.turn = turn,
+            () = sleep_until(self.poll_at.min(self.until)) => {}
+            handover = self.wake.rings() => self.handover = handover,
         }
         Instant::now() < self.until
     }
 
     /// Applies the result of a poll; returns an event if the caller needs it.
-    fn take(&mut self, standing: QueueStatus) -> Result<Option<WaitOutcome>, LockError> {
+    fn take(&mut self, status: QueueStatus) -> Result<Option<WaitOutcome>, LockError> {
         let now = Instant::now();
         self.failed = None;
-        match standing {
+        match status {
             QueueStatus::Granted(grant) => {
                 self.is_over = true;
                 self.count("granted");
@@ -283,22 +286,22 @@ impl Waiter {
                 let lease = holder.as_ref().map_or(REASSERT_GRACE, |holder| holder.ttl);
                 let spread = if position == 1 { Duration::ZERO } else { jittered(SPREAD) };
                 // Up to an eighth earlier, so that simultaneous waiters do not poll together.
-                let most = self.look_every - jittered(self.look_every / 8);
-                self.look_at = now + most.min(lease.saturating_add(AFTER_EXPIRY + spread));
-                let retry_at = self.look_at;
+                let most = self.poll_every - jittered(self.poll_every / 8);
+                self.poll_at = now + most.min(lease.saturating_add(AFTER_EXPIRY + spread));
+                let retry_at = self.poll_at;
                 let Some(holder) = holder else { return Ok(None) };
                 self.holder_until = now + holder.ttl.min(LEASE_SEEN_MAX);
-                let is_new = self.place.as_ref().is_none_or(|place| {
-                    place.position != position || place.holder.value != holder.value
+                let is_new = self.position.as_ref().is_none_or(|last| {
+                    last.position != position || last.holder.value != holder.value
                 });
-                let place = QueuePosition { position, holder, retry_at };
-                self.place = Some(place.clone());
-                Ok(is_new.then_some(WaitOutcome::Position(place)))
+                let queued = QueuePosition { position, holder, retry_at };
+                self.position = Some(queued.clone());
+                Ok(is_new.then_some(WaitOutcome::Position(queued)))
             }
             QueueStatus::Refused(Some(holder)) => {
                 let (position, retry_at) = (holder.waiting + 1, now + holder.ttl.min(LOOK_EVERY));
-                let place = Box::new(QueuePosition { position, holder, retry_at });
-                Err(self.give_up(LockError::Busy(place)))
+                let queued = Box::new(QueuePosition { position, holder, retry_at });
+                Err(self.give_up(LockError::Busy(queued)))
             }
             QueueStatus::Refused(None) => Err(self.give_up(unexpected().into())),
         }
@@ -313,7 +316,7 @@ impl Waiter {
     fn timed_out(&mut self) -> LockError {
         match self.failed.take() {
             Some(error) => error.into(),
-            None => LockError::WaitTimeout(self.place.clone().map(Box::new)),
+            None => LockError::WaitTimeout(self.position.clone().map(Box::new)),
         }
     }
 
@@ -330,7 +333,7 @@ impl Waiter {
     fn leave(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
             // A poll in flight would only create a queue entry that the waiter leaves at once.
-            self.looking = None;
+            self.in_flight = None;
             let claim = &self.claim;
             self.locks.0.backend.release_soon(&claim.name, &claim.value, Duration::ZERO);
         }
@@ -349,7 +352,7 @@ impl Drop for Waiter {
 
 impl fmt::Debug for Waiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting").field("name", &self.claim.name).finish_non_exhaustive()
+        f.debug_struct("Waiter").field("name", &self.claim.name).finish_non_exhaustive()
     }
 }
 

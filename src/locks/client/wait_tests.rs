@@ -23,12 +23,12 @@ fn claim(value: &str) -> Claim {
 }
 
 /// A held lock and a waiter in its queue.
-async fn in_line() -> (Locks, Waiter) {
+async fn queued() -> (Locks, Waiter) {
     let locks = Locks::memory();
     locks.claim(&claim("holder")).await.expect("a reply");
-    let mut waiting = locks.wait(&claim("waiter"), LEASE);
-    assert!(matches!(waiting.next().await, Ok(WaitOutcome::Position(_))));
-    (locks, waiting)
+    let mut waiter = locks.wait(&claim("waiter"), LEASE);
+    assert!(matches!(waiter.next().await, Ok(WaitOutcome::Position(_))));
+    (locks, waiter)
 }
 
 async fn release(locks: &Locks) {
@@ -38,58 +38,58 @@ async fn release(locks: &Locks) {
 
 #[tokio::test(start_paused = true)]
 async fn g3_the_deadline_of_a_hand_over_is_counted_from_the_last_poll() {
-    let (locks, waiting) = in_line().await;
-    let looked_at = Instant::now();
+    let (locks, waiter) = queued().await;
+    let polled_at = Instant::now();
     advance(Duration::from_secs(2)).await;
     release(&locks).await;
-    let had = waiting.granted_early().await.expect("a grant");
-    assert_eq!(had.until, Some(looked_at + TRUSTED));
-    assert_eq!(had.grant.sent_at, Instant::now());
+    let early = waiter.granted_early().await.expect("a grant");
+    assert_eq!(early.until, Some(polled_at + TRUSTED));
+    assert_eq!(early.grant.sent_at, Instant::now());
     let holder = locks.holder(&LockName::named("job:1")).await.expect("a reply").expect("one");
-    assert_eq!(holder.fence, had.grant.fence);
-    assert!(had.until.expect("short") < Instant::now() + holder.ttl, "before it can end");
+    assert_eq!(holder.fence, early.grant.fence);
+    assert!(early.until.expect("short") < Instant::now() + holder.ttl, "before it can end");
 }
 
 #[tokio::test(start_paused = true)]
 async fn g3_a_late_hand_over_message_triggers_a_poll() {
-    let (locks, waiting) = in_line().await;
-    let turn =
-        Handover { fence: waiting.seen.expect("a holder").next(0, Fence::ZERO), since: SOME_TIME };
+    let (locks, waiter) = queued().await;
+    let handover =
+        Handover { fence: waiter.seen.expect("a holder").next(0, Fence::ZERO), since: SOME_TIME };
     release(&locks).await;
     // The waiter does not await its next event meanwhile.
     advance(TRUSTED - Duration::from_millis(1)).await;
-    assert!(waiting.accept_handover(turn).is_some());
+    assert!(waiter.accept_handover(handover).is_some());
     advance(Duration::from_millis(1)).await;
-    assert!(waiting.accept_handover(turn).is_none());
-    let had = waiting.granted_early().await.expect("a grant");
-    assert_eq!(had.until, None, "it polled");
+    assert!(waiter.accept_handover(handover).is_none());
+    let early = waiter.granted_early().await.expect("a grant");
+    assert_eq!(early.until, None, "it polled");
 }
 
 #[tokio::test(start_paused = true)]
 async fn g2_a_message_of_an_older_hand_over_is_rejected() {
-    let (locks, waiting) = in_line().await;
-    let seen = waiting.seen.expect("a holder");
+    let (locks, waiter) = queued().await;
+    let seen = waiter.seen.expect("a holder");
     for fence in [Fence(seen.0 - 1), seen] {
-        let turn = Handover { fence, since: SOME_TIME };
-        assert!(waiting.accept_handover(turn).is_none(), "{fence:?}");
-        locks.0.backend.waiter_registry().wake("waiter", turn);
+        let handover = Handover { fence, since: SOME_TIME };
+        assert!(waiter.accept_handover(handover).is_none(), "{fence:?}");
+        locks.0.backend.waiter_registry().wake("waiter", handover);
     }
     // It polls, finds that it is not first, and waits on.
-    let mut had = Box::pin(waiting.granted_early());
-    assert!(futures_util::poll!(&mut had).is_pending());
+    let mut early = Box::pin(waiter.granted_early());
+    assert!(futures_util::poll!(&mut early).is_pending());
     release(&locks).await;
-    assert!(had.await.expect("a grant").grant.fence > seen);
+    assert!(early.await.expect("a grant").grant.fence > seen);
 }
 
 #[tokio::test(start_paused = true)]
 async fn g5_a_waiter_that_leaves_after_the_message_passes_the_hand_over_on() {
-    let (locks, waiting) = in_line().await;
+    let (locks, waiter) = queued().await;
     let other = locks.wait(&claim("other"), LEASE);
     let mut other = Box::pin(other.granted_early());
     assert!(futures_util::poll!(&mut other).is_pending());
     release(&locks).await;
-    drop(waiting);
-    let had = other.await.expect("a grant");
+    drop(waiter);
+    let early = other.await.expect("a grant");
     let holder = locks.holder(&LockName::named("job:1")).await.expect("a reply").expect("one");
-    assert_eq!((holder.value.as_str(), holder.fence), ("other", had.grant.fence));
+    assert_eq!((holder.value.as_str(), holder.fence), ("other", early.grant.fence));
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::seat::Seat;
-use crate::locks::memory::table::{Left, Moment, Table, Told};
+use crate::locks::memory::table::{Left, Moment, Notified, Table};
 use crate::locks::name::LockName;
 use crate::locks::redis::reply;
 use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
@@ -28,7 +28,7 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
-        match self.ask(claim, None)? {
+        match self.claim_as(claim, None)? {
             QueueStatus::Granted(grant) => Ok(Claimed::Granted(grant)),
             QueueStatus::Refused(Some(holder)) => Ok(Claimed::Busy(holder)),
             QueueStatus::Refused(None) | QueueStatus::Queued { .. } => Err(reply::unexpected()),
@@ -41,22 +41,26 @@ impl Memory {
         claim: &Claim,
         waiter: &QueueEntry,
     ) -> Result<QueueStatus, LocksError> {
-        self.ask(claim, Some(waiter))
+        self.claim_as(claim, Some(waiter))
     }
 
-    fn ask(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Result<QueueStatus, LocksError> {
+    fn claim_as(
+        &self,
+        claim: &Claim,
+        waiter: Option<&QueueEntry>,
+    ) -> Result<QueueStatus, LocksError> {
         // The table never loses the lock of a live holder, so it needs no reassert grace.
         let (left, moment) = (Left::default(), Moment::now());
-        let (standing, told) = self.table().claim(claim, waiter, left, moment);
-        self.tell(told);
-        standing.ok_or_else(reply::spent)
+        let (status, notified) = self.table().claim(claim, waiter, left, moment);
+        self.notify(notified);
+        status.ok_or_else(reply::spent)
     }
 
     /// Releases a lock; the table grants it to no other claimant for `rest`.
     pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Released {
-        let (released, told) =
+        let (released, notified) =
             self.table().release(name, value, rest, Left::default(), Moment::now());
-        self.tell(told);
+        self.notify(notified);
         released
     }
 
@@ -92,9 +96,9 @@ impl Memory {
         self.table().waiters(name, most, Instant::now())
     }
 
-    fn tell(&self, told: Told) {
-        if let Some((value, turn)) = told {
-            self.waiter_registry.wake(&value, turn);
+    fn notify(&self, notified: Notified) {
+        if let Some((value, handover)) = notified {
+            self.waiter_registry.wake(&value, handover);
         }
     }
 

@@ -41,11 +41,11 @@ struct Entry {
     /// The fence of the last grant, or a higher number after its release.
     last: Fence,
     /// The last grant, until its release. Expired grants stay: their holder may reassert them.
-    grip: Option<LastGrant>,
+    last_grant: Option<LastGrant>,
     /// The value of the last release: it is spent.
     released: Option<String>,
     /// The wait queue, by arrival.
-    line: Vec<Queued>,
+    queue: Vec<Queued>,
     forget_at: Instant,
 }
 
@@ -78,7 +78,7 @@ pub(in crate::locks) struct Left {
 }
 
 /// The value of the waiter that received the lock, and its hand-over.
-pub(in crate::locks) type Told = Option<(String, Handover)>;
+pub(in crate::locks) type Notified = Option<(String, Handover)>;
 
 impl Table {
     /// As `claim.lua`: the status of the claimant, or none if its value is spent. `left` reserves
@@ -92,7 +92,7 @@ impl Table {
         waiter: Option<&QueueEntry>,
         left: Left,
         moment: Moment,
-    ) -> (Option<QueueStatus>, Told) {
+    ) -> (Option<QueueStatus>, Notified) {
         let now = moment.at;
         self.sweep(now);
         let entry =
@@ -100,23 +100,26 @@ impl Table {
         if entry.released.as_ref() == Some(&claim.value) {
             return (None, None);
         }
-        entry.line.retain(|waiting| now < waiting.due);
+        entry.queue.retain(|queued| now < queued.due);
         let mut replaced = None;
-        if let Some(grip) = entry.grip.as_mut().filter(|grip| now < grip.ends) {
-            let is_mine = grip.value == claim.value;
+        if let Some(last_grant) =
+            entry.last_grant.as_mut().filter(|last_grant| now < last_grant.ends)
+        {
+            let is_mine = last_grant.value == claim.value;
             // A fence that the database rejected is not granted again.
-            if is_mine && claim.floor < grip.fence {
-                grip.ends = now + claim.ttl;
-                let (fence, since) = (grip.fence, grip.since);
+            if is_mine && claim.floor < last_grant.fence {
+                last_grant.ends = now + claim.ttl;
+                let (fence, since) = (last_grant.fence, last_grant.since);
                 let grant = Grant { fence, since, sent_at: now, replaced };
                 return (Some(QueueStatus::Granted(grant)), None);
             }
             let may_take = match &claim.over {
                 Takeover::None => false,
-                Takeover::Value(value) => *value == grip.value,
-                Takeover::SameOwner => claim.owner.id == grip.owner.id,
+                Takeover::Value(value) => *value == last_grant.value,
+                Takeover::SameOwner => claim.owner.id == last_grant.owner.id,
                 Takeover::ReclaimToken(pass) => {
-                    claim.owner.id == grip.owner.id && grip.owner.pass.as_ref() == Some(pass)
+                    claim.owner.id == last_grant.owner.id
+                        && last_grant.owner.pass.as_ref() == Some(pass)
                 }
             };
             if !is_mine && (!may_take || left.any) {
@@ -126,11 +129,11 @@ impl Table {
         } else if left.any || (entry.knows_nothing() && left.unknown) {
             // The previous holder may reassert the lock first.
             return (Some(entry.refuse(claim, waiter, moment)), None);
-        } else if entry.line.first().is_some_and(|first| first.value != claim.value) {
-            let told = entry.hand_over(moment);
-            return (Some(entry.refuse(claim, waiter, moment)), told);
+        } else if entry.queue.first().is_some_and(|first| first.value != claim.value) {
+            let notified = entry.hand_over(moment);
+            return (Some(entry.refuse(claim, waiter, moment)), notified);
         }
-        entry.line.retain(|waiting| waiting.value != claim.value);
+        entry.queue.retain(|queued| queued.value != claim.value);
         let (value, owner) = (claim.value.clone(), claim.owner.clone());
         let (fence, since) = entry.give(value, owner, claim.floor, moment, claim.ttl);
         (Some(QueueStatus::Granted(Grant { fence, since, sent_at: now, replaced })), None)
@@ -144,13 +147,13 @@ impl Table {
         rest: Duration,
         left: Left,
         moment: Moment,
-    ) -> (Released, Told) {
+    ) -> (Released, Notified) {
         let now = moment.at;
         let entry =
             self.entries.entry(name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
-        entry.line.retain(|waiting| waiting.value != value && now < waiting.due);
-        let is_its = entry.grip.as_ref().is_some_and(|grip| grip.value == value);
-        let is_held = entry.grip.as_ref().is_some_and(|grip| now < grip.ends);
+        entry.queue.retain(|queued| queued.value != value && now < queued.due);
+        let is_its = entry.last_grant.as_ref().is_some_and(|last_grant| last_grant.value == value);
+        let is_held = entry.last_grant.as_ref().is_some_and(|last_grant| now < last_grant.ends);
         if is_held && !is_its {
             return (Released::NotHeld, None);
         }
@@ -159,23 +162,23 @@ impl Table {
         // the lock.
         entry.released = Some(value.to_owned());
         if is_held && !rest.is_zero() {
-            if let Some(grip) = &mut entry.grip {
+            if let Some(last_grant) = &mut entry.last_grant {
                 // Under another value, which no renewal can extend.
-                grip.value.push_str(".done");
-                grip.owner.pass = None;
-                grip.ends = now + rest;
+                last_grant.value.push_str(".done");
+                last_grant.owner.pass = None;
+                last_grant.ends = now + rest;
             }
             return (Released::Freed, None);
         }
         // Without a known grant, the waiters let a previous holder reassert first.
         let is_left = left.any || entry.knows_nothing();
-        let told = if is_left { None } else { entry.hand_over(moment) };
-        if told.is_none() && is_its {
+        let notified = if is_left { None } else { entry.hand_over(moment) };
+        if notified.is_none() && is_its {
             // Also for an expired grant: a late renewal must not restore it.
-            entry.grip = None;
+            entry.last_grant = None;
             entry.last = Fence(entry.last.0 + 1);
         }
-        (if is_held { Released::Freed } else { Released::NotHeld }, told)
+        (if is_held { Released::Freed } else { Released::NotHeld }, notified)
     }
 
     pub(in crate::locks) fn renew(
@@ -188,10 +191,10 @@ impl Table {
         let entry =
             self.entries.entry(held.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
         entry.forget_at = now + GRANT_TTL;
-        let mine = entry.grip.as_mut().filter(|grip| grip.value == held.value);
-        let is_mine = mine.as_ref().is_some_and(|grip| grip.fence == held.fence);
-        if let Some(grip) = mine.filter(|grip| now < grip.ends) {
-            grip.ends = ends;
+        let mine = entry.last_grant.as_mut().filter(|last_grant| last_grant.value == held.value);
+        let is_mine = mine.as_ref().is_some_and(|last_grant| last_grant.fence == held.fence);
+        if let Some(last_grant) = mine.filter(|last_grant| now < last_grant.ends) {
+            last_grant.ends = ends;
             return Verdict::Renewed;
         }
         // As `reassert.lua`: each grant with a lower fence is older than this one.
@@ -200,8 +203,8 @@ impl Table {
             return Verdict::Lost;
         }
         entry.last = held.fence;
-        entry.grip = Some(LastGrant::of(held, ends));
-        entry.line.retain(|waiting| waiting.value != held.value);
+        entry.last_grant = Some(LastGrant::of(held, ends));
+        entry.queue.retain(|queued| queued.value != held.value);
         Verdict::Reasserted
     }
 
@@ -212,9 +215,11 @@ impl Table {
         now: Instant,
         ttl: Duration,
     ) -> bool {
-        let grip = self.entries.get_mut(&held.name).and_then(|entry| entry.grip.as_mut());
-        let grip = grip.filter(|grip| grip.value == held.value && now < grip.ends);
-        grip.map(|grip| grip.ends = now + ttl).is_some()
+        let last_grant =
+            self.entries.get_mut(&held.name).and_then(|entry| entry.last_grant.as_mut());
+        let last_grant =
+            last_grant.filter(|last_grant| last_grant.value == held.value && now < last_grant.ends);
+        last_grant.map(|last_grant| last_grant.ends = now + ttl).is_some()
     }
 
     pub(in crate::locks) fn holder(&self, name: &LockName, now: Instant) -> Option<Holder> {
@@ -234,16 +239,15 @@ impl Table {
         most: usize,
         now: Instant,
     ) -> Vec<QueuedClaim> {
-        let line = self.entries.get(name).map_or(&[][..], |entry| &entry.line);
-        let living = line.iter().take(most).filter(|waiting| now < waiting.due);
-        living
-            .map(|waiting| {
-                let arrival = i64::try_from(waiting.arrival).unwrap_or(i64::MAX);
-                let since = DateTime::from_timestamp_micros(arrival).unwrap_or_default();
-                let owner = Owner { pass: None, ..waiting.owner.clone() };
-                QueuedClaim { owner, since }
-            })
-            .collect()
+        let queue = self.entries.get(name).map_or(&[][..], |entry| &entry.queue);
+        let live = queue.iter().take(most).filter(|queued| now < queued.due);
+        live.map(|queued| {
+            let arrival = i64::try_from(queued.arrival).unwrap_or(i64::MAX);
+            let since = DateTime::from_timestamp_micros(arrival).unwrap_or_default();
+            let owner = Owner { pass: None, ..queued.owner.clone() };
+            QueuedClaim { owner, since }
+        })
+        .collect()
     }
 
     /// Removes expired entries: no holder, and no grant to remember. The claims that created the
@@ -278,7 +282,7 @@ impl Moment {
 impl Entry {
     fn new(last: Fence, now: Instant) -> Self {
         let forget_at = now + GRANT_TTL;
-        Self { last, grip: None, released: None, line: Vec::new(), forget_at }
+        Self { last, last_grant: None, released: None, queue: Vec::new(), forget_at }
     }
 
     /// Whether the table has no grant of this lock.
@@ -297,17 +301,17 @@ impl Entry {
         let Moment { at: now, wall: since } = moment;
         let fence = self.last.next(micros(since), floor);
         self.last = fence;
-        self.grip = Some(LastGrant { value, owner, fence, since, ends: now + ttl });
+        self.last_grant = Some(LastGrant { value, owner, fence, since, ends: now + ttl });
         self.forget_at = now + GRANT_TTL;
         (fence, since)
     }
 
     /// Hands the lock over to the first waiter, for the rest of its queue deadline.
-    fn hand_over(&mut self, moment: Moment) -> Told {
-        if self.line.is_empty() {
+    fn hand_over(&mut self, moment: Moment) -> Notified {
+        if self.queue.is_empty() {
             return None;
         }
-        let first = self.line.remove(0);
+        let first = self.queue.remove(0);
         let left = first.due.saturating_duration_since(moment.at);
         let value = first.value.clone();
         let (fence, since) = self.give(first.value, first.owner, first.floor, moment, left);
@@ -321,9 +325,9 @@ impl Entry {
         waiter: Option<&QueueEntry>,
         moment: Moment,
     ) -> QueueStatus {
-        let place = waiter.and_then(|waiter| self.join(claim, waiter, moment));
+        let queued = waiter.and_then(|waiter| self.join(claim, waiter, moment));
         let holder = self.holder(moment.at);
-        match place {
+        match queued {
             Some((position, arrival)) => QueueStatus::Queued { position, arrival, holder },
             None => QueueStatus::Refused(holder),
         }
@@ -332,37 +336,37 @@ impl Entry {
     /// The queue position, old or new; none if the queue is full.
     fn join(&mut self, claim: &Claim, waiter: &QueueEntry, moment: Moment) -> Option<(usize, u64)> {
         let due = moment.at + LINE_DEADLINE;
-        let index = self.line.iter().position(|waiting| waiting.value == claim.value);
+        let index = self.queue.iter().position(|queued| queued.value == claim.value);
         let index = match index {
             Some(index) => index,
-            None if LINE_MAX <= self.line.len() => return None,
+            None if LINE_MAX <= self.queue.len() => return None,
             None => {
-                let tail = self.line.last().map_or(0, |waiting| waiting.arrival);
+                let tail = self.queue.last().map_or(0, |queued| queued.arrival);
                 let arrival = match waiter.arrival {
                     0 => micros(moment.wall).max(tail + 1),
                     before => before,
                 };
                 let (value, owner) = (claim.value.clone(), claim.owner.clone());
-                let index = self.line.partition_point(|waiting| waiting.arrival <= arrival);
-                let waiting = Queued { value, owner, floor: claim.floor, arrival, due };
-                self.line.insert(index, waiting);
+                let index = self.queue.partition_point(|queued| queued.arrival <= arrival);
+                let queued = Queued { value, owner, floor: claim.floor, arrival, due };
+                self.queue.insert(index, queued);
                 index
             }
         };
-        let waiting = self.line.get_mut(index)?;
-        waiting.due = due;
-        Some((index + 1, waiting.arrival))
+        let queued = self.queue.get_mut(index)?;
+        queued.due = due;
+        Some((index + 1, queued.arrival))
     }
 
     fn holder(&self, now: Instant) -> Option<Holder> {
-        let grip = self.grip.as_ref().filter(|grip| now < grip.ends)?;
+        let last_grant = self.last_grant.as_ref().filter(|last_grant| now < last_grant.ends)?;
         Some(Holder {
-            value: grip.value.clone(),
-            owner: Owner { pass: None, ..grip.owner.clone() },
-            fence: grip.fence,
-            since: grip.since,
-            ttl: grip.ends.saturating_duration_since(now),
-            waiting: self.line.iter().filter(|waiting| now < waiting.due).count(),
+            value: last_grant.value.clone(),
+            owner: Owner { pass: None, ..last_grant.owner.clone() },
+            fence: last_grant.fence,
+            since: last_grant.since,
+            ttl: last_grant.ends.saturating_duration_since(now),
+            waiting: self.queue.iter().filter(|queued| now < queued.due).count(),
         })
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::locks::memory::table::{Left, Moment, Table};
-use crate::locks::model::oracle::{Account, Asked, Said};
+use crate::locks::model::oracle::{Account, ClaimFacts, ClaimReply};
 use crate::locks::model::{Breach, Lawful, Number, Wrong, breach};
 use crate::locks::name::LockName;
 use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus};
@@ -49,9 +49,9 @@ pub(crate) struct Request {
 }
 
 /// The backend's reply, and the waiter that it notified.
-pub(crate) struct Answer<T> {
-    pub(crate) said: T,
-    pub(crate) told: Option<Number>,
+pub(crate) struct Answered<T> {
+    pub(crate) reply: T,
+    pub(crate) notified: Option<Number>,
 }
 
 impl ModelBackend {
@@ -119,7 +119,7 @@ impl ModelBackend {
         request: &Request,
         over: Option<Number>,
         now: Instant,
-    ) -> Result<Answer<Option<QueueStatus>>, Breach> {
+    ) -> Result<Answered<Option<QueueStatus>>, Breach> {
         let Request { claim, key, who, waits, grace, remembers } = request;
         let mut waiter =
             waits.map(|arrival| QueueEntry { server: self.server, arrival, remembers: *remembers });
@@ -131,7 +131,7 @@ impl ModelBackend {
             Some(Wrong::GraceOfTheEmpty) => {
                 left = Left { any: false, unknown: left.any || left.unknown };
             }
-            Some(Wrong::AnybodyTakesOver) if claim.over == Takeover::SameOwner => {
+            Some(Wrong::TakeoverByAnyUser) if claim.over == Takeover::SameOwner => {
                 let holder = self.state.table.holder(&claim.name, now);
                 claim.over = Takeover::Value(holder.map_or(String::new(), |holder| holder.value));
             }
@@ -141,19 +141,19 @@ impl ModelBackend {
             _ => {}
         }
         let moment = self.moment(now);
-        let (standing, told) = self.state.table.claim(&claim, waiter.as_ref(), left, moment);
-        let said = match &standing {
-            None => Said::Spent,
-            Some(QueueStatus::Granted(grant)) => Said::Granted {
+        let (status, notified) = self.state.table.claim(&claim, waiter.as_ref(), left, moment);
+        let reply = match &status {
+            None => ClaimReply::Spent,
+            Some(QueueStatus::Granted(grant)) => ClaimReply::Granted {
                 fence: grant.fence,
                 replaced: grant.replaced.as_ref().map(|holder| number_of(&holder.value)),
             },
             Some(QueueStatus::Queued { position, arrival, .. }) => {
-                Said::InLine { position: *position, arrival: *arrival }
+                ClaimReply::Queued { position: *position, arrival: *arrival }
             }
-            Some(QueueStatus::Refused(_)) => Said::Refused,
+            Some(QueueStatus::Refused(_)) => ClaimReply::Refused,
         };
-        let asked = Asked {
+        let facts = ClaimFacts {
             who: *who,
             floor: request.claim.floor,
             over,
@@ -162,10 +162,10 @@ impl ModelBackend {
             now,
             until: now + claim.ttl,
         };
-        let told = told.map(|(value, _turn)| number_of(&value));
-        self.state.accounts[*key].asked(asked, said, told)?;
+        let notified = notified.map(|(value, _handover)| number_of(&value));
+        self.state.accounts[*key].claimed(facts, reply, notified)?;
         self.compare(*key, now, "G1")?;
-        Ok(Answer { said: standing, told })
+        Ok(Answered { reply: status, notified })
     }
 
     pub(crate) fn release(
@@ -174,7 +174,7 @@ impl ModelBackend {
         who: Number,
         left: Left,
         now: Instant,
-    ) -> Result<Answer<Released>, Breach> {
+    ) -> Result<Answered<Released>, Breach> {
         let name = self.names[key].clone();
         let mut value = value_of(who);
         if self.wrong == Some(Wrong::ReleaseWithoutCompare)
@@ -183,11 +183,12 @@ impl ModelBackend {
             value = holder.value;
         }
         let moment = self.moment(now);
-        let (said, told) = self.state.table.release(&name, &value, Duration::ZERO, left, moment);
-        let told = told.map(|(value, _turn)| number_of(&value));
-        self.state.accounts[key].gave(who, now, said == Released::Freed, told, left)?;
+        let (reply, notified) =
+            self.state.table.release(&name, &value, Duration::ZERO, left, moment);
+        let notified = notified.map(|(value, _handover)| number_of(&value));
+        self.state.accounts[key].released(who, now, reply == Released::Freed, notified, left)?;
         self.compare(key, now, "G6")?;
-        Ok(Answer { said, told })
+        Ok(Answered { reply, notified })
     }
 
     pub(crate) fn renew(
@@ -198,7 +199,7 @@ impl ModelBackend {
         ttl: Duration,
     ) -> Result<Verdict, Breach> {
         let holder = self.state.table.holder(&held.name, now);
-        let nobody_has_it = holder.is_none();
+        let is_free = holder.is_none();
         let mut verdict = self.state.table.renew(held, now, ttl);
         match self.wrong {
             Some(Wrong::NoFenceComparison)
@@ -206,12 +207,12 @@ impl ModelBackend {
             {
                 verdict = Verdict::Lost;
             }
-            Some(Wrong::RenewalRaisesReleased) if nobody_has_it => verdict = Verdict::Reasserted,
-            Some(Wrong::RestartForgets) if nobody_has_it => verdict = Verdict::Lost,
+            Some(Wrong::RenewalRaisesReleased) if is_free => verdict = Verdict::Reasserted,
+            Some(Wrong::RestartForgets) if is_free => verdict = Verdict::Lost,
             _ => {}
         }
         let who = number_of(&held.value);
-        self.state.accounts[key].kept(who, held.fence, now, now + ttl, verdict)?;
+        self.state.accounts[key].renewed(who, held.fence, now, now + ttl, verdict)?;
         self.compare(key, now, "G6")?;
         Ok(verdict)
     }

@@ -4,7 +4,7 @@
 use crate::locks::memory::table::Left;
 use crate::locks::model::backend::Request;
 use crate::locks::model::claimants::{State, pass_of};
-use crate::locks::model::deadlines::Belief;
+use crate::locks::model::deadlines::DeadlineRule;
 use crate::locks::model::plan::{MS, SECOND};
 use crate::locks::model::world::{Event, TTL_US, World};
 use crate::locks::model::{
@@ -19,9 +19,9 @@ const ON_ITS_WAY: u64 = 4 * SECOND;
 /// Longest delay of a tick: the drift of the server's clock, and the retry of a failed round.
 const TICK_LATE: u64 = SECOND + 500 * MS;
 
-impl<B: Belief> World<B> {
+impl<B: DeadlineRule> World<B> {
     pub(super) fn claims(&mut self, request: &Request) -> Result<Option<QueueStatus>, Breach> {
-        let (now, key, who) = (self.keepers(), request.key, request.who);
+        let (now, key, who) = (self.backend_now(), request.key, request.who);
         let holder = self.backend.holder(key, now);
         let may_take = |it: &Number| match &request.claim.over {
             Takeover::None => false,
@@ -35,25 +35,25 @@ impl<B: Belief> World<B> {
         let over = holder.filter(may_take);
         let expired = self.backend.expired(key, now);
         let answer = self.backend.claim(request, over, now)?;
-        if matches!(answer.said, Some(QueueStatus::Granted(_))) {
+        if matches!(answer.reply, Some(QueueStatus::Granted(_))) {
             self.begins_anew(who);
         }
-        self.passes(key, expired, answer.told)?;
-        Ok(answer.said)
+        self.passes(key, expired, answer.notified)?;
+        Ok(answer.reply)
     }
 
     pub(super) fn releases(&mut self, who: Number) -> Result<Released, Breach> {
-        let (now, key) = (self.keepers(), self.sessions[who].key);
+        let (now, key) = (self.backend_now(), self.sessions[who].key);
         let grace = self.grace(self.sessions[who].server);
         let left = Left { any: !grace.is_zero(), unknown: false };
         let expired = self.backend.expired(key, now);
         let answer = self.backend.release(key, who, left, now)?;
-        self.passes(key, expired, answer.told)?;
-        Ok(answer.said)
+        self.passes(key, expired, answer.notified)?;
+        Ok(answer.reply)
     }
 
     pub(super) fn renews(&mut self, held: &[(Number, HeldLock)]) -> Result<Vec<Verdict>, Breach> {
-        let now = self.keepers();
+        let now = self.backend_now();
         let mut verdicts = Vec::with_capacity(held.len());
         for (who, lease) in held {
             let verdict = self.backend.renew(self.sessions[*who].key, lease, now, TTL)?;
@@ -68,25 +68,25 @@ impl<B: Belief> World<B> {
     /// A lock changes its holder, and the backend may notify the new one. If the lock had expired,
     /// the deadline of its former holder must have passed before (G3). An event that no lease covers
     /// lifts this.
-    fn passes(&mut self, key: usize, expired: Option<Number>, told: Option<Number>) -> Lawful {
-        let now = self.keepers();
+    fn passes(&mut self, key: usize, expired: Option<Number>, notified: Option<Number>) -> Lawful {
+        let now = self.backend_now();
         if let Some(former) = expired
             && self.backend.holder(key, now).is_some_and(|holder| holder != former)
         {
             self.seen.ran_out += 1;
             let session = &self.sessions[former];
-            if let State::Seated { belief, .. } = &session.state
+            if let State::Seated { rule, .. } = &session.state
                 && session.disturbances == self.disturbances
-                && belief.may_write(self.local(session.server))
+                && rule.may_write(self.local(session.server))
             {
                 return Err(breach("G3", format!("{former} may write after the next grant")));
             }
         }
-        let Some(told) = told else { return Ok(()) };
+        let Some(notified) = notified else { return Ok(()) };
         self.seen.handed_over += 1;
-        self.begins_anew(told);
+        self.begins_anew(notified);
         if let Some(soon) = self.travel() {
-            self.push(self.now + soon, Event::Rings(told));
+            self.push(self.now + soon, Event::Notified(notified));
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl<B: Belief> World<B> {
 
     /// G4, at any moment: an ended or silent session holds a seat for a bounded time only.
     pub(super) fn check_bounds(&self) -> Lawful {
-        let now = self.keepers();
+        let now = self.backend_now();
         for key in 0..KEYS {
             let Some(holder) = self.backend.holder(key, now) else { continue };
             let session = &self.sessions[holder];
@@ -126,14 +126,14 @@ impl<B: Belief> World<B> {
     }
 
     /// The end of a run: no more faults, and the wait queues drain.
-    pub(super) fn settle(&mut self) -> Lawful {
+    pub(super) fn finish(&mut self) -> Lawful {
         self.calm_down()?;
         // Every orphaned lease expires, also after steps back of the clock.
         self.run_until(self.now + TTL_US + ON_ITS_WAY + self.stepped_back)?;
         self.check_bounds()?;
         for _turn in 0..=self.sessions.len() {
-            let sit = (0..self.sessions.len()).filter(|who| self.sessions[*who].is_seated());
-            sit.collect::<Vec<_>>().into_iter().for_each(|who| self.ends(who));
+            let seated = (0..self.sessions.len()).filter(|who| self.sessions[*who].is_seated());
+            seated.collect::<Vec<_>>().into_iter().for_each(|who| self.ends(who));
             if self.is_quiet() {
                 break;
             }
@@ -148,7 +148,7 @@ impl<B: Belief> World<B> {
     }
 
     fn is_quiet(&self) -> bool {
-        let now = self.keepers();
+        let now = self.backend_now();
         let is_free = |key| self.backend.holder(key, now).is_none();
         self.sessions.iter().all(|it| it.ended.is_some())
             && (0..KEYS).all(|key| is_free(key) && self.backend.waiting(key, now) == 0)
@@ -157,7 +157,7 @@ impl<B: Belief> World<B> {
     /// A claim acquires a free seat, and its holder writes.
     fn a_newcomer_is_seated(&mut self) -> Lawful {
         for key in 0..KEYS {
-            self.asks(key % SERVERS, USERS, key, Takeover::None, false);
+            self.start_claim(key % SERVERS, USERS, key, Takeover::None, false);
         }
         self.run_until(self.now + 6 * SECOND)?;
         let written = self.seen.written;

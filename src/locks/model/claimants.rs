@@ -10,16 +10,16 @@ use crate::domain::ids::NodeId;
 use crate::locks::REASSERT_GRACE;
 use crate::locks::model::backend::{Request, value_of};
 use crate::locks::model::database::Job;
-use crate::locks::model::deadlines::Belief;
+use crate::locks::model::deadlines::DeadlineRule;
 use crate::locks::model::plan::{MS, Manner, SECOND};
-use crate::locks::model::world::{Ask, Call, Event, Reply, World};
+use crate::locks::model::world::{Call, Event, Operation, Reply, World};
 use crate::locks::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
 use crate::locks::reclaim_token::ReclaimToken;
 use crate::locks::redis::wait_queue::{LOOK_EVERY, QueueStatus};
 use crate::locks::types::{Claim, Grant, HeldLock, Owner, Released, Takeover};
 
 /// Timeout of a single call.
-const PATIENCE: u64 = SECOND;
+const CALL_TIMEOUT: u64 = SECOND;
 
 pub(crate) struct Session<B> {
     pub(super) server: usize,
@@ -30,10 +30,10 @@ pub(crate) struct Session<B> {
     tries: u32,
     arrival: u64,
     /// Number of its polls.
-    pub(super) looks: u64,
-    is_looking: bool,
-    was_rung: bool,
-    look_failed: bool,
+    pub(super) polls: u64,
+    is_polling: bool,
+    was_notified: bool,
+    poll_failed: bool,
     /// The end of the holder's lease that it waits for, as far as the claimant knows.
     holder_until: Instant,
     /// A claim had no reply; the backend may have executed it or may still execute it.
@@ -54,14 +54,14 @@ pub(crate) struct Session<B> {
 }
 
 pub(crate) enum State<B> {
-    Asking,
-    InLine,
+    Claiming,
+    Queued,
     Ratifying { grant: Grant, sent_at: Instant },
-    Seated { belief: B, held: HeldLock },
+    Seated { rule: B, held: HeldLock },
     Ended,
 }
 
-impl<B: Belief> World<B> {
+impl<B: DeadlineRule> World<B> {
     pub(super) fn comes(&mut self, manner: Manner) {
         let (server, user, key) =
             (self.dice.index(SERVERS), self.dice.index(USERS), self.dice.index(KEYS));
@@ -72,16 +72,16 @@ impl<B: Belief> World<B> {
                 Some(who) => {
                     let user = self.sessions[who].user;
                     // A resume by reclaim token, or a takeover after an unanswered liveness probe.
-                    let knocks = Takeover::Value(value_of(who));
+                    let after_probe = Takeover::Value(value_of(who));
                     let over = pass_of(who)
                         .filter(|_| who % 2 == 0)
-                        .map_or(knocks, Takeover::ReclaimToken);
-                    return self.asks(server, user, key, over, false);
+                        .map_or(after_probe, Takeover::ReclaimToken);
+                    return self.start_claim(server, user, key, over, false);
                 }
                 None => return,
             },
         };
-        self.asks(server, user, key, over, manner == Manner::Waits);
+        self.start_claim(server, user, key, over, manner == Manner::Waits);
     }
 
     fn silent_one(&self, server: usize, key: usize) -> Option<Number> {
@@ -90,7 +90,7 @@ impl<B: Belief> World<B> {
         })
     }
 
-    pub(super) fn asks(
+    pub(super) fn start_claim(
         &mut self,
         server: usize,
         user: usize,
@@ -114,13 +114,13 @@ impl<B: Belief> World<B> {
             user,
             key,
             claim,
-            state: State::Asking,
+            state: State::Claiming,
             tries: 0,
             arrival: 0,
-            looks: 0,
-            is_looking: false,
-            was_rung: false,
-            look_failed: false,
+            polls: 0,
+            is_polling: false,
+            was_notified: false,
+            poll_failed: false,
             holder_until: now,
             is_in_doubt: false,
             denials: 0,
@@ -131,7 +131,7 @@ impl<B: Belief> World<B> {
             deadline: now,
             disturbances: 0,
         });
-        if waits { self.look(who) } else { self.claim(who) }
+        if waits { self.poll(who) } else { self.claim(who) }
     }
 
     fn claim(&mut self, who: Number) {
@@ -144,19 +144,19 @@ impl<B: Belief> World<B> {
             grace: self.grace(session.server),
             remembers: Duration::ZERO,
         };
-        self.call(session.server, Ask::Lock(Box::new(request)), PATIENCE);
+        self.call(session.server, Operation::Lock(Box::new(request)), CALL_TIMEOUT);
     }
 
     /// A waiter polls the wait queue.
-    pub(super) fn look(&mut self, who: Number) {
+    pub(super) fn poll(&mut self, who: Number) {
         let server = self.sessions[who].server;
         let (now, met) = (self.local(server), self.grace(server));
         let session = &mut self.sessions[who];
-        if session.is_looking || !matches!(session.state, State::Asking | State::InLine) {
+        if session.is_polling || !matches!(session.state, State::Claiming | State::Queued) {
             return;
         }
-        (session.is_looking, session.was_rung) = (true, false);
-        let failed = if session.look_failed { REASSERT_GRACE } else { Duration::ZERO };
+        (session.is_polling, session.was_notified) = (true, false);
+        let failed = if session.poll_failed { REASSERT_GRACE } else { Duration::ZERO };
         let request = Request {
             claim: session.claim.clone(),
             key: session.key,
@@ -165,7 +165,7 @@ impl<B: Belief> World<B> {
             grace: met,
             remembers: session.holder_until.saturating_duration_since(now).max(failed),
         };
-        self.call(server, Ask::Lock(Box::new(request)), PATIENCE);
+        self.call(server, Operation::Lock(Box::new(request)), CALL_TIMEOUT);
     }
 
     /// The rest of the reassert grace, in which a restarted backend serves only the former holders.
@@ -173,67 +173,69 @@ impl<B: Belief> World<B> {
         self.servers[server].grace_until.saturating_duration_since(self.local(server))
     }
 
-    pub(super) fn rings(&mut self, who: Number) {
-        self.sessions[who].was_rung = true;
-        self.look(who);
+    pub(super) fn is_notified(&mut self, who: Number) {
+        self.sessions[who].was_notified = true;
+        self.poll(who);
     }
 
-    fn look_in(&mut self, who: Number, time: u64) {
+    fn poll_in(&mut self, who: Number, time: u64) {
         let session = &mut self.sessions[who];
-        session.looks += 1;
-        let (server, looks) = (session.server, session.looks);
-        self.push(self.now + self.true_time(server, time), Event::Looks(who, looks));
+        session.polls += 1;
+        let (server, polls) = (session.server, session.polls);
+        self.push(self.now + self.true_time(server, time), Event::Polls(who, polls));
     }
 
     /// A reply before the timeout.
     pub(super) fn answered(&mut self, call: &Call, reply: Reply) {
-        match (&call.ask, reply) {
-            (Ask::Lock(request), Reply::QueueStatus(standing)) => {
-                self.sessions[request.who].is_looking = false;
-                self.stands(request.who, call.sent_at, standing);
+        match (&call.operation, reply) {
+            (Operation::Lock(request), Reply::QueueStatus(status)) => {
+                self.sessions[request.who].is_polling = false;
+                self.take_status(request.who, call.sent_at, status);
             }
-            (Ask::Renew(held), Reply::Verdicts(verdicts)) => {
+            (Operation::Renew(held), Reply::Verdicts(verdicts)) => {
                 for ((who, _), verdict) in held.iter().zip(verdicts) {
                     self.is_renewed(*who, call.sent_at, verdict);
                 }
             }
-            (Ask::Release(who), Reply::Released(released)) => {
+            (Operation::Release(who), Reply::Released(released)) => {
                 let session = &mut self.sessions[*who];
                 session.denials += 1;
                 let is_sure = !session.is_in_doubt || 2 <= session.denials;
                 if released == Released::NotHeld && !is_sure {
-                    self.call(call.server, Ask::Release(*who), PATIENCE);
+                    self.call(call.server, Operation::Release(*who), CALL_TIMEOUT);
                 }
             }
-            (Ask::Lock(_) | Ask::Renew(_) | Ask::Release(_), _) => {}
+            (Operation::Lock(_) | Operation::Renew(_) | Operation::Release(_), _) => {}
         }
     }
 
     pub(super) fn timed_out(&mut self, call: &Call) {
-        match &call.ask {
-            Ask::Lock(request) if request.waits.is_some() && request.waits != Some(0) => {
+        match &call.operation {
+            Operation::Lock(request) if request.waits.is_some() && request.waits != Some(0) => {
                 let session = &mut self.sessions[request.who];
-                (session.is_looking, session.look_failed) = (false, true);
-                self.look_in(request.who, 200 * MS);
+                (session.is_polling, session.poll_failed) = (false, true);
+                self.poll_in(request.who, 200 * MS);
             }
-            Ask::Lock(request) => {
+            Operation::Lock(request) => {
                 // The backend may have executed it, or may still execute it.
                 self.sessions[request.who].is_in_doubt = true;
                 self.ends(request.who);
             }
-            Ask::Renew(_) => self.tick_in(call.server, RENEW_EVERY / 4),
-            Ask::Release(who) => self.call(call.server, Ask::Release(*who), PATIENCE),
+            Operation::Renew(_) => self.tick_in(call.server, RENEW_EVERY / 4),
+            Operation::Release(who) => {
+                self.call(call.server, Operation::Release(*who), CALL_TIMEOUT);
+            }
         }
     }
 
-    fn stands(&mut self, who: Number, sent_at: Instant, standing: Option<QueueStatus>) {
+    fn take_status(&mut self, who: Number, sent_at: Instant, status: Option<QueueStatus>) {
         let (now, key) = (self.now, self.sessions[who].key);
         let session = &mut self.sessions[who];
         if matches!(session.state, State::Ended) {
             return;
         }
-        session.look_failed = false;
-        match standing {
+        session.poll_failed = false;
+        match status {
             None | Some(QueueStatus::Refused(_)) => {
                 session.state = State::Ended;
                 session.ended = Some(now);
@@ -253,16 +255,17 @@ impl<B: Belief> World<B> {
                 self.store(Job::Ratify { who, key, fence });
             }
             Some(QueueStatus::Queued { arrival, holder, .. }) => {
-                session.state = State::InLine;
+                session.state = State::Queued;
                 session.arrival = arrival;
                 let lease = holder.as_ref().map_or(REASSERT_GRACE, |holder| holder.ttl);
-                let next = if session.was_rung { Duration::ZERO } else { lease.min(LOOK_EVERY) };
+                let next =
+                    if session.was_notified { Duration::ZERO } else { lease.min(LOOK_EVERY) };
                 let server = session.server;
                 if let Some(holder) = holder {
                     self.sessions[who].holder_until = self.local(server) + holder.ttl.min(TTL);
                 }
                 let next = u64::try_from(next.as_micros()).unwrap_or(u64::MAX);
-                self.look_in(who, next + 2 * MS);
+                self.poll_in(who, next + 2 * MS);
             }
         }
     }
@@ -284,8 +287,8 @@ impl<B: Belief> World<B> {
                 };
                 session.deadline = own_deadline(*sent_at);
                 session.run = self.run;
-                let belief = B::begin(held.clone(), TTL, *sent_at, now);
-                session.state = State::Seated { belief, held };
+                let rule = B::begin(held.clone(), TTL, *sent_at, now);
+                session.state = State::Seated { rule, held };
                 self.seen.seated += 1;
             }
             Err(last) if session.tries < 3 => {
@@ -293,7 +296,7 @@ impl<B: Belief> World<B> {
                 session.claim.floor = last;
                 // A claim does not repeat a successful takeover.
                 session.claim.over = Takeover::None;
-                session.state = State::Asking;
+                session.state = State::Claiming;
                 self.seen.fences_refused += 1;
                 self.claim(who);
             }
@@ -305,18 +308,18 @@ impl<B: Belief> World<B> {
     pub(super) fn ends(&mut self, who: Number) {
         let now = self.now;
         let session = &mut self.sessions[who];
-        let was_asking = matches!(session.state, State::Asking);
-        if let State::Seated { belief, .. } = &session.state {
-            belief.end();
+        let was_claiming = matches!(session.state, State::Claiming);
+        if let State::Seated { rule, .. } = &session.state {
+            rule.end();
         }
         if matches!(std::mem::replace(&mut session.state, State::Ended), State::Ended) {
             return;
         }
         // A pending claim may still return a grant.
-        session.is_in_doubt |= session.is_looking || was_asking;
+        session.is_in_doubt |= session.is_polling || was_claiming;
         session.ended = Some(now);
         let server = session.server;
-        self.call(server, Ask::Release(who), PATIENCE);
+        self.call(server, Operation::Release(who), CALL_TIMEOUT);
     }
 
     /// Its process is dead and sends no release.

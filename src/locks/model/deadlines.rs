@@ -11,7 +11,7 @@ use crate::locks::renewal::lease::LeaseHolder;
 use crate::locks::types::{HeldLock, Loss, Verdict};
 
 /// The rule by which the holder of a lock computes its deadline.
-pub(crate) trait Belief {
+pub(crate) trait DeadlineRule {
     /// The grant of a claim sent at `sent_at`, with its reply at `now`.
     fn begin(held: HeldLock, ttl: Duration, sent_at: Instant, now: Instant) -> Self;
     /// The renewal sent at `sent_at`, with its reply at `now`.
@@ -19,7 +19,7 @@ pub(crate) trait Belief {
     /// Whether the holder may write.
     fn may_write(&self, now: Instant) -> bool;
     /// The renewal task checks the lock. Returns false if it no longer renews it.
-    fn visit(&self, now: Instant) -> bool;
+    fn is_renewable(&self, now: Instant) -> bool;
     /// The lock is released or lost.
     fn end(&self);
 }
@@ -28,7 +28,7 @@ pub(crate) trait Belief {
 ///
 /// The model's clocks are ahead of this process's clock by more than any test takes. Where a guard
 /// state reads the process's clock, the lock is held.
-impl Belief for GuardState {
+impl DeadlineRule for GuardState {
     fn begin(held: HeldLock, ttl: Duration, sent_at: Instant, _now: Instant) -> Self {
         let timing = RenewalTiming { ttl, renew_every: Some(ttl / 3) };
         Self::new(held, timing, sent_at, Duration::ZERO, None)
@@ -45,7 +45,7 @@ impl Belief for GuardState {
         self.loss(now).is_none()
     }
 
-    fn visit(&self, now: Instant) -> bool {
+    fn is_renewable(&self, now: Instant) -> bool {
         self.loss(now).is_none()
     }
 
@@ -57,21 +57,21 @@ impl Belief for GuardState {
 /// Wrong: computes the deadline from the time of the reply.
 pub(crate) struct CountsFromReply(GuardState);
 
-impl Belief for CountsFromReply {
+impl DeadlineRule for CountsFromReply {
     fn begin(held: HeldLock, ttl: Duration, _sent_at: Instant, now: Instant) -> Self {
         Self(GuardState::begin(held, ttl, now, now))
     }
 
     fn renewed(&self, _sent_at: Instant, now: Instant) {
-        Belief::renewed(&self.0, now, now);
+        DeadlineRule::renewed(&self.0, now, now);
     }
 
     fn may_write(&self, now: Instant) -> bool {
         self.0.may_write(now)
     }
 
-    fn visit(&self, now: Instant) -> bool {
-        self.0.visit(now)
+    fn is_renewable(&self, now: Instant) -> bool {
+        self.0.is_renewable(now)
     }
 
     fn end(&self) {
@@ -82,7 +82,7 @@ impl Belief for CountsFromReply {
 /// Wrong: holds the lock until a verdict is `Lost`.
 pub(crate) struct NeverDoubts(AtomicBool);
 
-impl Belief for NeverDoubts {
+impl DeadlineRule for NeverDoubts {
     fn begin(_held: HeldLock, _ttl: Duration, _sent_at: Instant, _now: Instant) -> Self {
         Self(AtomicBool::new(true))
     }
@@ -93,7 +93,7 @@ impl Belief for NeverDoubts {
         self.0.load(Ordering::SeqCst)
     }
 
-    fn visit(&self, _now: Instant) -> bool {
+    fn is_renewable(&self, _now: Instant) -> bool {
         true
     }
 

@@ -7,13 +7,13 @@ use tokio::time::Instant;
 
 use crate::locks::model::claimants::{Session, State, own_deadline};
 use crate::locks::model::database::Job;
-use crate::locks::model::deadlines::Belief;
+use crate::locks::model::deadlines::DeadlineRule;
 use crate::locks::model::plan::{MS, SECOND};
-use crate::locks::model::world::{Ask, Event, World};
+use crate::locks::model::world::{Event, Operation, World};
 use crate::locks::model::{CLIENT_TIMEOUT, Lawful, Number, RENEW_EVERY, breach};
 use crate::locks::types::Verdict;
 
-impl<B: Belief> World<B> {
+impl<B: DeadlineRule> World<B> {
     /// The seat tick of a server: ends silent and expired sessions, and renews the others.
     pub(super) fn ticks(&mut self, server: usize) {
         let now = self.local(server);
@@ -27,25 +27,25 @@ impl<B: Belief> World<B> {
             if session.server != server {
                 continue;
             }
-            let State::Seated { belief, held: lease } = &session.state else { continue };
+            let State::Seated { rule, held: lease } = &session.state else { continue };
             let is_silent = session.silent.is_some_and(|(at, ..)| {
                 CLIENT_TIMEOUT <= self.now.saturating_sub(at) && !overslept
             });
-            if !belief.visit(now) || is_silent {
+            if !rule.is_renewable(now) || is_silent {
                 self.ends(who);
             } else {
                 held.push((who, lease.clone()));
             }
         }
         if !held.is_empty() {
-            self.call(server, Ask::Renew(held), RENEW_EVERY);
+            self.call(server, Operation::Renew(held), RENEW_EVERY);
         }
     }
 
     pub(super) fn is_renewed(&mut self, who: Number, sent_at: Instant, verdict: Verdict) {
         let now = self.local(self.sessions[who].server);
         let session = &mut self.sessions[who];
-        let State::Seated { belief, held } = &session.state else { return };
+        let State::Seated { rule, held } = &session.state else { return };
         if verdict == Verdict::Lost {
             let has_last_fence = held.fence == self.database.floor(session.key);
             self.seen.lost += 1;
@@ -53,14 +53,14 @@ impl<B: Belief> World<B> {
             return self.ends(who);
         }
         self.seen.reasserted += u64::from(verdict == Verdict::Reasserted);
-        belief.renewed(sent_at, now);
+        rule.renewed(sent_at, now);
         session.deadline = session.deadline.max(own_deadline(sent_at));
     }
 
     pub(super) fn leaves(&mut self) {
-        if let Some(who) = self
-            .some_session(|it| it.is_seated() || matches!(it.state, State::InLine | State::Asking))
-        {
+        if let Some(who) = self.some_session(|it| {
+            it.is_seated() || matches!(it.state, State::Queued | State::Claiming)
+        }) {
             self.ends(who);
         }
     }
@@ -92,12 +92,12 @@ impl<B: Belief> World<B> {
     pub(super) fn writes(&mut self) -> Lawful {
         for who in 0..self.sessions.len() {
             let session = &self.sessions[who];
-            let State::Seated { belief, held } = &session.state else { continue };
+            let State::Seated { rule, held } = &session.state else { continue };
             if !self.runs(session.server) {
                 continue;
             }
             let now = self.local(session.server);
-            if !belief.may_write(now) {
+            if !rule.may_write(now) {
                 self.seen.doubted += 1;
                 continue;
             }

@@ -56,7 +56,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(crate) use crate::locks::model::deadlines::Belief;
+pub(crate) use crate::locks::model::deadlines::DeadlineRule;
 use crate::locks::model::plan::{SECOND, Step};
 use crate::locks::model::world::World;
 
@@ -94,7 +94,7 @@ pub(crate) enum Wrong {
     /// A holder that finds another grant of its lock does not compare the fences.
     NoFenceComparison,
     /// A takeover does not compare the users.
-    AnybodyTakesOver,
+    TakeoverByAnyUser,
     /// A new waiter enters the wait queue at its head.
     NewcomersFirst,
     /// The database accepts writes under any fence.
@@ -169,30 +169,30 @@ fn beginning() -> Instant {
 }
 
 /// Runs one plan from its first step until no call is pending.
-pub(crate) fn run<B: Belief>(plan: &[Step], wrong: Option<Wrong>) -> Lawful<Seen> {
+pub(crate) fn run<B: DeadlineRule>(plan: &[Step], wrong: Option<Wrong>) -> Lawful<Seen> {
     let mut world = World::<B>::new(wrong);
     for step in plan {
         world.step(step)?;
     }
-    world.settle()?;
+    world.finish()?;
     Ok(world.seen)
 }
 
 /// The first of `seeds` seeds whose run breaks a law.
-pub(crate) fn find<B: Belief>(seeds: u64, wrong: Option<Wrong>) -> Option<(u64, Breach)> {
+pub(crate) fn find<B: DeadlineRule>(seeds: u64, wrong: Option<Wrong>) -> Option<(u64, Breach)> {
     let broken = |seed| run::<B>(&plan::plan(seed, STEPS), wrong).err().map(|it| (seed, it));
     (0..seeds).find_map(broken)
 }
 
 /// The seed in `GALLEY_SEED`.
-fn asked() -> Option<u64> {
+fn env_seed() -> Option<u64> {
     env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok())
 }
 
 /// `seeds`, or only the seed in `GALLEY_SEED`.
 fn wanted(seeds: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
-    let asked = asked();
-    seeds.map(move |seed| asked.unwrap_or(seed)).take(asked.map_or(usize::MAX, |_| 1))
+    let env_seed = env_seed();
+    seeds.map(move |seed| env_seed.unwrap_or(seed)).take(env_seed.map_or(usize::MAX, |_| 1))
 }
 
 /// Runs the schedules of `seeds`, or only that of `GALLEY_SEED`.
@@ -201,7 +201,7 @@ fn wanted(seeds: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
 ///
 /// When a run breaks a law: the message has the seed and the shortened plan.
 #[track_caller]
-pub(crate) fn check<B: Belief>(seeds: impl Iterator<Item = u64>) -> Seen {
+pub(crate) fn check<B: DeadlineRule>(seeds: impl Iterator<Item = u64>) -> Seen {
     let mut seen = Seen::default();
     for seed in wanted(seeds) {
         let plan = plan::plan(seed, STEPS);
@@ -213,7 +213,7 @@ pub(crate) fn check<B: Belief>(seeds: impl Iterator<Item = u64>) -> Seen {
     seen
 }
 
-fn report<B: Belief>(seed: u64, plan: &[Step], breach: &Breach) -> String {
+fn report<B: DeadlineRule>(seed: u64, plan: &[Step], breach: &Breach) -> String {
     let fails = |plan: &[Step]| run::<B>(plan, None).is_err_and(|it| it.law == breach.law);
     let short = plan::shrunk(plan, fails);
     let last = run::<B>(&short, None).err();
@@ -239,7 +239,7 @@ mod tests {
     fn g1_to_g6_hold_in_five_thousand_random_schedules() {
         let seen = check::<GuardState>(0..5_000);
         assert!(
-            asked().is_some() || 100 < seen.least(),
+            env_seed().is_some() || 100 < seen.least(),
             "the schedules are worth little: {seen:?}"
         );
     }
@@ -268,7 +268,7 @@ mod tests {
             assert_eq!((more.lost_to_a_restart, more.doubted), (0, 0), "GALLEY_SEED={seed}");
             seen += more;
         }
-        assert!(asked().is_some() || 300 < seen.reasserted, "{seen:?}");
+        assert!(env_seed().is_some() || 300 < seen.reasserted, "{seen:?}");
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
 
     /// Asserts that the model finds the fault `wrong`, and which law it breaks.
     #[track_caller]
-    fn breaks<B: Belief>(wrong: Option<Wrong>, laws: &[&str]) {
+    fn breaks<B: DeadlineRule>(wrong: Option<Wrong>, laws: &[&str]) {
         let found = find::<B>(300, wrong);
         let (seed, breach) = found.unwrap_or_else(|| panic!("{wrong:?} goes unnoticed"));
         assert!(laws.contains(&breach.law), "seed {seed}: {breach:?}");
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_model_finds_a_takeover_by_another_user() {
-        breaks::<GuardState>(Some(Wrong::AnybodyTakesOver), &["G1"]);
+        breaks::<GuardState>(Some(Wrong::TakeoverByAnyUser), &["G1"]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) struct Account {
     last: Option<(Fence, Option<Number>)>,
     /// The session that released last.
     released: Option<Number>,
-    line: Vec<OracleSlot>,
+    queue: Vec<OracleSlot>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ struct OracleSlot {
 
 /// The part of a claim that the oracle needs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ClaimFacts {
     pub(crate) who: Number,
     pub(crate) floor: Fence,
     /// The holder that this claim may replace.
@@ -49,14 +49,14 @@ pub(crate) struct Asked {
 
 /// The backend's reply to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ClaimReply {
     /// The value belongs to a released grant.
     Spent,
     Granted {
         fence: Fence,
         replaced: Option<Number>,
     },
-    InLine {
+    Queued {
         position: usize,
         arrival: u64,
     },
@@ -76,96 +76,117 @@ impl Account {
 
     /// The number of live waiters.
     pub(crate) fn waiting(&self, now: Instant) -> usize {
-        self.line.iter().filter(|place| now < place.due).count()
+        self.queue.iter().filter(|slot| now < slot.due).count()
     }
 
     /// Checks the reply to a claim or a poll, and the notified waiter.
-    pub(crate) fn asked(&mut self, it: Asked, said: Said, told: Option<Number>) -> Lawful {
-        self.line.retain(|place| it.now < place.due);
+    pub(crate) fn claimed(
+        &mut self,
+        it: ClaimFacts,
+        reply: ClaimReply,
+        notified: Option<Number>,
+    ) -> Lawful {
+        self.queue.retain(|slot| it.now < slot.due);
         let holder = self.holder(it.now);
         if self.released == Some(it.who) && holder != Some(it.who) {
-            return agree("G6", said == Said::Spent, "a value that was released is spent", &said);
+            return agree(
+                "G6",
+                reply == ClaimReply::Spent,
+                "a value that was released is spent",
+                &reply,
+            );
         }
         let knows_nothing = self.last.is_none();
-        let first = self.line.first().copied();
+        let first = self.queue.first().copied();
         match holder {
-            Some(holder) if holder == it.who => self.again(it, said)?,
+            Some(holder) if holder == it.who => self.again(it, reply)?,
             Some(holder) if it.over == Some(holder) && !it.left.any => {
-                self.take(it, said, Some(holder))?;
+                self.take(it, reply, Some(holder))?;
             }
-            Some(_) => self.refuse(it, said, "G1", "another session holds it")?,
+            Some(_) => self.refuse(it, reply, "G1", "another session holds it")?,
             None if it.left.any || (knows_nothing && it.left.unknown) => {
-                self.refuse(it, said, "G1", "its holder may still reassert")?;
+                self.refuse(it, reply, "G1", "its holder may still reassert")?;
             }
             None => match first.filter(|first| first.who != it.who) {
                 Some(first) => {
-                    agree("G5", told == Some(first.who), "the first waiter is notified", &told)?;
+                    agree(
+                        "G5",
+                        notified == Some(first.who),
+                        "the first waiter is notified",
+                        &notified,
+                    )?;
                     self.hand_to(first);
-                    return self.refuse(it, said, "G5", "another session waits before it");
+                    return self.refuse(it, reply, "G5", "another session waits before it");
                 }
-                None => self.take(it, said, None)?,
+                None => self.take(it, reply, None)?,
             },
         }
-        agree("G5", told.is_none(), "a lock that is not free notifies no waiter", &told)
+        agree("G5", notified.is_none(), "a lock that is not free notifies no waiter", &notified)
     }
 
     /// A repeated claim of the holder returns its grant, unless the database rejected that grant.
-    fn again(&mut self, it: Asked, said: Said) -> Lawful {
+    fn again(&mut self, it: ClaimFacts, reply: ClaimReply) -> Lawful {
         let Some((fence, _)) = self.last else { return Err(breach("G1", "held without a grant")) };
         if fence <= it.floor {
-            return self.take(it, said, None);
+            return self.take(it, reply, None);
         }
-        let same = Said::Granted { fence, replaced: None };
-        agree("G1", said == same, "a repeated claim returns the same grant", &said)?;
+        let same = ClaimReply::Granted { fence, replaced: None };
+        agree("G1", reply == same, "a repeated claim returns the same grant", &reply)?;
         self.holder = Some((it.who, it.until));
         Ok(())
     }
 
-    fn take(&mut self, it: Asked, said: Said, from: Option<Number>) -> Lawful {
-        let Said::Granted { fence, replaced } = said else {
-            return Err(breach("G4", format!("{} must acquire it, but got {said:?}", it.who)));
+    fn take(&mut self, it: ClaimFacts, reply: ClaimReply, from: Option<Number>) -> Lawful {
+        let ClaimReply::Granted { fence, replaced } = reply else {
+            return Err(breach("G4", format!("{} must acquire it, but got {reply:?}", it.who)));
         };
         agree("G1", replaced == from, "the reply names the replaced holder", &replaced)?;
         agree("G2", it.floor < fence, "a fence exceeds the ratified floor", &fence)?;
         let last = self.last.map_or(Fence::ZERO, |(fence, _)| fence);
         agree("G2", last < fence, "a fence exceeds the last one", &(last, fence))?;
-        self.line.retain(|place| place.who != it.who);
+        self.queue.retain(|slot| slot.who != it.who);
         self.holder = Some((it.who, it.until));
         self.last = Some((fence, Some(it.who)));
         Ok(())
     }
 
-    fn refuse(&mut self, it: Asked, said: Said, law: &'static str, why: &str) -> Lawful {
-        match said {
-            Said::InLine { position, arrival } if it.waits.is_some() => {
-                self.stands(it, position, arrival)
+    fn refuse(
+        &mut self,
+        it: ClaimFacts,
+        reply: ClaimReply,
+        law: &'static str,
+        why: &str,
+    ) -> Lawful {
+        match reply {
+            ClaimReply::Queued { position, arrival } if it.waits.is_some() => {
+                self.check_position(it, position, arrival)
             }
-            Said::Refused if it.waits.is_none() => Ok(()),
-            _ => Err(breach(law, format!("{}: {} got {said:?}", why, it.who))),
+            ClaimReply::Refused if it.waits.is_none() => Ok(()),
+            _ => Err(breach(law, format!("{}: {} got {reply:?}", why, it.who))),
         }
     }
 
     /// A waiter keeps its arrival time and its position.
-    fn stands(&mut self, it: Asked, position: usize, arrival: u64) -> Lawful {
+    fn check_position(&mut self, it: ClaimFacts, position: usize, arrival: u64) -> Lawful {
         let due = it.now + LINE_DEADLINE;
-        if let Some(place) = self.line.iter_mut().find(|place| place.who == it.who) {
-            agree("G5", place.arrival == arrival, "a position is kept", &(place.arrival, arrival))?;
-            place.due = due;
+        if let Some(slot) = self.queue.iter_mut().find(|slot| slot.who == it.who) {
+            agree("G5", slot.arrival == arrival, "a position is kept", &(slot.arrival, arrival))?;
+            slot.due = due;
         } else {
-            let index = self.line.iter().filter(|place| place.arrival <= arrival).count();
+            let index = self.queue.iter().filter(|slot| slot.arrival <= arrival).count();
             let comes_back = it.waits == Some(arrival);
-            let is_right = comes_back || (it.waits == Some(0) && index == self.line.len());
-            agree("G5", is_right, "a new waiter is the last", &(it.who, arrival, &self.line))?;
-            self.line.insert(index, OracleSlot { who: it.who, arrival, due });
+            let is_right = comes_back || (it.waits == Some(0) && index == self.queue.len());
+            agree("G5", is_right, "a new waiter is the last", &(it.who, arrival, &self.queue))?;
+            self.queue.insert(index, OracleSlot { who: it.who, arrival, due });
         }
-        let index = self.line.iter().position(|place| place.who == it.who);
+        let index = self.queue.iter().position(|slot| slot.who == it.who);
         let is_so = index.is_some_and(|index| index + 1 == position);
-        agree("G5", is_so, "the position follows the order of arrival", &(position, &self.line))
+        agree("G5", is_so, "the position follows the order of arrival", &(position, &self.queue))
     }
 
     /// Hands the free lock over to the first waiter, until that waiter's queue entry expires.
     fn hand_to(&mut self, first: OracleSlot) {
-        self.line.retain(|place| place.who != first.who);
+        self.queue.retain(|slot| slot.who != first.who);
         self.holder = Some((first.who, first.due));
         // The waiter's next poll returns the exact fence.
         let above = self.last.map_or(Fence::ZERO, |(fence, _)| Fence(fence.0 + 1));
@@ -181,26 +202,26 @@ impl Account {
     }
 
     /// Checks a release: whether it freed a lock, and the notified waiter.
-    pub(crate) fn gave(
+    pub(crate) fn released(
         &mut self,
         who: Number,
         now: Instant,
         freed: bool,
-        told: Option<Number>,
+        notified: Option<Number>,
         left: Left,
     ) -> Lawful {
-        self.line.retain(|place| place.who != who && now < place.due);
+        self.queue.retain(|slot| slot.who != who && now < slot.due);
         let holder = self.holder(now);
         let is_its = holder == Some(who);
         agree("G6", freed == is_its, "a release frees its own grant and no other", &(who, holder))?;
         if holder.is_some() && !is_its {
-            return agree("G6", told.is_none(), "no lock came free", &told);
+            return agree("G6", notified.is_none(), "no lock came free", &notified);
         }
         self.released = Some(who);
         let is_given = !left.any && (is_its || self.last.is_some());
-        let first = self.line.first().copied().filter(|_| is_given);
+        let first = self.queue.first().copied().filter(|_| is_given);
         let next = first.map(|first| first.who);
-        agree("G5", told == next, "only the first live waiter is notified", &(told, next))?;
+        agree("G5", notified == next, "only the first live waiter is notified", &(notified, next))?;
         if let Some(first) = first {
             self.hand_to(first);
             return Ok(());
@@ -213,7 +234,7 @@ impl Account {
     }
 
     /// Checks the verdict of a renewal that lasts until `until`.
-    pub(crate) fn kept(
+    pub(crate) fn renewed(
         &mut self,
         who: Number,
         fence: Fence,
@@ -224,17 +245,17 @@ impl Account {
         let holder = self.holder(now);
         // Its grant is the last one or a newer one, and it was not released.
         let is_last = |(last, whose)| last < fence || (last == fence && whose == Some(who));
-        let nobody_between = self.last.is_none_or(is_last);
+        let is_last_grant = self.last.is_none_or(is_last);
         let expected = match holder {
             Some(holder) if holder == who => Verdict::Renewed,
-            _ if nobody_between && self.released != Some(who) => Verdict::Reasserted,
+            _ if is_last_grant && self.released != Some(who) => Verdict::Reasserted,
             _ => Verdict::Lost,
         };
         let law = if expected == Verdict::Lost { "G6" } else { "reassertion" };
         agree(law, verdict == expected, "the verdict on a renewal", &(who, verdict, expected))?;
         if expected == Verdict::Reasserted {
             self.last = Some((fence, Some(who)));
-            self.line.retain(|place| place.who != who);
+            self.queue.retain(|slot| slot.who != who);
         }
         if expected != Verdict::Lost {
             self.holder = Some((who, until));

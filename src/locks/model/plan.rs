@@ -157,20 +157,20 @@ fn what(dice: &mut Dice) -> What {
 
 /// Removes the steps without which the plan still fails.
 pub(crate) fn shrunk(plan: &[Step], fails: impl Fn(&[Step]) -> bool) -> Vec<Step> {
-    let mut kept = plan.to_vec();
-    let mut size = kept.len() / 2;
+    let mut shortest = plan.to_vec();
+    let mut size = shortest.len() / 2;
     while 0 < size {
         let mut at = 0;
-        while at < kept.len() {
-            let end = (at + size).min(kept.len());
-            let shorter: Vec<_> = kept[..at].iter().chain(&kept[end..]).copied().collect();
+        while at < shortest.len() {
+            let end = (at + size).min(shortest.len());
+            let shorter: Vec<_> = shortest[..at].iter().chain(&shortest[end..]).copied().collect();
             if fails(&shorter) {
-                kept = shorter;
+                shortest = shorter;
             } else {
                 at = end;
             }
         }
         size /= 2;
     }
-    kept
+    shortest
 }

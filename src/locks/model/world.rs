@@ -11,7 +11,7 @@ use crate::locks::REASSERT_GRACE;
 use crate::locks::model::backend::{ModelBackend, Request};
 use crate::locks::model::claimants::Session;
 use crate::locks::model::database::{Database, Job};
-use crate::locks::model::deadlines::Belief;
+use crate::locks::model::deadlines::DeadlineRule;
 use crate::locks::model::plan::{Dice, MS, Network, SECOND, Step, What};
 use crate::locks::model::{
     KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,
@@ -26,7 +26,7 @@ pub(crate) struct World<B> {
     /// True time, in µs.
     pub(super) now: u64,
     pub(super) dice: Dice,
-    agenda: BTreeMap<(u64, u64), Event>,
+    events: BTreeMap<(u64, u64), Event>,
     numbered: u64,
     /// Calls before their timeout.
     open: BTreeSet<u64>,
@@ -74,11 +74,11 @@ pub(crate) struct Call {
     run: u64,
     /// By the server's clock.
     pub(super) sent_at: Instant,
-    pub(super) ask: Ask,
+    pub(super) operation: Operation,
 }
 
 #[derive(Clone)]
-pub(crate) enum Ask {
+pub(crate) enum Operation {
     Lock(Box<Request>),
     Renew(Vec<(Number, HeldLock)>),
     Release(Number),
@@ -97,19 +97,19 @@ pub(super) enum Event {
     TimesOut(Call),
     Ticks(usize, u64),
     /// A waiter polls, unless it has polled since.
-    Looks(Number, u64),
+    Polls(Number, u64),
     /// A waiter receives its hand-over message.
-    Rings(Number),
+    Notified(Number),
     Stores(Job),
     Ratified(Number, Result<(), Fence>),
 }
 
-impl<B: Belief> World<B> {
+impl<B: DeadlineRule> World<B> {
     pub(crate) fn new(wrong: Option<Wrong>) -> Self {
         let mut world = Self {
             now: SECOND,
             dice: Dice::new(0),
-            agenda: BTreeMap::new(),
+            events: BTreeMap::new(),
             numbered: 0,
             open: BTreeSet::new(),
             backend: ModelBackend::new(KEYS, wrong),
@@ -183,7 +183,7 @@ impl<B: Belief> World<B> {
     }
 
     pub(crate) fn run_until(&mut self, until: u64) -> Lawful {
-        while let Some(entry) = self.agenda.first_entry()
+        while let Some(entry) = self.events.first_entry()
             && entry.key().0 <= until
         {
             let ((at, _), event) = entry.remove_entry();
@@ -228,14 +228,14 @@ impl<B: Belief> World<B> {
                 Ok(())
             }
             Event::Ticks(..) => Ok(()),
-            Event::Looks(who, number) => {
-                if self.sessions[who].looks == number {
-                    self.look(who);
+            Event::Polls(who, number) => {
+                if self.sessions[who].polls == number {
+                    self.poll(who);
                 }
                 Ok(())
             }
-            Event::Rings(who) => {
-                self.rings(who);
+            Event::Notified(who) => {
+                self.is_notified(who);
                 Ok(())
             }
             Event::Stores(job) => self.stores(job),
@@ -251,7 +251,7 @@ impl<B: Belief> World<B> {
         match event {
             Event::Answered(call, _) | Event::TimesOut(call) => Some(call.server),
             Event::Ticks(server, _) => Some(*server),
-            Event::Looks(who, _) | Event::Rings(who) | Event::Ratified(who, _) => {
+            Event::Polls(who, _) | Event::Notified(who) | Event::Ratified(who, _) => {
                 Some(self.sessions[*who].server)
             }
             Event::Arrives(..) | Event::Stores(_) => None,
@@ -260,16 +260,16 @@ impl<B: Belief> World<B> {
 
     pub(super) fn push(&mut self, at: u64, event: Event) {
         self.numbered += 1;
-        self.agenda.insert((at, self.numbered), event);
+        self.events.insert((at, self.numbered), event);
     }
 
     /// Calls the backend with a timeout of `patience`.
-    pub(super) fn call(&mut self, server: usize, ask: Ask, patience: u64) {
+    pub(super) fn call(&mut self, server: usize, operation: Operation, timeout: u64) {
         self.numbered += 1;
         let (id, life) = (self.numbered, self.servers[server].life);
-        let call = Call { id, server, life, run: self.run, sent_at: self.local(server), ask };
+        let call = Call { id, server, life, run: self.run, sent_at: self.local(server), operation };
         self.open.insert(id);
-        self.push(self.now + patience, Event::TimesOut(call.clone()));
+        self.push(self.now + timeout, Event::TimesOut(call.clone()));
         let (there, back) = (self.travel(), self.travel());
         if let Some(there) = there {
             self.push(self.now + there, Event::Arrives(call, back));
@@ -290,10 +290,10 @@ impl<B: Belief> World<B> {
         if self.now < self.down_until || call.run != self.run {
             return Ok(());
         }
-        let reply = match &call.ask {
-            Ask::Lock(request) => Reply::QueueStatus(self.claims(request)?),
-            Ask::Release(who) => Reply::Released(self.releases(*who)?),
-            Ask::Renew(held) => Reply::Verdicts(self.renews(held)?),
+        let reply = match &call.operation {
+            Operation::Lock(request) => Reply::QueueStatus(self.claims(request)?),
+            Operation::Release(who) => Reply::Released(self.releases(*who)?),
+            Operation::Renew(held) => Reply::Verdicts(self.renews(held)?),
         };
         if let Some(back) = back {
             self.push(self.now + back, Event::Answered(call, reply));
@@ -321,7 +321,7 @@ impl<B: Belief> World<B> {
     }
 
     /// The backend's clock.
-    pub(super) fn keepers(&self) -> Instant {
+    pub(super) fn backend_now(&self) -> Instant {
         let shown = (self.now + 10_000 * SECOND).saturating_add_signed(self.skew);
         beginning() + Duration::from_micros(shown)
     }

@@ -11,7 +11,7 @@
 //!
 //! A lock enters the schedule before its caller receives it, and leaves before its release is sent.
 //! The backend rejects a renewal in flight (K4), and its verdict finds no entry (T1). The actor
-//! calls tenants without holding the mutex.
+//! calls lease holders without holding the mutex.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,7 +40,7 @@ const OLDEST_EVERY: Duration = Duration::from_secs(1);
 pub(in crate::locks) struct RenewalActor {
     register: Mutex<Register>,
     /// A lock is due before the next wake-up, or a caller requested a round.
-    stirred: Notify,
+    wake: Notify,
     #[cfg(test)]
     wakes: std::sync::atomic::AtomicUsize,
 }
@@ -50,7 +50,7 @@ impl RenewalActor {
     pub(in crate::locks) fn enter(&self, entry: LeaseEntry, sent_at: Instant) -> Option<u64> {
         let (id, is_early) = self.register().enter(entry, sent_at)?;
         if is_early {
-            self.stirred.notify_one();
+            self.wake.notify_one();
         }
         Some(id)
     }
@@ -63,11 +63,11 @@ impl RenewalActor {
             show_oldest(Duration::ZERO);
         }
         drop(register);
-        // The entry drops here, outside the mutex: dropping its tenant may run any code.
+        // The entry drops here, outside the mutex: dropping its lease holder may run any code.
         left.is_some()
     }
 
-    /// Removes all entries, notifies their tenants, and rejects later ones.
+    /// Removes all entries, notifies their lease holders, and rejects later ones.
     pub(in crate::locks) fn close(&self) -> Vec<LeaseEntry> {
         let all = self.register().close();
         all.iter().for_each(|entry| entry.lease_holder.lost(Loss::Closed));
@@ -78,7 +78,7 @@ impl RenewalActor {
     /// Requests a round now of all locks that are due before `until`.
     pub(in crate::locks) fn wake_before(&self, until: Instant) {
         if self.register().wake_before(until) {
-            self.stirred.notify_one();
+            self.wake.notify_one();
         }
     }
 
@@ -88,7 +88,7 @@ impl RenewalActor {
     }
 
     async fn renew_for_ever(&self, backend: &Backend) {
-        let mut looked_at = Instant::now();
+        let mut measured_at = Instant::now();
         loop {
             let next = self.register().next_wake();
             let is_due = async {
@@ -99,45 +99,45 @@ impl RenewalActor {
             };
             let is_back = tokio::select! {
                 () = is_due => false,
-                () = self.stirred.notified() => false,
+                () = self.wake.notified() => false,
                 // Redis may have come back empty: previous holders reassert their locks first.
                 () = backend.is_back() => true,
             };
             #[cfg(test)]
             self.wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let now = Instant::now();
-            let agenda = self.register().due_items(now, is_back);
-            let round = self.ask(backend, agenda, now);
+            let items = self.register().due_items(now, is_back);
+            let round = self.query_holders(backend, items, now);
             if round.is_empty() {
                 continue;
             }
             let is_good = self.round(backend, round, now).await;
-            if !is_good || OLDEST_EVERY <= looked_at.elapsed() {
-                looked_at = Instant::now();
+            if !is_good || OLDEST_EVERY <= measured_at.elapsed() {
+                measured_at = Instant::now();
                 let oldest = self.register().oldest();
                 show_oldest(oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed()));
             }
         }
     }
 
-    /// Queries the tenants; returns the locks to renew.
-    fn ask(&self, backend: &Backend, mut agenda: Vec<Item>, now: Instant) -> Vec<Item> {
-        agenda.retain(|item| {
+    /// Queries the lease holders; returns the locks to renew.
+    fn query_holders(&self, backend: &Backend, mut items: Vec<Item>, now: Instant) -> Vec<Item> {
+        items.retain(|item| {
             let lives = item.lease_holder.lives(now);
-            self.register().asked(item.id, now);
+            self.register().queried(item.id, now);
             match lives {
                 Renewable::Yes => {}
                 Renewable::Later => {
                     self.register().put_off(item.id, now);
                 }
-                Renewable::Release => self.give_back(backend, item),
+                Renewable::Release => self.release_ended(backend, item),
             }
             lives == Renewable::Yes && item.renew_at.is_some()
         });
-        agenda
+        items
     }
 
-    fn give_back(&self, backend: &Backend, item: &Item) {
+    fn release_ended(&self, backend: &Backend, item: &Item) {
         if self.leave(item.id) {
             // Redis may still store the key.
             backend.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
@@ -152,7 +152,7 @@ impl RenewalActor {
         let lag = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         metrics::histogram!("galley_renewal_lag_seconds").record(lag);
         let held: Vec<_> = round.iter().map(|item| (&*item.held, item.timing.ttl)).collect();
-        let keeps: Vec<_> = round.iter().map(|item| item.keeps_grant).collect();
+        let keeps: Vec<_> = round.iter().map(|item| item.extends_grant).collect();
         // The time budget follows the longest lease: a reply too late for a short lease may be in
         // time for the others.
         let longest = round.iter().filter_map(|item| item.timing.renew_every).max();
@@ -178,13 +178,13 @@ impl RenewalActor {
         false
     }
 
-    /// Records the verdicts, then notifies the tenants. False if some verdicts are unknown.
+    /// Records the verdicts, then notifies the lease holders. False if some verdicts are unknown.
     fn apply(&self, round: &[Item], verdicts: &[Verdict], sent_at: Instant) -> bool {
         let (now, mut lost, mut is_whole) = (Instant::now(), Vec::new(), true);
         let parts = round.chunks(VERDICTS_AT_ONCE).zip(verdicts.chunks(VERDICTS_AT_ONCE));
         for (items, verdicts) in parts {
-            let told = self.register().enter_verdicts(items, verdicts, sent_at, now);
-            for (item, verdict, entry) in told {
+            let reported = self.register().record_verdicts(items, verdicts, sent_at, now);
+            for (item, verdict, entry) in reported {
                 let holder = &item.lease_holder;
                 match verdict {
                     Verdict::Renewed | Verdict::Reasserted => holder.renewed(sent_at, verdict),
@@ -199,7 +199,7 @@ impl RenewalActor {
             let (lost, of) = (lost.len(), round.len());
             tracing::error!(lost, of, "a renewal round lost most of its locks: check Redis");
         }
-        for (item, _tenancy) in lost {
+        for (item, _entry) in lost {
             if !is_mass {
                 tracing::warn!(lock = %item.held.name, "a lock was lost to another holder");
             }
@@ -213,16 +213,16 @@ impl RenewalActor {
     }
 }
 
-/// Renews all of `held` in one pipeline, and records its duration. It waits at most `patience` for
+/// Renews all of `held` in one pipeline, and records its duration. It waits at most `node_timeout` for
 /// each of several Redis nodes.
 pub(in crate::locks) async fn renew(
     backend: &Backend,
     held: &[(&HeldLock, Duration)],
     keeps: Option<&[bool]>,
-    patience: Duration,
+    node_timeout: Duration,
 ) -> Result<Round, LocksError> {
     let began = Instant::now();
-    let round = backend.renew(held, keeps, patience).await?;
+    let round = backend.renew(held, keeps, node_timeout).await?;
     metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
     metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
     let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();

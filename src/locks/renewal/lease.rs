@@ -1,7 +1,7 @@
 //! The holder of a lock that the renewal actor renews.
 //!
-//! The actor knows when to renew; only the tenant knows whether. A process that renews without a
-//! query holds a lock for ever after its user has left. So the actor queries the tenant before each
+//! The actor knows when to renew; only the lease holder knows whether. A process that renews without a
+//! query holds a lock for ever after its user has left. So the actor queries the lease holder before each
 //! renewal.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::locks::{Inner, Locks};
 /// The holder of a registered lock. The renewal task of the whole process calls it, so a method
 /// must not block.
 ///
-/// A round in flight when [`Registration`] is dropped may still deliver its verdict. An ended tenant
+/// A round in flight when [`Registration`] is dropped may still deliver its verdict. An ended lease holder
 /// ignores it.
 pub trait LeaseHolder: fmt::Debug + Send + Sync {
     /// Whether the actor may renew the lock at `now`. The actor queries this before each renewal,
@@ -45,12 +45,12 @@ pub enum Renewable {
     Release,
 }
 
-/// A registered lock and its tenant.
+/// A registered lock and its lease holder.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct LeaseEntry {
     pub(in crate::locks) held: Arc<HeldLock>,
     pub(in crate::locks) timing: RenewalTiming,
-    /// End of the maximum hold: the actor queries the tenant then, even after a successful renewal.
+    /// End of the maximum hold: the actor queries the lease holder then, even after a successful renewal.
     pub(in crate::locks) ends: Option<Instant>,
     /// End of the minimum hold: the backend grants the lock to no other claimant before.
     pub(in crate::locks) rests_until: Option<Instant>,
@@ -82,13 +82,13 @@ impl Registration {
     /// Removes the entry. False if the lock was lost, which removed it before.
     #[must_use = "a lost lock needs no release"]
     pub fn end(self) -> bool {
-        self.locks.0.keeping.leave(self.id)
+        self.locks.0.renewal.leave(self.id)
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.locks.0.keeping.leave(self.id);
+        self.locks.0.renewal.leave(self.id);
     }
 }
 
@@ -137,9 +137,9 @@ impl Locks {
     /// let connection = Arc::new(Connection { is_open: true.into(), ..Connection::default() });
     /// let Claim { name, value, owner, .. } = claim;
     /// let held = HeldLock { name, value, owner, fence: grant.fence, since: grant.since };
-    /// let kept = locks.register(held.clone(), timing, grant.sent_at, connection).expect("not closed");
+    /// let registration = locks.register(held.clone(), timing, grant.sent_at, connection).expect("not closed");
     /// // The registration ends first, so that no renewal is in flight for a released lock.
-    /// drop(kept);
+    /// drop(registration);
     /// locks.release(&held.name, &held.value).await?;
     /// # Ok(())
     /// # })
@@ -160,12 +160,12 @@ impl Locks {
     }
 
     /// Runs one round now for all registered locks that are due within `ahead`. For a caller with
-    /// its own tick that checks its tenants first: their renewals then fall into step with those
+    /// its own tick that checks its lease holders first: their renewals then fall into step with those
     /// checks.
     ///
     /// Returns at once. During a round, the request runs the next round after it.
     pub fn renew_ahead(&self, ahead: Duration) {
-        self.0.keeping.wake_before(Instant::now() + ahead);
+        self.0.renewal.wake_before(Instant::now() + ahead);
     }
 
     /// Resolves when renewal has ended: the locks were closed or dropped, or the renewal task died,
@@ -182,16 +182,16 @@ impl Locks {
 impl Inner {
     /// Registers a lock for renewal. None once the locks are closed.
     pub(in crate::locks) fn register(&self, entry: LeaseEntry, sent_at: Instant) -> Option<u64> {
-        let id = self.keeping.enter(entry, sent_at)?;
-        self.keeps.call_once(|| {
-            let run = Arc::clone(&self.keeping).run(self.backend.clone(), self.stop.clone());
+        let id = self.renewal.enter(entry, sent_at)?;
+        self.renewal_start.call_once(|| {
+            let run = Arc::clone(&self.renewal).run(self.backend.clone(), self.stop.clone());
             // Dropped with the task, on return and on panic.
             let stopped = self.stopped_renewing.clone().drop_guard();
             let run = async move {
                 let _stopped = stopped;
                 run.await;
             };
-            self.tasks.spawn(run.instrument(tracing::info_span!("locks", task = "keeping")));
+            self.tasks.spawn(run.instrument(tracing::info_span!("locks", task = "renewal")));
         });
         Some(id)
     }

@@ -29,7 +29,7 @@ pub(in crate::locks) struct Item {
     /// When the renewal was due, if this round renews the lock.
     pub(in crate::locks) renew_at: Option<Instant>,
     /// Whether the next renewal extends the expiry of the grant.
-    pub(in crate::locks) keeps_grant: bool,
+    pub(in crate::locks) extends_grant: bool,
 }
 
 /// The registered locks, ordered by due time.
@@ -43,12 +43,12 @@ pub(in crate::locks) struct Register {
     /// harmless.
     armed: Option<Instant>,
     /// A caller requested a round now of all locks that are due before this.
-    rung: Option<Instant>,
+    requested_until: Option<Instant>,
     /// When the backend came back from its last outage.
     back_at: Option<Instant>,
     /// Due entries read so far.
     #[cfg(test)]
-    pub(in crate::locks) looked_at: usize,
+    pub(in crate::locks) entries_read: usize,
 }
 
 #[derive(Debug)]
@@ -63,8 +63,8 @@ struct Entry {
     /// The interval to the next attempt if this renewal fails: the renewal interval, or the pause
     /// between retries.
     again_after: Option<Duration>,
-    /// When the actor queries the tenant, even without a due renewal.
-    look_at: Option<Instant>,
+    /// When the actor queries the lease holder, even without a due renewal.
+    query_at: Option<Instant>,
 }
 
 impl Register {
@@ -115,7 +115,7 @@ impl Register {
 
     /// Requests a round now of all locks due before `until`. False if the schedule is empty.
     pub(in crate::locks) fn wake_before(&mut self, until: Instant) -> bool {
-        self.rung = (!self.is_empty()).then_some(until).max(self.rung);
+        self.requested_until = (!self.is_empty()).then_some(until).max(self.requested_until);
         !self.is_empty()
     }
 
@@ -125,58 +125,58 @@ impl Register {
         self.armed
     }
 
-    /// The due entries at `now`: tenants to query and locks to renew; all locks if the backend
+    /// The due entries at `now`: lease holders to query and locks to renew; all locks if the backend
     /// `is_back`.
     pub(in crate::locks) fn due_items(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
         if is_back {
             self.back_at = Some(now);
         }
-        let horizon = self.round_horizon(now, is_back);
-        let last = horizon.map_or(now, |horizon| horizon.max(now));
-        let mut agenda = Vec::new();
+        let round_end = self.end_of_round(now, is_back);
+        let last = round_end.map_or(now, |round_end| round_end.max(now));
+        let mut items = Vec::new();
         for (due, id) in self.order.range(..=(last, u64::MAX)) {
             #[cfg(test)]
             {
-                self.looked_at += 1;
+                self.entries_read += 1;
             }
             let Some(entry) = self.entries.get(id) else { continue };
-            let joins = |at: &Instant| horizon.is_some_and(|horizon| *at <= horizon);
+            let joins = |at: &Instant| round_end.is_some_and(|round_end| *at <= round_end);
             let renew_at = entry.renew_at.filter(joins);
             if renew_at.is_some() || *due <= now {
-                agenda.push(entry.item(*id, renew_at, now));
+                items.push(entry.item(*id, renew_at, now));
             }
         }
-        agenda
+        items
     }
 
     /// The end of the round, up to which entries join it; none if no lock is due.
     ///
     /// A due lock takes along all locks that will be due before it is due again. So the lock with
     /// the shortest lease sets the rounds, and the others cause none of their own.
-    fn round_horizon(&mut self, now: Instant, is_back: bool) -> Option<Instant> {
+    fn end_of_round(&mut self, now: Instant, is_back: bool) -> Option<Instant> {
         #[cfg(test)]
         {
-            self.looked_at += self.order.range(..=(now, u64::MAX)).count();
+            self.entries_read += self.order.range(..=(now, u64::MAX)).count();
         }
         let due = self.order.range(..=(now, u64::MAX));
         let due = due.filter_map(|(_due, id)| self.entries.get(id));
         let due = due.filter(|entry| entry.renew_at.is_some_and(|at| at <= now));
         let shortest = due.filter_map(|entry| entry.again_after).min();
         let all = is_back.then(|| now + LEASES.1);
-        self.rung.take().max(shortest.map(|pause| now + pause)).max(all)
+        self.requested_until.take().max(shortest.map(|pause| now + pause)).max(all)
     }
 
     /// Records the verdicts, at `now`, of a round sent at `sent_at`. Returns the items that still
     /// have an entry, with removed entries: a lock released during the pipeline is not lost, and
     /// its verdict does not restore it (T1).
-    pub(in crate::locks) fn enter_verdicts<'a>(
+    pub(in crate::locks) fn record_verdicts<'a>(
         &mut self,
         items: &'a [Item],
         verdicts: &[Verdict],
         sent_at: Instant,
         now: Instant,
     ) -> Vec<(&'a Item, Verdict, Option<LeaseEntry>)> {
-        let mut told = Vec::with_capacity(items.len());
+        let mut reported = Vec::with_capacity(items.len());
         for (item, verdict) in items.iter().zip(verdicts) {
             let (is_here, entry) = match verdict {
                 Verdict::Renewed | Verdict::Reasserted => {
@@ -188,9 +188,9 @@ impl Register {
                     (entry.is_some(), entry)
                 }
             };
-            told.extend(is_here.then_some((item, *verdict, entry)));
+            reported.extend(is_here.then_some((item, *verdict, entry)));
         }
-        told
+        reported
     }
 
     fn renewed(&mut self, id: u64, sent_at: Instant, now: Instant) -> bool {
@@ -199,8 +199,8 @@ impl Register {
             entry.sent_at = entry.sent_at.max(sent_at);
             entry.again_after = entry.entry.timing.renew_every;
             entry.renew_at = entry.again_after.map(|every| sent_at + every);
-            // The tenant may have ended the hold while the reply was in flight.
-            entry.look_at = if was_late { Some(now) } else { Some(entry.ends()) };
+            // The lease holder may have ended the hold while the reply was in flight.
+            entry.query_at = if was_late { Some(now) } else { Some(entry.ends()) };
         })
     }
 
@@ -214,12 +214,12 @@ impl Register {
         })
     }
 
-    /// Records a query of the tenant at `now`; the actor queries once for each passed deadline.
-    pub(in crate::locks) fn asked(&mut self, id: u64, now: Instant) {
+    /// Records a query of the lease holder at `now`; the actor queries once for each passed deadline.
+    pub(in crate::locks) fn queried(&mut self, id: u64, now: Instant) {
         self.amend(id, |entry| {
-            if entry.look_at.is_some_and(|at| at <= now) {
+            if entry.query_at.is_some_and(|at| at <= now) {
                 let next = [Some(entry.trusted_until()), entry.entry.ends].into_iter().flatten();
-                entry.look_at = next.filter(|at| now < *at).min();
+                entry.query_at = next.filter(|at| now < *at).min();
             }
         });
     }
@@ -251,27 +251,27 @@ impl Entry {
         let again_after = entry.timing.renew_every;
         let renew_at = again_after.map(|every| sent_at + every);
         let began = sent_at;
-        let mut entry = Self { entry, began, sent_at, renew_at, again_after, look_at: None };
-        entry.look_at = Some(entry.ends());
+        let mut entry = Self { entry, began, sent_at, renew_at, again_after, query_at: None };
+        entry.query_at = Some(entry.ends());
         entry
     }
 
     fn due(&self) -> Option<Instant> {
-        [self.renew_at, self.look_at].into_iter().flatten().min()
+        [self.renew_at, self.query_at].into_iter().flatten().min()
     }
 
     fn trusted_until(&self) -> Instant {
         self.entry.timing.trusted_until(self.sent_at)
     }
 
-    /// When the actor queries the tenant without another renewal.
+    /// When the actor queries the lease holder without another renewal.
     fn ends(&self) -> Instant {
         let until = self.trusted_until();
         self.entry.ends.map_or(until, |ends| until.min(ends))
     }
 
     /// Whether an hour of the grant has ended since the last successful renewal.
-    fn keeps_grant(&self, now: Instant) -> bool {
+    fn extends_grant(&self, now: Instant) -> bool {
         let hours = |at: Instant| {
             at.saturating_duration_since(self.began).as_secs() / GRANT_EXTENSION_INTERVAL.as_secs()
         };
@@ -282,7 +282,7 @@ impl Entry {
         let LeaseEntry { held, timing, lease_holder, .. } = &self.entry;
         let (held, lease_holder) = (Arc::clone(held), Arc::clone(lease_holder));
         let trusted_until = self.trusted_until();
-        let keeps_grant = self.keeps_grant(now);
-        Item { id, held, timing: *timing, lease_holder, trusted_until, renew_at, keeps_grant }
+        let extends_grant = self.extends_grant(now);
+        Item { id, held, timing: *timing, lease_holder, trusted_until, renew_at, extends_grant }
     }
 }

@@ -103,7 +103,7 @@ async fn claims(locks: Locks, task: usize, times: usize) {
 
 async fn guards(locks: Locks, task: usize, times: usize) {
     let name = LockName::named(&name(task));
-    let options = AcquireOptions::new(Lease::KeptAlive(LEASE));
+    let options = AcquireOptions::new(Lease::Renewed(LEASE));
     for _ in 0..times {
         let guard = locks.try_lock(&name, &options).await.expect("a free lock");
         assert_eq!(guard.release().await, Ok(Released::Freed));

@@ -25,7 +25,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_secs(1);
 
 async fn kept_alive(locks: &Locks) -> Guard {
-    let options = AcquireOptions::new(Lease::KeptAlive(Duration::from_secs(12)));
+    let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
     locks.try_lock(&LockName::named("job:1"), &options).await.expect("a free lock")
 }
 

@@ -233,7 +233,7 @@ async fn a_close_dropped_at_any_step_and_repeated_releases_everything() {
         let mut all = Vec::new();
         for step in 0..STEPS_MAX {
             let [locks, seen] = place.to_close().await;
-            let options = AcquireOptions::new(Lease::KeptAlive(LONG));
+            let options = AcquireOptions::new(Lease::Renewed(LONG));
             let guard = locks.try_lock(&job(step, "closed"), &options).await.expect("a free lock");
             all.push((locks, seen, guard));
         }
@@ -253,8 +253,7 @@ async fn a_close_dropped_at_any_step_and_repeated_releases_everything() {
 
 pub(crate) async fn dropped_queries_change_nothing(place: Place) {
     let locks = &place.locks;
-    let (name, options) =
-        (LockName::named("job:asked"), AcquireOptions::new(Lease::KeptAlive(LONG)));
+    let (name, options) = (LockName::named("job:asked"), AcquireOptions::new(Lease::Renewed(LONG)));
     let guard = locks.try_lock(&name, &options).await.expect("a free lock");
     let first = claim(&name, &kim());
     let (waiting, _at) = enter(locks, &first).await;

@@ -197,7 +197,7 @@ async fn guards_are_renewed_and_released_on_all_cluster_nodes() {
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let names: Vec<_> = (0..30).map(|at| LockName::named(&format!("job:{at}"))).collect();
     let lease = Duration::from_millis(2_400);
-    let options = AcquireOptions::new(Lease::KeptAlive(lease));
+    let options = AcquireOptions::new(Lease::Renewed(lease));
     let guards = locks.lock_all(&names, &options).await.expect("free locks");
     let until_then = Instant::now() + lease * 2;
     until("the first lease is long over", async || until_then < Instant::now()).await;

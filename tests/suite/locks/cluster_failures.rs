@@ -66,7 +66,7 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
     assert!(why.contains(&cluster.nodes[dead].port().to_string()), "{why}");
 
     // Guards too, with one or both locks elsewhere.
-    let short = AcquireOptions::new(Lease::KeptAlive(Duration::from_secs(1)));
+    let short = AcquireOptions::new(Lease::Renewed(Duration::from_secs(1)));
     for (name, place) in [name, job].iter().zip(jobs) {
         match locks.try_lock(name, &short).await {
             Ok(guard) => assert!(place != dead && guard.is_held()),

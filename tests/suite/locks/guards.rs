@@ -84,7 +84,7 @@ pub(crate) async fn g6_a_guard_that_lost_its_lock_is_notified_and_releases_no_la
     place: Place,
 ) {
     let name = job("1");
-    let options = AcquireOptions::new(Lease::KeptAlive(SHORT * 5)).owned_by(kim());
+    let options = AcquireOptions::new(Lease::Renewed(SHORT * 5)).owned_by(kim());
     let guard = place.locks.try_lock(&name, &options).await.expect("a free lock");
     let thief = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     granted(&place.locks, &thief).await;
@@ -159,7 +159,7 @@ pub(crate) async fn a_queue_policy_is_notified_and_times_out(place: Place) {
 /// One of a thousand tasks: counts itself while it holds the lock.
 async fn compete(locks: Locks, name: LockName, ran: Arc<AtomicUsize>, done: Arc<AtomicBool>) {
     let ttl = Duration::from_secs(1);
-    let options = AcquireOptions::new(Lease::KeptAlive(ttl));
+    let options = AcquireOptions::new(Lease::Renewed(ttl));
     let mut pause = interval(ttl / 4);
     while !done.load(Ordering::SeqCst) {
         let guard = match locks.try_lock(&name, &options).await {
@@ -217,7 +217,7 @@ pub(crate) async fn an_estimated_lease_outlives_its_estimate_and_learns_from_it(
 
 pub(crate) async fn a_short_job_does_not_run_again_before_its_minimum_hold(place: Place) {
     let name = job("1");
-    let options = AcquireOptions::new(Lease::KeptAlive(LONG)).for_at_least(SHORT);
+    let options = AcquireOptions::new(Lease::Renewed(LONG)).for_at_least(SHORT);
     for is_dropped in [false, true] {
         let began = Instant::now();
         let guard = place.locks.try_lock(&name, &options).await.expect("a free lock");
@@ -237,7 +237,7 @@ pub(crate) async fn a_short_job_does_not_run_again_before_its_minimum_hold(place
 
 pub(crate) async fn g6_a_late_renewal_does_not_extend_a_minimum_hold(place: Place) {
     let name = job("1");
-    let options = AcquireOptions::new(Lease::KeptAlive(LONG)).for_at_least(SHORT * 4);
+    let options = AcquireOptions::new(Lease::Renewed(LONG)).for_at_least(SHORT * 4);
     let guard = place.locks.try_lock(&name, &options).await.expect("a free lock");
     let holder = place.locks.holder(&name).await.expect("a reply").expect("a holder");
     let Holder { value, owner, fence, since, .. } = holder;
@@ -252,7 +252,7 @@ pub(crate) async fn g6_a_late_renewal_does_not_extend_a_minimum_hold(place: Plac
 
 pub(crate) async fn a_live_holder_loses_the_lock_at_its_maximum_hold(place: Place) {
     let name = job("1");
-    let options = AcquireOptions::new(Lease::KeptAlive(SHORT * 4)).for_at_most(SHORT * 2);
+    let options = AcquireOptions::new(Lease::Renewed(SHORT * 4)).for_at_most(SHORT * 2);
     let began = Instant::now();
     let guard = place.locks.try_lock(&name, &options).await.expect("a free lock");
     let next = place.locks.lock(&name, &fixed().waiting(LONG)).await.expect("a grant");
@@ -271,7 +271,7 @@ pub(crate) async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(place: Pl
         }
     }
     let name = job("1");
-    let options = AcquireOptions::new(Lease::KeptAlive(SHORT * 5)).owned_by(kim());
+    let options = AcquireOptions::new(Lease::Renewed(SHORT * 5)).owned_by(kim());
     let done = place.locks.with_lock(&name, &options, async |fence| fence).await.expect("done");
     until_free(&place.locks, &name).await;
 
@@ -296,7 +296,7 @@ pub(crate) async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(place: Pl
 
 pub(crate) async fn work_that_ends_after_its_lock_was_lost_is_an_error(place: Place) {
     let name = job("1");
-    let options = AcquireOptions::new(Lease::KeptAlive(LONG)).owned_by(kim());
+    let options = AcquireOptions::new(Lease::Renewed(LONG)).owned_by(kim());
     let thief = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     // So fast that no renewal detects it in between.
     let work = async |fence| assert!(fence < granted(&place.locks, &thief).await.fence);
@@ -394,7 +394,7 @@ pub(crate) async fn closing_the_locks_releases_the_guards_and_notifies_them(plac
         held.push(
             place
                 .locks
-                .try_lock(name, &AcquireOptions::new(Lease::KeptAlive(LONG)))
+                .try_lock(name, &AcquireOptions::new(Lease::Renewed(LONG)))
                 .await
                 .expect("free"),
         );

@@ -21,7 +21,7 @@ async fn start() -> (Server, Locks) {
 
 async fn kept_alive(locks: &Locks, number: usize, lease: Duration) -> Guard {
     let name = LockName::named(&format!("job:{number}"));
-    locks.try_lock(&name, &AcquireOptions::new(Lease::KeptAlive(lease))).await.expect("a free lock")
+    locks.try_lock(&name, &AcquireOptions::new(Lease::Renewed(lease))).await.expect("a free lock")
 }
 
 /// Renewal rounds in `time`.
@@ -171,8 +171,7 @@ async fn g6_a_release_among_renewals_is_never_undone() {
     // Rounds follow each other without a pause, so releases fall into them.
     for number in 0..300_u64 {
         let name = LockName::named(&format!("job:{number}"));
-        let guard = match locks.try_lock(&name, &AcquireOptions::new(Lease::KeptAlive(lease))).await
-        {
+        let guard = match locks.try_lock(&name, &AcquireOptions::new(Lease::Renewed(lease))).await {
             Ok(guard) => guard,
             // The machine is too busy for such a short lease.
             Err(LockError::Lost(Loss::Expired)) => continue,

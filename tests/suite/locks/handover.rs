@@ -16,10 +16,7 @@ fn name() -> LockName {
 }
 
 async fn taken(locks: &Locks) -> Guard {
-    locks
-        .try_lock(&name(), &AcquireOptions::new(Lease::KeptAlive(LONG)))
-        .await
-        .expect("a free lock")
+    locks.try_lock(&name(), &AcquireOptions::new(Lease::Renewed(LONG))).await.expect("a free lock")
 }
 
 /// A waiter for a guard, in the queue.
@@ -73,7 +70,7 @@ pub(crate) async fn g6_extending_a_handed_over_lease_does_not_restore_a_released
 ) {
     for _round in 0..20 {
         let first = taken(&place.locks).await;
-        let (waits, held) = (waits(&place.locks, Lease::KeptAlive(SHORT)).await, first);
+        let (waits, held) = (waits(&place.locks, Lease::Renewed(SHORT)).await, first);
         held.release().await.expect("a reply");
         let guard = granted_early(waits).await;
         assert_eq!(guard.release().await, Ok(Released::Freed));

@@ -148,7 +148,7 @@ async fn g1_a_claim_delivered_after_its_release_and_later_grants_acquires_nothin
 /// Loses one renewal or its reply, and checks that the next one arrives in time.
 async fn lose_a_renewal(world: World, is_answer: bool, fate: Fate) {
     let name = LockName::named("job:1");
-    let options = AcquireOptions::new(Lease::KeptAlive(Duration::from_secs(3)));
+    let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(3)));
     let guard = world.locks.try_lock(&name, &options).await.expect("a free lock");
     let began = Instant::now();
     if is_answer {
@@ -186,7 +186,7 @@ async fn g1_a_lost_renewal_is_retried_and_loses_no_lock() {
 async fn g3_renewals_without_a_reply_extend_no_deadline() {
     let world = World::start().await;
     let (name, lease) = (LockName::named("job:1"), Duration::from_millis(1_200));
-    let options = AcquireOptions::new(Lease::KeptAlive(lease));
+    let options = AcquireOptions::new(Lease::Renewed(lease));
     let guard = world.locks.try_lock(&name, &options).await.expect("a free lock");
     world.proxy.hold(Way::ToClient);
     let held = Instant::now();
@@ -217,7 +217,7 @@ async fn g3_a_grant_whose_reply_arrives_after_its_deadline_is_rejected() {
     let world = World::start().await;
     let late = Duration::from_millis(300);
     world.proxy.delay(late);
-    let options = AcquireOptions::new(Lease::KeptAlive(2 * late)).for_at_least(LONG);
+    let options = AcquireOptions::new(Lease::Renewed(2 * late)).for_at_least(LONG);
     let name = LockName::named("job:1");
     let tried = world.locks.try_lock(&name, &options).await;
     world.proxy.delay(Duration::ZERO);

@@ -56,7 +56,7 @@ async fn an_alarm_is_a_metric_of_its_class_and_returns_to_zero() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _here = metrics::set_default_local_recorder(&recorder);
     let (locks, name) = (Locks::memory(), LockName::named("export:doc_secret"));
-    let options = AcquireOptions::new(Lease::KeptAlive(LONG));
+    let options = AcquireOptions::new(Lease::Renewed(LONG));
     let shown = |value| {
         let line = format!("galley_lock_alarm{{class=\"export\",alarm=\"hold\"}} {value}\n");
         recorder.handle().render().contains(&line)

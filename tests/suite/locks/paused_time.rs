@@ -35,7 +35,7 @@ async fn taken(locks: &Locks, options: &AcquireOptions) -> Guard {
 #[tokio::test(start_paused = true)]
 async fn g1_under_paused_time_a_lock_renewed_for_a_day_has_one_holder() {
     let locks = Locks::memory();
-    let guard = taken(&locks, &AcquireOptions::new(Lease::KeptAlive(LEASE))).await;
+    let guard = taken(&locks, &AcquireOptions::new(Lease::Renewed(LEASE))).await;
     let ends = Instant::now() + 24 * HOUR;
     while Instant::now() < ends {
         // At every phase of a round.
@@ -96,7 +96,7 @@ async fn g3_under_paused_time_a_holder_stops_an_eighth_before_the_next_can_begin
 async fn g4_under_paused_time_a_lock_is_free_on_release_or_on_expiry() {
     let locks = Locks::memory();
     for is_dropped in [false, true] {
-        let guard = taken(&locks, &AcquireOptions::new(Lease::KeptAlive(LEASE))).await;
+        let guard = taken(&locks, &AcquireOptions::new(Lease::Renewed(LEASE))).await;
         if is_dropped {
             drop(guard);
         } else {
@@ -161,7 +161,7 @@ async fn minimum_and_maximum_hold_apply_to_the_millisecond() {
     let locks = Locks::memory();
     let (least, most) = (LEASE / 3, LEASE * 5);
     let began = Instant::now();
-    taken(&locks, &AcquireOptions::new(Lease::KeptAlive(LEASE)).for_at_least(least))
+    taken(&locks, &AcquireOptions::new(Lease::Renewed(LEASE)).for_at_least(least))
         .await
         .release()
         .await
@@ -175,8 +175,7 @@ async fn minimum_and_maximum_hold_apply_to_the_millisecond() {
 
     let locks = Locks::memory();
     let began = Instant::now();
-    let guard =
-        taken(&locks, &AcquireOptions::new(Lease::KeptAlive(LEASE)).for_at_most(most)).await;
+    let guard = taken(&locks, &AcquireOptions::new(Lease::Renewed(LEASE)).for_at_most(most)).await;
     sleep(most - MS).await;
     assert!(guard.is_held());
     assert_eq!((guard.lost().await, began.elapsed()), (Loss::HeldTooLong, most));
@@ -199,7 +198,7 @@ async fn the_learnt_estimate_is_the_95th_percentile_of_earlier_holds() {
 #[tokio::test(start_paused = true)]
 async fn each_policy_times_out_to_the_millisecond() {
     let locks = Locks::memory();
-    let _holder = taken(&locks, &AcquireOptions::new(Lease::KeptAlive(LEASE))).await;
+    let _holder = taken(&locks, &AcquireOptions::new(Lease::Renewed(LEASE))).await;
     let began = Instant::now();
     assert!(matches!(locks.lock(&name(), &fixed()).await, Err(LockError::Busy(_))));
     assert_eq!(began.elapsed(), Duration::ZERO);

@@ -27,7 +27,7 @@ async fn connect(server: &Server) -> Locks {
 }
 
 async fn kept_alive(locks: &Locks, name: &LockName) -> Guard {
-    let options = AcquireOptions::new(Lease::KeptAlive(Duration::from_secs(12)));
+    let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
     locks.try_lock(name, &options).await.expect("a free lock")
 }
 

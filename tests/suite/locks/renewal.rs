@@ -100,7 +100,7 @@ async fn guards_of(locks: &Locks, leases: impl Iterator<Item = Duration>) -> Vec
     let mut guards = Vec::new();
     for (number, lease) in leases.enumerate() {
         let name = LockName::named(&format!("job:{number}"));
-        let options = AcquireOptions::new(Lease::KeptAlive(lease));
+        let options = AcquireOptions::new(Lease::Renewed(lease));
         guards.push(locks.try_lock(&name, &options).await.expect("a free lock"));
         sleep(Duration::from_millis(7)).await;
     }

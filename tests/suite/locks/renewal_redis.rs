@@ -35,7 +35,7 @@ async fn seats_and_guards_of_one_process_share_one_renewal_pipeline() {
         let timing = RenewalTiming::new(lease, lease / 3);
         kept.push(kept_as(&locks, &seat(), timing, &lodger).await);
         let name = LockName::named(&format!("job:{number}"));
-        let options = AcquireOptions::new(Lease::KeptAlive(lease));
+        let options = AcquireOptions::new(Lease::Renewed(lease));
         guards.push(locks.try_lock(&name, &options).await.expect("a free lock"));
         sleep(Duration::from_millis(5)).await;
     }

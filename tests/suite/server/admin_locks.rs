@@ -37,7 +37,7 @@ async fn readiness(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
 }
 
 async fn held(locks: &Locks, names: &[String]) -> Vec<Guard> {
-    let wish = AcquireOptions::new(Lease::KeptAlive(Duration::from_secs(12)));
+    let wish = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
     let guards = names.iter().map(|name| async {
         locks.try_lock(&LockName::named(name), &wish).await.expect("a free lock")
     });
