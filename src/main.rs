@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
 use galley::app::secrets::find_or_make;
 use galley::app::{App, migrate};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
-use galley::domain::user::{User, parse_name};
+use galley::domain::line::Line;
+use galley::domain::user::User;
 use galley::http::auth::tokens::Tokens;
 use galley::telemetry::logs;
 use secrecy::ExposeSecret as _;
@@ -129,7 +130,7 @@ fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
 fn token(settings: &Settings, args: &TokenArgs) -> anyhow::Result<()> {
     let user = User {
         id: args.sub.parse().context("--sub: letters, digits, _ and -, at most 64")?,
-        name: parse_name(&args.name).context("--name")?,
+        name: Line::Name.parse(&args.name).context("--name")?,
     };
     let ttl = parse_duration(&args.ttl).context("--ttl: a number and its unit, like 1h")?;
     anyhow::ensure!(!ttl.is_zero(), "--ttl: must be longer than 0s");

@@ -34,6 +34,7 @@ pub mod fence;
 pub mod ids;
 pub mod lease;
 pub mod limits;
+pub mod line;
 pub mod printable;
 pub mod review;
 pub mod seat;

@@ -8,13 +8,15 @@
 
 /// The reason why a text does not fit on one line of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unprintable {
+pub(super) enum LineFault {
     /// It has a control character or a line break.
     Control,
     /// It has an invisible character, or a mark that turns the writing direction.
     Invisible,
     /// It has no visible character.
     Blank,
+    /// It has more characters than its kind allows.
+    TooLong,
 }
 
 const ZERO_WIDTH_NON_JOINER: char = '\u{200C}';
@@ -23,7 +25,7 @@ const ZERO_WIDTH_JOINER: char = '\u{200D}';
 const BRAILLE_BLANK: char = '\u{2800}';
 
 /// Checks a trimmed text of one line.
-pub(super) fn check_line(text: &str) -> Result<(), Unprintable> {
+pub(super) fn check_line(text: &str) -> Result<(), LineFault> {
     let mut characters = text.chars().peekable();
     // The preceding character, and the last character that is no variation selector.
     let (mut before, mut base) = (None, None);
@@ -31,7 +33,7 @@ pub(super) fn check_line(text: &str) -> Result<(), Unprintable> {
     while let Some(c) = characters.next() {
         let next = characters.peek().copied();
         if is_control(c) {
-            return Err(Unprintable::Control);
+            return Err(LineFault::Control);
         }
         if is_ignorable(c) {
             let is_needed = match c {
@@ -41,7 +43,7 @@ pub(super) fn check_line(text: &str) -> Result<(), Unprintable> {
                 _ => before.is_some_and(|before| has_variant(before, c, next)),
             };
             if !is_needed {
-                return Err(Unprintable::Invisible);
+                return Err(LineFault::Invisible);
             }
         } else {
             is_blank &= c.is_whitespace() || c == BRAILLE_BLANK;
@@ -49,7 +51,7 @@ pub(super) fn check_line(text: &str) -> Result<(), Unprintable> {
         }
         before = Some(c);
     }
-    if is_blank { Err(Unprintable::Blank) } else { Ok(()) }
+    if is_blank { Err(LineFault::Blank) } else { Ok(()) }
 }
 
 /// Whether a comment, a reply or a suggestion has a control character other than line feed and tab.
@@ -109,7 +111,7 @@ mod tests {
     #[test]
     fn g17_a_line_without_a_visible_character_is_rejected() {
         for text in ["", "   ", "\u{3000}\u{A0}", "\u{2800}", "\u{2800} \u{2800}"] {
-            assert_eq!(check_line(text), Err(Unprintable::Blank), "{text:?}");
+            assert_eq!(check_line(text), Err(LineFault::Blank), "{text:?}");
         }
         for text in [
             "\u{200B}\u{200B}",
@@ -126,7 +128,7 @@ mod tests {
             "\u{E0100}",
             "\u{200D}",
         ] {
-            assert_eq!(check_line(text), Err(Unprintable::Invisible), "{text:?}");
+            assert_eq!(check_line(text), Err(LineFault::Invisible), "{text:?}");
         }
     }
 
@@ -150,10 +152,10 @@ mod tests {
             "\u{200D}👩",
             "❤\u{FE0F}\u{FE0F}",
         ] {
-            assert_eq!(check_line(text), Err(Unprintable::Invisible), "{text:?}");
+            assert_eq!(check_line(text), Err(LineFault::Invisible), "{text:?}");
         }
         for text in ["a\nb", "a\u{0}", "a\u{85}", "a\u{2028}b"] {
-            assert_eq!(check_line(text), Err(Unprintable::Control), "{text:?}");
+            assert_eq!(check_line(text), Err(LineFault::Control), "{text:?}");
         }
     }
 

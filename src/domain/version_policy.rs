@@ -10,10 +10,7 @@ use std::str::FromStr;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use crate::domain::limits::{
-    LABEL_CHARS_MAX, NAMED_BYTES_MAX, NAMED_VERSIONS_MAX, VERSION_BYTES_MAX, VERSIONS_MAX,
-};
-use crate::domain::printable::{Unprintable, check_line};
+use crate::domain::limits::{NAMED_BYTES_MAX, NAMED_VERSIONS_MAX, VERSION_BYTES_MAX, VERSIONS_MAX};
 
 /// How long the server retains every version.
 const EVERY_ONE_FOR: TimeDelta = TimeDelta::hours(24);
@@ -80,44 +77,6 @@ impl FromStr for VersionKind {
 
     fn from_str(text: &str) -> Result<Self, InvalidKind> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(InvalidKind)
-    }
-}
-
-/// The text cannot be the label of a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidLabel {
-    /// It has no visible character.
-    #[error("a label needs a visible character")]
-    Empty,
-    /// Longer than [`LABEL_CHARS_MAX`].
-    #[error("a label has at most {LABEL_CHARS_MAX} characters")]
-    TooLong,
-    /// Control characters, line breaks among them.
-    #[error("a label is one line without control characters")]
-    Control,
-    /// It has invisible characters, or marks that change the writing direction.
-    #[error("a label may not contain invisible characters or marks of writing direction")]
-    Invisible,
-}
-
-/// Trims and checks a label.
-///
-/// # Errors
-///
-/// [`InvalidLabel`] when it is empty, too long, more than one line, or has invisible characters.
-pub fn parse_label(text: &str) -> Result<String, InvalidLabel> {
-    let label = text.trim();
-    if label.is_empty() {
-        return Err(InvalidLabel::Empty);
-    }
-    if LABEL_CHARS_MAX < label.chars().count() {
-        return Err(InvalidLabel::TooLong);
-    }
-    match check_line(label) {
-        Ok(()) => Ok(label.to_owned()),
-        Err(Unprintable::Control) => Err(InvalidLabel::Control),
-        Err(Unprintable::Invisible) => Err(InvalidLabel::Invisible),
-        Err(Unprintable::Blank) => Err(InvalidLabel::Empty),
     }
 }
 
@@ -209,15 +168,6 @@ mod tests {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
         assert_eq!("Pause".parse::<VersionKind>(), Err(InvalidKind));
-    }
-
-    #[test]
-    fn a_label_is_one_line_of_bounded_length() {
-        assert_eq!(parse_label(" 제출본 "), Ok("제출본".to_owned()));
-        assert_eq!(parse_label("\t"), Err(InvalidLabel::Empty));
-        assert_eq!(parse_label("a\nb"), Err(InvalidLabel::Control));
-        assert_eq!(parse_label("a\u{2066}b"), Err(InvalidLabel::Invisible));
-        assert_eq!(parse_label(&"가".repeat(101)), Err(InvalidLabel::TooLong));
     }
 
     #[test]

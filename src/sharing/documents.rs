@@ -6,7 +6,8 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
-use crate::domain::text::{count_characters, normalize_line_breaks, parse_title};
+use crate::domain::line::Line;
+use crate::domain::text::{count_characters, normalize_line_breaks};
 use crate::domain::user::User;
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::documents::{Document, NewDocument};
@@ -28,7 +29,7 @@ impl Sharing {
         text: String,
         now: DateTime<Utc>,
     ) -> Result<Document, SharingError> {
-        let title = parse_title(title)?;
+        let title = Line::Title.parse(title)?;
         if self.document_bytes < text.len() {
             return Err(SharingError::TooLong);
         }
@@ -105,7 +106,7 @@ impl Sharing {
         title: &str,
         now: DateTime<Utc>,
     ) -> Result<Document, SharingError> {
-        let title = parse_title(title)?;
+        let title = Line::Title.parse(title)?;
         self.document(caller, id).await?;
         self.storage.rename_document(id, &title, now).await?.ok_or(NO_DOCUMENT)
     }

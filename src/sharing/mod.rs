@@ -11,7 +11,7 @@ pub mod quota;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::text::InvalidTitle;
+use crate::domain::line::InvalidLine;
 use crate::domain::user::User;
 use crate::sharing::invite::Invites;
 use crate::sharing::quota::{Quota, Turns};
@@ -72,7 +72,7 @@ pub enum SharingError {
     ReviewerExists,
     /// The title is invalid.
     #[error(transparent)]
-    Title(#[from] InvalidTitle),
+    Title(#[from] InvalidLine),
     /// The text exceeds the limit of a document.
     #[error("the text is longer than this server takes")]
     TooLong,

@@ -13,8 +13,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::{DocumentId, InvalidId, VersionId};
 use crate::domain::limits::DIFF_TIMEOUT;
+use crate::domain::line::{InvalidLine, Line};
 use crate::domain::user::User;
-use crate::domain::version_policy::{InvalidLabel, VersionKind, parse_label};
+use crate::domain::version_policy::VersionKind;
 use crate::rooms::RoomError;
 use crate::rooms::server_edit::TRIES;
 use crate::seats::{SeatError, SeatService};
@@ -34,7 +35,7 @@ pub enum VersionError {
     SeatNotHeld,
     /// The text is not a valid label.
     #[error(transparent)]
-    Label(#[from] InvalidLabel),
+    Label(#[from] InvalidLine),
     /// The document has as many named versions as it may have.
     #[error("there are too many named versions already")]
     Full,
@@ -153,7 +154,7 @@ impl Versions {
         document: DocumentId,
         label: &str,
     ) -> Result<Version, VersionError> {
-        let label = parse_label(label)?;
+        let label = Line::Label.parse(label)?;
         if !self.sessions.shared.storage.has_room() {
             return Err(SeatError::Room(RoomError::StorageSpent).into());
         }

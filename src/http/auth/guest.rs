@@ -10,7 +10,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::UserId;
-use crate::domain::user::{User, parse_name};
+use crate::domain::line::Line;
+use crate::domain::user::User;
 use crate::http::access::Access;
 use crate::http::auth::caller::Caller;
 use crate::http::auth::cookie;
@@ -89,7 +90,8 @@ pub(crate) async fn enter(
     peer: Option<Extension<Peer>>,
     JsonBody(guest): JsonBody<NewGuest>,
 ) -> Result<Response, ApiError> {
-    let name = parse_name(&guest.name).map_err(|error| ApiError::Invalid(error.to_string()))?;
+    let name =
+        Line::Name.parse(&guest.name).map_err(|error| ApiError::Invalid(error.to_string()))?;
     let user = User { id: UserId::generate(), name };
     let signed = sign(&tokens, &user)?;
     let welcome = Welcome { user: &user, token: &signed.token, expires_at: signed.expires_at };

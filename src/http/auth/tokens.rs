@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::ids::{TokenId, UserId};
-use crate::domain::user::{User, parse_name};
+use crate::domain::line::Line;
+use crate::domain::user::User;
 
 /// The `iss` claim.
 const ISSUER: &str = "galley";
@@ -158,7 +159,7 @@ impl Tokens {
         if claims.exp <= claims.iat || claims.exp <= Utc::now().timestamp() {
             return Err(TokenRefused("claim exp"));
         }
-        let name = parse_name(&claims.name).map_err(|_invalid| TokenRefused("claim name"))?;
+        let name = Line::Name.parse(&claims.name).map_err(|_invalid| TokenRefused("claim name"))?;
         Ok(Identity {
             user: User { id: claims.sub, name },
             is_admin: claims.admin,
