@@ -37,7 +37,7 @@ impl Reviews {
         let shared = &self.sessions.shared;
         for _ in 0..TRIES {
             let document = link.document_id;
-            let Some(snapshot) = self.sessions.shared.rooms.settled_snapshot(document).await?
+            let Some(snapshot) = self.sessions.shared.rooms.durable_snapshot(document).await?
             else {
                 continue;
             };
@@ -93,7 +93,7 @@ impl Reviews {
     /// Stores a version of the text in which the writer rejected a suggestion.
     pub(crate) async fn keep_rejection(&self, link: &ShareLink, rejected: &StoredReview) {
         // During an edit there is no settled text; the version of the next pause contains it.
-        if let Ok(Some(text)) = self.sessions.shared.rooms.settled_snapshot(link.document_id).await
+        if let Ok(Some(text)) = self.sessions.shared.rooms.durable_snapshot(link.document_id).await
         {
             self.keep_decision(link, rejected, text, None).await;
         }
@@ -115,7 +115,7 @@ impl Reviews {
         // The task that builds the texts acquires a permit for each. The permit of this snapshot is
         // released first, so that the task never waits for it.
         let mut before = before;
-        before.place = None;
+        before.permit = None;
         let Some((seq, update)) = edit else {
             self.sessions
                 .shared
@@ -131,7 +131,7 @@ impl Reviews {
             points.push(point(VersionKind::Decision, both, after));
         }
         self.sessions.shared.history.record(points).await;
-        self.sessions.shared.rooms.point_kept(document, seq);
+        self.sessions.shared.rooms.version_stored(document, seq);
     }
 }
 

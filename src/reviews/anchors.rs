@@ -17,12 +17,12 @@ use crate::storage::reviews::StoredReview;
 use crate::yjs::text::{Effort, Resolved, Text};
 
 impl Reviews {
-    pub(crate) async fn place_one(
+    pub(crate) async fn resolve_one(
         &self,
         document: DocumentId,
         stored: StoredReview,
     ) -> Result<Review, ReviewError> {
-        let mut placed = self.place(document, vec![stored]).await?;
+        let mut placed = self.resolve(document, vec![stored]).await?;
         placed.pop().ok_or(ReviewError::NotFound("review"))
     }
 
@@ -30,13 +30,13 @@ impl Reviews {
     ///
     /// The client repeats a request that failed, so the answer to a committed change is a success.
     /// If [`ANCHOR_TIMEOUT`] passes first, the answer contains the review without its place.
-    pub(crate) async fn place_committed(
+    pub(crate) async fn resolve_committed(
         &self,
         document: DocumentId,
         stored: StoredReview,
     ) -> Review {
         let review = stored.id;
-        match timeout(ANCHOR_TIMEOUT, self.place_one(document, stored.clone())).await {
+        match timeout(ANCHOR_TIMEOUT, self.resolve_one(document, stored.clone())).await {
             Ok(Ok(placed)) => return placed,
             Ok(Err(error)) => {
                 tracing::warn!(%document, %review, %error, "a changed review is sent without its place");
@@ -50,7 +50,7 @@ impl Reviews {
 
     /// Resolves the current place of each review, and stores the place of each review that was lost
     /// and is found again. In a damaged document every review is orphaned.
-    pub(crate) async fn place(
+    pub(crate) async fn resolve(
         &self,
         document: DocumentId,
         stored: Vec<StoredReview>,
@@ -69,7 +69,7 @@ impl Reviews {
         let mut reviews = Vec::with_capacity(stored.len());
         for (stored, resolved) in stored.iter().zip(resolved) {
             if let Some(current) = &resolved.relocated {
-                self.store_place(stored, current).await;
+                self.store_anchor(stored, current).await;
             }
             reviews.push(served(stored.clone(), resolved.anchor));
         }
@@ -77,7 +77,7 @@ impl Reviews {
     }
 
     /// Stores the new place of a review. After a failure the next request resolves it again.
-    async fn store_place(&self, stored: &StoredReview, current: &RelativeRange) {
+    async fn store_anchor(&self, stored: &StoredReview, current: &RelativeRange) {
         let storage = &self.sessions.shared.storage;
         if let Err(error) = storage.relocate(stored.id, current).await {
             tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");

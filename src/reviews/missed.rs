@@ -23,14 +23,14 @@ const READ_AT_ONCE: usize = 4;
 impl Reviews {
     /// Reads and delivers for the rooms of `queue`, until the sessions have finished.
     pub(super) async fn read_missed(self, mut queue: MissedQueue) {
-        let places = Arc::new(Semaphore::new(READ_AT_ONCE));
+        let permits = Arc::new(Semaphore::new(READ_AT_ONCE));
         let finished = self.sessions.shared.finished.clone();
         while let Some(Some(room)) = finished.run_until_cancelled(queue.recv()).await {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             let reviews = self.clone();
             self.sessions.shared.tasks.spawn(async move {
                 reviews.try_deliver_missed(&room).await;
-                drop(place);
+                drop(permit);
             });
         }
     }
@@ -69,7 +69,7 @@ impl Reviews {
         after: i64,
     ) -> Result<Vec<(i64, String)>, ReviewError> {
         let numbers: Vec<_> = changed.iter().map(|review| review.changes).collect();
-        let placed = match self.place(room.document, changed.clone()).await {
+        let placed = match self.resolve(room.document, changed.clone()).await {
             // The words of a review are delivered even if its place cannot be resolved.
             Err(ReviewError::Session(SeatError::Room(RoomError::TooCostly | RoomError::Busy))) => {
                 Self::unplaced(changed)

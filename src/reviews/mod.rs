@@ -175,7 +175,7 @@ impl Reviews {
     ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
         let link = self.link_of(user, link).await?;
         let page = self.sessions.shared.storage.reviews(link.id, after, rows).await?;
-        Ok((self.place(link.document_id, page.reviews).await?, page.next))
+        Ok((self.resolve(link.document_id, page.reviews).await?, page.next))
     }
 
     /// One review, with its current place.
@@ -191,7 +191,7 @@ impl Reviews {
     ) -> Result<Review, ReviewError> {
         let link = self.link_of(user, link).await?;
         let stored = self.find(&link, id).await?;
-        self.place_one(link.document_id, stored).await
+        self.resolve_one(link.document_id, stored).await
     }
 
     /// Creates a review. Needs the reviewer's seat.
@@ -237,7 +237,7 @@ impl Reviews {
             let storage = &this.sessions.shared.storage;
             let stored = done(storage.create_review(&new, guard).await?, guard)?;
             let (_, change) = stored.changes;
-            let review = this.place_committed(link.document_id, stored).await;
+            let review = this.resolve_committed(link.document_id, stored).await;
             this.announce(&link, guard.seat, change, &Event::ReviewCreated(&review)).await;
             Ok(review)
         };
@@ -285,7 +285,7 @@ impl Reviews {
             let is_meant = expected.is_none_or(|expected| expected == stored.version);
             let current = stored.version;
             return match is_meant {
-                true => self.place_one(link.document_id, stored).await,
+                true => self.resolve_one(link.document_id, stored).await,
                 false => Err(ReviewError::VersionMismatch { current }),
             };
         }
@@ -319,7 +319,7 @@ impl Reviews {
             let storage = &this.sessions.shared.storage;
             let deleted = storage.delete_review(link.id, id, expected, guard).await?;
             let change = done(deleted, guard)?;
-            let review = this.place_committed(link.document_id, stored).await;
+            let review = this.resolve_committed(link.document_id, stored).await;
             this.announce(&link, guard.seat, change, &Event::ReviewDeleted(&review)).await;
             Ok(())
         };
@@ -396,7 +396,7 @@ impl Reviews {
         stored: StoredReview,
     ) -> Review {
         let (_, change) = stored.changes;
-        let review = self.place_committed(link.document_id, stored).await;
+        let review = self.resolve_committed(link.document_id, stored).await;
         self.announce(link, seat, change, &Event::ReviewUpdated(&review)).await;
         review
     }
@@ -460,8 +460,8 @@ impl Reviews {
             None => messages.push(Message::Worked(seat.role)),
         }
         for message in messages {
-            let told = shared.relay.publish(Topic::Room(link.document_id), &message).await;
-            if let Err(error) = told {
+            let published = shared.relay.publish(Topic::Room(link.document_id), &message).await;
+            if let Err(error) = published {
                 tracing::warn!(%error, "a review cannot be published to the other servers");
             }
         }

@@ -128,25 +128,25 @@ impl Rooms {
     /// [`RoomError::NoSuchDocument`], [`RoomError::Unreadable`] when the document is damaged,
     /// [`RoomError::Busy`] when too many requests wait, or storage's failure.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, RoomError> {
-        let place = Some(self.place(document).await?);
+        let permit = Some(self.permit(document).await?);
         // A caller would take the readable part for the whole text. A room shows that it is damaged.
         if let Some(room) = self.find(document) {
             if room.is_damaged() {
                 return Err(RoomError::Unreadable);
             }
             let snapshot = self.beside(room.bytes(), move || room.snapshot()).await?;
-            return Ok(Snapshot { place, ..snapshot });
+            return Ok(Snapshot { permit, ..snapshot });
         }
         let Opened { mut log, seq, is_damaged, .. } = self.read(document).await?;
         if is_damaged {
             return Err(RoomError::Unreadable);
         }
         let merged = self.beside(log.bytes(), move || log.merged()).await?;
-        Ok(Snapshot { merged, seq, is_settled: true, version: 0, place })
+        Ok(Snapshot { merged, seq, is_durable: true, version: 0, permit })
     }
 
-    pub(crate) async fn place(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
-        self.readings.place(document).await
+    pub(crate) async fn permit(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
+        self.readings.permit(document).await
     }
 
     /// Builds the text on a blocking thread, applies `look` to it, and drops it.
@@ -169,20 +169,20 @@ impl Rooms {
         if room.retire_if_unused() {
             self.forget(room);
             let (rooms, room) = (self.clone(), Arc::clone(room));
-            self.tasks.spawn(async move { rooms.do_chores(&room, Trigger::Leaving).await });
+            self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Leaving).await });
         }
     }
 
     /// Counts the document's characters and merges its rows, if maintenance is due.
-    pub async fn do_chores(&self, room: &Room, occasion: Trigger) {
-        let Some(chores) = room.chores(occasion, Instant::now()) else { return };
+    pub async fn maintain(&self, room: &Room, occasion: Trigger) {
+        let Some(due) = room.due_maintenance(occasion, Instant::now()) else { return };
         let done = async {
-            let Maintenance { snapshot, merge } = chores;
+            let Maintenance { snapshot, merge } = due;
             if merge {
                 self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
             }
             let count = |text: &Text| count_characters(&text.content());
-            let snapshot = Snapshot { place: Some(self.place(room.document).await?), ..snapshot };
+            let snapshot = Snapshot { permit: Some(self.permit(room.document).await?), ..snapshot };
             let characters = self.read_text(room.document, snapshot, count).await?;
             self.storage.set_characters(room.document, characters).await?;
             Ok::<_, RoomError>(())
@@ -205,10 +205,10 @@ impl Rooms {
         for room in self.all() {
             room.expire_presence(now);
             room.update_quota(now);
-            room.ask_for_refused();
+            room.request_refused();
             self.close_if_unused(&room);
             let rooms = self.clone();
-            self.tasks.spawn(async move { rooms.do_chores(&room, Trigger::Working).await });
+            self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Working).await });
         }
         // Removes the cells in which every caller failed to open a room.
         self.open.retain(|_, cell| cell.get().is_some() || 1 < Arc::strong_count(cell));

@@ -2,10 +2,10 @@
 //!
 //! # Invariants (G16, G17)
 //!
-//! - **F1** Each asker holds at most one permit, and each address at most `per_address`. The server
+//! - **F1** Each requester holds at most one permit, and each address at most `per_address`. The server
 //!   sets `per_address` below the number of permits, so one remains for others.
 //! - **F2** A free permit goes to the address with the fewest permits; among equals, to the least
-//!   recently served address. Within an address it goes to the least recently served asker. So a
+//!   recently served address. Within an address it goes to the least recently served requester. So a
 //!   thousand requests of one user delay another user by the running one only.
 //! - **F3** Dropping a [`Turn`] frees its permit. A grant to a request whose future was dropped frees
 //!   its permit at once.
@@ -52,14 +52,14 @@ pub(crate) fn passed_on<T>(work: impl Future<Output = T>) -> impl Future<Output 
 
 /// The origin of a permit request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Asker {
+pub(crate) enum Requester {
     /// A request of a user.
     User(UserId, IpAddr),
     /// The server itself, for a document.
     Server(DocumentId),
 }
 
-impl Asker {
+impl Requester {
     /// The user of the request in this task; outside of a request, the server.
     pub(crate) fn now(document: DocumentId) -> Self {
         let user = REQUEST.try_with(|(user, address)| Self::User(user.clone(), *address));
@@ -97,7 +97,7 @@ struct Address {
     running: usize,
     served: u64,
     waiting: usize,
-    askers: HashMap<Asker, Queue>,
+    requesters: HashMap<Requester, Queue>,
 }
 
 #[derive(Debug, Default)]
@@ -111,7 +111,7 @@ struct Queue {
 #[derive(Debug)]
 pub struct Turn {
     turns: Turns,
-    asker: Asker,
+    requester: Requester,
     /// The permit is already free; the drop does nothing.
     is_over: bool,
 }
@@ -119,14 +119,14 @@ pub struct Turn {
 /// A waiting request. Its drop removes the request from the queue (F4).
 struct Waiter<'a> {
     turns: &'a Turns,
-    asker: Asker,
+    requester: Requester,
     ticket: u64,
 }
 
 impl Turns {
-    pub(crate) fn new(places: usize, per_address: usize) -> Self {
+    pub(crate) fn new(permits: usize, per_address: usize) -> Self {
         let state = State {
-            free: places,
+            free: permits,
             per_address,
             addresses: HashMap::new(),
             given: 0,
@@ -141,10 +141,10 @@ impl Turns {
     /// # Cancel safety
     ///
     /// Safe: the drop withdraws the request.
-    pub(crate) async fn take(&self, asker: Asker) -> Option<Turn> {
+    pub(crate) async fn take(&self, requester: Requester) -> Option<Turn> {
         let (sender, turn) = oneshot::channel();
-        let ticket = self.lock().join(&asker, sender)?;
-        let _waiter = Waiter { turns: self, asker, ticket };
+        let ticket = self.lock().join(&requester, sender)?;
+        let _waiter = Waiter { turns: self, requester, ticket };
         self.give();
         // The sender is queued until the grant; only the drop of this future withdraws it.
         turn.await.ok()
@@ -160,13 +160,13 @@ impl Turns {
     fn give(&self) {
         loop {
             let next = self.lock().next();
-            let Some((asker, sender)) = next else { return };
-            let turn = Turn { turns: self.clone(), asker, is_over: false };
+            let Some((requester, sender)) = next else { return };
+            let turn = Turn { turns: self.clone(), requester, is_over: false };
             // Sends outside of the lock. The loop ends a turn whose request was dropped (F3): the
             // turn's own drop would recurse into this function once for each such request.
             if let Err(mut turn) = sender.send(turn) {
                 turn.is_over = true;
-                self.lock().end(&turn.asker);
+                self.lock().end(&turn.requester);
             }
         }
     }
@@ -179,7 +179,7 @@ impl Turns {
 impl Drop for Turn {
     fn drop(&mut self) {
         if !self.is_over {
-            self.turns.lock().end(&self.asker);
+            self.turns.lock().end(&self.requester);
             self.turns.give();
         }
     }
@@ -187,16 +187,16 @@ impl Drop for Turn {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.turns.lock().withdraw(&self.asker, self.ticket);
+        self.turns.lock().withdraw(&self.requester, self.ticket);
     }
 }
 
 impl State {
-    /// Adds a request to the queue of its asker. `None`: a queue is full (F4).
-    fn join(&mut self, asker: &Asker, sender: oneshot::Sender<Turn>) -> Option<u64> {
-        if matches!(asker, Asker::User(..)) {
-            let address = self.addresses.get(&asker.address());
-            let queue = address.and_then(|address| address.askers.get(asker));
+    /// Adds a request to the queue of its requester. `None`: a queue is full (F4).
+    fn join(&mut self, requester: &Requester, sender: oneshot::Sender<Turn>) -> Option<u64> {
+        if matches!(requester, Requester::User(..)) {
+            let address = self.addresses.get(&requester.address());
+            let queue = address.and_then(|address| address.requesters.get(requester));
             let is_full = TEXTS_WAITING_MAX <= self.waiting
                 || address.is_some_and(|it| TEXTS_WAITING_PER_ADDRESS_MAX <= it.waiting)
                 || queue.is_some_and(|it| TEXTS_WAITING_PER_USER_MAX <= it.waiting.len());
@@ -205,46 +205,46 @@ impl State {
             }
         }
         self.tickets = self.tickets.saturating_add(1);
-        let address = self.addresses.entry(asker.address()).or_default();
-        let queue = address.askers.entry(asker.clone()).or_default();
+        let address = self.addresses.entry(requester.address()).or_default();
+        let queue = address.requesters.entry(requester.clone()).or_default();
         queue.waiting.push_back((self.tickets, sender));
         address.waiting = address.waiting.saturating_add(1);
-        if matches!(asker, Asker::User(..)) {
+        if matches!(requester, Requester::User(..)) {
             self.waiting = self.waiting.saturating_add(1);
         }
         Some(self.tickets)
     }
 
     /// Removes a request from the queue, unless it was granted.
-    fn withdraw(&mut self, asker: &Asker, ticket: u64) {
-        let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
-        let Some(queue) = address.askers.get_mut(asker) else { return };
+    fn withdraw(&mut self, requester: &Requester, ticket: u64) {
+        let Some(address) = self.addresses.get_mut(&requester.address()) else { return };
+        let Some(queue) = address.requesters.get_mut(requester) else { return };
         let Ok(at) = queue.waiting.binary_search_by_key(&ticket, |(ticket, _)| *ticket) else {
             return;
         };
         queue.waiting.remove(at);
         address.waiting = address.waiting.saturating_sub(1);
-        if matches!(asker, Asker::User(..)) {
+        if matches!(requester, Requester::User(..)) {
             self.waiting = self.waiting.saturating_sub(1);
         }
-        self.forget_unused(asker);
+        self.forget_unused(requester);
     }
 
     /// Takes the next request from its queue and books its permit (F1, F2).
-    fn next(&mut self) -> Option<(Asker, oneshot::Sender<Turn>)> {
+    fn next(&mut self) -> Option<(Requester, oneshot::Sender<Turn>)> {
         let per_address = self.per_address;
         let may_run = |address: &Address| {
-            address.running < per_address && address.askers.values().any(Queue::may_run)
+            address.running < per_address && address.requesters.values().any(Queue::may_run)
         };
         let addresses = self.addresses.iter_mut().filter(|_| 0 < self.free);
         let (_, address) = addresses
             .filter(|(_, address)| may_run(address))
             .min_by_key(|(_, address)| (address.running, address.served))?;
-        let askers = address.askers.iter_mut().filter(|(_, queue)| queue.may_run());
-        let (asker, queue) = askers.min_by_key(|(_, queue)| queue.served)?;
+        let requesters = address.requesters.iter_mut().filter(|(_, queue)| queue.may_run());
+        let (requester, queue) = requesters.min_by_key(|(_, queue)| queue.served)?;
         let (_, sender) = queue.waiting.pop_front()?;
         address.waiting = address.waiting.saturating_sub(1);
-        if matches!(asker, Asker::User(..)) {
+        if matches!(requester, Requester::User(..)) {
             self.waiting = self.waiting.saturating_sub(1);
         }
         self.given = self.given.saturating_add(1);
@@ -252,28 +252,28 @@ impl State {
         (queue.is_running, queue.served) = (true, self.given);
         address.running = address.running.saturating_add(1);
         address.served = self.given;
-        Some((asker.clone(), sender))
+        Some((requester.clone(), sender))
     }
 
-    fn end(&mut self, asker: &Asker) {
+    fn end(&mut self, requester: &Requester) {
         self.free = self.free.saturating_add(1);
-        let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
+        let Some(address) = self.addresses.get_mut(&requester.address()) else { return };
         address.running = address.running.saturating_sub(1);
-        if let Some(queue) = address.askers.get_mut(asker) {
+        if let Some(queue) = address.requesters.get_mut(requester) {
             queue.is_running = false;
         }
-        self.forget_unused(asker);
+        self.forget_unused(requester);
     }
 
-    /// Removes an asker without permit and request, and an address without askers.
-    fn forget_unused(&mut self, asker: &Asker) {
-        let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
-        let queue = address.askers.get(asker);
+    /// Removes a requester without permit and request, and an address without requesters.
+    fn forget_unused(&mut self, requester: &Requester) {
+        let Some(address) = self.addresses.get_mut(&requester.address()) else { return };
+        let queue = address.requesters.get(requester);
         if queue.is_some_and(|queue| !queue.is_running && queue.waiting.is_empty()) {
-            address.askers.remove(asker);
+            address.requesters.remove(requester);
         }
-        if address.askers.is_empty() {
-            self.addresses.remove(&asker.address());
+        if address.requesters.is_empty() {
+            self.addresses.remove(&requester.address());
         }
     }
 }
@@ -295,21 +295,21 @@ mod tests {
 
     use super::*;
 
-    fn asker(user: &str, address: u8) -> Asker {
+    fn requester(user: &str, address: u8) -> Requester {
         let address = IpAddr::V4(Ipv4Addr::new(10, 0, 0, address));
-        Asker::User(user.parse().expect("an id"), address)
+        Requester::User(user.parse().expect("an id"), address)
     }
 
     /// Spawns a task that waits for a permit; returns once its request is queued.
-    async fn waits(turns: &Turns, asker: Asker) -> JoinHandle<Turn> {
+    async fn waits(turns: &Turns, requester: Requester) -> JoinHandle<Turn> {
         let turns = turns.clone();
         #[expect(clippy::disallowed_methods, reason = "a test has no tracker")]
-        let waits = tokio::spawn(async move { turns.take(asker).await.expect("a turn") });
+        let waits = tokio::spawn(async move { turns.take(requester).await.expect("a turn") });
         yield_now().await;
         waits
     }
 
-    async fn settle() {
+    async fn run_tasks() {
         for _ in 0..10 {
             yield_now().await;
         }
@@ -321,11 +321,11 @@ mod tests {
         let turns = Turns::new(4, 3);
         let mut greedy = Vec::new();
         for _ in 0..24 {
-            greedy.push(waits(&turns, asker("lee", 1)).await);
+            greedy.push(waits(&turns, requester("lee", 1)).await);
         }
         assert_eq!(turns.free(), 3);
-        let honest = waits(&turns, asker("kim", 1)).await.await.expect("at once");
-        let other = waits(&turns, asker("park", 2)).await.await.expect("at once");
+        let honest = waits(&turns, requester("kim", 1)).await.await.expect("at once");
+        let other = waits(&turns, requester("park", 2)).await.await.expect("at once");
         assert_eq!(turns.free(), 1);
         drop((honest, other));
         for one in greedy {
@@ -341,18 +341,18 @@ mod tests {
         let turns = Turns::new(4, 3);
         let mut crowd = Vec::new();
         for user in 0..50 {
-            crowd.push(waits(&turns, asker(&format!("guest-{user}"), 1)).await);
+            crowd.push(waits(&turns, requester(&format!("guest-{user}"), 1)).await);
         }
         assert_eq!(turns.free(), 1);
-        let own = waits(&turns, Asker::Server(DocumentId::generate())).await;
+        let own = waits(&turns, Requester::Server(DocumentId::generate())).await;
         drop(own.await.expect("at once"));
         // No permit is free; the next free one goes to the address without a permit.
-        let first = waits(&turns, asker("kim", 2)).await.await.expect("at once");
-        let late = waits(&turns, asker("park", 3)).await;
-        settle().await;
+        let first = waits(&turns, requester("kim", 2)).await.await.expect("at once");
+        let late = waits(&turns, requester("park", 3)).await;
+        run_tasks().await;
         assert!(!late.is_finished());
         drop(crowd.remove(0).await.expect("a granted permit"));
-        settle().await;
+        run_tasks().await;
         assert!(late.is_finished());
         drop((first, late.await.expect("a turn")));
     }
@@ -362,13 +362,13 @@ mod tests {
     #[tokio::test]
     async fn g17_permits_alternate_between_the_users_of_an_address() {
         let turns = Turns::new(1, 1);
-        let running = waits(&turns, asker("lee", 1)).await.await.expect("at once");
+        let running = waits(&turns, requester("lee", 1)).await.await.expect("at once");
         let (mut greedy, mut honest) = (Vec::new(), Vec::new());
         for _ in 0..10 {
-            greedy.push(waits(&turns, asker("lee", 1)).await);
+            greedy.push(waits(&turns, requester("lee", 1)).await);
         }
         for _ in 0..2 {
-            honest.push(waits(&turns, asker("kim", 1)).await);
+            honest.push(waits(&turns, requester("kim", 1)).await);
         }
         drop(running);
         for waits in honest {
@@ -382,19 +382,22 @@ mod tests {
     #[tokio::test]
     async fn the_permit_of_a_cancelled_request_is_freed() {
         let turns = Turns::new(1, 1);
-        let running = waits(&turns, asker("lee", 1)).await.await.expect("at once");
-        let gone = waits(&turns, asker("kim", 1)).await;
+        let running = waits(&turns, requester("lee", 1)).await.await.expect("at once");
+        let gone = waits(&turns, requester("kim", 1)).await;
         gone.abort();
         assert!(gone.await.is_err());
-        let late = waits(&turns, asker("park", 2)).await;
+        let late = waits(&turns, requester("park", 2)).await;
         drop(running);
         drop(late.await.expect("a turn"));
         assert_eq!(turns.free(), 1);
     }
 
     /// A queued request without a task. `None`: the queue is full.
-    fn queued(turns: &Turns, asker: Asker) -> Option<Pin<Box<impl Future<Output = Option<Turn>>>>> {
-        let mut request = Box::pin(turns.take(asker));
+    fn queued(
+        turns: &Turns,
+        requester: Requester,
+    ) -> Option<Pin<Box<impl Future<Output = Option<Turn>>>>> {
+        let mut request = Box::pin(turns.take(requester));
         let polled = request.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         polled.is_pending().then_some(request)
     }
@@ -402,17 +405,18 @@ mod tests {
     #[tokio::test]
     async fn g17_twenty_thousand_abandoned_requests_leave_the_queue_at_once() {
         let turns = Turns::new(1, 1);
-        let running = turns.take(asker("lee", 1)).await.expect("at once");
-        let server = || Asker::Server(DocumentId::generate());
+        let running = turns.take(requester("lee", 1)).await.expect("at once");
+        let server = || Requester::Server(DocumentId::generate());
         let abandoned: Vec<_> = (0..20_000).map(|_| queued(&turns, server())).collect();
         assert!(abandoned.iter().all(Option::is_some), "the server's own requests have no bound");
         drop(abandoned);
         for _ in 0..20_000 {
-            drop(queued(&turns, asker("kim", 1)).expect("an abandoned request takes no room"));
+            drop(queued(&turns, requester("kim", 1)).expect("an abandoned request takes no room"));
         }
-        let kept: usize = turns.lock().addresses.values().map(|address| address.askers.len()).sum();
-        assert_eq!(kept, 1, "the queue retains the running asker only");
-        let late = waits(&turns, asker("park", 2)).await;
+        let requesters: usize =
+            turns.lock().addresses.values().map(|address| address.requesters.len()).sum();
+        assert_eq!(requesters, 1, "the queue retains the running requester only");
+        let late = waits(&turns, requester("park", 2)).await;
         drop(running);
         drop(late.await.expect("a turn"));
         assert_eq!(turns.free(), 1);
@@ -422,13 +426,13 @@ mod tests {
     #[tokio::test]
     async fn g17_permits_of_requests_without_a_receiver_are_freed_without_recursion() {
         let turns = Turns::new(1, 1);
-        let running = turns.take(asker("lee", 1)).await.expect("at once");
+        let running = turns.take(requester("lee", 1)).await.expect("at once");
         let document = DocumentId::generate();
         for _ in 0..20_000 {
             let (sender, _gone) = oneshot::channel();
-            turns.lock().join(&Asker::Server(document), sender).expect("a ticket");
+            turns.lock().join(&Requester::Server(document), sender).expect("a ticket");
         }
-        let late = waits(&turns, asker("park", 2)).await;
+        let late = waits(&turns, requester("park", 2)).await;
         drop(running);
         drop(late.await.expect("a turn"));
         assert_eq!(turns.free(), 1);
@@ -438,24 +442,25 @@ mod tests {
     #[tokio::test]
     async fn g17_the_number_of_waiting_requests_has_a_bound() {
         let turns = Turns::new(1, 1);
-        let running = turns.take(asker("lee", 1)).await.expect("at once");
+        let running = turns.take(requester("lee", 1)).await.expect("at once");
         let mut waiting = Vec::new();
         for _ in 0..TEXTS_WAITING_PER_USER_MAX {
-            waiting.push(queued(&turns, asker("kim", 2)).expect("room"));
+            waiting.push(queued(&turns, requester("kim", 2)).expect("room"));
         }
-        assert!(turns.take(asker("kim", 2)).await.is_none());
+        assert!(turns.take(requester("kim", 2)).await.is_none());
         for user in TEXTS_WAITING_PER_USER_MAX..TEXTS_WAITING_PER_ADDRESS_MAX {
-            waiting.push(queued(&turns, asker(&format!("guest-{user}"), 2)).expect("room"));
+            waiting.push(queued(&turns, requester(&format!("guest-{user}"), 2)).expect("room"));
         }
-        assert!(turns.take(asker("park", 2)).await.is_none());
+        assert!(turns.take(requester("park", 2)).await.is_none());
         for user in TEXTS_WAITING_PER_ADDRESS_MAX..TEXTS_WAITING_MAX {
             let address = u8::try_from(3 + user % 200).expect("an address");
-            waiting.push(queued(&turns, asker(&format!("guest-{user}"), address)).expect("room"));
+            waiting
+                .push(queued(&turns, requester(&format!("guest-{user}"), address)).expect("room"));
         }
-        assert!(turns.take(asker("park", 250)).await.is_none());
+        assert!(turns.take(requester("park", 250)).await.is_none());
         drop(waiting);
         drop(running);
-        drop(turns.take(asker("park", 250)).await.expect("room again"));
+        drop(turns.take(requester("park", 250)).await.expect("room again"));
         let state = turns.lock();
         assert!(state.addresses.is_empty() && state.waiting == 0);
     }

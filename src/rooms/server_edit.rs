@@ -33,18 +33,18 @@ pub(crate) const TRIES: usize = 8;
 impl Rooms {
     /// A snapshot of a document without unsaved updates. `None`: the document had unsaved updates and
     /// this call has waited up to [`FLUSH_TIMEOUT`] for them; the caller reads again.
-    pub(crate) async fn settled_snapshot(
+    pub(crate) async fn durable_snapshot(
         &self,
         document: DocumentId,
     ) -> Result<Option<Snapshot>, RoomError> {
         let snapshot = self.snapshot(document).await?;
-        if snapshot.is_settled {
+        if snapshot.is_durable {
             return Ok(Some(snapshot));
         }
         drop(snapshot);
         if let Some(room) = self.find(document) {
             // After a time-out the caller's next read of the room decides.
-            let _settled = room.settled_within(FLUSH_TIMEOUT).await;
+            let _flushed = room.flushed_within(FLUSH_TIMEOUT).await;
         }
         Ok(None)
     }
@@ -74,9 +74,9 @@ impl Rooms {
     }
 
     /// Notifies the room that the version of the checkpoint at `seq` is stored.
-    pub(crate) fn point_kept(&self, document: DocumentId, seq: i64) {
+    pub(crate) fn version_stored(&self, document: DocumentId, seq: i64) {
         if let Some(room) = self.find(document) {
-            room.point_kept(seq);
+            room.version_stored(seq);
         }
     }
 }

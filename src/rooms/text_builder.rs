@@ -1,8 +1,8 @@
 //! Builds texts for reading: few at once, one for each user, each with a time-out (G13, G17).
 //!
 //! The cost of a build has a bound (`yjs::document_order`). Its thread may still be slow, and the server
-//! cannot interrupt it. So a caller waits for a text at most [`PATIENCE`]. Until the stuck build ends, the
-//! server rejects further builds of that document and reuses the permit for other texts.
+//! cannot interrupt it. So a caller waits for a text at most [`BUILD_TIMEOUT`]. Until the stuck build
+//! ends, the server rejects further builds of that document and reuses the permit for other texts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::{TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX};
 use crate::rooms::RoomError;
-use crate::rooms::permits::{Asker, Turn, Turns};
+use crate::rooms::permits::{Requester, Turn, Turns};
 use crate::rooms::room::Snapshot;
 use crate::yjs::error::SyncError;
 use crate::yjs::text::Text;
 
 /// Time-out of a wait for a build. A text at the cost limit takes two seconds; a request may last thirty.
-const PATIENCE: Duration = Duration::from_secs(20);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(20);
 /// Stuck builds that run without a permit. Further stuck builds retain their permits: each build
 /// occupies a core.
 const COSTLY_MAX: usize = 8;
@@ -31,25 +31,25 @@ pub(crate) type BuildPermit = Arc<Turn>;
 /// A handle to the builder of texts. Clones share permits and stuck builds.
 #[derive(Clone, Debug)]
 pub(crate) struct Readings {
-    places: Turns,
+    permits: Turns,
     /// Documents whose build timed out and still runs.
     costly: Arc<DashMap<DocumentId, ()>>,
-    patience: Duration,
+    build_timeout: Duration,
     tasks: TaskTracker,
 }
 
 impl Readings {
     /// Builds the handle with all permits free.
     pub(crate) fn new(tasks: TaskTracker) -> Self {
-        let places = Turns::new(TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX);
-        Self { places, costly: Arc::default(), patience: PATIENCE, tasks }
+        let permits = Turns::new(TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX);
+        Self { permits, costly: Arc::default(), build_timeout: BUILD_TIMEOUT, tasks }
     }
 
     /// Waits for a permit, for the user of the request in this task or for the server itself.
     ///
     /// A caller with a permit must not wait for another: it could wait for itself (F1).
-    pub(crate) async fn place(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
-        let turn = self.places.take(Asker::now(document)).await;
+    pub(crate) async fn permit(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
+        let turn = self.permits.take(Requester::now(document)).await;
         turn.map(Arc::new).ok_or(RoomError::Busy)
     }
 
@@ -64,8 +64,8 @@ impl Readings {
         if self.costly.contains_key(&document) {
             return Err(RoomError::TooCostly);
         }
-        let Snapshot { merged, place, .. } = snapshot;
-        let under = Arc::new(Mutex::new(BuildState { place, is_done: false }));
+        let Snapshot { merged, permit, .. } = snapshot;
+        let under = Arc::new(Mutex::new(BuildState { permit, is_done: false }));
         let work =
             BuildGuard { document, costly: Arc::clone(&self.costly), under: Arc::clone(&under) };
         let reading = self
@@ -74,7 +74,7 @@ impl Readings {
         // A task of its own: the caller may drop this future before the time-out.
         let readings = self.clone();
         let watched = self.tasks.spawn(async move {
-            let Ok(read) = timeout(readings.patience, reading).await else {
+            let Ok(read) = timeout(readings.build_timeout, reading).await else {
                 readings.mark_stuck(document, &under);
                 return Err(RoomError::TooCostly);
             };
@@ -104,12 +104,12 @@ impl Readings {
             return;
         }
         tracing::error!(
-            %document, patience = ?self.patience,
+            %document, build_timeout = ?self.build_timeout,
             "a document's text takes too long to build: it cannot be read until that build ends; \
              the document may be hostile"
         );
         if self.costly.len() < COSTLY_MAX {
-            under.place = None;
+            under.permit = None;
         }
         self.costly.insert(document, ());
     }
@@ -118,7 +118,7 @@ impl Readings {
 /// A running build.
 #[derive(Debug)]
 struct BuildState {
-    place: Option<BuildPermit>,
+    permit: Option<BuildPermit>,
     is_done: bool,
 }
 
@@ -140,7 +140,7 @@ impl Drop for BuildGuard {
     fn drop(&mut self) {
         let mut under = self.under.lock().unwrap_or_else(PoisonError::into_inner);
         under.is_done = true;
-        under.place = None;
+        under.permit = None;
         self.costly.remove(&self.document);
     }
 }
@@ -154,15 +154,15 @@ mod tests {
     use super::*;
     use crate::yjs::text::document_from_text;
 
-    fn readings(places: usize, patience: Duration) -> Readings {
-        let places = Turns::new(places, places);
-        Readings { places, costly: Arc::default(), patience, tasks: TaskTracker::new() }
+    fn readings(permits: usize, build_timeout: Duration) -> Readings {
+        let permits = Turns::new(permits, permits);
+        Readings { permits, costly: Arc::default(), build_timeout, tasks: TaskTracker::new() }
     }
 
     async fn snapshot(readings: &Readings) -> Snapshot {
         let merged = document_from_text("text", 7);
-        let place = readings.place(DocumentId::generate()).await.ok();
-        Snapshot { merged, seq: 1, is_settled: true, version: 0, place }
+        let permit = readings.permit(DocumentId::generate()).await.ok();
+        Snapshot { merged, seq: 1, is_durable: true, version: 0, permit }
     }
 
     async fn until(what: &str, is_so: impl Fn() -> bool) {
@@ -184,7 +184,7 @@ mod tests {
     async fn g13_a_stuck_build_times_out_rejects_its_document_and_frees_its_permit() {
         let readings = readings(1, Duration::from_millis(50));
         // The same builder with a time-out that no quick build reaches.
-        let patient = Readings { patience: Duration::from_secs(60), ..readings.clone() };
+        let patient = Readings { build_timeout: Duration::from_secs(60), ..readings.clone() };
         let (costly, other) = (DocumentId::generate(), DocumentId::generate());
         let (ends, look) = endless();
         let read = readings.read(costly, snapshot(&readings).await, look).await;
@@ -210,12 +210,12 @@ mod tests {
         let read = readings.read(DocumentId::generate(), snapshot, look);
         assert!(timeout(Duration::from_millis(20), read).await.is_err());
         assert!(
-            timeout(Duration::from_millis(20), readings.place(DocumentId::generate()))
+            timeout(Duration::from_millis(20), readings.permit(DocumentId::generate()))
                 .await
                 .is_err()
         );
         drop(ends);
-        assert!(readings.place(DocumentId::generate()).await.is_ok());
+        assert!(readings.permit(DocumentId::generate()).await.is_ok());
     }
 
     #[tokio::test]
@@ -228,9 +228,9 @@ mod tests {
             assert!(matches!(read, Err(RoomError::TooCostly)), "{read:?}");
             all.push(ends);
         }
-        assert_eq!(readings.places.free(), COSTLY_MAX);
+        assert_eq!(readings.permits.free(), COSTLY_MAX);
         drop(all);
-        until("all permits are free", || COSTLY_MAX < readings.places.free()).await;
+        until("all permits are free", || COSTLY_MAX < readings.permits.free()).await;
     }
 
     #[tokio::test]
@@ -242,6 +242,8 @@ mod tests {
         let snap = Snapshot { merged: vec![9, 9].into(), ..snapshot(&readings).await };
         let broken = readings.read(DocumentId::generate(), snap, Text::content).await;
         assert!(matches!(broken, Err(RoomError::Unreadable)));
-        assert!(readings.place(DocumentId::generate()).await.is_ok() && readings.costly.is_empty());
+        assert!(
+            readings.permit(DocumentId::generate()).await.is_ok() && readings.costly.is_empty()
+        );
     }
 }

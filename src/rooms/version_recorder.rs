@@ -52,7 +52,7 @@ const POINTS_AT_ONCE: usize = 4;
 const LOOK_MIN: Duration = Duration::from_millis(20);
 const LOOK_MAX: Duration = Duration::from_secs(5);
 /// Time-out of a caller that waits for its versions. After it the task still stores them.
-const KEEP_PATIENCE: Duration = Duration::from_secs(1);
+const RECORD_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 enum VersionJob {
@@ -89,24 +89,24 @@ impl History {
         }
     }
 
-    /// Records checkpoints in order. Waits at most [`KEEP_PATIENCE`] for them and never fails: the
+    /// Records checkpoints in order. Waits at most [`RECORD_TIMEOUT`] for them and never fails: the
     /// text itself is stored without its version.
     pub async fn record(&self, points: Vec<Checkpoint>) {
-        let (done, kept) = oneshot::channel();
+        let (done, recorded) = oneshot::channel();
         if self.orders.try_send(VersionJob::Keep(points, done)).is_ok() {
-            let _too_slow = timeout(KEEP_PATIENCE, kept).await;
+            let _too_slow = timeout(RECORD_TIMEOUT, recorded).await;
         }
     }
 
-    /// Stores all due checkpoints. False after `patience`.
-    pub async fn flush(&self, patience: Duration) -> bool {
+    /// Stores all due checkpoints. False after `limit`.
+    pub async fn flush(&self, limit: Duration) -> bool {
         let (done, flushed) = oneshot::channel();
         // The bound covers both waits: a full queue accepts no job while storage is away.
         let flushing = async {
             self.orders.send(VersionJob::Flush(done)).await.ok()?;
             flushed.await.ok()
         };
-        matches!(timeout(patience, flushing).await, Ok(Some(())))
+        matches!(timeout(limit, flushing).await, Ok(Some(())))
     }
 }
 
@@ -118,7 +118,7 @@ pub async fn run(
     mut orders: Orders,
     stop: CancellationToken,
 ) {
-    let mut keeper = VersionRecorder::new(rooms, storage);
+    let mut recorder = VersionRecorder::new(rooms, storage);
     let mut ticker = interval((terms.pause / 8).clamp(LOOK_MIN, LOOK_MAX));
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();
@@ -130,15 +130,15 @@ pub async fn run(
                 if received == 0 {
                     return;
                 }
-                keeper.obey(waiting.drain(..), &terms).await;
+                recorder.obey(waiting.drain(..), &terms).await;
             }
-            Some(built) = keeper.building.next() => {
-                keeper.take_built(built);
+            Some(built) = recorder.building.next() => {
+                recorder.take_built(built);
                 // Stores at once: a slow build of another document may still run.
-                keeper.store().await;
-                keeper.flushed().await;
+                recorder.store().await;
+                recorder.flushed().await;
             }
-            _ = ticker.tick() => keeper.look(&terms).await,
+            _ = ticker.tick() => recorder.look(&terms).await,
         }
     }
 }
@@ -286,9 +286,9 @@ impl VersionRecorder {
 
     /// Waits until the version may be built or added to the backlog.
     async fn make_room(&mut self, due: &Due) {
-        let is_full = |keeper: &Self| match due.is_short {
-            true => SHORT_AT_ONCE <= keeper.short,
-            false => keeper.is_backlog_full(&due.point),
+        let is_full = |recorder: &Self| match due.is_short {
+            true => SHORT_AT_ONCE <= recorder.short,
+            false => recorder.is_backlog_full(&due.point),
         };
         while is_full(self)
             && let Some(built) = self.building.next().await
@@ -363,7 +363,7 @@ impl VersionRecorder {
             return;
         }
         match self.storage.keep_versions(&self.pending).await {
-            Ok(_kept) => {
+            Ok(_outcomes) => {
                 self.pending.clear();
                 self.is_away = false;
             }
@@ -403,8 +403,8 @@ async fn build(
     if newest.first().is_some_and(|newest| seq <= newest.seq) {
         return Ok(None);
     }
-    let place = if is_short(point) { None } else { Some(rooms.place(document).await?) };
-    let snapshot = Snapshot { place, ..snapshot };
+    let permit = if is_short(point) { None } else { Some(rooms.permit(document).await?) };
+    let snapshot = Snapshot { permit, ..snapshot };
     let pack = |text: &Text| Packed::of(&text.content());
     let text = rooms.read_text(document, snapshot, pack).await?;
     Ok(Some(NewVersion {

@@ -313,7 +313,7 @@ impl SeatService {
         let identity = &session.identity;
         if identity.seat.role.may_edit_text()
             && let Some(room) = self.shared.rooms.find(identity.document)
-            && !room.settled_within(FLUSH_TIMEOUT).await
+            && !room.flushed_within(FLUSH_TIMEOUT).await
         {
             self.release_key(identity).await;
             return Err(Close::Unavailable("storage"));

@@ -161,14 +161,14 @@ impl SeatService {
 
     async fn have_settled(&self, from: NodeId, question: u64, document: DocumentId) {
         let room = self.shared.rooms.find(document);
-        let Some(room) = room.filter(|room| !room.is_settled()) else {
+        let Some(room) = room.filter(|room| !room.is_durable()) else {
             return self.answer(from, question, Reply::Settled).await;
         };
         self.answer(from, question, Reply::Settling).await;
         let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else { return };
         let sessions = self.clone();
         self.shared.tasks.spawn(async move {
-            if room.settled_within(FLUSH_TIMEOUT).await {
+            if room.flushed_within(FLUSH_TIMEOUT).await {
                 sessions.answer(from, question, Reply::Settled).await;
             }
             drop(place);

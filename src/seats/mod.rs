@@ -338,7 +338,7 @@ impl SeatService {
         let rooms = self.shared.rooms.all();
         let maintenance = async {
             for room in &rooms {
-                self.shared.rooms.do_chores(room, Trigger::Leaving).await;
+                self.shared.rooms.maintain(room, Trigger::Leaving).await;
             }
         };
         if timeout(less, maintenance).await.is_err() {

@@ -10,7 +10,7 @@
 //! - One script call reads the seats of users on other servers (G4).
 //!
 //! The comparison also detects a database that was set back. Rooms are then ahead of its last
-//! numbers ([`Room::ails`]), or sessions of its fences. A separate task compares the fences
+//! numbers ([`Room::request_reset`]), or sessions of its fences. A separate task compares the fences
 //! ([`set_back`](crate::seats::set_back)).
 //!
 //! The next tick repeats a comparison that failed.
@@ -83,7 +83,7 @@ impl SeatService {
     async fn compare_numbers(&self, rooms: &[Arc<Room>]) {
         let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
         // Read before the query: a commit during the query must not make the room count as ahead.
-        let before: Vec<_> = rooms.iter().map(|room| room.known_number()).collect();
+        let before: Vec<_> = rooms.iter().map(|room| room.last_number()).collect();
         match self.shared.storage.last_numbers(&documents).await {
             Ok(numbers) => {
                 for (room, before) in rooms.iter().zip(before) {

@@ -69,8 +69,8 @@ impl Invites {
 
 /// Whether `text` is the invite with the stored hash; in constant time.
 #[must_use]
-pub fn opens(text: &str, kept: &[u8; 32]) -> bool {
-    !text.is_empty() && bool::from(hash(text).ct_eq(kept))
+pub fn opens(text: &str, stored: &[u8; 32]) -> bool {
+    !text.is_empty() && bool::from(hash(text).ct_eq(stored))
 }
 
 fn hash(text: &str) -> [u8; 32] {

@@ -54,27 +54,27 @@ impl Quota {
 /// Permits for the creation of documents. A cheap handle.
 #[derive(Clone)]
 pub(super) struct Turns {
-    users: Places<UserId>,
-    addresses: Places<IpAddr>,
+    users: KeyedPermits<UserId>,
+    addresses: KeyedPermits<IpAddr>,
     /// The permit of the one writer, if the database has one.
     writer: Option<Arc<Semaphore>>,
 }
 
 /// The permits of one creation. Their drop ends its turn.
 pub(super) struct Turn {
-    _places: [Option<OwnedSemaphorePermit>; 3],
+    _permits: [Option<OwnedSemaphorePermit>; 3],
 }
 
 impl Turns {
     pub(super) fn new(has_one_writer: bool) -> Self {
         let writer = has_one_writer.then(|| Arc::new(Semaphore::new(1)));
-        Self { users: Places::new(1), addresses: Places::new(PER_ADDRESS), writer }
+        Self { users: KeyedPermits::new(1), addresses: KeyedPermits::new(PER_ADDRESS), writer }
     }
 
     /// Waits for the turn of a user: behind the user's own creations, then behind those of the
     /// address, then for the writer.
     pub(super) async fn next(&self, user: &UserId, address: IpAddr) -> Result<Turn, SharingError> {
-        let places = async {
+        let permits = async {
             // The semaphores are never closed.
             let user = self.users.of(user.clone()).acquire_owned().await.ok();
             let address = self.addresses.of(address).acquire_owned().await.ok();
@@ -82,20 +82,20 @@ impl Turns {
                 Some(writer) => Arc::clone(writer).acquire_owned().await.ok(),
                 None => None,
             };
-            Turn { _places: [user, address, writer] }
+            Turn { _permits: [user, address, writer] }
         };
-        timeout(TURN_MAX, places).await.map_err(|_late| SharingError::Busy)
+        timeout(TURN_MAX, permits).await.map_err(|_late| SharingError::Busy)
     }
 }
 
 /// A number of permits for each key. Cloning is shallow.
 #[derive(Clone)]
-struct Places<K> {
+struct KeyedPermits<K> {
     each: usize,
     used: Arc<Mutex<HashMap<K, Weak<Semaphore>>>>,
 }
 
-impl<K: Eq + Hash> Places<K> {
+impl<K: Eq + Hash> KeyedPermits<K> {
     fn new(each: usize) -> Self {
         Self { each, used: Arc::default() }
     }
@@ -103,13 +103,13 @@ impl<K: Eq + Hash> Places<K> {
     /// The permits of a key. The map contains them while a creation holds or awaits one.
     fn of(&self, key: K) -> Arc<Semaphore> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.retain(|_, places| 0 < places.strong_count());
-        if let Some(places) = used.get(&key).and_then(Weak::upgrade) {
-            return places;
+        used.retain(|_, permits| 0 < permits.strong_count());
+        if let Some(permits) = used.get(&key).and_then(Weak::upgrade) {
+            return permits;
         }
-        let places = Arc::new(Semaphore::new(self.each));
-        used.insert(key, Arc::downgrade(&places));
-        places
+        let permits = Arc::new(Semaphore::new(self.each));
+        used.insert(key, Arc::downgrade(&permits));
+        permits
     }
 }
 

@@ -159,7 +159,7 @@ impl Versions {
             return Err(SeatError::Room(RoomError::StorageSpent).into());
         }
         for _ in 0..TRIES {
-            let Some(snapshot) = self.sessions.shared.rooms.settled_snapshot(document).await?
+            let Some(snapshot) = self.sessions.shared.rooms.durable_snapshot(document).await?
             else {
                 continue;
             };
@@ -179,7 +179,7 @@ impl Versions {
             };
             match self.sessions.shared.storage.keep_versions(&[new]).await?.pop() {
                 Some(StoreOutcome::Stored(version)) => {
-                    self.sessions.shared.rooms.point_kept(document, seq);
+                    self.sessions.shared.rooms.version_stored(document, seq);
                     return Ok(version);
                 }
                 Some(StoreOutcome::Full) => return Err(VersionError::Full),
@@ -250,12 +250,12 @@ impl Versions {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SeatError> {
         let shared = &self.sessions.shared;
-        let place = shared.rooms.place(document).await?;
+        let permit = shared.rooms.permit(document).await?;
         let tasks: &TaskTracker = &shared.tasks;
         let working = tasks.spawn_blocking(move || {
             // The permit is released at the end of the work, even if the caller has dropped its
             // future.
-            let _place = place;
+            let _permit = permit;
             work()
         });
         working.await.map_err(|panicked| {

@@ -55,7 +55,7 @@ impl Versions {
         let (version, packed) = self.find(document, id).await?;
         let shared = &self.sessions.shared;
         for _ in 0..TRIES {
-            let Some(snapshot) = self.sessions.shared.rooms.settled_snapshot(document).await?
+            let Some(snapshot) = self.sessions.shared.rooms.durable_snapshot(document).await?
             else {
                 continue;
             };
@@ -104,7 +104,7 @@ impl Versions {
         }
         let (restored, seq) = done(restored)?;
         self.sessions.shared.rooms.show_edit(edit.document, guard.fence, seq, edit.update).await;
-        self.sessions.shared.rooms.point_kept(edit.document, seq);
+        self.sessions.shared.rooms.version_stored(edit.document, seq);
         Ok(Some(restored))
     }
 

@@ -190,20 +190,20 @@ impl Run {
         client: u64,
         ranges: impl Iterator<Item = (u32, u32)>,
     ) -> Result<(), Rejected> {
-        let mut kept = Self::default();
+        let mut compacted = Self::default();
         let mut ranges =
             ranges.filter(|(from, to)| FORGOTTEN_MIN <= to.saturating_sub(*from)).peekable();
         let mut reader = Reader::new(&self.bytes);
-        while kept.end < self.end {
-            let found = Struct::read(&mut reader, kept.end)?;
-            kept.push_kept(&found, client, &mut ranges);
+        while compacted.end < self.end {
+            let found = Struct::read(&mut reader, compacted.end)?;
+            compacted.push_collected(&found, client, &mut ranges);
         }
-        *self = kept;
+        *self = compacted;
         Ok(())
     }
 
     /// Appends a struct, with its parts inside `ranges` as deleted.
-    fn push_kept(
+    fn push_collected(
         &mut self,
         found: &Struct<'_>,
         client: u64,

@@ -15,7 +15,7 @@ use crate::yjs::delete_set::Deletes;
 use crate::yjs::error::{Rejected, SyncError};
 use crate::yjs::lib0::{Malformed, Reader, put_length, put_number};
 use crate::yjs::structs::Struct;
-use crate::yjs::validator::{self, KnownUnits};
+use crate::yjs::validator::{self, StoredUnits};
 
 pub use crate::yjs::validator::{Checked, Origin, SERVER_IDS};
 
@@ -76,8 +76,8 @@ impl UpdateLog {
     ///
     /// [`Rejected`]; the caller must then use no part of the update (G10).
     pub fn check(&self, update: &[u8], from: Origin) -> Result<Checked, Rejected> {
-        let known = KnownUnits { runs: &self.runs, deletes: &self.deletes };
-        validator::check(update, known, from)
+        let stored = StoredUnits { runs: &self.runs, deletes: &self.deletes };
+        validator::check(update, stored, from)
     }
 
     /// Appends an update. `checked` is this log's verdict on it, with no append in between.
@@ -154,13 +154,13 @@ impl UpdateLog {
     ///
     /// [`SyncError::StateVector`] when the state vector is malformed.
     pub fn answer(&self, state_vector: &[u8]) -> Result<(Bytes, usize), SyncError> {
-        let known = self
+        let stored = self
             .read_state_vector(state_vector)
             .map_err(|Malformed(reason)| SyncError::StateVector(reason))?;
         let mut cuts = Vec::new();
         let mut cost = 0_usize;
         for (client, run) in self.by_client() {
-            let clock = known.get(&client).copied().unwrap_or(0);
+            let clock = stored.get(&client).copied().unwrap_or(0);
             if let Some(cut) = run.cut(clock, client)? {
                 cost = cost.saturating_add(cut.walked);
                 cuts.push((client, cut));
@@ -250,15 +250,15 @@ impl UpdateLog {
     /// a million of them.
     fn read_state_vector(&self, bytes: &[u8]) -> Result<HashMap<u64, u32>, Malformed> {
         let mut reader = Reader::new(bytes);
-        let mut known = HashMap::new();
+        let mut stored = HashMap::new();
         for _ in 0..reader.count(STATE_BYTES_MIN)? {
             let (client, clock) = (reader.number()?, reader.clock()?);
             if self.runs.contains_key(&client) {
-                known.insert(client, clock);
+                stored.insert(client, clock);
             }
         }
         reader.finish()?;
-        Ok(known)
+        Ok(stored)
     }
 
     /// The client logs, highest id first, as Yjs writes them: the newest neighbours of a struct then
@@ -312,11 +312,11 @@ mod tests {
         append_all(&mut log, typed(&document(7), &text));
         let units = log.clock_of(7);
         for clock in [0, 1, 2, 5, 1_000, 4_097, units - 1, units] {
-            let mut known = Vec::new();
+            let mut stored = Vec::new();
             for number in [1, 7, clock] {
-                put_number(&mut known, number);
+                put_number(&mut stored, number);
             }
-            let diff = log.diff(&known).unwrap();
+            let diff = log.diff(&stored).unwrap();
             let missing = usize::try_from(units - clock).unwrap();
             assert!(diff.len() < missing * 3 + 64, "{} for {missing} units", diff.len());
         }

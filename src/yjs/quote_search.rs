@@ -68,10 +68,10 @@ fn ratio(part: usize, whole: usize) -> f64 {
 /// Two quotes of 20,000 characters take 6 million steps instead of 400 million. The table stores
 /// only the words in which a character occurs, so memory grows with the text alone.
 fn common_subsequence(one: &[char], other: &[char]) -> usize {
-    let mut places: HashMap<char, Vec<(usize, u64)>> = HashMap::new();
+    let mut masks: HashMap<char, Vec<(usize, u64)>> = HashMap::new();
     for (at, character) in one.iter().enumerate() {
         let (word, bit) = (at / 64, 1 << (at % 64));
-        let words = places.entry(*character).or_default();
+        let words = masks.entry(*character).or_default();
         match words.last_mut().filter(|(last, _)| *last == word) {
             Some((_, bits)) => *bits |= bit,
             None => words.push((word, bit)),
@@ -79,17 +79,17 @@ fn common_subsequence(one: &[char], other: &[char]) -> usize {
     }
     let mut rows = vec![u64::MAX; one.len().div_ceil(64)];
     for character in other {
-        let Some(words) = places.get(character) else { continue };
+        let Some(words) = masks.get(character) else { continue };
         let (mut carry, mut next) = (false, 0);
-        for (word, place) in words {
+        for (word, mask) in words {
             carry = carried(&mut rows, next..*word, carry);
             next = word.saturating_add(1);
             let Some(row) = rows.get_mut(*word) else { continue };
-            let kept = *row & place;
-            let (sum, first) = row.overflowing_add(kept);
+            let matched = *row & mask;
+            let (sum, first) = row.overflowing_add(matched);
             let (sum, second) = sum.overflowing_add(u64::from(carry));
             carry = first || second;
-            *row = sum | (*row & !place);
+            *row = sum | (*row & !mask);
         }
         let end = rows.len();
         carried(&mut rows, next..end, carry);
@@ -128,9 +128,9 @@ const SCORE_MIN: f64 = 0.5;
 /// Smallest lead of the best candidate over the next one.
 const MARGIN: f64 = 0.25;
 /// Candidates of one quote that the search compares: a more frequent quote is too ambiguous.
-const PLACES_MAX: usize = 20_000;
+const CANDIDATES_MAX: usize = 20_000;
 /// Steps to compare the context of a candidate.
-const STEPS_A_PLACE: usize = 4 * CONTEXT_CHARS;
+const STEPS_A_CANDIDATE: usize = 4 * CONTEXT_CHARS;
 /// Bytes that one step searches.
 const BYTES_A_STEP: usize = 4;
 
@@ -145,10 +145,11 @@ pub(crate) fn find(text: &str, wanted: &Wanted<'_>, effort: &mut Effort) -> Opti
     }
     let mut best: Option<(usize, Score)> = None;
     let mut second = 0.0;
-    let mut places = 0_usize;
+    let mut candidates = 0_usize;
     for (at, _) in text.match_indices(wanted.quote) {
-        places = places.saturating_add(1);
-        if PLACES_MAX < places || 1.0 - MARGIN < second || !effort.spend(STEPS_A_PLACE) {
+        candidates = candidates.saturating_add(1);
+        if CANDIDATES_MAX < candidates || 1.0 - MARGIN < second || !effort.spend(STEPS_A_CANDIDATE)
+        {
             return None;
         }
         let score = Score::of(text, at, wanted);
@@ -169,7 +170,7 @@ pub(crate) fn find(text: &str, wanted: &Wanted<'_>, effort: &mut Effort) -> Opti
     if is_short && !score.one_side_stands() {
         return None;
     }
-    let is_alone = places == 1;
+    let is_alone = candidates == 1;
     // A quote as long as its context does not occur twice by accident.
     let speaks_for_itself = is_alone && CONTEXT_CHARS <= length;
     let is_clear = is_alone || MARGIN <= score.mean() - second;
@@ -266,18 +267,18 @@ mod tests {
         let around = "a".repeat(CONTEXT_CHARS);
         let wanted = Wanted { quote: "a", prefix: &around, suffix: &around };
         assert_eq!(find(&text, &wanted, &mut effort), None);
-        let places = 2 * CONTEXT_CHARS;
-        assert!(effort.spent() <= text.len() / BYTES_A_STEP + places * STEPS_A_PLACE);
+        let candidates = 2 * CONTEXT_CHARS;
+        assert!(effort.spent() <= text.len() / BYTES_A_STEP + candidates * STEPS_A_CANDIDATE);
     }
 
-    /// Goal: without a match, the search compares at most [`PLACES_MAX`] candidates.
+    /// Goal: without a match, the search compares at most [`CANDIDATES_MAX`] candidates.
     #[test]
     fn g17_a_frequent_quote_is_compared_at_a_bounded_number_of_candidates() {
         let text = "a".repeat(1_000_000);
         let mut effort = Effort::default();
         let wanted = Wanted { quote: "a", prefix: "bbbb", suffix: "cccc" };
         assert_eq!(find(&text, &wanted, &mut effort), None);
-        let most = text.len() / BYTES_A_STEP + PLACES_MAX * STEPS_A_PLACE;
+        let most = text.len() / BYTES_A_STEP + CANDIDATES_MAX * STEPS_A_CANDIDATE;
         assert!(effort.spent() <= most, "{}", effort.spent());
     }
 

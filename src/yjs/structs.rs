@@ -142,14 +142,14 @@ impl<'a> Struct<'a> {
 
     /// The units before clock `to`.
     pub(crate) fn ending(&self, to: u32) -> Self {
-        let kept = to.saturating_sub(self.clock).min(self.length);
-        if kept == self.length {
+        let left = to.saturating_sub(self.clock).min(self.length);
+        if left == self.length {
             return *self;
         }
         let mut first = *self;
-        first.length = kept;
+        first.length = left;
         if let Content::Text(piece) = self.content {
-            first.content = Content::Text(piece.split(kept).0);
+            first.content = Content::Text(piece.split(left).0);
         }
         first
     }
@@ -274,7 +274,7 @@ impl<'a> Piece<'a> {
     /// The first `units`, of which there is at least one, and the rest.
     fn split(self, units: u32) -> (Self, Self) {
         let (end, start, is_cut) =
-            match utf16::place(self.text, units.saturating_sub(self.begins_cut.into())) {
+            match utf16::position(self.text, units.saturating_sub(self.begins_cut.into())) {
                 Utf16Position::At(byte) => (byte, byte, false),
                 Utf16Position::Inside(byte) => (byte, byte.saturating_add(PAIR_BYTES), true),
                 Utf16Position::Beyond => (self.text.len(), self.text.len(), false),

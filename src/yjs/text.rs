@@ -144,23 +144,23 @@ impl Text {
     ///
     /// [`SyncError::Range`] when a hunk lies outside the text, which would be a bug of the diff.
     pub fn become_text(&self, wanted: &str, client: u64) -> Result<Option<Bytes>, SyncError> {
-        let places = word_diff::places(&self.content, wanted, DIFF_TIMEOUT);
-        let places = word_diff::at_most(RESTORE_HUNKS_MAX, places);
-        if places.is_empty() {
+        let hunks = word_diff::hunks(&self.content, wanted, DIFF_TIMEOUT);
+        let hunks = word_diff::at_most(RESTORE_HUNKS_MAX, hunks);
+        if hunks.is_empty() {
             return Ok(None);
         }
-        let mut replaced: Vec<(Range<u32>, Range<usize>)> = Vec::with_capacity(places.len());
+        let mut replaced: Vec<(Range<u32>, Range<usize>)> = Vec::with_capacity(hunks.len());
         let (mut units, mut passed) = (0_u32, 0);
-        for place in places {
-            let before = self.content.get(passed..place.old.start).ok_or(SyncError::Range)?;
-            let taken = self.content.get(place.old.clone()).ok_or(SyncError::Range)?;
+        for position in hunks {
+            let before = self.content.get(passed..position.old.start).ok_or(SyncError::Range)?;
+            let taken = self.content.get(position.old.clone()).ok_or(SyncError::Range)?;
             let start = units.saturating_add(utf16::length(before));
             let end = start.saturating_add(utf16::length(taken));
             match replaced.last_mut().filter(|(last, _)| last.end == start) {
-                Some((last, with)) => (last.end, with.end) = (end, place.new.end),
-                None => replaced.push((start..end, place.new)),
+                Some((last, with)) => (last.end, with.end) = (end, position.new.end),
+                None => replaced.push((start..end, position.new)),
             }
-            (units, passed) = (end, place.old.end);
+            (units, passed) = (end, position.old.end);
         }
         let put = |(range, with)| Some((range, wanted.get::<Range<usize>>(with)?));
         let puts: Option<Vec<_>> = replaced.into_iter().map(put).collect();
@@ -183,7 +183,7 @@ impl Text {
     }
 
     fn byte(&self, units: u32) -> Result<usize, AnchorMismatch> {
-        match self.index().place(&self.content, units) {
+        match self.index().position(&self.content, units) {
             Utf16Position::At(byte) => Ok(byte),
             Utf16Position::Inside(_) => Err(AnchorMismatch::SplitsCharacter),
             Utf16Position::Beyond => Err(AnchorMismatch::Outside),
@@ -192,7 +192,7 @@ impl Text {
 
     /// The nearest character boundary at or before `units`.
     fn aligned(&self, units: u32) -> u32 {
-        match self.index().place(&self.content, units) {
+        match self.index().position(&self.content, units) {
             Utf16Position::At(_) => units,
             Utf16Position::Inside(_) => units.saturating_sub(1),
             Utf16Position::Beyond => self.order.units(),

@@ -22,7 +22,7 @@ pub(crate) enum Utf16Position {
 }
 
 /// Finds the position of unit `units`.
-pub(crate) fn place(text: &str, units: u32) -> Utf16Position {
+pub(crate) fn position(text: &str, units: u32) -> Utf16Position {
     let mut passed = 0;
     for (byte, character) in text.char_indices() {
         if passed == units {
@@ -64,9 +64,9 @@ impl Index {
     }
 
     /// Finds the position of unit `units`.
-    pub(crate) fn place(&self, text: &str, units: u32) -> Utf16Position {
+    pub(crate) fn position(&self, text: &str, units: u32) -> Utf16Position {
         let (passed, from) = self.mark(|(mark, _)| *mark <= units);
-        match place(text.get(from..).unwrap_or_default(), units.saturating_sub(passed)) {
+        match position(text.get(from..).unwrap_or_default(), units.saturating_sub(passed)) {
             Utf16Position::At(byte) => Utf16Position::At(byte.saturating_add(from)),
             Utf16Position::Inside(byte) => Utf16Position::Inside(byte.saturating_add(from)),
             Utf16Position::Beyond => Utf16Position::Beyond,
@@ -110,19 +110,19 @@ mod tests {
     #[test]
     fn each_unit_is_found_and_the_middle_of_a_pair_is_reported() {
         for text in SAMPLES {
-            let mut places = Vec::new();
+            let mut positions = Vec::new();
             for (byte, character) in text.char_indices() {
-                places.push(Utf16Position::At(byte));
-                places.extend((1..character.len_utf16()).map(|_| Utf16Position::Inside(byte)));
+                positions.push(Utf16Position::At(byte));
+                positions.extend((1..character.len_utf16()).map(|_| Utf16Position::Inside(byte)));
             }
-            places.extend([
+            positions.extend([
                 Utf16Position::At(text.len()),
                 Utf16Position::Beyond,
                 Utf16Position::Beyond,
             ]);
             let found: Vec<Utf16Position> =
-                (0..).map(|units| place(text, units)).take(places.len()).collect();
-            assert_eq!(found, places, "{text}");
+                (0..).map(|units| position(text, units)).take(positions.len()).collect();
+            assert_eq!(found, positions, "{text}");
         }
     }
 
@@ -132,8 +132,8 @@ mod tests {
         let index = Index::of(&text);
         assert!(2 < index.marks.len());
         for units in (0..length(&text) + 3).step_by(7) {
-            let found = index.place(&text, units);
-            assert_eq!(found, place(&text, units), "{units}");
+            let found = index.position(&text, units);
+            assert_eq!(found, position(&text, units), "{units}");
             if let Utf16Position::At(byte) = found {
                 assert_eq!(index.units(&text, byte), units);
             }

@@ -47,9 +47,9 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Counts a struct of `bytes` if it has units beyond `known`.
-    fn count(&mut self, found: &Struct<'_>, known: u32, bytes: usize) {
-        if found.end().is_some_and(|end| end <= known) {
+    /// Counts a struct of `bytes` if it has units beyond `stored`.
+    fn count(&mut self, found: &Struct<'_>, stored: u32, bytes: usize) {
+        if found.end().is_some_and(|end| end <= stored) {
             return;
         }
         let cuts = bytes / PIECE_BYTES_MIN;
@@ -70,7 +70,7 @@ const CUT_BYTES_MAX: usize = 32;
 struct Section {
     client: u64,
     /// The end of the client's structs in the log.
-    known: u32,
+    stored: u32,
     /// The end after the update.
     end: u32,
 }
@@ -88,12 +88,12 @@ const SECTIONS_SEARCHED: usize = 8;
 
 /// The units of a log: an update may refer to them.
 #[derive(Clone, Copy)]
-pub(crate) struct KnownUnits<'a> {
+pub(crate) struct StoredUnits<'a> {
     pub(crate) runs: &'a BTreeMap<u64, Run>,
     pub(crate) deletes: &'a Deletes,
 }
 
-impl KnownUnits<'_> {
+impl StoredUnits<'_> {
     /// The clock of the next unit of `client`.
     fn clock(self, client: u64) -> u32 {
         self.runs.get(&client).map_or(0, Run::end)
@@ -105,17 +105,17 @@ impl KnownUnits<'_> {
     }
 }
 
-/// Checks `update` against the units that are `known`.
+/// Checks `update` against the units that are `stored`.
 ///
 /// # Errors
 ///
 /// [`Rejected`]; the caller must then use no part of the update.
 pub(crate) fn check(
     update: &[u8],
-    known: KnownUnits<'_>,
+    stored: StoredUnits<'_>,
     from: Origin,
 ) -> Result<Checked, Rejected> {
-    let mut check = Check { known, from, sections: Sections::default(), needs: Vec::new() };
+    let mut check = Check { stored, from, sections: Sections::default(), needs: Vec::new() };
     let mut reader = Reader::new(update);
     let mut checked = check.structs(&mut reader)?;
     check.order()?;
@@ -125,7 +125,7 @@ pub(crate) fn check(
 }
 
 struct Check<'a> {
-    known: KnownUnits<'a>,
+    stored: StoredUnits<'a>,
     from: Origin,
     sections: Sections,
     /// Units of other clients that the log lacks: the update must contain them.
@@ -143,8 +143,8 @@ impl Check<'_> {
             if count == 0 {
                 return Err(Rejected::Malformed("a client has no structs"));
             }
-            let section = self.sections.begin(client, self.known.clock(client))?;
-            if section.known < start {
+            let section = self.sections.begin(client, self.stored.clock(client))?;
+            if section.stored < start {
                 return Err(Rejected::Gap);
             }
             let mut end = start;
@@ -152,10 +152,10 @@ impl Check<'_> {
                 let before = reader.left();
                 let found = self.one_struct(reader, client, end)?;
                 end = end.saturating_add(found.length);
-                checked.count(&found, section.known, before.saturating_sub(reader.left()));
+                checked.count(&found, section.stored, before.saturating_sub(reader.left()));
             }
-            self.sections.finish(end.max(section.known));
-            if section.known < end {
+            self.sections.finish(end.max(section.stored));
+            if section.stored < end {
                 self.check_author(&section)?;
                 checked.bytes = checked.bytes.saturating_add(SECTION_HEADER_MAX);
                 checked.clients.push(client);
@@ -192,7 +192,7 @@ impl Check<'_> {
                 Err(Rejected::Malformed("a struct depends on a later one"))
             };
         }
-        if self.known.clock(neighbour.client) <= neighbour.clock {
+        if self.stored.clock(neighbour.client) <= neighbour.clock {
             self.needs.push((self.sections.last(), clock, neighbour));
         }
         Ok(())
@@ -203,7 +203,7 @@ impl Check<'_> {
     fn check_author(&self, section: &Section) -> Result<(), Rejected> {
         let is_open = match self.from {
             Origin::Server => true,
-            Origin::Answer => section.known == 0,
+            Origin::Answer => section.stored == 0,
             Origin::Client => false,
         };
         if is_open || !SERVER_IDS.contains(&section.client) {
@@ -242,12 +242,12 @@ impl Check<'_> {
             let ranges = reader.count(RANGE_BYTES_MIN)?;
             let end = match self.sections.find(client) {
                 Some((_, section)) => section.end,
-                None => self.known.clock(client),
+                None => self.stored.clock(client),
             };
             seen.begin(client, end)?;
             for _ in 0..ranges {
                 let (from, to) = deletion(reader, end)?;
-                let is_new = !self.known.is_deleted(client, from, to);
+                let is_new = !self.stored.is_deleted(client, from, to);
                 checked.is_new |= is_new;
                 let new = usize::from(is_new);
                 checked.bytes = checked.bytes.saturating_add(new.saturating_mul(RANGE_BYTES));
@@ -280,11 +280,11 @@ struct Sections {
 }
 
 impl Sections {
-    fn begin(&mut self, client: u64, known: u32) -> Result<Section, Rejected> {
+    fn begin(&mut self, client: u64, stored: u32) -> Result<Section, Rejected> {
         if self.find(client).is_some() {
             return Err(Rejected::Malformed("a client occurs twice"));
         }
-        let section = Section { client, known, end: known };
+        let section = Section { client, stored, end: stored };
         self.all.push(section);
         if self.all.len() == SECTIONS_SEARCHED + 1 {
             self.index = self.all.iter().enumerate().map(|(at, one)| (one.client, at)).collect();

@@ -46,43 +46,43 @@ pub(crate) struct HunkPosition {
     pub(crate) new: Range<usize>,
 }
 
-/// Compares two texts word by word, for at most `patience`. Call it on a thread that may block.
+/// Compares two texts word by word, for at most `limit`. Call it on a thread that may block.
 #[must_use]
-pub fn by_words(old: &str, new: &str, patience: Duration) -> Vec<Segment> {
+pub fn by_words(old: &str, new: &str, limit: Duration) -> Vec<Segment> {
     let mut segments = Vec::new();
-    let mut tell = |op, text: Option<&str>| {
+    let mut push = |op, text: Option<&str>| {
         let text = text.unwrap_or_default();
         if !text.is_empty() {
             segments.push(Segment { op, text: text.to_owned() });
         }
     };
     let mut at = 0;
-    for place in places(old, new, patience) {
-        tell(Op::Equal, old.get(at..place.old.start));
-        tell(Op::Delete, old.get(place.old.clone()));
-        tell(Op::Insert, new.get(place.new));
-        at = place.old.end;
+    for hunk in hunks(old, new, limit) {
+        push(Op::Equal, old.get(at..hunk.old.start));
+        push(Op::Delete, old.get(hunk.old.clone()));
+        push(Op::Insert, new.get(hunk.new));
+        at = hunk.old.end;
     }
-    tell(Op::Equal, old.get(at..));
+    push(Op::Equal, old.get(at..));
     segments
 }
 
 /// The hunks of two texts in order, with equal text between them.
-pub(crate) fn places(old: &str, new: &str, patience: Duration) -> Vec<HunkPosition> {
-    let deadline = Instant::now() + patience;
+pub(crate) fn hunks(old: &str, new: &str, limit: Duration) -> Vec<HunkPosition> {
+    let deadline = Instant::now() + limit;
     let found = compare(old, new, deadline);
     narrow(old, new, joined_across_spaces(old, new, found))
 }
 
 /// Joins neighbouring hunks until at most `most` remain. Those with the least text between them go
 /// first.
-pub(crate) fn at_most(most: usize, mut places: Vec<HunkPosition>) -> Vec<HunkPosition> {
+pub(crate) fn at_most(most: usize, mut hunks: Vec<HunkPosition>) -> Vec<HunkPosition> {
     let mut gap = 1;
-    while most.max(1) < places.len() {
-        places = joined(places, |before, after| after.old.start - before.old.end <= gap);
+    while most.max(1) < hunks.len() {
+        hunks = joined(hunks, |before, after| after.old.start - before.old.end <= gap);
         gap *= 2;
     }
-    places
+    hunks
 }
 
 fn compare(old: &str, new: &str, deadline: Instant) -> Vec<HunkPosition> {
@@ -91,24 +91,24 @@ fn compare(old: &str, new: &str, deadline: Instant) -> Vec<HunkPosition> {
         return compare_pieces(&from, &to, deadline);
     }
     let (from, to) = (paragraphs_of(old), paragraphs_of(new));
-    let mut places = Vec::new();
-    for place in compare_pieces(&from, &to, deadline) {
-        let (Some(part), Some(other)) = (old.get(place.old.clone()), new.get(place.new.clone()))
+    let mut hunks = Vec::new();
+    for hunk in compare_pieces(&from, &to, deadline) {
+        let (Some(part), Some(other)) = (old.get(hunk.old.clone()), new.get(hunk.new.clone()))
         else {
             continue;
         };
         let is_change = !part.is_empty() && !other.is_empty();
         if !is_change || deadline <= Instant::now() {
-            places.push(place);
+            hunks.push(hunk);
             continue;
         }
         let within = compare_pieces(&words_of(part), &words_of(other), deadline);
-        places.extend(within.into_iter().map(|inner| HunkPosition {
-            old: shifted(&inner.old, place.old.start),
-            new: shifted(&inner.new, place.new.start),
+        hunks.extend(within.into_iter().map(|inner| HunkPosition {
+            old: shifted(&inner.old, hunk.old.start),
+            new: shifted(&inner.new, hunk.new.start),
         }));
     }
-    places
+    hunks
 }
 
 fn shifted(range: &Range<usize>, by: usize) -> Range<usize> {
@@ -117,11 +117,11 @@ fn shifted(range: &Range<usize>, by: usize) -> Range<usize> {
 
 fn compare_pieces(from: &[&str], to: &[&str], deadline: Instant) -> Vec<HunkPosition> {
     // Comparing numbers is faster than comparing words.
-    let mut known: HashMap<&str, u32> = HashMap::new();
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
     let mut both = Vec::with_capacity(from.len() + to.len());
     for piece in from.iter().chain(to) {
-        let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
-        both.push(*known.entry(piece).or_insert(next));
+        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+        both.push(*numbers.entry(piece).or_insert(next));
     }
     let right = both.split_off(from.len());
     let ops = capture_diff_slices_deadline(Algorithm::Patience, &both, &right, Some(deadline));
@@ -131,11 +131,11 @@ fn compare_pieces(from: &[&str], to: &[&str], deadline: Instant) -> Vec<HunkPosi
         byte(pieces.start)..byte(pieces.end)
     };
     let changes = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    let places = changes.map(|op| HunkPosition {
+    let hunks = changes.map(|op| HunkPosition {
         old: range(&old_at, op.old_range()),
         new: range(&new_at, op.new_range()),
     });
-    joined(places.collect(), |before, after| before.old.end == after.old.start)
+    joined(hunks.collect(), |before, after| before.old.end == after.old.start)
 }
 
 /// The start of each piece, in bytes, and the end of the last one.
@@ -150,66 +150,66 @@ fn offsets(pieces: &[&str]) -> Vec<usize> {
 
 /// Joins each hunk with its predecessor if `belong` returns true.
 fn joined(
-    places: Vec<HunkPosition>,
+    hunks: Vec<HunkPosition>,
     belong: impl Fn(&HunkPosition, &HunkPosition) -> bool,
 ) -> Vec<HunkPosition> {
-    let mut kept: Vec<HunkPosition> = Vec::with_capacity(places.len());
-    for place in places {
-        match kept.last_mut() {
-            Some(before) if belong(before, &place) => {
-                before.old.end = place.old.end;
-                before.new.end = place.new.end;
+    let mut joined: Vec<HunkPosition> = Vec::with_capacity(hunks.len());
+    for hunk in hunks {
+        match joined.last_mut() {
+            Some(before) if belong(before, &hunk) => {
+                before.old.end = hunk.old.end;
+                before.new.end = hunk.new.end;
             }
-            _ => kept.push(place),
+            _ => joined.push(hunk),
         }
     }
-    kept
+    joined
 }
 
 /// Joins two hunks across a single space, because a lone equal space would fragment the phrase. It
 /// leaves two words apart if only their endings changed.
-fn joined_across_spaces(old: &str, new: &str, places: Vec<HunkPosition>) -> Vec<HunkPosition> {
-    let mut places = joined(places, |before, after| {
+fn joined_across_spaces(old: &str, new: &str, hunks: Vec<HunkPosition>) -> Vec<HunkPosition> {
+    let mut hunks = joined(hunks, |before, after| {
         let is_change = !before.old.is_empty() && !before.new.is_empty();
         is_change
             && old.get(before.old.end..after.old.start).is_some_and(is_space)
             && (within(old, new, before).is_none() || within(old, new, after).is_none())
     });
-    for place in &mut places {
-        trim_end(old, new, place);
+    for hunk in &mut hunks {
+        trim_end(old, new, hunk);
     }
-    places
+    hunks
 }
 
 /// Removes the common tail of both ranges, which a join may have added.
-fn trim_end(old: &str, new: &str, place: &mut HunkPosition) {
-    let (Some(from), Some(to)) = (old.get(place.old.clone()), new.get(place.new.clone())) else {
+fn trim_end(old: &str, new: &str, hunk: &mut HunkPosition) {
+    let (Some(from), Some(to)) = (old.get(hunk.old.clone()), new.get(hunk.new.clone())) else {
         return;
     };
     let (from, to) = (words_of(from), words_of(to));
     let same = from.iter().rev().zip(to.iter().rev()).take_while(|(a, b)| a == b);
     let bytes: usize = same.map(|(word, _)| word.len()).sum();
-    place.old.end -= bytes;
-    place.new.end -= bytes;
+    hunk.old.end -= bytes;
+    hunk.new.end -= bytes;
 }
 
 /// Narrows the replacement of one Korean word by another to the differing part.
-fn narrow(old: &str, new: &str, places: Vec<HunkPosition>) -> Vec<HunkPosition> {
-    let narrowed = |place: HunkPosition| within(old, new, &place).unwrap_or(place);
-    places.into_iter().map(narrowed).collect()
+fn narrow(old: &str, new: &str, hunks: Vec<HunkPosition>) -> Vec<HunkPosition> {
+    let narrowed = |hunk: HunkPosition| within(old, new, &hunk).unwrap_or(hunk);
+    hunks.into_iter().map(narrowed).collect()
 }
 
 /// The differing part of two Korean words in that hunk.
-fn within(old: &str, new: &str, place: &HunkPosition) -> Option<HunkPosition> {
-    let (from, to) = narrowed(old.get(place.old.clone())?, new.get(place.new.clone())?)?;
-    Some(HunkPosition { old: shifted(&from, place.old.start), new: shifted(&to, place.new.start) })
+fn within(old: &str, new: &str, hunk: &HunkPosition) -> Option<HunkPosition> {
+    let (from, to) = narrowed(old.get(hunk.old.clone())?, new.get(hunk.new.clone())?)?;
+    Some(HunkPosition { old: shifted(&from, hunk.old.start), new: shifted(&to, hunk.new.start) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const LIMIT: Duration = Duration::from_secs(10);
 
     /// The diff as `[-struck-]{+added+}`.
     fn shown(old: &str, new: &str) -> String {
@@ -218,7 +218,7 @@ mod tests {
             Op::Delete => format!("[-{}-]", segment.text),
             Op::Insert => format!("{{+{}+}}", segment.text),
         };
-        by_words(old, new, PATIENCE).into_iter().map(mark).collect()
+        by_words(old, new, LIMIT).into_iter().map(mark).collect()
     }
 
     fn spelled(segments: &[Segment], without: Op) -> String {
@@ -250,7 +250,7 @@ mod tests {
                 (0..random(14)).map(|_| vocabulary[random(vocabulary.len())]).collect()
             };
             let (old, new) = (text(), text());
-            let segments = by_words(&old, &new, PATIENCE);
+            let segments = by_words(&old, &new, LIMIT);
             assert_eq!(spelled(&segments, Op::Insert), old, "round {round}");
             assert_eq!(spelled(&segments, Op::Delete), new, "round {round}");
         }
@@ -292,13 +292,13 @@ mod tests {
     fn joined_hunks_still_turn_one_text_into_the_other() {
         let text = |word: &str| (0..500).map(|n| format!("{n} {word}. ")).collect::<String>();
         let (old, new) = (text("a"), text("b"));
-        let all = places(&old, &new, PATIENCE);
+        let all = hunks(&old, &new, LIMIT);
         assert_eq!(all.len(), 500);
         let few = at_most(100, all);
         assert!(few.len() <= 100);
         let mut made = old.clone();
-        for place in few.iter().rev() {
-            made.replace_range(place.old.clone(), &new[place.new.clone()]);
+        for hunk in few.iter().rev() {
+            made.replace_range(hunk.old.clone(), &new[hunk.new.clone()]);
         }
         assert_eq!(made, new);
     }

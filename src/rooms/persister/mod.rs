@@ -35,7 +35,7 @@ use crate::pubsub::Pubsub;
 use crate::pubsub::{Message, Topic};
 use crate::rooms::persister::set_aside::{Aside, Why};
 use crate::rooms::room::persist_queue::{PersistJob, StorageHealth, problem_of};
-use crate::rooms::room::{Ailment, Debt, Room};
+use crate::rooms::room::{Ailment, Room};
 use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -65,7 +65,7 @@ pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: Cancellati
     let mut next_group_at = Instant::now();
     loop {
         // A stopping server skips the pause; both outcomes continue here.
-        let _gathered = writer.stop.run_until_cancelled(sleep_until(next_group_at)).await;
+        let _paused = writer.stop.run_until_cancelled(sleep_until(next_group_at)).await;
         tokio::select! {
             biased;
             received = queued.recv_many(&mut orders, BATCH_MAX) => {
@@ -80,10 +80,10 @@ pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: Cancellati
         for order in orders.drain(..) {
             match order {
                 // Drops the update of a room with a rejected update (P3).
-                PersistJob::Store(owed) if owed.room.takes_no_more() => {}
-                PersistJob::Store(owed) => {
-                    let PendingUpdate { room, session, append, debt } = *owed;
-                    group.put_after(append, Owing { room, session, debt });
+                PersistJob::Store(update) if update.room.takes_no_more() => {}
+                PersistJob::Store(update) => {
+                    let PendingUpdate { room, session, append } = *update;
+                    group.put_after(append, UpdateSource { room, session });
                 }
                 PersistJob::Flush(done) => flushed.push(done),
             }
@@ -111,28 +111,27 @@ pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: Cancellati
 #[derive(Debug, Default)]
 struct Group {
     appends: Vec<Append>,
-    owing: Vec<Owing>,
+    sources: Vec<UpdateSource>,
 }
 
-/// The origin of an update: room, session and unsaved bytes.
+/// The origin of an update: room and session.
 #[derive(Debug)]
-struct Owing {
+struct UpdateSource {
     room: Arc<Room>,
     session: Arc<Session>,
-    debt: Debt,
 }
 
 impl Group {
     /// Appends an update with a condition: the database has every update that the room knows as
     /// stored. The new update may depend on them.
-    fn put_after(&mut self, mut append: Append, owing: Owing) {
-        append.after = owing.room.known_number();
-        self.put(append, owing);
+    fn put_after(&mut self, mut append: Append, source: UpdateSource) {
+        append.after = source.room.last_number();
+        self.put(append, source);
     }
 
-    fn put(&mut self, append: Append, owing: Owing) {
+    fn put(&mut self, append: Append, source: UpdateSource) {
         self.appends.push(append);
-        self.owing.push(owing);
+        self.sources.push(source);
     }
 
     fn is_empty(&self) -> bool {
@@ -143,8 +142,8 @@ impl Group {
         self.appends.len()
     }
 
-    fn updates(self) -> impl Iterator<Item = (Append, Owing)> {
-        self.appends.into_iter().zip(self.owing)
+    fn updates(self) -> impl Iterator<Item = (Append, UpdateSource)> {
+        self.appends.into_iter().zip(self.sources)
     }
 
     /// Splits the group into two with half of the documents each.
@@ -161,15 +160,15 @@ impl Group {
             return Err(self);
         }
         let (mut low, mut high) = (Self::default(), Self::default());
-        for (append, owing) in self.updates() {
+        for (append, source) in self.updates() {
             let half = if append.document < middle { &mut low } else { &mut high };
-            half.put(append, owing);
+            half.put(append, source);
         }
         Ok((low, high))
     }
 
     fn not_saved(&self, problem: Problem) {
-        for Owing { room, .. } in &self.owing {
+        for UpdateSource { room, .. } in &self.sources {
             room.not_saved(problem);
         }
     }
@@ -217,7 +216,7 @@ impl Writer {
         }
         metrics::histogram!("galley_document_persist_seconds")
             .record(started.elapsed().as_secs_f64());
-        self.settle(group, outcomes).await;
+        self.complete(group, outcomes).await;
     }
 
     /// Records the error and notifies the rooms. The caller retries the group after `wait`.
@@ -254,7 +253,7 @@ impl Writer {
         let due = self.aside.take_due(Instant::now(), BATCH_MAX);
         if !due.is_empty() {
             match self.storage.append_unlocked(&due.appends).await {
-                Ok(outcomes) => self.settle(due, outcomes).await,
+                Ok(outcomes) => self.complete(due, outcomes).await,
                 Err(error) => {
                     tracing::debug!(%error, "documents set aside cannot be stored yet");
                     self.aside.put(due, Why::of(&error));
@@ -265,19 +264,19 @@ impl Writer {
     }
 
     /// Notifies each room of the outcome of its updates, and publishes stored ones.
-    async fn settle(&mut self, group: Group, outcomes: Vec<Appended>) {
+    async fn complete(&mut self, group: Group, outcomes: Vec<Appended>) {
         let mut busy = Group::default();
-        for ((append, owing), outcome) in group.updates().zip(outcomes) {
-            let Owing { room, session, debt } = &owing;
+        for ((append, source), outcome) in group.updates().zip(outcomes) {
+            let UpdateSource { room, session } = &source;
             let ailment = match outcome {
                 Appended::Stored { seq } => {
-                    room.stored(seq, debt);
+                    room.stored(seq, append.update.len());
                     self.publish(append, seq).await;
                     continue;
                 }
                 Appended::Busy => {
                     room.not_saved(NOT_SAVED);
-                    busy.put(append, owing);
+                    busy.put(append, source);
                     continue;
                 }
                 Appended::Fenced | Appended::Stale | Appended::ForeignClient { .. } => {
@@ -290,7 +289,7 @@ impl Writer {
                 Appended::Orphaned => Ailment::Orphaned,
             };
             tracing::warn!(document = %append.document, ?outcome, "the database rejected an edit");
-            room.ails(ailment);
+            room.request_reset(ailment);
         }
         self.aside.put(busy, Why::Locked);
     }

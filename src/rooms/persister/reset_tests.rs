@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::set_aside::{Aside, Why};
-use super::{Group, Owing, PendingUpdate, PersistJob, Persister, Queue, persister, run};
+use super::{Group, PendingUpdate, PersistJob, Persister, Queue, UpdateSource, persister, run};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::{Role, Seat};
@@ -29,7 +29,7 @@ use crate::yjs::protocol;
 use crate::yjs::text::document_from_text;
 
 /// Time-out of a wait; a busy machine needs less.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The fence that the database has ratified, and an earlier fence.
 const RATIFIED: Fence = Fence(5);
 const FORMER: Fence = Fence(4);
@@ -81,11 +81,11 @@ impl Scene {
         };
         let session = Arc::new(Session::claiming(identity, outbox(100_000).0));
         let now = Instant::now();
-        session.granted(fence, Utc::now(), now + PATIENCE);
+        session.granted(fence, Utc::now(), now + TIMEOUT);
         let update = document_from_text(text, client);
         let taken =
             self.room.receive(Origin::Client, &session, (&update, &protocol::update(&update)), now);
-        assert!(taken.is_ok() && !self.room.is_settled(), "the room has an unsaved edit");
+        assert!(taken.is_ok() && !self.room.is_durable(), "the room has an unsaved edit");
     }
 
     async fn last_number(&self) -> i64 {
@@ -104,11 +104,11 @@ async fn g8_an_edit_queued_behind_a_rejected_one_of_its_room_is_not_stored() {
     tasks.spawn(run(scene.stored.storage.clone(), relay, queue, stop.clone()));
 
     scene.types(FORMER, 1, "rejected ");
-    assert!(scene.persister.flush(PATIENCE).await);
+    assert!(scene.persister.flush(TIMEOUT).await);
     assert!(scene.room.takes_no_more());
     // The database alone would accept this edit.
     scene.types(RATIFIED, 2, "later ");
-    assert!(scene.persister.flush(PATIENCE).await);
+    assert!(scene.persister.flush(TIMEOUT).await);
 
     assert_eq!(scene.last_number().await, before);
     stop.cancel();
@@ -119,15 +119,15 @@ async fn g8_an_edit_set_aside_is_not_stored_after_a_rejection_in_its_room() {
     let mut scene = Scene::new().await;
     scene.types(RATIFIED, 1, "locked ");
     let order = scene.queue.orders.recv().await.expect("an order");
-    let PersistJob::Store(owed) = order else { panic!("{order:?}") };
-    let PendingUpdate { room, session, append, debt } = *owed;
+    let PersistJob::Store(update) = order else { panic!("{order:?}") };
+    let PendingUpdate { room, session, append } = *update;
     let (mut group, mut aside) = (Group::default(), Aside::default());
-    group.put(append, Owing { room, session, debt });
+    group.put(append, UpdateSource { room, session });
     aside.put(group, Why::Locked);
 
-    scene.room.ails(Ailment::Orphaned);
+    scene.room.request_reset(Ailment::Orphaned);
 
-    assert!(aside.take_due(Instant::now() + PATIENCE, 10).is_empty());
+    assert!(aside.take_due(Instant::now() + TIMEOUT, 10).is_empty());
     aside.forget_stored();
     assert!(aside.is_empty());
 }

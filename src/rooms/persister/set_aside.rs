@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::{Group, Owing, is_of_some_rows};
+use super::{Group, UpdateSource, is_of_some_rows};
 use crate::domain::ids::DocumentId;
 use crate::outbox::event::NOT_SAVED;
 use crate::storage::error::StorageError;
@@ -30,7 +30,7 @@ pub(super) struct Aside {
 /// A document that waits for its retry.
 #[derive(Debug)]
 struct Stuck {
-    updates: VecDeque<(Append, Owing)>,
+    updates: VecDeque<(Append, UpdateSource)>,
     why: Why,
     wait: Duration,
     at: Instant,
@@ -74,13 +74,13 @@ impl Aside {
             return group;
         }
         let mut free = Group::default();
-        for (append, owing) in group.updates() {
+        for (append, source) in group.updates() {
             match self.documents.get_mut(&append.document) {
                 Some(stuck) => {
-                    owing.room.not_saved(NOT_SAVED);
-                    stuck.updates.push_back((append, owing));
+                    source.room.not_saved(NOT_SAVED);
+                    stuck.updates.push_back((append, source));
                 }
-                None => free.put(append, owing),
+                None => free.put(append, source),
             }
         }
         free
@@ -91,13 +91,13 @@ impl Aside {
         let now = Instant::now();
         let mut delayed = Vec::new();
         let updates: Vec<_> = group.updates().collect();
-        for (append, owing) in updates.into_iter().rev() {
+        for (append, source) in updates.into_iter().rev() {
             let document = append.document;
             let stuck = self.documents.entry(document).or_insert_with(|| {
                 metrics::counter!("galley_documents_set_aside_total").increment(1);
                 Stuck { updates: VecDeque::new(), why, wait: RETRY_FIRST / 2, at: now }
             });
-            stuck.updates.push_front((append, owing));
+            stuck.updates.push_front((append, source));
             if !delayed.contains(&document) {
                 delayed.push(document);
                 stuck.why = why;
@@ -112,13 +112,13 @@ impl Aside {
         let mut due = Group::default();
         for stuck in self.documents.values_mut().filter(|stuck| stuck.at <= now) {
             // Drops the updates of a room with a rejected update (P3).
-            stuck.updates.retain(|(_, owing)| !owing.room.takes_no_more());
+            stuck.updates.retain(|(_, source)| !source.room.takes_no_more());
             if stuck.why == Why::Faulty && !due.is_empty() {
                 continue;
             }
             let room = count.saturating_sub(due.len()).min(stuck.updates.len());
-            for (append, owing) in stuck.updates.drain(..room) {
-                due.put_after(append, owing);
+            for (append, source) in stuck.updates.drain(..room) {
+                due.put_after(append, source);
             }
             if stuck.why == Why::Faulty && !due.is_empty() {
                 break;

@@ -70,7 +70,7 @@ impl Room {
     }
 
     /// The database has a version of the text at number `seq`. The next checkpoint needs an edit.
-    pub fn point_kept(&self, seq: i64) {
+    pub fn version_stored(&self, seq: i64) {
         let mut state = self.lock();
         if state.seq == seq && state.unsaved_bytes == 0 {
             state.points.span = None;

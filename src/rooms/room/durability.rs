@@ -7,15 +7,9 @@ use tokio::time::{Instant, timeout};
 use crate::outbox::event::{Event, Problem, STORE_BUDGET_SPENT, UNSAVED_FULL};
 use crate::rooms::room::{Room, State};
 
-/// The share of one pending update in the room's backlog.
-#[derive(Debug)]
-pub struct Debt {
-    pub(super) bytes: usize,
-}
-
 impl Room {
-    /// The persister committed the update under `seq` (P1).
-    pub fn stored(&self, seq: i64, debt: &Debt) {
+    /// The persister committed an update of `bytes` under `seq` (P1).
+    pub fn stored(&self, seq: i64, bytes: usize) {
         let mut state = self.lock();
         state.stored_upto = state.stored_upto.max(seq);
         if seq == state.seq + 1 {
@@ -24,19 +18,19 @@ impl Room {
             // Another server committed an update in between.
             self.behind.notify_one();
         }
-        state.unsaved_bytes = state.unsaved_bytes.saturating_sub(debt.bytes);
+        state.unsaved_bytes = state.unsaved_bytes.saturating_sub(bytes);
         state.not_saved = None;
         self.look_at_saved(&mut state, 1);
         self.look_at_refused(&mut state);
         if state.unsaved_bytes == 0 {
-            self.settled.notify_waiters();
+            self.flushed.notify_waiters();
         }
     }
 
     /// Requests the edits that backpressure rejected, if the backlog has room again. The seat tick calls
     /// this: the full backlog may be that of all rooms, and then no commit of this room triggers the
     /// check.
-    pub fn ask_for_refused(&self) {
+    pub fn request_refused(&self) {
         self.look_at_refused(&mut self.lock());
     }
 
@@ -54,20 +48,20 @@ impl Room {
         state.is_full = false;
         state.spent_until = None;
         for member in &state.members {
-            state.ask_for_missing(member);
+            state.send_sync_request(member);
         }
     }
 
     /// Waits until no update is pending, or the room is retired.
-    pub async fn settled(&self) {
+    pub async fn flushed(&self) {
         loop {
             // The task registers before the check, or it would miss a notification between the two.
-            let settled = self.settled.notified();
-            if self.is_settled() {
+            let flushed = self.flushed.notified();
+            if self.is_durable() {
                 return;
             }
             tokio::select! {
-                () = settled => {}
+                () = flushed => {}
                 () = self.retired.cancelled() => {}
             }
         }
@@ -75,13 +69,13 @@ impl Room {
 
     /// Whether no update is pending, or the room is retired.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub fn is_durable(&self) -> bool {
         self.lock().unsaved_bytes == 0 || self.retired.is_cancelled()
     }
 
-    /// Waits as [`settled`](Self::settled) does, for at most `patience`. False after a time-out.
-    pub async fn settled_within(&self, patience: Duration) -> bool {
-        timeout(patience, self.settled()).await.is_ok()
+    /// Waits as [`flushed`](Self::flushed) does, for at most `limit`. False after a time-out.
+    pub async fn flushed_within(&self, limit: Duration) -> bool {
+        timeout(limit, self.flushed()).await.is_ok()
     }
 
     /// The persister cannot commit: the room broadcasts `problem` once.
@@ -91,13 +85,13 @@ impl Room {
 
     /// The highest database number that this room has seen, in its log or for its own commits.
     #[must_use]
-    pub fn known_number(&self) -> i64 {
-        self.lock().known_number()
+    pub fn last_number(&self) -> i64 {
+        self.lock().last_number()
     }
 }
 
 impl State {
-    pub(super) fn known_number(&self) -> i64 {
+    pub(super) fn last_number(&self) -> i64 {
         self.seq.max(self.stored_upto)
     }
 
@@ -109,7 +103,7 @@ impl State {
     /// Broadcasts the cause of failing commits, and the same cause again only after a commit.
     pub(super) fn is_not_saved(&mut self, problem: Problem) {
         if self.not_saved.replace(problem) != Some(problem) {
-            self.tell_all(&Event::Problem(problem));
+            self.broadcast_event(&Event::Problem(problem));
         }
     }
 }

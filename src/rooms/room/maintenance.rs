@@ -28,11 +28,11 @@ pub struct Snapshot {
     /// The last database number in it.
     pub seq: i64,
     /// Whether the database has all of it.
-    pub is_settled: bool,
+    pub is_durable: bool,
     /// Rises with each update of an open room.
     pub version: u64,
     /// The permit to build its text, held as long as the snapshot lives.
-    pub place: Option<BuildPermit>,
+    pub permit: Option<BuildPermit>,
 }
 
 /// The cause of a maintenance check.
@@ -100,7 +100,7 @@ impl Room {
 
     /// The maintenance that is due now. The call marks it as done, so a second call returns `None`.
     #[must_use]
-    pub fn chores(&self, occasion: Trigger, now: Instant) -> Option<Maintenance> {
+    pub fn due_maintenance(&self, occasion: Trigger, now: Instant) -> Option<Maintenance> {
         let mut state = self.lock();
         let (rows_max, count_every) = match occasion {
             Trigger::Working => (ROWS_WORKING, COUNT_EVERY),
@@ -131,9 +131,9 @@ impl State {
         Snapshot {
             merged: self.log.merged(),
             seq: self.seq,
-            is_settled: self.unsaved_bytes == 0,
+            is_durable: self.unsaved_bytes == 0,
             version: self.version,
-            place: None,
+            permit: None,
         }
     }
 }

@@ -28,14 +28,14 @@ impl Room {
         if self.retired.is_cancelled() || SESSIONS_PER_ROOM_MAX <= state.members.len() {
             return Err(Retired);
         }
-        state.ask_for_missing(session);
+        state.send_sync_request(session);
         let living = state.presence.living();
         if !living.is_empty() {
             session.outbox().send(protocol::awareness(&encode_awareness(&living)));
         }
         let SessionIdentity { seat, user, .. } = &session.identity;
         let beside = Seat::new(seat.link, seat.role.other());
-        for (_, _, identity) in state.occupancy.taken().filter(|(sits, _, _)| *sits == beside) {
+        for (_, _, identity) in state.occupancy.taken().filter(|(taken, _, _)| *taken == beside) {
             session.notify(&Event::PeerJoined(beside.role, &identity.user));
         }
         session.notify(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
@@ -44,7 +44,7 @@ impl Room {
             session.notify(&Event::Problem(problem));
         }
         if state.size.fullness != Fullness::Ample {
-            session.notify(&state.told_size(&self.limits));
+            session.notify(&state.size_event(&self.limits));
         }
         state.peer_joined(*seat, session.fence(), user, SeatLocation::Here);
         self.publish_to_peers(word(Step::Joined, &session.identity, session.fence()));
@@ -87,7 +87,7 @@ impl Room {
 
     /// The session's lease was restored: requests the edits that the room rejected meanwhile.
     pub fn request_missing(&self, session: &Session) {
-        self.lock().ask_for_missing(session);
+        self.lock().send_sync_request(session);
     }
 
     /// Applies a client's awareness update.
@@ -129,7 +129,7 @@ impl Room {
     /// The client replied to the room's sync step 1.
     pub fn was_answered(&self, session: &Session) {
         let session_id = session.identity.session;
-        self.lock().asked.take_if(|(of, _)| *of == session_id);
+        self.lock().requested.take_if(|(of, _)| *of == session_id);
     }
 
     /// Removes presence that no client renews, and broadcasts its tombstones.
@@ -147,7 +147,7 @@ impl Room {
     }
 
     /// Broadcasts an event to the members in role `to`, or to all.
-    pub fn tell(&self, to: Option<Role>, json: &str) {
+    pub fn broadcast_json(&self, to: Option<Role>, json: &str) {
         let frame = protocol::event(json);
         for member in &self.lock().members {
             let is_meant = to.is_none_or(|role| role == member.identity.seat.role);
@@ -171,7 +171,7 @@ impl Room {
         self.publish_to_peers(Message::Presence(update.into()));
     }
 
-    pub(super) fn tell_servers(&self, event: &Event<'_>) {
+    pub(super) fn publish_event(&self, event: &Event<'_>) {
         self.publish_to_peers(Message::Event { to: None, json: event.json() });
     }
 
@@ -184,7 +184,7 @@ impl Room {
 
 impl State {
     /// Requests from a writer the updates that the log lacks. The room would reject a reviewer's.
-    pub(super) fn ask_for_missing(&self, session: &Session) {
+    pub(super) fn send_sync_request(&self, session: &Session) {
         if session.identity.seat.role.may_edit_text() {
             session.outbox().send(protocol::sync_step1(&self.log.state_vector()));
         }
@@ -193,12 +193,13 @@ impl State {
     /// An edit builds on an update that the log lacks: requests it and returns the bytes of the request.
     /// A reply to an outstanding request carries all that the client has by then. The room therefore
     /// sends no second request within [`REQUEST_AGAIN_AFTER`].
-    pub(super) fn ask_upon_gap(&mut self, session: &Session, now: Instant) -> usize {
+    pub(super) fn request_after_gap(&mut self, session: &Session, now: Instant) -> usize {
         let session_id = session.identity.session;
-        if self.asked.is_some_and(|(of, at)| of == session_id && now < at + REQUEST_AGAIN_AFTER) {
+        if self.requested.is_some_and(|(of, at)| of == session_id && now < at + REQUEST_AGAIN_AFTER)
+        {
             return 0;
         }
-        self.asked = Some((session_id, now));
+        self.requested = Some((session_id, now));
         let vector = self.log.state_vector();
         session.outbox().send(protocol::sync_step1(&vector));
         vector.len()

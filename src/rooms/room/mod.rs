@@ -27,7 +27,6 @@ pub mod review_events;
 pub(super) mod saved;
 
 pub use self::checkpoints::Checkpoint;
-pub use self::durability::Debt;
 pub use self::maintenance::{Maintenance, Snapshot, Trigger};
 pub use self::recovery::Ailment;
 
@@ -91,14 +90,14 @@ pub struct Room {
     missed_reviews: Missed,
     state: Mutex<State>,
     /// Signals that no update is pending.
-    settled: Notify,
+    flushed: Notify,
     /// Messages for the other servers; [`Room::follow`] publishes them.
     outgoing: Queue<Message>,
     /// Signals a gap: the database has updates that this log lacks.
     behind: Notify,
     /// Signals that `document.saved` is due later.
-    untold: Notify,
-    /// Signals a cause to reset the room; see [`Room::ails`].
+    saved_later: Notify,
+    /// Signals a cause to reset the room; see [`Room::request_reset`].
     ailing: Notify,
 }
 
@@ -108,7 +107,7 @@ pub(crate) struct State {
     pub(crate) seq: i64,
     pub(crate) members: Vec<Arc<Session>>,
     /// The session without a reply to the sync step 1 after a gap, and the time of that request.
-    asked: Option<(SessionId, Instant)>,
+    requested: Option<(SessionId, Instant)>,
     /// Sessions with a broken socket for which the room has not yet published `peer.left`.
     pub(crate) leaving: usize,
     /// The session in each seat, on every server.
@@ -179,7 +178,7 @@ impl Room {
             log,
             seq,
             members: Vec::new(),
-            asked: None,
+            requested: None,
             leaving: 0,
             occupancy: Occupancy::default(),
             presence: Presence::default(),
@@ -207,10 +206,10 @@ impl Room {
             persister,
             missed_reviews,
             state: Mutex::new(state),
-            settled: Notify::new(),
+            flushed: Notify::new(),
             outgoing: Queue::new(OUTGOING_MAX),
             behind: Notify::new(),
-            untold: Notify::new(),
+            saved_later: Notify::new(),
             ailing: Notify::new(),
         };
         room.weigh_again(&mut room.lock(), Instant::now());
@@ -281,7 +280,7 @@ impl Room {
             // Backpressure rejected the updates below this one. With a request at each keystroke the
             // client would send all of them each time.
             Err(Rejected::Gap) if state.is_full => return refuse(session, state.why_full()),
-            Err(Rejected::Gap) => return Ok(state.ask_upon_gap(session, now)),
+            Err(Rejected::Gap) => return Ok(state.request_after_gap(session, now)),
             Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
             Err(Rejected::Malformed(why) | Rejected::Unsupported(why)) => {
                 return Err(Close::Malformed(why));
@@ -322,7 +321,7 @@ impl Room {
     ) -> Result<usize, Close> {
         let identity = &session.identity;
         let cost = state.new_clients(&checked).saturating_mul(NEW_CLIENT_BYTES);
-        let Ok(place) = self.persister.reserve() else {
+        let Ok(permit) = self.persister.reserve() else {
             state.is_full = true;
             return refuse(session, UNSAVED_FULL);
         };
@@ -355,12 +354,10 @@ impl Room {
             guard: append.guard.filter(|_| !crate::locks::broken::stores_without_guard()),
             ..append
         };
-        let debt = Debt { bytes: update.len() };
-        place.store(PendingUpdate {
+        permit.store(PendingUpdate {
             room: Arc::clone(self),
             session: Arc::clone(session),
             append,
-            debt,
         });
         state.unsaved_bytes += update.len();
         state.append(update.clone(), checked);
@@ -403,7 +400,7 @@ impl State {
         }
     }
 
-    pub(crate) fn tell_all(&self, event: &Event<'_>) {
+    pub(crate) fn broadcast_event(&self, event: &Event<'_>) {
         let mut members = self.members.iter().filter(|m| m.identity.wants_events).peekable();
         if members.peek().is_none() {
             return;

@@ -28,7 +28,7 @@ pub(super) enum SeatLocation {
 pub(super) struct Occupant {
     fence: Fence,
     pub(super) user: User,
-    pub(super) place: SeatLocation,
+    pub(super) location: SeatLocation,
     /// The time since which the locks do not show the grant.
     missed_since: Option<Instant>,
 }
@@ -60,91 +60,91 @@ impl Occupancy {
         seat: Seat,
         fence: Fence,
         user: &User,
-        place: SeatLocation,
+        location: SeatLocation,
     ) -> Option<Replaced> {
-        let chair = self.chair(seat)?;
-        if fence <= chair.left {
+        let entry = self.entry(seat)?;
+        if fence <= entry.left {
             return None;
         }
-        if let Some(identity) = chair.identity.as_mut().filter(|identity| fence <= identity.fence) {
+        if let Some(identity) = entry.identity.as_mut().filter(|identity| fence <= identity.fence) {
             if fence == identity.fence {
                 identity.missed_since = None;
             }
             return None;
         }
-        let identity = Occupant { fence, user: user.clone(), place, missed_since: None };
-        Some(Replaced { before: chair.identity.replace(identity) })
+        let identity = Occupant { fence, user: user.clone(), location, missed_since: None };
+        Some(Replaced { before: entry.identity.replace(identity) })
     }
 
     /// The grant `fence` ended, and so did all earlier ones. Returns the occupant that left by it.
     pub(super) fn left(&mut self, seat: Seat, fence: Fence) -> Option<Occupant> {
-        let chair = self.chair(seat)?;
-        chair.left = chair.left.max(fence);
-        chair.identity.take_if(|identity| identity.fence <= fence)
+        let entry = self.entry(seat)?;
+        entry.left = entry.left.max(fence);
+        entry.identity.take_if(|identity| identity.fence <= fence)
     }
 
     /// Another session of the same user took the seat over from the grant `fence`.
     pub(super) fn moved(&mut self, seat: Seat, fence: Fence) {
         if let Some(identity) = self.identity(seat).filter(|identity| identity.fence == fence) {
-            identity.place = SeatLocation::Moved;
+            identity.location = SeatLocation::Moved;
         }
     }
 
     /// The locks show the grant `holder` for that seat, or none. Removes and returns an occupant whose
-    /// grant they have not shown for `patience`. A later report of its server restores it.
+    /// grant they have not shown for `missing_max`. A later report of its server restores it.
     pub(super) fn looked(
         &mut self,
         seat: Seat,
         holder: Option<Fence>,
         now: Instant,
-        patience: Duration,
+        missing_max: Duration,
     ) -> Option<Occupant> {
-        let chair = self.0.iter_mut().find(|chair| chair.seat == seat)?;
+        let entry = self.0.iter_mut().find(|entry| entry.seat == seat)?;
         let identity =
-            chair.identity.as_mut().filter(|identity| identity.place != SeatLocation::Here)?;
+            entry.identity.as_mut().filter(|identity| identity.location != SeatLocation::Here)?;
         // The server of a later grant is about to report it.
         if holder.is_some_and(|holder| identity.fence <= holder) {
             identity.missed_since = None;
             return None;
         }
         let missed_since = *identity.missed_since.get_or_insert(now);
-        chair.identity.take_if(|_| patience <= now.saturating_duration_since(missed_since))
+        entry.identity.take_if(|_| missing_max <= now.saturating_duration_since(missed_since))
     }
 
     /// The query of the locks failed. The time without a grant starts anew, because it must be
     /// observed without interruption.
     pub(super) fn could_not_look(&mut self) {
-        for identity in self.0.iter_mut().filter_map(|chair| chair.identity.as_mut()) {
+        for identity in self.0.iter_mut().filter_map(|entry| entry.identity.as_mut()) {
             identity.missed_since = None;
         }
     }
 
     /// Every occupant with its seat and fence.
     pub(super) fn taken(&self) -> impl Iterator<Item = (Seat, Fence, &Occupant)> {
-        self.0.iter().filter_map(|chair| {
-            let identity = chair.identity.as_ref()?;
-            Some((chair.seat, identity.fence, identity))
+        self.0.iter().filter_map(|entry| {
+            let identity = entry.identity.as_ref()?;
+            Some((entry.seat, identity.fence, identity))
         })
     }
 
     /// Whether a peer is on that server.
     pub(super) fn has(&self, node: NodeId) -> bool {
-        self.taken().any(|(_, _, identity)| identity.place == SeatLocation::There(node))
+        self.taken().any(|(_, _, identity)| identity.location == SeatLocation::There(node))
     }
 
     fn identity(&mut self, seat: Seat) -> Option<&mut Occupant> {
-        self.0.iter_mut().find(|chair| chair.seat == seat)?.identity.as_mut()
+        self.0.iter_mut().find(|entry| entry.seat == seat)?.identity.as_mut()
     }
 
     /// The state of a seat, created on demand. `None` if the room has too many.
-    fn chair(&mut self, seat: Seat) -> Option<&mut SeatOccupancy> {
-        let known = self.0.iter().position(|chair| chair.seat == seat);
-        let index = match known {
+    fn entry(&mut self, seat: Seat) -> Option<&mut SeatOccupancy> {
+        let existing = self.0.iter().position(|entry| entry.seat == seat);
+        let index = match existing {
             Some(index) => index,
             None => {
                 // Drops empty seats, such as those of revoked links.
                 if SESSIONS_PER_ROOM_MAX <= self.0.len() {
-                    self.0.retain(|chair| chair.identity.is_some());
+                    self.0.retain(|entry| entry.identity.is_some());
                 }
                 if SESSIONS_PER_ROOM_MAX <= self.0.len() {
                     return None;
@@ -163,7 +163,7 @@ mod tests {
     use crate::domain::ids::ShareLinkId;
     use crate::domain::seat::Role;
 
-    const PATIENCE: Duration = Duration::from_secs(8);
+    const MISSING_MAX: Duration = Duration::from_secs(8);
 
     fn seat() -> Seat {
         Seat::new(ShareLinkId::generate(), Role::Writer)
@@ -200,18 +200,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_peer_without_a_grant_leaves_after_patience_and_may_return() {
+    async fn a_peer_without_a_grant_leaves_after_the_limit_and_may_return() {
         let (mut occupancy, seat, kim) = (Occupancy::default(), seat(), kim());
         let (now, node) = (Instant::now(), there());
         occupancy.came(seat, Fence(5), &kim, node);
-        let mut look = |holder, after| occupancy.looked(seat, holder, now + after, PATIENCE);
+        let mut look = |holder, after| occupancy.looked(seat, holder, now + after, MISSING_MAX);
         assert!(look(None, Duration::ZERO).is_none());
         assert!(look(None, Duration::from_millis(70)).is_none(), "however often the room polls");
-        assert!(look(Some(Fence(6)), PATIENCE).is_none());
-        assert!(look(None, PATIENCE * 2).is_none(), "the count starts anew");
+        assert!(look(Some(Fence(6)), MISSING_MAX).is_none());
+        assert!(look(None, MISSING_MAX * 2).is_none(), "the count starts anew");
         occupancy.could_not_look();
-        assert!(occupancy.looked(seat, None, now + PATIENCE * 4, PATIENCE).is_none());
-        assert!(occupancy.looked(seat, None, now + PATIENCE * 5, PATIENCE).is_some());
+        assert!(occupancy.looked(seat, None, now + MISSING_MAX * 4, MISSING_MAX).is_none());
+        assert!(occupancy.looked(seat, None, now + MISSING_MAX * 5, MISSING_MAX).is_some());
         assert!(
             occupancy.came(seat, Fence(5), &kim, node).is_some(),
             "its server reports it again"

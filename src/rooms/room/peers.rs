@@ -55,7 +55,7 @@ fn word_of(event: Step, Seat { link, role }: Seat, fence: Fence, user: &User) ->
 impl Room {
     /// Applies an event of another server if it is a join or a leave, and returns whether it is. The
     /// members receive it if it changes the occupancy.
-    pub(super) fn hear_of_guest(&self, node: NodeId, json: &str) -> bool {
+    pub(super) fn apply_peer_event(&self, node: NodeId, json: &str) -> bool {
         let Ok(PeerChange { event, role, user, link, fence }) = serde_json::from_str(json) else {
             return false;
         };
@@ -70,8 +70,10 @@ impl Room {
     /// The joins of this server's sessions, for a server that sent `Hello`.
     pub(super) fn words_of_those_here(&self) -> Vec<Message> {
         let state = self.lock();
-        let here =
-            state.occupancy.taken().filter(|(_, _, identity)| identity.place == SeatLocation::Here);
+        let here = state
+            .occupancy
+            .taken()
+            .filter(|(_, _, identity)| identity.location == SeatLocation::Here);
         here.map(|(seat, fence, identity)| word_of(Step::Joined, seat, fence, &identity.user))
             .collect()
     }
@@ -84,16 +86,18 @@ impl Room {
         if state.members.is_empty() {
             return Vec::new();
         }
-        let elsewhere =
-            state.occupancy.taken().filter(|(_, _, identity)| identity.place != SeatLocation::Here);
+        let elsewhere = state
+            .occupancy
+            .taken()
+            .filter(|(_, _, identity)| identity.location != SeatLocation::Here);
         elsewhere.map(|(seat, _, _)| seat).collect()
     }
 
-    /// The locks show `holder` as the grant of a seat. The room removes the peer after `patience`
+    /// The locks show `holder` as the grant of a seat. The room removes the peer after `missing_max`
     /// without its grant, because a Redis that restarted empty shows no grants for a moment.
-    pub fn seat_is_held_by(&self, seat: Seat, holder: Option<Fence>, patience: Duration) {
+    pub fn seat_is_held_by(&self, seat: Seat, holder: Option<Fence>, missing_max: Duration) {
         let mut state = self.lock();
-        if let Some(gone) = state.occupancy.looked(seat, holder, Instant::now(), patience) {
+        if let Some(gone) = state.occupancy.looked(seat, holder, Instant::now(), missing_max) {
             state.has_gone(seat, &gone);
         }
     }
@@ -111,16 +115,16 @@ impl State {
         seat: Seat,
         fence: Fence,
         user: &User,
-        place: SeatLocation,
+        location: SeatLocation,
     ) {
-        let Some(change) = self.occupancy.came(seat, fence, user, place) else { return };
+        let Some(change) = self.occupancy.came(seat, fence, user, location) else { return };
         if let Some(before) = change.before {
             if before.user.id != user.id {
-                self.tell_about(seat, &Event::PeerLeft(seat.role, &before.user));
+                self.notify_other_role(seat, &Event::PeerLeft(seat.role, &before.user));
             }
             self.drop_presence(&before);
         }
-        self.tell_about(seat, &Event::PeerJoined(seat.role, user));
+        self.notify_other_role(seat, &Event::PeerJoined(seat.role, user));
     }
 
     /// The session of that grant, or of an earlier one, left the seat.
@@ -131,13 +135,13 @@ impl State {
     }
 
     fn has_gone(&mut self, seat: Seat, gone: &Occupant) {
-        self.tell_about(seat, &Event::PeerLeft(seat.role, &gone.user));
+        self.notify_other_role(seat, &Event::PeerLeft(seat.role, &gone.user));
         self.drop_presence(gone);
     }
 
     /// Removes the presence of a server with the last of its peers: a dead server sends no tombstones.
     fn drop_presence(&mut self, gone: &Occupant) {
-        let SeatLocation::There(node) = gone.place else { return };
+        let SeatLocation::There(node) = gone.location else { return };
         if self.occupancy.has(node) {
             return;
         }
@@ -149,7 +153,7 @@ impl State {
 
     /// Sends an event to the sessions in the other role of the link. The holder of the seat and its
     /// predecessor get their state from their own session.
-    fn tell_about(&self, seat: Seat, event: &Event<'_>) {
+    fn notify_other_role(&self, seat: Seat, event: &Event<'_>) {
         let beside = Seat::new(seat.link, seat.role.other());
         for member in self.members.iter().filter(|member| member.identity.seat == beside) {
             member.notify(event);

@@ -1,6 +1,6 @@
 //! The queue between the rooms and the persister's task, which bounds the pending updates.
 //!
-//! A room reserves a place before it accepts an edit, so that it never accepts one that the queue
+//! A room reserves a permit before it accepts an edit, so that it never accepts one that the queue
 //! cannot hold. [`persister::run`](crate::rooms::persister::run) commits the queued updates.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::outbox::event::{NO_SPACE, NOT_SAVED, Problem};
-use crate::rooms::room::{Debt, Room};
+use crate::rooms::room::Room;
 use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -29,8 +29,6 @@ pub struct PendingUpdate {
     pub session: Arc<Session>,
     /// The row to insert.
     pub append: Append,
-    /// The room's record of its unsaved bytes.
-    pub debt: Debt,
 }
 
 /// A job of the persister's task.
@@ -86,8 +84,8 @@ pub struct QueuePermit<'a>(mpsc::Permit<'a, PersistJob>);
 
 impl QueuePermit<'_> {
     /// Queues the update.
-    pub fn store(self, owed: PendingUpdate) {
-        self.0.send(PersistJob::Store(Box::new(owed)));
+    pub fn store(self, update: PendingUpdate) {
+        self.0.send(PersistJob::Store(Box::new(update)));
     }
 }
 
@@ -152,14 +150,14 @@ impl Persister {
     }
 
     /// Waits until the database has stored or rejected every update queued before this call. False
-    /// after `patience`.
-    pub async fn flush(&self, patience: Duration) -> bool {
+    /// after `limit`.
+    pub async fn flush(&self, limit: Duration) -> bool {
         let (done, flushed) = oneshot::channel();
         // The bound covers both waits: a full queue accepts no job while storage is away.
         let flushing = async {
             self.queue.send(PersistJob::Flush(done)).await.ok()?;
             flushed.await.ok()
         };
-        matches!(timeout(patience, flushing).await, Ok(Some(())))
+        matches!(timeout(limit, flushing).await, Ok(Some(())))
     }
 }

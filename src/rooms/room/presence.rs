@@ -92,28 +92,28 @@ impl Presence {
         let user = &identity.user.id;
         let mut received = Received::default();
         for entry in entries {
-            let known = self.entries.get(&entry.client);
-            let shown = known.and_then(|known| known.owner.as_ref());
+            let stored = self.entries.get(&entry.client);
+            let shown = stored.and_then(|stored| stored.owner.as_ref());
             let owner = writers.get(&entry.client).or(shown);
             if owner.is_some_and(|owner| owner != user)
                 || CLOCK_MAX < entry.clock
-                || (known.is_none() && self.is_full_for(from))
+                || (stored.is_none() && self.is_full_for(from))
             {
                 continue;
             }
             let state = entry.state.map(|state| signed(&state, identity)).transpose()?;
-            if let Some(known) = known
-                && known.is_ahead_of(entry.clock, state.as_ref())
+            if let Some(stored) = stored
+                && stored.is_ahead_of(entry.clock, state.as_ref())
             {
-                let thought_gone = known.state.is_none() && state.is_some();
-                received.echo.extend(thought_gone.then(|| known.tombstone(entry.client)));
+                let thought_gone = stored.state.is_none() && state.is_some();
+                received.echo.extend(thought_gone.then(|| stored.tombstone(entry.client)));
                 continue;
             }
-            received.moved |= known.is_none_or(|known| known.state != state);
+            received.moved |= stored.is_none_or(|stored| stored.state != state);
             let owner = Some(user.clone());
-            let known = PeerPresence { clock: entry.clock, state, owner, from, at: now };
-            received.news.push(known.entry(entry.client));
-            self.entries.insert(entry.client, known);
+            let stored = PeerPresence { clock: entry.clock, state, owner, from, at: now };
+            received.news.push(stored.entry(entry.client));
+            self.entries.insert(entry.client, stored);
         }
         Ok(received)
     }
@@ -128,20 +128,21 @@ impl Presence {
         let mut news = Vec::new();
         for entry in entries {
             let is_news = match self.entries.get(&entry.client) {
-                Some(known) => {
-                    known.clock < entry.clock
-                        || (known.clock == entry.clock
+                Some(stored) => {
+                    stored.clock < entry.clock
+                        || (stored.clock == entry.clock
                             && entry.state.is_none()
-                            && known.state.is_some())
+                            && stored.state.is_some())
                 }
                 None => self.entries.len() < ENTRIES_MAX,
             };
             if is_news {
-                let before = self.entries.get(&entry.client).and_then(|known| known.owner.clone());
+                let before =
+                    self.entries.get(&entry.client).and_then(|stored| stored.owner.clone());
                 let owner = before.or_else(|| signer(entry.state.as_deref()?));
                 let (state, from) = (entry.state.clone(), Source::Node(node));
-                let known = PeerPresence { clock: entry.clock, state, owner, from, at: now };
-                self.entries.insert(entry.client, known);
+                let stored = PeerPresence { clock: entry.clock, state, owner, from, at: now };
+                self.entries.insert(entry.client, stored);
                 news.push(entry);
             }
         }
@@ -150,19 +151,19 @@ impl Presence {
 
     /// The session's socket closed; returns the tombstones to broadcast.
     pub fn leave(&mut self, session: SessionId) -> Vec<AwarenessEntry> {
-        self.drop_presence(|known| known.from == Source::Session(session))
+        self.drop_presence(|stored| stored.from == Source::Session(session))
     }
 
     /// The last peer of a server left the room; returns the tombstones to broadcast.
     pub fn leave_node(&mut self, node: NodeId) -> Vec<AwarenessEntry> {
-        self.drop_presence(|known| known.from == Source::Node(node))
+        self.drop_presence(|stored| stored.from == Source::Node(node))
     }
 
     /// Removes states without a recent renewal; returns the tombstones to broadcast.
     pub fn expire(&mut self, now: Instant) -> Vec<AwarenessEntry> {
         let outdated =
-            |known: &PeerPresence| OUTDATED_AFTER <= now.saturating_duration_since(known.at);
-        self.entries.retain(|_, known| known.state.is_some() || !outdated(known));
+            |stored: &PeerPresence| OUTDATED_AFTER <= now.saturating_duration_since(stored.at);
+        self.entries.retain(|_, stored| stored.state.is_some() || !outdated(stored));
         self.drop_presence(outdated)
     }
 
@@ -175,27 +176,27 @@ impl Presence {
     /// The living states of this server's own sessions.
     #[must_use]
     pub fn local(&self) -> Vec<AwarenessEntry> {
-        self.select(|known| matches!(known.from, Source::Session(..)))
+        self.select(|stored| matches!(stored.from, Source::Session(..)))
     }
 
     fn select(&self, wanted: impl Fn(&PeerPresence) -> bool) -> Vec<AwarenessEntry> {
-        let living = self.entries.iter().filter(|(_, known)| known.state.is_some());
-        living.filter(|(_, known)| wanted(known)).map(|(id, known)| known.entry(*id)).collect()
+        let living = self.entries.iter().filter(|(_, stored)| stored.state.is_some());
+        living.filter(|(_, stored)| wanted(stored)).map(|(id, stored)| stored.entry(*id)).collect()
     }
 
     fn drop_presence(&mut self, dead: impl Fn(&PeerPresence) -> bool) -> Vec<AwarenessEntry> {
         let mut tombstones = Vec::new();
-        for (client, known) in &mut self.entries {
-            if known.state.is_some() && dead(known) {
-                known.state = None;
-                tombstones.push(known.tombstone(*client));
+        for (client, stored) in &mut self.entries {
+            if stored.state.is_some() && dead(stored) {
+                stored.state = None;
+                tombstones.push(stored.tombstone(*client));
             }
         }
         tombstones
     }
 
     fn is_full_for(&self, from: Source) -> bool {
-        let own = self.entries.values().filter(|known| known.from == from).count();
+        let own = self.entries.values().filter(|stored| stored.from == from).count();
         CLIENTS_PER_SESSION_MAX <= own || ENTRIES_MAX <= self.entries.len()
     }
 }

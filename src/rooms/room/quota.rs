@@ -52,7 +52,7 @@ impl Room {
         }
         if state.may_look(now) && std::mem::take(&mut state.size.is_untried) {
             // The clients send the rejected edits again; `has_room` then collects garbage first.
-            return state.ask_writers();
+            return state.request_from_writers();
         }
         if state.log.is_untidy() && state.may_look(now) {
             state.look(now);
@@ -73,7 +73,7 @@ impl Room {
         let had_no_room = state.size.fullness == Fullness::Full;
         self.become_full(state, fullness);
         if had_no_room && fullness != Fullness::Full {
-            state.ask_writers();
+            state.request_from_writers();
         }
     }
 
@@ -87,11 +87,11 @@ impl Room {
         if before == fullness {
             return;
         }
-        let size = state.told_size(&self.limits);
-        state.tell_all(&size);
+        let size = state.size_event(&self.limits);
+        state.broadcast_event(&size);
         // A server that rejected no edit cannot see that the document is full.
         if before == Fullness::Full || fullness == Fullness::Full {
-            self.tell_servers(&size);
+            self.publish_event(&size);
         }
     }
 }
@@ -106,7 +106,7 @@ impl State {
         limits: &RoomLimits,
         now: Instant,
     ) -> bool {
-        if !self.has_places(checked) {
+        if !self.has_ids_left(checked) {
             self.size.refused = Some(self.version);
             return false;
         }
@@ -136,7 +136,7 @@ impl State {
     }
 
     /// Whether the document stays within its limits of client ids and items after an update (G17).
-    fn has_places(&self, checked: &Checked) -> bool {
+    fn has_ids_left(&self, checked: &Checked) -> bool {
         let clients = self.log.clients().saturating_add(self.new_clients(checked));
         let limit = DOCUMENT_ITEMS_MAX;
         let most = if checked.brings_text { limit } else { limit.saturating_add(reserve(limit)) };
@@ -149,14 +149,14 @@ impl State {
         checked.clients.iter().filter(|client| self.log.clock_of(**client) == 0).count()
     }
 
-    fn ask_writers(&self) {
+    fn request_from_writers(&self) {
         for member in &self.members {
-            self.ask_for_missing(member);
+            self.send_sync_request(member);
         }
     }
 
     /// The event that reports the size.
-    pub(super) fn told_size(&self, limits: &RoomLimits) -> Event<'static> {
+    pub(super) fn size_event(&self, limits: &RoomLimits) -> Event<'static> {
         Event::DocumentSize {
             fullness: self.size.fullness,
             bytes: self.log.bytes(),

@@ -63,7 +63,7 @@ pub enum Ailment {
 
 impl Room {
     /// Stops the storing of this room's edits until its task resets it. The first cause stays.
-    pub fn ails(&self, ailment: Ailment) {
+    pub fn request_reset(&self, ailment: Ailment) {
         let mut state = self.lock();
         if !state.takes_no_more() {
             state.ailment = Some(ailment);
@@ -77,14 +77,14 @@ impl Room {
         self.lock().takes_no_more()
     }
 
-    /// The database has the document up to number `last`. `known` is the room's number *before* the
+    /// The database has the document up to number `last`. `expected` is the room's number *before* the
     /// query, so a lower `last` means an older database.
-    pub fn is_stored_up_to(&self, last: i64, known: i64) {
+    pub fn is_stored_up_to(&self, last: i64, expected: i64) {
         let mut state = self.lock();
         if state.is_damaged {
             return;
         }
-        if known <= last {
+        if expected <= last {
             state.set_back_seen = 0;
             // With pending updates the higher number may be this room's own commit, whose result is
             // still on its way.
@@ -97,8 +97,8 @@ impl Room {
         let is_sure = SET_BACK_LOOKS <= state.set_back_seen;
         drop(state);
         if is_sure {
-            tracing::error!(document = %self.document, last, known, "the database was set back");
-            self.ails(Ailment::SetBack);
+            tracing::error!(document = %self.document, last, expected, "the database was set back");
+            self.request_reset(Ailment::SetBack);
         }
     }
 
@@ -152,20 +152,20 @@ impl Room {
         }
         self.retired.cancel();
         for member in &state.members {
-            why.tell(member);
+            why.notify(member);
         }
     }
 
     /// Restores the durable edits that the database lacks. All tries together end within
     /// [`STORE_AGAIN_TIMEOUT`], and at once when the room is retired (G16).
     async fn put_back(&self, relay: &Pubsub, storage: &Storage) {
-        let tries = timeout(STORE_AGAIN_TIMEOUT, self.put_back_until_done(relay, storage));
+        let tries = timeout(STORE_AGAIN_TIMEOUT, self.restore_until_done(relay, storage));
         if let Some(Err(_elapsed)) = self.retired.run_until_cancelled(tries).await {
             tracing::error!(document = %self.document, "lost edits are not restored: clients must send them");
         }
     }
 
-    async fn put_back_until_done(&self, relay: &Pubsub, storage: &Storage) {
+    async fn restore_until_done(&self, relay: &Pubsub, storage: &Storage) {
         loop {
             match self.try_put_back(relay, storage).await {
                 Ok(Done::Yes) => return,
@@ -263,7 +263,7 @@ enum Reset {
 }
 
 impl Reset {
-    fn tell(self, member: &Session) {
+    fn notify(self, member: &Session) {
         let events = member.identity.wants_events;
         if self == Self::Damaged {
             member.notify(&Event::Problem(DOCUMENT_DAMAGED));
@@ -297,11 +297,11 @@ async fn cause(storage: &Storage, session: &Session) -> Cause {
     }
     let fence = session.fence();
     match timeout(DIAGNOSIS_MAX, storage.seat_lookup(session.identity.seat)).await {
-        Ok(Ok(Some(door))) if door.link.revoked_at.is_some() => Cause::Revoked,
+        Ok(Ok(Some(lookup))) if lookup.link.revoked_at.is_some() => Cause::Revoked,
         Ok(Ok(None)) => Cause::Revoked,
-        Ok(Ok(Some(door))) if door.floor < fence => Cause::SetBack,
+        Ok(Ok(Some(lookup))) if lookup.floor < fence => Cause::SetBack,
         // An eviction raises the fence by one; the next grant's fence is a time in µs.
-        Ok(Ok(Some(door))) if door.floor.0 == fence.0.saturating_add(1) => {
+        Ok(Ok(Some(lookup))) if lookup.floor.0 == fence.0.saturating_add(1) => {
             Cause::Lost(LostReason::Evicted)
         }
         Ok(Ok(Some(_))) => Cause::Lost(LostReason::Expired),

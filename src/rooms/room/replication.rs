@@ -39,18 +39,18 @@ impl Room {
     pub async fn follow(self: Arc<Self>, relay: Pubsub, storage: Storage) {
         let topic = Topic::Room(self.document);
         let mut subscription = relay.subscribe(topic);
-        let mut tell_at = None;
+        let mut saved_due = None;
         loop {
             tokio::select! {
                 () = self.retired.cancelled() => break,
-                () = self.untold.notified() => tell_at = Some(self.tell_saved_at()),
-                () = sleep_until(tell_at.unwrap_or_else(Instant::now)), if tell_at.is_some() => {
-                    tell_at = None;
-                    self.tell_saved();
+                () = self.saved_later.notified() => saved_due = Some(self.saved_due_at()),
+                () = sleep_until(saved_due.unwrap_or_else(Instant::now)), if saved_due.is_some() => {
+                    saved_due = None;
+                    self.broadcast_saved();
                 }
                 signal = subscription.next() => match signal {
                     Signal::Message { from, message } => {
-                        Box::pin(self.hear(from, message, &relay, &storage)).await;
+                        Box::pin(self.handle_message(from, message, &relay, &storage)).await;
                     }
                     Signal::Gap => {
                         // The subscription is active now; an earlier `Hello` would lose its replies.
@@ -76,7 +76,7 @@ impl Room {
         }
     }
 
-    async fn hear(
+    async fn handle_message(
         self: &Arc<Self>,
         from: NodeId,
         message: Message,
@@ -89,10 +89,10 @@ impl Room {
                     self.catch_up(storage).await;
                 }
             }
-            Message::Presence(update) => self.hear_presence(from, &update),
+            Message::Presence(update) => self.merge_presence(from, &update),
             Message::Event { to, json } => {
-                if !self.hear_of_guest(from, &json) {
-                    self.tell(to, &json);
+                if !self.apply_peer_event(from, &json) {
+                    self.broadcast_json(to, &json);
                 }
             }
             Message::Review { change, json } => self.take_review_event(change, &json),
@@ -158,7 +158,7 @@ impl Room {
             if !checked.is_ok_and(|checked| !checked.is_new) {
                 drop(state);
                 tracing::error!(document = %self.document, seq, "the database gave a number twice");
-                self.ails(Ailment::SetBack);
+                self.request_reset(Ailment::SetBack);
             }
             return Applied::Yes;
         }
@@ -191,7 +191,7 @@ impl Room {
         }
     }
 
-    fn hear_presence(&self, from: NodeId, update: &[u8]) {
+    fn merge_presence(&self, from: NodeId, update: &[u8]) {
         let Ok(entries) = decode_awareness(update) else {
             tracing::warn!(%from, "a server published malformed presence");
             return;

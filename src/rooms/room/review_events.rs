@@ -54,7 +54,7 @@ impl Room {
             return self.read_missed_reviews();
         }
         state.reviews.upto = change;
-        state.tell_json(json);
+        state.broadcast_json(json);
     }
 
     /// The number of the last change that was delivered.
@@ -83,7 +83,7 @@ impl Room {
         let mut state = self.lock();
         for (change, json) in events {
             if state.reviews.upto < *change {
-                state.tell_json(json);
+                state.broadcast_json(json);
             }
         }
         state.reviews.upto = state.reviews.upto.max(upto);
@@ -107,7 +107,7 @@ impl Room {
 }
 
 impl State {
-    fn tell_json(&self, json: &str) {
+    fn broadcast_json(&self, json: &str) {
         let frame = protocol::event(json);
         for member in self.members.iter().filter(|member| member.identity.wants_events) {
             member.outbox().send(frame.clone());

@@ -14,7 +14,7 @@ use crate::rooms::room::{Room, State};
 use crate::yjs::log::UpdateLog;
 
 /// The least time between two `document.saved` of a room.
-const TOLD_APART: Duration = Duration::from_millis(500);
+const SAVED_APART: Duration = Duration::from_millis(500);
 
 /// The durable part of a room's updates.
 #[derive(Debug)]
@@ -26,14 +26,21 @@ pub(super) struct Saved {
     stored: u64,
     /// The state vector after the update of that number; durable when that update is.
     milestone: Option<(u64, Bytes)>,
-    told_at: Option<Instant>,
-    is_untold: bool,
+    broadcast_at: Option<Instant>,
+    is_postponed: bool,
 }
 
 impl Saved {
     /// The database has all of `state_vector` when the room opens.
     pub(super) fn up_to(state_vector: Bytes) -> Self {
-        Self { state_vector, taken: 0, stored: 0, milestone: None, told_at: None, is_untold: false }
+        Self {
+            state_vector,
+            taken: 0,
+            stored: 0,
+            milestone: None,
+            broadcast_at: None,
+            is_postponed: false,
+        }
     }
 
     /// The state vector that survives any crash.
@@ -73,7 +80,9 @@ impl Room {
     /// at most every 500 ms (M3).
     pub(super) fn look_at_saved(&self, state: &mut State, stored: u64) {
         // After a rejection the counts no longer match the log.
-        if state.takes_no_more() || !state.saved.store(stored, &state.log) || state.saved.is_untold
+        if state.takes_no_more()
+            || !state.saved.store(stored, &state.log)
+            || state.saved.is_postponed
         {
             return;
         }
@@ -82,31 +91,31 @@ impl Room {
             return;
         }
         let now = Instant::now();
-        if state.saved.told_at.is_none_or(|at| at + TOLD_APART <= now) {
-            state.tell_saved(now);
+        if state.saved.broadcast_at.is_none_or(|at| at + SAVED_APART <= now) {
+            state.broadcast_saved(now);
         } else {
-            state.saved.is_untold = true;
-            self.untold.notify_one();
+            state.saved.is_postponed = true;
+            self.saved_later.notify_one();
         }
     }
 
     /// The time at which the postponed `document.saved` is due.
-    pub(super) fn tell_saved_at(&self) -> Instant {
-        self.lock().saved.told_at.map_or_else(Instant::now, |at| at + TOLD_APART)
+    pub(super) fn saved_due_at(&self) -> Instant {
+        self.lock().saved.broadcast_at.map_or_else(Instant::now, |at| at + SAVED_APART)
     }
 
     /// Broadcasts the postponed `document.saved`.
-    pub(super) fn tell_saved(&self) {
+    pub(super) fn broadcast_saved(&self) {
         let mut state = self.lock();
-        if std::mem::take(&mut state.saved.is_untold) && !state.takes_no_more() {
-            state.tell_saved(Instant::now());
+        if std::mem::take(&mut state.saved.is_postponed) && !state.takes_no_more() {
+            state.broadcast_saved(Instant::now());
         }
     }
 }
 
 impl State {
-    fn tell_saved(&mut self, now: Instant) {
-        self.saved.told_at = Some(now);
-        self.tell_all(&Event::DocumentSaved { state_vector: &self.saved.state_vector });
+    fn broadcast_saved(&mut self, now: Instant) {
+        self.saved.broadcast_at = Some(now);
+        self.broadcast_event(&Event::DocumentSaved { state_vector: &self.saved.state_vector });
     }
 }

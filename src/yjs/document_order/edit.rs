@@ -60,13 +60,13 @@ impl DocumentOrder {
 
     /// The update that replaces ranges of the text, in order, under a client id without concurrent
     /// writes. No two ranges touch.
-    pub(crate) fn replace(&self, places: &[(Range<u32>, &str)], client: u64) -> Bytes {
+    pub(crate) fn replace(&self, replacements: &[(Range<u32>, &str)], client: u64) -> Bytes {
         let (mut structs, mut count) = (Vec::new(), 0_usize);
-        let known = self.index.get(&client).and_then(|at| self.client(*at));
-        let start = known.map_or(0, |client| client.end);
+        let existing = self.index.get(&client).and_then(|at| self.client(*at));
+        let start = existing.map_or(0, |client| client.end);
         let mut clock = start;
         let mut deletes = Deletes::default();
-        for (range, with) in places {
+        for (range, with) in replacements {
             self.delete(range, &mut deletes);
             if with.is_empty() {
                 continue;

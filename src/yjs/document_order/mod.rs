@@ -144,7 +144,7 @@ impl DocumentOrder {
     fn build_within(merged: &[u8], steps_max: usize) -> Result<(Self, String), SyncError> {
         let mut order = Self::scan(merged)?;
         let source = order.split(merged)?;
-        order.place_all(steps_max)?;
+        order.integrate_all(steps_max)?;
         let text = order.read(&source);
         Ok((order, text))
     }
@@ -198,12 +198,12 @@ impl DocumentOrder {
     }
 
     /// Places every part, in at most `steps_max` steps.
-    fn place_all(&mut self, steps_max: usize) -> Result<(), SyncError> {
+    fn integrate_all(&mut self, steps_max: usize) -> Result<(), SyncError> {
         for first in (0..).take(self.clients.len()) {
             // Each client waits for the next one on the stack, up to the clock beside it.
             let mut stack = vec![(first, u32::MAX)];
             while let Some(&(at, until)) = stack.last() {
-                match self.place_next(at, until) {
+                match self.integrate_next(at, until) {
                     Next::Done => drop(stack.pop()),
                     Next::More => self.check_steps(steps_max)?,
                     Next::Needs(unit) => stack.push(self.goal(unit, stack.len())?),
@@ -229,7 +229,7 @@ impl DocumentOrder {
     }
 
     /// Places the next struct of a client, if it begins at `until` or before.
-    fn place_next(&mut self, client: u32, until: u32) -> Next {
+    fn integrate_next(&mut self, client: u32, until: u32) -> Next {
         let Some(Client { next, last, .. }) = self.client(client) else { return Next::Done };
         let (from, last) = (*next, *last);
         let Some(head) = self.part(from).filter(|head| from < last && head.clock <= until) else {
@@ -249,12 +249,12 @@ impl DocumentOrder {
         if let Some(client) = self.client_mut(client) {
             (client.next, client.placed_end) = (to, end);
         }
-        self.place(from, to);
+        self.insert_nodes(from, to);
         Next::More
     }
 
     /// Places the parts of one struct side by side.
-    fn place(&mut self, from: u32, to: u32) {
+    fn insert_nodes(&mut self, from: u32, to: u32) {
         let Some(head) = self.part(from) else { return };
         let (origin, right_origin, kind) = (head.origin, head.right_origin, head.kind);
         let (left, right) = (self.find(origin), self.find(right_origin));

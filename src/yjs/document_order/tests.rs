@@ -74,14 +74,14 @@ fn edits_of_one_client_take_no_steps_and_concurrent_edits_take_few() {
     }
     assert_eq!(text_within(&log.merged(), 0).unwrap(), (text_of(&one), 0));
     apply(&two, &log.merged());
-    let known = one.transact().state_vector();
+    let shared = one.transact().state_vector();
     for number in 0..2_000_u32 {
         let at = number.wrapping_mul(2_654_435_761) % 2_000;
         edit(&one, at, 0, "b");
         edit(&two, at, 0, "c");
     }
     for person in [&one, &two] {
-        append(&mut log, person.transact().encode_state_as_update_v1(&known).into());
+        append(&mut log, person.transact().encode_state_as_update_v1(&shared).into());
     }
     let merged = log.merged();
     let (text, steps) = text_within(&merged, STEPS_MAX).unwrap();

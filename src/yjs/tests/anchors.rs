@@ -30,13 +30,13 @@ impl Desk {
 
     fn review(&mut self, quote: &str) -> (AnchorOrigin, RelativeRange) {
         let text = text_of(&self.writer);
-        let (start, end) = place_of(&text, quote);
+        let (start, end) = range_of(&text, quote);
         self.text().anchor(&AnchorRequest { start, end, quote: quote.to_owned() }).unwrap()
     }
 
     /// Replaces the first `what` by `with`.
     fn change(&mut self, what: &str, with: &str) {
-        let (start, end) = place_of(&text_of(&self.writer), what);
+        let (start, end) = range_of(&text_of(&self.writer), what);
         append(&mut self.log, edit(&self.writer, start, end - start, with));
     }
 
@@ -58,7 +58,7 @@ fn units(text: &str) -> u32 {
     u32::try_from(text.encode_utf16().count()).unwrap()
 }
 
-fn place_of(text: &str, quote: &str) -> (u32, u32) {
+fn range_of(text: &str, quote: &str) -> (u32, u32) {
     let start = units(&text[..text.find(quote).unwrap()]);
     (start, start + units(quote))
 }
@@ -104,7 +104,7 @@ fn g9_an_anchor_whose_text_changed_a_little_is_edited() {
 fn g9_an_anchor_whose_text_became_another_is_orphaned() {
     let mut desk = Desk::with(LETTER);
     let review = desk.review("a team of five for three years");
-    let (start, _) = place_of(LETTER, " team of five for three year");
+    let (start, _) = range_of(LETTER, " team of five for three year");
     append(&mut desk.log, edit(&desk.writer, start, 28, "n orchestra"));
     let resolved = desk.resolve(&review);
     assert_eq!(resolved.anchor.state, AnchorState::Orphaned);

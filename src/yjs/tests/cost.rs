@@ -61,10 +61,10 @@ fn g17_a_long_text_in_pieces_is_the_same_text_to_every_replica() {
     for at in [5, 4_100, 9_000] {
         append(&mut log, edit(&writer, at, 3, "🙂"));
     }
-    let known = yrs::updates::encoder::Encode::encode_v1(&yrs::ReadTxn::state_vector(
+    let stored = yrs::updates::encoder::Encode::encode_v1(&yrs::ReadTxn::state_vector(
         &yrs::Transact::transact(&early),
     ));
-    apply(&early, &log.diff(&known).unwrap());
+    apply(&early, &log.diff(&stored).unwrap());
     assert_eq!(text_of(&early), text_of(&writer));
     let merged = log.merged();
     let late = document(2);

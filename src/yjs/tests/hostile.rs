@@ -196,7 +196,7 @@ fn g10_a_sync_reply_restores_a_server_edit_and_extends_none() {
 }
 
 #[test]
-fn a_resend_with_other_content_does_not_change_known_units() {
+fn a_resend_with_other_content_does_not_change_stored_units() {
     let mut log = UpdateLog::empty();
     append(&mut log, document_from_text("hello", 1));
     // The log has the first five units; their new content changes nothing.

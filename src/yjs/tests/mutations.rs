@@ -56,13 +56,13 @@ fn letters(text: &str) -> Vec<char> {
 fn judge(log: &UpdateLog, update: &Bytes) -> bool {
     let Ok(checked) = log.check(update, Origin::Client) else { return false };
     let mut log = log.clone();
-    let (before, known) = (log.merged(), log.state_vector());
+    let (before, stored) = (log.merged(), log.state_vector());
     let is_new = checked.is_new;
     let clients = checked.clients.clone();
     log.append(update.clone(), checked);
     let after = log.merged();
     assert_eq!(is_new, before != after, "new is what changes the log");
-    assert_eq!(clients.is_empty(), known == log.state_vector());
+    assert_eq!(clients.is_empty(), stored == log.state_vector());
     // Applied to the document of a client with the same log.
     let peer = document(1);
     apply(&peer, &before);
@@ -77,7 +77,7 @@ fn judge(log: &UpdateLog, update: &Bytes) -> bool {
     // The log's reply to a client that lacks it.
     let late = document(3);
     apply(&late, &before);
-    apply(&late, &log.diff(&known).unwrap());
+    apply(&late, &log.diff(&stored).unwrap());
     assert_eq!(letters(&text_of(&late)), text);
     // The log parses its own output, and the update is not new any more.
     assert_eq!(UpdateLog::open(vec![after.clone()]).unwrap().merged(), after);

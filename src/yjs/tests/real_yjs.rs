@@ -119,8 +119,8 @@ fn relative_positions_of_yjs_resolve_as_in_yjs() {
     let current = RelativeRange { start: positions[0].to_vec(), end: positions[1].to_vec() };
     let states = ["exact", "exact", "exact", "exact", "edited", "orphaned", "orphaned"];
     for (step, state) in fixture.value("steps").as_array().unwrap().iter().zip(states) {
-        let known = usize::try_from(step["updates"].as_u64().unwrap()).unwrap();
-        let merged = UpdateLog::open(updates[..known].to_vec()).unwrap().merged();
+        let stored = usize::try_from(step["updates"].as_u64().unwrap()).unwrap();
+        let merged = UpdateLog::open(updates[..stored].to_vec()).unwrap().merged();
         let text = Text::build(&merged).unwrap();
         assert_eq!(text.content(), step["text"].as_str().unwrap());
         let offsets: Vec<Option<u64>> =

@@ -103,8 +103,8 @@ impl World {
     /// Client and server sync in both directions, as at the start of a session.
     fn meet(&mut self, who: usize) {
         let person = &self.people[who];
-        let asked = StateVector::decode_v1(&self.log.state_vector()).unwrap();
-        let step2: Bytes = person.transact().encode_state_as_update_v1(&asked).into();
+        let requested = StateVector::decode_v1(&self.log.state_vector()).unwrap();
+        let step2: Bytes = person.transact().encode_state_as_update_v1(&requested).into();
         append(&mut self.log, step2);
         let theirs = yrs::updates::encoder::Encode::encode_v1(&person.transact().state_vector());
         apply(person, &self.log.diff(&theirs).unwrap());
@@ -169,8 +169,8 @@ fn g9_at_rest_replicas_converge_and_an_exact_anchor_covers_its_quote() {
                 prop_assert_eq!(&text_of(person), &text);
             }
             prop_assert_eq!(&text_by_yrs(&world.log.merged()), &text);
-            let known = world.log.state_vector();
-            prop_assert_eq!(&world.log.diff(&known).unwrap()[..1], &[0]);
+            let stored = world.log.state_vector();
+            prop_assert_eq!(&world.log.diff(&stored).unwrap()[..1], &[0]);
             Ok(())
         })
         .unwrap();
