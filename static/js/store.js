@@ -22,7 +22,7 @@ import { ample } from "./desk/document_size.js"
  * @typedef {"no" | "away" | "full" | "limit"} Refusing whether the server cannot store: its storage is
  *   away, or has no space left, and "limit" when it keeps no more in memory either
  * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
- *   refusing: Refusing, kept: import("./unsaved/journal.js").Kept }} Saving
+ *   refusing: Refusing, retained: import("./unsaved/journal.js").Retained }} Saving
  *
  * @typedef {object} Desk
  * @property {User | null} me
@@ -36,21 +36,21 @@ import { ample } from "./desk/document_size.js"
  * @property {number | null} retryAt when the next attempt to connect is made, in ms; `null`: one is
  *   being made
  * @property {Holder | null} holder holder of the seat, when `phase` is `taken` or `waiting`
- * @property {QueuePosition | null} place position in the wait queue, when `phase` is `waiting`
- * @property {boolean} inVain whether the last wait ended without a seat
- * @property {boolean} called whether the wait ended with a seat, and the tab was hidden since
- * @property {string} why why the seat was lost: the end of a `state.lost.*`
- * @property {Record<Role, SeatOccupancy>} chairs
+ * @property {QueuePosition | null} queuePosition position in the wait queue, when `phase` is `waiting`
+ * @property {boolean} waitTimedOut whether the last wait ended without a seat
+ * @property {boolean} grantUnseen whether the wait ended with a seat, and the tab was hidden since
+ * @property {string} reason why the seat was lost: the end of a `state.lost.*`
+ * @property {Record<Role, SeatOccupancy>} occupancy
  * @property {Saving} saving
  * @property {boolean} damaged the document cannot be read to its end, nor changed
  * @property {import("./desk/document_size.js").Size} size how near the document is to what it may take
  */
 
 /** @type {SeatOccupancy} */
-const emptyChair = Object.freeze({ user: null, since: null, here: false, away: false, waiting: 0 })
+const vacant = Object.freeze({ user: null, since: null, here: false, away: false, waiting: 0 })
 
 /** @type {Desk} */
-const beginning = {
+const initial = {
   me: null,
   role: null,
   link: null,
@@ -61,21 +61,21 @@ const beginning = {
   quiet: false,
   retryAt: null,
   holder: null,
-  place: null,
-  inVain: false,
-  called: false,
-  why: "",
-  chairs: { writer: emptyChair, reviewer: emptyChair },
-  saving: { count: 0, since: null, savedAt: null, slow: false, refusing: "no", kept: "yes" },
+  queuePosition: null,
+  waitTimedOut: false,
+  grantUnseen: false,
+  reason: "",
+  occupancy: { writer: vacant, reviewer: vacant },
+  saving: { count: 0, since: null, savedAt: null, slow: false, refusing: "no", retained: "yes" },
   damaged: false,
   size: ample,
 }
-const atFirst = Object.freeze(beginning)
+const initialState = Object.freeze(initial)
 
 /** Holds the state and fires `change` after each step. */
 export class Store extends EventTarget {
   /** @type {Readonly<Desk>} */
-  #state = atFirst
+  #state = initialState
 
   /** @returns {Readonly<Desk>} */
   get state() {
@@ -93,23 +93,23 @@ export class Store extends EventTarget {
   }
 
   /** @param {Role} role @param {Partial<SeatOccupancy>} patch */
-  changeChair(role, patch) {
-    const chairs = this.#state.chairs
-    const chair = chairs[role]
+  changeOccupancy(role, patch) {
+    const occupancy = this.#state.occupancy
+    const seat = occupancy[role]
     const same = Object.entries(patch).every(
-      ([key, value]) => chair[/** @type {keyof SeatOccupancy} */ (key)] === value,
+      ([key, value]) => seat[/** @type {keyof SeatOccupancy} */ (key)] === value,
     )
-    if (!same) this.change({ chairs: { ...chairs, [role]: { ...chair, ...patch } } })
+    if (!same) this.change({ occupancy: { ...occupancy, [role]: { ...seat, ...patch } } })
   }
 
   /** Applies the server's state of the link: title, users, holders of the seats. @param {Link} link */
-  linkRead(link) {
-    const { chairs } = this.#state
+  applyLink(link) {
+    const { occupancy } = this.#state
     this.change({
       link,
-      chairs: {
-        writer: chairOf(link.writer, link, "writer", chairs.writer),
-        reviewer: chairOf(link.reviewer, link, "reviewer", chairs.reviewer),
+      occupancy: {
+        writer: occupancyOf(link.writer, link, "writer", occupancy.writer),
+        reviewer: occupancyOf(link.reviewer, link, "reviewer", occupancy.reviewer),
       },
     })
   }
@@ -127,7 +127,7 @@ export class Store extends EventTarget {
  * @param {SeatOccupancy} before
  * @returns {SeatOccupancy}
  */
-function chairOf(owner, link, role, before) {
+function occupancyOf(owner, link, role, before) {
   const seat = link.seats?.[role]
   return {
     user: seat?.user ?? owner,

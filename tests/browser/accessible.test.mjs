@@ -11,18 +11,18 @@ const TEXT = "지원동기와 입사 후 포부\n\n저는 대학에서 산업공
 
 withGalley()
 
-/** @param {import("./harness.mjs").Person} person @param {string} name */
-async function look(person, name) {
-  await inEachLook(person, async ({ width, scheme }) => {
-    await assertFits(person, `${name}-${width}-${scheme}`)
-    if (width === 1440) await assertAccessible(person, `${name}-${scheme}`)
+/** @param {import("./harness.mjs").User} user @param {string} name */
+async function look(user, name) {
+  await inEachLook(user, async ({ width, scheme }) => {
+    await assertFits(user, `${name}-${width}-${scheme}`)
+    if (width === 1440) await assertAccessible(user, `${name}-${scheme}`)
   })
 }
 
 /** @param {string} locale */
 async function desk(locale) {
   const options = { locale }
-  const [writer, reviewer] = [await browser.person(galley, options), await browser.person(galley, options)]
+  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
   await writer.paste("김민수", TEXT)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
@@ -30,28 +30,28 @@ async function desk(locale) {
 }
 
 test("the start page, empty and with documents", async () => {
-  const person = await browser.person(galley, { locale: "ko-KR" })
-  await person.page.goto(galley.url)
-  await look(person, "start-ko")
-  await person.page.locator("#name").fill("김민수")
-  await person.page.locator("#way-paste").click()
-  await person.page.locator("#paste-text").fill(TEXT)
-  await look(person, "start-paste-ko")
-  await person.page.locator("#paste-go").click()
-  await person.seated()
-  await person.page.goto(galley.url)
-  await person.page.locator(".row").waitFor()
-  await person.page.locator("#menu summary").click()
-  await person.page.locator("#menu select").first().selectOption("en")
-  await look(person, "start-mine-en")
+  const user = await browser.newUser(galley, { locale: "ko-KR" })
+  await user.page.goto(galley.url)
+  await look(user, "start-ko")
+  await user.page.locator("#name").fill("김민수")
+  await user.page.locator("#way-paste").click()
+  await user.page.locator("#paste-text").fill(TEXT)
+  await look(user, "start-paste-ko")
+  await user.page.locator("#paste-go").click()
+  await user.seated()
+  await user.page.goto(galley.url)
+  await user.page.locator(".row").waitFor()
+  await user.page.locator("#menu summary").click()
+  await user.page.locator("#menu select").first().selectOption("en")
+  await look(user, "start-mine-en")
 })
 
 test("the gate, when it asks and when it refuses", async () => {
   const { writer } = await desk("en-GB")
   const invite = await writer.invite()
-  const third = await browser.person(galley)
+  const third = await browser.newUser(galley)
   await third.page.goto(invite)
-  await third.page.locator("#gate-name").waitFor()
+  await third.page.locator("#entry-name").waitFor()
   await look(third, "gate-name")
   await third.follow(invite, "Park")
   await third.page.getByRole("heading").waitFor()
@@ -117,7 +117,7 @@ test("the sheet of a narrow window opens on a tap and closes again", async () =>
 
 test("the admin page, and an ended seat", async () => {
   const { writer } = await desk("en-GB")
-  const admin = await browser.person(galley)
+  const admin = await browser.newUser(galley)
   await admin.page.goto(`${galley.url}/admin`)
   await look(admin, "admin-token")
   await admin.page.locator("#token").fill("wrong")

@@ -14,7 +14,7 @@ withGalley()
 
 /** An administrator who has shown the token. @param {string} locale @param {{ rows?: boolean }} [options] whether a seat is held */
 async function administrator(locale, { rows = true } = {}) {
-  const admin = await browser.person(galley, { locale })
+  const admin = await browser.newUser(galley, { locale })
   await admin.page.goto(`${galley.url}/admin`)
   await admin.page.locator("#token").fill(galley.adminToken)
   await admin.page.keyboard.press("Enter")
@@ -37,10 +37,10 @@ async function tabTo(page, name) {
  *
  * @param {import("playwright-core").Page} page
  */
-async function holdNext(page) {
+async function holdNextResponse(page) {
   /** @type {(status: number) => void} */
   let answer = () => undefined
-  const mayGo = new Promise((/** @type {typeof answer} */ done) => (answer = done))
+  const released = new Promise((/** @type {typeof answer} */ done) => (answer = done))
   const seats = "**/api/admin/sessions"
   const isRead = new Promise((done) =>
     page.route(
@@ -48,7 +48,7 @@ async function holdNext(page) {
       async (route) => {
         const response = await route.fetch()
         done(undefined)
-        const status = await mayGo
+        const status = await released
         await route.fulfill(status === 200 ? { response } : { status, json: { status, title: "No" } })
       },
       { times: 1 },
@@ -75,9 +75,9 @@ test("a forgotten token stays forgotten, also after a late response", async () =
       await page.keyboard.press("Enter")
     }
     await page.locator("#seats").waitFor()
-    const letGo = await holdNext(page)
+    const release = await holdNextResponse(page)
     await page.getByRole("button", { name: "Forget the token" }).click()
-    await letGo(status)
+    await release(status)
     assert.equal(await page.locator("#seats").isVisible(), false, `after ${status}`)
     assert.equal(await page.locator("#token-error").textContent(), "", `after ${status}`)
     assert.equal(await page.evaluate(() => sessionStorage.length), 0, `after ${status}`)
@@ -85,18 +85,18 @@ test("a forgotten token stays forgotten, also after a late response", async () =
 })
 
 test("a response that a later one overtook is not shown", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "A text to be left.")
   const page = await administrator("en-US")
-  const letGo = await holdNext(page)
+  const release = await holdNextResponse(page)
   await writer.page.close()
   await page.getByText("Nothing is held.").waitFor()
-  await letGo()
+  await release()
   assert.equal(await page.locator("#rows tr").count(), 0)
 })
 
 test("evicting a session by keyboard leaves the focus in its place, and the last one in the search", async () => {
-  for (const name of ["Kim", "Lee"]) await (await browser.person(galley)).paste(name, "A text to be taken away.")
+  for (const name of ["Kim", "Lee"]) await (await browser.newUser(galley)).paste(name, "A text to be taken away.")
   const page = await administrator("en-US")
   await page.locator("#rows tr").nth(1).waitFor()
   for (const [name, next] of [["Lee", "End: Kim"], ["Kim", "search"]]) {
@@ -111,7 +111,7 @@ test("evicting a session by keyboard leaves the focus in its place, and the last
 })
 
 test("a seat that is released during the confirmation leaves the focus in the search", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "A text to be left.")
   const page = await administrator("en-US")
   await tabTo(page, /^End: Kim$/)
@@ -124,17 +124,17 @@ test("a seat that is released during the confirmation leaves the focus in the se
 })
 
 test("the explanation of a seat opens and closes by keyboard, keeps the focus, and is updated", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "A text to be reviewed.")
   const page = await administrator("en-US")
   await tabTo(page, /^Why does Kim hold this seat\?$/)
   await page.keyboard.press("Enter")
   const panel = page.locator("#rows tr.panel")
   await panel.getByText(/^The browser of Kim was heard .+ The seat is kept until .+ unless it is renewed again\.$/).waitFor()
-  await page.locator("#say").getByText(/The browser of Kim/).waitFor()
-  const ask = page.getByRole("button", { name: "Why does Kim hold this seat?" })
-  assert.equal(await ask.getAttribute("aria-expanded"), "true")
-  assert.equal(await ask.getAttribute("aria-controls"), await panel.getAttribute("id"))
+  await page.locator("#announcer").getByText(/The browser of Kim/).waitFor()
+  const explain = page.getByRole("button", { name: "Why does Kim hold this seat?" })
+  assert.equal(await explain.getAttribute("aria-expanded"), "true")
+  assert.equal(await explain.getAttribute("aria-controls"), await panel.getAttribute("id"))
   /** @param {string} name */
   const fact = (name) => panel.locator("dl > div", { has: page.getByText(name, { exact: true }) }).locator("dd").last()
   assert.equal(await fact("Last edit").textContent(), "never")
@@ -147,7 +147,7 @@ test("the explanation of a seat opens and closes by keyboard, keeps the focus, a
   assert.equal(await focused(), "Why does Kim hold this seat?", "reading anew leaves the focus alone")
   await page.keyboard.press("Space")
   await panel.waitFor({ state: "detached" })
-  assert.equal(await ask.getAttribute("aria-expanded"), "false")
+  assert.equal(await explain.getAttribute("aria-expanded"), "false")
   assert.equal(await focused(), "Why does Kim hold this seat?")
   // Held locks by class.
   await tabTo(page, /^Show what is held of Seats$/)
@@ -161,20 +161,20 @@ test("the explanation of a seat opens and closes by keyboard, keeps the focus, a
 })
 
 test("the Korean page has no English word, and a switch of language keeps open panels", async () => {
-  const writer = await browser.person(galley, { locale: "ko-KR" })
+  const writer = await browser.newUser(galley, { locale: "ko-KR" })
   await writer.paste("김민수", "검토할 글입니다.")
   const page = await administrator("ko-KR")
   await page.getByRole("button", { name: "김민수님이 이 자리를 쓰고 있는 이유" }).click()
   await page.locator("p").filter({ hasText: /^김민수님의 브라우저에서 .+초 전에 신호가 왔고/ }).waitFor()
   await page.getByRole("button", { name: "자리 잠금 보기" }).click()
   await page.locator("#classes tr.panel").getByText("김민수").waitFor()
-  const said = await page.evaluate(() => {
+  const text = await page.evaluate(() => {
     const main = /** @type {HTMLElement} */ (document.querySelector("main"))
     const labels = [...main.querySelectorAll("[aria-label]")].map((element) => element.getAttribute("aria-label"))
     return [main.innerText, main.textContent, document.title, ...labels].join("\n")
   })
   const ids = /(?:shr|node|ses|usr)_\w+(?::\w+)?/g
-  const foreign = said.replace(ids, "").replace("data/admin-token", "").match(/[A-Za-z]{2,}/g) ?? []
+  const foreign = text.replace(ids, "").replace("data/admin-token", "").match(/[A-Za-z]{2,}/g) ?? []
   assert.deepEqual(foreign.filter((word) => !["Galley", "Redis"].includes(word)), [])
   await page.locator("#menu summary").click()
   await page.locator("#menu select").first().selectOption("en")

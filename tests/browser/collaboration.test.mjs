@@ -11,13 +11,13 @@ const TEXT = "지원동기\n\n저는 물류가 좋습니다. 꼭 기여하고싶
 withGalley()
 
 test("two users write, comment, suggest and accept, and a reload retains everything", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("김민수", TEXT)
   const invite = await writer.invite()
   assert.match(invite, /\/s\/[\w-]+#[\w-]{20,}$/)
   await reviewer.follow(invite, "이서연")
   await reviewer.seated()
-  await reviewer.sees(TEXT)
+  await reviewer.waitForText(TEXT)
   assert.doesNotMatch(reviewer.page.url(), /#/, "the invite is out of the address")
   await writer.page.locator("[data-role=reviewer][data-state=here]").getByText("이서연").waitFor()
 
@@ -25,7 +25,7 @@ test("two users write, comment, suggest and accept, and a reload retains everyth
   await writer.page.keyboard.press("Control+End")
   await writer.page.keyboard.type(" Indeed 🙂!")
   const longer = `${TEXT} Indeed 🙂!`
-  await reviewer.sees(longer)
+  await reviewer.waitForText(longer)
   await writer.page.locator("#saved[data-kind=saved]").waitFor()
 
   await reviewer.review("물류가 좋습니다", { body: "왜 좋은지도 써 주세요." })
@@ -37,8 +37,8 @@ test("two users write, comment, suggest and accept, and a reload retains everyth
   await writer.shot("together-writer")
   await card.getByRole("button", { name: "Accept" }).click()
   const accepted = longer.replace("기여하고싶습니다", "기여하고 싶습니다")
-  await writer.sees(accepted)
-  await reviewer.sees(accepted)
+  await writer.waitForText(accepted)
+  await reviewer.waitForText(accepted)
   await writer.page.locator("#done-count").getByText("1 done").waitFor()
 
   await writer.card("왜 좋은지도").click()
@@ -47,20 +47,20 @@ test("two users write, comment, suggest and accept, and a reload retains everyth
   await reviewer.card("왜 좋은지도").getByText("그럴게요.").waitFor()
   await reviewer.shot("together-reviewer")
 
-  for (const person of [writer, reviewer]) {
-    await person.page.reload()
-    await person.seated()
-    await person.sees(accepted)
-    await person.card("그럴게요.").waitFor()
-    await person.page.locator("#done-count").getByText("1 done").waitFor()
+  for (const user of [writer, reviewer]) {
+    await user.page.reload()
+    await user.seated()
+    await user.waitForText(accepted)
+    await user.card("그럴게요.").waitFor()
+    await user.page.locator("#done-count").getByText("1 done").waitFor()
   }
 })
 
 test("the peer's caret follows its typing", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "First.\nLast.")
   await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.sees("First.\nLast.")
+  await reviewer.waitForText("First.\nLast.")
   const { keyboard } = writer.page
   /** @param {string} wanted what stands before the caret on its line */
   const caretAfter = (wanted) =>
@@ -85,10 +85,10 @@ test("the peer's caret follows its typing", async () => {
 })
 
 test("the actions of a selection are shown until one is taken", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "One line.\nAnother line.")
   await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.sees("One line.\nAnother line.")
+  await reviewer.waitForText("One line.\nAnother line.")
   const bar = reviewer.page.locator("#selection-bar")
   await reviewer.select("One")
   await bar.getByRole("button", { name: "Comment" }).click()
@@ -102,7 +102,7 @@ test("the actions of a selection are shown until one is taken", async () => {
 })
 
 test("a reviewer cannot change the text, by typing or by pasting", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "Leave me as I am.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
@@ -110,15 +110,15 @@ test("a reviewer cannot change the text, by typing or by pasting", async () => {
   await reviewer.page.keyboard.type("XX")
   await reviewer.page.keyboard.press("Delete")
   await reviewer.page.keyboard.insertText("pasted")
-  await reviewer.sees("Leave me as I am.")
-  await writer.sees("Leave me as I am.")
+  await reviewer.waitForText("Leave me as I am.")
+  await writer.waitForText("Leave me as I am.")
 })
 
-test("a third person is refused with a sentence, and sees nothing of the text", async () => {
+test("a third user is refused with a sentence, and sees nothing of the text", async () => {
   const [writer, reviewer, third] = [
-    await browser.person(galley),
-    await browser.person(galley),
-    await browser.person(galley),
+    await browser.newUser(galley),
+    await browser.newUser(galley),
+    await browser.newUser(galley),
   ]
   await writer.paste("Kim", "Between the two of us.")
   const invite = await writer.invite()
@@ -134,8 +134,8 @@ test("a third person is refused with a sentence, and sees nothing of the text", 
   await third.page.getByRole("heading", { name: "Half of the link is missing" }).waitFor()
 })
 
-test("the same person's other tab is named, and may take over", async () => {
-  const writer = await browser.person(galley)
+test("the same user's other tab is named, and may take over", async () => {
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "One tab.")
   const second = await writer.page.context().newPage()
   await second.goto(writer.page.url())
@@ -152,7 +152,7 @@ test("the same person's other tab is named, and may take over", async () => {
   assert.equal(await writer.page.locator(".cm-content").getAttribute("contenteditable"), "true")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.type("lost?")
-  await writer.sees("One tab.")
+  await writer.waitForText("One tab.")
   await second.locator(".cm-content").click()
   await second.keyboard.press("Control+End")
   await second.keyboard.type(" Two.")
@@ -160,7 +160,7 @@ test("the same person's other tab is named, and may take over", async () => {
 })
 
 test("reviews can be edited, rejected, resolved, reopened and deleted", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "The first one. The second one. The third one.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
@@ -180,7 +180,7 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
   await writer.card("next").click()
   await writer.card("next").getByRole("button", { name: "Reject" }).click()
   await writer.page.locator("#done-count").getByText("2 done").waitFor()
-  await writer.sees("The first one. The second one. The third one.")
+  await writer.waitForText("The first one. The second one. The third one.")
 
   await writer.page.locator("#done-count").click()
   const done = writer.page.locator("#done-cards .card", { hasText: "one, really" })
@@ -197,7 +197,7 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
 })
 
 test("the review of a deleted passage moves to the top, and a moved passage is located", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "A sentence that goes away. Another that stays here.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
@@ -217,7 +217,7 @@ test("the review of a deleted passage moves to the top, and a moved passage is l
 })
 
 test("the writer may change the title, and the reviewer sees the new one", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Body")
   await writer.page.locator("#title").fill("자기소개서 3차")
   await writer.page.keyboard.press("Enter")

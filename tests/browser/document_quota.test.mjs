@@ -16,16 +16,16 @@ withGalley({
   },
 })
 
-/** Pastes at the end. @param {import("./harness.mjs").Person} person @param {string} text */
-async function pasteAtEnd(person, text) {
-  await person.page.locator(".cm-content").click()
-  await person.page.keyboard.press("Control+End")
-  await person.page.keyboard.insertText(text)
+/** Pastes at the end. @param {import("./harness.mjs").User} user @param {string} text */
+async function pasteAtEnd(user, text) {
+  await user.page.locator(".cm-content").click()
+  await user.page.keyboard.press("Control+End")
+  await user.page.keyboard.insertText(text)
 }
 
 test("a document near its quota warns in time, is only shortened when full, and can be downloaded", async () => {
-  const writer = await browser.person(galley, { locale: "ko-KR" })
-  const reviewer = await browser.person(galley)
+  const writer = await browser.newUser(galley, { locale: "ko-KR" })
+  const reviewer = await browser.newUser(galley)
   await writer.paste("김민수", `First.\n${"a".repeat(50_000)}\n`)
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()

@@ -21,7 +21,7 @@ let browser
 /** @type {import("node:http").Server} */
 let host
 /** The addresses that the host application received requests for. @type {string[]} */
-let asked = []
+let urls = []
 /** The user that the host application signs in. */
 let user = { id: "kim-17", name: "Kim" }
 
@@ -29,7 +29,7 @@ before(async () => {
   browser = await Browser.start()
   // A cookie has no port: the browser sends the cookie of one server of this machine to the other.
   host = createServer((request, response) => {
-    asked.push(request.url ?? "")
+    urls.push(request.url ?? "")
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://host")
     if (pathname !== "/in") {
       response.writeHead(404).end()
@@ -52,7 +52,7 @@ afterEach(async () => {
 /** Without guests; users come from the host application. */
 async function startWithoutGuests() {
   const { port } = /** @type {import("node:net").AddressInfo} */ (host.address())
-  asked = []
+  urls = []
   user = { id: "kim-17", name: "Kim" }
   galley = await Galley.start({
     GALLEY_AUTH__GUESTS: "false",
@@ -70,7 +70,7 @@ function token({ id, name }, seconds) {
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`
 }
 
-/** @param {import("./harness.mjs").Person} person @param {string} value */
+/** @param {import("./harness.mjs").User} user @param {string} value */
 const giveCookie = ({ page }, value) =>
   page.context().addCookies([{ name: "galley_token", value, url: galley.url }])
 
@@ -83,16 +83,16 @@ async function shared(text) {
 }
 
 /** @param {import("playwright-core").Page} page @returns {Promise<number>} */
-const keptEdits = (page) =>
+const storedEdits = (page) =>
   page.evaluate(
     () =>
       new Promise((resolve) => {
         const open = indexedDB.open("galley")
         open.onsuccess = () => {
-          const kept = open.result.transaction("unsaved").objectStore("unsaved").getAll()
-          kept.onsuccess = () => {
+          const stored = open.result.transaction("unsaved").objectStore("unsaved").getAll()
+          stored.onsuccess = () => {
             open.result.close()
-            resolve(kept.result.reduce((sum, { count }) => sum + count, 0))
+            resolve(stored.result.reduce((sum, { count }) => sum + count, 0))
           }
         }
       }),
@@ -101,7 +101,7 @@ const keptEdits = (page) =>
 test("an expired sign-in is named, and the way back brings the unsaved text in", async () => {
   await startWithoutGuests()
   const { document } = await shared("Begun.")
-  const kim = await browser.person(galley)
+  const kim = await browser.newUser(galley)
   const short = 40
   const ends = Date.now() + short * 1_000
   await giveCookie(kim, token(user, short))
@@ -112,7 +112,7 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
   await kim.page.locator(".cm-content").click()
   await kim.page.keyboard.press("Control+End")
   await kim.page.keyboard.type(" More.")
-  await until(async () => (await keptEdits(kim.page)) === 6, "all of it is kept")
+  await until(async () => (await storedEdits(kim.page)) === 6, "all of it is kept")
   await until(async () => ends < Date.now(), "the token has ended")
   await galley.run()
   kim.page.on("dialog", (dialog) => dialog.accept())
@@ -126,8 +126,8 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
   await kim.page.getByRole("link", { name: "Sign in" }).press("Enter")
   await kim.seated()
   // The page reported the edit as lost with the seat, so its writer decides.
-  await kim.page.locator("#kept").getByRole("button", { name: "Put it back" }).click()
-  await kim.sees("Begun. More.")
+  await kim.page.locator("#recovered-drafts").getByRole("button", { name: "Put it back" }).click()
+  await kim.waitForText("Begun. More.")
   assert.equal(new URL(kim.page.url()).pathname, `/d/${document}`)
   browser.assertContent()
 })
@@ -138,7 +138,7 @@ test("without guests and without a sign-in the page asks for no name, in both la
     ["en-GB", "Your sign-in has ended, or this browser never had one.", "Sign in"],
     ["ko-KR", "로그인이 끝났거나 이 브라우저에서 로그인한 적이 없습니다.", "로그인"],
   ]) {
-    const visitor = await browser.person(galley, { locale })
+    const visitor = await browser.newUser(galley, { locale })
     await visitor.page.goto(galley.url)
     await visitor.page.getByText(text ?? "").waitFor()
     assert.equal(await visitor.page.locator("#name").isVisible(), false)
@@ -155,12 +155,12 @@ test("an invite survives a sign-in elsewhere, stays out of its address, and need
   await startWithoutGuests()
   const { link, url, kim } = await shared("Read me.")
   user = { id: "lee-42", name: "Lee" }
-  const lee = await browser.person(galley)
+  const lee = await browser.newUser(galley)
   await lee.page.goto(url)
   await lee.page.getByRole("link", { name: "Sign in" }).click()
   await lee.page.getByText("You are signed in as Lee.").waitFor()
   const invite = new URL(url).hash.slice(1)
-  assert.ok(asked.length > 0 && !asked.some((address) => address.includes(invite)), asked.join(" "))
+  assert.ok(urls.length > 0 && !urls.some((address) => address.includes(invite)), urls.join(" "))
   await assertAccessible(lee, "the question before a review")
   const reviewer = async () => {
     const headers = { authorization: `Bearer ${kim}` }
@@ -183,7 +183,7 @@ test("an invite survives a sign-in elsewhere, stays out of its address, and need
 
 test("a guest signs out after a warning, and the browser retains nothing of theirs", async () => {
   galley = await Galley.start()
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Mine.")
   const desk = writer.page.url()
   const { id } = await (await writer.page.request.get(`${galley.url}/api/me`)).json()
@@ -201,20 +201,20 @@ test("a guest signs out after a warning, and the browser retains nothing of thei
       }),
     id,
   )
-  const ask = async () => {
+  const openSignOut = async () => {
     await writer.page.locator("#menu summary").press("Enter")
     await writer.page.getByRole("button", { name: "Sign out" }).press("Enter")
-    await writer.page.locator("#sure").getByText("You are Kim, a guest.").waitFor()
+    await writer.page.locator("#confirm").getByText("You are Kim, a guest.").waitFor()
   }
-  await ask()
-  await writer.page.locator("#sure").getByText("3 changes are kept in this browser only").waitFor()
+  await openSignOut()
+  await writer.page.locator("#confirm").getByText("3 changes are kept in this browser only").waitFor()
   await assertAccessible(writer, "the question before a sign-out")
-  await writer.page.locator("#sure").getByRole("button", { name: "Cancel" }).click()
-  assert.equal(await keptEdits(writer.page), 3)
-  await ask()
-  await writer.page.locator("#sure").getByRole("button", { name: "Sign out" }).click()
+  await writer.page.locator("#confirm").getByRole("button", { name: "Cancel" }).click()
+  assert.equal(await storedEdits(writer.page), 3)
+  await openSignOut()
+  await writer.page.locator("#confirm").getByRole("button", { name: "Sign out" }).click()
   await writer.page.locator("#name").waitFor()
-  assert.equal(await keptEdits(writer.page), 0)
+  assert.equal(await storedEdits(writer.page), 0)
   const cookies = await writer.page.context().cookies()
   assert.deepEqual(cookies.filter(({ name }) => name.includes("galley_token")), [])
   await writer.page.goto(desk)

@@ -19,11 +19,11 @@ const PASTE = "물류 and words,\n".repeat(80_000)
 
 withGalley({ per: "test" })
 
-/** @param {import("./harness.mjs").Person} person @param {string} text at the end */
-async function type(person, text) {
-  await person.page.locator(".cm-content").click()
-  await person.page.keyboard.press("Control+End")
-  await person.page.keyboard.type(text)
+/** @param {import("./harness.mjs").User} user @param {string} text at the end */
+async function type(user, text) {
+  await user.page.locator(".cm-content").click()
+  await user.page.keyboard.press("Control+End")
+  await user.page.keyboard.type(text)
 }
 
 /** A server whose disk is full while its folder has a file `full`. */
@@ -37,19 +37,19 @@ async function onDisk() {
   return { server, fill: () => writeFileSync(join(disk, "full"), ""), free: () => rmSync(join(disk, "full")) }
 }
 
-/** The text that the server has stored. @param {import("./harness.mjs").Person} writer */
+/** The text that the server has stored. @param {import("./harness.mjs").User} writer */
 async function stored({ page }) {
   const id = new URL(page.url()).pathname.split("/").pop()
   return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
 }
 
-/** The saving state in the bar. @param {import("./harness.mjs").Person} person @param {RegExp} words */
-async function bar({ page }, words) {
+/** The saving state in the bar. @param {import("./harness.mjs").User} user @param {RegExp} words */
+async function savingState({ page }, words) {
   await page.locator("#saved").getByText(words).waitFor()
 }
 
 test("a killed server is reported, typing continues, and its edits are saved after the reconnect", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "Before.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
@@ -62,21 +62,21 @@ test("a killed server is reported, typing continues, and its edits are saved aft
   await galley.run()
   await writer.seated()
   await writer.notice.waitFor({ state: "hidden" })
-  await reviewer.sees("Before. Meanwhile.")
+  await reviewer.waitForText("Before. Meanwhile.")
   assert.equal(await stored(writer), "Before. Meanwhile.")
 })
 
 for (const [locale, words] of Object.entries({
   "en-GB": {
     full: /^Not saved since \d\d:\d\d: the server's disk is full\. What you typed is kept in this browser/,
-    ask: "tell the administrator of this server",
+    remedy: "tell the administrator of this server",
     count: (/** @type {number} */ edits) => `${edits} edits are not saved yet.`,
     late: (/** @type {number} */ edits) => new RegExp(`^Not saved since \\d\\d:\\d\\d: ${edits} changes$`),
     saved: /^Saved \d\d:\d\d:\d\d$/,
   },
   "ko-KR": {
     full: /^\d\d:\d\d 이후로 저장되지 않았습니다\. 서버의 디스크가 가득 찼습니다\. 쓰신 내용은 이 브라우저에 남아 있고/,
-    ask: "서버 관리자에게 알려 주시고",
+    remedy: "서버 관리자에게 알려 주시고",
     count: (/** @type {number} */ edits) => `아직 저장하지 못한 수정이 ${edits}건 있습니다.`,
     late: (/** @type {number} */ edits) => new RegExp(`^\\d\\d:\\d\\d 이후 저장 안 됨: 수정 ${edits}건$`),
     saved: /^\d\d:\d\d:\d\d 저장됨$/,
@@ -85,36 +85,36 @@ for (const [locale, words] of Object.entries({
   test(`a full disk is called by its name, and what was typed meanwhile is saved when there is space (${locale})`, async () => {
     const { server, fill, free } = await onDisk()
     await replaceGalley(server)
-    const writer = await browser.person(galley, { locale })
+    const writer = await browser.newUser(galley, { locale })
     await writer.paste("김민수", "Before.")
-    await bar(writer, words.saved)
+    await savingState(writer, words.saved)
     fill()
     await type(writer, " Full.")
     await writer.notice.getByText(words.full).waitFor()
-    await writer.notice.getByText(words.ask).waitFor()
+    await writer.notice.getByText(words.remedy).waitFor()
     await type(writer, " 더.")
     await writer.notice.getByText(words.count(9)).waitFor()
-    await bar(writer, words.late(9))
+    await savingState(writer, words.late(9))
     await writer.shot(`states-full-disk-${locale.slice(0, 2)}`)
     await writer.page.setViewportSize({ width: 360, height: 740 })
     await writer.shot(`states-full-disk-${locale.slice(0, 2)}-360`)
     free()
     await writer.notice.waitFor({ state: "hidden" })
-    await bar(writer, words.saved)
+    await savingState(writer, words.saved)
     // Nothing of the state in its memory is left after that.
     await galley.end("SIGKILL")
     await galley.run()
     assert.equal(await stored(writer), "Before. Full. 더.")
     await writer.page.reload()
     await writer.seated()
-    await writer.sees("Before. Full. 더.")
+    await writer.waitForText("Before. Full. 더.")
   })
 }
 
 test("edits above the bound of pending edits are rejected and reported, and stored once when there is space", async () => {
   const { server, fill, free } = await onDisk()
   await replaceGalley(server)
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   // A browser without storage: the page may not report the edits as retained.
   await writer.page.addInitScript(() => Object.defineProperty(window, "indexedDB", { value: undefined }))
   await writer.paste("Kim", "Before.\n")
@@ -133,7 +133,7 @@ test("edits above the bound of pending edits are rejected and reported, and stor
 })
 
 test("a damaged document is reported, shown up to the damage, and read-only", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Readable.")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
@@ -152,14 +152,14 @@ test("a damaged document is reported, shown up to the damage, and read-only", as
   await writer.page.goto(desk)
   await writer.notice.getByText("This document is damaged in the database.").waitFor()
   await writer.seated()
-  await writer.sees("Readable.")
+  await writer.waitForText("Readable.")
   await writer.shot("states-damaged")
   await type(writer, " Not this.")
-  await writer.sees("Readable.")
+  await writer.waitForText("Readable.")
 })
 
 test("a deletion made while the server is away is saved when it is back", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Too long.")
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
@@ -171,11 +171,11 @@ test("a deletion made while the server is away is saved when it is back", async 
   await writer.seated()
   await writer.page.reload()
   await writer.seated()
-  await writer.sees("Too")
+  await writer.waitForText("Too")
 })
 
 test("a deletion is saved by a later invisible edit that no undo restores", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.page.clock.install()
   await writer.paste("Kim", "Too long.")
   await writer.page.locator(".cm-content").click()
@@ -185,19 +185,19 @@ test("a deletion is saved by a later invisible edit that no undo restores", asyn
   await writer.page.keyboard.press("Backspace")
   await until(async () => (await stored(writer)) === "Too long", "it is stored")
   await writer.page.waitForTimeout(300)
-  await bar(writer, /^Saving…$/)
+  await savingState(writer, /^Saving…$/)
   await writer.page.clock.runFor(2_000)
   await writer.seated()
-  await writer.sees("Too long")
+  await writer.waitForText("Too long")
   await writer.page.clock.resume()
   await writer.page.keyboard.press("Control+z")
-  await writer.sees("Too long.")
+  await writer.waitForText("Too long.")
   await writer.seated()
   assert.equal(await stored(writer), "Too long.")
 })
 
 test("a deleted document ends the reviewer's seat with a reason", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "Soon gone.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
@@ -210,7 +210,7 @@ test("a deleted document ends the reviewer's seat with a reason", async () => {
 })
 
 test("clients of a drained server reconnect by themselves", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Steady.")
   await galley.end("SIGTERM")
   await galley.run()
@@ -218,17 +218,17 @@ test("clients of a drained server reconnect by themselves", async () => {
   await type(writer, " On.")
   await writer.page.locator("#saved[data-kind=saved]").waitFor()
   await writer.page.reload()
-  await writer.sees("Steady. On.")
+  await writer.waitForText("Steady. On.")
 })
 
 test("the idle timeout is announced, and any key keeps the seat", async () => {
   await replaceGalley(await Galley.start({ ...QUICK, GALLEY_SEATS__IDLE_RELEASE: "8s" }))
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Thinking.")
   await writer.notice.getByText(/Still there\? Your seat is given back in 0:0\d/).waitFor()
   await writer.shot("states-idle")
   // A screen reader receives it once, and any key is an answer.
-  await writer.page.locator("#say", { hasText: "Still there? Your seat is given back in" }).waitFor()
+  await writer.page.locator("#announcer", { hasText: "Still there? Your seat is given back in" }).waitFor()
   await writer.page.keyboard.press("Shift")
   await writer.notice.waitFor({ state: "hidden" })
   await writer.notice.getByText("Still there?").waitFor()
@@ -245,17 +245,17 @@ test("while the seat cannot be confirmed typing is paused, and goes on when it i
   try {
     const settings = { ...QUICK, GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__SHARED_SQLITE: "true" }
     await replaceGalley(await Galley.start(settings))
-    const writer = await browser.person(galley)
+    const writer = await browser.newUser(galley)
     await writer.paste("Kim", "Sure.")
     redis.signal("SIGSTOP")
     await writer.notice.getByText("Checking your seat").waitFor()
     await writer.shot("states-uncertain")
     await type(writer, " Nothing of this.")
-    await writer.sees("Sure.")
+    await writer.waitForText("Sure.")
     redis.signal("SIGCONT")
     await writer.notice.waitFor({ state: "hidden" })
     await type(writer, " Again.")
-    await writer.sees("Sure. Again.")
+    await writer.waitForText("Sure. Again.")
     await writer.seated()
   } finally {
     await redis.stop()

@@ -23,7 +23,7 @@ export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium-hea
 const shots = process.env.GALLEY_SHOTS
 
 /** The bound of every wait for a page, also on a busy machine. */
-export const PATIENCE_MS = 120_000
+export const TIMEOUT_MS = 120_000
 
 export class Browser {
   static async start() {
@@ -36,7 +36,7 @@ export class Browser {
   constructor(chromium) {
     this.chromium = chromium
     /** @type {string[]} */
-    this.complaints = []
+    this.errors = []
   }
 
   /**
@@ -45,7 +45,7 @@ export class Browser {
    * @param {Galley} galley
    * @param {import("playwright-core").BrowserContextOptions} [options]
    */
-  async person(galley, options = {}) {
+  async newUser(galley, options = {}) {
     const context = await this.chromium.newContext({
       locale: "en-GB",
       viewport: { width: 1440, height: 900 },
@@ -53,8 +53,8 @@ export class Browser {
       permissions: ["clipboard-read", "clipboard-write"],
       ...options,
     })
-    context.setDefaultTimeout(PATIENCE_MS)
-    await context.exposeBinding("complain", (_source, what) => this.complaints.push(what))
+    context.setDefaultTimeout(TIMEOUT_MS)
+    await context.exposeBinding("complain", (_source, what) => this.errors.push(what))
     await context.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (event) => {
         const { violatedDirective, blockedURI, sourceFile, lineNumber } = event
@@ -62,8 +62,8 @@ export class Browser {
         globalThis.complain(`policy: ${violatedDirective} ${blockedURI} ${sourceFile}:${lineNumber}`)
       })
     })
-    context.on("weberror", (error) => this.complaints.push(`page: ${error.error().stack}`))
-    return new Person(galley, await context.newPage())
+    context.on("weberror", (error) => this.errors.push(`page: ${error.error().stack}`))
+    return new User(galley, await context.newPage())
   }
 
   /** Closes every window. An open window keeps working and slows the next tests. */
@@ -77,12 +77,12 @@ export class Browser {
 
   /** Fails on any error that a page has reported so far. */
   assertContent() {
-    const complaints = this.complaints.splice(0)
-    assert.deepEqual(complaints, [])
+    const errors = this.errors.splice(0)
+    assert.deepEqual(errors, [])
   }
 }
 
-export class Person {
+export class User {
   /** @param {Galley} galley @param {import("playwright-core").Page} page */
   constructor(galley, page) {
     this.galley = galley
@@ -117,8 +117,8 @@ export class Person {
   /** Follows an invite, as a guest does. @param {string} url @param {string} name */
   async follow(url, name) {
     await this.page.goto(url)
-    await this.page.locator("#gate-name").fill(name)
-    await this.page.locator("#gate button[type=submit]").click()
+    await this.page.locator("#entry-name").fill(name)
+    await this.page.locator("#entry-dialog button[type=submit]").click()
   }
 
   /** Waits until the page holds its seat and shows the text. */
@@ -140,8 +140,8 @@ export class Person {
   }
 
   /** Waits until the text is that. @param {string} wanted */
-  async sees(wanted) {
-    const deadline = Date.now() + PATIENCE_MS
+  async waitForText(wanted) {
+    const deadline = Date.now() + TIMEOUT_MS
     let text = await this.text()
     while (text !== wanted && Date.now() < deadline) {
       await this.page.waitForTimeout(50)
@@ -221,7 +221,7 @@ export class Person {
 
 /** Waits until it is true. @param {() => Promise<boolean>} condition @param {string} what */
 export async function until(condition, what) {
-  const deadline = Date.now() + PATIENCE_MS
+  const deadline = Date.now() + TIMEOUT_MS
   while (!(await condition())) {
     assert.ok(Date.now() < deadline, `waited in vain: ${what}`)
     await new Promise((done) => setTimeout(done, 50))

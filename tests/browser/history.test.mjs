@@ -13,34 +13,34 @@ const TEXT = "저는 회사는 좋습니다. I walk to school."
 
 withGalley({ per: "test", settings: SOON })
 
-/** @typedef {import("./harness.mjs").Person} Person */
+/** @typedef {import("./harness.mjs").User} User */
 
-/** @param {Person} person */
-const entries = (person) => person.page.locator("#history [role=option]")
+/** @param {User} user */
+const entries = (user) => user.page.locator("#history [role=option]")
 
-/** Puts `words` in the place of `quote`, as one would by hand. @param {Person} person @param {string} quote @param {string} words */
-async function rewrite(person, quote, words) {
-  await person.select(quote)
-  await person.page.keyboard.insertText(words)
+/** Puts `words` in the place of `quote`, as one would by hand. @param {User} user @param {string} quote @param {string} words */
+async function rewrite(user, quote, words) {
+  await user.select(quote)
+  await user.page.keyboard.insertText(words)
 }
 
-/** Waits until so many versions are kept. @param {Person} person @param {number} count */
-async function kept(person, count) {
-  const id = new URL(person.page.url()).pathname.split("/").pop()
-  const read = async () => (await person.page.request.get(`${galley.url}/api/documents/${id}/versions`)).json()
+/** Waits until so many versions are kept. @param {User} user @param {number} count */
+async function versionCount(user, count) {
+  const id = new URL(user.page.url()).pathname.split("/").pop()
+  const read = async () => (await user.page.request.get(`${galley.url}/api/documents/${id}/versions`)).json()
   await until(async () => (await read()).versions.length === count, `${count} versions`)
 }
 
-/** @param {Person} person */
-async function open(person) {
-  await person.page.locator("#menu summary").click()
-  await person.page.locator("#menu-panel").getByRole("button", { name: /^History/ }).click()
-  await person.page.locator("#history[open]").waitFor()
+/** @param {User} user */
+async function open(user) {
+  await user.page.locator("#menu summary").click()
+  await user.page.locator("#menu-panel").getByRole("button", { name: /^History/ }).click()
+  await user.page.locator("#history[open]").waitFor()
 }
 
-/** The marks in reading order, without the text for screen readers only. @param {Person} person */
-const marks = (person) =>
-  person.page.locator("#history-text").evaluate((text) =>
+/** The marks in reading order, without the text for screen readers only. @param {User} user */
+const marks = (user) =>
+  user.page.locator("#history-text").evaluate((text) =>
     [...text.querySelectorAll("del, ins")].map((mark) => {
       const copy = /** @type {HTMLElement} */ (mark.cloneNode(true))
       for (const unseen of copy.querySelectorAll(".hidden")) unseen.remove()
@@ -48,21 +48,21 @@ const marks = (person) =>
     }),
   )
 
-/** @param {Person} person @param {string[]} wanted */
-const marked = (person, wanted) =>
-  until(async () => JSON.stringify(await marks(person)) === JSON.stringify(wanted), wanted.join(", "))
+/** @param {User} user @param {string[]} wanted */
+const marked = (user, wanted) =>
+  until(async () => JSON.stringify(await marks(user)) === JSON.stringify(wanted), wanted.join(", "))
 
 test("a pause stores a version, its changes read well, and restoring is undone by restoring again", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", TEXT)
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await rewrite(writer, "회사는", "회사가")
-  await kept(writer, 2)
+  await versionCount(writer, 2)
   await rewrite(writer, "school", "work")
-  await kept(writer, 3)
+  await versionCount(writer, 3)
   const changed = "저는 회사가 좋습니다. I walk to work."
-  await reviewer.sees(changed)
+  await reviewer.waitForText(changed)
 
   await open(writer)
   await entries(writer).nth(2).waitFor()
@@ -80,28 +80,28 @@ test("a pause stores a version, its changes read well, and restoring is undone b
   await marked(writer, ["del 는", "ins 가", "del school", "ins work"])
 
   await writer.page.locator("#history").getByRole("button", { name: "Restore this version" }).click()
-  await writer.page.locator("#sure").getByText("you can undo this").waitFor()
+  await writer.page.locator("#confirm").getByText("you can undo this").waitFor()
   await writer.shot("history-sure")
-  await writer.page.locator("#sure").getByRole("button", { name: "Restore it" }).click()
-  await writer.page.locator("#history-said").getByText("Restored.").waitFor()
-  await reviewer.sees(TEXT)
-  await writer.sees(TEXT)
+  await writer.page.locator("#confirm").getByRole("button", { name: "Restore it" }).click()
+  await writer.page.locator("#history-status").getByText("Restored.").waitFor()
+  await reviewer.waitForText(TEXT)
+  await writer.waitForText(TEXT)
   await entries(writer).filter({ hasText: "Version 1 was restored" }).waitFor()
   assert.equal(await entries(writer).count(), 4)
 
   // Restoring the earlier version undoes it.
   await entries(writer).nth(1).click()
   await writer.page.locator("#history").getByRole("button", { name: "Restore this version" }).click()
-  await writer.page.locator("#sure").getByRole("button", { name: "Restore it" }).click()
+  await writer.page.locator("#confirm").getByRole("button", { name: "Restore it" }).click()
   await entries(writer).filter({ hasText: "Version 3 was restored" }).waitFor()
-  await reviewer.sees(changed)
+  await reviewer.waitForText(changed)
   await writer.page.keyboard.press("Escape")
   await writer.page.locator("#history").waitFor({ state: "hidden" })
-  await writer.sees(changed)
+  await writer.waitForText(changed)
 })
 
 test("the reviewer reads versions and cannot restore one, and the writer names one for both", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", TEXT)
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
@@ -111,7 +111,7 @@ test("the reviewer reads versions and cannot restore one, and the writer names o
   await open(writer)
   await writer.page.locator("#history").getByLabel("Name the text as it is now").fill("Sent on Friday")
   await writer.page.keyboard.press("Enter")
-  await writer.page.locator("#history-said").getByText("Kept as “Sent on Friday”.").waitFor()
+  await writer.page.locator("#history-status").getByText("Kept as “Sent on Friday”.").waitFor()
   await entries(writer).filter({ hasText: "Sent on Friday" }).waitFor()
   // An open history is updated without a reload.
   await entries(reviewer).filter({ hasText: "Sent on Friday" }).waitFor()
@@ -127,7 +127,7 @@ test("the reviewer reads versions and cannot restore one, and the writer names o
 })
 
 test("a history that cannot be read shows an error and a retry", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", TEXT)
   await writer.page.route("**/versions?*", (route) => route.abort())
   await open(writer)
@@ -138,13 +138,13 @@ test("a history that cannot be read shows an error and a retry", async () => {
 })
 
 test("a long text is folded where nothing changed, and unfolds in place", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   const long = Array.from({ length: 60 }, (_, n) => `문단 ${n}: 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`).join("\n")
   await writer.paste("Kim", `${long}\n끝 문장.`)
   await rewrite(writer, "문단 0:", "첫 문단:")
-  await kept(writer, 2)
+  await versionCount(writer, 2)
   await rewrite(writer, "첫 문단:", "맨 처음 문단:")
-  await kept(writer, 3)
+  await versionCount(writer, 3)
   await open(writer)
   await entries(writer).nth(2).waitFor()
   const text = writer.page.locator("#history-text")
@@ -157,12 +157,12 @@ test("a long text is folded where nothing changed, and unfolds in place", async 
 
 for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
   test(`in both schemes and three widths axe has nothing to say (${language})`, async () => {
-    const writer = await browser.person(galley, { locale: String(locale) })
+    const writer = await browser.newUser(galley, { locale: String(locale) })
     await writer.paste("김민수", `지원동기와 입사 후 포부\n\n${TEXT}\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`)
     await rewrite(writer, "회사는", "회사가")
-    await kept(writer, 2)
+    await versionCount(writer, 2)
     await rewrite(writer, "산업공학을 전공하며", "통계학을 배우며")
-    await kept(writer, 3)
+    await versionCount(writer, 3)
     await writer.page.keyboard.press("Alt+h")
     await writer.page.locator("#history-label").fill(language === "ko" ? "금요일 제출본" : "Sent on Friday")
     await writer.page.keyboard.press("Enter")

@@ -8,9 +8,9 @@ import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
-/** An input method, as the browser sees one. @param {import("./harness.mjs").Person} person */
-async function inputMethod(person) {
-  const session = await person.page.context().newCDPSession(person.page)
+/** An input method, as the browser sees one. @param {import("./harness.mjs").User} user */
+async function inputMethod(user) {
+  const session = await user.page.context().newCDPSession(user.page)
   return {
     /** The current text of the composition. @param {string} text */
     compose: (text) =>
@@ -26,18 +26,18 @@ async function inputMethod(person) {
 
 /** A desk with both seated. @param {string} text */
 async function desk(text) {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   return { writer, reviewer }
 }
 
-/** The text as the server has it. @param {import("./harness.mjs").Person} person */
-async function stored(person) {
-  await person.page.locator("#saved[data-kind=saved]").waitFor()
-  const id = new URL(person.page.url()).pathname.split("/").pop()
-  const answer = await person.page.request.get(`${galley.url}/api/documents/${id}/text`)
+/** The text as the server has it. @param {import("./harness.mjs").User} user */
+async function stored(user) {
+  await user.page.locator("#saved[data-kind=saved]").waitFor()
+  const id = new URL(user.page.url()).pathname.split("/").pop()
+  const answer = await user.page.request.get(`${galley.url}/api/documents/${id}/text`)
   return answer.text()
 }
 
@@ -59,7 +59,7 @@ test("a comment on the line of an IME composition leaves the composition whole",
   })
 
   // The reviewer comments on this line and syllable, and has the caret in it.
-  await reviewer.sees("저는 물류를 좋아합니다. 한\n다음 줄.")
+  await reviewer.waitForText("저는 물류를 좋아합니다. 한\n다음 줄.")
   await reviewer.review("물류를", { body: "여기요" })
   await reviewer.review("좋아합니다. 한", { body: "더 세게" })
   await reviewer.select("한")
@@ -81,8 +81,8 @@ test("a comment on the line of an IME composition leaves the composition whole",
   await ime.commit("인")
 
   const wanted = "저는 물류를 좋아합니다. 한국인\n다음 줄."
-  await writer.sees(wanted)
-  await reviewer.sees(wanted)
+  await writer.waitForText(wanted)
+  await reviewer.waitForText(wanted)
   assert.equal(await stored(writer), wanted)
   const passages = await writer.page.locator(".passage").allTextContents()
   assert.equal(passages.join(""), "물류를좋아합니다. 한", "the deferred update is drawn now")
@@ -93,15 +93,15 @@ test("a suggestion accepted elsewhere does not shift a later IME composition", a
   await reviewer.review("앞 문장", { suggestion: "아주 긴 앞 문장", body: "길게" })
   await writer.card("길게").click()
   await writer.page.keyboard.press("Alt+a")
-  await writer.sees("아주 긴 앞 문장입니다.\n뒤 문장")
+  await writer.waitForText("아주 긴 앞 문장입니다.\n뒤 문장")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
   const ime = await inputMethod(writer)
   for (const text of ["ㅇ", "이", "잉"]) await ime.compose(text)
   await ime.compose("이야")
   await ime.commit("이야")
-  await writer.sees("아주 긴 앞 문장입니다.\n뒤 문장이야")
-  await reviewer.sees("아주 긴 앞 문장입니다.\n뒤 문장이야")
+  await writer.waitForText("아주 긴 앞 문장입니다.\n뒤 문장이야")
+  await reviewer.waitForText("아주 긴 앞 문장입니다.\n뒤 문장이야")
 })
 
 test("a cancelled IME composition leaves no text", async () => {
@@ -111,8 +111,8 @@ test("a cancelled IME composition leaves no text", async () => {
   const ime = await inputMethod(writer)
   for (const text of ["ㄹ", "라"]) await ime.compose(text)
   await ime.compose("")
-  await writer.sees("가나다")
-  await reviewer.sees("가나다")
+  await writer.waitForText("가나다")
+  await reviewer.waitForText("가나다")
   assert.equal(await stored(writer), "가나다")
 })
 
@@ -125,7 +125,7 @@ test("a comment is composed while the text above it changes", async () => {
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+Home")
   await writer.page.keyboard.type("새 ")
-  await reviewer.sees("새 첫 줄.\n둘째 줄입니다.")
+  await reviewer.waitForText("새 첫 줄.\n둘째 줄입니다.")
   await ime.commit("좋아요")
   assert.equal(await reviewer.page.locator(".review-form textarea:not(.prose)").inputValue(), "좋아요")
   await reviewer.page.keyboard.press("Control+Enter")
@@ -139,5 +139,5 @@ test("the caret moves by graphemes", async () => {
   await writer.page.keyboard.press("Control+End")
   for (let step = 0; step < 3; step++) await writer.page.keyboard.press("ArrowLeft")
   await writer.page.keyboard.insertText("|")
-  await writer.sees("a|👩‍👩‍👧각b")
+  await writer.waitForText("a|👩‍👩‍👧각b")
 })

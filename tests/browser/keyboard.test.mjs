@@ -8,25 +8,25 @@ import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
-/** Tabs until that has the focus. @param {import("./harness.mjs").Person} person @param {string} selector */
-async function tabTo(person, selector) {
+/** Tabs until that has the focus. @param {import("./harness.mjs").User} user @param {string} selector */
+async function tabTo(user, selector) {
   for (let step = 0; step < 40; step++) {
-    if (await person.page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
-    await person.page.keyboard.press("Tab")
+    if (await user.page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
+    await user.page.keyboard.press("Tab")
   }
   assert.fail(`Tab does not lead to ${selector}`)
 }
 
-/** @param {import("./harness.mjs").Person} person */
-const focused = (person) =>
-  person.page.evaluate(() => {
+/** @param {import("./harness.mjs").User} user */
+const focused = (user) =>
+  user.page.evaluate(() => {
     const { activeElement: element } = document
     const outline = element ? getComputedStyle(element).outlineStyle : "none"
     return { tag: element?.tagName ?? "", text: element?.textContent ?? "", outline, matches: element?.className ?? "" }
   })
 
 test("a text is pasted, commented on, corrected and accepted without a mouse", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   const keys = writer.page.keyboard
   await writer.page.goto(galley.url)
   await tabTo(writer, "#name")
@@ -42,7 +42,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
 
   const others = reviewer.page.keyboard
   await reviewer.page.goto(invite)
-  await reviewer.page.locator("#gate-name").waitFor()
+  await reviewer.page.locator("#entry-name").waitFor()
   await others.type("Lee")
   await others.press("Enter")
   await reviewer.seated()
@@ -71,7 +71,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   await keys.press("Alt+ArrowDown")
   assert.match((await focused(writer)).text, /seven/)
   await keys.press("Alt+a")
-  await writer.sees("One two three. Four five seven.")
+  await writer.waitForText("One two three. Four five seven.")
   await writer.page.locator("#done-count").getByText("1 done").waitFor()
   assert.match((await focused(writer)).text, /Why one\?/, "the focus went to the neighbour")
   await tabTo(writer, ".reply-field")
@@ -87,7 +87,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
 })
 
 test("the Tab key reaches the actions of each card, and shows them", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "One. Two. Three.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
@@ -107,11 +107,11 @@ test("the Tab key reaches the actions of each card, and shows them", async () =>
     assert.ok(box && 24 <= box.width && 24 <= box.height, "it is shown now")
   }
   await writer.page.keyboard.press("Enter")
-  await writer.sees("One. two. Three.")
+  await writer.waitForText("One. two. Three.")
 })
 
 test("escape leads back into the text, to the passage", async () => {
-  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "Begin. The middle part. The end.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
@@ -121,12 +121,12 @@ test("escape leads back into the text, to the passage", async () => {
   await keys.press("Alt+ArrowDown")
   await keys.press("Escape")
   await keys.type("very ")
-  await writer.sees("Begin. The very middle part. The end.")
+  await writer.waitForText("Begin. The very middle part. The end.")
   assert.equal(await writer.page.locator(".passage").textContent(), "middle part")
 })
 
 test("the question mark lists the keys, and is a letter in the text", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Why")
   const keys = writer.page.keyboard
   await writer.page.locator("#menu summary").focus()
@@ -137,6 +137,6 @@ test("the question mark lists the keys, and is a letter in the text", async () =
   await writer.page.locator(".cm-content").focus()
   await keys.press("Control+End")
   await keys.press("?")
-  await writer.sees("Why?")
+  await writer.waitForText("Why?")
   assert.equal(await writer.page.getByRole("dialog").count(), 0)
 })

@@ -24,13 +24,13 @@ import { WebSocket } from "ws"
  */
 
 /** Pieces in one message, which stays below its bound. */
-const TOGETHER = 20_000
+const PIECES_PER_MESSAGE = 20_000
 /** Of about six bytes each, in Korean and English; some end a line. */
 const PIECES = ["물류 ", "원인 ", "again ", "words, ", "quick ", "분석 ", "합니다. ", "done.\n"]
 /** Pieces in a row, before the writer moves elsewhere. */
 const RUN = 10
 /** The writer deletes the first letter of each piece with this interval. */
-const TAKEN_OUT = 20
+const DELETE_EVERY = 20
 const CLIENT = 4_000_000_000
 const STRING = 4
 const HAS_LEFT = 0x80
@@ -63,7 +63,7 @@ function pieces(count) {
 }
 
 /** @param {number} at */
-const isCut = (at) => at % TAKEN_OUT === 0
+const isCut = (at) => at % DELETE_EVERY === 0
 
 /** @param {Piece[]} written */
 function textOf(written) {
@@ -114,12 +114,12 @@ function message(written, from, to) {
  * @param {number} operations
  * @returns {Promise<string>} the text
  */
-export async function writeBig(galley, { document, link, writer: token }, operations) {
+export async function writeLargeDocument(galley, { document, link, writer: token }, operations) {
   const written = pieces(operations)
   const socket = new WebSocket(`${galley.url.replace("http", "ws")}/ws/share-links/${link}/writer?token=${token}`)
   await new Promise((opened) => socket.once("open", opened))
-  for (let from = 0; from < operations; from += TOGETHER) {
-    socket.send(message(written, from, Math.min(from + TOGETHER, operations)))
+  for (let from = 0; from < operations; from += PIECES_PER_MESSAGE) {
+    socket.send(message(written, from, Math.min(from + PIECES_PER_MESSAGE, operations)))
   }
   const wanted = textOf(written)
   const headers = { authorization: `Bearer ${token}` }

@@ -14,34 +14,34 @@ import { WebSocket } from "ws"
 import { WebsocketProvider } from "y-websocket"
 import * as Y from "yjs"
 
-import { writeBig } from "./large_document.mjs"
-import { Person, until } from "./harness.mjs"
+import { writeLargeDocument } from "./large_document.mjs"
+import { User, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 const OPERATIONS = 200_000
 
 withGalley()
 
-/** The desk of a user, by their token. @param {string} token @param {string} path @returns {Promise<Person>} */
+/** The desk of a user, by their token. @param {string} token @param {string} path @returns {Promise<User>} */
 async function at(token, path) {
-  const person = await browser.person(galley)
-  await person.page.context().addCookies([{ name: "galley_token", value: token, url: galley.url }])
-  await person.page.goto(galley.url + path)
-  await person.page.locator("#saved[data-kind=saved]").waitFor({ timeout: 60_000 })
-  return person
+  const user = await browser.newUser(galley)
+  await user.page.context().addCookies([{ name: "galley_token", value: token, url: galley.url }])
+  await user.page.goto(galley.url + path)
+  await user.page.locator("#saved[data-kind=saved]").waitFor({ timeout: 60_000 })
+  return user
 }
 
-/** The counts at the foot, without separators. @param {Person} person */
-const counts = (person) =>
-  person.page.evaluate(() => [...document.querySelectorAll("#counts dd")].map((dd) => Number((dd.textContent ?? "").replace(/\D/g, ""))))
+/** The counts at the foot, without separators. @param {User} user */
+const counts = (user) =>
+  user.page.evaluate(() => [...document.querySelectorAll("#counts dd")].map((dd) => Number((dd.textContent ?? "").replace(/\D/g, ""))))
 
-/** The whole text, also the part outside the viewport, which the editor does not draw. @param {Person} person */
-async function whole(person) {
-  const { page } = person
+/** The whole text, also the part outside the viewport, which the editor does not draw. @param {User} user */
+async function whole(user) {
+  const { page } = user
   await page.bringToFront()
   await page.locator(".cm-content").click()
   await page.keyboard.press("Control+a")
-  return person.copied(() => page.keyboard.press("Control+c"))
+  return user.copied(() => page.keyboard.press("Control+c"))
 }
 
 /** @param {string} text */
@@ -53,7 +53,7 @@ function lengths(text) {
 
 test("a long document opens whole for both, accepts edits at the end and in the middle, and is counted right", async () => {
   const desk = await galley.desk("")
-  const text = await writeBig(galley, desk, OPERATIONS)
+  const text = await writeLargeDocument(galley, desk, OPERATIONS)
   const writer = await at(desk.writer, `/d/${desk.document}`)
   await until(async () => (await counts(writer))[0] === text.length, "all of it is counted")
   assert.deepEqual(await counts(writer), lengths(text))

@@ -10,8 +10,8 @@
  * the next frame. Tasks of more than 50 ms are what Chromium calls long.
  */
 
-import { writeBig } from "./large_document.mjs"
-import { Browser, Galley, Person } from "./harness.mjs"
+import { writeLargeDocument } from "./large_document.mjs"
+import { Browser, Galley, User } from "./harness.mjs"
 
 const ROUNDS = 5
 const TYPED = "typed in the middle of it all"
@@ -42,8 +42,8 @@ const browser = await Browser.start()
 try {
   for (const operations of [0, 200_000]) {
     const desk = await galley.desk("")
-    if (0 < operations) await writeBig(galley, desk, operations)
-    const { page } = /** @type {Person} */ (await browser.person(galley))
+    if (0 < operations) await writeLargeDocument(galley, desk, operations)
+    const { page } = /** @type {User} */ (await browser.newUser(galley))
     await page.context().addCookies([{ name: "galley_token", value: desk.writer, url: galley.url }])
     await page.addInitScript(watch)
     /** @returns {Promise<{ shown: number, long: number[], keys: number[] }>} */

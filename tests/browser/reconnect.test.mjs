@@ -9,61 +9,61 @@ import { test } from "node:test"
 
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
-import { Person, until } from "./harness.mjs"
+import { User, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 const EVENT_FRAME = 100
 /** So much later, in ms, the page has tried to write what it typed (`MOMENT` in static/js/unsaved/journal.js). */
-const LONGER_THAN_A_MOMENT = 400
+const LONGER_THAN_WRITE_DELAY = 400
 /** The page closes a silent socket after 30 s, checks every 3 s, and backs off before the next. In ms. */
 const LONGER_THAN_SILENCE = 36_000
 
 withGalley({ per: "test" })
 
 /** The path to the server, which a test can block without notifying either end. */
-class Way {
+class NetworkPath {
   /** The parameters of each socket. @type {URLSearchParams[]} */
-  asked = []
+  claims = []
   /** The number of first sockets that are blocked. */
-  #stoppedUp = 0
+  #blocked = 0
   /** @type {import("playwright-core").WebSocketRoute | null} */
   #page = null
 
-  /** @param {Person} person */
+  /** @param {User} user */
   static async of({ page }) {
-    const way = new Way()
+    const path = new NetworkPath()
     await page.routeWebSocket(/\/ws\/share-links\//, (socket) => {
-      way.#join(socket)
+      path.#join(socket)
     })
-    return way
+    return path
   }
 
   /** @param {import("playwright-core").WebSocketRoute} page */
   #join(page) {
     this.#page = page
-    this.asked.push(new URL(page.url()).searchParams)
-    const mine = this.sockets
+    this.claims.push(new URL(page.url()).searchParams)
+    const number = this.sockets
     const server = page.connectToServer()
-    const passes = () => this.#stoppedUp < mine
+    const passes = () => this.#blocked < number
     page.onMessage((message) => passes() && server.send(message))
     server.onMessage((message) => passes() && page.send(message))
     server.onClose((code, reason) => passes() && page.close({ code, reason }))
   }
 
   get sockets() {
-    return this.asked.length
+    return this.claims.length
   }
 
   /** Blocks all traffic until the page opens another socket. */
-  stopUp() {
-    this.#stoppedUp = this.sockets
+  block() {
+    this.#blocked = this.sockets
   }
 
-  /** Says it in the server's place. @param {object} told */
-  tell(told) {
+  /** Says it in the server's place. @param {object} event */
+  sendEvent(event) {
     const encoder = createEncoder()
     writeVarUint(encoder, EVENT_FRAME)
-    writeVarString(encoder, JSON.stringify(told))
+    writeVarString(encoder, JSON.stringify(event))
     this.#page?.send(Buffer.from(toUint8Array(encoder)))
   }
 
@@ -73,17 +73,17 @@ class Way {
   }
 }
 
-/** @param {Person} person @param {string} text at the end */
-async function type(person, text) {
-  await person.page.locator(".cm-content").click()
-  await person.page.keyboard.press("Control+End")
-  await person.page.keyboard.type(text)
+/** @param {User} user @param {string} text at the end */
+async function type(user, text) {
+  await user.page.locator(".cm-content").click()
+  await user.page.keyboard.press("Control+End")
+  await user.page.keyboard.type(text)
 }
 
 /**
  * Holds all writes to the browser's storage, as a slow disk does.
  *
- * @param {Person} person
+ * @param {User} user
  * @returns {Promise<() => Promise<void>>} lets it be written
  */
 async function slowDisk({ page, galley }) {
@@ -92,15 +92,15 @@ async function slowDisk({ page, galley }) {
   await other.evaluate(
     () =>
       new Promise((resolve) => {
-        const asked = indexedDB.open("galley")
-        asked.onsuccess = () => {
-          const store = asked.result.transaction("unsaved", "readwrite").objectStore("unsaved")
+        const request = indexedDB.open("galley")
+        request.onsuccess = () => {
+          const store = request.result.transaction("unsaved", "readwrite").objectStore("unsaved")
           // A transaction lives as long as it has requests, and those after it wait.
-          const stay = () => {
+          const renew = () => {
             resolve(undefined)
-            if (document.title !== "over") store.count().onsuccess = stay
+            if (document.title !== "over") store.count().onsuccess = renew
           }
-          stay()
+          renew()
         }
       }),
   )
@@ -110,7 +110,7 @@ async function slowDisk({ page, galley }) {
   }
 }
 
-/** No timer of the page runs until its clock is let go on. @param {Person} person */
+/** No timer of the page runs until its clock is let go on. @param {User} user */
 async function stopClock({ page }) {
   await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1_000)
 }
@@ -119,8 +119,8 @@ for (const [locale, words] of Object.entries({
   "en-GB": { lost: "Connection lost.", next: /Next attempt in \d+ s/, now: "Try now", trying: "Trying…" },
   "ko-KR": { lost: "연결이 끊겼습니다.", next: /\d+초 뒤 다시 연결/, now: "지금 연결하기", trying: "연결하는 중…" },
 })) {
-  test(`it says when it tries again, and tries at once when asked or when there is a network again (${locale})`, async () => {
-    const writer = await browser.person(galley, { locale })
+  test(`the page shows the time of its next attempt, and reconnects at once on request or when the network is back (${locale})`, async () => {
+    const writer = await browser.newUser(galley, { locale })
     await writer.page.clock.install()
     await writer.paste("김민수", "Here.")
     const now = writer.notice.getByRole("button", { name: words.now })
@@ -143,26 +143,26 @@ for (const [locale, words] of Object.entries({
 }
 
 test("a half-open socket is found after a sleep and replaced, and a live one is not", async () => {
-  const writer = await browser.person(galley)
-  const way = await Way.of(writer)
+  const writer = await browser.newUser(galley)
+  const path = await NetworkPath.of(writer)
   await writer.page.clock.install()
   await writer.paste("Kim", "Awake.")
-  assert.equal(way.sockets, 1)
+  assert.equal(path.sockets, 1)
   const wake = () => writer.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")))
-  const doubt = 3_000
+  const probeTimeout = 3_000
   await wake()
   await type(writer, " Still.")
   await writer.seated()
-  await writer.page.clock.runFor(doubt)
-  assert.equal(way.sockets, 1, "it answered")
-  way.stopUp()
+  await writer.page.clock.runFor(probeTimeout)
+  assert.equal(path.sockets, 1, "it answered")
+  path.block()
   await type(writer, " Unheard.")
   await wake()
-  await writer.page.clock.runFor(doubt)
-  await until(async () => way.sockets === 2, "it asks by another socket")
+  await writer.page.clock.runFor(probeTimeout)
+  await until(async () => path.sockets === 2, "it asks by another socket")
   await writer.seated()
   await writer.page.reload()
-  await writer.sees("Awake. Still. Unheard.")
+  await writer.waitForText("Awake. Still. Unheard.")
 })
 
 for (const { how, get, meanwhile, ends } of [
@@ -170,8 +170,8 @@ for (const { how, get, meanwhile, ends } of [
     how: "by taking it over",
     get: "Use it here instead",
     // The user continues there, and this tab receives no event of it.
-    meanwhile: (/** @type {Person} */ first) => first.notice.getByRole("button", { name: "Use it here instead" }).click(),
-    ends: async (/** @type {Person} */ first, /** @type {Person} */ second) => {
+    meanwhile: (/** @type {User} */ first) => first.notice.getByRole("button", { name: "Use it here instead" }).click(),
+    ends: async (/** @type {User} */ first, /** @type {User} */ second) => {
       await second.notice.getByText("You have this open in another tab").waitFor()
       await first.seated()
     },
@@ -180,14 +180,14 @@ for (const { how, get, meanwhile, ends } of [
     how: "by waiting for it",
     get: "Wait for the seat",
     meanwhile: async () => undefined,
-    ends: (/** @type {Person} */ _first, /** @type {Person} */ second) => second.seated(),
+    ends: (/** @type {User} */ _first, /** @type {User} */ second) => second.seated(),
   },
 ]) {
   test(`after a long silence a tab that got its seat ${how} does not do so again unasked`, async () => {
-    const first = await browser.person(galley)
+    const first = await browser.newUser(galley)
     await first.paste("Kim", "Mine.")
-    const second = new Person(galley, await first.page.context().newPage())
-    const way = await Way.of(second)
+    const second = new User(galley, await first.page.context().newPage())
+    const path = await NetworkPath.of(second)
     await second.page.clock.install()
     await second.page.goto(first.page.url())
     await second.notice.getByRole("button", { name: get }).click()
@@ -196,38 +196,38 @@ for (const { how, get, meanwhile, ends } of [
       await first.page.goto(galley.url)
     }
     await second.seated()
-    assert.ok(way.asked.at(-1)?.has(get === "Wait for the seat" ? "wait" : "takeover"), "that is how it got it")
-    way.stopUp()
+    assert.ok(path.claims.at(-1)?.has(get === "Wait for the seat" ? "wait" : "takeover"), "that is how it got it")
+    path.block()
     await meanwhile(first)
-    const sockets = way.sockets
+    const sockets = path.sockets
     await second.page.clock.runFor(LONGER_THAN_SILENCE)
-    await until(async () => sockets < way.sockets, "it asks again")
+    await until(async () => sockets < path.sockets, "it asks again")
     await ends(first, second)
-    for (const asked of way.asked.slice(sockets)) {
-      assert.deepEqual([...asked.keys()].filter((key) => ["takeover", "wait"].includes(key)), [])
+    for (const idleWarning of path.claims.slice(sockets)) {
+      assert.deepEqual([...idleWarning.keys()].filter((key) => ["takeover", "wait"].includes(key)), [])
     }
   })
 }
 
 test("the idle warning continues when the lease is valid again, and not on another connection", async () => {
-  const writer = await browser.person(galley)
-  const way = await Way.of(writer)
+  const writer = await browser.newUser(galley)
+  const path = await NetworkPath.of(writer)
   await writer.paste("Kim", "Thinking.")
-  const asked = writer.notice.getByText(/Still there\? Your seat is given back in \d:\d\d/)
-  way.tell({ event: "seat.idle", release_at: new Date(Date.now() + 60_000).toISOString() })
-  await asked.waitFor()
-  way.tell({ event: "seat.uncertain" })
+  const idleWarning = writer.notice.getByText(/Still there\? Your seat is given back in \d:\d\d/)
+  path.sendEvent({ event: "seat.idle", release_at: new Date(Date.now() + 60_000).toISOString() })
+  await idleWarning.waitFor()
+  path.sendEvent({ event: "seat.uncertain" })
   await writer.notice.getByText("Checking your seat").waitFor()
-  way.tell({ event: "seat.restored" })
-  await asked.waitFor()
-  await way.close(1012, "restarting")
-  await until(async () => way.sockets === 2, "it comes back")
+  path.sendEvent({ event: "seat.restored" })
+  await idleWarning.waitFor()
+  await path.close(1012, "restarting")
+  await until(async () => path.sockets === 2, "it comes back")
   await writer.seated()
   await writer.notice.waitFor({ state: "hidden" })
 })
 
 test("a reconnect after a drain shows no notice for two seconds", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.page.clock.install()
   await writer.paste("Kim", "Steady.")
   await stopClock(writer)
@@ -244,32 +244,32 @@ test("a reconnect after a drain shows no notice for two seconds", async () => {
 })
 
 for (const disk of ["quick", "slow"]) {
-  test(`after a reset the page stops, and what the server refused is asked about after the reload (${disk} disk)`, async () => {
-    const writer = await browser.person(galley)
-    const way = await Way.of(writer)
+  test(`after a reset the page stops, and offers the refused edits after the reload (${disk} disk)`, async () => {
+    const writer = await browser.newUser(galley)
+    const path = await NetworkPath.of(writer)
     await writer.paste("Kim", "Stored.")
     const write = disk === "slow" ? await slowDisk(writer) : async () => undefined
-    way.stopUp()
+    path.block()
     await type(writer, " Refused.")
-    if (disk === "slow") await writer.page.waitForTimeout(LONGER_THAN_A_MOMENT)
-    const sockets = way.sockets
-    way.tell({ event: "problem", type: "/problems/document-reset", title: "Open the document afresh", status: 409 })
-    await way.close(1012, "document-reset")
+    if (disk === "slow") await writer.page.waitForTimeout(LONGER_THAN_WRITE_DELAY)
+    const sockets = path.sockets
+    path.sendEvent({ event: "problem", type: "/problems/document-reset", title: "Open the document afresh", status: 409 })
+    await path.close(1012, "document-reset")
     await writer.notice.getByText("The server could not store what it had shown.").waitFor()
     await writer.notice.locator("li").getByText("Refused.").waitFor()
     await write()
     await type(writer, " Not this.")
-    await writer.sees("Stored. Refused.")
+    await writer.waitForText("Stored. Refused.")
     await writer.shot("reconnect-reset")
-    assert.equal(way.sockets, sockets, "it does not reconnect by itself, because the server would reject it again")
+    assert.equal(path.sockets, sockets, "it does not reconnect by itself, because the server would reject it again")
     writer.page.on("dialog", (dialog) => dialog.accept())
     await writer.notice.getByRole("button", { name: "Reload the page" }).click()
     await writer.seated()
-    await writer.sees("Stored.")
-    await writer.page.locator("#kept").getByRole("button", { name: "Put it back into the text" }).click()
-    await writer.sees("Stored. Refused.")
+    await writer.waitForText("Stored.")
+    await writer.page.locator("#recovered-drafts").getByRole("button", { name: "Put it back into the text" }).click()
+    await writer.waitForText("Stored. Refused.")
     await writer.seated()
     await writer.page.reload()
-    await writer.sees("Stored. Refused.")
+    await writer.waitForText("Stored. Refused.")
   })
 }

@@ -12,7 +12,7 @@ import { AxeBuilder } from "@axe-core/playwright"
 
 import { Browser, Galley, until } from "./harness.mjs"
 
-/** @typedef {import("./harness.mjs").Person} Person */
+/** @typedef {import("./harness.mjs").User} User */
 
 /** The browser of this file. @type {Browser} */
 export let browser
@@ -52,7 +52,7 @@ const SCHEMES = /** @type {const} */ (["light", "dark"])
 /**
  * Shows a page in each of them, one after the other, and leaves it as it was.
  *
- * @param {Person} person
+ * @param {User} user
  * @param {(look: { width: number, scheme: "light" | "dark" }) => Promise<void>} each
  */
 export async function inEachLook({ page }, each) {
@@ -67,11 +67,11 @@ export async function inEachLook({ page }, each) {
   if (before) await page.setViewportSize(before)
 }
 
-/** Holds that no element overflows the window, or `selector`. @param {Person} person @param {string} name @param {string} [selector] */
-export async function assertFits(person, name, selector = "html") {
-  await person.shot(name)
+/** Holds that no element overflows the window, or `selector`. @param {User} user @param {string} name @param {string} [selector] */
+export async function assertFits(user, name, selector = "html") {
+  await user.shot(name)
   const tooWide = () =>
-    person.page.locator(selector).evaluate((element) => {
+    user.page.locator(selector).evaluate((element) => {
       const room = element === document.documentElement ? innerWidth : element.clientWidth
       return element.scrollWidth - room
     })
@@ -79,7 +79,7 @@ export async function assertFits(person, name, selector = "html") {
   await until(async () => (await tooWide()) <= 0, `${name} fits`)
 }
 
-/** Axe reports no violation. @param {Person} person @param {string} name */
+/** Axe reports no violation. @param {User} user @param {string} name */
 export async function assertAccessible({ page }, name) {
   // Inside the page itself: axe's other mode opens another page for each run.
   const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze()

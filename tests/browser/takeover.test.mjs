@@ -7,7 +7,7 @@ import { connect, createServer } from "node:net"
 import { after, afterEach, before, beforeEach, test } from "node:test"
 
 
-import { Browser, freePort, Galley, Person, Redis } from "./harness.mjs"
+import { Browser, freePort, Galley, User, Redis } from "./harness.mjs"
 import { assertAccessible } from "./support.mjs"
 
 /**
@@ -25,8 +25,8 @@ const SLOW_CLOCKS = {
 let redis
 /** @type {Browser} */
 let browser
-/** @type {Door} */
-let door
+/** @type {LoadBalancer} */
+let loadBalancer
 /** @type {Galley} */
 let one
 /** @type {Galley} */
@@ -38,11 +38,11 @@ before(async () => {
 after(() => browser.stop())
 beforeEach(async () => {
   redis = await Redis.start()
-  door = await Door.open()
+  loadBalancer = await LoadBalancer.open()
 })
 afterEach(async () => {
   await browser.clear()
-  door.close()
+  loadBalancer.close()
   await two.end("SIGKILL")
   await one.stop()
   await redis.stop()
@@ -57,16 +57,16 @@ async function start(more = {}) {
 }
 
 /** The load balancer before several servers: one address that leads to one server. */
-class Door {
+class LoadBalancer {
   /** @type {Set<import("node:net").Socket>} */
   #sockets = new Set()
   #port = 0
   #server = createServer((outside) => this.#join(outside)).listen(0, "127.0.0.1")
 
   static async open() {
-    const door = new Door()
-    await once(door.#server, "listening")
-    return door
+    const loadBalancer = new LoadBalancer()
+    await once(loadBalancer.#server, "listening")
+    return loadBalancer
   }
 
   get url() {
@@ -75,7 +75,7 @@ class Door {
   }
 
   /** New connections lead to this server from now on. @param {Galley} galley */
-  leadTo(galley) {
+  routeTo(galley) {
     this.#port = Number(galley.port)
   }
 
@@ -97,29 +97,29 @@ class Door {
   }
 }
 
-/** The same person's tab at another server: a cookie has a host and no port. @param {Person} person @param {Galley} galley */
-async function tabAt(person, galley) {
-  const tab = new Person(galley, await person.page.context().newPage())
-  const { pathname } = new URL(person.page.url())
+/** The same user's tab at another server: a cookie has a host and no port. @param {User} user @param {Galley} galley */
+async function tabAt(user, galley) {
+  const tab = new User(galley, await user.page.context().newPage())
+  const { pathname } = new URL(user.page.url())
   await tab.page.goto(galley.url + pathname)
   return tab
 }
 
-/** @param {Person} person @param {string} text at the end */
-async function type(person, text) {
+/** @param {User} user @param {string} text at the end */
+async function type(user, text) {
   // In a background tab a click waits for frames that hardly come.
-  await person.page.bringToFront()
-  await person.page.locator(".cm-content").click()
-  await person.page.keyboard.press("Control+End")
-  await person.page.keyboard.type(text)
+  await user.page.bringToFront()
+  await user.page.locator(".cm-content").click()
+  await user.page.keyboard.press("Control+End")
+  await user.page.keyboard.type(text)
 }
 
-/** Holds that typing here changes no text. @param {Person} person */
-async function takesNoTyping(person) {
-  const before = await person.text()
-  await type(person, "?")
-  await person.page.waitForTimeout(200)
-  assert.equal(await person.text(), before)
+/** Holds that typing here changes no text. @param {User} user */
+async function assertReadOnly(user) {
+  const before = await user.text()
+  await type(user, "?")
+  await user.page.waitForTimeout(200)
+  assert.equal(await user.text(), before)
 }
 
 const WORDS = {
@@ -148,7 +148,7 @@ const WORDS = {
 for (const [locale, words] of Object.entries(WORDS)) {
   test(`a tab at another server takes the seat over, and the old one says so and does not fight (${locale})`, async () => {
     await start()
-    const first = await browser.person(one, { locale })
+    const first = await browser.newUser(one, { locale })
     await first.paste("김민수", "Begun.")
     await type(first, " On one.")
     await first.seated()
@@ -162,74 +162,74 @@ for (const [locale, words] of Object.entries(WORDS)) {
     await second.page.keyboard.press("Enter")
     await first.notice.getByText(words.stopped).waitFor()
     await first.notice.getByText(words.safe).waitFor()
-    await first.page.locator("#chairs [data-role=writer][data-state=here]").waitFor()
+    await first.page.locator("#seat-badges [data-role=writer][data-state=here]").waitFor()
     await second.seated()
-    await second.sees("Begun. On one.")
+    await second.waitForText("Begun. On one.")
     await type(second, " On two.")
     await second.seated()
-    await takesNoTyping(first)
+    await assertReadOnly(first)
     await assertAccessible(first, "taken over")
     await first.shot(`across-taken-over-${locale.slice(0, 2)}`)
     // Only the user claims the seat again.
     await second.page.waitForTimeout(2_500)
-    await takesNoTyping(first)
+    await assertReadOnly(first)
     await type(second, " Still.")
     await second.seated()
     await first.page.bringToFront()
     await first.notice.getByRole("button", { name: words.here }).click()
     await second.notice.getByText(words.stopped).waitFor()
     await first.seated()
-    await first.sees("Begun. On one. On two. Still.")
-    await takesNoTyping(second)
+    await first.waitForText("Begun. On one. On two. Still.")
+    await assertReadOnly(second)
     await type(first, " Back.")
     await first.seated()
     browser.assertContent()
   })
 
-  test(`who waits at another server is counted at the chair, and seated when the seat is free (${locale})`, async () => {
+  test(`a waiter of another server is counted at the seat badge, and seated when the seat is free (${locale})`, async () => {
     await start()
-    const first = await browser.person(one, { locale })
+    const first = await browser.newUser(one, { locale })
     await first.paste("김민수", "Mine.")
     const second = await tabAt(first, two)
     await second.notice.getByRole("button", { name: words.wait }).click()
     await second.notice.getByText(words.next).waitFor()
     await second.notice.getByRole("button", { name: words.leave }).waitFor()
     await first.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")))
-    await first.page.locator("#chairs [data-role=writer]").getByText(words.waiting).waitFor()
+    await first.page.locator("#seat-badges [data-role=writer]").getByText(words.waiting).waitFor()
     await first.shot(`across-counted-${locale.slice(0, 2)}`)
     await first.page.close()
     await second.seated()
-    await second.sees("Mine.")
+    await second.waitForText("Mine.")
     browser.assertContent()
   })
 }
 
 test("a page resumes its seat on another server at once after a failover, also after a reload", async () => {
-  await start({ GALLEY_SERVER__PUBLIC_URL: door.url })
-  door.leadTo(one)
-  const writer = await browser.person(one)
+  await start({ GALLEY_SERVER__PUBLIC_URL: loadBalancer.url })
+  loadBalancer.routeTo(one)
+  const writer = await browser.newUser(one)
   /** @type {URL[]} */
-  const asked = []
-  writer.page.on("websocket", (socket) => asked.push(new URL(socket.url())))
+  const urls = []
+  writer.page.on("websocket", (socket) => urls.push(new URL(socket.url())))
   await writer.paste("Kim", "Kept.")
-  assert.equal(asked.at(-1)?.searchParams.get("resume"), null)
+  assert.equal(urls.at(-1)?.searchParams.get("resume"), null)
 
-  door.leadTo(two)
+  loadBalancer.routeTo(two)
   await one.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
   await writer.notice.waitFor({ state: "hidden" })
   await type(writer, " On.")
   await writer.seated()
-  const first = asked.at(-1)?.searchParams.get("resume")
+  const first = urls.at(-1)?.searchParams.get("resume")
   assert.ok(first)
 
   await one.run()
-  door.leadTo(one)
+  loadBalancer.routeTo(one)
   await two.end("SIGKILL")
   await writer.page.reload()
   await writer.seated()
-  await writer.sees("Kept. On.")
-  const second = asked.at(-1)?.searchParams.get("resume")
+  await writer.waitForText("Kept. On.")
+  const second = urls.at(-1)?.searchParams.get("resume")
   assert.ok(second && second !== first, "a resume secret is accepted once")
   // No storage that a duplicate of this tab copies holds it.
   assert.deepEqual(await writer.page.evaluate(() => Object.keys(sessionStorage)), [])
@@ -240,7 +240,7 @@ test("a page resumes its seat on another server at once after a failover, also a
 
 test("a page that lost its seat to a takeover does not reclaim it by a reload", async () => {
   await start()
-  const first = await browser.person(one)
+  const first = await browser.newUser(one)
   await first.paste("Kim", "Mine.")
   const second = await tabAt(first, two)
   await second.notice.getByRole("button", { name: "Use it here instead" }).click()

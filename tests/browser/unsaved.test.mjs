@@ -12,56 +12,56 @@ import { test } from "node:test"
 
 import { chromium } from "playwright-core"
 
-import { browserPath, PATIENCE_MS, Person, until } from "./harness.mjs"
+import { browserPath, TIMEOUT_MS, User, until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 withGalley({ per: "test" })
 
 /** The number of edits in this browser's journal, of all users. @param {import("playwright-core").Page} page */
-const keptEdits = (page) =>
+const storedEdits = (page) =>
   page.evaluate(
     () =>
       new Promise((resolve) => {
-        const asked = indexedDB.open("galley")
-        asked.onsuccess = () => {
-          const database = asked.result
-          const kept = database.transaction("unsaved").objectStore("unsaved").getAll()
-          kept.onsuccess = () => {
+        const request = indexedDB.open("galley")
+        request.onsuccess = () => {
+          const database = request.result
+          const rows = database.transaction("unsaved").objectStore("unsaved").getAll()
+          rows.onsuccess = () => {
             database.close()
-            resolve(kept.result.reduce((sum, { count }) => sum + count, 0))
+            resolve(rows.result.reduce((sum, { count }) => sum + count, 0))
           }
         }
       }),
   )
 
 /** @param {import("playwright-core").Page} page */
-const nothingKept = (page) => until(async () => (await keptEdits(page)) === 0, "no edit is pending")
+const noStoredEdits = (page) => until(async () => (await storedEdits(page)) === 0, "no edit is pending")
 
-/** @param {Person} person @param {string} text at the end */
-async function type(person, text) {
-  await person.page.locator(".cm-content").click()
-  await person.page.keyboard.press("Control+End")
-  await person.page.keyboard.type(text)
+/** @param {User} user @param {string} text at the end */
+async function type(user, text) {
+  await user.page.locator(".cm-content").click()
+  await user.page.keyboard.press("Control+End")
+  await user.page.keyboard.type(text)
 }
 
-/** The writer types while the server is away, and the journal has the edits. @param {Person} writer @param {string} begun @param {string} more */
+/** The writer types while the server is away, and the journal has the edits. @param {User} writer @param {string} begun @param {string} more */
 async function unsaved(writer, begun, more) {
   await writer.paste("Kim", begun)
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
   await type(writer, more)
   // Each letter is an edit, and the last waits for a quarter of a second.
-  await until(async () => (await keptEdits(writer.page)) === more.length, "all of it is kept")
+  await until(async () => (await storedEdits(writer.page)) === more.length, "all of it is kept")
 }
 
-/** The text as the server has it. @param {Person} person */
+/** The text as the server has it. @param {User} user */
 async function stored({ page }) {
   const id = new URL(page.url()).pathname.split("/").pop()
   return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
 }
 
 test("closing a tab warns of unsaved edits, and the next visit recovers them", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await unsaved(writer, "Kept.", " 잃으면 안 되는 문장.")
   let warned = ""
   writer.page.on("dialog", (dialog) => {
@@ -72,7 +72,7 @@ test("closing a tab warns of unsaved edits, and the next visit recovers them", a
   await writer.page.close({ runBeforeUnload: true })
   await until(async () => warned === "beforeunload", "leaving is asked about")
   await galley.run()
-  const again = new Person(galley, await writer.page.context().newPage())
+  const again = new User(galley, await writer.page.context().newPage())
   let warnedAgain = false
   again.page.on("dialog", (dialog) => {
     warnedAgain = true
@@ -81,15 +81,15 @@ test("closing a tab warns of unsaved edits, and the next visit recovers them", a
   await again.page.goto(desk)
   await again.page.getByText("have been put back").waitFor()
   await again.seated()
-  await nothingKept(again.page)
+  await noStoredEdits(again.page)
   // Every edit is saved: closing asks for no confirmation.
   await again.page.reload()
-  await again.sees("Kept. 잃으면 안 되는 문장.")
+  await again.waitForText("Kept. 잃으면 안 되는 문장.")
   assert.equal(warnedAgain, false)
 })
 
 test("a tab crash loses no journaled edit, and the page recovers it once", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await unsaved(writer, "Here.", " Before the crash.")
   const { page } = writer
   const desk = page.url()
@@ -98,14 +98,14 @@ test("a tab crash loses no journaled edit, and the page recovers it once", async
   client.send("Page.crash").catch(() => undefined)
   await crashed
   await galley.run()
-  const again = new Person(galley, await page.context().newPage())
+  const again = new User(galley, await page.context().newPage())
   await again.page.goto(desk)
   await again.seated()
-  await again.sees("Here. Before the crash.")
-  await nothingKept(again.page)
+  await again.waitForText("Here. Before the crash.")
+  await noStoredEdits(again.page)
   await again.page.reload()
   await again.seated()
-  await again.sees("Here. Before the crash.")
+  await again.waitForText("Here. Before the crash.")
   assert.equal(await stored(again), "Here. Before the crash.")
 })
 
@@ -117,8 +117,8 @@ async function launch(profile) {
     locale: "en-GB",
     viewport: { width: 1280, height: 800 },
   })
-  context.setDefaultTimeout(PATIENCE_MS)
-  return new Person(galley, await context.newPage())
+  context.setDefaultTimeout(TIMEOUT_MS)
+  return new User(galley, await context.newPage())
 }
 
 /** Ends every process that has this profile. @param {string} profile */
@@ -151,8 +151,8 @@ test("a browser kill loses no journaled edit", async () => {
     await again.page.goto(desk)
     await again.page.getByText("have been put back").waitFor()
     await again.seated()
-    await again.sees("Written. Then the lights went out.")
-    await nothingKept(again.page)
+    await again.waitForText("Written. Then the lights went out.")
+    await noStoredEdits(again.page)
     assert.equal(await stored(again), "Written. Then the lights went out.")
     await again.page.context().close()
   } finally {
@@ -162,7 +162,7 @@ test("a browser kill loses no journaled edit", async () => {
 })
 
 test("another user of the same browser sees no journaled edit, and its own user recovers it", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await unsaved(writer, "Mine.", " A secret sentence.")
   const { page } = writer
   page.on("dialog", (dialog) => dialog.accept())
@@ -179,38 +179,38 @@ test("another user of the same browser sees no journaled edit, and its own user 
   for (const url of [galley.url, desk]) {
     await page.goto(url)
     // Both pages have read the journal by then.
-    await page.locator(url === desk ? "#gate h1" : "#mine .row").waitFor()
+    await page.locator(url === desk ? "#entry-dialog h1" : "#mine .row").waitFor()
     await page.waitForTimeout(300)
     assert.doesNotMatch(await page.locator("body").innerText(), /secret sentence/)
     assert.equal(await page.locator("[data-draft]").count(), 0)
   }
-  assert.ok(0 < (await keptEdits(page)), "it is still there")
+  assert.ok(0 < (await storedEdits(page)), "it is still there")
   await context.clearCookies()
   await context.addCookies(cookies)
   await page.goto(desk)
-  await writer.sees("Mine. A secret sentence.")
-  await nothingKept(page)
+  await writer.waitForText("Mine. A secret sentence.")
+  await noStoredEdits(page)
 })
 
-/** The same person at another browser, who has the seat. @param {Person} writer */
-async function elsewhere(writer) {
+/** The same user at another browser, who has the seat. @param {User} writer */
+async function otherBrowser(writer) {
   await galley.run()
   const storageState = await writer.page.context().storageState()
   const context = await writer.page.context().browser()?.newContext({ storageState, locale: "en-GB" })
   assert.ok(context)
-  const other = new Person(galley, await context.newPage())
+  const other = new User(galley, await context.newPage())
   await other.page.goto(writer.page.url())
   await other.seated()
   return other
 }
 
 test("a lost seat shows unsaved edits for download, and a reload asks before it recovers them", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   const { page } = writer
   await unsaved(writer, "A safe sentence.", " An unsaved one. Another.")
   // The page shall not reclaim the seat before the other tab holds it.
   await page.context().setOffline(true)
-  const other = await elsewhere(writer)
+  const other = await otherBrowser(writer)
   await page.context().setOffline(false)
   await writer.notice.getByText("You have this open in another tab.").waitFor()
   await writer.notice.getByText("These 2 sentences were not saved:").waitFor()
@@ -227,24 +227,24 @@ test("a lost seat shows unsaved edits for download, and a reload asks before it 
 
   page.on("dialog", (dialog) => dialog.accept())
   await page.reload()
-  const kept = page.locator("#kept")
-  await kept.getByText("An unsaved one.").waitFor()
+  const recovered = page.locator("#recovered-drafts")
+  await recovered.getByText("An unsaved one.").waitFor()
   await writer.notice.getByText("You have this open in another tab.").waitFor()
   // Without the seat the user can read and download it, and not recover it.
-  assert.deepEqual(await kept.getByRole("button").allTextContents(), ["Copy", "Download as a text file", "Discard"])
+  assert.deepEqual(await recovered.getByRole("button").allTextContents(), ["Copy", "Download as a text file", "Discard"])
   await other.page.close()
   await writer.notice.getByRole("button", { name: "Use it here instead" }).click()
-  await kept.getByRole("button", { name: "Put it back into the text" }).waitFor()
-  await writer.sees("A safe sentence.")
+  await recovered.getByRole("button", { name: "Put it back into the text" }).waitFor()
+  await writer.waitForText("A safe sentence.")
   await writer.shot("unsaved-offered")
-  await kept.getByRole("button", { name: "Put it back into the text" }).press("Enter")
-  await writer.sees("A safe sentence. An unsaved one. Another.")
+  await recovered.getByRole("button", { name: "Put it back into the text" }).press("Enter")
+  await writer.waitForText("A safe sentence. An unsaved one. Another.")
   await writer.seated()
-  await nothingKept(page)
-  await kept.waitFor({ state: "hidden" })
+  await noStoredEdits(page)
+  await recovered.waitFor({ state: "hidden" })
   await page.reload()
-  await writer.sees("A safe sentence. An unsaved one. Another.")
-  assert.equal(await kept.isVisible(), false)
+  await writer.waitForText("A safe sentence. An unsaved one. Another.")
+  assert.equal(await recovered.isVisible(), false)
   await other.page.context().close()
 })
 
@@ -253,13 +253,13 @@ for (const { locale, lost, never } of [
   { locale: "ko-KR", lost: "아래 2개 문장은 저장되지 않았습니다.", never: /저장하지 못한 내용이 이 브라우저에 남아/ },
 ]) {
   test(`what was not saved, in each width and scheme (${locale})`, async () => {
-    const writer = await browser.person(galley, { locale })
+    const writer = await browser.newUser(galley, { locale })
     const { page } = writer
     await writer.paste("김민수", "저장된 문장입니다.")
     await galley.end("SIGKILL")
     await writer.notice.getByText(/Connection lost|연결이 끊겼/).waitFor()
     await type(writer, " 저장되지 않은 문장입니다. 그리고 조금 더 긴 문장이 하나 더 있어서, 좁은 화면에서는 여러 줄이 됩니다.")
-    await until(async () => 0 < (await keptEdits(page)), "it is kept")
+    await until(async () => 0 < (await storedEdits(page)), "it is kept")
     /** @param {string} state */
     const look = (state) =>
       inEachLook(writer, async ({ width, scheme }) => {
@@ -269,13 +269,13 @@ for (const { locale, lost, never } of [
       })
     await look("offline")
     await page.context().setOffline(true)
-    const other = await elsewhere(writer)
+    const other = await otherBrowser(writer)
     await page.context().setOffline(false)
     await writer.notice.getByText(lost).waitFor()
     await look("lost")
     page.on("dialog", (dialog) => dialog.accept())
     await page.reload()
-    await page.locator("#kept").getByText(never).waitFor()
+    await page.locator("#recovered-drafts").getByText(never).waitFor()
     await writer.notice.getByRole("button").first().waitFor()
     await look("kept")
     await other.page.context().close()
@@ -283,7 +283,7 @@ for (const { locale, lost, never } of [
 }
 
 test("unsaved edits of a deleted document are shown there and on the start page, until discarded", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   const { page } = writer
   await unsaved(writer, "Doomed.", " 마지막 문장.")
   page.on("dialog", (dialog) => dialog.accept())
@@ -294,22 +294,22 @@ test("unsaved edits of a deleted document are shown there and on the start page,
   const origin = { origin: galley.url }
   assert.ok((await page.request.delete(`${galley.url}/api/documents/${id}`, { headers: origin })).ok())
   await page.goto(desk)
-  await page.locator("#left").getByText("마지막 문장.").waitFor()
+  await page.locator("#orphaned-drafts").getByText("마지막 문장.").waitFor()
   await writer.shot("unsaved-gone")
   await page.goto(galley.url)
   await page.getByText("Not saved, and the document is gone").waitFor()
-  const left = page.locator("#left")
+  const left = page.locator("#orphaned-drafts")
   const copied = await writer.copied(() => left.getByRole("button", { name: "Copy" }).click())
   assert.equal(copied, "마지막 문장.")
   await writer.shot("unsaved-gone-start")
   await left.getByRole("button", { name: "Discard" }).click()
   await page.getByRole("dialog").getByRole("button", { name: "Discard it" }).click()
-  await nothingKept(page)
+  await noStoredEdits(page)
   assert.equal(await left.getByText("마지막 문장.").count(), 0)
 })
 
 test("a full browser storage is reported, and earlier journaled edits are retained", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   const { page } = writer
   await writer.paste("Kim", "Small.")
   const client = await page.context().newCDPSession(page)
@@ -324,11 +324,11 @@ test("a full browser storage is reported, and earlier journaled edits are retain
   await writer.notice.getByText("What you typed is kept in this browser").waitFor()
   await galley.run()
   await writer.seated()
-  await nothingKept(page)
+  await noStoredEdits(page)
 })
 
 test("a browser without storage is reported at the first unsaved edit, and everything else works", async () => {
-  const writer = await browser.person(galley)
+  const writer = await browser.newUser(galley)
   await writer.page.addInitScript(() => {
     IDBFactory.prototype.open = () => {
       throw new DOMException("storage is switched off", "SecurityError")
@@ -340,6 +340,6 @@ test("a browser without storage is reported at the first unsaved edit, and every
   await type(writer, " Typed.")
   await galley.run()
   await writer.seated()
-  await writer.sees("Private. Typed.")
+  await writer.waitForText("Private. Typed.")
   assert.equal(await stored(writer), "Private. Typed.")
 })

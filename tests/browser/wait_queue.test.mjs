@@ -9,14 +9,14 @@ import { test } from "node:test"
 
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
-import { Galley, Person, until } from "./harness.mjs"
+import { Galley, User, until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, inEachLook, replaceGalley, withGalley } from "./support.mjs"
 
 const EVENT_FRAME = 100
 const QUERY_AWARENESS = 3
 const HOUR = 3_600_000
 /** A socket that gives no sign of life by then is given up, in ms (`DOUBT` in static/js/seat/connection.js). */
-const LONGER_THAN_DOUBT = 3_500
+const LONGER_THAN_PROBE = 3_500
 /** Only a clean close frees a seat within minutes. */
 const SLOW_CLOCKS = {
   GALLEY_SEATS__LEASE: "10m",
@@ -27,9 +27,9 @@ const SLOW_CLOCKS = {
 
 withGalley({ per: "test" })
 
-/** Another tab of the same person, which the test can put out of sight. @param {Person} person */
-async function tabOf(person) {
-  const page = await person.page.context().newPage()
+/** Another tab of the same user, which the test can put out of sight. @param {User} user */
+async function tabOf(user) {
+  const page = await user.page.context().newPage()
   await page.addInitScript(() => {
     let hidden = false
     Object.defineProperty(document, "hidden", { get: () => hidden })
@@ -40,17 +40,17 @@ async function tabOf(person) {
       },
     })
   })
-  return new Person(galley, page)
+  return new User(galley, page)
 }
 
-/** @param {Person} person @param {boolean} hidden */
-const hide = (person, hidden) =>
+/** @param {User} user @param {boolean} hidden */
+const hide = (user, hidden) =>
   // @ts-expect-error -- the init script above
-  person.page.evaluate((now) => globalThis.hide(now), hidden)
+  user.page.evaluate((now) => globalThis.hide(now), hidden)
 
 /** A second tab of the user, waiting for the first. */
 async function twoTabs() {
-  const first = await browser.person(galley)
+  const first = await browser.newUser(galley)
   await first.paste("Kim", "Mine.")
   const second = await tabOf(first)
   await second.page.goto(first.page.url())
@@ -58,14 +58,14 @@ async function twoTabs() {
   return { first, second }
 }
 
-/** @param {Person} person @param {string} name */
-const button = (person, name) => person.notice.getByRole("button", { name, exact: true })
+/** @param {User} user @param {string} name */
+const button = (user, name) => user.notice.getByRole("button", { name, exact: true })
 
-/** Waits until the keyboard is there. @param {Person} person @param {string} selector @param {string} [text] */
-const focusAt = (person, selector, text = "") =>
+/** Waits until the keyboard is there. @param {User} user @param {string} selector @param {string} [text] */
+const focusAt = (user, selector, text = "") =>
   until(
     () =>
-      person.page.evaluate(
+      user.page.evaluate(
         ([wanted, text]) => {
           const { activeElement: element } = document
           return Boolean(element?.matches(wanted) && element.textContent?.includes(text))
@@ -91,21 +91,21 @@ test("a waiter in a second tab is seated by the hand-over of the first, and type
   await first.page.keyboard.press("Control+End")
   await first.page.keyboard.type(" Meanwhile.")
   await first.page.locator("#saved[data-kind=saved]").waitFor()
-  const knocked = sockets
+  const before = sockets
   await first.page.close()
   // A seat without a release is free after minutes here, and the test waits for seconds.
   await second.seated()
-  assert.equal(sockets, knocked, "the server notified the waiter, and the page sent no second claim")
+  assert.equal(sockets, before, "the server notified the waiter, and the page sent no second claim")
   await second.page.locator("#toast").getByText("The seat is free, and you have it.").waitFor()
   await second.notice.waitFor({ state: "hidden" })
-  await second.sees("Mine. Meanwhile.")
+  await second.waitForText("Mine. Meanwhile.")
   await focusAt(second, ".cm-content")
   await second.page.keyboard.press("Control+End")
   await second.page.keyboard.type(" Here.")
-  await second.sees("Mine. Meanwhile. Here.")
+  await second.waitForText("Mine. Meanwhile. Here.")
   await second.seated()
   await second.page.reload()
-  await second.sees("Mine. Meanwhile. Here.")
+  await second.waitForText("Mine. Meanwhile. Here.")
 })
 
 test("a waiter that leaves the wait queue is not seated, and may claim again", async () => {
@@ -144,18 +144,18 @@ test("a waiter whose tab becomes visible keeps its queue position and its connec
   await second.notice.getByText("You are next.").waitFor()
   let sockets = 0
   second.page.on("websocket", () => sockets++)
-  const said = await second.page.evaluateHandle(() => {
+  const texts = await second.page.evaluateHandle(() => {
     /** @type {string[]} */
-    const said = []
+    const texts = []
     const notice = /** @type {HTMLElement} */ (document.querySelector("#notice"))
-    const look = () => said.push(notice.innerText)
+    const look = () => texts.push(notice.innerText)
     new MutationObserver(look).observe(notice, { subtree: true, childList: true, characterData: true })
-    return said
+    return texts
   })
   await second.page.evaluate(() => dispatchEvent(new Event("online")))
-  await second.page.waitForTimeout(LONGER_THAN_DOUBT)
+  await second.page.waitForTimeout(LONGER_THAN_PROBE)
   assert.equal(sockets, 0, "the page sent no second claim")
-  assert.doesNotMatch((await said.jsonValue()).join("\n"), /Connection lost/)
+  assert.doesNotMatch((await texts.jsonValue()).join("\n"), /Connection lost/)
   await first.page.close()
   await second.seated()
 })
@@ -172,32 +172,32 @@ test("a hand-over to a hidden tab is shown in its title until the tab is visible
 })
 
 /** A fake server for one page: it records claims and sends the test's frames and closes. */
-class Desk {
+class FakeServer {
   /** @type {URLSearchParams[]} */
-  asked = []
+  claims = []
   /** @type {import("playwright-core").WebSocketRoute | null} */
   #socket = null
 
-  /** @param {import("playwright-core").Page} page @param {(desk: Desk) => void} answer to each connection */
+  /** @param {import("playwright-core").Page} page @param {(server: FakeServer) => void} answer to each connection */
   static async at(page, answer) {
-    const desk = new Desk()
+    const server = new FakeServer()
     await page.routeWebSocket(/\/ws\/share-links\//, (socket) => {
-      desk.#socket = socket
-      desk.asked.push(new URL(socket.url()).searchParams)
+      server.#socket = socket
+      server.claims.push(new URL(socket.url()).searchParams)
       // A presence query is the page's heartbeat: the reply is an empty presence.
       socket.onMessage((message) => message[0] === QUERY_AWARENESS && socket.send(Buffer.of(1, 1, 0)))
-      answer(desk)
+      answer(server)
     })
-    return desk
+    return server
   }
 
   /** The `wait` of the page's claim. */
   get wait() {
-    return this.asked.at(-1)?.get("wait") ?? null
+    return this.claims.at(-1)?.get("wait") ?? null
   }
 
   /** @param {string} event @param {object} fields */
-  tell(event, fields) {
+  sendEvent(event, fields) {
     const encoder = createEncoder()
     writeVarUint(encoder, EVENT_FRAME)
     writeVarString(encoder, JSON.stringify({ event, ...fields }))
@@ -212,20 +212,20 @@ class Desk {
 
 /** A reviewer's tab that claims a seat of Kim. @param {string} [locale] */
 async function beforeKim(locale = "en-GB") {
-  const [writer, reviewer] = [await browser.person(galley, { locale }), await browser.person(galley, { locale })]
+  const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley, { locale })]
   await writer.paste("김민수", "자리를 기다리는 글")
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   const tab = await tabOf(reviewer)
   await tab.page.clock.install()
   const holder = { name: locale === "ko-KR" ? "박지훈" : "Kim", since: new Date().toISOString() }
-  const waiting = (/** @type {number} */ position) => desk.tell("seat.waiting", { position, holder, retry_at: holder.since })
-  const desk = await Desk.at(tab.page, () => {
-    if (desk.wait === null) desk.close(4409, JSON.stringify({ holder }))
+  const waiting = (/** @type {number} */ position) => server.sendEvent("seat.waiting", { position, holder, retry_at: holder.since })
+  const server = await FakeServer.at(tab.page, () => {
+    if (server.wait === null) server.close(4409, JSON.stringify({ holder }))
     else waiting(1)
   })
   await tab.page.goto(reviewer.page.url())
-  return { tab, desk, waiting }
+  return { tab, server, waiting }
 }
 
 test("another user's seat shows its holder, grant time and queue position, and the focus stays", async () => {
@@ -245,46 +245,46 @@ test("another user's seat shows its holder, grant time and queue position, and t
 })
 
 test("a wait that times out is renewed for an hour, and then reported as failed", async () => {
-  const { tab, desk } = await beforeKim()
+  const { tab, server } = await beforeKim()
   await button(tab, "Wait for the seat").click()
   await tab.notice.getByText("You are next.").waitFor()
-  assert.equal(desk.wait, "300")
+  assert.equal(server.wait, "300")
   await tab.page.clock.fastForward(5 * 60_000)
-  const before = desk.asked.length
-  await desk.close(4408, "seat-not-free")
+  const before = server.claims.length
+  await server.close(4408, "seat-not-free")
   // The notice stays in between; a close of the earlier socket has no effect.
-  await until(async () => before < desk.asked.length, "it is asked again")
+  await until(async () => before < server.claims.length, "it is asked again")
   await tab.notice.getByText(/In line since \d\d:\d\d, 5 minutes so far/).waitFor()
   await tab.notice.getByText("You are next.").waitFor()
   await button(tab, "Leave the line").waitFor()
   await tab.page.clock.fastForward(HOUR - 6 * 60_000)
-  await desk.close(4408, "seat-not-free")
-  await until(async () => Number(desk.wait) <= 60, "the last stretch is what is left")
+  await server.close(4408, "seat-not-free")
+  await until(async () => Number(server.wait) <= 60, "the last stretch is what is left")
   await tab.page.clock.fastForward(60_000)
-  await desk.close(4408, "seat-not-free")
+  await server.close(4408, "seat-not-free")
   await tab.notice.getByText("The seat did not come free within 1 hour. Kim is reviewing this").waitFor()
   await button(tab, "Wait again").click()
   await tab.notice.getByText("You are next.").waitFor()
-  assert.equal(desk.wait, "300")
+  assert.equal(server.wait, "300")
 })
 
 test("a reconnect loses the queue position and keeps waiting, and a revoked link ends the wait", async () => {
-  const { tab, desk } = await beforeKim()
+  const { tab, server } = await beforeKim()
   await button(tab, "Wait for the seat").click()
   await tab.notice.getByText("You are next.").waitFor()
-  const before = desk.asked.length
-  await desk.close(4503)
+  const before = server.claims.length
+  await server.close(4503)
   await tab.notice.getByText("Connection lost. You go back into the line by yourself").waitFor()
   await tab.notice.getByText("You are next.").waitFor()
-  assert.ok(before < desk.asked.length && desk.wait !== null)
-  await desk.close(4404, "no-such-link")
+  assert.ok(before < server.claims.length && server.wait !== null)
+  await server.close(4404, "no-such-link")
   await tab.notice.getByText("The share link was taken back.").waitFor()
 })
 
 for (const locale of ["en-GB", "ko-KR"]) {
   test(`the wait queue in each width and scheme (${locale})`, async () => {
-    const { tab, desk, waiting } = await beforeKim(locale)
-    const wait = tab.notice.locator("[data-line=wait]")
+    const { tab, server, waiting } = await beforeKim(locale)
+    const wait = tab.notice.locator("[data-queue=wait]")
     await inEachLook(tab, async ({ width, scheme }) => {
       /** @param {string} state */
       const look = async (state) => {
@@ -295,18 +295,18 @@ for (const locale of ["en-GB", "ko-KR"]) {
         return `${box?.x} ${box?.height}`
       }
       await wait.waitFor()
-      const places = [await look("taken")]
+      const boxes = [await look("taken")]
       await wait.click()
       await tab.notice.locator(".waited").waitFor()
-      await until(async () => desk.wait !== null, "it is asked")
+      await until(async () => server.wait !== null, "it is asked")
       waiting(2)
       await tab.notice.getByText(/number 2|2번째/).waitFor()
-      places.push(await look("later"))
+      boxes.push(await look("later"))
       waiting(1)
       await tab.notice.getByText(/You are next|다음 차례입니다/).waitFor()
-      places.push(await look("next"))
-      assert.equal(new Set(places).size, 1, `${locale} ${width}: something moves: ${places}`)
-      await tab.notice.locator("[data-line=leave]").click()
+      boxes.push(await look("next"))
+      assert.equal(new Set(boxes).size, 1, `${locale} ${width}: something moves: ${boxes}`)
+      await tab.notice.locator("[data-queue=leave]").click()
     })
   })
 }

@@ -13,7 +13,7 @@ import { Galley } from "./galley.mjs"
 
 /** Longer than the 30 s after which a silent connection is closed by the client, with its check. */
 const QUIET_MS = 38_000
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 
 /** @type {Galley} */
 let galley
@@ -52,11 +52,11 @@ function connect(Client, link, role, token) {
  * @returns {Promise<T>}
  */
 async function until(what, look) {
-  const giveUpAt = Date.now() + PATIENCE_MS
+  const deadline = Date.now() + TIMEOUT_MS
   for (;;) {
     const found = look()
     if (found) return found
-    assert.ok(Date.now() < giveUpAt, `never saw: ${what}`)
+    assert.ok(Date.now() < deadline, `never saw: ${what}`)
     await new Promise((done) => setTimeout(done, 10))
   }
 }

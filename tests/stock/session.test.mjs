@@ -11,7 +11,7 @@ import { randomInt } from "node:crypto"
 import { after, before, test } from "node:test"
 
 import { Galley } from "./galley.mjs"
-import { Person, Random } from "./stock_users.mjs"
+import { StockUser, Random } from "./stock_users.mjs"
 import { Redis, freePort } from "./redis.mjs"
 
 const DESKS = 3
@@ -21,7 +21,7 @@ const HOURS = Number(process.env.GALLEY_SESSION_HOURS ?? 1)
 const SEED = Number(process.env.GALLEY_SEED ?? randomInt(2 ** 31))
 /** Rests at which all replicas must agree, and kills, in an hour. */
 const RESTS_AN_HOUR = 4
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 /** Short, so that the seats of a killed server are soon free. */
 const SETTINGS = {
   GALLEY_DATABASE__SHARED_SQLITE: "true",
@@ -43,7 +43,7 @@ before(async () => {
   servers = [one, await one.beside(String(await freePort()))]
 })
 after(async () => {
-  for (const somebody of people) somebody.end()
+  for (const user of users) user.end()
   for (const server of servers.slice(1)) await server.end("SIGKILL")
   await servers[0]?.stop()
   await redis.stop()
@@ -52,14 +52,14 @@ after(async () => {
 /**
  * @template T
  * @param {() => string} what
- * @param {() => T | Promise<T>} look
+ * @param {() => T | Promise<T>} read
  */
-async function until(what, look) {
-  const giveUpAt = Date.now() + PATIENCE_MS
+async function until(what, read) {
+  const deadline = Date.now() + TIMEOUT_MS
   for (;;) {
-    const found = await look()
+    const found = await read()
     if (found) return
-    assert.ok(Date.now() < giveUpAt, `GALLEY_SEED=${SEED}: never saw: ${what()}`)
+    assert.ok(Date.now() < deadline, `GALLEY_SEED=${SEED}: never saw: ${what()}`)
     await pause(10)
   }
 }
@@ -67,14 +67,14 @@ async function until(what, look) {
 /** @param {number} ms @returns {Promise<void>} */
 const pause = (ms) => new Promise((done) => setTimeout(done, ms))
 
-/** All clients: an open one keeps node running. @type {Person[]} */
-const people = []
+/** All clients: an open one keeps node running. @type {StockUser[]} */
+const users = []
 
-/** @param {ConstructorParameters<typeof Person>[0]} who */
-function person(who) {
-  const somebody = new Person(who)
-  people.push(somebody)
-  return somebody
+/** @param {ConstructorParameters<typeof StockUser>[0]} who */
+function newUser(who) {
+  const user = new StockUser(who)
+  users.push(user)
+  return user
 }
 
 /** A document, its writer and its reviewer. */
@@ -90,8 +90,8 @@ class Desk {
     this.desk = desk
     this.random = new Random(SEED + number)
     const { link } = desk
-    this.writer = person({ role: "writer", link, token: desk.writer, url: this.#server(), version: number, name: "Kim" })
-    this.reviewer = person({ role: "reviewer", link, token: desk.reviewer, url: this.#server(), version: number + 1, name: "Lee" })
+    this.writer = newUser({ role: "writer", link, token: desk.writer, url: this.#server(), version: number, name: "Kim" })
+    this.reviewer = newUser({ role: "reviewer", link, token: desk.reviewer, url: this.#server(), version: number + 1, name: "Lee" })
     this.version = number
     this.keys = 0
   }
@@ -100,9 +100,9 @@ class Desk {
     return this.random.one(servers).url
   }
 
-  async sit() {
-    for (const person of [this.writer, this.reviewer]) person.come(this.#server())
-    await until(() => "both there", () => this.writer.isHere && this.reviewer.isHere)
+  async connectBoth() {
+    for (const newUser of [this.writer, this.reviewer]) newUser.connect(this.#server())
+    await until(() => "both there", () => this.writer.isSynced && this.reviewer.isSynced)
   }
 
   /** Types until the total of pressed keys is reached, through all events in between. @param {number} keys */
@@ -120,21 +120,21 @@ class Desk {
 
   /** The writer types offline, and reconnects, perhaps to another server. */
   async #offline() {
-    this.writer.leave()
+    this.writer.disconnect()
     for (let acts = this.random.below(20); 0 < acts; acts -= 1) this.writer.act(this.random)
     await pause(this.random.below(100))
-    this.writer.come(this.#server())
-    await until(() => `the writer back: ${this.writer.refusals}`, () => this.writer.isHere)
+    this.writer.connect(this.#server())
+    await until(() => `the writer back: ${this.writer.refusals}`, () => this.writer.isSynced)
   }
 
   /** The writer types offline on one device and connected on another; both are merged. */
   async #otherDevice() {
-    this.writer.leave()
+    this.writer.disconnect()
     const before = this.writer.read().length
     const { link } = this.desk
-    const other = person({ role: "writer", link, token: this.desk.writer, url: this.#server(), version: this.version + 1, name: "Kim" })
-    other.come(this.#server())
-    await until(() => `the other device: ${other.refusals}`, () => other.isHere)
+    const other = newUser({ role: "writer", link, token: this.desk.writer, url: this.#server(), version: this.version + 1, name: "Kim" })
+    other.connect(this.#server())
+    await until(() => `the other device: ${other.refusals}`, () => other.isSynced)
     for (let acts = 5; 0 < acts; acts -= 1) {
       this.writer.act(this.random)
       other.act(this.random)
@@ -147,38 +147,38 @@ class Desk {
     this.keys += other.keys
     assert.deepEqual(other.refusals, [])
     other.end()
-    this.writer.come(this.#server())
-    await until(() => `both devices in one, of ${before}`, () => this.writer.isHere)
+    this.writer.connect(this.#server())
+    await until(() => `both devices in one, of ${before}`, () => this.writer.isSynced)
   }
 
   /** The reviewer leaves, its presence is removed, and it reconnects, perhaps to another server. */
   async #reviewerAway() {
-    this.reviewer.leave()
-    await until(() => `the reviewer gone: ${this.writer.sees()}`, () => !this.writer.sees().includes("reviewer"))
-    this.reviewer.come(this.#server())
-    await until(() => `the reviewer back: ${this.reviewer.refusals}`, () => this.reviewer.isHere)
+    this.reviewer.disconnect()
+    await until(() => `the reviewer gone: ${this.writer.presentRoles()}`, () => !this.writer.presentRoles().includes("reviewer"))
+    this.reviewer.connect(this.#server())
+    await until(() => `the reviewer back: ${this.reviewer.refusals}`, () => this.reviewer.isSynced)
   }
 
   /** Holds that all replicas are equal, and that each client sees the presence of the others only. */
   async rest() {
-    await until(() => "both there", () => this.writer.isHere && this.reviewer.isHere)
+    await until(() => "both there", () => this.writer.isSynced && this.reviewer.isSynced)
     await until(() => "the reviewer reading the same", () => this.reviewer.read() === this.writer.read())
     for (const server of servers) {
       await until(() => "a server with the same", async () => (await this.read(server)) === this.writer.read())
     }
-    const others = (/** @type {Person} */ person) => person.sees().filter((role) => role !== "self").sort().join()
-    for (const person of [this.writer, this.reviewer]) {
-      const clients = () => person.provider.awareness.getStates().size
-      await until(() => `two people: ${person.sees()}`, () => clients() === 2 && others(person) !== "")
-      assert.deepEqual(person.refusals, [], `GALLEY_SEED=${SEED}`)
+    const others = (/** @type {StockUser} */ newUser) => newUser.presentRoles().filter((role) => role !== "self").sort().join()
+    for (const newUser of [this.writer, this.reviewer]) {
+      const clients = () => newUser.provider.awareness.getStates().size
+      await until(() => `two people: ${newUser.presentRoles()}`, () => clients() === 2 && others(newUser) !== "")
+      assert.deepEqual(newUser.refusals, [], `GALLEY_SEED=${SEED}`)
     }
   }
 
   /** The text on a server; null if it is down. @param {Galley} server */
   async read(server) {
     const headers = { authorization: `Bearer ${this.desk.writer}` }
-    const asking = fetch(`${server.url}/api/documents/${this.desk.document}/text`, { headers })
-    const answer = await asking.catch(() => null)
+    const response = fetch(`${server.url}/api/documents/${this.desk.document}/text`, { headers })
+    const answer = await response.catch(() => null)
     return answer?.ok ? answer.text() : null
   }
 }
@@ -187,7 +187,7 @@ test("an hour of editing with stock clients ends with the same text everywhere",
   console.log(`session: ${HOURS} h from GALLEY_SEED=${SEED} on`)
   const random = new Random(SEED)
   const desks = await Promise.all(Array.from({ length: DESKS }, (_, number) => Desk.open(number)))
-  await Promise.all(desks.map((desk) => desk.sit()))
+  await Promise.all(desks.map((desk) => desk.connectBoth()))
   const rests = Math.max(Math.round(RESTS_AN_HOUR * HOURS), 1)
   const each = (KEYS_AN_HOUR * HOURS) / DESKS
   for (let rest = 1; rest <= rests; rest += 1) {
@@ -202,8 +202,8 @@ test("an hour of editing with stock clients ends with the same text everywhere",
   }
   const texts = desks.map((desk) => desk.writer.read())
   for (const { writer, reviewer } of desks) {
-    writer.leave()
-    reviewer.leave()
+    writer.disconnect()
+    reviewer.disconnect()
   }
   // A server without the document in memory: it reads the database.
   const third = await /** @type {Galley} */ (servers[0]).beside()

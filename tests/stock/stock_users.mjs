@@ -40,21 +40,21 @@ export class Random {
 }
 
 /** A user with a stock client and a document of its own. */
-export class Person {
+export class StockUser {
   /**
-   * @param {{ role: string, link: string, token: string, url: string, version: number, name: string }} who
+   * @param {{ role: string, link: string, token: string, url: string, version: number, name: string }} identity
    */
-  constructor(who) {
-    this.who = who
+  constructor(identity) {
+    this.identity = identity
     this.doc = new Y.Doc()
     this.text = this.doc.getText("content")
     /** @type {string[]} why the server ended it, where that was for good */
     this.refusals = []
     this.keys = 0
     this.at = 0
-    const options = { params: { token: who.token }, disableBc: true, WebSocketPolyfill: WebSocket, connect: false }
-    const Client = /** @type {typeof Provider31} */ (Clients[who.version % Clients.length])
-    this.provider = new Client(socketsOf(who.url), `${who.link}/${who.role}`, this.doc, options)
+    const options = { params: { token: identity.token }, disableBc: true, WebSocketPolyfill: WebSocket, connect: false }
+    const Client = /** @type {typeof Provider31} */ (Clients[identity.version % Clients.length])
+    this.provider = new Client(socketsOf(identity.url), `${identity.link}/${identity.role}`, this.doc, options)
     this.provider.on("connection-close", (/** @type {{ code: number, reason: string } | null} */ close) => {
       // Expected closes: a server that dies or is full, and the requested end.
       const passes = !close || close.code < 4000 || close.code === 4503 || close.code === 4529
@@ -64,12 +64,12 @@ export class Person {
   }
 
   /** @param {string} url of the server to come to */
-  come(url) {
+  connect(url) {
     this.provider.serverUrl = socketsOf(url)
     this.provider.connect()
   }
 
-  leave() {
+  disconnect() {
     this.provider.disconnect()
   }
 
@@ -79,7 +79,7 @@ export class Person {
     this.doc.destroy()
   }
 
-  get isHere() {
+  get isSynced() {
     return this.provider.wsconnected && this.provider.synced
   }
 
@@ -88,7 +88,7 @@ export class Person {
   }
 
   /** The names in this client's presence, its own included. */
-  sees() {
+  presentRoles() {
     const states = [...this.provider.awareness.getStates().values()]
     return states.map((state) => state.user?.role ?? "self").sort()
   }

@@ -6,10 +6,10 @@ import { afterEach, test } from "node:test"
 
 import { alarmSentence } from "../../static/js/admin/locks.js"
 import { sentence } from "../../static/js/admin/explain.js"
-import { words } from "../../static/js/lib/i18n.js"
+import { i18n } from "../../static/js/lib/i18n.js"
 
 afterEach(() => {
-  words.language = "en"
+  i18n.language = "en"
 })
 
 const as_of = "2026-11-21T14:03:10Z"
@@ -46,7 +46,7 @@ test("a seat has an explanation, and each state a different one", () => {
   assert.match(sentence(held), /^The browser of Lee was heard 2 seconds ago, and the lease was renewed 1 second ago\./)
   const states = /** @type {const} */ (["held", "uncertain", "away", "claiming", "ended"])
   for (const language of /** @type {const} */ (["en", "ko"])) {
-    words.language = language
+    i18n.language = language
     const said = states.map((state) => sentence({ ...held, state }))
     said.push(sentence({ ...held, told_by: "redis", last_heard: null }))
     assert.equal(new Set(said).size, said.length)
@@ -60,7 +60,7 @@ test("an alarm names its class, severity, start and remedy", () => {
   assert.match(alarmSentence(alarm), /^Seats: 9\.5% of the attempts .*\/readyz.* \(since \d\d:\d\d\)$/)
   const hold = { ...alarm, class: "export", alarm: /** @type {const} */ ("hold"), measured: 7.31 }
   assert.match(alarmSentence(hold), /^export: one was held for 7\.3 s/)
-  words.language = "ko"
+  i18n.language = "ko"
   assert.match(alarmSentence(alarm), /^자리: .*9\.5%가 실패/)
   assert.match(alarmSentence({ ...hold, alarm: "wait" }), /평균 7\.3초 기다렸습니다/)
 })

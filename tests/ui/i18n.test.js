@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { choose, languages, t, tCount, words } from "../../static/js/lib/i18n.js"
+import { choose, i18n, languages, t, tCount } from "../../static/js/lib/i18n.js"
 
 const pages = new URL("../../static/", import.meta.url)
 
@@ -25,7 +25,7 @@ test("every sentence is used, and every used one exists", () => {
   const files = readdirSync(pages, { recursive: true, encoding: "utf8" })
   const read = (/** @type {string} */ file) => readFileSync(new URL(file, pages), "utf8")
   const said = files
-    .filter((file) => /\.(js|html)$/.test(file) && !/^(vendor|js[\\/]words[\\/])/.test(file))
+    .filter((file) => /\.(js|html)$/.test(file) && !/^(vendor|js[\\/]lib[\\/]i18n[\\/])/.test(file))
     .map(read)
     .join("\n")
   // `state.lost.${why}` uses every sentence with that prefix.
@@ -48,7 +48,7 @@ test("a chosen language comes before the browser's, and English is for all other
 })
 
 test("blanks are filled, and one is not many", () => {
-  words.language = "en"
+  i18n.language = "en"
   assert.equal(t("saved.at", { time: "14:03" }), "Saved 14:03")
   assert.equal(tCount("state.offline.count", 1), "1 edit is not saved yet.")
   assert.equal(tCount("state.offline.count", 1234), "1,234 edits are not saved yet.")

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { divide, lossOf, mayType, regained, stateAfter } from "../../static/js/desk/policy.js"
+import { divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "../../static/js/desk/policy.js"
 import { Store } from "../../static/js/store.js"
 
 /** @typedef {import("../../static/js/store.js").Desk} Desk */
@@ -42,15 +42,15 @@ test("the idle warning outlives an uncertain seat and ends with the seat", () =>
 
 test("a regained seat is announced, a first one and one after waiting are not", () => {
   const once = desk({ wasSeated: true })
-  assert.equal(regained({ ...once, phase: "uncertain" }, "seated"), "state.restored")
-  assert.equal(regained({ ...once, phase: "offline" }, "seated"), "state.back")
-  assert.equal(regained({ ...once, phase: "waiting" }, "seated"), null)
-  assert.equal(regained({ ...once, phase: "offline" }, "lost"), null)
-  assert.equal(regained(desk({ phase: "opening" }), "seated"), null)
+  assert.equal(regainedSentence({ ...once, phase: "uncertain" }, "seated"), "state.restored")
+  assert.equal(regainedSentence({ ...once, phase: "offline" }, "seated"), "state.back")
+  assert.equal(regainedSentence({ ...once, phase: "waiting" }, "seated"), null)
+  assert.equal(regainedSentence({ ...once, phase: "offline" }, "lost"), null)
+  assert.equal(regainedSentence(desk({ phase: "opening" }), "seated"), null)
 })
 
 test("a lost seat holds the unsaved edits, a seat that was never held does not", () => {
-  assert.equal(lossOf(desk({ phase: "lost", why: "evicted" })), "evicted")
+  assert.equal(lossOf(desk({ phase: "lost", reason: "evicted" })), "evicted")
   assert.equal(lossOf(desk({ phase: "taken", wasSeated: true })), "taken_over")
   assert.equal(lossOf(desk({ phase: "taken" })), null)
   assert.equal(lossOf(desk({ phase: "offline", wasSeated: true })), null)
@@ -59,10 +59,10 @@ test("a lost seat holds the unsaved edits, a seat that was never held does not",
 test("drafts without a loss are applied in the seat, all others are offered", () => {
   const lost = { sentences: [], deletions: 0, why: "taken_over" }
   const base = { keys: [], document: "doc_1", title: "", client: 1, update: Uint8Array.of(0, 0), count: 1, since: 0 }
-  const [plain, told, misfit] = [{ ...base, lost: null }, { ...base, lost }, { ...base, lost: null }]
-  const drafts = [plain, told, misfit]
+  const [plain, withLoss, misfit] = [{ ...base, lost: null }, { ...base, lost }, { ...base, lost: null }]
+  const drafts = [plain, withLoss, misfit]
   const fits = (/** @type {object} */ draft) => draft !== misfit
-  assert.deepEqual(divide(drafts, "seated", fits), { applied: [plain], offered: [told, misfit] })
-  assert.deepEqual(divide(drafts, "lost", fits), { applied: [], offered: drafts })
-  assert.deepEqual(divide(drafts, "opening", fits), { applied: [], offered: [told] })
+  assert.deepEqual(divideDrafts(drafts, "seated", fits), { applied: [plain], offered: [withLoss, misfit] })
+  assert.deepEqual(divideDrafts(drafts, "lost", fits), { applied: [], offered: drafts })
+  assert.deepEqual(divideDrafts(drafts, "opening", fits), { applied: [], offered: [withLoss] })
 })

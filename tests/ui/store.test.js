@@ -11,9 +11,9 @@ const link = { id: "shr_1", document_id: "doc_1", title: "t", writer, reviewer: 
 
 test("a free seat shows the name of its owner", () => {
   const store = new Store()
-  store.linkRead({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
-  assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
-  assert.equal(store.state.chairs.reviewer.user, null)
+  store.applyLink({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
+  assert.deepEqual(store.state.occupancy.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
+  assert.equal(store.state.occupancy.reviewer.user, null)
 })
 
 test("a change is announced once, and only if something changed", () => {
@@ -22,16 +22,16 @@ test("a change is announced once, and only if something changed", () => {
   store.addEventListener("change", () => changes++)
   store.change({ phase: "seated" })
   store.change({ phase: "seated" })
-  store.changeChair("reviewer", { here: false })
+  store.changeOccupancy("reviewer", { here: false })
   assert.equal(changes, 1)
 })
 
 test("a peer that has left is not away", () => {
   const store = new Store()
   const seat = { taken: true, user: writer, since: "2026-11-21T02:00:00Z", waiting: 2 }
-  store.linkRead({ ...link, seats: { writer: seat, reviewer: { taken: false } } })
-  assert.equal(store.state.chairs.writer.waiting, 2)
-  store.changeChair("writer", { away: true })
-  store.linkRead({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
-  assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
+  store.applyLink({ ...link, seats: { writer: seat, reviewer: { taken: false } } })
+  assert.equal(store.state.occupancy.writer.waiting, 2)
+  store.changeOccupancy("writer", { away: true })
+  store.applyLink({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
+  assert.deepEqual(store.state.occupancy.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
 })

@@ -50,11 +50,11 @@ test("a deletion is saved by a later edit only, not by events about earlier ones
   assert.equal(unsaved.count, 2, "it was about the insertions")
   unsaved.saved(clocks([1, 3]))
   assert.equal(unsaved.count, 2, "the event covers one of them, and the client cannot tell which")
-  assert.equal(unsaved.safeTo, 3)
+  assert.equal(unsaved.savedTo, 3)
   const proof = unsaved.edited(clocks([1, 3]), clocks([1, 4]), 6_000)
   unsaved.edited(clocks(), clocks(), 6_100)
   unsaved.saved(clocks([1, 4]))
-  assert.equal(unsaved.safeTo, proof)
+  assert.equal(unsaved.savedTo, proof)
   assert.equal(unsaved.deletions, 1, "a deletion after the proof has none")
 })
 
@@ -76,7 +76,7 @@ test("a denied deletion stays pending until it is sent again and a later edit is
   // yet.
   unsaved.edited(clocks([1, 1]), clocks([1, 2]), 3_000)
   unsaved.saved(clocks([1, 2]))
-  assert.equal(unsaved.safeTo, 1, "what was before the deletion is safe")
+  assert.equal(unsaved.savedTo, 1, "what was before the deletion is safe")
   assert.equal(unsaved.deletions, 1)
   assert.equal(unsaved.needsProof(9_000), false, "an insertion proves nothing before the server asked")
   unsaved.resent()
@@ -87,7 +87,7 @@ test("a denied deletion stays pending until it is sent again and a later edit is
   assert.equal(unsaved.needsProof(19_000), false)
   unsaved.saved(clocks([1, 3]))
   assert.equal(unsaved.count, 0)
-  assert.equal(unsaved.safeTo, 4)
+  assert.equal(unsaved.savedTo, 4)
 })
 
 test("a second denial invalidates the reply before it", () => {
@@ -123,7 +123,7 @@ test("continuous deletions get a proof at intervals, and not one each", () => {
 test("the saved clock of a client starts at its first known value", () => {
   const unsaved = new Unsaved()
   unsaved.edited(clocks([7, 40]), clocks([7, 41]), 1)
-  assert.deepEqual([...unsaved.safe], [[7, 40]])
+  assert.deepEqual([...unsaved.savedClocks], [[7, 40]])
 })
 
 test("sentences with unsaved text are whole, each once", () => {
@@ -157,18 +157,18 @@ test("a recovered update with a deletion is not saved by its known insertions", 
   t.after(() => Reflect.deleteProperty(globalThis, "window"))
   const gone = new Vendor.Doc()
   gone.getText("content").insert(0, "Stored. Deleted.")
-  const known = Vendor.encodeStateAsUpdate(gone)
+  const insertions = Vendor.encodeStateAsUpdate(gone)
   const page = { user: "usr_1", document: "doc_1", title: () => "" }
   /** The unsaved part of it, where the server has the insertions. @param {Uint8Array} update */
   const left = (update) => {
     const doc = new Vendor.Doc()
-    Vendor.applyUpdate(doc, known)
+    Vendor.applyUpdate(doc, insertions)
     const watch = new SaveWatch(doc, doc.getText("content"), page)
     watch.saved(btoa(String.fromCharCode(...Vendor.encodeStateVector(doc))))
-    watch.putBack({ keys: [], document: "doc_1", title: "", client: gone.clientID, update, count: 2, since: 1, lost: null })
+    watch.recover({ keys: [], document: "doc_1", title: "", client: gone.clientID, update, count: 2, since: 1, lost: null })
     return { count: watch.state.count, text: doc.getText("content").toString() }
   }
-  assert.deepEqual(left(known), { count: 0, text: "Stored. Deleted." })
+  assert.deepEqual(left(insertions), { count: 0, text: "Stored. Deleted." })
   gone.getText("content").delete(7, 9)
   assert.deepEqual(left(Vendor.encodeStateAsUpdate(gone)), { count: 1, text: "Stored." })
 })

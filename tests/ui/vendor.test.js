@@ -20,8 +20,8 @@ test("the committed bundle is the one its manifest names", () => {
 test("there is one bundle, and the page imports that one", () => {
   const bundles = readdirSync(folder).filter((file) => /^editor-.*\.js$/.test(file))
   assert.deepEqual(bundles, [manifest.bundle])
-  const door = readFileSync(new URL("../js/lib/vendor.js", folder), "utf8")
-  assert.ok(door.includes(`"../../vendor/${manifest.bundle}"`))
+  const module = readFileSync(new URL("../js/lib/vendor.js", folder), "utf8")
+  assert.ok(module.includes(`"../../vendor/${manifest.bundle}"`))
 })
 
 test("the bundle holds the versions that are pinned", () => {

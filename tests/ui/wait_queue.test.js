@@ -6,35 +6,35 @@ import { beforeEach, test } from "node:test"
 
 import {
   holderOf,
-  PATIENCE,
+  WAIT_TIMEOUT,
   positionOf,
-  secondsToAsk,
+  secondsToWait,
   takenSentence,
   waitedSentence,
   waitingSentence,
 } from "../../static/js/seat/wait_queue.js"
-import { words } from "../../static/js/lib/i18n.js"
+import { i18n } from "../../static/js/lib/i18n.js"
 
 const since = new Date(2026, 10, 21, 14, 3)
 const kim = { name: "Kim", since: since.toISOString(), own: false }
 const start = since.getTime()
 
 beforeEach(() => {
-  words.language = "en"
+  i18n.language = "en"
 })
 
 test("each claim in the wait queue waits as long as the server allows, and all of them an hour", () => {
-  assert.equal(secondsToAsk(start, start), 300)
-  assert.equal(secondsToAsk(start, start + PATIENCE - 300_000), 300)
-  assert.equal(secondsToAsk(start, start + PATIENCE - 41_500), 42)
-  assert.equal(secondsToAsk(start, start + PATIENCE), 0)
-  assert.equal(secondsToAsk(start, start + 2 * PATIENCE), 0)
-  let [now, asked] = [start, 0]
-  for (let seconds = secondsToAsk(start, now); 0 < seconds; seconds = secondsToAsk(start, now)) {
+  assert.equal(secondsToWait(start, start), 300)
+  assert.equal(secondsToWait(start, start + WAIT_TIMEOUT - 300_000), 300)
+  assert.equal(secondsToWait(start, start + WAIT_TIMEOUT - 41_500), 42)
+  assert.equal(secondsToWait(start, start + WAIT_TIMEOUT), 0)
+  assert.equal(secondsToWait(start, start + 2 * WAIT_TIMEOUT), 0)
+  let [now, claims] = [start, 0]
+  for (let seconds = secondsToWait(start, now); 0 < seconds; seconds = secondsToWait(start, now)) {
     now += seconds * 1_000
-    asked++
+    claims++
   }
-  assert.deepEqual([now, asked], [start + PATIENCE, 12])
+  assert.deepEqual([now, claims], [start + WAIT_TIMEOUT, 12])
 })
 
 test("the holder stays the user's other tab, also if the close frame truncated the name", () => {
@@ -54,14 +54,14 @@ test("a queue position is a number from one on", () => {
 
 test("a held seat names its holder, and after a wait that it was not released", (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: since })
-  const said = takenSentence(kim, "reviewer", { inVain: false })
+  const said = takenSentence(kim, "reviewer", { timedOut: false })
   assert.equal(said, "Kim is reviewing this since 14:03. The text is safe. Wait for the seat, or read it again later.")
-  assert.match(takenSentence(kim, "writer", { inVain: false }), /^Kim is writing this since 14:03\./)
-  assert.match(takenSentence(kim, "reviewer", { inVain: true }), /^The seat did not come free within 1 hour\. Kim is/)
-  assert.match(takenSentence(null, "reviewer", { inVain: false }), /^Somebody has this seat/)
-  assert.match(takenSentence({ ...kim, own: true }, "writer", { inVain: false }), /^You have this open in another tab/)
-  words.language = "ko"
-  assert.match(takenSentence(kim, "reviewer", { inVain: true }), /^1시간 동안 자리가 나지 않았습니다\. 14:03부터 Kim님이 검토/)
+  assert.match(takenSentence(kim, "writer", { timedOut: false }), /^Kim is writing this since 14:03\./)
+  assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^The seat did not come free within 1 hour\. Kim is/)
+  assert.match(takenSentence(null, "reviewer", { timedOut: false }), /^Somebody has this seat/)
+  assert.match(takenSentence({ ...kim, own: true }, "writer", { timedOut: false }), /^You have this open in another tab/)
+  i18n.language = "ko"
+  assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^1시간 동안 자리가 나지 않았습니다\. 14:03부터 Kim님이 검토/)
 })
 
 test("each queue position has its sentence", (t) => {
@@ -81,6 +81,6 @@ test("the time in the wait queue is in whole minutes, in both languages", () => 
   assert.equal(waitedSentence(start, start + 59_000), "In line since 14:03")
   assert.equal(waitedSentence(start, start + 60_000), "In line since 14:03, 1 minute so far")
   assert.equal(waitedSentence(start, start + 4.9 * 60_000), "In line since 14:03, 4 minutes so far")
-  words.language = "ko"
+  i18n.language = "ko"
   assert.equal(waitedSentence(start, start + 4 * 60_000), "14:03부터 4분째 기다리는 중")
 })

@@ -29,20 +29,20 @@ const facts = [
   { name: "admin.why.last-edit", text: (details) => past(details, details.last_edit) },
   { name: "admin.why.last-renewal", text: (details) => past(details, details.last_renewal) },
   { name: "admin.why.trusted", text: (details) => time(details.trusted_until) },
-  { name: "admin.why.kept", text: (details) => time(details.kept_until) },
+  { name: "admin.why.until", text: (details) => time(details.kept_until) },
   { name: "admin.why.grace", text: (details) => time(details.grace_until) },
   { name: "admin.why.idle", text: (details) => time(details.idle_release_at) },
-  { name: "admin.why.told", text: (details) => t(`admin.why.told.${details.told_by}`) },
+  { name: "admin.why.source", text: (details) => t(`admin.why.source.${details.told_by}`) },
 ]
 
 /** The sentence, in the reader's language. @param {SeatDetails} details */
 export function sentence(details) {
-  const known = details.told_by === "redis" ? "redis" : details.state
-  return t(`admin.why.${known}`, {
+  const variant = details.told_by === "redis" ? "redis" : details.state
+  return t(`admin.why.${variant}`, {
     name: details.user?.name ?? "–",
     heard: past(details, details.last_heard),
     renewed: past(details, details.last_renewal),
-    kept: time(details.kept_until) || t("admin.why.unknown"),
+    until: time(details.kept_until) || t("admin.why.unknown"),
     grace: time(details.grace_until) || t("admin.why.unknown"),
   })
 }
@@ -52,14 +52,14 @@ export class Explanation {
   #facts = el("dl", { class: "facts" })
   /** @type {SeatDetails | null} */
   #details = null
-  #said = false
+  #announced = false
 
   /** @param {string} id of the row @param {string} session @param {number} columns */
   constructor(id, session, columns) {
     this.session = session
     const inside = el("div", { class: "inside" }, this.#sentence, this.#facts)
     this.row = el("tr", { id, class: "panel" }, el("td", { colspan: String(columns) }, inside))
-    this.#sentence.textContent = t("admin.why.asking")
+    this.#sentence.textContent = t("admin.why.loading")
   }
 
   /** Asks again. @param {string} token */
@@ -71,32 +71,32 @@ export class Explanation {
       const isGone = error instanceof Problem && error.status === 404
       this.#details = null
       this.#facts.replaceChildren()
-      this.#tell(isGone ? t("admin.gone") : errorText(error))
+      this.#setSentence(isGone ? t("admin.gone") : errorText(error))
     }
   }
 
   draw() {
     const details = this.#details
     if (details === null) return
-    this.#tell(sentence(details))
-    const told = facts.map(({ name, text }) => ({ name: t(name), text: text(details) })).filter(({ text }) => text !== "")
+    this.#setSentence(sentence(details))
+    const rows = facts.map(({ name, text }) => ({ name: t(name), text: text(details) })).filter(({ text }) => text !== "")
     const line = details.line.map(({ position, user, since }) => {
-      return t("admin.why.line.one", { position, name: user.name, time: clock(new Date(since)) })
+      return t("admin.why.queue.one", { position, name: user.name, time: clock(new Date(since)) })
     })
-    told.push({ name: t("admin.why.line"), text: line.length === 0 ? t("admin.why.line.none") : line.join("\n") })
+    rows.push({ name: t("admin.why.queue"), text: line.length === 0 ? t("admin.why.queue.none") : line.join("\n") })
     // An unchanged list is not redrawn: a screen reader may be reading it.
-    const names = told.map(({ name }) => name).join()
+    const names = rows.map(({ name }) => name).join()
     if (names !== [...this.#facts.querySelectorAll("dt")].map((name) => name.textContent).join()) {
-      this.#facts.replaceChildren(...told.map(({ name }) => el("div", {}, el("dt", { text: name }), el("dd", {}))))
+      this.#facts.replaceChildren(...rows.map(({ name }) => el("div", {}, el("dt", { text: name }), el("dd", {}))))
     }
-    for (const [at, value] of [...this.#facts.querySelectorAll("dd")].entries()) write(value, told[at]?.text ?? "")
+    for (const [at, value] of [...this.#facts.querySelectorAll("dd")].entries()) write(value, rows[at]?.text ?? "")
   }
 
   /** Said aloud once; what changes later is there to be read. @param {string} text */
-  #tell(text) {
+  #setSentence(text) {
     write(this.#sentence, text)
-    if (!this.#said) announce(text)
-    this.#said = true
+    if (!this.#announced) announce(text)
+    this.#announced = true
   }
 }
 

@@ -4,7 +4,7 @@
 import { heldLocks } from "../lib/api.js"
 import { button, byId, el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { clock, length, number, t, words } from "../lib/i18n.js"
+import { clock, i18n, length, number, t } from "../lib/i18n.js"
 import { write } from "./explain.js"
 
 /**
@@ -31,18 +31,18 @@ const LOCK_HEADS = /** @type {const} */ ([
 ])
 
 /** A class as one would call it. @param {string} name */
-const called = (name) => (name === "seat" ? t("admin.locks.seat") : name)
+const classLabel = (name) => (name === "seat" ? t("admin.locks.seat") : name)
 
 /** @param {number | null} ms */
-const long = (ms) => (ms === null ? "–" : length(ms))
+const duration = (ms) => (ms === null ? "–" : length(ms))
 
 /** The alarm and its remedy, in the reader's language. @param {LockAlarm} alarm */
 export function alarmSentence({ class: name, alarm, measured, since }) {
-  const share = new Intl.NumberFormat(words.language, { style: "percent", maximumFractionDigits: 1 })
-  const seconds = new Intl.NumberFormat(words.language, { maximumFractionDigits: 1 })
-  const said = alarm === "failures" ? share.format(measured) : t("admin.seconds", { count: seconds.format(measured) })
+  const share = new Intl.NumberFormat(i18n.language, { style: "percent", maximumFractionDigits: 1 })
+  const seconds = new Intl.NumberFormat(i18n.language, { maximumFractionDigits: 1 })
+  const measuredText = alarm === "failures" ? share.format(measured) : t("admin.seconds", { count: seconds.format(measured) })
   const begun = t("admin.alarm.since", { time: clock(new Date(since)) })
-  return `${t(`admin.alarm.${alarm}`, { name: called(name), measured: said })} (${begun})`
+  return `${t(`admin.alarm.${alarm}`, { name: classLabel(name), measured: measuredText })} (${begun})`
 }
 
 /** One class: its row, and the row below it while it is open. */
@@ -66,9 +66,9 @@ class ClassRows {
   /** @param {LockClass} found @param {string} token */
   draw(found, token) {
     this.#token = token
-    const texts = [called(found.class), number(found.held), number(found.waiting), long(found.oldest_age_ms)]
+    const texts = [classLabel(found.class), number(found.held), number(found.waiting), duration(found.oldest_age_ms)]
     for (const [at, cell] of this.#cells.entries()) write(cell, texts[at] ?? "")
-    this.#open.setAttribute("aria-label", t("admin.locks.show.all", { name: called(found.class) }))
+    this.#open.setAttribute("aria-label", t("admin.locks.show.all", { name: classLabel(found.class) }))
     write(this.#open.firstElementChild ?? this.#open, t("admin.locks.show"))
     if (!this.#panel.hidden) this.#read(found.held)
   }
@@ -87,11 +87,11 @@ class ClassRows {
       const heads = LOCK_HEADS.map((name) => el("th", { scope: "col", text: t(name) }))
       const lines = locks.map((lock) => {
         const ttl = lock.ttl_ms === null ? "–" : t("admin.seconds", { count: (lock.ttl_ms / 1000).toFixed(1) })
-        const rest = [lock.user?.name ?? "–", lock.node ?? "–", long(lock.age_ms), ttl, number(lock.waiting)]
+        const rest = [lock.user?.name ?? "–", lock.node ?? "–", duration(lock.age_ms), ttl, number(lock.waiting)]
         const cells = rest.map((text, at) => el("td", { text, class: at === 1 ? "id" : "" }))
         return el("tr", {}, el("th", { scope: "row", class: "id", title: lock.name, text: lock.name }), ...cells)
       })
-      const caption = el("caption", { class: "hidden", text: t("admin.locks.show.all", { name: called(this.name) }) })
+      const caption = el("caption", { class: "hidden", text: t("admin.locks.show.all", { name: classLabel(this.name) }) })
       const table = el("table", {}, caption, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...lines))
       const more = t("admin.locks.more", { count: number(locks.length), all: number(held) })
       this.#inside.replaceChildren(table, ...(locks.length < held ? [el("p", { class: "quiet", text: more })] : []))
@@ -131,17 +131,17 @@ export class Locks {
     if (!isSame) this.#classes = new Map(names.map((name) => [name, this.#classes.get(name) ?? new ClassRows(name)]))
     for (const found of classes) this.#classes.get(found.class)?.draw(found, this.#token)
     if (!isSame) {
-      const held = document.activeElement
+      const focused = document.activeElement
       byId("classes").replaceChildren(...[...this.#classes.values()].flatMap(({ rows }) => rows))
       // A row that is moved loses the focus.
-      if (held instanceof HTMLElement && byId("classes").contains(held)) held.focus()
+      if (focused instanceof HTMLElement && byId("classes").contains(focused)) focused.focus()
     }
     byId("no-locks").hidden = classes.length !== 0
-    const said = alarms.map(alarmSentence)
+    const sentences = alarms.map(alarmSentence)
     const list = byId("alarms")
     // Told again only if it is something else.
-    if ([...list.children].map((line) => line.textContent).join("\n") !== said.join("\n")) {
-      list.replaceChildren(...said.map((text) => el("li", { text })))
+    if ([...list.children].map((line) => line.textContent).join("\n") !== sentences.join("\n")) {
+      list.replaceChildren(...sentences.map((text) => el("li", { text })))
     }
   }
 }

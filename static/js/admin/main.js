@@ -7,7 +7,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { clock, number, translateAll, t, when, words } from "../lib/i18n.js"
+import { clock, i18n, number, translateAll, t, when } from "../lib/i18n.js"
 import { Explanation, write } from "./explain.js"
 import { Locks } from "./locks.js"
 
@@ -54,24 +54,24 @@ function ttlOf({ ttl_ms: ttl }) {
 class SeatRows {
   #cells
   /** @type {Explanation | null} */
-  #why = null
-  #ask = button(t("admin.why"), {}, () => this.toggle())
+  #explanation = null
+  #explainButton = button(t("admin.why"), {}, () => this.toggle())
 
   /** @param {HeldSeat} seat @param {{ token: () => string, end: (seat: HeldSeat) => void }} page */
   constructor(seat, page) {
     this.seat = seat
     this.page = page
     this.#cells = columns.map(({ number: right, id }, at) => {
-      const look = { class: right ? "number" : id ? "id" : "" }
-      return el(at === 0 ? "th" : "td", at === 0 ? { ...look, scope: "row" } : look)
+      const attributes = { class: right ? "number" : id ? "id" : "" }
+      return el(at === 0 ? "th" : "td", at === 0 ? { ...attributes, scope: "row" } : attributes)
     })
     const name = nameOf(seat)
-    this.#ask.setAttribute("aria-label", t("admin.why.whose", { name }))
-    this.#ask.setAttribute("aria-expanded", "false")
-    this.#ask.setAttribute("aria-controls", this.id)
+    this.#explainButton.setAttribute("aria-label", t("admin.why.whose", { name }))
+    this.#explainButton.setAttribute("aria-expanded", "false")
+    this.#explainButton.setAttribute("aria-controls", this.id)
     const end = button(t("admin.end"), { label: `${t("admin.end")}: ${name}` }, () => page.end(this.seat))
     // A key without a session has no explanation, and no session to evict.
-    const buttons = el("div", { class: "buttons" }, ...(seat.session_id === null ? [] : [this.#ask, end]))
+    const buttons = el("div", { class: "buttons" }, ...(seat.session_id === null ? [] : [this.#explainButton, end]))
     this.row = el("tr", { "data-session": seat.session_id ?? "" }, ...this.#cells, el("td", {}, buttons))
   }
 
@@ -81,7 +81,7 @@ class SeatRows {
 
   /** @returns {HTMLElement[]} */
   get rows() {
-    return this.#why === null ? [this.row] : [this.row, this.#why.row]
+    return this.#explanation === null ? [this.row] : [this.row, this.#explanation.row]
   }
 
   /** @param {HeldSeat} seat */
@@ -97,20 +97,20 @@ class SeatRows {
 
   /** Asks again, if it is open. */
   read() {
-    this.#why?.read(this.page.token())
+    this.#explanation?.read(this.page.token())
   }
 
   toggle() {
     const session = this.seat.session_id
-    if (this.#why === null && session !== null) {
-      this.#why = new Explanation(this.id, session, columns.length + 1)
-      this.row.after(this.#why.row)
+    if (this.#explanation === null && session !== null) {
+      this.#explanation = new Explanation(this.id, session, columns.length + 1)
+      this.row.after(this.#explanation.row)
       this.read()
     } else {
-      this.#why?.row.remove()
-      this.#why = null
+      this.#explanation?.row.remove()
+      this.#explanation = null
     }
-    this.#ask.setAttribute("aria-expanded", String(this.#why !== null))
+    this.#explainButton.setAttribute("aria-expanded", String(this.#explanation !== null))
   }
 }
 
@@ -140,9 +140,9 @@ class AdminPage {
     })
     byId("forget").addEventListener("click", () => this.#forget())
     this.#search.addEventListener("input", () => this.#draw())
-    words.addEventListener("change", () => this.#say())
+    i18n.addEventListener("change", () => this.#translate())
     this.#timer = window.setInterval(() => this.#token !== "" && !document.hidden && this.#read(), READ_EVERY)
-    this.#say()
+    this.#translate()
     if (this.#token !== "") this.#read()
     else byId("token").focus()
   }
@@ -151,7 +151,7 @@ class AdminPage {
     window.clearInterval(this.#timer)
   }
 
-  #say() {
+  #translate() {
     translateAll(document)
     document.title = `${t("admin.title")} · Galley`
     this.#heads()
@@ -200,9 +200,9 @@ class AdminPage {
       if (isStale()) return
       const refused = error instanceof api.Problem && [401, 403].includes(error.status)
       if (refused) return this.#forget(t("admin.token.wrong"))
-      const said = t("admin.failed", { time: clock(this.#readAt, { seconds: true }), why: errorText(error) })
-      byId("total").textContent = said
-      byId("token-error").textContent = said
+      const sentence = t("admin.failed", { time: clock(this.#readAt, { seconds: true }), why: errorText(error) })
+      byId("total").textContent = sentence
+      byId("token-error").textContent = sentence
     }
   }
 
@@ -239,13 +239,13 @@ class AdminPage {
     const by = columns[this.#sorted]?.by ?? nameOf
     const order = (/** @type {HeldSeat} */ a, /** @type {HeldSeat} */ b) => (by(a) < by(b) ? -1 : by(b) < by(a) ? 1 : 0)
     found.sort((a, b) => (this.#down ? order(b, a) : order(a, b)))
-    const known = new Map(found.map((seat) => [keyOf(seat), this.#rowsOf(seat)]))
+    const rows = new Map(found.map((seat) => [keyOf(seat), this.#rowsOf(seat)]))
     for (const key of this.#seats.map(keyOf)) {
       const hidden = this.#rows.get(key)
-      if (hidden !== undefined && !known.has(key)) known.set(key, hidden)
+      if (hidden !== undefined && !rows.has(key)) rows.set(key, hidden)
     }
-    this.#rows = known
-    this.#place(found.flatMap((seat) => known.get(keyOf(seat))?.rows ?? []))
+    this.#rows = rows
+    this.#showRows(found.flatMap((seat) => rows.get(keyOf(seat))?.rows ?? []))
     byId("total").textContent = t("admin.total", {
       count: number(this.#seats.length),
       nodes: number(this.#nodes),
@@ -257,38 +257,38 @@ class AdminPage {
 
   /** @param {HeldSeat} seat */
   #rowsOf(seat) {
-    const page = { token: () => this.#token, end: (/** @type {HeldSeat} */ ended) => void this.#end(ended) }
+    const page = { token: () => this.#token, end: (/** @type {HeldSeat} */ ended) => void this.#evict(ended) }
     const rows = this.#rows.get(keyOf(seat)) ?? new SeatRows(seat, page)
     rows.draw(seat)
     return rows
   }
 
   /** Puts the rows there, in that order, and leaves them alone if they are. @param {HTMLElement[]} rows */
-  #place(rows) {
+  #showRows(rows) {
     const body = byId("rows")
     const there = [...body.children]
     if (there.length === rows.length && rows.every((row, at) => row === there[at])) return
-    const held = document.activeElement
-    const isHeld = held instanceof HTMLElement && body.contains(held)
-    const [at, which] = placeOf(held)
+    const focused = document.activeElement
+    const hadFocus = focused instanceof HTMLElement && body.contains(focused)
+    const [at, which] = buttonPosition(focused)
     body.replaceChildren(...rows)
-    if (!isHeld) return
+    if (!hadFocus) return
     // A row that is moved loses the focus. One that goes hands it on to the one that takes its place.
-    if (body.contains(held)) held.focus()
+    if (body.contains(focused)) focused.focus()
     else (buttonAt(at, which) ?? this.#search).focus()
   }
 
   /** @param {HeldSeat} seat */
-  async #end(seat) {
+  async #evict(seat) {
     if (seat.session_id === null) return
     const name = nameOf(seat)
     const question = t("admin.end.sure", { name, role: t(`role.${seat.role}`) })
-    const goes = await confirm(question, t("admin.end.yes"))
+    const confirmed = await confirm(question, t("admin.end.yes"))
     // It has gone by itself meanwhile, and so has the button that the focus would return to.
     if (!this.#rows.has(keyOf(seat))) this.#search.focus()
-    if (!goes) return
+    if (!confirmed) return
     try {
-      await api.endSession(this.#token, seat.session_id)
+      await api.evictSession(this.#token, seat.session_id)
       showToast(t("admin.ended", { name }))
     } catch (error) {
       const isGone = error instanceof api.Problem && error.status === 404
@@ -304,7 +304,7 @@ function seatRows() {
 }
 
 /** In which row an element is, and which of its buttons it is. @param {Element | null} element */
-function placeOf(element) {
+function buttonPosition(element) {
   const row = seatRows().findIndex((row) => row.contains(element))
   const which = [...(seatRows()[row]?.querySelectorAll("button") ?? [])].findIndex((press) => press === element)
   return /** @type {const} */ ([row, which])

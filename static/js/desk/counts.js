@@ -93,11 +93,11 @@ function countAny(line) {
     counts.all++
     if (!/^\s/u.test(grapheme)) counts.solid++
   }
-  const known = codePage949()
+  const encodable = codePage949()
   for (const character of line) {
     const isAscii = /** @type {number} */ (character.codePointAt(0)) < 0x80
     counts.euckr += isAscii ? 1 : 2
-    if (!isAscii && !known.has(character)) counts.foreign++
+    if (!isAscii && !encodable.has(character)) counts.foreign++
   }
   return counts
 }
@@ -108,7 +108,7 @@ function countAny(line) {
  */
 export class Counter {
   /** @type {WeakMap<Text, Counts>} */
-  #known = new WeakMap()
+  #cache = new WeakMap()
 
   /** @param {Text} text @returns {Counts} */
   count(text) {
@@ -126,15 +126,15 @@ export class Counter {
    * @returns {Generator<void, Counts>}
    */
   *steps(text) {
-    const known = this.#known.get(text)
-    if (known) return known
+    const cached = this.#cache.get(text)
+    if (cached) return cached
     const sum = nothing()
     const { children } = text
     if (children) for (const child of children) add(sum, yield* this.steps(child))
     else for (const line of text.iterLines()) add(sum, countLine(line))
     const breaks = (children ? children.length : text.lines) - 1
     add(sum, { all: breaks, solid: 0, utf8: breaks, euckr: breaks, foreign: 0 })
-    this.#known.set(text, sum)
+    this.#cache.set(text, sum)
     yield
     return sum
   }

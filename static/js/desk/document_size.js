@@ -14,7 +14,7 @@ export const ample = Object.freeze({ state: "ample", bytes: 0, limit: 0 })
 /**
  * The fields of `document.size`.
  *
- * @param {{ [field: string]: any }} told
+ * @param {{ [field: string]: any }} event
  * @returns {Readonly<Size>}
  */
 export function sizeIn({ state, bytes, limit }) {

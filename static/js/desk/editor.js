@@ -22,17 +22,17 @@ import {
   ySyncFacet,
   yUndoManagerKeymap,
 } from "../lib/vendor.js"
-import { highlights, marked, setActive, setPending, setPlaces } from "../reviews/highlights.js"
+import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
 import { relativeAt } from "./positions.js"
 import { peerDrawing } from "./presence.js"
 
 /**
  * @typedef {import("../reviews/highlights.js").Range} Range
- * @typedef {import("../reviews/highlights.js").Place} Place
+ * @typedef {import("../reviews/highlights.js").Passage} Passage
  */
 
 /** The line break of Yjs and of Galley. Any other in a paste becomes this one. */
-const oneBreak = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
+const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
 
 /** Fires `edit`, `select`, `geometry` and `press` (a passage; `detail` is the review). */
 export class Editor extends EventTarget {
@@ -64,13 +64,13 @@ export class Editor extends EventTarget {
         extensions: [
           // Yjs counts "\r\n" as two, and so must the editor, or every offset after it is wrong.
           EditorState.lineSeparator.of("\n"),
-          EditorView.clipboardInputFilter.of(oneBreak),
+          EditorView.clipboardInputFilter.of(normalizeBreaks),
           EditorView.cspNonce.of(nonce),
           EditorView.lineWrapping,
           EditorView.scrollMargins.of(() => ({ top: 140, bottom: 90 })),
           this.#mayType.of(EditorState.readOnly.of(true)),
-          this.#sentences.of(this.#said()),
-          EditorState.transactionFilter.of((change) => (this.#isTaken(change) ? change : [])),
+          this.#sentences.of(this.#localized()),
+          EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? change : [])),
           keymap.of([...yUndoManagerKeymap, ...standardKeymap]),
           yCollab(text, null, { undoManager: this.#undo }),
           highlights((review) => this.#fire("press", review)),
@@ -100,7 +100,7 @@ export class Editor extends EventTarget {
   }
 
   /** A change by the peer is always applied. @param {import("@codemirror/state").Transaction} change */
-  #isTaken(change) {
+  #isAccepted(change) {
     if (this.#mayGrow || !change.docChanged || change.annotation(ySyncAnnotation)) return true
     let grows = false
     change.changes.iterChanges((_from, _to, _fromB, _toB, inserted) => (grows ||= 0 < inserted.length))
@@ -108,8 +108,8 @@ export class Editor extends EventTarget {
   }
 
   /** Says what the editor says in the language of now. */
-  speak() {
-    this.view.dispatch({ effects: this.#sentences.reconfigure(this.#said()) })
+  retranslate() {
+    this.view.dispatch({ effects: this.#sentences.reconfigure(this.#localized()) })
   }
 
   focus() {
@@ -145,9 +145,9 @@ export class Editor extends EventTarget {
     return this.view.state.field(marked)
   }
 
-  /** @param {ReadonlyMap<string, Place>} places */
-  place(places) {
-    this.view.dispatch({ effects: setPlaces.of(places) })
+  /** @param {ReadonlyMap<string, Passage>} passages */
+  setPassages(passages) {
+    this.view.dispatch({ effects: setPassages.of(passages) })
   }
 
   /** @param {string | null} review */
@@ -156,7 +156,7 @@ export class Editor extends EventTarget {
   }
 
   /** @param {Range | null} range */
-  pend(range) {
+  setPending(range) {
     this.view.dispatch({ effects: setPending.of(range) })
   }
 
@@ -175,7 +175,7 @@ export class Editor extends EventTarget {
    * @param {-1 | 1} side of the position to look at, where a line is wrapped
    * @returns {{ top: number, bottom: number, left: number }}
    */
-  spot(at, side = 1) {
+  coordinatesAt(at, side = 1) {
     const rect = at <= this.length ? this.view.coordsAtPos(at, side) : null
     if (rect) return rect
     // Not drawn, because it is far outside the window: the paragraph is near enough.
@@ -194,7 +194,7 @@ export class Editor extends EventTarget {
     return line.from + (forward ? next : findClusterBreak(line.text, inside, false))
   }
 
-  #said() {
+  #localized() {
     const reader = this.role === "reviewer"
     return [
       placeholder(t(reader ? "desk.text.empty.reader" : "desk.text.empty")),
@@ -213,7 +213,7 @@ export class Editor extends EventTarget {
   /** @param {import("@codemirror/view").ViewUpdate} update */
   #updated(update) {
     if (update.docChanged) {
-      const ours = !update.transactions.some((one) => one.annotation(ySyncAnnotation))
+      const ours = !update.transactions.some((transaction) => transaction.annotation(ySyncAnnotation))
       this.#fire("edit", ours)
     }
     if (update.docChanged || update.selectionSet) this.#fire("select", update.selectionSet)

@@ -7,9 +7,9 @@ import { EntryDialog } from "../seat/entry_dialog.js"
 import { DeskPage } from "./wiring.js"
 
 translateAll(document)
-const gate = new EntryDialog()
-const arrival = await enter(gate)
+const dialog = new EntryDialog()
+const arrival = await enter(dialog)
 if (arrival) {
-  gate.open()
+  dialog.open()
   new DeskPage(arrival).start()
 }

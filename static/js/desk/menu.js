@@ -2,7 +2,7 @@
 /** The menu of every page: language, appearance, and what the page adds. Owns one element. */
 
 import { byId, el } from "../lib/dom.js"
-import { languages, translateAll, t, words } from "../lib/i18n.js"
+import { i18n, languages, translateAll, t } from "../lib/i18n.js"
 import { theme, useTheme } from "../lib/theme.js"
 
 /**
@@ -17,22 +17,22 @@ export class Menu {
   constructor(extra = []) {
     this.element = byId("menu", HTMLDetailsElement)
     this.panel = byId("menu-panel")
-    this.language = this.#choice("language.switch", Object.keys(languages), words.language)
+    this.language = this.#choice("language.switch", Object.keys(languages), i18n.language)
     this.theme = this.#choice("theme.switch", ["auto", "light", "dark"], theme())
     this.panel.replaceChildren(...extra, this.language.parentElement ?? "", this.theme.parentElement ?? "")
   }
 
   start() {
     const { signal } = this.#stopped
-    words.addEventListener("change", () => this.#say(), { signal })
-    this.language.addEventListener("change", () => words.speak(/** @type {Language} */ (this.language.value)), { signal })
+    i18n.addEventListener("change", () => this.#translate(), { signal })
+    this.language.addEventListener("change", () => i18n.setLanguage(/** @type {Language} */ (this.language.value)), { signal })
     this.theme.addEventListener("change", () => useTheme(/** @type {Theme} */ (this.theme.value)), { signal })
     document.addEventListener("pointerdown", (event) => this.#outside(event), { signal })
     this.element.addEventListener("keydown", (event) => this.#key(event), { signal })
     this.panel.addEventListener("click", (event) => {
       if (event.target instanceof Element && event.target.closest("button, a")) this.element.open = false
     }, { signal })
-    this.#say()
+    this.#translate()
   }
 
   stop() {
@@ -48,7 +48,7 @@ export class Menu {
     return select
   }
 
-  #say() {
+  #translate() {
     translateAll(document)
     for (const option of this.language.options) {
       option.textContent = languages[/** @type {Language} */ (option.value)]["language.name"]

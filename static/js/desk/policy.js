@@ -10,7 +10,7 @@
  * @typedef {import("../store.js").Desk} Desk
  * @typedef {import("../store.js").Phase} Phase
  * @typedef {import("../unsaved/drafts.js").Draft} Draft
- * @typedef {Pick<Desk, "phase" | "holder" | "place" | "inVain" | "why" | "draining">} Report state of the
+ * @typedef {Pick<Desk, "phase" | "holder" | "queuePosition" | "waitTimedOut" | "reason" | "draining">} Report state of the
  *   connection
  */
 
@@ -20,14 +20,14 @@
  * @param {Desk} before @param {Report} report
  * @returns {Partial<Desk>}
  */
-export function stateAfter(before, { phase, holder, place, inVain, why, draining }) {
+export function stateAfter(before, { phase, holder, queuePosition, waitTimedOut, reason, draining }) {
   const isHeld = phase === "seated" || phase === "uncertain"
   return {
     phase,
     holder,
-    place,
-    inVain,
-    why,
+    queuePosition,
+    waitTimedOut,
+    reason,
     draining,
     // A page whose server drains reconnects to another. The banner stays silent for a moment.
     quiet: phase === "offline" && draining && (before.phase === "seated" || before.quiet),
@@ -52,7 +52,7 @@ export function mayType({ role, phase, wasSeated, damaged }) {
  *
  * @param {Desk} before @param {Phase} phase
  */
-export function regained(before, phase) {
+export function regainedSentence(before, phase) {
   const isBack = before.wasSeated && !["seated", "waiting"].includes(before.phase) && phase === "seated"
   if (!isBack) return null
   return before.phase === "uncertain" ? "state.restored" : "state.back"
@@ -64,8 +64,8 @@ export function regained(before, phase) {
  *
  * @param {Desk} state after the change
  */
-export function lossOf({ phase, why, wasSeated }) {
-  if (phase === "lost") return why
+export function lossOf({ phase, reason, wasSeated }) {
+  if (phase === "lost") return reason
   return phase === "taken" && wasSeated ? "taken_over" : null
 }
 
@@ -76,7 +76,7 @@ export function lossOf({ phase, why, wasSeated }) {
  * @param {readonly Draft[]} drafts @param {Phase} phase
  * @param {(draft: Draft) => boolean} fits
  */
-export function divide(drafts, phase, fits) {
+export function divideDrafts(drafts, phase, fits) {
   if (phase === "seated") {
     const applied = drafts.filter((draft) => draft.lost === null && fits(draft))
     return { applied, offered: drafts.filter((draft) => !applied.includes(draft)) }

@@ -28,10 +28,10 @@ export function relativeAt(text, index, side = 0) {
   let at = marker.index
   while (item?.left && index < at) {
     item = item.left
-    if (shows(item)) at -= item.length
+    if (isVisible(item)) at -= item.length
   }
-  while (item && (!shows(item) || at + item.length <= index)) {
-    if (shows(item)) at += item.length
+  while (item && (!isVisible(item) || at + item.length <= index)) {
+    if (isVisible(item)) at += item.length
     item = item.right
   }
   if (!item) return Y.createRelativePositionFromTypeIndex(text, index, side)
@@ -40,13 +40,13 @@ export function relativeAt(text, index, side = 0) {
 }
 
 /** @param {Y.Item} item */
-const shows = (item) => !item.deleted && item.countable
+const isVisible = (item) => !item.deleted && item.countable
 
 /** @param {Y.Text} text @param {number} index @returns {{ p: Y.Item, index: number } | null} */
 function nearest(text, index) {
   /** @type {{ p: Y.Item, index: number }[]} */
   const markers = text._searchMarker ?? []
   if (markers.length === 0) return null
-  const away = (/** @type {{ index: number }} */ marker) => Math.abs(marker.index - index)
-  return markers.reduce((best, marker) => (away(marker) < away(best) ? marker : best))
+  const distance = (/** @type {{ index: number }} */ marker) => Math.abs(marker.index - index)
+  return markers.reduce((best, marker) => (distance(marker) < distance(best) ? marker : best))
 }

@@ -17,7 +17,7 @@ import { relativeAt } from "./positions.js"
  */
 
 /** After an edit of the peer our caret is published once no edit has come for this long, in ms. */
-const SOON = 200
+const PUBLISH_DELAY = 200
 
 /** @type {import("@codemirror/state").StateEffectType<Peer | null>} */
 const setPeer = StateEffect.define()
@@ -97,40 +97,40 @@ export class Presence extends EventTarget {
    * @param {EditorView} view
    * @param {Y.Text} text
    * @param {import("../seat/connection.js").Connection["awareness"]} awareness
-   * @param {{ name: string, role: Role, nameOf: (role: Role) => string }} who
+   * @param {{ name: string, role: Role, nameOf: (role: Role) => string }} identity
    */
-  constructor(view, text, awareness, who) {
+  constructor(view, text, awareness, identity) {
     super()
     this.view = view
     this.text = text
     this.awareness = awareness
-    this.who = who
+    this.identity = identity
   }
 
   start() {
-    const { name, role } = this.who
+    const { name, role } = this.identity
     this.awareness.setLocalStateField("user", { name, role })
-    this.awareness.on("change", this.#look)
-    document.addEventListener("visibilitychange", this.#hidden)
-    this.#look()
+    this.awareness.on("change", this.#update)
+    document.addEventListener("visibilitychange", this.#visibilityChanged)
+    this.#update()
   }
 
   stop() {
-    this.awareness.off("change", this.#look)
-    document.removeEventListener("visibilitychange", this.#hidden)
+    this.awareness.off("change", this.#update)
+    document.removeEventListener("visibilitychange", this.#visibilityChanged)
     window.clearTimeout(this.#away)
     window.clearTimeout(this.#publishing)
   }
 
   /** Publishes activity for a user who only reads. */
-  stir() {
+  publishActivity() {
     this.awareness.setLocalStateField("stirred", Date.now())
   }
 
   /** Tells the other where we are, soon: not we have moved, but the text around us. */
   publishSoon() {
     window.clearTimeout(this.#publishing)
-    this.#publishing = window.setTimeout(() => this.publish(), SOON)
+    this.#publishing = window.setTimeout(() => this.publish(), PUBLISH_DELAY)
   }
 
   /** Tells the other where we are. */
@@ -146,7 +146,7 @@ export class Presence extends EventTarget {
     }
   }
 
-  #look = () => {
+  #update = () => {
     const others = [...this.awareness.getStates()].filter(([id]) => id !== this.awareness.clientID)
     const state = others.map(([, state]) => state).find((state) => state.cursor) ?? others[0]?.[1]
     const next = state && { away: state.away === true }
@@ -154,39 +154,39 @@ export class Presence extends EventTarget {
       this.other = next ?? null
       this.dispatchEvent(new Event("change"))
     }
-    // To find a place takes a walk through the text; what is drawn goes along with each edit.
+    // To find a position takes a walk through the text; what is drawn goes along with each edit.
     const drawn = JSON.stringify([state?.cursor, state?.user])
     if (drawn === this.#drawn && this.view.state.field(peer)) return
     this.#drawn = drawn
-    const found = state?.cursor ? this.#place(state) : null
+    const found = state?.cursor ? this.#peerOf(state) : null
     if (JSON.stringify(found) === JSON.stringify(this.view.state.field(peer))) return
     this.view.dispatch({ effects: setPeer.of(found) })
   }
 
   /** @param {{ [field: string]: any }} state @returns {Peer | null} */
-  #place(state) {
+  #peerOf(state) {
     const at = (/** @type {unknown} */ json) => {
       const relative = Y.createRelativePositionFromJSON(json)
       const absolute = Y.createAbsolutePositionFromRelativePosition(relative, this.text.doc ?? new Y.Doc())
       return absolute?.type === this.text ? absolute.index : null
     }
-    const role = this.who.role === "writer" ? "reviewer" : "writer"
+    const role = this.identity.role === "writer" ? "reviewer" : "writer"
     try {
       const head = at(state.cursor.head)
       const isCaret = JSON.stringify(state.cursor.anchor) === JSON.stringify(state.cursor.head)
       const anchor = isCaret ? head : at(state.cursor.anchor)
       if (anchor === null || head === null) return null
-      return { anchor, head, role, name: String(state.user?.name ?? this.who.nameOf(role)) }
+      return { anchor, head, role, name: String(state.user?.name ?? this.identity.nameOf(role)) }
     } catch {
       return null
     }
   }
 
   /** A tab that is hidden for a minute counts as away. */
-  #hidden = () => {
+  #visibilityChanged = () => {
     window.clearTimeout(this.#away)
-    const tell = () => this.awareness.setLocalStateField("away", document.hidden)
-    if (document.hidden) this.#away = window.setTimeout(tell, 60_000)
-    else if (this.awareness.getLocalState()?.away) tell()
+    const publishAway = () => this.awareness.setLocalStateField("away", document.hidden)
+    if (document.hidden) this.#away = window.setTimeout(publishAway, 60_000)
+    else if (this.awareness.getLocalState()?.away) publishAway()
   }
 }

@@ -11,12 +11,12 @@ import * as api from "../lib/api.js"
 import { t } from "../lib/i18n.js"
 import { ample, sizeIn } from "./document_size.js"
 
-/** @typedef {import("../seat/connection.js").Told} Told */
+/** @typedef {import("../seat/connection.js").ServerEvent} ServerEvent */
 
 /** The page reads the share link once, this long after the last of several events, in ms. */
-const GATHER = 250
+const READ_DELAY = 250
 /** No event reports a wait queue that moves: the page polls a queue with waiters this often, in ms. */
-const QUEUE_EVERY = 15_000
+const POLL_QUEUE_EVERY = 15_000
 
 /**
  * @typedef {object} Parts
@@ -44,9 +44,9 @@ export class ServerEvents {
 
   start() {
     const { signal } = this.#stopped
-    const apply = (/** @type {Event} */ event) => this.#apply(/** @type {CustomEvent<Told>} */ (event).detail)
-    this.connection.addEventListener("told", apply, { signal })
-    this.connection.addEventListener("answered", () => this.watch.resent(), { signal })
+    const apply = (/** @type {Event} */ event) => this.#apply(/** @type {CustomEvent<ServerEvent>} */ (event).detail)
+    this.connection.addEventListener("event", apply, { signal })
+    this.connection.addEventListener("replied", () => this.watch.resent(), { signal })
     // A hidden page does not poll, so its title and occupancy may be old.
     document.addEventListener("visibilitychange", () => document.hidden || this.readLinkSoon(), { signal })
   }
@@ -57,25 +57,25 @@ export class ServerEvents {
   }
 
   /** Reads the share link: title, occupancy, queue lengths. Several calls share one request. */
-  readLinkSoon(after = GATHER) {
+  readLinkSoon(after = READ_DELAY) {
     window.clearTimeout(this.#timer)
     this.#timer = window.setTimeout(async () => {
       const link = await api.link(this.link).catch(() => null)
       const invite = this.store.state.link?.invite ?? null
-      if (link) this.store.linkRead({ ...link, invite })
-      const { writer, reviewer } = this.store.state.chairs
-      if (0 < writer.waiting + reviewer.waiting && !document.hidden) this.readLinkSoon(QUEUE_EVERY)
+      if (link) this.store.applyLink({ ...link, invite })
+      const { writer, reviewer } = this.store.state.occupancy
+      if (0 < writer.waiting + reviewer.waiting && !document.hidden) this.readLinkSoon(POLL_QUEUE_EVERY)
     }, after)
   }
 
-  /** @param {Told} event */
+  /** @param {ServerEvent} event */
   #apply(event) {
     switch (event.event) {
       case "document.saved":
         return this.watch.saved(event.state_vector)
       case "review.created":
       case "review.updated":
-        return this.reviews.take(event.review)
+        return this.reviews.apply(event.review)
       case "review.deleted":
         return this.reviews.drop(event.review.id)
       case "peer.joined":
@@ -107,7 +107,7 @@ export class ServerEvents {
   #applyPeer(role, user, here) {
     if (role !== this.role) {
       const since = here ? new Date().toISOString() : null
-      this.store.changeChair(role, { user, here, since, away: false })
+      this.store.changeOccupancy(role, { user, here, since, away: false })
     }
     this.readLinkSoon()
   }
@@ -118,7 +118,7 @@ export class ServerEvents {
     this.store.change({ size })
   }
 
-  /** @param {Told} problem */
+  /** @param {ServerEvent} problem */
   #applyProblem(problem) {
     switch (problem.type) {
       case "/problems/not-saved":
@@ -130,8 +130,8 @@ export class ServerEvents {
         return undefined
       case "/problems/document-reset":
         this.connection.stop()
-        this.watch.hold("reset")
-        this.store.change({ phase: "lost", why: "reset" })
+        this.watch.seatLost("reset")
+        this.store.change({ phase: "lost", reason: "reset" })
         // Last: `connection.stop` changes the phase, and a writer may type in an offline phase.
         return this.editor.mayType(false)
       case "/problems/document-damaged":

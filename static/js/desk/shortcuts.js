@@ -7,7 +7,7 @@
  */
 
 import { button, byId, el } from "../lib/dom.js"
-import { t, words } from "../lib/i18n.js"
+import { i18n, t } from "../lib/i18n.js"
 
 /**
  * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "history" | "text" | "help"} Command
@@ -67,7 +67,7 @@ export class Shortcuts {
     const { signal } = this.#stopped
     // Before the editor, which has uses of its own for Alt and the arrows.
     window.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true })
-    words.addEventListener("change", () => this.#draw(), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
     this.#draw()
   }
@@ -109,11 +109,11 @@ export class Shortcuts {
 
   #draw() {
     const list = el("dl", { class: "key-list" })
-    for (const [name, ways] of shown) {
+    for (const [name, chords] of shown) {
       const keys = el("dd")
-      for (const [at, way] of ways.entries()) {
+      for (const [at, chord] of chords.entries()) {
         if (0 < at) keys.append(" ")
-        keys.append(el("span", { class: "chord" }, ...way.map((key) => el("kbd", { text: key }))))
+        keys.append(el("span", { class: "chord" }, ...chord.map((key) => el("kbd", { text: key }))))
       }
       list.append(el("div", {}, el("dt", { text: t(name) }), keys))
     }

@@ -27,17 +27,17 @@ export class SignOut {
     this.stop = stop
     this.element = el("button", { type: "button", "data-t": "menu.leave" })
     this.element.hidden = true
-    this.element.addEventListener("click", () => this.#ask())
-    this.#others.addEventListener("message", ({ data }) => data === this.#me?.id && this.#go())
+    this.element.addEventListener("click", () => this.#confirm())
+    this.#others.addEventListener("message", ({ data }) => data === this.#me?.id && this.#leave())
   }
 
   /** Shows the entry to a user who is signed in. @param {api.User | null} me */
-  of(me) {
+  setUser(me) {
     this.#me = me
     this.element.hidden = me === null
   }
 
-  async #ask() {
+  async #confirm() {
     const me = this.#me
     if (!me) return
     const store = await Drafts.open(me.id)
@@ -48,7 +48,7 @@ export class SignOut {
     const danger = isGuest || 0 < unsaved
     if (!(await confirm(question + warning, t("leave.yes"), { danger }))) return
     try {
-      await api.leave()
+      await api.signOut()
       // A cookie of the host application's domain is not the server's to remove.
       if (await api.me()) return showToast(t("leave.elsewhere"))
     } catch (error) {
@@ -62,10 +62,10 @@ export class SignOut {
     } catch {
       // Without storage nothing is in it.
     }
-    this.#go()
+    this.#leave()
   }
 
-  #go() {
+  #leave() {
     this.stop()
     location.assign("/")
   }

@@ -2,7 +2,7 @@
 /** The foot of the desk: how long the text is, and how far from where it should be. */
 
 import { byId, el } from "../lib/dom.js"
-import { number, t, words } from "../lib/i18n.js"
+import { i18n, number, t } from "../lib/i18n.js"
 import { setPreference, preference } from "../lib/preferences.js"
 import { Counter, units } from "./counts.js"
 
@@ -13,9 +13,9 @@ import { Counter, units } from "./counts.js"
  */
 
 /** Counting waits until the hand rests for so long, in ms. */
-const REST = 150
+const TYPING_PAUSE = 150
 /** How long it counts at a stretch, in ms. */
-const TURN = 6
+const TIME_SLICE = 6
 
 export class TextCountsBar {
   #counter = new Counter()
@@ -37,10 +37,10 @@ export class TextCountsBar {
 
   start() {
     const { signal } = this.#stopped
-    this.editor.addEventListener("edit", () => this.#soon(), { signal })
-    words.addEventListener("change", () => this.#draw(), { signal })
+    this.editor.addEventListener("edit", () => this.#countSoon(), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
     for (const field of [this.amount, this.unit]) {
-      field.addEventListener("input", () => this.#aim(), { signal })
+      field.addEventListener("input", () => this.#setTarget(), { signal })
     }
     this.panel.addEventListener("keydown", (event) => this.#key(event), { signal })
     this.unit.value = this.target?.unit ?? "solid"
@@ -63,18 +63,18 @@ export class TextCountsBar {
     this.panel.querySelector("summary")?.focus()
   }
 
-  #soon() {
+  #countSoon() {
     window.clearTimeout(this.#timer)
-    this.#timer = window.setTimeout(() => this.#count(), REST)
+    this.#timer = window.setTimeout(() => this.#count(), TYPING_PAUSE)
   }
 
   #count() {
-    this.#goOn(this.#counter.steps(this.editor.tree))
+    this.#continue(this.#counter.steps(this.editor.tree))
   }
 
   /** Counts for a moment, and goes on when others had a turn. @param {Generator<void, Counts>} steps */
-  #goOn(steps) {
-    const until = performance.now() + TURN
+  #continue(steps) {
+    const until = performance.now() + TIME_SLICE
     for (let step = steps.next(); ; step = steps.next()) {
       if (step.done) {
         this.#counts = step.value
@@ -82,10 +82,10 @@ export class TextCountsBar {
       }
       if (until <= performance.now()) break
     }
-    this.#timer = window.setTimeout(() => this.#goOn(steps), 0)
+    this.#timer = window.setTimeout(() => this.#continue(steps), 0)
   }
 
-  #aim() {
+  #setTarget() {
     const wanted = Math.floor(Number(this.amount.value))
     const unit = /** @type {Unit} */ (this.unit.value)
     this.target = 0 < wanted ? { number: wanted, unit } : null

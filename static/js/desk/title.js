@@ -5,13 +5,13 @@ import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { byId } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { clock, t, tCount, words } from "../lib/i18n.js"
+import { clock, i18n, t, tCount } from "../lib/i18n.js"
 
 export class Title {
   #stopped = new AbortController()
 
   /** The last announced state: a late save and its end, not each save. */
-  #said = "saved"
+  #announced = "saved"
 
   /** @param {import("../store.js").Store} store */
   constructor(store) {
@@ -23,7 +23,7 @@ export class Title {
   start() {
     const { signal } = this.#stopped
     this.store.addEventListener("change", () => this.#draw(), { signal })
-    words.addEventListener("change", () => this.#draw(), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
     this.field.addEventListener("change", () => this.#rename(), { signal })
     this.field.addEventListener("keydown", (event) => this.#key(event), { signal })
     this.#draw()
@@ -33,7 +33,7 @@ export class Title {
     this.#stopped.abort()
   }
 
-  get #known() {
+  get #title() {
     return this.store.state.link?.title ?? ""
   }
 
@@ -41,13 +41,13 @@ export class Title {
   #key(event) {
     if (event.isComposing) return
     if (event.key === "Enter") this.field.blur()
-    if (event.key === "Escape") this.field.value = this.#known
+    if (event.key === "Escape") this.field.value = this.#title
   }
 
   async #rename() {
     const { link } = this.store.state
     const title = this.field.value.trim()
-    if (!link || title === this.#known) return
+    if (!link || title === this.#title) return
     try {
       const document = await api.renameDocument(link.document_id, title)
       const now = this.store.state.link
@@ -55,24 +55,24 @@ export class Title {
       announce(t("desk.title.saved"))
     } catch (error) {
       showToast(errorText(error))
-      this.field.value = this.#known
+      this.field.value = this.#title
     }
   }
 
   #draw() {
-    const { role, phase, called } = this.store.state
-    const title = this.#known
+    const { role, phase, grantUnseen } = this.store.state
+    const title = this.#title
     if (document.activeElement !== this.field) this.field.value = title
     this.field.readOnly = role !== "writer"
     this.field.placeholder = t("start.untitled")
     byId("heading").textContent = title || t("start.untitled")
     const tab = `${title || t("start.untitled")} · Galley`
-    document.title = called && phase === "seated" ? t("state.waiting.title", { title: tab }) : tab
+    document.title = grantUnseen && phase === "seated" ? t("state.waiting.title", { title: tab }) : tab
     const { text, kind } = this.#saving()
     if (this.saved.textContent !== text) this.saved.textContent = text
     this.saved.dataset.kind = phase === "seated" || kind === "late" ? kind : "off"
-    if ((kind === "late" || kind === "saved") && kind !== this.#said) {
-      this.#said = kind
+    if ((kind === "late" || kind === "saved") && kind !== this.#announced) {
+      this.#announced = kind
       announce(text)
     }
   }

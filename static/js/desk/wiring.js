@@ -8,7 +8,7 @@
 import { History } from "../history/history.js"
 import { announce, showToast } from "../lib/announce.js"
 import { button, byId, copy, download, el, icon } from "../lib/dom.js"
-import { t, tCount, words } from "../lib/i18n.js"
+import { i18n, t, tCount } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
 import { reviewsAt } from "../reviews/highlights.js"
@@ -25,7 +25,7 @@ import { Banner } from "./banner.js"
 import { fileName } from "./document_size.js"
 import { Editor } from "./editor.js"
 import { Menu } from "./menu.js"
-import { divide, lossOf, mayType, regained, stateAfter } from "./policy.js"
+import { divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "./policy.js"
 import { Presence } from "./presence.js"
 import { ServerEvents } from "./server_events.js"
 import { Shortcuts } from "./shortcuts.js"
@@ -46,7 +46,7 @@ export class DeskPage {
     const text = doc.getText("content")
     this.store = new Store()
     this.store.change({ me, role })
-    this.store.linkRead(link)
+    this.store.applyLink(link)
     this.role = role
     this.link = link
     this.connection = new Connection(doc, link.id, role)
@@ -56,42 +56,42 @@ export class DeskPage {
       document: link.document_id,
       title: () => this.store.state.link?.title ?? "",
     })
-    this.kept = new RecoveredDrafts(byId("kept"), {
+    this.recoveredDrafts = new RecoveredDrafts(byId("recovered-drafts"), {
       drop: (draft) => this.watch.journal.drop(draft),
-      mayPutBack: (draft) => this.store.seated && this.watch.mayPutBack(draft),
-      putBack: (draft) => {
-        this.watch.putBack(draft)
-        announce(t("kept.done"))
+      mayRecover: (draft) => this.store.seated && this.watch.mayRecover(draft),
+      recover: (draft) => {
+        this.watch.recover(draft)
+        announce(t("recovered.done"))
         this.editor.focus()
       },
     })
     this.reviews = new Reviews(this.editor, link.id, me.id)
-    this.acts = new ReviewActions(this.editor, this.reviews)
-    this.margin = new Margin(this.editor, this.reviews, this.store, this.acts)
-    this.acts.margin = this.margin
+    this.actions = new ReviewActions(this.editor, this.reviews)
+    this.margin = new Margin(this.editor, this.reviews, this.store, this.actions)
+    this.actions.margin = this.margin
     this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
       name: me.name,
       role,
-      nameOf: (other) => this.store.state.chairs[other].user?.name ?? t(`role.${other}`),
+      nameOf: (other) => this.store.state.occupancy[other].user?.name ?? t(`role.${other}`),
     })
     this.events = new ServerEvents(this, role, link.id)
     this.history = new History(this.store, this.editor, link.document_id)
     this.selection = new SelectionBar(
       this.editor,
       () => role === "reviewer" && this.store.seated,
-      (options) => this.acts.begin(options),
+      (options) => this.actions.begin(options),
     )
     this.keys = new Shortcuts(this.#commands())
     this.parts = [
       this.watch,
-      this.kept,
+      this.recoveredDrafts,
       this.reviews,
       this.margin,
       this.presence,
       new Title(this.store),
       new SeatAlert(this.store),
       new SeatBadges(this.store),
-      new Banner(this.store, this.#ways()),
+      new Banner(this.store, this.#bannerActions()),
       new TextCountsBar(this.editor, link.document_id),
       this.keys,
       this.history,
@@ -114,13 +114,13 @@ export class DeskPage {
       const { author, anchor } = /** @type {CustomEvent<import("../lib/api.js").Review>} */ (event).detail
       announce(t("review.new", { name: author.name, quote: anchor.quote.slice(0, 60) }))
     }, { signal })
-    words.addEventListener("change", () => {
-      this.editor.speak()
-      this.margin.speak()
+    i18n.addEventListener("change", () => {
+      this.editor.retranslate()
+      this.margin.retranslate()
       this.#invite()
     }, { signal })
-    for (const sign of ["keydown", "pointerdown", "wheel"]) {
-      window.addEventListener(sign, () => this.#stir(), { signal, passive: true })
+    for (const type of ["keydown", "pointerdown", "wheel"]) {
+      window.addEventListener(type, () => this.#confirmActivity(), { signal, passive: true })
     }
     byId("invite").addEventListener("click", () => this.#copyInvite(), { signal })
     this.store.addEventListener("change", () => this.#invite(), { signal })
@@ -141,7 +141,7 @@ export class DeskPage {
   #phase() {
     const before = this.store.state
     this.store.change(stateAfter(before, this.connection))
-    const { phase, why, quiet, wasSeated } = this.store.state
+    const { phase, reason, quiet, wasSeated } = this.store.state
     window.clearTimeout(this.#quiet)
     if (quiet) this.#quiet = window.setTimeout(() => this.store.change({ quiet: false }), QUIET)
     // Before the first sync the text is unknown, so nothing may call it empty.
@@ -149,13 +149,13 @@ export class DeskPage {
     if (before.phase === "taken" && phase === "taken") showToast(t("state.taken.still"))
     this.editor.mayType(mayType(this.store.state))
     this.selection.drawSoon()
-    if (phase === "lost" && why === "taken_over") this.events.readLinkSoon()
+    if (phase === "lost" && reason === "taken_over") this.events.readLinkSoon()
     const loss = lossOf(this.store.state)
-    if (loss !== null) this.watch.hold(loss)
+    if (loss !== null) this.watch.seatLost(loss)
     if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#applyDrafts()
     if (phase !== "seated") return
-    this.watch.release()
-    const sentence = regained(before, phase)
+    this.watch.seatRegained()
+    const sentence = regainedSentence(before, phase)
     if (sentence) announce(t(sentence))
     this.reviews.read().catch(() => undefined)
     this.events.readLinkSoon()
@@ -163,63 +163,63 @@ export class DeskPage {
   }
 
   /** Answers the idle warning with a sign of life. */
-  #stir() {
+  #confirmActivity() {
     if (this.store.state.idleUntil === null) return
     this.store.change({ idleUntil: null })
-    this.presence.stir()
+    this.presence.publishActivity()
   }
 
   /** Applies the drafts of closed pages, or offers them to their writer. */
   async #applyDrafts() {
-    const drafts = await this.watch.left()
-    const { applied, offered } = divide(drafts, this.store.state.phase, (draft) => this.watch.mayPutBack(draft))
-    for (const draft of applied) this.watch.putBack(draft)
+    const drafts = await this.watch.draftsOfClosedPages()
+    const { applied, offered } = divideDrafts(drafts, this.store.state.phase, (draft) => this.watch.mayRecover(draft))
+    for (const draft of applied) this.watch.recover(draft)
     const count = applied.reduce((sum, draft) => sum + draft.count, 0)
-    if (0 < count) showToast(tCount("state.brought-back", count))
-    this.kept.show(offered)
+    if (0 < count) showToast(tCount("state.recovered", count))
+    this.recoveredDrafts.show(offered)
   }
 
   #peer() {
     const other = this.role === "writer" ? "reviewer" : "writer"
-    this.store.changeChair(other, { away: this.presence.other?.away ?? false })
+    this.store.changeOccupancy(other, { away: this.presence.other?.away ?? false })
   }
 
   /** @param {boolean} moved whether the caret moved, and not only the text under it */
   #selected(moved) {
     if (moved) this.presence.publish()
     else this.presence.publishSoon()
-    if (!moved || this.acts.isDrafting || !this.editor.view.hasFocus) return
+    if (!moved || this.actions.isDrafting || !this.editor.view.hasFocus) return
     const { from, to } = this.editor.selection
     this.margin.activate(from === to ? (reviewsAt(this.editor.marked, from)[0] ?? null) : null)
   }
 
   /** @param {string} review */
   #pressed(review) {
-    if (this.acts.isDrafting) return
+    if (this.actions.isDrafting) return
     this.margin.activate(review)
     this.margin.openSheet()
   }
 
-  #ways() {
+  #bannerActions() {
     return {
-      again: () => this.connection.again(),
-      takeOver: () => this.connection.again({ takeover: true }),
+      claim: () => this.connection.claim(),
+      takeOver: () => this.connection.claim({ takeover: true }),
       wait: () => this.connection.wait(),
-      leave: () => this.connection.leave(),
-      now: () => this.connection.now(),
+      leaveQueue: () => this.connection.leaveQueue(),
+      retryNow: () => this.connection.retryNow(),
       lost: () => this.watch.lost(),
       discard: () => this.watch.discard().then(() => location.reload()),
-      text: () => this.editor.focus(),
+      focusText: () => this.editor.focus(),
       copyText: () => copy(this.editor.text),
       saveText: () => download(fileName(this.store.state.link?.title ?? "", t("start.untitled")), this.editor.text),
-      keep: () => this.#stir(),
+      stayActive: () => this.#confirmActivity(),
     }
   }
 
   /** @returns {import("./shortcuts.js").Commands} */
   #commands() {
     return {
-      comment: () => this.role === "reviewer" && this.store.seated && this.acts.begin({ suggests: false }),
+      comment: () => this.role === "reviewer" && this.store.seated && this.actions.begin({ suggests: false }),
       next: () => this.#step(1),
       previous: () => this.#step(-1),
       accept: () => this.#decide("accept"),
@@ -236,8 +236,8 @@ export class DeskPage {
     const now = order.indexOf(this.margin.active ?? "")
     const next = order[now === -1 ? (by === 1 ? 0 : order.length - 1) : (now + by + order.length) % order.length]
     if (next === undefined) return
-    const place = this.reviews.placeOf(next)
-    if (place) this.editor.show(place)
+    const passage = this.reviews.passageOf(next)
+    if (passage) this.editor.show(passage)
     this.margin.activate(next)
     this.margin.focusCard(next)
   }
@@ -249,14 +249,14 @@ export class DeskPage {
     const shown = this.margin.cardOf(review.id)?.querySelector(`[data-decision=${decision}]`)
     if (shown instanceof HTMLButtonElement) return shown.click()
     if (decision === "accept") return
-    this.acts.decide(review, decision).then((failed) => failed && showToast(failed))
+    this.actions.decide(review, decision).then((failed) => failed && showToast(failed))
   }
 
   #backToText() {
-    const place = this.reviews.placeOf(this.margin.active ?? "")
+    const passage = this.reviews.passageOf(this.margin.active ?? "")
     this.margin.closeSheet()
-    const fromCard = document.activeElement?.closest(".card") && !this.acts.isDrafting
-    if (place && fromCard) this.editor.show(place)
+    const fromCard = document.activeElement?.closest(".card") && !this.actions.isDrafting
+    if (passage && fromCard) this.editor.show(passage)
     this.editor.focus()
   }
 
@@ -266,19 +266,19 @@ export class DeskPage {
     const home = el("a", { href: "/", "data-t": "menu.home" })
     const history = el("button", { type: "button" }, el("span", { "data-t": "history.title" }), el("kbd", { text: this.keys.chord("history") }))
     history.addEventListener("click", () => this.history.open())
-    const leave = new SignOut(() => this.stop())
-    leave.of(this.store.state.me)
-    if (this.role !== "writer") return [home, history, help, leave.element]
+    const signOut = new SignOut(() => this.stop())
+    signOut.setUser(this.store.state.me)
+    if (this.role !== "writer") return [home, history, help, signOut.element]
     const invite = el("button", { type: "button", "data-t": "desk.invite" })
     invite.addEventListener("click", () => this.#copyInvite())
-    return [home, invite, history, help, leave.element]
+    return [home, invite, history, help, signOut.element]
   }
 
   #invite() {
-    const { link, chairs } = this.store.state
+    const { link, occupancy } = this.store.state
     const invite = byId("invite")
     invite.hidden = this.role !== "writer" || !link?.invite
-    invite.classList.toggle("button-strong", chairs.reviewer.user === null)
+    invite.classList.toggle("button-strong", occupancy.reviewer.user === null)
     invite.replaceChildren(icon("link"), el("span", { text: t("desk.invite") }))
   }
 

@@ -9,7 +9,7 @@
 import * as api from "../lib/api.js"
 import { button, byId, el, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { translateAll, t, words } from "../lib/i18n.js"
+import { i18n, translateAll, t } from "../lib/i18n.js"
 import { Timeline } from "./timeline.js"
 import { VersionView } from "./version_view.js"
 
@@ -38,9 +38,9 @@ export class History {
     this.editor = editor
     this.document = document
     this.dialog = byId("history", HTMLDialogElement)
-    this.said = byId("history-said")
+    this.status = byId("history-status")
     this.body = byId("history-body")
-    this.line = new Timeline({
+    this.timeline = new Timeline({
       choose: (version) => this.#show(version),
       into: () => this.view.focus(),
       more: () => this.#more(),
@@ -48,7 +48,7 @@ export class History {
     this.view = new VersionView(document, {
       mayRestore: () => (store.state.role === "writer" ? (store.seated ? "yes" : "seat") : "reader"),
       restored: (version) => this.#restored(version),
-      say: (sentence) => this.#say(sentence),
+      notify: (sentence) => this.#notify(sentence),
     })
     this.#form = this.#nameForm()
   }
@@ -58,9 +58,9 @@ export class History {
     byId("history-close").addEventListener("click", () => this.dialog.close(), { signal })
     this.dialog.addEventListener("close", () => this.#closed(), { signal })
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
-    this.store.addEventListener("change", () => this.view.drawActs(), { signal })
+    this.store.addEventListener("change", () => this.view.drawActions(), { signal })
     this.editor.addEventListener("edit", () => (this.#textChanged = true), { signal })
-    words.addEventListener("change", () => this.#speak(), { signal })
+    i18n.addEventListener("change", () => this.#retranslate(), { signal })
   }
 
   stop() {
@@ -70,7 +70,7 @@ export class History {
 
   open() {
     if (this.dialog.open) return
-    this.#say("")
+    this.#notify("")
     this.dialog.showModal()
     this.#begin()
   }
@@ -79,10 +79,10 @@ export class History {
 
   async #begin() {
     this.#versions = []
-    this.line.forget()
+    this.timeline.clear()
     this.#state = "loading"
     this.#draw()
-    if (await this.#read()) this.line.focus()
+    if (await this.#read()) this.timeline.focus()
   }
 
   /**
@@ -95,12 +95,12 @@ export class History {
     let isRead = true
     try {
       const page = await api.versions(this.document, { signal: this.#stopped.signal })
-      const known = this.#versions.filter(({ number }) => number < (page.versions.at(-1)?.number ?? 0))
-      if (known.length === 0) this.#next = page.next_cursor
-      this.#versions = [...page.versions, ...known]
-      const isNews = this.#state !== "read"
+      const older = this.#versions.filter(({ number }) => number < (page.versions.at(-1)?.number ?? 0))
+      if (older.length === 0) this.#next = page.next_cursor
+      this.#versions = [...page.versions, ...older]
+      const isFirst = this.#state !== "read"
       this.#state = "read"
-      if (isNews) this.#draw()
+      if (isFirst) this.#draw()
       else this.#drawLine()
       if (this.#textChanged) this.view.textChanged()
       this.#textChanged = false
@@ -126,7 +126,7 @@ export class History {
       this.#versions = [...this.#versions, ...page.versions]
       this.#drawLine()
     } catch (error) {
-      this.#say(t("history.failed", { why: errorText(error) }))
+      this.#notify(t("history.failed", { why: errorText(error) }))
     }
   }
 
@@ -145,7 +145,7 @@ export class History {
       const name = this.#isWriter ? "history.empty" : "history.empty.reader"
       this.body.replaceChildren(el("div", { class: "history-note" }, el("p", { class: "quiet", text: t(name) }), this.#formFor()))
     } else {
-      const left = el("div", { class: "history-left" }, this.#formFor(), this.line.element)
+      const left = el("div", { class: "history-left" }, this.#formFor(), this.timeline.element)
       this.body.replaceChildren(left, this.view.element)
       this.#drawLine()
     }
@@ -153,7 +153,7 @@ export class History {
 
   #drawLine() {
     if (0 < this.#versions.length && this.body.dataset.state === "empty") return this.#draw()
-    this.line.draw(this.#versions, { more: this.#next !== null })
+    this.timeline.draw(this.#versions, { more: this.#next !== null })
   }
 
   /** @param {api.Version} version */
@@ -170,9 +170,9 @@ export class History {
 
   /** @param {api.Version} version */
   async #restored(version) {
-    this.#say(t("history.restore.done"))
+    this.#notify(t("history.restore.done"))
     await this.#read()
-    this.line.choose(version.id)
+    this.timeline.choose(version.id)
   }
 
   get #isWriter() {
@@ -200,14 +200,14 @@ export class History {
       if (label === "") return field.focus()
       once(go, async () => {
         try {
-          const made = await api.nameVersion(this.document, label)
+          const created = await api.nameVersion(this.document, label)
           field.value = ""
-          this.#say(t("history.named", { label: made.label ?? label }))
+          this.#notify(t("history.named", { label: created.label ?? label }))
           await this.#read()
-          this.line.choose(made.id)
+          this.timeline.choose(created.id)
         } catch (error) {
           const isFull = error instanceof api.Problem && error.kind === "too-many"
-          this.#say(isFull ? t("history.full") : t("review.failed", { why: errorText(error) }))
+          this.#notify(isFull ? t("history.full") : t("review.failed", { why: errorText(error) }))
         }
       })
     })
@@ -219,13 +219,13 @@ export class History {
     this.view.clear()
   }
 
-  #speak() {
-    this.view.speak()
+  #retranslate() {
+    this.view.retranslate()
     if (this.dialog.open) this.#draw()
   }
 
   /** @param {string} sentence */
-  #say(sentence) {
-    this.said.textContent = sentence
+  #notify(sentence) {
+    this.status.textContent = sentence
   }
 }

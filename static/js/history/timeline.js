@@ -7,12 +7,12 @@
  */
 
 import { button, el } from "../lib/dom.js"
-import { clock, number, t, words } from "../lib/i18n.js"
+import { clock, i18n, number, t } from "../lib/i18n.js"
 
 /** @typedef {import("../lib/api.js").Version} Version */
 
 /** How long one must stay on a version before it is compared, in ms: arrows may be held down. */
-const STAY = 120
+const CHOOSE_DELAY = 120
 
 export class Timeline {
   /** @type {string | null} */
@@ -22,10 +22,10 @@ export class Timeline {
   #timer = 0
 
   /**
-   * @param {{ choose: (version: Version) => void, into: () => void, more: () => Promise<void> }} ways
+   * @param {{ choose: (version: Version) => void, into: () => void, more: () => Promise<void> }} actions
    */
-  constructor(ways) {
-    this.ways = ways
+  constructor(actions) {
+    this.actions = actions
     this.list = el("div", { role: "listbox", class: "history-list" })
     this.moreButton = button("", { class: "button button-quiet history-more" }, () => this.#more())
     this.element = el("div", { class: "history-line" }, this.list, this.moreButton)
@@ -41,7 +41,7 @@ export class Timeline {
   }
 
   /** Nothing is chosen any more: the newest is, when there are versions again. */
-  forget() {
+  clear() {
     window.clearTimeout(this.#timer)
     this.#chosen = null
     this.#versions = []
@@ -60,13 +60,13 @@ export class Timeline {
     if (focus) option?.focus()
     option?.scrollIntoView({ block: "nearest" })
     window.clearTimeout(this.#timer)
-    if (wait) this.#timer = window.setTimeout(() => this.ways.choose(version), STAY)
-    else this.ways.choose(version)
+    if (wait) this.#timer = window.setTimeout(() => this.actions.choose(version), CHOOSE_DELAY)
+    else this.actions.choose(version)
   }
 
   /** @param {readonly Version[]} versions newest first @param {{ more: boolean }} options */
   draw(versions, { more }) {
-    const had = this.list.contains(document.activeElement)
+    const hadFocus = this.list.contains(document.activeElement)
     const top = this.element.scrollTop
     const isNew = !versions.some(({ id }) => id === this.#chosen)
     this.#versions = versions
@@ -78,7 +78,7 @@ export class Timeline {
     const newest = versions[0]
     if (isNew && newest) this.choose(newest.id)
     else this.#mark()
-    if (had) this.focus()
+    if (hadFocus) this.focus()
   }
 
   /** @param {readonly Version[]} versions */
@@ -138,13 +138,13 @@ export class Timeline {
       if (version) this.choose(version.id, { focus: true, wait: true })
     } else if (event.key === "Enter" || event.key === "ArrowRight") {
       event.preventDefault()
-      this.ways.into()
+      this.actions.into()
     }
   }
 
   async #more() {
     const last = this.#versions.at(-1)
-    await this.ways.more()
+    await this.actions.more()
     // The button may be gone: the focus goes on where the list does.
     const next = this.#versions[this.#versions.findIndex(({ id }) => id === last?.id) + 1]
     if (next) this.#option(next.id)?.focus()
@@ -164,5 +164,5 @@ function dayOf(date) {
   today.setDate(today.getDate() - 1)
   if (date.toDateString() === today.toDateString()) return t("history.yesterday")
   const year = date.getFullYear() === new Date().getFullYear() ? {} : { year: /** @type {const} */ ("numeric") }
-  return new Intl.DateTimeFormat(words.language, { ...year, month: "long", day: "numeric", weekday: "short" }).format(date)
+  return new Intl.DateTimeFormat(i18n.language, { ...year, month: "long", day: "numeric", weekday: "short" }).format(date)
 }

@@ -20,36 +20,36 @@ import { nameOf } from "./timeline.js"
 /**
  * @typedef {import("../lib/api.js").Version} Version
  * @typedef {import("../lib/api.js").Segment} Segment
- * @typedef {"step" | "now" | "text"} Way
+ * @typedef {"step" | "now" | "text"} Mode
  */
 
 /** Unchanged passages from so many characters on are folded, all but so many at either side. */
 const FOLD_FROM = 480
 const FOLD_KEEP = 160
 
-/** So far around a place it is looked for where a character begins. */
+/** How far around a position the page looks for the start of a character. */
 const AROUND = 64
 
-const ways = /** @type {const} */ (["step", "now", "text"])
+const modes = /** @type {const} */ (["step", "now", "text"])
 
 export class VersionView {
   /** @type {{ version: Version, before: Version | null } | null} */
   #shown = null
-  /** @type {Way} */
-  #way = "step"
-  #asked = new AbortController()
+  /** @type {Mode} */
+  #mode = "step"
+  #request = new AbortController()
 
   /**
    * @param {string} document
    * @param {{ mayRestore: () => "yes" | "seat" | "reader", restored: (version: Version) => void,
-   *   say: (sentence: string) => void }} given
+   *   notify: (sentence: string) => void }} actions
    */
-  constructor(document, given) {
+  constructor(document, actions) {
     this.document = document
-    this.given = given
+    this.actions = actions
     this.heading = el("h3", { id: "history-heading" })
     this.about = el("p", { class: "quiet history-about" })
-    this.choice = el("fieldset", { class: "history-ways" })
+    this.choice = el("fieldset", { class: "history-modes" })
     this.sum = el("p", { class: "quiet history-sum", role: "status" })
     this.text = el("div", {
       id: "history-text",
@@ -67,7 +67,7 @@ export class VersionView {
       this.text,
       el("footer", { class: "history-acts" }, this.restore, this.note),
     )
-    this.speak()
+    this.retranslate()
   }
 
   focus() {
@@ -75,7 +75,7 @@ export class VersionView {
   }
 
   clear() {
-    this.#asked.abort()
+    this.#request.abort()
     this.#shown = null
   }
 
@@ -86,32 +86,32 @@ export class VersionView {
     const who = version.authors.map(({ name }) => name).join(", ")
     const about = [t("history.number", { number: version.number }), when(version.created_at), who]
     this.about.textContent = about.filter((part) => part !== "").join(" · ")
-    this.drawActs()
+    this.drawActions()
     this.#draw()
   }
 
   /** The text of now is another one: what is compared with it is compared again, quietly. */
   textChanged() {
-    if (this.#shown && this.#way === "now") this.#draw({ quietly: true })
+    if (this.#shown && this.#mode === "now") this.#draw({ quietly: true })
   }
 
   /** May one restore it, and if not, why not? */
-  drawActs() {
-    const may = this.given.mayRestore()
+  drawActions() {
+    const may = this.actions.mayRestore()
     this.restore.hidden = may === "reader"
     this.restore.disabled = may !== "yes"
     this.note.textContent = may === "yes" ? "" : t(`history.restore.${may}`)
   }
 
-  speak() {
+  retranslate() {
     this.restore.lastElementChild?.replaceChildren(t("history.restore"))
-    const options = ways.map((way) => {
-      const radio = el("input", { type: "radio", name: "history-way", value: way, checked: way === this.#way })
+    const options = modes.map((mode) => {
+      const radio = el("input", { type: "radio", name: "history-mode", value: mode, checked: mode === this.#mode })
       radio.addEventListener("change", () => {
-        this.#way = way
+        this.#mode = mode
         this.#draw()
       })
-      return el("label", {}, radio, el("span", { text: t(`history.view.${way}`) }))
+      return el("label", {}, radio, el("span", { text: t(`history.view.${mode}`) }))
     })
     this.choice.replaceChildren(el("legend", { class: "hidden", text: t("history.view") }), ...options)
     if (this.#shown) this.show(this.#shown.version, this.#shown.before)
@@ -120,9 +120,9 @@ export class VersionView {
   /** @param {{ quietly?: boolean }} [options] */
   async #draw({ quietly = false } = {}) {
     if (!this.#shown) return
-    this.#asked.abort()
-    this.#asked = new AbortController()
-    const { signal } = this.#asked
+    this.#request.abort()
+    this.#request = new AbortController()
+    const { signal } = this.#request
     const { version, before } = this.#shown
     if (!quietly) {
       this.text.ariaBusy = "true"
@@ -150,15 +150,15 @@ export class VersionView {
    * @returns {Promise<{ parts: (Node | string)[], sum: string }>}
    */
   async #parts({ id }, before, signal) {
-    if (this.#way === "text" || (this.#way === "step" && !before)) {
+    if (this.#mode === "text" || (this.#mode === "step" && !before)) {
       const { text } = await api.version(this.document, id, signal)
-      return { parts: [text], sum: this.#way === "text" ? "" : t("history.first") }
+      return { parts: [text], sum: this.#mode === "text" ? "" : t("history.first") }
     }
-    const [one, other] = this.#way === "step" && before ? [before.id, id] : [id, "current"]
+    const [one, other] = this.#mode === "step" && before ? [before.id, id] : [id, "current"]
     const { segments } = await api.difference(this.document, one, other, signal)
     const differs = segments.some(({ op }) => op !== "equal")
     const parts = segments.flatMap((segment, at) => this.#segment(segment, at === 0, at === segments.length - 1))
-    if (!differs) return { parts, sum: t(this.#way === "now" ? "history.same.now" : "history.same") }
+    if (!differs) return { parts, sum: t(this.#mode === "now" ? "history.same.now" : "history.same") }
     const count = (/** @type {string} */ op) =>
       number(segments.filter((segment) => segment.op === op).reduce((sum, { text }) => sum + charactersIn(text), 0))
     return { parts, sum: t("history.compared", { added: count("insert"), removed: count("delete") }) }
@@ -190,30 +190,30 @@ export class VersionView {
     if (!(await confirm(question, t("history.restore.yes"), { danger: false }))) return
     await once(this.restore, async () => {
       try {
-        this.given.restored(await api.restore(this.document, version.id))
+        this.actions.restored(await api.restore(this.document, version.id))
       } catch (error) {
-        this.given.say(whyNot(error))
+        this.actions.notify(restoreErrorText(error))
       }
     })
   }
 }
 
 /** @param {unknown} error */
-function whyNot(error) {
+function restoreErrorText(error) {
   const kind = error instanceof api.Problem ? error.kind : ""
   if (kind === "seat-not-held") return t("history.restore.seat")
   if (kind === "text-changing") return t("history.restore.changing")
   return t("review.failed", { why: errorText(error) })
 }
 
-/** The nearest place before `at` that is not inside a word. @param {string} text @param {number} at */
+/** The nearest position before `at` that is not inside a word. @param {string} text @param {number} at */
 function edge(text, at) {
   const space = Math.max(text.lastIndexOf(" ", at), text.lastIndexOf("\n", at))
   if (at - 80 < space) return space + 1
-  let place = Math.max(at - AROUND, 0)
-  for (const grapheme of graphemesOf(text.slice(place, at + AROUND))) {
-    if (at < place + grapheme.length) return place
-    place += grapheme.length
+  let start = Math.max(at - AROUND, 0)
+  for (const grapheme of graphemesOf(text.slice(start, at + AROUND))) {
+    if (at < start + grapheme.length) return start
+    start += grapheme.length
   }
   return at
 }

@@ -10,7 +10,7 @@ let timer = 0
 
 /** Says it to a screen reader, politely. @param {string} sentence */
 export function announce(sentence) {
-  const region = byId("say")
+  const region = byId("announcer")
   // The same sentence twice is said twice only if the region changes in between.
   region.textContent = ""
   window.setTimeout(() => (region.textContent = sentence), 30)

@@ -88,7 +88,7 @@ async function call(method, path, { body, version, bearer, signal } = {}) {
 }
 
 /** @param {string} id */
-const at = (id) => encodeURIComponent(id)
+const encode = (id) => encodeURIComponent(id)
 
 /** @returns {Promise<User | null>} `null`: no user is signed in */
 export async function me() {
@@ -104,16 +104,16 @@ export async function me() {
 export const entry = () => call("GET", "/api/auth")
 
 /** Signs out: the browser forgets the cookie. @returns {Promise<void>} */
-export const leave = () => call("POST", "/api/auth/leave")
+export const signOut = () => call("POST", "/api/auth/leave")
 
 /** @param {string} name @returns {Promise<User>} */
-export const beGuest = async (name) => (await call("POST", "/api/auth/guest", { body: { name } })).user
+export const signInAsGuest = async (name) => (await call("POST", "/api/auth/guest", { body: { name } })).user
 
 /** @returns {Promise<Document[]>} */
 export const documents = async () => (await call("GET", "/api/documents?limit=100")).documents ?? []
 
 /** @param {string} id @returns {Promise<Document>} */
-export const document = (id) => call("GET", `/api/documents/${at(id)}`)
+export const document = (id) => call("GET", `/api/documents/${encode(id)}`)
 
 /** @param {string} title @param {string} text @returns {Promise<Document>} */
 export const createDocument = (title, text) =>
@@ -121,13 +121,13 @@ export const createDocument = (title, text) =>
 
 /** @param {string} id @param {string} title @returns {Promise<Document>} */
 export const renameDocument = (id, title) =>
-  call("PATCH", `/api/documents/${at(id)}`, { body: { title } })
+  call("PATCH", `/api/documents/${encode(id)}`, { body: { title } })
 
 /** @param {string} id @returns {Promise<void>} */
-export const deleteDocument = (id) => call("DELETE", `/api/documents/${at(id)}`)
+export const deleteDocument = (id) => call("DELETE", `/api/documents/${encode(id)}`)
 
 /** @param {string} document @param {string} [rest] */
-const versionsAt = (document, rest = "") => `/api/documents/${at(document)}/versions${rest}`
+const versionsAt = (document, rest = "") => `/api/documents/${encode(document)}/versions${rest}`
 
 /**
  * @param {string} document
@@ -135,7 +135,7 @@ const versionsAt = (document, rest = "") => `/api/documents/${at(document)}/vers
  * @returns {Promise<{ versions: Version[], next_cursor: string | null }>} newest first
  */
 export const versions = (document, { cursor, signal } = {}) =>
-  call("GET", versionsAt(document, `?limit=100${cursor ? `&cursor=${at(cursor)}` : ""}`), { signal })
+  call("GET", versionsAt(document, `?limit=100${cursor ? `&cursor=${encode(cursor)}` : ""}`), { signal })
 
 /** @param {string} document @param {string} label @returns {Promise<Version>} */
 export const nameVersion = (document, label) => call("POST", versionsAt(document), { body: { label } })
@@ -146,7 +146,7 @@ export const nameVersion = (document, label) => call("POST", versionsAt(document
  * @param {AbortSignal} [signal]
  * @returns {Promise<Version & { text: string }>}
  */
-export const version = (document, id, signal) => call("GET", versionsAt(document, `/${at(id)}`), { signal })
+export const version = (document, id, signal) => call("GET", versionsAt(document, `/${encode(id)}`), { signal })
 
 /**
  * @param {string} document
@@ -156,33 +156,33 @@ export const version = (document, id, signal) => call("GET", versionsAt(document
  * @returns {Promise<Difference>}
  */
 export const difference = (document, id, against, signal) =>
-  call("GET", versionsAt(document, `/${at(id)}/diff?against=${at(against)}`), { signal })
+  call("GET", versionsAt(document, `/${encode(id)}/diff?against=${encode(against)}`), { signal })
 
 /** @param {string} document @param {string} id @returns {Promise<Version>} */
-export const restore = (document, id) => call("POST", versionsAt(document, `/${at(id)}/restore`))
+export const restore = (document, id) => call("POST", versionsAt(document, `/${encode(id)}/restore`))
 
 /** @param {string} document @returns {Promise<Link>} */
-export const shareLink = (document) => call("POST", `/api/documents/${at(document)}/share-link`)
+export const shareLink = (document) => call("POST", `/api/documents/${encode(document)}/share-link`)
 
 /** @returns {Promise<Link[]>} */
 export const links = async () => (await call("GET", "/api/share-links")).share_links ?? []
 
 /** @param {string} id @returns {Promise<Link>} */
-export const link = (id) => call("GET", `/api/share-links/${at(id)}`)
+export const link = (id) => call("GET", `/api/share-links/${encode(id)}`)
 
 /** @param {string} id @param {string} invite @returns {Promise<Link>} */
 export const join = (id, invite) =>
-  call("POST", `/api/share-links/${at(id)}/join`, { body: { invite } })
+  call("POST", `/api/share-links/${encode(id)}/join`, { body: { invite } })
 
 /** @param {string} link @param {string} [rest] */
-const reviewsAt = (link, rest = "") => `/api/share-links/${at(link)}/reviews${rest}`
+const reviewsAt = (link, rest = "") => `/api/share-links/${encode(link)}/reviews${rest}`
 
 /** All reviews of a link, page by page. @param {string} link @returns {Promise<Review[]>} */
 export async function reviews(link) {
   /** @type {Review[]} */
   const all = []
   for (let cursor = ""; ; ) {
-    const page = await call("GET", reviewsAt(link, cursor && `?cursor=${at(cursor)}`))
+    const page = await call("GET", reviewsAt(link, cursor && `?cursor=${encode(cursor)}`))
     all.push(...page.reviews)
     if (!page.next_cursor) return all
     cursor = page.next_cursor
@@ -190,7 +190,7 @@ export async function reviews(link) {
 }
 
 /** @param {string} link @param {string} id @returns {Promise<Review>} */
-export const review = (link, id) => call("GET", reviewsAt(link, `/${at(id)}`))
+export const review = (link, id) => call("GET", reviewsAt(link, `/${encode(id)}`))
 
 /**
  * @param {string} link
@@ -207,11 +207,11 @@ export const createReview = (link, review) => call("POST", reviewsAt(link), { bo
  * @returns {Promise<Review>}
  */
 export const editReview = (link, review, changes) =>
-  call("PATCH", reviewsAt(link, `/${at(review.id)}`), { body: changes, version: review.version })
+  call("PATCH", reviewsAt(link, `/${encode(review.id)}`), { body: changes, version: review.version })
 
 /** @param {string} link @param {Review} review @returns {Promise<void>} */
 export const deleteReview = (link, review) =>
-  call("DELETE", reviewsAt(link, `/${at(review.id)}`), { version: review.version })
+  call("DELETE", reviewsAt(link, `/${encode(review.id)}`), { version: review.version })
 
 /**
  * @param {string} link
@@ -220,7 +220,7 @@ export const deleteReview = (link, review) =>
  * @returns {Promise<Review>}
  */
 export const decide = (link, review, decision) =>
-  call("POST", reviewsAt(link, `/${at(review.id)}/${decision}`), { version: review.version })
+  call("POST", reviewsAt(link, `/${encode(review.id)}/${decision}`), { version: review.version })
 
 /**
  * @param {string} link
@@ -229,7 +229,7 @@ export const decide = (link, review, decision) =>
  * @returns {Promise<Review | Reply>}
  */
 export const reply = (link, review, body) =>
-  call("POST", reviewsAt(link, `/${at(review.id)}/replies`), { body: { body } })
+  call("POST", reviewsAt(link, `/${encode(review.id)}/replies`), { body: { body } })
 
 /**
  * @param {string} bearer
@@ -246,7 +246,7 @@ export const heldSeats = (bearer, signal) => call("GET", "/api/admin/sessions", 
  * @returns {Promise<SeatDetails>}
  */
 export const seatDetails = (bearer, session) =>
-  call("GET", `/api/admin/sessions/${at(session)}`, { bearer })
+  call("GET", `/api/admin/sessions/${encode(session)}`, { bearer })
 
 /**
  * Held locks by class: of the class `of`, or of all.
@@ -256,8 +256,8 @@ export const seatDetails = (bearer, session) =>
  * @returns {Promise<LockList>}
  */
 export const heldLocks = (bearer, { of, limit, signal }) =>
-  call("GET", `/api/admin/locks?limit=${limit}${of === undefined ? "" : `&class=${at(of)}`}`, { bearer, signal })
+  call("GET", `/api/admin/locks?limit=${limit}${of === undefined ? "" : `&class=${encode(of)}`}`, { bearer, signal })
 
 /** @param {string} bearer @param {string} session @returns {Promise<void>} */
-export const endSession = (bearer, session) =>
-  call("DELETE", `/api/admin/sessions/${at(session)}`, { bearer })
+export const evictSession = (bearer, session) =>
+  call("DELETE", `/api/admin/sessions/${encode(session)}`, { bearer })

@@ -11,12 +11,12 @@ import { t } from "./i18n.js"
  * @returns {Promise<boolean>}
  */
 export function confirm(question, yes, { danger = true } = {}) {
-  const dialog = byId("sure", HTMLDialogElement)
+  const dialog = byId("confirm", HTMLDialogElement)
   return new Promise((resolve) => {
     const cancel = button(t("common.cancel"), {}, () => dialog.close())
     const go = button(yes, { class: `button ${danger ? "button-danger" : "button-strong"}` }, () => dialog.close("yes"))
     dialog.replaceChildren(
-      el("p", { id: "sure-text", text: question }),
+      el("p", { id: "confirm-text", text: question }),
       el("div", { class: "actions" }, cancel, go),
     )
     dialog.returnValue = ""

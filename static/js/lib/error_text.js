@@ -6,12 +6,12 @@ import { t } from "./i18n.js"
 
 /** @param {unknown} error */
 export function errorText(error) {
-  if (!(error instanceof Problem)) return t("why.server")
-  if (error.status === 0) return t("why.offline")
-  if (error.kind === "quota-spent") return t("why.quota")
-  if (error.kind === "storage-full") return t("why.full")
-  if (error.status === 429) return t("why.limited")
-  if (500 <= error.status) return t("why.server")
+  if (!(error instanceof Problem)) return t("error.server")
+  if (error.status === 0) return t("error.offline")
+  if (error.kind === "quota-spent") return t("error.quota")
+  if (error.kind === "storage-full") return t("error.full")
+  if (error.status === 429) return t("error.limited")
+  if (500 <= error.status) return t("error.server")
   return error.detail
 }
 

@@ -20,12 +20,12 @@ import { setPreference, preference } from "./preferences.js"
 /** @type {Record<Language, Sentences>} */
 export const languages = { en, ko }
 
-class Words extends EventTarget {
+class I18n extends EventTarget {
   /** @type {Language} */
   language = choose(preference("language"), globalThis.navigator?.languages ?? [])
 
   /** @param {Language} language */
-  speak(language) {
+  setLanguage(language) {
     if (language === this.language) return
     this.language = language
     setPreference("language", language)
@@ -48,7 +48,7 @@ export function choose(chosen, spoken) {
   return "en"
 }
 
-export const words = new Words()
+export const i18n = new I18n()
 
 /**
  * The sentence of that name, with `{name}`s filled in.
@@ -57,7 +57,7 @@ export const words = new Words()
  * @param {Record<string, string | number>} [values]
  */
 export function t(name, values = {}) {
-  const sentence = languages[words.language][name]
+  const sentence = languages[i18n.language][name]
   return sentence.replace(/\{(\w+)\}/g, (whole, key) => String(values[key] ?? whole))
 }
 
@@ -76,7 +76,7 @@ export function tCount(name, count, values = {}) {
 
 /** @param {number} value */
 export function number(value) {
-  return value.toLocaleString(words.language)
+  return value.toLocaleString(i18n.language)
 }
 
 /**
@@ -88,7 +88,7 @@ export function number(value) {
 export function clock(date, { seconds = false } = {}) {
   const two = /** @type {const} */ ("2-digit")
   const parts = seconds ? { second: two } : {}
-  return new Intl.DateTimeFormat(words.language, {
+  return new Intl.DateTimeFormat(i18n.language, {
     hour: two,
     minute: two,
     hourCycle: "h23",
@@ -97,22 +97,22 @@ export function clock(date, { seconds = false } = {}) {
 }
 
 /** A length of time as one would say it: whole minutes, from an hour on whole hours. @param {number} ms */
-export function lasting(ms) {
+export function duration(ms) {
   const minutes = Math.floor(ms / 60_000)
   const [count, unit] = minutes < 60 ? [minutes, "minute"] : [Math.floor(minutes / 60), "hour"]
-  return new Intl.NumberFormat(words.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
+  return new Intl.NumberFormat(i18n.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
 }
 
 /** How long ago, as one would say it. @param {number} ms */
 export function ago(ms) {
   const [count, unit] = inUnits(ms)
-  return new Intl.RelativeTimeFormat(words.language).format(-count, unit)
+  return new Intl.RelativeTimeFormat(i18n.language).format(-count, unit)
 }
 
 /** A length of time of any size, in one unit. @param {number} ms */
 export function length(ms) {
   const [count, unit] = inUnits(ms)
-  return new Intl.NumberFormat(words.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
+  return new Intl.NumberFormat(i18n.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
 }
 
 /** @param {number} ms @returns {[number, "second" | "minute" | "hour"]} */
@@ -130,7 +130,7 @@ function inUnits(ms) {
 export function when(moment) {
   const date = new Date(moment)
   if (date.toDateString() === new Date().toDateString()) return clock(date)
-  const day = new Intl.DateTimeFormat(words.language, { month: "short", day: "numeric" }).format(date)
+  const day = new Intl.DateTimeFormat(i18n.language, { month: "short", day: "numeric" }).format(date)
   return `${day} ${clock(date)}`
 }
 
@@ -141,7 +141,7 @@ export function when(moment) {
  * @param {ParentNode} root
  */
 export function translateAll(root) {
-  document.documentElement.lang = words.language
+  document.documentElement.lang = i18n.language
   for (const element of root.querySelectorAll("[data-t]")) {
     element.textContent = t(/** @type {Sentence} */ (element.getAttribute("data-t")))
   }

@@ -18,7 +18,7 @@ import { PASSAGE_MAX } from "./selection_bar.js"
  */
 
 /** How long the text of both sides may need to meet, after which a review is sent once more, in ms. */
-const MEET = 400
+const RETRY_DELAY = 400
 
 export class ReviewActions {
   /** @type {ReviewForm | null} */
@@ -46,7 +46,7 @@ export class ReviewActions {
     if (this.#draft && (this.#draft.isTouched || range.from === range.to)) return this.#draft.focus()
     if (range.from === range.to) return
     if (PASSAGE_MAX < range.to - range.from) return showToast(t("review.too-long"))
-    this.editor.pend(range)
+    this.editor.setPending(range)
     this.#draft = new ReviewForm({
       quote: () => this.#quote(),
       suggests,
@@ -61,7 +61,7 @@ export class ReviewActions {
   /** Puts the card of a new review away. */
   end() {
     this.#draft = null
-    this.editor.pend(null)
+    this.editor.setPending(null)
     this.margin?.showDraft(null)
     this.editor.focus()
   }
@@ -70,11 +70,11 @@ export class ReviewActions {
   decide = (review, decision) =>
     this.#attempt(async () => {
       const decided = await api.decide(this.reviews.link, review, decision)
-      announce(t(`review.say.${decided.status}`))
+      announce(t(`review.announce.${decided.status}`))
       const { open } = this.reviews
       const at = open.findIndex(({ id }) => id === review.id)
       const next = open[at + 1] ?? open[at - 1]
-      this.reviews.take(decided)
+      this.reviews.apply(decided)
       // One after the other, without looking for the next.
       if (decided.status !== "open") this.margin?.activate(next?.id ?? null)
     })
@@ -84,14 +84,14 @@ export class ReviewActions {
     this.#attempt(async () => {
       const { link } = this.reviews
       const answered = await api.reply(link, review, body)
-      this.reviews.take("anchor" in answered ? answered : await api.review(link, review.id))
+      this.reviews.apply("anchor" in answered ? answered : await api.review(link, review.id))
       announce(t("review.sent"))
     })
 
   /** @param {Review} review @param {Written} written */
   edit = (review, written) =>
     this.#attempt(async () => {
-      this.reviews.take(await api.editReview(this.reviews.link, review, written))
+      this.reviews.apply(await api.editReview(this.reviews.link, review, written))
       announce(t("review.sent"))
     })
 
@@ -99,7 +99,7 @@ export class ReviewActions {
   remove = (review) =>
     this.#attempt(async () => {
       await api.deleteReview(this.reviews.link, review)
-      announce(t("review.say.deleted"))
+      announce(t("review.announce.deleted"))
       this.reviews.drop(review.id)
     })
 
@@ -118,12 +118,12 @@ export class ReviewActions {
     const failed = await this.#attempt(async () => {
       const made = await this.#send(written).catch(async (error) => {
         if (!(error instanceof api.Problem) || error.kind !== "anchor-mismatch") throw error
-        await new Promise((resolve) => window.setTimeout(resolve, MEET))
+        await new Promise((resolve) => window.setTimeout(resolve, RETRY_DELAY))
         return this.#send(written)
       })
       this.#draft = null
-      this.editor.pend(null)
-      this.reviews.take(made)
+      this.editor.setPending(null)
+      this.reviews.apply(made)
       this.margin?.showDraft(null)
       this.margin?.activate(made.id)
       this.margin?.focusCard(made.id)

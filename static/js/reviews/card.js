@@ -16,14 +16,14 @@ import { grow, ReviewForm } from "./form.js"
  * @typedef {import("../lib/api.js").AnchorState} AnchorState
  * @typedef {import("../lib/api.js").Role} Role
  * @typedef {"accept" | "reject" | "resolve" | "reopen"} Decision
- * @typedef {object} Look what a card needs to know beside its review
+ * @typedef {object} CardContext what a card needs to know beside its review
  * @property {AnchorState} state
  * @property {boolean} active
  * @property {Role} role
  * @property {boolean} seated
  * @property {string} me
  *
- * @typedef {object} Acts each answers why it did not work, or `null`
+ * @typedef {object} Actions each answers why it did not work, or `null`
  * @property {(review: Review, decision: Decision) => Promise<string | null>} decide
  * @property {(review: Review, body: string) => Promise<string | null>} reply
  * @property {(review: Review, written: import("./form.js").Written) => Promise<string | null>} edit
@@ -32,7 +32,7 @@ import { grow, ReviewForm } from "./form.js"
  */
 
 /** How long "Delete it?" waits for a second press, in ms. */
-const SURE = 5_000
+const CONFIRM_TIMEOUT = 5_000
 
 export class ReviewCard {
   #content = el("div", { class: "card-content" })
@@ -42,13 +42,13 @@ export class ReviewCard {
   /** @type {ReviewForm | null} */
   #editing = null
   #drawn = ""
-  #sure = 0
+  #confirmTimer = 0
 
-  /** @param {Review} review @param {Look} look @param {Acts} acts */
-  constructor(review, look, acts) {
+  /** @param {Review} review @param {CardContext} context @param {Actions} actions */
+  constructor(review, context, actions) {
     this.review = review
-    this.look = look
-    this.acts = acts
+    this.context = context
+    this.actions = actions
     this.field = el("textarea", { rows: "1", class: "reply-field" })
     this.replying = el("form", { class: "reply" }, this.field)
     this.send = button("", { class: "button" })
@@ -67,15 +67,15 @@ export class ReviewCard {
     this.#draw()
   }
 
-  /** @param {Review} review @param {Look} look */
-  update(review, look) {
+  /** @param {Review} review @param {CardContext} context */
+  update(review, context) {
     this.review = review
-    this.look = look
+    this.context = context
     this.#draw()
   }
 
   /** Draws again even if nothing changed: the language did. */
-  speak() {
+  retranslate() {
     this.#drawn = ""
     this.#draw()
   }
@@ -90,8 +90,8 @@ export class ReviewCard {
   }
 
   #listen() {
-    this.element.addEventListener("click", () => this.acts.choose(this.review))
-    this.element.addEventListener("focusin", () => this.acts.choose(this.review))
+    this.element.addEventListener("click", () => this.actions.choose(this.review))
+    this.element.addEventListener("focusin", () => this.actions.choose(this.review))
     this.field.addEventListener("input", () => this.#fit())
     this.field.addEventListener("keydown", (event) => {
       const sends = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.isComposing
@@ -106,7 +106,7 @@ export class ReviewCard {
   async #reply() {
     const body = this.field.value.trim()
     if (body === "") return
-    const failed = await this.acts.reply(this.review, body)
+    const failed = await this.actions.reply(this.review, body)
     if (failed === null) {
       this.field.value = ""
       if (document.activeElement === this.send) this.field.focus()
@@ -122,15 +122,15 @@ export class ReviewCard {
   }
 
   #draw() {
-    const { review, look } = this
+    const { review, context } = this
     const { dataset } = this.element
-    dataset.active = String(look.active)
+    dataset.active = String(context.active)
     dataset.status = review.status
-    dataset.state = look.state
-    this.element.setAttribute("aria-current", String(look.active))
+    dataset.state = context.state
+    this.element.setAttribute("aria-current", String(context.active))
     this.#editing?.quoteChanged()
-    const drawn = JSON.stringify([review, look.state, look.seated, look.role])
-    const held = this.element.contains(document.activeElement)
+    const drawn = JSON.stringify([review, context.state, context.seated, context.role])
+    const hadFocus = this.element.contains(document.activeElement)
     if (drawn !== this.#drawn) {
       this.#drawn = drawn
       this.#content.replaceChildren(...this.#parts())
@@ -139,16 +139,16 @@ export class ReviewCard {
       this.field.placeholder = t("review.reply.hint")
       this.send.lastElementChild?.replaceChildren(t("review.send"))
     }
-    const mayReply = look.seated && review.status === "open"
+    const mayReply = context.seated && review.status === "open"
     // Typed text stays, even if the page cannot send it now.
-    this.replying.hidden = this.field.value === "" && !(mayReply && look.active && !this.#editing)
+    this.replying.hidden = this.field.value === "" && !(mayReply && context.active && !this.#editing)
     this.send.hidden = this.field.value.trim() === ""
-    const lost = held && !this.element.contains(document.activeElement)
+    const lost = hadFocus && !this.element.contains(document.activeElement)
     if (lost) this.element.focus({ preventScroll: true })
   }
 
   #parts() {
-    const { review, look } = this
+    const { review, context } = this
     const { anchor, suggestion } = review
     const quote = anchor.quote
     const header = el(
@@ -163,12 +163,12 @@ export class ReviewCard {
     /** @type {HTMLElement[]} */
     const parts = [header]
     const open = review.status === "open"
-    const changed = open && look.state !== "exact"
+    const changed = open && context.state !== "exact"
     if (changed) {
-      const name = look.state === "edited" ? "review.edited" : look.state === "moved" ? "review.moved" : "review.orphaned"
+      const name = context.state === "edited" ? "review.edited" : context.state === "moved" ? "review.moved" : "review.orphaned"
       parts.push(el("p", { class: "card-state", text: t(name) }))
     }
-    const shown = (changed && look.state !== "moved") || !open
+    const shown = (changed && context.state !== "moved") || !open
     const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
     const needed = suggestion === null || changed
     if (needed) parts.push(el("blockquote", { class: shown ? "quote" : "quote quote-beside", text: short }))
@@ -188,22 +188,22 @@ export class ReviewCard {
   }
 
   #drawActions() {
-    this.#actions.replaceChildren(...(this.look.seated ? this.#buttons() : []))
+    this.#actions.replaceChildren(...(this.context.seated ? this.#buttons() : []))
     this.#actions.hidden = this.#actions.childElementCount === 0
   }
 
   /** At most two: what this person may do now. */
   #buttons() {
-    const { review, look } = this
+    const { review, context } = this
     const open = review.status === "open"
-    if (look.role === "writer") {
-      if (!open) return review.status === "accepted" ? [] : [this.#decides("reopen")]
-      if (review.suggestion === null) return [this.#decides("resolve", "button button-strong")]
-      const stands = look.state === "exact" || look.state === "moved"
-      const first = stands ? this.#decides("accept", "button button-strong") : this.#decides("resolve")
-      return [first, this.#decides("reject")]
+    if (context.role === "writer") {
+      if (!open) return review.status === "accepted" ? [] : [this.#decisionButton("reopen")]
+      if (review.suggestion === null) return [this.#decisionButton("resolve", "button button-strong")]
+      const isFound = context.state === "exact" || context.state === "moved"
+      const first = isFound ? this.#decisionButton("accept", "button button-strong") : this.#decisionButton("resolve")
+      return [first, this.#decisionButton("reject")]
     }
-    if (!open || review.author.id !== look.me) return []
+    if (!open || review.author.id !== context.me) return []
     return [
       button(t("review.edit"), { icon: "pen" }, () => this.#edit()),
       button(t("review.delete"), {}, (event) => this.#remove(event)),
@@ -211,13 +211,13 @@ export class ReviewCard {
   }
 
   /** @param {Decision} decision */
-  #decides(decision, look = "button") {
+  #decisionButton(decision, style = "button") {
     const icon = /** @type {const} */ ({ accept: "check", resolve: "check", reject: "cross" })
-    const given = decision === "reopen" ? { class: look } : { class: look, icon: icon[decision] }
-    const pressed = button(t(`review.${decision}`), given, (event) => {
+    const options = decision === "reopen" ? { class: style } : { class: style, icon: icon[decision] }
+    const pressed = button(t(`review.${decision}`), options, (event) => {
       event.stopPropagation()
       once(pressed, async () => {
-        this.#note.textContent = await this.acts.decide(this.review, decision)
+        this.#note.textContent = await this.actions.decide(this.review, decision)
       })
     })
     pressed.dataset.decision = decision
@@ -228,7 +228,7 @@ export class ReviewCard {
     const done = () => {
       this.#editing = null
       this.#form.replaceChildren()
-      this.speak()
+      this.retranslate()
       this.element.focus()
     }
     this.#editing = new ReviewForm({
@@ -237,7 +237,7 @@ export class ReviewCard {
       send: t("review.save"),
       cancel: done,
       submit: async (written) => {
-        const failed = await this.acts.edit(this.review, written)
+        const failed = await this.actions.edit(this.review, written)
         if (failed === null) done()
         return failed
       },
@@ -256,13 +256,13 @@ export class ReviewCard {
     if (pressed.dataset.sure !== "true") {
       pressed.dataset.sure = "true"
       pressed.lastElementChild?.replaceChildren(t("review.delete.sure"))
-      window.clearTimeout(this.#sure)
-      this.#sure = window.setTimeout(() => this.#editing || this.#drawActions(), SURE)
+      window.clearTimeout(this.#confirmTimer)
+      this.#confirmTimer = window.setTimeout(() => this.#editing || this.#drawActions(), CONFIRM_TIMEOUT)
       return
     }
-    window.clearTimeout(this.#sure)
+    window.clearTimeout(this.#confirmTimer)
     once(pressed, async () => {
-      this.#note.textContent = await this.acts.remove(this.review)
+      this.#note.textContent = await this.actions.remove(this.review)
     })
   }
 }

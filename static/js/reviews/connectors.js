@@ -1,5 +1,5 @@
 // @ts-check
-/** The thin lines that tie each card to its passage. Owns one drawing over the desk. */
+/** The thin lines that connect each card with its passage. Owns one drawing over the desk. */
 
 import { svg } from "../lib/dom.js"
 
@@ -8,17 +8,17 @@ import { svg } from "../lib/dom.js"
 export class Connectors {
   /** @param {HTMLElement} desk what the coordinates are relative to */
   constructor(desk) {
-    this.element = svg("svg", { class: "ties", "aria-hidden": "true" })
+    this.element = svg("svg", { class: "connectors", "aria-hidden": "true" })
     desk.append(this.element)
   }
 
-  /** @param {readonly Connector[]} ties */
-  draw(ties) {
+  /** @param {readonly Connector[]} connectors */
+  draw(connectors) {
     // Along under the line to the edge of the paper, dotted, so that it does not look as if the rest
     // of the line were marked too; then across to the card.
-    const paths = ties.flatMap(({ active, from, edge, to }) => [
-      svg("path", { class: active ? "tie tie-under tie-active" : "tie tie-under", d: `M${from.x} ${from.y}H${edge}` }),
-      svg("path", { class: active ? "tie tie-active" : "tie", d: `M${edge} ${from.y}L${to.x} ${to.y}` }),
+    const paths = connectors.flatMap(({ active, from, edge, to }) => [
+      svg("path", { class: active ? "connector connector-under connector-active" : "connector connector-under", d: `M${from.x} ${from.y}H${edge}` }),
+      svg("path", { class: active ? "connector connector-active" : "connector", d: `M${edge} ${from.y}L${to.x} ${to.y}` }),
     ])
     this.element.replaceChildren(...paths)
   }

@@ -12,7 +12,7 @@ import { diffView } from "./diff_view.js"
 
 /**
  * @typedef {{ body: string, suggestion: string | null }} Written
- * @typedef {object} Given
+ * @typedef {object} Options
  * @property {() => string} quote the passage as it stands now
  * @property {Written} [written] what there is already
  * @property {boolean} [suggests] whether to begin with a suggestion
@@ -21,29 +21,29 @@ import { diffView } from "./diff_view.js"
  * @property {() => void} cancel
  */
 
-let made = 0
+let formCount = 0
 
 export class ReviewForm {
   #error = el("p", { class: "form-error", role: "alert" })
   #suggesting = el("div", { class: "suggesting" })
   #preview = el("div")
 
-  /** @param {Given} given */
-  constructor(given) {
-    const id = `form-${made++}`
-    this.given = given
+  /** @param {Options} options */
+  constructor(options) {
+    const id = `form-${formCount++}`
+    this.options = options
     this.body = el("textarea", { rows: "2", id: `${id}-body`, placeholder: t("review.body.hint") })
     this.suggestion = el("textarea", { rows: "2", id: `${id}-suggestion`, class: "prose" })
-    this.body.value = given.written?.body ?? ""
-    this.suggestion.value = given.written?.suggestion ?? given.quote()
-    this.suggests = given.suggests ?? typeof given.written?.suggestion === "string"
+    this.body.value = options.written?.body ?? ""
+    this.suggestion.value = options.written?.suggestion ?? options.quote()
+    this.suggests = options.suggests ?? typeof options.written?.suggestion === "string"
     this.toggle = button("", { class: "button button-quiet", icon: "pen" }, () => this.#toggle())
     this.#suggesting.append(
       el("label", { for: `${id}-suggestion`, text: t("review.suggestion") }),
       this.suggestion,
       this.#preview,
     )
-    this.submit = button(given.send, { class: "button button-strong" })
+    this.submit = button(options.send, { class: "button button-strong" })
     this.submit.type = "submit"
     this.element = el(
       "form",
@@ -56,7 +56,7 @@ export class ReviewForm {
         "div",
         { class: "actions" },
         this.submit,
-        button(t("common.cancel"), {}, () => given.cancel()),
+        button(t("common.cancel"), {}, () => options.cancel()),
         this.toggle,
       ),
     )
@@ -74,7 +74,7 @@ export class ReviewForm {
 
   /** Whether there is anything in it that would be missed. */
   get isTouched() {
-    const { written, quote } = this.given
+    const { written, quote } = this.options
     return (
       this.body.value !== (written?.body ?? "") ||
       (this.suggests && this.suggestion.value !== (written?.suggestion ?? quote()))
@@ -96,7 +96,7 @@ export class ReviewForm {
     this.#suggesting.hidden = !this.suggests
     const label = t(this.suggests ? "review.suggestion.drop" : "review.suggestion.add")
     this.toggle.lastElementChild?.replaceChildren(label)
-    const quote = this.given.quote()
+    const quote = this.options.quote()
     const differs = this.suggests && this.suggestion.value !== quote
     this.#preview.replaceChildren(...(differs ? [diffView(quote, this.suggestion.value)] : []))
     this.submit.disabled = this.body.value.trim() === "" && !differs
@@ -109,9 +109,9 @@ export class ReviewForm {
     if (this.submit.disabled) return
     once(this.submit, async () => {
       this.#error.textContent = ""
-      const differs = this.suggests && this.suggestion.value !== this.given.quote()
+      const differs = this.suggests && this.suggestion.value !== this.options.quote()
       const suggestion = differs ? this.suggestion.value : null
-      this.#error.textContent = await this.given.submit({ body: this.body.value.trim(), suggestion })
+      this.#error.textContent = await this.options.submit({ body: this.body.value.trim(), suggestion })
     })
   }
 
@@ -124,7 +124,7 @@ export class ReviewForm {
     } else if (event.key === "Escape" && !this.isTouched) {
       event.preventDefault()
       event.stopPropagation()
-      this.given.cancel()
+      this.options.cancel()
     }
   }
 }

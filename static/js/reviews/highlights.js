@@ -12,15 +12,15 @@ import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.j
 
 /**
  * @typedef {{ from: number, to: number }} Range
- * @typedef {Range & { suggests: boolean }} Place
+ * @typedef {Range & { suggests: boolean }} Passage
  * @typedef {object} Marked
- * @property {ReadonlyMap<string, Place>} places by review
+ * @property {ReadonlyMap<string, Passage>} passages by review
  * @property {string | null} active the review that is looked at
  * @property {Range | null} pending what the next review will be about
  */
 
-/** @type {import("@codemirror/state").StateEffectType<ReadonlyMap<string, Place>>} */
-export const setPlaces = StateEffect.define()
+/** @type {import("@codemirror/state").StateEffectType<ReadonlyMap<string, Passage>>} */
+export const setPassages = StateEffect.define()
 /** @type {import("@codemirror/state").StateEffectType<string | null>} */
 export const setActive = StateEffect.define()
 /** @type {import("@codemirror/state").StateEffectType<Range | null>} */
@@ -38,21 +38,21 @@ function moved(range, changes) {
 }
 
 /** @type {Marked} */
-const unmarked = { places: new Map(), active: null, pending: null }
+const unmarked = { passages: new Map(), active: null, pending: null }
 
 export const marked = StateField.define({
   create: () => unmarked,
   update(before, transaction) {
     let value = before
     if (transaction.docChanged) {
-      const places = new Map(
-        [...value.places].map(([id, place]) => [id, moved(place, transaction.changes)]),
+      const passages = new Map(
+        [...value.passages].map(([id, passage]) => [id, moved(passage, transaction.changes)]),
       )
       const pending = value.pending && moved(value.pending, transaction.changes)
-      value = { ...value, places, pending }
+      value = { ...value, passages, pending }
     }
     for (const effect of transaction.effects) {
-      if (effect.is(setPlaces)) value = { ...value, places: effect.value }
+      if (effect.is(setPassages)) value = { ...value, passages: effect.value }
       else if (effect.is(setActive)) value = { ...value, active: effect.value }
       else if (effect.is(setPending)) value = { ...value, pending: effect.value }
     }
@@ -66,8 +66,8 @@ export const marked = StateField.define({
  * @param {Marked} value
  * @param {number} at
  */
-export function reviewsAt({ places }, at) {
-  return [...places]
+export function reviewsAt({ passages }, at) {
+  return [...passages]
     .filter(([, { from, to }]) => from <= at && at <= to && from < to)
     .sort(([, a], [, b]) => a.to - a.from - (b.to - b.from))
     .map(([id]) => id)
@@ -75,13 +75,13 @@ export function reviewsAt({ places }, at) {
 
 /** @param {import("@codemirror/state").EditorState} state */
 function draw(state) {
-  const { places, active, pending } = state.field(marked)
+  const { passages, active, pending } = state.field(marked)
   const ranges = []
-  for (const [id, { from, to, suggests }] of places) {
+  for (const [id, { from, to, suggests }] of passages) {
     if (to <= from || state.doc.length < to) continue
-    const look = `${suggests ? " passage-suggests" : ""}${id === active ? " passage-active" : ""}`
+    const style = `${suggests ? " passage-suggests" : ""}${id === active ? " passage-active" : ""}`
     const attributes = { "data-review": id }
-    ranges.push(Decoration.mark({ class: `passage${look}`, attributes }).range(from, to))
+    ranges.push(Decoration.mark({ class: `passage${style}`, attributes }).range(from, to))
   }
   if (pending && pending.from < pending.to && pending.to <= state.doc.length) {
     ranges.push(Decoration.mark({ class: "passage-pending" }).range(pending.from, pending.to))

@@ -20,8 +20,8 @@ import { arrange } from "./layout.js"
 
 /** Between two cards, in px. */
 const GAP = 12
-/** How far below the top of a card its tie ends, in px. */
-const TIE_AT = 22
+/** How far below the top of a card its connector ends, in px. */
+const CONNECTOR_AT = 22
 /** The id under which the card of a new review stands among the others. */
 export const DRAFT = "draft"
 
@@ -41,19 +41,19 @@ export class Margin {
    * @param {import("../desk/editor.js").Editor} editor
    * @param {import("./reviews.js").Reviews} reviews
    * @param {import("../store.js").Store} store
-   * @param {import("./card.js").Acts} acts
+   * @param {import("./card.js").Actions} actions
    */
-  constructor(editor, reviews, store, acts) {
+  constructor(editor, reviews, store, actions) {
     this.editor = editor
     this.reviews = reviews
     this.store = store
-    this.acts = acts
+    this.actions = actions
     this.desk = byId("desk")
     this.element = byId("margin")
     this.list = byId("cards")
     this.orphans = byId("orphans")
     this.done = byId("done", HTMLDetailsElement)
-    this.ties = new Connectors(this.desk)
+    this.connectors = new Connectors(this.desk)
   }
 
   start() {
@@ -132,8 +132,8 @@ export class Margin {
   }
 
   /** Says everything in the language of now. */
-  speak() {
-    for (const card of this.#cards.values()) card.speak()
+  retranslate() {
+    for (const card of this.#cards.values()) card.retranslate()
     this.draw()
   }
 
@@ -141,10 +141,10 @@ export class Margin {
     this.#stale = false
     const { open, orphans, done } = this.reviews
     const focused = this.#focusedCard()
-    const kept = new Set()
+    const shown = new Set()
     const cards = (/** @type {Review[]} */ reviews) =>
       reviews.map((review) => {
-        kept.add(review.id)
+        shown.add(review.id)
         return this.#card(review).element
       })
     /** @type {HTMLElement[]} */
@@ -166,30 +166,30 @@ export class Margin {
     const reader = this.store.state.role === "reviewer"
     byId("no-reviews").textContent = t(reader ? "review.none.reader" : "review.none")
     for (const [id, card] of this.#cards) {
-      if (kept.has(id)) continue
+      if (shown.has(id)) continue
       card.element.remove()
       this.#cards.delete(id)
     }
-    this.#keepFocus(focused)
+    this.#restoreFocus(focused)
     this.arrangeSoon()
   }
 
   /** @param {Review} review */
   #card(review) {
     const { role, me } = this.store.state
-    const look = {
+    const context = {
       state: review.status === "open" ? this.reviews.stateOf(review) : review.anchor.state,
       active: this.active === review.id,
       role: role ?? "reviewer",
       seated: this.store.seated,
       me: me?.id ?? "",
     }
-    const known = this.#cards.get(review.id)
-    if (known) {
-      known.update(review, look)
-      return known
+    const existing = this.#cards.get(review.id)
+    if (existing) {
+      existing.update(review, context)
+      return existing
     }
-    const card = new ReviewCard(review, look, this.acts)
+    const card = new ReviewCard(review, context, this.actions)
     this.#cards.set(review.id, card)
     return card
   }
@@ -197,7 +197,7 @@ export class Margin {
   /** @param {Review[]} open */
   #draftIndex(open) {
     const at = this.editor.marked.pending?.from ?? 0
-    const next = open.findIndex(({ id }) => at < (this.reviews.placeOf(id)?.from ?? 0))
+    const next = open.findIndex(({ id }) => at < (this.reviews.passageOf(id)?.from ?? 0))
     return next === -1 ? open.length : next
   }
 
@@ -211,7 +211,7 @@ export class Margin {
    *
    * @param {{ card: HTMLElement, index: number } | null} focused
    */
-  #keepFocus(focused) {
+  #restoreFocus(focused) {
     if (!focused) return
     const { card, index } = focused
     const visible = card.isConnected && card.checkVisibility()
@@ -238,22 +238,22 @@ export class Margin {
   }
 
   /** @param {string} id */
-  #placeOf(id) {
-    return id === DRAFT ? this.editor.marked.pending : this.reviews.placeOf(id)
+  #passageOf(id) {
+    return id === DRAFT ? this.editor.marked.pending : this.reviews.passageOf(id)
   }
 
   #arrange() {
     if (this.#narrow.matches) {
       this.list.style.height = ""
       for (const card of this.list.children) /** @type {HTMLElement} */ (card).style.translate = ""
-      return this.ties.draw([])
+      return this.connectors.draw([])
     }
     const origin = this.list.getBoundingClientRect()
     const cards = /** @type {HTMLElement[]} */ ([...this.list.children])
     /** @type {Box[]} */
     const boxes = cards.map((card) => {
       const id = card.dataset.card ?? DRAFT
-      const want = this.editor.spot(this.#placeOf(id)?.from ?? 0).top - origin.top - 4
+      const want = this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0).top - origin.top - 4
       return { id, want, height: card.offsetHeight }
     })
     const tops = arrange(boxes, { active: this.active, gap: GAP, top: 0 })
@@ -265,7 +265,7 @@ export class Margin {
       height = Math.max(height, top + (box?.height ?? 0))
     }
     this.list.style.height = `${height}px`
-    this.#tie(boxes, tops, origin)
+    this.#connect(boxes, tops, origin)
   }
 
   /**
@@ -273,23 +273,23 @@ export class Margin {
    * @param {Map<string, number>} tops
    * @param {DOMRect} origin
    */
-  #tie(boxes, tops, origin) {
+  #connect(boxes, tops, origin) {
     const desk = this.desk.getBoundingClientRect()
     const paper = byId("paper").getBoundingClientRect()
     const edge = paper.right - desk.left - 18
-    const ties = boxes.map(({ id }) => {
-      const spot = this.editor.spot(this.#placeOf(id)?.to ?? 0, -1)
+    const connectors = boxes.map(({ id }) => {
+      const coordinates = this.editor.coordinatesAt(this.#passageOf(id)?.to ?? 0, -1)
       const active = id === this.active
       return {
         id,
         active,
         // Only the active one runs under its line: beside the others it would look like a mark.
-        from: { x: active ? spot.left - desk.left : edge - 14, y: spot.bottom - desk.top - 1 },
+        from: { x: active ? coordinates.left - desk.left : edge - 14, y: coordinates.bottom - desk.top - 1 },
         edge,
-        to: { x: origin.left - desk.left, y: origin.top + (tops.get(id) ?? 0) + TIE_AT - desk.top },
+        to: { x: origin.left - desk.left, y: origin.top + (tops.get(id) ?? 0) + CONNECTOR_AT - desk.top },
       }
     })
-    this.ties.draw(ties)
+    this.connectors.draw(connectors)
   }
 }
 
@@ -306,9 +306,9 @@ function inOrder(parent, children) {
   const pivot = children.findIndex(
     (child) => child.parentElement === parent && child.contains(document.activeElement),
   )
-  const held = children[pivot]
+  const focused = children[pivot]
   for (const child of now) if (!children.includes(/** @type {HTMLElement} */ (child))) child.remove()
-  if (!held) return parent.replaceChildren(...children)
-  for (const child of children.slice(0, pivot)) parent.insertBefore(child, held)
+  if (!focused) return parent.replaceChildren(...children)
+  for (const child of children.slice(0, pivot)) parent.insertBefore(child, focused)
   for (const child of children.slice(pivot + 1)) parent.append(child)
 }

@@ -15,19 +15,19 @@ import { locate } from "./locate.js"
 /**
  * @typedef {import("../lib/api.js").Review} Review
  * @typedef {import("../lib/api.js").AnchorState} AnchorState
- * @typedef {import("./highlights.js").Place} Place
+ * @typedef {import("./highlights.js").Passage} Passage
  */
 
 /** The delay of the query for a passage's position after an edit that deleted it, in ms. */
-const SETTLED = 1_200
+const SEEK_DELAY = 1_200
 /** Longest time between two such questions, in ms. */
-const PATIENCE_MAX = 60_000
+const SEEK_DELAY_MAX = 60_000
 
 export class Reviews extends EventTarget {
   /** @type {Map<string, Review>} */
   #all = new Map()
-  #asking = 0
-  #patience = SETTLED
+  #seekTimer = 0
+  #seekDelay = SEEK_DELAY
   #stopped = new AbortController()
 
   /**
@@ -48,7 +48,7 @@ export class Reviews extends EventTarget {
 
   stop() {
     this.#stopped.abort()
-    window.clearTimeout(this.#asking)
+    window.clearTimeout(this.#seekTimer)
   }
 
   /** Reads all of them; for the beginning, and after a time without events. */
@@ -57,19 +57,19 @@ export class Reviews extends EventTarget {
     const ids = new Set(reviews.map(({ id }) => id))
     for (const id of this.#all.keys()) if (!ids.has(id)) this.#all.delete(id)
     for (const review of reviews) this.#all.set(review.id, review)
-    this.#place(reviews)
+    this.#locate(reviews)
     this.#announce()
     this.#seek()
   }
 
   /** @param {Review} review from an answer or an event; an older one is left alone */
-  take(review) {
-    const known = this.#all.get(review.id)
-    if (known && review.version < known.version) return
+  apply(review) {
+    const stored = this.#all.get(review.id)
+    if (stored && review.version < stored.version) return
     this.#all.set(review.id, review)
-    this.#place([review])
+    this.#locate([review])
     this.#announce()
-    if (!known && review.author.id !== this.me) {
+    if (!stored && review.author.id !== this.me) {
       this.dispatchEvent(new CustomEvent("came", { detail: review }))
     }
   }
@@ -77,7 +77,7 @@ export class Reviews extends EventTarget {
   /** @param {string} id */
   drop(id) {
     if (!this.#all.delete(id)) return
-    this.#place([])
+    this.#locate([])
     this.#announce()
   }
 
@@ -90,11 +90,11 @@ export class Reviews extends EventTarget {
    * Where it stands, or `null` when it stands nowhere.
    *
    * @param {string} id
-   * @returns {Place | null}
+   * @returns {Passage | null}
    */
-  placeOf(id) {
-    const place = this.editor.marked.places.get(id)
-    return place && place.from < place.to ? place : null
+  passageOf(id) {
+    const passage = this.editor.marked.passages.get(id)
+    return passage && passage.from < passage.to ? passage : null
   }
 
   /**
@@ -104,21 +104,21 @@ export class Reviews extends EventTarget {
    * @returns {AnchorState}
    */
   stateOf(review) {
-    const place = this.placeOf(review.id)
-    if (!place) return "orphaned"
-    const stands = this.editor.textIn(place) === review.anchor.quote
-    if (stands) return review.anchor.state === "moved" ? "moved" : "exact"
+    const passage = this.passageOf(review.id)
+    if (!passage) return "orphaned"
+    const isUnchanged = this.editor.textIn(passage) === review.anchor.quote
+    if (isUnchanged) return review.anchor.state === "moved" ? "moved" : "exact"
     return "edited"
   }
 
   /** The open ones that stand somewhere, in the order of the text. */
   get open() {
-    return this.#ordered((review) => review.status === "open" && this.placeOf(review.id) !== null)
+    return this.#ordered((review) => review.status === "open" && this.passageOf(review.id) !== null)
   }
 
   /** The open ones whose passage is gone. */
   get orphans() {
-    return this.#ordered((review) => review.status === "open" && this.placeOf(review.id) === null)
+    return this.#ordered((review) => review.status === "open" && this.passageOf(review.id) === null)
   }
 
   /** The accepted, rejected and resolved reviews, the latest first. */
@@ -127,43 +127,43 @@ export class Reviews extends EventTarget {
     return done.sort((a, b) => b.updated_at.localeCompare(a.updated_at))
   }
 
-  /** @param {(review: Review) => boolean} keep */
-  #ordered(keep) {
-    const from = (/** @type {Review} */ review) => this.placeOf(review.id)?.from ?? 0
-    const kept = [...this.#all.values()].filter(keep)
-    return kept.sort((a, b) => from(a) - from(b) || a.created_at.localeCompare(b.created_at))
+  /** @param {(review: Review) => boolean} matches */
+  #ordered(matches) {
+    const from = (/** @type {Review} */ review) => this.passageOf(review.id)?.from ?? 0
+    const reviews = [...this.#all.values()].filter(matches)
+    return reviews.sort((a, b) => from(a) - from(b) || a.created_at.localeCompare(b.created_at))
   }
 
   /** @param {Review[]} served with offsets as they were when the server answered */
-  #place(served) {
-    const places = new Map(this.editor.marked.places)
-    for (const id of places.keys()) {
-      if (this.#all.get(id)?.status !== "open") places.delete(id)
+  #locate(served) {
+    const passages = new Map(this.editor.marked.passages)
+    for (const id of passages.keys()) {
+      if (this.#all.get(id)?.status !== "open") passages.delete(id)
     }
     const text = this.editor.view.state.doc.toString()
     for (const review of served) {
       if (review.status !== "open") continue
-      const ours = places.get(review.id)
+      const ours = passages.get(review.id)
       const suggests = review.suggestion !== null
-      const stands = ours && ours.from < ours.to
-      if (stands && review.anchor.state !== "moved") places.set(review.id, { ...ours, suggests })
-      else places.set(review.id, { ...locate(text, review.anchor), suggests })
+      const isFound = ours && ours.from < ours.to
+      if (isFound && review.anchor.state !== "moved") passages.set(review.id, { ...ours, suggests })
+      else passages.set(review.id, { ...locate(text, review.anchor), suggests })
     }
-    this.editor.place(places)
+    this.editor.setPassages(passages)
   }
 
   #edited() {
-    this.#patience = SETTLED
+    this.#seekDelay = SEEK_DELAY
     this.#seek()
     this.#announce()
   }
 
   /** A passage that has collapsed may have been cut and pasted elsewhere: the server finds it. */
   #seek() {
-    window.clearTimeout(this.#asking)
+    window.clearTimeout(this.#seekTimer)
     if (this.orphans.every(({ anchor }) => anchor.state === "orphaned")) return
-    this.#asking = window.setTimeout(() => this.read().catch(() => undefined), this.#patience)
-    this.#patience = Math.min(this.#patience * 2, PATIENCE_MAX)
+    this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)
+    this.#seekDelay = Math.min(this.#seekDelay * 2, SEEK_DELAY_MAX)
   }
 
   #announce() {

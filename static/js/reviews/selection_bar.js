@@ -7,7 +7,7 @@
  */
 
 import { button, byId } from "../lib/dom.js"
-import { t, words } from "../lib/i18n.js"
+import { i18n, t } from "../lib/i18n.js"
 
 /** Longest passage of a review, in UTF-16 units, as the server has it. */
 export const PASSAGE_MAX = 20_000
@@ -35,11 +35,11 @@ export class SelectionBar {
     this.element.addEventListener("pointerdown", (event) => event.preventDefault(), { signal })
     this.editor.addEventListener("select", () => this.drawSoon(), { signal })
     this.editor.addEventListener("geometry", () => this.drawSoon(), { signal })
-    for (const turn of ["focusin", "focusout"]) {
-      document.addEventListener(turn, () => this.drawSoon(), { signal })
+    for (const type of ["focusin", "focusout"]) {
+      document.addEventListener(type, () => this.drawSoon(), { signal })
     }
-    words.addEventListener("change", () => this.#say(), { signal })
-    this.#say()
+    i18n.addEventListener("change", () => this.#translate(), { signal })
+    this.#translate()
   }
 
   stop() {
@@ -52,7 +52,7 @@ export class SelectionBar {
     this.#frame = requestAnimationFrame(() => this.#draw())
   }
 
-  #say() {
+  #translate() {
     this.element.replaceChildren(
       button(t("review.add"), { class: "button", icon: "comment" }, () => this.begin({ suggests: false })),
       button(t("review.add.suggest"), { class: "button", icon: "pen" }, () => this.begin({ suggests: true })),
@@ -66,9 +66,9 @@ export class SelectionBar {
     this.element.hidden = !shown
     if (!shown) return
     const desk = this.desk.getBoundingClientRect()
-    const spot = this.editor.spot(to, -1)
-    this.element.style.top = `${Math.round(spot.bottom - desk.top + 6)}px`
-    const most = byId("paper").getBoundingClientRect().right - desk.left - this.element.offsetWidth - 12
-    this.element.style.left = `${Math.round(Math.max(12, Math.min(spot.left - desk.left - 40, most)))}px`
+    const coordinates = this.editor.coordinatesAt(to, -1)
+    this.element.style.top = `${Math.round(coordinates.bottom - desk.top + 6)}px`
+    const leftMax = byId("paper").getBoundingClientRect().right - desk.left - this.element.offsetWidth - 12
+    this.element.style.left = `${Math.round(Math.max(12, Math.min(coordinates.left - desk.left - 40, leftMax)))}px`
   }
 }

@@ -19,7 +19,7 @@ import { graphemesOf } from "../lib/graphemes.js"
  * @typedef {"same" | "removed" | "added"} Kind
  * @typedef {{ kind: Kind, text: string }} Piece
  * @typedef {{ from: number, to: number }} Range
- * @typedef {{ old: Range, new: Range }} Place a place at which the texts differ, in UTF-16 units
+ * @typedef {{ old: Range, new: Range }} HunkPosition a hunk in which the texts differ, in UTF-16 units
  */
 
 /** Beyond this many comparisons the middle is shown as one removed and one added piece. */
@@ -57,47 +57,47 @@ function kindOf(grapheme) {
  * @returns {Piece[]} in reading order; removed before added
  */
 export function wordDiff(before, after) {
-  const places = across(before, after, compare(before, after))
+  const hunks = joinHunks(before, after, compare(before, after))
   /** @type {Piece[]} */
   const pieces = []
-  const tell = (/** @type {Kind} */ kind, /** @type {string} */ text) => text !== "" && pieces.push({ kind, text })
+  const push = (/** @type {Kind} */ kind, /** @type {string} */ text) => text !== "" && pieces.push({ kind, text })
   let at = 0
-  for (const place of places.map((place) => within(before, after, place) ?? place)) {
-    tell("same", before.slice(at, place.old.from))
-    tell("removed", before.slice(place.old.from, place.old.to))
-    tell("added", after.slice(place.new.from, place.new.to))
-    at = place.old.to
+  for (const hunk of hunks.map((hunk) => narrowHunk(before, after, hunk) ?? hunk)) {
+    push("same", before.slice(at, hunk.old.from))
+    push("removed", before.slice(hunk.old.from, hunk.old.to))
+    push("added", after.slice(hunk.new.from, hunk.new.to))
+    at = hunk.old.to
   }
-  tell("same", before.slice(at))
+  push("same", before.slice(at))
   return pieces
 }
 
-/** @param {string} before @param {string} after @returns {Place[]} */
+/** @param {string} before @param {string} after @returns {HunkPosition[]} */
 function compare(before, after) {
   const [from, to] = [wordsOf(before), wordsOf(after)]
-  const { head, tail } = alike(from, to)
+  const { head, tail } = commonEnds(from, to)
   let [oldAt, newAt] = [lengthOf(from.slice(0, head)), lengthOf(to.slice(0, head))]
-  /** @type {Place[]} */
-  const places = []
+  /** @type {HunkPosition[]} */
+  const hunks = []
   let joins = false
   for (const { kind, text } of middle(from.slice(head, from.length - tail), to.slice(head, to.length - tail))) {
     const [removed, added] = [kind === "added" ? 0 : text.length, kind === "removed" ? 0 : text.length]
     if (kind !== "same") {
-      const last = joins ? places.at(-1) : undefined
-      const place = last ?? { old: { from: oldAt, to: oldAt }, new: { from: newAt, to: newAt } }
-      place.old.to = oldAt + removed
-      place.new.to = newAt + added
-      if (!last) places.push(place)
+      const last = joins ? hunks.at(-1) : undefined
+      const hunk = last ?? { old: { from: oldAt, to: oldAt }, new: { from: newAt, to: newAt } }
+      hunk.old.to = oldAt + removed
+      hunk.new.to = newAt + added
+      if (!last) hunks.push(hunk)
     }
     joins = kind !== "same"
     oldAt += removed
     newAt += added
   }
-  return places
+  return hunks
 }
 
 /** How much two lists have alike at their ends. @param {string[]} from @param {string[]} to */
-function alike(from, to) {
+function commonEnds(from, to) {
   const shorter = Math.min(from.length, to.length)
   let head = 0
   while (head < shorter && from[head] === to[head]) head++
@@ -154,50 +154,50 @@ function middle(from, to) {
  *
  * @param {string} before
  * @param {string} after
- * @param {Place[]} places
+ * @param {HunkPosition[]} hunks
  */
-function across(before, after, places) {
-  /** @type {Place[]} */
+function joinHunks(before, after, hunks) {
+  /** @type {HunkPosition[]} */
   const joined = []
-  for (const place of places) {
+  for (const hunk of hunks) {
     const last = joined.at(-1)
     const changes = last && last.old.from < last.old.to && last.new.from < last.new.to
-    const space = last && /^[^\S\n\r]+$/.test(before.slice(last.old.to, place.old.from))
-    if (changes && space && !(within(before, after, last) && within(before, after, place))) {
-      last.old.to = place.old.to
-      last.new.to = place.new.to
+    const space = last && /^[^\S\n\r]+$/.test(before.slice(last.old.to, hunk.old.from))
+    if (changes && space && !(narrowHunk(before, after, last) && narrowHunk(before, after, hunk))) {
+      last.old.to = hunk.old.to
+      last.new.to = hunk.new.to
     } else {
-      joined.push(place)
+      joined.push(hunk)
     }
   }
   // A join may have brought in a common ending.
-  for (const place of joined) {
-    const from = wordsOf(before.slice(place.old.from, place.old.to)).toReversed()
-    const to = wordsOf(after.slice(place.new.from, place.new.to)).toReversed()
-    const length = lengthOf(from.slice(0, alike(from, to).head))
-    place.old.to -= length
-    place.new.to -= length
+  for (const hunk of joined) {
+    const from = wordsOf(before.slice(hunk.old.from, hunk.old.to)).toReversed()
+    const to = wordsOf(after.slice(hunk.new.from, hunk.new.to)).toReversed()
+    const length = lengthOf(from.slice(0, commonEnds(from, to).head))
+    hunk.old.to -= length
+    hunk.new.to -= length
   }
   return joined
 }
 
 /**
- * The difference between two Korean words at a place; `null` where they are better shown whole.
+ * The difference between two Korean words of a hunk; `null` where they are better shown whole.
  *
  * @param {string} before
  * @param {string} after
- * @param {Place} place
- * @returns {Place | null}
+ * @param {HunkPosition} hunk
+ * @returns {HunkPosition | null}
  */
-function within(before, after, place) {
-  const [old, fresh] = [before.slice(place.old.from, place.old.to), after.slice(place.new.from, place.new.to)]
+function narrowHunk(before, after, hunk) {
+  const [old, fresh] = [before.slice(hunk.old.from, hunk.old.to), after.slice(hunk.new.from, hunk.new.to)]
   if (!isEojeol(old) || !isEojeol(fresh)) return null
   const [from, to] = [[...graphemesOf(old)], [...graphemesOf(fresh)]]
-  let { head } = alike(from, to)
+  let { head } = commonEnds(from, to)
   const isParticle = (/** @type {string[]} */ word) => PARTICLES.has(word.slice(1).join(""))
   // One syllable is a stem only if what follows are particles.
   if (head === 1 && !(isParticle(from) && isParticle(to))) head = 0
-  let tail = alike(from.slice(head).toReversed(), to.slice(head).toReversed()).head
+  let tail = commonEnds(from.slice(head).toReversed(), to.slice(head).toReversed()).head
   // An ending of one syllable is often none.
   if (tail < 2) tail = 0
   // Without a stem, most of the word must stay for its middle to be readable.
@@ -206,8 +206,8 @@ function within(before, after, place) {
   const begin = lengthOf(from.slice(0, head))
   const end = lengthOf(from.slice(from.length - tail))
   return {
-    old: { from: place.old.from + begin, to: place.old.to - end },
-    new: { from: place.new.from + begin, to: place.new.to - end },
+    old: { from: hunk.old.from + begin, to: hunk.old.to - end },
+    new: { from: hunk.new.from + begin, to: hunk.new.to - end },
   }
 }
 

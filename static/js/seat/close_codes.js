@@ -19,8 +19,8 @@ const WAIT_MAX = 10_000
  * @param {number} random in 0–1
  */
 export function retryDelay(attempt, random) {
-  const most = Math.min(300 * 2 ** attempt, WAIT_MAX)
-  return Math.round(most * (0.5 + random / 2))
+  const bound = Math.min(300 * 2 ** attempt, WAIT_MAX)
+  return Math.round(bound * (0.5 + random / 2))
 }
 
 /**
@@ -30,8 +30,8 @@ export function retryDelay(attempt, random) {
  * @param {string} reason
  */
 export function lossReason(code, reason) {
-  const said = ["taken_over", "expired", "evicted", "idle", "revoked"].find((why) => why === reason)
-  if (said) return said
+  const named = ["taken_over", "expired", "evicted", "idle", "revoked"].find((why) => why === reason)
+  if (named) return named
   if (code === 4401) return "signin"
   if (code === 4403) return "role"
   if (code === 4404) return "revoked"

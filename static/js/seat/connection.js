@@ -6,21 +6,21 @@
  * at once. This class reconnects itself: it reports every close, and backs off with a random
  * delay of its own.
  *
- * Fires `phase` (read `phase`, `holder`, `place`, `inVain`, `why`, `draining`) when any of them
- * changes, `attempt` (read `retryAt`) when it reconnects or backs off, `told` with each event of the
- * server, and `answered` when the provider has answered a sync step 1.
+ * Fires `phase` (read `phase`, `holder`, `queuePosition`, `waitTimedOut`, `reason`, `draining`) when any of them
+ * changes, `attempt` (read `retryAt`) when it reconnects or backs off, `event` with each event of the
+ * server, and `replied` when the provider has answered a sync step 1.
  */
 
 import { readVarString, WebsocketProvider } from "../lib/vendor.js"
 import { holderIn, lossReason, retryDelay } from "./close_codes.js"
 import { storeResumeSecret, takeResumeSecret } from "./resume_secret.js"
-import { holderOf, positionOf, secondsToAsk } from "./wait_queue.js"
+import { holderOf, positionOf, secondsToWait } from "./wait_queue.js"
 
 /**
  * @typedef {import("../store.js").Phase} Phase
  * @typedef {import("../store.js").Holder} Holder
- * @typedef {import("../store.js").QueuePosition} Place
- * @typedef {{ event: string, [field: string]: any }} Told
+ * @typedef {import("../store.js").QueuePosition} QueuePosition
+ * @typedef {{ event: string, [field: string]: any }} ServerEvent
  */
 
 /** The type of the frames that carry the server's events. */
@@ -33,9 +33,9 @@ const ATTEMPT_MAX = 10_000
 /** A query of all presence: the shortest message with a certain reply. */
 const QUERY_AWARENESS = Uint8Array.of(3)
 /** The page closes the socket if no reply comes by then, in ms. */
-const DOUBT = 3_000
+const PROBE_TIMEOUT = 3_000
 /** The interval of the check for a sleep of the machine, in ms. */
-const BEAT = 2_000
+const CLOCK_CHECK = 2_000
 /** More than this between two checks is sleep, in ms. */
 const ASLEEP = 10_000
 /** The same while the page is hidden: browsers call such pages once a minute. */
@@ -48,10 +48,10 @@ export class Connection extends EventTarget {
   phase = "opening"
   /** @type {Holder | null} */
   holder = null
-  /** @type {Place | null} */
-  place = null
-  inVain = false
-  why = ""
+  /** @type {QueuePosition | null} */
+  queuePosition = null
+  waitTimedOut = false
+  reason = ""
   draining = false
   /** When the next attempt is made, in ms; `null`: one is being made. @type {number | null} */
   retryAt = null
@@ -61,14 +61,14 @@ export class Connection extends EventTarget {
   #attempts = 0
   #wait = 0
   #timer = 0
-  #patience = 0
+  #attemptTimer = 0
   #resume = ""
   #takesOver = false
   /** The time of the last claim with a wait, in ms. */
-  #askedAt = 0
-  #beatAt = Date.now()
+  #claimedAt = 0
+  #clockCheckedAt = Date.now()
   /** The socket of which it is not known whether it lives. @type {WebSocket | null} */
-  #doubted = null
+  #probed = null
   #stopped = new AbortController()
 
   /**
@@ -92,27 +92,27 @@ export class Connection extends EventTarget {
     this.provider.messageHandlers[EVENT_FRAME] = (_encoder, decoder) => {
       const text = readVarString(decoder)
       // In a microtask, after the provider's own handler: a listener may close the socket.
-      queueMicrotask(() => this.#told(text))
+      queueMicrotask(() => this.#receive(text))
     }
     const sync = this.provider.messageHandlers[SYNC_FRAME]
     this.provider.messageHandlers[SYNC_FRAME] = (encoder, decoder, ...rest) => {
       const isQuestion = decoder.arr[decoder.pos] === STEP_1
       sync?.(encoder, decoder, ...rest)
       // Behind the answer, in the order of the events about it.
-      if (isQuestion) queueMicrotask(() => this.dispatchEvent(new Event("answered")))
+      if (isQuestion) queueMicrotask(() => this.dispatchEvent(new Event("replied")))
     }
   }
 
   start() {
     const { signal } = this.#stopped
-    this.provider.on("sync", this.#settle)
+    this.provider.on("sync", this.#enter)
     this.provider.on("status", this.#status)
     this.provider.on("closed", this.#closed)
-    this.provider.on("connection-close", this.#silent)
+    this.provider.on("connection-close", this.#closedSilent)
     window.addEventListener("online", () => this.#wake(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#wake(), { signal })
-    const beat = window.setInterval(this.#beat, BEAT)
-    signal.addEventListener("abort", () => window.clearInterval(beat))
+    const check = window.setInterval(this.#checkClock, CLOCK_CHECK)
+    signal.addEventListener("abort", () => window.clearInterval(check))
     window.addEventListener("pagehide", () => storeResumeSecret(this.seat, this.#resume), { signal })
     // It was only put aside, and is shown again.
     window.addEventListener("pageshow", ({ persisted }) => persisted && takeResumeSecret(this.seat), { signal })
@@ -123,17 +123,17 @@ export class Connection extends EventTarget {
   stop() {
     this.#stopped.abort()
     window.clearTimeout(this.#timer)
-    window.clearTimeout(this.#patience)
+    window.clearTimeout(this.#attemptTimer)
     this.provider.destroy()
   }
 
   /** Asks for the seat once more. @param {{ takeover?: boolean }} [options] */
-  again({ takeover = false } = {}) {
-    this.#leaveLine()
+  claim({ takeover = false } = {}) {
+    this.#leaveQueue()
     this.#attempts = 0
-    this.why = ""
+    this.reason = ""
     // Where the answer is likely to be the same, what is on the screen stays until it is there.
-    if (takeover || this.phase !== "taken") this.#become("opening")
+    if (takeover || this.phase !== "taken") this.#setPhase("opening")
     this.#takesOver = takeover
     this.#connect()
   }
@@ -141,37 +141,37 @@ export class Connection extends EventTarget {
   /** Waits in the wait queue until the seat is free. */
   wait() {
     this.#attempts = 0
-    this.why = ""
-    this.inVain = false
+    this.reason = ""
+    this.waitTimedOut = false
     this.#takesOver = false
-    this.place = { position: null, since: Date.now(), away: false }
-    this.#become("waiting")
-    this.#ask()
+    this.queuePosition = { position: null, since: Date.now(), away: false }
+    this.#setPhase("waiting")
+    this.#claim()
   }
 
   /** Leaves the wait queue. */
-  leave() {
-    this.#leaveLine()
-    this.#become("taken")
+  leaveQueue() {
+    this.#leaveQueue()
+    this.#setPhase("taken")
   }
 
-  #leaveLine() {
+  #leaveQueue() {
     window.clearTimeout(this.#timer)
-    this.inVain = false
-    if (!this.place) return
-    this.place = null
+    this.waitTimedOut = false
+    if (!this.queuePosition) return
+    this.queuePosition = null
     this.provider.disconnect()
   }
 
   /** Claims the seat, or continues the wait unless its time is over. */
-  #ask() {
-    if (!this.place) return this.#connect()
-    this.#askedAt = Date.now()
-    const seconds = secondsToAsk(this.place.since, this.#askedAt)
+  #claim() {
+    if (!this.queuePosition) return this.#connect()
+    this.#claimedAt = Date.now()
+    const seconds = secondsToWait(this.queuePosition.since, this.#claimedAt)
     if (0 < seconds) return this.#connect({ wait: String(seconds) })
-    this.#leaveLine()
-    this.inVain = true
-    this.#become("taken")
+    this.#leaveQueue()
+    this.waitTimedOut = true
+    this.#setPhase("taken")
   }
 
   /** @param {Record<string, string>} [more] */
@@ -185,61 +185,61 @@ export class Connection extends EventTarget {
     this.#attempt(null)
     this.provider.connect()
     const { ws } = this.provider
-    window.clearTimeout(this.#patience)
-    this.#patience = window.setTimeout(() => {
+    window.clearTimeout(this.#attemptTimer)
+    this.#attemptTimer = window.setTimeout(() => {
       if (ws !== this.provider.ws || !this.provider.wsconnecting) return
       this.provider.disconnect()
       this.#failed()
     }, ATTEMPT_MAX)
   }
 
-  /** @param {{ status: string }} given */
+  /** @param {{ status: string }} event */
   #status = ({ status }) => {
     if (status !== "disconnected") return
     this.#granted = false
     this.#uncertain = false
-    if (this.phase === "seated" || this.phase === "uncertain") this.#become("offline")
+    if (this.phase === "seated" || this.phase === "uncertain") this.#setPhase("offline")
   }
 
-  #settle = () => {
+  #enter = () => {
     if (!this.#granted || !this.provider.synced) return
     this.#attempts = 0
-    this.place = null
-    this.inVain = false
-    this.#become(this.#uncertain ? "uncertain" : "seated")
+    this.queuePosition = null
+    this.waitTimedOut = false
+    this.#setPhase(this.#uncertain ? "uncertain" : "seated")
   }
 
   /** @param {string} text */
-  #told(text) {
-    /** @type {Told} */
-    let told
+  #receive(text) {
+    /** @type {ServerEvent} */
+    let event
     try {
-      told = JSON.parse(text)
+      event = JSON.parse(text)
     } catch {
       return
     }
-    if (told.event === "seat.granted") {
+    if (event.event === "seat.granted") {
       this.#granted = true
       this.draining = false
       // Only the user starts a second takeover, or two tabs would evict each other.
       this.#takesOver = false
-      this.#resume = typeof told.resume === "string" ? told.resume : ""
-      this.#settle()
-    } else if (told.event === "seat.waiting" && this.place) {
+      this.#resume = typeof event.resume === "string" ? event.resume : ""
+      this.#enter()
+    } else if (event.event === "seat.waiting" && this.queuePosition) {
       this.#attempts = 0
-      this.holder = holderOf(told.holder, this.holder)
-      this.place = { ...this.place, position: positionOf(told.position), away: false }
-      this.#become("waiting")
-    } else if (told.event === "seat.uncertain" || told.event === "seat.restored") {
-      this.#uncertain = told.event === "seat.uncertain"
-      this.#settle()
-    } else if (told.event === "seat.lost") {
-      this.why = lossReason(4410, String(told.reason))
-    } else if (told.event === "server.draining") {
+      this.holder = holderOf(event.holder, this.holder)
+      this.queuePosition = { ...this.queuePosition, position: positionOf(event.position), away: false }
+      this.#setPhase("waiting")
+    } else if (event.event === "seat.uncertain" || event.event === "seat.restored") {
+      this.#uncertain = event.event === "seat.uncertain"
+      this.#enter()
+    } else if (event.event === "seat.lost") {
+      this.reason = lossReason(4410, String(event.reason))
+    } else if (event.event === "server.draining") {
       this.draining = true
-      this.#wait = Number(told.reconnect_after_ms) || 0
+      this.#wait = Number(event.reconnect_after_ms) || 0
     }
-    this.dispatchEvent(new CustomEvent("told", { detail: told }))
+    this.dispatchEvent(new CustomEvent("event", { detail: event }))
   }
 
   /** @param {{ code: number, reason: string }} close */
@@ -248,32 +248,32 @@ export class Connection extends EventTarget {
       // It is another session's by now: the secret of this one opens nothing any more.
       this.#resume = ""
       this.holder = holderIn(reason)
-      this.place = null
-      return this.#become("taken")
+      this.queuePosition = null
+      return this.#setPhase("taken")
     }
-    if (code === 4408 && this.place && WAIT_MIN <= Date.now() - this.#askedAt) return this.#ask()
-    if (code === 4408 && this.place) return this.#later()
+    if (code === 4408 && this.queuePosition && WAIT_MIN <= Date.now() - this.#claimedAt) return this.#claim()
+    if (code === 4408 && this.queuePosition) return this.#retryLater()
     if (4400 <= code && code < 4500) {
-      this.place = null
+      this.queuePosition = null
       this.#resume = ""
-      this.why = lossReason(code, reason || this.why)
-      return this.#become("lost")
+      this.reason = lossReason(code, reason || this.reason)
+      return this.#setPhase("lost")
     }
     this.#failed()
   }
 
   #failed() {
-    if (this.place) this.#lineLost()
-    else if (this.phase !== "opening" || 2 <= this.#attempts) this.#become("offline")
-    this.#later()
+    if (this.queuePosition) this.#loseQueuePosition()
+    else if (this.phase !== "opening" || 2 <= this.#attempts) this.#setPhase("offline")
+    this.#retryLater()
   }
 
-  #later() {
+  #retryLater() {
     this.#attempts++
     window.clearTimeout(this.#timer)
     const wait = this.#wait + retryDelay(this.#attempts, Math.random())
     this.#wait = 0
-    this.#timer = window.setTimeout(() => this.#ask(), wait)
+    this.#timer = window.setTimeout(() => this.#claim(), wait)
     this.#attempt(Date.now() + wait)
   }
 
@@ -290,7 +290,7 @@ export class Connection extends EventTarget {
    *
    * @param {unknown} close
    */
-  #silent = (close) => {
+  #closedSilent = (close) => {
     // Where we disconnected ourselves it should not connect any more, and we know.
     if (close !== null || !this.provider.shouldConnect) return
     // No more than that: it is in the middle of its closing.
@@ -299,18 +299,18 @@ export class Connection extends EventTarget {
   }
 
   /** The queue position is lost with its connection. The wait is not. */
-  #lineLost() {
-    if (!this.place || this.place.away) return
-    this.place = { ...this.place, position: null, away: true }
-    this.#become("waiting")
+  #loseQueuePosition() {
+    if (!this.queuePosition || this.queuePosition.away) return
+    this.queuePosition = { ...this.queuePosition, position: null, away: true }
+    this.#setPhase("waiting")
   }
 
   /** Reconnects now: on the user's request, or after a sign that it may succeed. */
-  now() {
-    if (this.phase !== "offline" && this.phase !== "opening" && !this.place?.away) return
+  retryNow() {
+    if (this.phase !== "offline" && this.phase !== "opening" && !this.queuePosition?.away) return
     // One that hangs was made of another network, perhaps.
     if (this.provider.wsconnecting) this.provider.disconnect()
-    this.#ask()
+    this.#claim()
   }
 
   /**
@@ -319,30 +319,30 @@ export class Connection extends EventTarget {
    * and closes the socket if no reply comes.
    */
   #wake() {
-    this.now()
+    this.retryNow()
     const { ws, wsconnected } = this.provider
-    if (!ws || !wsconnected || this.#doubted === ws) return
-    this.#doubted = ws
-    const heard = this.provider.wsLastMessageReceived
+    if (!ws || !wsconnected || this.#probed === ws) return
+    this.#probed = ws
+    const lastMessage = this.provider.wsLastMessageReceived
     ws.send(QUERY_AWARENESS)
     window.setTimeout(() => {
-      this.#doubted = null
-      const isSame = ws === this.provider.ws && heard === this.provider.wsLastMessageReceived
+      this.#probed = null
+      const isSame = ws === this.provider.ws && lastMessage === this.provider.wsLastMessageReceived
       if (!isSame || this.#stopped.signal.aborted) return
       this.provider.disconnect()
-      this.#ask()
-    }, DOUBT)
+      this.#claim()
+    }, PROBE_TIMEOUT)
   }
 
   /** A clock that is late by more than it can be has stood still, and so did everything else. */
-  #beat = () => {
+  #checkClock = () => {
     const now = Date.now()
-    if ((document.hidden ? ASLEEP_HIDDEN : ASLEEP) < now - this.#beatAt) this.#wake()
-    this.#beatAt = now
+    if ((document.hidden ? ASLEEP_HIDDEN : ASLEEP) < now - this.#clockCheckedAt) this.#wake()
+    this.#clockCheckedAt = now
   }
 
   /** @param {Phase} phase */
-  #become(phase) {
+  #setPhase(phase) {
     // The queue position and the holder change within one phase.
     if (phase === this.phase && phase !== "waiting" && phase !== "taken") return
     this.phase = phase

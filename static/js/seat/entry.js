@@ -14,105 +14,106 @@ import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphan
 
 /**
  * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
- * @typedef {import("./entry_dialog.js").EntryDialog} Gate
+ * @typedef {import("./entry_dialog.js").EntryDialog} EntryDialog
  */
 
 /**
- * @param {Gate} gate
- * @returns {Promise<Arrival | null>} `null`: the gate says why not
+ * @param {EntryDialog} dialog
+ * @returns {Promise<Arrival | null>} `null`: the dialog says why not
  */
-export async function enter(gate) {
-  gate.opening()
-  const [, way, id] = /^\/([ds])\/([\w-]+)\/?$/.exec(location.pathname) ?? []
+export async function enter(dialog) {
+  dialog.opening()
+  const [, kind, id] = /^\/([ds])\/([\w-]+)\/?$/.exec(location.pathname) ?? []
   try {
-    if (id !== undefined) return await (way === "d" ? asOwner(gate, id) : byLink(gate, id))
-    gate.say("missing")
+    if (id !== undefined) return await (kind === "d" ? asOwner(dialog, id) : byLink(dialog, id))
+    dialog.refuse("missing")
   } catch (error) {
-    await refuse(gate, error)
+    await refuse(dialog, error)
   }
   return null
 }
 
-/** @param {Gate} gate @param {string} document @returns {Promise<Arrival | null>} */
-async function asOwner(gate, document) {
+/** @param {EntryDialog} dialog @param {string} document @returns {Promise<Arrival | null>} */
+async function asOwner(dialog, document) {
   const me = await api.me()
   if (!me) {
-    await gate.signIn()
+    await dialog.signIn()
     return null
   }
   try {
-    return { me, link: await owned(document), role: "writer" }
+    return { me, link: await ownLink(document), role: "writer" }
   } catch (error) {
-    await refuse(gate, error)
-    await showLeft(me, document)
+    await refuse(dialog, error)
+    await showOrphanedDrafts(me, document)
     return null
   }
 }
 
 /** Unsaved edits of a deleted document are shown, not deleted with it. @param {api.User} me @param {string} document */
-async function showLeft(me, document) {
+async function showOrphanedDrafts(me, document) {
   const { drafts, drop } = await draftsOfClosedPages(me.id)
-  const ofIt = drafts.filter((draft) => draft.document === document)
-  orphanedDrafts(byId("left"), drop).show(await orphaned(ofIt))
+  const ofDocument = drafts.filter((draft) => draft.document === document)
+  orphanedDrafts(byId("orphaned-drafts"), drop).show(await orphaned(ofDocument))
 }
 
 /** The link with its invite, which only its writer is shown. @param {string} document */
-async function owned(document) {
+async function ownLink(document) {
   const made = await api.shareLink(document)
   return { ...(await api.link(made.id)), invite: made.invite ?? null }
 }
 
-/** @param {Gate} gate @param {string} id @returns {Promise<Arrival | null>} */
-async function byLink(gate, id) {
+/** @param {EntryDialog} dialog @param {string} id @returns {Promise<Arrival | null>} */
+async function byLink(dialog, id) {
   const invite = decodeURIComponent(location.hash.slice(1)) || takeInvite(id)
-  const known = await api.me()
-  const me = known ?? (await named(gate, id, invite))
+  const signedIn = await api.me()
+  const me = signedIn ?? (await signInAsGuest(dialog, id, invite))
   if (!me) return null
-  const link = (await whereIBelong(id, me)) ?? (await joined(gate, id, invite, { me, asks: known !== null }))
+  const link = (await linkOfMember(id, me)) ?? (await joinByInvite(dialog, id, invite, { me, mustConfirm: signedIn !== null }))
   history.replaceState(null, "", location.pathname)
   if (!link) return null
-  if (link.writer.id === me.id) return { me, link: await owned(link.document_id), role: "writer" }
+  if (link.writer.id === me.id) return { me, link: await ownLink(link.document_id), role: "writer" }
   return { me, link, role: "reviewer" }
 }
 
-/** A guest with an invite gives a name; all others sign in first. @param {Gate} gate @param {string} id @param {string} invite */
-async function named(gate, id, invite) {
+/** A guest with an invite gives a name; all others sign in first. @param {EntryDialog} dialog @param {string} id @param {string} invite */
+async function signInAsGuest(dialog, id, invite) {
   const { guests, sign_in_url: url } = await api.entry()
   if (guests && invite !== "") {
-    const me = await gate.askName()
-    gate.opening()
+    const me = await dialog.requestName()
+    dialog.opening()
     return me
   }
   if (guests && url === null) {
-    gate.say("incomplete")
+    dialog.refuse("incomplete")
     return null
   }
   storeInvite(id, invite)
-  await gate.signIn()
+  await dialog.signIn()
   return null
 }
 
 /**
  * The link, when its invite makes one the reviewer. The writer and the reviewer need none.
  *
- * @param {Gate} gate
+ * @param {EntryDialog} dialog
  * @param {string} id
  * @param {string} invite
- * @param {{ me: api.User, asks: boolean }} given `asks`: the user was signed in before, and has said nothing yet
+ * @param {{ me: api.User, mustConfirm: boolean }} given `mustConfirm`: the user was signed in
+ *   before, and has confirmed nothing yet
  */
-async function joined(gate, id, invite, { me, asks }) {
+async function joinByInvite(dialog, id, invite, { me, mustConfirm }) {
   if (invite === "") {
-    gate.say("incomplete")
+    dialog.refuse("incomplete")
     return null
   }
-  if (asks && !(await gate.askReview(me))) {
+  if (mustConfirm && !(await dialog.confirmReview(me))) {
     location.assign("/")
     return null
   }
-  gate.opening()
+  dialog.opening()
   await api.join(id, invite)
-  const link = await whereIBelong(id, me)
-  if (!link) gate.say("incomplete")
+  const link = await linkOfMember(id, me)
+  if (!link) dialog.refuse("incomplete")
   return link
 }
 
@@ -122,7 +123,7 @@ async function joined(gate, id, invite, { me, asks }) {
  * @param {string} id
  * @param {api.User} me
  */
-async function whereIBelong(id, me) {
+async function linkOfMember(id, me) {
   try {
     const link = await api.link(id)
     return [link.writer.id, link.reviewer?.id].includes(me.id) ? link : null
@@ -132,14 +133,14 @@ async function whereIBelong(id, me) {
   }
 }
 
-/** @param {Gate} gate @param {unknown} error */
-async function refuse(gate, error) {
-  if (!(error instanceof api.Problem)) return gate.say("failed", error)
+/** @param {EntryDialog} dialog @param {unknown} error */
+async function refuse(dialog, error) {
+  if (!(error instanceof api.Problem)) return dialog.refuse("failed", error)
   if (error.kind === "reviewer-exists") {
     history.replaceState(null, "", location.pathname)
-    return gate.say("exists")
+    return dialog.refuse("exists")
   }
-  if (error.status === 401) return gate.signIn()
-  if ([403, 404, 410, 422].includes(error.status)) return gate.say("missing")
-  gate.say("failed", error)
+  if (error.status === 401) return dialog.signIn()
+  if ([403, 404, 410, 422].includes(error.status)) return dialog.refuse("missing")
+  dialog.refuse("failed", error)
 }

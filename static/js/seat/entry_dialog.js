@@ -8,7 +8,7 @@ import { button, byId, el, icon, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t, tCount } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
-import { keptHere } from "../unsaved/drafts.js"
+import { countStoredEdits } from "../unsaved/drafts.js"
 
 /** @typedef {import("../lib/i18n.js").Sentence} Sentence */
 
@@ -17,8 +17,8 @@ export const NAME_MAX = 80
 
 export class EntryDialog {
   constructor() {
-    this.element = byId("gate")
-    this.page = byId("gate-page")
+    this.element = byId("entry-dialog")
+    this.page = byId("entry-page")
   }
 
   open() {
@@ -27,43 +27,43 @@ export class EntryDialog {
   }
 
   opening() {
-    this.#show(el("p", { class: "quiet", text: t("gate.opening") }))
+    this.#show(el("p", { class: "quiet", text: t("entry.opening") }))
   }
 
   /**
    * Says why there is no desk.
    *
-   * @param {"exists" | "missing" | "incomplete" | "failed"} what
+   * @param {"exists" | "missing" | "incomplete" | "failed"} outcome
    * @param {unknown} [error]
    */
-  say(what, error) {
+  refuse(outcome, error) {
     const again = button(t("common.retry"), { class: "button button-strong" }, () => location.reload())
-    const text = t(`gate.${what}.text`, { why: errorText(error) })
-    this.#wall(t(`gate.${what}.title`), text, ...(what === "failed" ? [again] : []))
+    const text = t(`entry.${outcome}.text`, { why: errorText(error) })
+    this.#showRefusal(t(`entry.${outcome}.title`), text, ...(outcome === "failed" ? [again] : []))
   }
 
   /** Says that there is no sign-in, how to get one, and that unsaved edits wait for it. */
   async signIn() {
     const { guests, sign_in_url: url } = await api.entry()
-    const what = guests && url === null ? "stranger" : "signin"
+    const outcome = guests && url === null ? "stranger" : "signin"
     const go = url === null ? [] : [el("a", { class: "button button-strong", href: signInAddress(url, location), text: t("signin.go") })]
-    this.#wall(t(`gate.${what}.title`), t(url === null ? `gate.${what}.text` : "gate.signin.back"), ...go)
-    const kept = await keptHere()
-    if (kept === 0) return
-    const notice = el("div", { class: "notice" }, icon("alert"), el("p", { text: tCount("gate.kept", kept) }))
-    byId("left").replaceChildren(notice)
-    byId("left").hidden = false
+    this.#showRefusal(t(`entry.${outcome}.title`), t(url === null ? `entry.${outcome}.text` : "entry.signin.back"), ...go)
+    const count = await countStoredEdits()
+    if (count === 0) return
+    const notice = el("div", { class: "notice" }, icon("alert"), el("p", { text: tCount("entry.unsaved", count) }))
+    byId("orphaned-drafts").replaceChildren(notice)
+    byId("orphaned-drafts").hidden = false
   }
 
   /**
    * @param {string} title
    * @param {string} text
-   * @param {...HTMLElement} ways on from here, beside the one to the start page
+   * @param {...HTMLElement} actions on from here, beside the one to the start page
    */
-  #wall(title, text, ...ways) {
+  #showRefusal(title, text, ...actions) {
     const heading = el("h1", { tabindex: "-1", text: title })
     const home = el("a", { class: "button", href: "/", text: t("menu.home") })
-    this.#show(heading, el("p", { text }), el("div", { class: "actions" }, ...ways, home))
+    this.#show(heading, el("p", { text }), el("div", { class: "actions" }, ...actions, home))
     heading.focus()
     document.title = `${title} · Galley`
   }
@@ -74,34 +74,34 @@ export class EntryDialog {
    * @param {api.User} me
    * @returns {Promise<boolean>}
    */
-  askReview({ name }) {
+  confirmReview({ name }) {
     return new Promise((resolve) => {
-      const go = button(t("gate.review.go", { name }), { class: "button button-strong" }, () => resolve(true))
-      const no = button(t("gate.review.no"), {}, () => resolve(false))
-      const heading = el("h1", { tabindex: "-1", text: t("gate.name.title") })
-      this.#show(heading, el("p", { text: t("gate.review.text", { name }) }), el("div", { class: "actions" }, go, no))
+      const go = button(t("entry.review.go", { name }), { class: "button button-strong" }, () => resolve(true))
+      const no = button(t("entry.review.no"), {}, () => resolve(false))
+      const heading = el("h1", { tabindex: "-1", text: t("entry.name.title") })
+      this.#show(heading, el("p", { text: t("entry.review.text", { name }) }), el("div", { class: "actions" }, go, no))
       heading.focus()
     })
   }
 
   /** Asks for a name until the server takes one. @returns {Promise<api.User>} */
-  askName() {
+  requestName() {
     return new Promise((resolve) => {
-      const field = el("input", { id: "gate-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
+      const field = el("input", { id: "entry-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
       const error = el("p", { class: "form-error", role: "alert" })
-      const go = button(t("gate.name.go"), { class: "button button-strong" })
+      const go = button(t("entry.name.go"), { class: "button button-strong" })
       go.type = "submit"
       const form = el(
         "form",
         {},
-        el("label", { for: "gate-name", text: t("start.name") }),
+        el("label", { for: "entry-name", text: t("start.name") }),
         field,
         error,
         el("div", { class: "actions" }, go),
       )
-      const ask = async () => {
+      const submit = async () => {
         try {
-          resolve(await api.beGuest(field.value.trim()))
+          resolve(await api.signInAsGuest(field.value.trim()))
         } catch (problem) {
           error.textContent = errorText(problem)
           if (problem instanceof api.Problem && problem.kind === "guests-off") await this.signIn()
@@ -109,9 +109,9 @@ export class EntryDialog {
       }
       form.addEventListener("submit", (event) => {
         event.preventDefault()
-        once(go, ask)
+        once(go, submit)
       })
-      this.#show(el("h1", { text: t("gate.name.title") }), el("p", { text: t("gate.name.text") }), form)
+      this.#show(el("h1", { text: t("entry.name.title") }), el("p", { text: t("entry.name.text") }), form)
       field.focus()
     })
   }

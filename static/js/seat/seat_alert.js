@@ -19,27 +19,27 @@ export class SeatAlert {
 
   start() {
     const { signal } = this.#stopped
-    this.store.addEventListener("change", () => this.#look(), { signal })
-    document.addEventListener("visibilitychange", () => this.#seen(), { signal })
+    this.store.addEventListener("change", () => this.#update(), { signal })
+    document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal })
   }
 
   stop() {
     this.#stopped.abort()
   }
 
-  #look() {
+  #update() {
     const { phase } = this.store.state
     const before = this.#before
     this.#before = phase
     if (before !== "waiting" || phase !== "seated") return
     showToast(t("state.waiting.seated"))
-    this.store.change({ called: document.hidden })
+    this.store.change({ grantUnseen: document.hidden })
   }
 
   /** The notice of a hidden page has expired by now. */
-  #seen() {
-    if (document.hidden || !this.store.state.called) return
+  #visibilityChanged() {
+    if (document.hidden || !this.store.state.grantUnseen) return
     if (this.store.seated) showToast(t("state.waiting.seated"))
-    this.store.change({ called: false })
+    this.store.change({ grantUnseen: false })
   }
 }

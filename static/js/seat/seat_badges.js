@@ -3,11 +3,11 @@
 
 import { announce } from "../lib/announce.js"
 import { byId, el, svg } from "../lib/dom.js"
-import { t, tCount, when, words } from "../lib/i18n.js"
+import { i18n, t, tCount, when } from "../lib/i18n.js"
 
 /**
  * @typedef {import("../lib/api.js").Role} Role
- * @typedef {import("../store.js").SeatOccupancy} Chair
+ * @typedef {import("../store.js").SeatOccupancy} SeatOccupancy
  */
 
 /** @type {readonly Role[]} */
@@ -17,19 +17,19 @@ const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 export class SeatBadges {
   #stopped = new AbortController()
   #drawn = ""
-  /** @type {Record<Role, Chair> | null} */
+  /** @type {Record<Role, SeatOccupancy> | null} */
   #before = null
 
   /** @param {import("../store.js").Store} store */
   constructor(store) {
     this.store = store
-    this.element = byId("chairs")
+    this.element = byId("seat-badges")
   }
 
   start() {
     const { signal } = this.#stopped
     this.store.addEventListener("change", () => this.#draw(), { signal })
-    words.addEventListener("change", () => this.#draw(), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
     this.#draw()
   }
 
@@ -38,63 +38,63 @@ export class SeatBadges {
   }
 
   #draw() {
-    const { chairs, role: mine, phase } = this.store.state
-    this.#announce(chairs)
-    const drawn = JSON.stringify([chairs, mine, phase, words.language])
+    const { occupancy, role: mine, phase } = this.store.state
+    this.#announce(occupancy)
+    const drawn = JSON.stringify([occupancy, mine, phase, i18n.language])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
-    this.element.replaceChildren(...roles.map((role) => this.#chair(role, chairs[role])))
+    this.element.replaceChildren(...roles.map((role) => this.#badge(role, occupancy[role])))
   }
 
-  /** @param {Role} role @param {Chair} chair */
-  #chair(role, chair) {
-    const { role: mine, phase, why } = this.store.state
+  /** @param {Role} role @param {SeatOccupancy} seat */
+  #badge(role, seat) {
+    const { role: mine, phase, reason } = this.store.state
     const own = role === mine
     // The same user holds the seat in the other tab.
-    const sits = ["seated", "uncertain", "taken", "waiting"].includes(phase) || why === "taken_over"
-    const here = own ? sits : chair.here
-    const state = here ? (chair.away && !own ? "away" : "here") : chair.user ? "absent" : "empty"
-    const name = chair.user?.name ?? t(here ? "chair.somebody" : "chair.empty")
-    const since = here && chair.since ? when(chair.since) : ""
+    const holdsSeat = ["seated", "uncertain", "taken", "waiting"].includes(phase) || reason === "taken_over"
+    const here = own ? holdsSeat : seat.here
+    const state = here ? (seat.away && !own ? "away" : "here") : seat.user ? "absent" : "empty"
+    const name = seat.user?.name ?? t(here ? "seat.unnamed" : "seat.empty")
+    const since = here && seat.since ? when(seat.since) : ""
     const detail = {
-      here: since && t("chair.since", { time: since }),
-      away: t("chair.away"),
-      absent: t("chair.empty"),
-      empty: t("chair.nobody"),
+      here: since && t("seat.since", { time: since }),
+      away: t("seat.away"),
+      absent: t("seat.empty"),
+      empty: t("seat.unassigned"),
     }[state]
     const initial = el("span", { class: "initial", "aria-hidden": "true" })
-    if (chair.user) initial.textContent = initialOf(name)
+    if (seat.user) initial.textContent = initialOf(name)
     else initial.append(seatDrawing())
-    const who = el("span", { class: "chair-name", text: name })
-    if (own) who.append(el("span", { class: "quiet", text: ` (${t("chair.you")})` }))
+    const label = el("span", { class: "seat-badge-name", text: name })
+    if (own) label.append(el("span", { class: "quiet", text: ` (${t("seat.you")})` }))
     const lines = el(
       "span",
-      { class: "chair-lines" },
-      who,
+      { class: "seat-badge-text" },
+      label,
       el(
         "span",
-        { class: "chair-detail" },
+        { class: "seat-badge-detail" },
         el("span", { text: t(`role.${role}`) }),
-        el("span", { class: state === "here" ? "chair-long" : "", text: detail && ` · ${detail}` }),
-        el("span", { class: "chair-short", "aria-hidden": "true", text: since && ` · ${since}` }),
-        el("span", { text: here && 0 < chair.waiting ? ` · ${tCount("chair.waiting", chair.waiting)}` : "" }),
+        el("span", { class: state === "here" ? "seat-badge-long" : "", text: detail && ` · ${detail}` }),
+        el("span", { class: "seat-badge-short", "aria-hidden": "true", text: since && ` · ${since}` }),
+        el("span", { text: here && 0 < seat.waiting ? ` · ${tCount("seat.waiting", seat.waiting)}` : "" }),
       ),
     )
-    return el("li", { class: "chair", "data-role": role, "data-state": state }, initial, lines)
+    return el("li", { class: "seat-badge", "data-role": role, "data-state": state }, initial, lines)
   }
 
-  /** A seat that changes hands is said once. @param {Record<Role, Chair>} chairs */
-  #announce(chairs) {
+  /** A seat that changes hands is said once. @param {Record<Role, SeatOccupancy>} occupancy */
+  #announce(occupancy) {
     const before = this.#before
-    this.#before = chairs
+    this.#before = occupancy
     if (!before) return
     for (const role of roles) {
-      const [then, now] = [before[role], chairs[role]]
+      const [then, now] = [before[role], occupancy[role]]
       if (role === this.store.state.role || then.here === now.here) continue
       const user = now.user ?? then.user
       if (!user) continue
       const name = user.name
-      announce(t(now.here ? "chair.sat" : "chair.left", { name, role: t(`role.${role}`) }))
+      announce(t(now.here ? "seat.granted" : "seat.released", { name, role: t(`role.${role}`) }))
     }
   }
 }

@@ -8,18 +8,18 @@
  * Draws nothing, tested with `node --test`.
  */
 
-import { clock, lasting, number, t, when } from "../lib/i18n.js"
+import { clock, duration, number, t, when } from "../lib/i18n.js"
 
 /**
  * @typedef {import("../store.js").Holder} Holder
- * @typedef {import("../store.js").QueuePosition} Place
+ * @typedef {import("../store.js").QueuePosition} QueuePosition
  * @typedef {import("../lib/api.js").Role} Role
  */
 
 /** The longest wait that a server takes, in s. */
 const WAIT_MAX = 300
 /** The longest wait without a further action of the user, in ms. */
-export const PATIENCE = 60 * 60_000
+export const WAIT_TIMEOUT = 60 * 60_000
 
 /**
  * The `wait` of the next claim, in seconds: 0 when the time is over.
@@ -28,37 +28,37 @@ export const PATIENCE = 60 * 60_000
  * @param {number} now in ms
  * @returns {number} whole seconds
  */
-export function secondsToAsk(since, now) {
-  return Math.max(Math.min(Math.ceil((since + PATIENCE - now) / 1_000), WAIT_MAX), 0)
+export function secondsToWait(since, now) {
+  return Math.max(Math.min(Math.ceil((since + WAIT_TIMEOUT - now) / 1_000), WAIT_MAX), 0)
 }
 
 /**
  * The holder in an event of the server.
  *
- * @param {any} said `{ name, since, you }`
+ * @param {any} value `{ name, since, you }`
  * @param {Holder | null} [before] the known holder: not each event has `you`
  * @returns {Holder}
  */
-export function holderOf(said, before = null) {
-  const name = String(said?.name ?? "")
+export function holderOf(value, before = null) {
+  const name = String(value?.name ?? "")
   // A close frame may have had no room for the whole name.
-  const own = said?.you ?? (before?.own === true && name.startsWith(before.name))
-  return { name, since: typeof said?.since === "string" ? said.since : null, own: own === true }
+  const own = value?.you ?? (before?.own === true && name.startsWith(before.name))
+  return { name, since: typeof value?.since === "string" ? value.since : null, own: own === true }
 }
 
 /**
  * The queue position in an event of the server: 1 is next.
  *
- * @param {unknown} said
+ * @param {unknown} value
  * @returns {number | null} `null` if that is no position
  */
-export function positionOf(said) {
-  return typeof said === "number" && Number.isInteger(said) && 1 <= said ? said : null
+export function positionOf(value) {
+  return typeof value === "number" && Number.isInteger(value) && 1 <= value ? value : null
 }
 
 /** The holder and the time of the grant, as a sentence. @param {Holder | null} holder @param {Role | null} role */
 function holderSentence(holder, role) {
-  if (!holder?.name || !holder.since) return t("state.taken.somebody")
+  if (!holder?.name || !holder.since) return t("state.taken.unnamed")
   const values = { name: holder.name, time: when(holder.since) }
   return t(role === "writer" ? "state.taken.writer" : "state.taken.reviewer", values)
 }
@@ -68,30 +68,30 @@ function holderSentence(holder, role) {
  *
  * @param {Holder | null} holder
  * @param {Role | null} role
- * @param {{ inVain: boolean }} options whether a wait for it has timed out
+ * @param {{ timedOut: boolean }} options whether a wait for it has timed out
  */
-export function takenSentence(holder, role, { inVain }) {
-  const vain = inVain ? `${t("state.taken.vain", { long: lasting(PATIENCE) })} ` : ""
-  if (holder?.own) return `${vain}${t("state.taken.own")}`
-  return `${vain}${holderSentence(holder, role)} ${t("state.taken.choose")}`
+export function takenSentence(holder, role, { timedOut }) {
+  const outcome = timedOut ? `${t("state.taken.timeout", { long: duration(WAIT_TIMEOUT) })} ` : ""
+  if (holder?.own) return `${outcome}${t("state.taken.own")}`
+  return `${outcome}${holderSentence(holder, role)} ${t("state.taken.choose")}`
 }
 
 /**
  * The sentence of a waiter.
  *
- * @param {Place} place
+ * @param {QueuePosition} queuePosition
  * @param {Holder | null} holder
  * @param {Role | null} role
  */
 export function waitingSentence({ position, away }, holder, role) {
   if (away) return t("state.waiting.away")
-  if (position === null) return t("state.waiting.asking")
+  if (position === null) return t("state.waiting.claiming")
   if (1 < position) {
     const sentence = t("state.waiting.later", { position: number(position) })
     return holder?.own ? sentence : `${sentence} ${holderSentence(holder, role)}`
   }
   if (holder?.own) return t("state.waiting.own")
-  if (!holder?.name) return t("state.waiting.next.somebody")
+  if (!holder?.name) return t("state.waiting.next.unnamed")
   return `${holderSentence(holder, role)} ${t("state.waiting.next", { name: holder.name })}`
 }
 
@@ -99,5 +99,5 @@ export function waitingSentence({ position, away }, holder, role) {
 export function waitedSentence(since, now) {
   const time = clock(new Date(since))
   if (now - since < 60_000) return t("state.waiting.since", { time })
-  return t("state.waiting.long", { time, long: lasting(now - since) })
+  return t("state.waiting.long", { time, long: duration(now - since) })
 }

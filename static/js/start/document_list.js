@@ -6,11 +6,11 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { number, t, tCount, when, words } from "../lib/i18n.js"
+import { i18n, number, t, tCount, when } from "../lib/i18n.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 
 /** The interval of polling the holders, in ms. */
-const LOOK_EVERY = 10_000
+const POLL_EVERY = 10_000
 
 export class DocumentList {
   /** @type {api.Document[]} */
@@ -29,20 +29,20 @@ export class DocumentList {
   start(me) {
     const { signal } = this.#stopped
     this.#me = me
-    words.addEventListener("change", () => this.#draw(), { signal })
-    document.addEventListener("visibilitychange", () => document.hidden || this.#look(), { signal })
-    this.#timer = window.setInterval(() => document.hidden || this.#look(), LOOK_EVERY)
-    this.#look().then(() => this.#lookHere(me))
+    i18n.addEventListener("change", () => this.#draw(), { signal })
+    document.addEventListener("visibilitychange", () => document.hidden || this.#poll(), { signal })
+    this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
+    this.#poll().then(() => this.#readDrafts(me))
   }
 
   /** @param {api.User} me */
-  async #lookHere(me) {
+  async #readDrafts(me) {
     const { drafts, drop } = await draftsOfClosedPages(me.id)
     this.#unsaved = drafts
     this.#draw()
     const gone = await orphaned(drafts, this.#documents.map(({ id }) => id))
-    byId("left-behind").hidden = gone.length === 0
-    orphanedDrafts(byId("left"), drop).show(gone)
+    byId("orphaned").hidden = gone.length === 0
+    orphanedDrafts(byId("orphaned-drafts"), drop).show(gone)
   }
 
   stop() {
@@ -50,7 +50,7 @@ export class DocumentList {
     window.clearInterval(this.#timer)
   }
 
-  async #look() {
+  async #poll() {
     try {
       const [documents, links] = await Promise.all([api.documents(), api.links()])
       this.#documents = documents
@@ -105,7 +105,7 @@ export class DocumentList {
     } catch (error) {
       showToast(errorText(error))
     }
-    await this.#look()
+    await this.#poll()
   }
 }
 
@@ -117,18 +117,18 @@ function present(link) {
 
 /**
  * @param {{ key: string, href: string, title: string, facts: string[],
- *   here: { role: string, name: string }[], action: HTMLElement | null }} given
+ *   here: { role: string, name: string }[], action: HTMLElement | null }} options
  */
 function row({ key, href, title, facts, here, action }) {
   const names = here.map(({ name }) => name).join(", ")
-  const people = el("p", { class: "row-here", "data-here": String(0 < here.length) })
-  for (const { role } of here) people.append(el("span", { class: "dot", "data-role": role }))
-  people.append(0 < here.length ? t("start.here", { names }) : t("start.nobody"))
+  const presence = el("p", { class: "row-here", "data-here": String(0 < here.length) })
+  for (const { role } of here) presence.append(el("span", { class: "dot", "data-role": role }))
+  presence.append(0 < here.length ? t("start.here", { names }) : t("start.none-here"))
   return el(
     "li",
     { class: "row", "data-key": key },
     el("div", { class: "row-text" }, el("a", { href, text: title }), el("p", { class: "quiet", text: facts.join(" · ") })),
-    people,
+    presence,
     action,
   )
 }

@@ -7,7 +7,7 @@ import * as api from "../lib/api.js"
 import { byId, el, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
-import { translateAll, t, words } from "../lib/i18n.js"
+import { i18n, translateAll, t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { DocumentList } from "./document_list.js"
 
@@ -20,34 +20,34 @@ class StartPage {
   /** How a user without a sign-in gets one. @type {api.Entry} */
   #entry = { guests: true, sign_in_url: null }
   #signOut = new SignOut()
-  #shelf = new DocumentList()
+  #documentList = new DocumentList()
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
 
   async start() {
     new Menu([this.#signOut.element]).start()
-    for (const way of ["paste", "link"]) {
-      byId(`way-${way}`).addEventListener("click", () => this.#choose(way))
+    for (const panel of ["paste", "link"]) {
+      byId(`way-${panel}`).addEventListener("click", () => this.#choose(panel))
     }
-    byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#put(event))
+    byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#submitPaste(event))
     byId("link", HTMLFormElement).addEventListener("submit", (event) => this.#follow(event))
-    words.addEventListener("change", () => this.#draw())
+    i18n.addEventListener("change", () => this.#draw())
     try {
       const me = await api.me()
       if (!me) this.#entry = await api.entry()
-      this.#known(me)
+      this.#showUser(me)
     } catch (error) {
-      this.#known(null)
+      this.#showUser(null)
       this.#error.textContent = errorText(error)
     }
   }
 
   /** @param {api.User | null} me */
-  #known(me) {
+  #showUser(me) {
     this.#me = me
-    this.#signOut.of(me)
+    this.#signOut.setUser(me)
     this.#draw()
-    if (me) this.#shelf.start(me)
+    if (me) this.#documentList.start(me)
     else if (this.#entry.guests) this.#name.focus()
   }
 
@@ -74,16 +74,16 @@ class StartPage {
     if (url !== null) go.href = signInAddress(url, location)
   }
 
-  /** @param {string} way */
-  #choose(way) {
+  /** @param {string} panel */
+  #choose(panel) {
     if (!this.#mayGoOn()) return
     for (const other of ["paste", "link"]) {
-      const open = other === way && byId(other).hidden
+      const open = other === panel && byId(other).hidden
       byId(other).hidden = !open
       byId(`way-${other}`).setAttribute("aria-expanded", String(open))
     }
-    const field = byId(way === "paste" ? "paste-text" : "link-field")
-    if (!byId(way).hidden) field.focus()
+    const field = byId(panel === "paste" ? "paste-text" : "link-field")
+    if (!byId(panel).hidden) field.focus()
   }
 
   #mayGoOn() {
@@ -95,12 +95,12 @@ class StartPage {
   }
 
   async #enter() {
-    this.#me ??= await api.beGuest(this.#name.value.trim())
-    this.#signOut.of(this.#me)
+    this.#me ??= await api.signInAsGuest(this.#name.value.trim())
+    this.#signOut.setUser(this.#me)
   }
 
   /** @param {SubmitEvent} event */
-  #put(event) {
+  #submitPaste(event) {
     event.preventDefault()
     if (this.#mayGoOn()) once(byId("paste-go", HTMLButtonElement), () => this.#create())
   }

@@ -44,11 +44,11 @@ export class Drafts {
    */
   static async open(user) {
     try {
-      const asked = indexedDB.open("galley", 1)
-      asked.onupgradeneeded = () => {
-        asked.result.createObjectStore(STORE, { autoIncrement: true }).createIndex(BY_USER, "user")
+      const request = indexedDB.open("galley", 1)
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore(STORE, { autoIncrement: true }).createIndex(BY_USER, "user")
       }
-      const database = await answer(asked)
+      const database = await resultOf(request)
       // A page of a newer version wants to change the store: it shall not wait for this one.
       database.onversionchange = () => database.close()
       return new Drafts(database, user)
@@ -61,13 +61,13 @@ export class Drafts {
    * Stores a row in place of others.
    *
    * @param {Omit<Row, "user">} row
-   * @param {IDBValidKey[]} [instead]
+   * @param {IDBValidKey[]} [replaced]
    * @returns {Promise<IDBValidKey>} when it is on the disk
    */
-  async keep(row, instead = []) {
+  async add(row, replaced = []) {
     const { store, done } = this.#write()
     const added = store.add({ ...row, user: this.user })
-    for (const key of instead) store.delete(key)
+    for (const key of replaced) store.delete(key)
     // Commits now, not in a callback: a closing page receives no more callbacks.
     store.transaction.commit()
     await done
@@ -88,16 +88,16 @@ export class Drafts {
    *
    * @returns {Promise<Draft[]>} of this user only
    */
-  async left() {
+  async ofClosedPages() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     const mine = this.user
-    const [keys, rows] = await Promise.all([answer(index.getAllKeys(mine)), answer(index.getAll(mine))])
-    const living = await livingPages()
+    const [keys, rows] = await Promise.all([resultOf(index.getAllKeys(mine)), resultOf(index.getAll(mine))])
+    const live = await livePages()
     /** @type {Map<string, { keys: IDBValidKey[], rows: Row[] }>} */
     const pages = new Map()
     for (const [at, row] of /** @type {Row[]} */ (rows).entries()) {
       const name = nameOf(row.document, row.client)
-      if (living.has(name)) continue
+      if (live.has(name)) continue
       const page = pages.get(name) ?? { keys: [], rows: [] }
       page.keys.push(/** @type {IDBValidKey} */ (keys[at]))
       page.rows.push(row)
@@ -109,13 +109,13 @@ export class Drafts {
   /** The number of stored edits of this user, those of live pages included. */
   async count() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
-    return countOf(/** @type {Row[]} */ (await answer(index.getAll(this.user))))
+    return countOf(/** @type {Row[]} */ (await resultOf(index.getAll(this.user))))
   }
 
   /** Deletes all rows of this user. */
   async clear() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
-    await this.drop(await answer(index.getAllKeys(this.user)))
+    await this.drop(await resultOf(index.getAllKeys(this.user)))
   }
 
   #write() {
@@ -133,11 +133,11 @@ export class Drafts {
  *
  * @returns {Promise<number>} 0 where it cannot be told
  */
-export async function keptHere() {
+export async function countStoredEdits() {
   try {
     const store = await Drafts.open("")
     if (!store) return 0
-    const rows = await answer(store.database.transaction(STORE).objectStore(STORE).getAll())
+    const rows = await resultOf(store.database.transaction(STORE).objectStore(STORE).getAll())
     store.database.close()
     return countOf(/** @type {Row[]} */ (rows))
   } catch {
@@ -157,7 +157,7 @@ function countOf(rows) {
  * @param {number} client
  * @param {AbortSignal} signal ends it before
  */
-export function live(document, client, signal) {
+export function holdPageLock(document, client, signal) {
   const until = new Promise((resolve) => signal.addEventListener("abort", resolve))
   // Only where the address is secure: elsewhere pages may put back what another still has, which
   // Yjs takes once all the same.
@@ -165,7 +165,7 @@ export function live(document, client, signal) {
 }
 
 /** @returns {Promise<Set<string>>} */
-async function livingPages() {
+async function livePages() {
   const { held = [] } = (await navigator.locks?.query()) ?? {}
   return new Set(held.map(({ name }) => name ?? ""))
 }
@@ -192,12 +192,12 @@ function draftOf({ keys, rows }) {
 
 /**
  * @template T
- * @param {IDBRequest<T>} asked
+ * @param {IDBRequest<T>} request
  * @returns {Promise<T>}
  */
-function answer(asked) {
+function resultOf(request) {
   return new Promise((resolve, reject) => {
-    asked.onsuccess = () => resolve(asked.result)
-    asked.onerror = () => reject(asked.error)
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
   })
 }

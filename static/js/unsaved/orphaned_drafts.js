@@ -15,7 +15,7 @@ import { RecoveredDrafts } from "./recovered_drafts.js"
  */
 export async function draftsOfClosedPages(user) {
   const store = await Drafts.open(user)
-  const drafts = (await store?.left().catch(() => [])) ?? []
+  const drafts = (await store?.ofClosedPages().catch(() => [])) ?? []
   const drop = async (/** @type {Draft} */ { keys }) => void (await store?.drop(keys).catch(() => undefined))
   return { drafts, drop }
 }
@@ -24,12 +24,12 @@ export async function draftsOfClosedPages(user) {
  * Those whose document is gone for this user.
  *
  * @param {Draft[]} drafts
- * @param {readonly string[]} there documents that are known to be there
+ * @param {readonly string[]} present documents that are known to be there
  */
-export async function orphaned(drafts, there = []) {
-  const asked = [...new Set(drafts.map(({ document }) => document))].filter((id) => !there.includes(id))
+export async function orphaned(drafts, present = []) {
+  const documents = [...new Set(drafts.map(({ document }) => document))].filter((id) => !present.includes(id))
   const gone = new Set()
-  for (const id of asked) if (await isGone(id)) gone.add(id)
+  for (const id of documents) if (await isGone(id)) gone.add(id)
   return drafts.filter(({ document }) => gone.has(document))
 }
 
@@ -49,7 +49,7 @@ async function isGone(document) {
  * @param {(draft: Draft) => unknown} drop
  */
 export function orphanedDrafts(element, drop) {
-  const kept = new RecoveredDrafts(element, { drop, mayPutBack: () => false, putBack: () => undefined })
-  kept.start()
-  return kept
+  const recovered = new RecoveredDrafts(element, { drop, mayRecover: () => false, recover: () => undefined })
+  recovered.start()
+  return recovered
 }

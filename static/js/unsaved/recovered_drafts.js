@@ -5,16 +5,16 @@
  */
 
 import { button, el, icon } from "../lib/dom.js"
-import { number, t, when, words } from "../lib/i18n.js"
+import { i18n, number, t, when } from "../lib/i18n.js"
 import { unsavedActions, unsavedList } from "./unsaved_list.js"
 import { textIn } from "./update_text.js"
 
 /**
  * @typedef {import("./drafts.js").Draft} Draft
- * @typedef {object} Ways
+ * @typedef {object} Actions
  * @property {(draft: Draft) => unknown} drop
- * @property {(draft: Draft) => boolean} mayPutBack at this moment
- * @property {(draft: Draft) => void} putBack
+ * @property {(draft: Draft) => boolean} mayRecover at this moment
+ * @property {(draft: Draft) => void} recover
  */
 
 export class RecoveredDrafts {
@@ -22,14 +22,14 @@ export class RecoveredDrafts {
   #drafts = []
   #stopped = new AbortController()
 
-  /** @param {HTMLElement} element @param {Ways} ways */
-  constructor(element, ways) {
+  /** @param {HTMLElement} element @param {Actions} actions */
+  constructor(element, actions) {
     this.element = element
-    this.ways = ways
+    this.actions = actions
   }
 
   start() {
-    words.addEventListener("change", () => this.#draw(), { signal: this.#stopped.signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal: this.#stopped.signal })
   }
 
   stop() {
@@ -51,24 +51,24 @@ export class RecoveredDrafts {
   /** @param {Draft} draft */
   #draft(draft) {
     const sentences = draft.lost?.sentences ?? textIn(draft.update)
-    const mayPutBack = this.ways.mayPutBack(draft)
+    const mayRecover = this.actions.mayRecover(draft)
     const values = { when: when(new Date(draft.since)), title: draft.title || t("start.untitled"), count: number(draft.lost?.deletions ?? draft.count) }
-    const said = t(sentences.length === 0 ? "kept.deletions" : "kept.sentences", values)
-    const back = button(t("kept.back"), { class: "button button-strong" }, () => {
-      this.#over(draft)
-      this.ways.putBack(draft)
+    const sentence = t(sentences.length === 0 ? "recovered.deletions" : "recovered.sentences", values)
+    const recoverButton = button(t("recovered.recover"), { class: "button button-strong" }, () => {
+      this.#remove(draft)
+      this.actions.recover(draft)
     })
     const acts = unsavedActions(sentences, draft.title, () => {
-      this.ways.drop(draft)
-      this.#over(draft)
+      this.actions.drop(draft)
+      this.#remove(draft)
     })
-    const actions = el("div", { class: "actions" }, ...(mayPutBack ? [back] : []), ...acts)
-    const parts = el("div", {}, el("p", { text: said }), unsavedList(sentences), actions)
+    const actions = el("div", { class: "actions" }, ...(mayRecover ? [recoverButton] : []), ...acts)
+    const parts = el("div", {}, el("p", { text: sentence }), unsavedList(sentences), actions)
     return el("div", { class: "notice", "data-draft": String(draft.client) }, icon("alert"), parts)
   }
 
   /** @param {Draft} draft */
-  #over(draft) {
+  #remove(draft) {
     this.show(this.#drafts.filter((other) => other !== draft))
   }
 }

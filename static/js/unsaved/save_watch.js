@@ -7,7 +7,7 @@
  * seat.
  */
 
-import { words } from "../lib/i18n.js"
+import { i18n } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
 import { Journal } from "./journal.js"
 import { sentencesAt, Unsaved } from "./unsaved.js"
@@ -16,7 +16,7 @@ import { fits, deletesText } from "./update_text.js"
 /** @typedef {import("./drafts.js").Draft} Draft */
 
 /** The origin of edits that come from storage. */
-const BROUGHT_BACK = Symbol("brought back")
+const RECOVERED = Symbol("brought back")
 /** The origin of an edit that only makes a deletion's safety visible. */
 export const PROOF = Symbol("proof")
 /** After how long "Saving…" becomes "Not saved since", in ms. */
@@ -30,7 +30,7 @@ export class SaveWatch extends EventTarget {
   /** @type {import("../store.js").Refusing} */
   #refusing = "no"
   /** How far the server called each client safe when it last did. @type {import("./unsaved.js").Clocks} */
-  #named = new Map()
+  #savedClocks = new Map()
   #timer = 0
   #warns = false
 
@@ -49,7 +49,7 @@ export class SaveWatch extends EventTarget {
   start() {
     this.doc.on("update", this.#observe)
     this.#timer = window.setInterval(() => this.#tick(), 500)
-    window.addEventListener("pagehide", this.#keepNow)
+    window.addEventListener("pagehide", this.#flush)
     this.journal.addEventListener("change", this.#announce)
     this.journal.start()
   }
@@ -57,7 +57,7 @@ export class SaveWatch extends EventTarget {
   stop() {
     this.doc.off("update", this.#observe)
     window.clearInterval(this.#timer)
-    window.removeEventListener("pagehide", this.#keepNow)
+    window.removeEventListener("pagehide", this.#flush)
     window.removeEventListener("beforeunload", this.#warn)
     this.journal.removeEventListener("change", this.#announce)
     this.journal.stop()
@@ -72,18 +72,18 @@ export class SaveWatch extends EventTarget {
       savedAt: this.#savedAt,
       slow: since !== null && SLOW <= Date.now() - since,
       refusing: 0 < count ? this.#refusing : "no",
-      kept: this.journal.kept,
+      retained: this.journal.retained,
     }
   }
 
   /** `document.saved` came. @param {string} stateVector in base64 */
   saved(stateVector) {
     const bytes = Uint8Array.from(atob(stateVector), (character) => character.charCodeAt(0))
-    this.#named = Y.decodeStateVector(bytes)
-    this.#unsaved.saved(this.#named)
+    this.#savedClocks = Y.decodeStateVector(bytes)
+    this.#unsaved.saved(this.#savedClocks)
     this.#savedAt = new Date()
     this.#refusing = "no"
-    this.journal.safe(this.#unsaved.safeTo)
+    this.journal.saved(this.#unsaved.savedTo)
     this.#announce()
   }
 
@@ -106,19 +106,19 @@ export class SaveWatch extends EventTarget {
 
   /** The unsaved text, for its writer to copy. */
   lost() {
-    const ranges = unsavedRanges(this.text, this.#unsaved.safe)
-    const sentences = this.#unsaved.count === 0 ? [] : sentencesAt(this.text.toString(), ranges, words.language)
+    const ranges = unsavedRanges(this.text, this.#unsaved.savedClocks)
+    const sentences = this.#unsaved.count === 0 ? [] : sentencesAt(this.text.toString(), ranges, i18n.language)
     return { sentences, deletions: sentences.length === 0 ? this.#unsaved.deletions : 0 }
   }
 
   /** The seat is lost. Unsaved edits wait for their writer's decision. @param {string} why */
-  hold(why) {
-    if (0 < this.#unsaved.count) this.journal.hold({ ...this.lost(), why })
+  seatLost(why) {
+    if (0 < this.#unsaved.count) this.journal.setLost({ ...this.lost(), why })
   }
 
   /** The seat is ours again: what was typed here goes on its way as before. */
-  release() {
-    this.journal.hold(null)
+  seatRegained() {
+    this.journal.setLost(null)
   }
 
   /** The writer discards the edits. This page accepts no more edits after that. */
@@ -128,32 +128,32 @@ export class SaveWatch extends EventTarget {
   }
 
   /** The drafts of closed pages. */
-  left() {
-    return this.journal.left()
+  draftsOfClosedPages() {
+    return this.journal.draftsOfClosedPages()
   }
 
   /** @param {Draft} draft */
-  mayPutBack({ update }) {
+  mayRecover({ update }) {
     return fits(this.doc, update)
   }
 
   /** It is in the text again, once, and goes from storage when the server has called it safe. @param {Draft} draft */
-  putBack(draft) {
+  recover(draft) {
     const { from, to } = Y.parseUpdateMeta(draft.update)
-    Y.applyUpdate(this.doc, draft.update, BROUGHT_BACK)
+    Y.applyUpdate(this.doc, draft.update, RECOVERED)
     let number = this.#unsaved.edited(from, to, Date.now())
     // Its deletions may be new although its insertions are not: no clock covers a deletion.
     if (0 < to.size && deletesText(draft.update)) number = this.#unsaved.edited(new Map(), new Map(), Date.now())
-    this.journal.takeOver(draft, number)
+    this.journal.adopt(draft, number)
     // The server may have had it all the time.
-    this.#unsaved.saved(this.#named)
-    this.journal.safe(this.#unsaved.safeTo)
+    this.#unsaved.saved(this.#savedClocks)
+    this.journal.saved(this.#unsaved.savedTo)
     this.#announce()
   }
 
   /** @type {(update: Uint8Array, origin: any, doc: Y.Doc, transaction: Y.Transaction) => void} */
   #observe = (update, origin, _doc, { local, beforeState, afterState }) => {
-    if (!local || origin === BROUGHT_BACK) return
+    if (!local || origin === RECOVERED) return
     const advanced = [...afterState].filter(
       ([client, clock]) => (beforeState.get(client) ?? 0) < clock,
     )
@@ -175,7 +175,7 @@ export class SaveWatch extends EventTarget {
     }, PROOF)
   }
 
-  #keepNow = () => this.journal.flush()
+  #flush = () => this.journal.flush()
 
   /** @param {BeforeUnloadEvent} event */
   #warn = (event) => event.preventDefault()

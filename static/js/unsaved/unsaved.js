@@ -35,7 +35,7 @@
  */
 
 /** How long a deletion may wait for an edit that makes it safe before one is made, in ms. */
-const PATIENCE = 1_500
+const PROOF_DELAY = 1_500
 
 /** @param {Clocks} have @param {Clocks} need */
 export function covers(have, need) {
@@ -49,9 +49,9 @@ export class Unsaved {
   /** @type {Edit[]} */
   #edits = []
   /** How many were called safe: always the first of all. */
-  #over = 0
+  #savedCount = 0
   /** @type {Map<number, number>} */
-  #safe = new Map()
+  #savedClocks = new Map()
   /** The server may lack deletions up to this edit; 0 for none. */
   #denied = 0
   /** The last edit when all deletions were sent anew; `null`: they were not, since the last denial. */
@@ -65,27 +65,27 @@ export class Unsaved {
    */
   edited(before, after, at) {
     for (const client of after.keys()) {
-      if (!this.#safe.has(client)) this.#safe.set(client, before.get(client) ?? 0)
+      if (!this.#savedClocks.has(client)) this.#savedClocks.set(client, before.get(client) ?? 0)
     }
-    return this.#over + this.#edits.push({ clocks: after, at })
+    return this.#savedCount + this.#edits.push({ clocks: after, at })
   }
 
   /** The server called everything up to there safe. @param {Clocks} clocks */
   saved(clocks) {
-    for (const client of this.#safe.keys()) {
-      this.#safe.set(client, Math.max(this.#safe.get(client) ?? 0, clocks.get(client) ?? 0))
+    for (const client of this.#savedClocks.keys()) {
+      this.#savedClocks.set(client, Math.max(this.#savedClocks.get(client) ?? 0, clocks.get(client) ?? 0))
     }
     const last = this.#edits.findLastIndex(
-      ({ clocks: need }) => 0 < need.size && covers(this.#safe, need),
+      ({ clocks: need }) => 0 < need.size && covers(this.#savedClocks, need),
     )
-    const isProof = this.#resent !== null && this.#resent <= this.#over + last
+    const isProof = this.#resent !== null && this.#resent <= this.#savedCount + last
     if (isProof) this.#denied = 0
     const stays = this.#edits.findIndex(
-      ({ clocks: need }, index) => need.size === 0 && this.#over + index < this.#denied,
+      ({ clocks: need }, index) => need.size === 0 && this.#savedCount + index < this.#denied,
     )
     const end = stays === -1 ? last + 1 : Math.min(last + 1, stays)
     this.#edits = this.#edits.slice(end)
-    this.#over += end
+    this.#savedCount += end
   }
 
   /** The server denied an edit. The event does not name it. */
@@ -101,12 +101,12 @@ export class Unsaved {
 
   /** The number of the last edit. */
   get #last() {
-    return this.#over + this.#edits.length
+    return this.#savedCount + this.#edits.length
   }
 
   /** The number of the last edit that is safe with all before it; 0 for none. */
-  get safeTo() {
-    return this.#over
+  get savedTo() {
+    return this.#savedCount
   }
 
   get count() {
@@ -123,8 +123,8 @@ export class Unsaved {
   }
 
   /** How far each of our clients is safe; what it holds beyond is not. @returns {Clocks} */
-  get safe() {
-    return this.#safe
+  get savedClocks() {
+    return this.#savedClocks
   }
 
   /**
@@ -137,9 +137,9 @@ export class Unsaved {
     const first = this.#edits[0]
     return (
       first !== undefined &&
-      PATIENCE <= now - first.at &&
+      PROOF_DELAY <= now - first.at &&
       (this.#denied === 0 || this.#resent !== null) &&
-      this.#edits.every(({ clocks }) => covers(this.#safe, clocks))
+      this.#edits.every(({ clocks }) => covers(this.#savedClocks, clocks))
     )
   }
 }
@@ -161,7 +161,7 @@ export function sentencesAt(text, ranges, language) {
   const segmenter = new Intl.Segmenter(language, { granularity: "sentence" })
   const found = []
   let done = 0
-  for (const { from: start, to: end } of stretches(text, ranges)) {
+  for (const { from: start, to: end } of linesAround(text, ranges)) {
     const part = text.slice(start, end)
     const segments = DIVIDED_MAX < part.length ? [{ index: 0, segment: part }] : segmenter.segment(part)
     const near = ranges.filter(({ from, to }) => from < end && start < to)
@@ -182,7 +182,7 @@ export function sentencesAt(text, ranges, language) {
  * @param {string} text
  * @param {readonly { from: number, to: number }[]} ranges
  */
-function stretches(text, ranges) {
+function linesAround(text, ranges) {
   /** @type {{ from: number, to: number }[]} */
   const found = []
   for (const { from, to } of ranges) {

@@ -29,8 +29,8 @@ export function unsavedActions(sentences, title, discard) {
   const text = sentences.join("\n")
   const copies = button(t("common.copy"), {}, async () => {
     const done = await copy(text)
-    const said = done ? t("common.copied") : t("unsaved.by-hand")
-    copies.lastElementChild?.replaceChildren(said)
+    const sentence = done ? t("common.copied") : t("unsaved.by-hand")
+    copies.lastElementChild?.replaceChildren(sentence)
   })
   const file = button(t("unsaved.download"), {}, () => download(text, fileName(title)))
   const drop = button(t("unsaved.discard"), { class: "button button-quiet" }, async () => {

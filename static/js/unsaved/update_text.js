@@ -55,10 +55,10 @@ export function textIn(update) {
     if (!(struct instanceof Y.Item) || !(struct.content instanceof Y.ContentString)) continue
     const { client, clock } = struct.id
     const deletes = ds.clients.get(client) ?? []
-    const isKept = (/** @type {number} */ at) => !deletes.some((gone) => gone.clock <= at && at < gone.clock + gone.len)
-    const text = [...struct.content.str.split("")].filter((_, at) => isKept(clock + at)).join("")
-    const goesOn = last !== null && struct.origin !== null && Y.compareIDs(struct.origin, last)
-    if (goesOn) pieces.push(`${pieces.pop() ?? ""}${text}`)
+    const remains = (/** @type {number} */ at) => !deletes.some((deleted) => deleted.clock <= at && at < deleted.clock + deleted.len)
+    const text = [...struct.content.str.split("")].filter((_, at) => remains(clock + at)).join("")
+    const continues = last !== null && struct.origin !== null && Y.compareIDs(struct.origin, last)
+    if (continues) pieces.push(`${pieces.pop() ?? ""}${text}`)
     else pieces.push(text)
     last = Y.createID(client, clock + struct.length - 1)
   }
