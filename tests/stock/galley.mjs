@@ -16,7 +16,7 @@ export const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target
 /** A server in a folder of its own; `stop` ends it and removes the folder. */
 export class Galley {
   /**
-   * @param {Record<string, string>} [settings] by their environment names
+   * @param {Record<string, string | undefined>} [settings] by their environment names
    * @param {string} [port] to listen on, where a load balancer has the public address
    */
   static async start(settings = {}, port = "0") {
@@ -27,12 +27,13 @@ export class Galley {
     return galley
   }
 
-  /** @param {string} folder @param {Record<string, string>} settings */
+  /** @param {string} folder @param {Record<string, string | undefined>} settings */
   constructor(folder, settings) {
     this.folder = folder
     this.settings = settings
     this.url = ""
     this.port = "0"
+    this.binary = binary
     /** @type {import("node:child_process").ChildProcess | null} */
     this.process = null
   }
@@ -50,7 +51,7 @@ export class Galley {
     const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
     // No test of a stop has a load balancer before the server.
     const env = { GALLEY_SERVER__LINGER: "0s", ...inherited, ...this.settings, ...listen }
-    const child = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
+    const child = spawn(this.binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
     this.process = child
     for await (const line of createInterface({ input: child.stdout })) {
       const url = /http:\/\/[^\s/]+/.exec(line)?.[0]
@@ -61,7 +62,7 @@ export class Galley {
       child.stdout.resume()
       return
     }
-    throw new Error(`${binary} said nothing of an address`)
+    throw new Error(`${this.binary} said nothing of an address`)
   }
 
   /** @param {NodeJS.Signals} signal */

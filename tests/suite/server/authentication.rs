@@ -200,7 +200,7 @@ async fn a_page_without_a_sign_in_learns_where_to_get_one() {
 }
 
 /// A token as a host application signs it, `age` seconds ago.
-fn signed(server: &Server, id: &str, name: &str, age: i64) -> Person {
+pub(crate) fn signed(server: &Server, id: &str, name: &str, age: i64) -> Person {
     let secret = std::fs::read(server.folder().join("data/secret")).expect("a secret");
     let now = chrono::Utc::now().timestamp();
     let claims = json!({ "iss": "galley", "sub": id, "name": name, "iat": now - age,

@@ -43,4 +43,5 @@ mod stopping;
 mod storage_outage;
 mod stuck;
 mod takeover;
+mod upgrade;
 mod wait_queue;

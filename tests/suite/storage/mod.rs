@@ -5,9 +5,9 @@
 //! those of `galley::storage`.
 
 mod crash;
-mod database;
+pub(crate) mod database;
 mod documents;
-mod files;
+pub(crate) mod files;
 mod links;
 mod log;
 mod open;

@@ -1,0 +1,54 @@
+// @ts-check
+/** A private PostgreSQL server with one database, on a socket in a temporary folder. */
+import { execFileSync } from "node:child_process"
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+/** PostgreSQL refuses to run as root. This account exists on every system, and owns no files. */
+const UNPRIVILEGED = 65_534
+const isRoot = process.getuid?.() === 0
+
+export class Postgres {
+  static start() {
+    const postgres = new Postgres(mkdtempSync(join(tmpdir(), "pg-")))
+    postgres.tool("initdb", "-D", "data", "-U", "galley", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
+    const settings = `listen_addresses = ''\nunix_socket_directories = '${postgres.folder}'\n`
+    writeFileSync(join(postgres.folder, "data/postgresql.conf"), settings)
+    postgres.tool("pg_ctl", "-D", "data", "-l", "log", "-w", "-s", "start")
+    postgres.tool("createdb", "-h", postgres.folder, "-U", "galley", "galley")
+    return postgres
+  }
+
+  /** @param {string} folder */
+  constructor(folder) {
+    this.folder = folder
+    this.programs = execFileSync("pg_config", ["--bindir"], { encoding: "utf8" }).trim()
+    chmodSync(folder, 0o755)
+    if (isRoot) chownSync(folder, UNPRIVILEGED, UNPRIVILEGED)
+  }
+
+  get url() {
+    return `postgres://galley@${this.folder.replaceAll("/", "%2F")}/galley`
+  }
+
+  /** Runs a program of PostgreSQL and returns its output. @param {string} name @param {string[]} args */
+  tool(name, ...args) {
+    const ids = isRoot ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}
+    const detached = name === "pg_ctl" ? "ignore" : "pipe"
+    const options = { cwd: this.folder, maxBuffer: 1 << 26, ...ids }
+    const output = execFileSync(join(this.programs, name), args, { ...options, stdio: ["ignore", detached, "pipe"] })
+    return output?.toString() ?? ""
+  }
+
+  /** The database as statements, without owners and without the name of the server. */
+  dump() {
+    const sql = this.tool("pg_dump", "-h", this.folder, "-U", "galley", "--inserts", "--no-owner", "galley")
+    return sql.split("\n").filter((line) => !/^(\\|--|$)/.test(line)).join("\n")
+  }
+
+  stop() {
+    this.tool("pg_ctl", "-D", "data", "-s", "-m", "immediate", "stop")
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
