@@ -183,7 +183,7 @@ fn the_architecture_page_contains_these_tables() {
         let columns: Vec<_> = row.split(" | ").map(|column| listed(column)).collect();
         let [modules, imports, crates] = &columns[..] else { panic!("three columns: {row}") };
         for name in crates {
-            let homes = HOMES.iter().find(|(known, _)| *known == name.replace('-', "_"));
+            let homes = HOMES.iter().find(|(name_of, _)| *name_of == name.replace('-', "_"));
             let lives = homes.is_some_and(|(_, homes)| modules.iter().any(|m| homes.contains(m)));
             assert!(lives, "`{name}` does not live in {modules:?}");
         }
@@ -219,7 +219,7 @@ fn outside_crates_are_used_in_their_homes_only() {
 /// A room is a log of bytes. Building a document from it takes time in proportion to the text, and
 /// would block the thread's other tasks.
 #[test]
-fn a_document_is_built_in_one_place_and_on_a_blocking_thread() {
+fn a_document_is_built_by_one_call_and_on_a_blocking_thread() {
     let mut built = Vec::new();
     for source in code().into_iter().filter(|source| !source.is_in("src/yjs")) {
         let lines = source.code().filter(|(_, line)| line.contains("Text::build("));
@@ -235,7 +235,7 @@ fn every_outside_crate_has_a_home_and_is_used_there() {
     let code = code();
     let mut complaints = Vec::new();
     for name in dependencies() {
-        let homes = HOMES.iter().find(|(known, _)| *known == name).map(|(_, homes)| *homes);
+        let homes = HOMES.iter().find(|(name_of, _)| *name_of == name).map(|(_, homes)| *homes);
         if homes.is_none() && !EVERYWHERE.contains(&name.as_str()) {
             complaints.push(format!("Cargo.toml: `{name}` has no home in tests/tidy.rs"));
         }

@@ -62,21 +62,21 @@ fn main() {
         return;
     }
     raise_the_limit_of_files();
-    let is_asked = |name: &str| {
+    let is_selected = |name: &str| {
         let mut names = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
         names.peek().is_none() || names.any(|argument| argument == name)
     };
     let mut table = Table::new("Documents");
-    if is_asked("idle") {
+    if is_selected("idle") {
         runtime.block_on(idle::measure(&mut table));
     }
-    if is_asked("storm") {
+    if is_selected("storm") {
         runtime.block_on(storm::measure(&mut table));
     }
-    if is_asked("open") {
+    if is_selected("open") {
         runtime.block_on(open::measure(&mut table));
     }
-    if is_asked("replay") {
+    if is_selected("replay") {
         runtime.block_on(replay::measure(&mut table));
     }
     table.print();

@@ -61,7 +61,7 @@ struct Bench {
     other: Locks,
     name: LockName,
     publishes: MultiplexedConnection,
-    hears: UnboundedReceiver<PushInfo>,
+    messages: UnboundedReceiver<PushInfo>,
     _listens: MultiplexedConnection,
     server: Server,
 }
@@ -119,7 +119,7 @@ impl Bench {
             locks
         };
         let (one, other) = (connect().await, connect().await);
-        let (sender, hears) = unbounded_channel();
+        let (sender, messages) = unbounded_channel();
         let config = AsyncConnectionConfig::new().set_push_sender(sender);
         // Like Galley's: RESP3 pushes the messages.
         let client = redis::Client::open(format!("{}/?protocol=resp3", server.url()));
@@ -129,7 +129,7 @@ impl Bench {
         listens.subscribe("bench").await.expect("a subscription");
         let publishes = server.connection().await;
         let name = LockName::named("bench:1");
-        Self { one, other, name, publishes, hears, _listens: listens, server }
+        Self { one, other, name, publishes, messages, _listens: listens, server }
     }
 
     /// Acquires the lock here and waits for it there; returns the guard when both are done.
@@ -163,21 +163,21 @@ impl Bench {
     }
 
     async fn publish(&mut self) -> f64 {
-        while self.hears.try_recv().is_ok() {}
+        while self.messages.try_recv().is_ok() {}
         let began = Instant::now();
         let mut publish = redis::cmd("PUBLISH");
         publish.arg("bench").arg("1763703000000000 1763703000000000 acq_0123456789abcdef");
         let mut publishes = self.publishes.clone();
         // In its own task, like the waiter.
-        let mut hears = std::mem::replace(&mut self.hears, unbounded_channel().1);
+        let mut messages = std::mem::replace(&mut self.messages, unbounded_channel().1);
         let waits = apart(async move {
-            while hears.recv().await.is_some_and(|push| push.kind != PushKind::Message) {}
-            (Instant::now(), hears)
+            while messages.recv().await.is_some_and(|push| push.kind != PushKind::Message) {}
+            (Instant::now(), messages)
         });
-        let (told, heard) = tokio::join!(publish.query_async::<u8>(&mut publishes), waits);
-        assert_eq!(told, Ok(1));
-        let (at, hears) = heard.expect("no panic");
-        self.hears = hears;
+        let (receivers, heard) = tokio::join!(publish.query_async::<u8>(&mut publishes), waits);
+        assert_eq!(receivers, Ok(1));
+        let (at, messages) = heard.expect("no panic");
+        self.messages = messages;
         micros(at - began)
     }
 

@@ -66,8 +66,8 @@ fn main() {
     let (runtime, attackers) = (runtime.expect("a runtime"), attackers.expect("a runtime"));
     println!("| attack | relay p50 | p99 | saved p50 | p99 | REST p99 | failed | memory | |");
     println!("|---|---|---|---|---|---|---|---|---|");
-    let is_asked = |attack: &&Attack| names.is_empty() || names.contains(&attack.name);
-    for attack in ATTACKS.iter().filter(is_asked) {
+    let is_selected = |attack: &&Attack| names.is_empty() || names.contains(&attack.name);
+    for attack in ATTACKS.iter().filter(is_selected) {
         let seen = runtime.block_on(run(attack, Duration::from_secs(seconds), attackers.handle()));
         println!("{}", seen.row(attack.title));
     }

@@ -44,14 +44,14 @@ const QUESTIONS: usize = 10_000;
 const JUMP: usize = 7_919;
 
 /// All held seats, in both structures.
-struct House {
+struct Server {
     registry: Registry,
     hash_map: HashMap<Seat, (UserId, Fence)>,
     people: Vec<(UserId, Seat)>,
     next: usize,
 }
 
-impl House {
+impl Server {
     fn with(seats: usize) -> Self {
         let registry = Registry::default();
         let mut hash_map = HashMap::new();
@@ -63,7 +63,7 @@ impl House {
             let fence = Fence(1 + number as u64);
             hash_map.insert(seat, (user.id.clone(), fence));
             people.push((user.id.clone(), seat));
-            let session = Arc::new(Session::claiming(sitter(user, seat), outbox(1_024).0));
+            let session = Arc::new(Session::claiming(identity_of(user, seat), outbox(1_024).0));
             registry.enter(Arc::clone(&session));
             session.granted(fence, Utc::now(), until);
             registry.seat(&session);
@@ -90,7 +90,7 @@ impl House {
     }
 }
 
-fn sitter(user: User, seat: Seat) -> SessionIdentity {
+fn identity_of(user: User, seat: Seat) -> SessionIdentity {
     SessionIdentity {
         session: SessionId::generate(),
         seat,
@@ -107,18 +107,18 @@ fn ownership(c: &mut Criterion) {
     group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_millis(1_500));
     let mut lines = Vec::new();
     for seats in [1, 1_000, 100_000] {
-        let mut house = House::with(seats);
+        let mut server = Server::with(seats);
         let now = Instant::now();
         group.bench_function(BenchmarkId::new("registry", seats), |bencher| {
-            bencher.iter(|| house.registry(now).expect("the seat is theirs"));
+            bencher.iter(|| server.registry(now).expect("the seat is theirs"));
         });
         group.bench_function(BenchmarkId::new("with_clock", seats), |bencher| {
-            bencher.iter(|| house.registry(Instant::now()).expect("the seat is theirs"));
+            bencher.iter(|| server.registry(Instant::now()).expect("the seat is theirs"));
         });
         group.bench_function(BenchmarkId::new("hash_map", seats), |bencher| {
-            bencher.iter(|| house.hash_map().expect("the seat is theirs"));
+            bencher.iter(|| server.hash_map().expect("the seat is theirs"));
         });
-        lines.push(medians(&mut house, seats));
+        lines.push(medians(&mut server, seats));
     }
     group.finish();
     println!("\nmedians of {ROUNDS} rounds of {QUESTIONS} questions, in turn");
@@ -127,13 +127,13 @@ fn ownership(c: &mut Criterion) {
     }
 }
 
-fn medians(house: &mut House, seats: usize) -> String {
+fn medians(server: &mut Server, seats: usize) -> String {
     let now = Instant::now();
     let mut times = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
-        times[0].push(timed(|| house.registry(now)));
-        times[1].push(timed(|| house.registry(Instant::now())));
-        times[2].push(timed(|| house.hash_map()));
+        times[0].push(timed(|| server.registry(now)));
+        times[1].push(timed(|| server.registry(Instant::now())));
+        times[2].push(timed(|| server.hash_map()));
     }
     let [registry, with_clock, hash_map] = times.map(median);
     format!(
@@ -143,10 +143,10 @@ fn medians(house: &mut House, seats: usize) -> String {
     )
 }
 
-fn timed(mut ask: impl FnMut() -> Option<Fence>) -> Duration {
+fn timed(mut call: impl FnMut() -> Option<Fence>) -> Duration {
     let began = Instant::now();
     for _ in 0..QUESTIONS {
-        black_box(ask().expect("the seat is theirs"));
+        black_box(call().expect("the seat is theirs"));
     }
     began.elapsed()
 }

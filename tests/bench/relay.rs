@@ -67,12 +67,12 @@ use crate::measure::{Bar, Table, median, ratio};
 
 const ALONE: &str = "alone";
 const STEADY: &str = "steady";
-const TOLD: &str = "told";
+const NOTIFIED: &str = "told";
 const MOST: &str = "most";
 const PEERS: &str = "peers";
-const LOADS: [&str; 5] = [ALONE, STEADY, TOLD, MOST, PEERS];
+const LOADS: [&str; 5] = [ALONE, STEADY, NOTIFIED, MOST, PEERS];
 /// The loads that run only if named.
-const ASIDE: [&str; 2] = [TOLD, PEERS];
+const ASIDE: [&str; 2] = [NOTIFIED, PEERS];
 /// Turns of each load on each relay.
 const TURNS: usize = 3;
 const PAIRS: u32 = 1_000;
@@ -108,19 +108,19 @@ async fn measure(is_wanted: impl Fn(&str) -> bool) {
     let copy = Arc::new(Relay::copy().await);
     let mut table = Table::new("An edit on its way to the other one, and onto the disk");
     if is_wanted(ALONE) {
-        let mut two = [Crowd::gather(&galley, 1, "").await, Crowd::gather(&copy, 1, "").await];
+        let mut two = [Crowd::connect(&galley, 1, "").await, Crowd::connect(&copy, 1, "").await];
         alone(&mut two, &mut table).await;
         leave(two).await;
     }
-    if is_wanted(TOLD) {
-        let told = Crowd::gather(&galley, PAIRS, EVENTS).await;
-        let mut two = [told, Crowd::gather(&copy, PAIRS, "").await];
+    if is_wanted(NOTIFIED) {
+        let notified = Crowd::connect(&galley, PAIRS, EVENTS).await;
+        let mut two = [notified, Crowd::connect(&copy, PAIRS, "").await];
         steady(&mut two, &mut table).await;
         leave(two).await;
     }
     if is_wanted(STEADY) || is_wanted(MOST) {
         let mut two =
-            [Crowd::gather(&galley, PAIRS, "").await, Crowd::gather(&copy, PAIRS, "").await];
+            [Crowd::connect(&galley, PAIRS, "").await, Crowd::connect(&copy, PAIRS, "").await];
         if is_wanted(STEADY) {
             steady(&mut two, &mut table).await;
         }
@@ -208,20 +208,20 @@ async fn most(crowds: &mut [Crowd; 2], table: &mut Table) {
 
 /// Each alone, up to its highest rate; Galley comes last.
 async fn peers(galley: &Arc<Relay>, table: &mut Table) {
-    let mut crowd = Crowd::gather(galley, PAIRS, "").await;
+    let mut crowd = Crowd::connect(galley, PAIRS, "").await;
     let ours = crowd.types(STEADY_A_SECOND, STEADY_LASTS).await.processor;
     // A session that is silent while the others have their turns would lose its seat.
     leave([crowd]).await;
     let mut sustained = Vec::new();
     for (name, relay) in npm::peers().await {
-        let mut crowd = Crowd::gather(&relay, PAIRS, "").await;
+        let mut crowd = Crowd::connect(&relay, PAIRS, "").await;
         let steady = crowd.types(STEADY_A_SECOND, STEADY_LASTS).await;
         let processor = (format!("{ours:.0} µs"), format!("{:.0} µs: {name}", steady.processor));
         table.row("processor an edit", processor, ours / steady.processor, Bar::None);
         sustained.push((name, climb(&mut crowd, PEERS_FROM).await));
         leave([crowd]).await;
     }
-    let mut crowd = Crowd::gather(galley, PAIRS, "").await;
+    let mut crowd = Crowd::connect(galley, PAIRS, "").await;
     let ours = climb(&mut crowd, MOST_FROM).await;
     leave([crowd]).await;
     for (name, theirs) in sustained {

@@ -134,8 +134,9 @@ impl Bench {
 
     async fn one_by_one(&self) {
         for call in &self.single {
-            let kept: u8 = call.query_async(&mut self.connection.clone()).await.expect("an answer");
-            assert_eq!(kept, 1);
+            let renewed: u8 =
+                call.query_async(&mut self.connection.clone()).await.expect("an answer");
+            assert_eq!(renewed, 1);
         }
     }
 

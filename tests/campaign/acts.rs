@@ -72,7 +72,7 @@ impl Acts<'_> {
     /// The last fault of each round. A later new connection would hide that a server does not load
     /// the scripts.
     pub(crate) async fn last(&mut self) {
-        self.world.settle();
+        self.world.reset_redis_clock();
         let fault = self.world.inject_at("scripts-flushed", 0).await;
         self.world.heal(fault).await;
         self.pause(1_000, 2_000).await;
@@ -142,7 +142,7 @@ impl Acts<'_> {
     async fn request(&mut self, call: Call<'_>, strike: Strike, wanted: &[u16]) -> u16 {
         let server = self.random.below(SERVERS);
         let url = self.desks.url(server);
-        let patience = match strike {
+        let time_limit = match strike {
             Strike::CallerLeaves => Duration::from_millis(2 + self.random.below(12) as u64),
             _ => STAYS,
         };
@@ -157,11 +157,11 @@ impl Acts<'_> {
                     sleep(kills_after).await;
                     self.world.inject_at("server-killed", server).await
                 };
-                let (answer, fault) = tokio::join!(call.once(&url, patience), dies);
+                let (answer, fault) = tokio::join!(call.once(&url, time_limit), dies);
                 self.heal(vec![fault]).await;
                 answer
             }
-            _ => call.once(&url, patience).await,
+            _ => call.once(&url, time_limit).await,
         };
         if let Some(fault) = fault {
             self.pause(200, 1_500).await;

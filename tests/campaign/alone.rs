@@ -5,10 +5,10 @@ use serde_json::json;
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::acts::Acts;
+use crate::at_rest::{come_back, has_saved, seat};
 use crate::desks::Order;
 use crate::history::{How, What};
 use crate::replica::Replica;
-use crate::settle::{come_back, has_saved, seat};
 
 /// The effects of earlier faults and claims end within this.
 const AFTERMATH: Duration = Duration::from_secs(6);

@@ -114,7 +114,7 @@ impl Database {
     }
 
     /// Adds to the history what the triggers recorded.
-    pub(crate) async fn tell(&self, recorder: &Recorder) {
+    pub(crate) async fn record(&self, recorder: &Recorder) {
         let mut connection = self.connection().await;
         let lines: Vec<Line> = sqlx::query_as(
             "SELECT kind, (extract(epoch FROM at) * 1000)::int8, document, link, role, seq, fence, session, bytes \

@@ -155,7 +155,7 @@ pub(crate) enum What {
     /// At rest: the content of one replica of the document, in order.
     Reads {
         document: String,
-        place: String,
+        source: String,
         marks: Vec<String>,
     },
     /// At rest: a fresh tab acquired a seat and its edit was saved after this time.

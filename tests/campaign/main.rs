@@ -16,13 +16,13 @@
 
 mod acts;
 mod alone;
+mod at_rest;
 mod database;
 mod desks;
 mod history;
 mod judge;
 mod replica;
 mod requests;
-mod settle;
 #[path = "../support/mod.rs"]
 mod support;
 mod tab;
@@ -104,8 +104,8 @@ async fn run(recorder: &Recorder, seed: u64, length: Duration) {
         for role in roles {
             let random = Random::new(random.below(usize::MAX) as u64);
             let (desks, number) = (desks.clone(), desks.next());
-            let (kept, secret, has_lost) = (None, None, false);
-            tabs.spawn(Tab { desks, desk, role, random, number, kept, secret, has_lost }.work());
+            let (unsaved, secret, has_lost) = (None, None, false);
+            tabs.spawn(Tab { desks, desk, role, random, number, unsaved, secret, has_lost }.work());
         }
     }
     let until = Instant::now() + length;
@@ -117,9 +117,9 @@ async fn run(recorder: &Recorder, seed: u64, length: Duration) {
     acts.play(until).await;
     acts.last().await;
     desks.order.send_replace(Order::Finish);
-    let kept: Vec<Replica> = tabs.join_all().await.into_iter().flatten().collect();
-    settle::all(&desks, &world, kept).await;
-    world.database.tell(recorder).await;
+    let unsaved: Vec<Replica> = tabs.join_all().await.into_iter().flatten().collect();
+    at_rest::all(&desks, &world, unsaved).await;
+    world.database.record(recorder).await;
 }
 
 /// Prints each violation with the events about it.

@@ -11,7 +11,7 @@ use crate::support::rest_client::{Desk, Person};
 use crate::world::SERVERS;
 
 /// A call that must succeed fails the run after this.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// One attempt.
 const ATTEMPT: Duration = Duration::from_secs(8);
 const PAUSE: Duration = Duration::from_millis(200);
@@ -27,11 +27,11 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     /// One attempt at one server; the caller disconnects after `patience`. Status 0: no response.
-    pub(crate) async fn once(self, url: &str, patience: Duration) -> (u16, Value) {
+    pub(crate) async fn once(self, url: &str, time_limit: Duration) -> (u16, Value) {
         let Self { method, path, user, body } = self;
         let method = method.parse().expect("a method");
         let request = Client::new().request(method, format!("{url}{path}"));
-        let request = request.bearer_auth(&user.token).json(body).timeout(patience);
+        let request = request.bearer_auth(&user.token).json(body).timeout(time_limit);
         let Ok(response) = request.send().await else { return (0, Value::Null) };
         let status = response.status().as_u16();
         (status, response.json().await.unwrap_or(Value::Null))
@@ -45,7 +45,12 @@ impl Call<'_> {
             if wanted.contains(&status) {
                 return (status, body);
             }
-            assert!(began.elapsed() < PATIENCE, "{} {}: {status} {body}", self.method, self.path);
+            assert!(
+                began.elapsed() < TEST_TIMEOUT,
+                "{} {}: {status} {body}",
+                self.method,
+                self.path
+            );
             sleep(PAUSE).await;
         }
         unreachable!("the loop has no end")

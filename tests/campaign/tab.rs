@@ -37,7 +37,7 @@ pub(crate) struct Tab {
     pub(crate) role: &'static str,
     pub(crate) random: Random,
     pub(crate) number: u32,
-    pub(crate) kept: Option<Replica>,
+    pub(crate) unsaved: Option<Replica>,
     pub(crate) secret: Option<String>,
     /// While tabs hold their seats: the server ended this tab's session.
     pub(crate) has_lost: bool,
@@ -64,8 +64,8 @@ impl Tab {
     pub(crate) async fn work(mut self) -> Option<Replica> {
         while self.order() != Order::Finish {
             let desk = self.desks.desk(self.desk);
-            if self.kept.as_ref().is_some_and(|kept| kept.document != desk.document) {
-                (self.kept, self.secret) = (None, None);
+            if self.unsaved.as_ref().is_some_and(|unsaved| unsaved.document != desk.document) {
+                (self.unsaved, self.secret) = (None, None);
             }
             if self.order() == Order::Hold && !self.has_lost {
                 self.pause(60, 120).await;
@@ -77,7 +77,7 @@ impl Tab {
             }
             self.pause(60, 500).await;
         }
-        self.kept
+        self.unsaved
     }
 
     fn order(&self) -> Order {
@@ -106,12 +106,12 @@ impl Tab {
             How::Resume => format!("&resume={}", self.secret.as_deref().unwrap_or_default()),
         };
         let url = self.desks.url(server);
-        let replica = self.kept.take().unwrap_or_else(|| Replica::of(&desk.document));
+        let replica = self.unsaved.take().unwrap_or_else(|| Replica::of(&desk.document));
         let open = open(&self.desks, desk, self.role, (self.number, how), &url, &more, replica);
         match open.await {
             Ok(open) => Some(open),
             Err(replica) => {
-                self.kept = Some(replica);
+                self.unsaved = Some(replica);
                 None
             }
         }
@@ -119,8 +119,8 @@ impl Tab {
 
     /// Types for a while, then leaves or disconnects, unless the server ends the socket first.
     async fn stay(&mut self, desk: &Desk, mut open: Open) {
-        let patience = UNDECIDED + Duration::from_secs(WAIT_SECONDS);
-        let undecided_until = Instant::now() + patience;
+        let time_limit = UNDECIDED + Duration::from_secs(WAIT_SECONDS);
+        let undecided_until = Instant::now() + time_limit;
         let mut leaves_at = None;
         let mut looks = 0;
         loop {
@@ -154,7 +154,7 @@ impl Tab {
         // A reviewer reloads the page; so does a writer sometimes.
         let keeps = self.role == "writer" && self.random.below(4) != 0 && !is_useless;
         if keeps {
-            self.kept = Some(replica);
+            self.unsaved = Some(replica);
         }
         if !keeps || self.random.below(4) == 0 {
             self.secret = None;

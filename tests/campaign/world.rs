@@ -165,7 +165,7 @@ impl World {
     }
 
     /// Before the final checks: the clock of Redis is right again.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn reset_redis_clock(&self) {
         self.redis.shift_clock(0);
     }
 }

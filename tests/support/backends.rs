@@ -9,7 +9,7 @@ use crate::support::redis_cluster::ClusterServer;
 use crate::support::redis_server::Server;
 
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct TestBackend {
     pub(crate) locks: Locks,
     server: At,
 }
@@ -36,7 +36,7 @@ impl At {
     }
 }
 
-impl Place {
+impl TestBackend {
     pub(crate) async fn memory() -> Self {
         Self { locks: Locks::memory(), server: At::Memory }
     }

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, timeout};
 use tokio_util::task::TaskTracker;
 
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 /// Longer than any test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -85,12 +85,12 @@ pub(crate) async fn seated(
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> Instant {
     // There is no event for it. The interval is short, and leaves the machine time for its work.
     let mut tick = interval(Duration::from_millis(2));
-    let asked = async {
+    let holds = async {
         while !is_so().await {
             tick.tick().await;
         }
     };
-    timeout(PATIENCE, asked).await.unwrap_or_else(|_late| panic!("not in time: {what}"));
+    timeout(TEST_TIMEOUT, holds).await.unwrap_or_else(|_late| panic!("not in time: {what}"));
     Instant::now()
 }
 

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 /// A running server; dropping it kills the process.
 pub(crate) struct Server {
@@ -79,7 +79,7 @@ impl Server {
             .spawn()
             .expect("the binary");
         let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
-        let line = timeout(PATIENCE, lines.next_line()).await.expect("it starts in time");
+        let line = timeout(TEST_TIMEOUT, lines.next_line()).await.expect("it starts in time");
         let line = line.expect("readable").unwrap_or_else(|| {
             let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
             panic!("it did not start: {log}")
@@ -129,7 +129,10 @@ impl Server {
 
     /// Waits for an exit that another event causes.
     pub(crate) async fn ended(&mut self) -> std::process::ExitStatus {
-        timeout(PATIENCE, self.process().wait()).await.expect("it stops in time").expect("a status")
+        timeout(TEST_TIMEOUT, self.process().wait())
+            .await
+            .expect("it stops in time")
+            .expect("a status")
     }
 
     /// Starts the server again on the same data, on another port.

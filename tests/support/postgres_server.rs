@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 /// Longer than a start takes on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// PostgreSQL refuses to run as root. This account exists on every system, and owns no files.
-const NOBODY: u32 = 65_534;
+const UNPRIVILEGED: u32 = 65_534;
 /// Waits until the process that started it is gone, then stops the server and removes its folder.
 const GUARD: &str = r#"
     trap '' INT TERM HUP
@@ -72,7 +72,7 @@ impl Server {
             let above = folder.parent().expect("a folder above");
             let mode = fs::metadata(above).expect("readable").permissions().mode();
             assert!(mode & 0o001 != 0, "{} must be passable: chmod o+x", above.display());
-            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("given away");
+            chown(&folder, Some(UNPRIVILEGED), Some(UNPRIVILEGED)).expect("given away");
         }
         let guard = guard(&folder);
         let server = Self {
@@ -116,7 +116,7 @@ impl Server {
         let program = programs().join(name);
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
-            let user = NOBODY.to_string();
+            let user = UNPRIVILEGED.to_string();
             command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(program);
             command
         } else {
@@ -272,16 +272,18 @@ fn is_root() -> bool {
 fn programs() -> &'static Path {
     static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
     PROGRAMS.get_or_init(|| {
-        let told = Command::new("pg_config").arg("--bindir").output();
-        let told = told.map(|told| PathBuf::from(String::from_utf8_lossy(&told.stdout).trim()));
+        let bindir = Command::new("pg_config").arg("--bindir").output();
+        let bindir =
+            bindir.map(|bindir| PathBuf::from(String::from_utf8_lossy(&bindir.stdout).trim()));
         let of_debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let mut of_debian: Vec<_> = of_debian.map(|entry| entry.path().join("bin")).collect();
         of_debian.sort();
         let in_path = std::env::var_os("PATH").unwrap_or_default();
         let in_path = std::env::split_paths(&in_path).collect::<Vec<_>>();
-        let mut places = told.into_iter().chain(of_debian.into_iter().rev()).chain(in_path);
-        let found =
-            places.find(|place| place.join("initdb").exists() && place.join("pg_ctl").exists());
+        let mut candidates = bindir.into_iter().chain(of_debian.into_iter().rev()).chain(in_path);
+        let found = candidates.find(|candidate| {
+            candidate.join("initdb").exists() && candidate.join("pg_ctl").exists()
+        });
         found.expect("PostgreSQL is installed: apt-get install postgresql")
     })
 }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 use crate::support::resp;
 use crate::support::tcp_side::{Parting, Side};
 
@@ -84,12 +84,12 @@ struct Line {
     server: Side,
     client: Side,
     /// The fates of the pending replies, in order.
-    asked: Mutex<VecDeque<Fate>>,
+    requests: Mutex<VecDeque<Fate>>,
     held: watch::Sender<[bool; 2]>,
 }
 
 /// A message in flight, with its due time. None is the end of the stream.
-type Parcel = Option<(Instant, Vec<u8>, Fate)>;
+type DelayedMessage = Option<(Instant, Vec<u8>, Fate)>;
 
 impl Proxy {
     pub(crate) async fn to(server: &Server) -> Self {
@@ -162,14 +162,14 @@ impl Proxy {
     pub(crate) async fn has_struck(&self) {
         let mut struck = self.shared.struck.subscribe();
         let all = struck.wait_for(|_| self.shared.faults().pending == 0);
-        timeout(PATIENCE, all).await.expect("it strikes in time").expect("the proxy is there");
+        timeout(TEST_TIMEOUT, all).await.expect("it strikes in time").expect("the proxy is there");
     }
 
     /// Waits until the proxy has delivered a request whose sender was gone.
     pub(crate) async fn was_late(&self) {
         let mut struck = self.shared.struck.subscribe();
         let late = struck.wait_for(|_| 0 < self.shared.faults().late);
-        timeout(PATIENCE, late).await.expect("it is delivered").expect("the proxy is there");
+        timeout(TEST_TIMEOUT, late).await.expect("it is delivered").expect("the proxy is there");
     }
 
     /// The lengths of the last affected request and reply.
@@ -231,7 +231,7 @@ async fn accept(listener: TcpListener, server: u16, shared: Arc<Shared>, stop: C
             shared: Arc::clone(&shared),
             server: Side::new(server),
             client: Side::new(client),
-            asked: Mutex::default(),
+            requests: Mutex::default(),
             held: watch::Sender::default(),
         });
         shared.lines.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&line));
@@ -263,15 +263,15 @@ impl Line {
     }
 
     /// Reads messages until the stream ends.
-    async fn take(&self, way: Way, queue: &mpsc::UnboundedSender<Parcel>) {
+    async fn take(&self, way: Way, queue: &mpsc::UnboundedSender<DelayedMessage>) {
         let (from, _to) = self.sides(way);
         let mut bytes = Vec::new();
         while let Some(()) = from.read(&mut bytes).await {
             while let Some(length) = resp::length(&bytes) {
                 let message: Vec<_> = bytes.drain(..length).collect();
                 let due = Instant::now() + *self.shared.delay.borrow();
-                let parcel = self.fate(way, &message).map(|fate| Some((due, message, fate)));
-                let _nobody_gives = parcel.map(|parcel| queue.send(parcel));
+                let delayed = self.fate(way, &message).map(|fate| Some((due, message, fate)));
+                let _nobody_gives = delayed.map(|delayed| queue.send(delayed));
             }
         }
         let _nobody_gives = queue.send(Some((Instant::now(), bytes, Fate::Pass)));
@@ -280,13 +280,13 @@ impl Line {
 
     /// The fate of a message; none if it is lost alone.
     fn fate(&self, way: Way, message: &[u8]) -> Option<Fate> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         let fate = match way {
             Way::ToServer => {
                 // Redis replies to it with an unsolicited message.
                 if !message.windows(9).any(|part| part == b"SUBSCRIBE") {
                     let fate = self.shared.strike(Way::ToClient, message);
-                    asked.push_back(fate.unwrap_or(Fate::Pass));
+                    requests.push_back(fate.unwrap_or(Fate::Pass));
                 }
                 self.shared.strike(way, message)
             }
@@ -294,13 +294,13 @@ impl Line {
                 let is_message = message.windows(9).any(|part| part == b"\r\nmessage");
                 return (!is_message || !self.shared.faults().loses_messages).then_some(Fate::Pass);
             }
-            Way::ToClient => asked.pop_front(),
+            Way::ToClient => requests.pop_front(),
         };
         Some(fate.unwrap_or(Fate::Pass))
     }
 
     /// Writes messages until the stream ends.
-    async fn give(&self, way: Way, mut parcels: mpsc::UnboundedReceiver<Parcel>) {
+    async fn give(&self, way: Way, mut parcels: mpsc::UnboundedReceiver<DelayedMessage>) {
         let (from, to) = self.sides(way);
         while let Some(Some((due, message, fate))) = parcels.recv().await {
             sleep_until(due).await;

@@ -7,7 +7,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 
 /// The status line of a completed handshake.
@@ -42,7 +42,7 @@ pub(crate) async fn head(socket: &mut TcpStream, request: &str) -> String {
             }
         }
     };
-    timeout(PATIENCE, read).await.expect("an answer in time");
+    timeout(TEST_TIMEOUT, read).await.expect("an answer in time");
     String::from_utf8_lossy(&head).into_owned()
 }
 
@@ -87,14 +87,14 @@ pub(crate) fn frame(first: u8, body: &[u8]) -> Vec<u8> {
 /// Reads to the server's close, or to its pong, which proves that the server has read everything before
 /// the ping and serves the socket.
 pub(crate) async fn closed_before_a_pong(socket: &mut TcpStream) -> Option<(u16, String)> {
-    let ending = timeout(PATIENCE, read_to(socket, &[FIN | CLOSE, FIN | PONG])).await;
+    let ending = timeout(TEST_TIMEOUT, read_to(socket, &[FIN | CLOSE, FIN | PONG])).await;
     let (first, body) = ending.expect("a pong or a close in time").expect("no other end");
     (first == FIN | CLOSE).then(|| close_of(&body)).flatten()
 }
 
 /// Reads to the server's close: its code and reason. None if the connection ended without one.
 pub(crate) async fn closed(socket: &mut TcpStream) -> Option<(u16, String)> {
-    let ending = timeout(PATIENCE, read_to(socket, &[FIN | CLOSE])).await;
+    let ending = timeout(TEST_TIMEOUT, read_to(socket, &[FIN | CLOSE])).await;
     close_of(&ending.expect("an end in time")?.1)
 }
 
@@ -123,7 +123,7 @@ async fn read_to(socket: &mut TcpStream, wanted: &[u8]) -> Option<(u8, Vec<u8>)>
 
 /// Writes until every byte is sent, or the server stops reading.
 pub(crate) async fn pour(socket: &mut TcpStream, bytes: &[u8]) {
-    let _ended = timeout(PATIENCE, socket.write_all(bytes)).await.expect("taken, or cut off");
+    let _ended = timeout(TEST_TIMEOUT, socket.write_all(bytes)).await.expect("taken, or cut off");
 }
 
 /// The pause between two bytes of a slow client.

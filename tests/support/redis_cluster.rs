@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use redis::{FromRedisValue, RedisResult, Value};
 use tokio::time::{interval, timeout};
 
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 /// Slots of a Cluster.
 const SLOTS: u16 = 16_384;
@@ -85,9 +85,10 @@ impl ClusterServer {
             let _: Value = first.run(&meet).await;
         }
         self.until("all know each other", async |cluster, node| {
-            let known: String = node.run("CLUSTER NODES").await;
-            known.lines().filter(|line| line.contains(" connected")).count() == cluster.nodes.len()
-                && !known.contains("handshake")
+            let node_list: String = node.run("CLUSTER NODES").await;
+            node_list.lines().filter(|line| line.contains(" connected")).count()
+                == cluster.nodes.len()
+                && !node_list.contains("handshake")
         })
         .await;
         for (at, replica) in self.nodes.iter().enumerate().skip(self.primaries) {
@@ -97,8 +98,8 @@ impl ClusterServer {
         self.until("all is well", async |cluster, node| {
             let info: String = node.run("CLUSTER INFO").await;
             let roles: String = node.run("INFO replication").await;
-            let known: String = node.run("CLUSTER NODES").await;
-            let replicas = known.matches("slave").count();
+            let node_list: String = node.run("CLUSTER NODES").await;
+            let replicas = node_list.matches("slave").count();
             info.contains("cluster_state:ok")
                 && replicas == cluster.nodes.len() - cluster.primaries
                 && (roles.contains("role:master") || roles.contains("master_link_status:up"))
@@ -116,7 +117,7 @@ impl ClusterServer {
                 tick.tick().await;
             }
         };
-        timeout(PATIENCE, all_are).await.unwrap_or_else(|_late| panic!("not in time: {what}"));
+        timeout(TEST_TIMEOUT, all_are).await.unwrap_or_else(|_late| panic!("not in time: {what}"));
     }
 
     /// Migrates a slot with its keys from one primary to another; pauses after this many keys and
@@ -157,7 +158,7 @@ async fn node(arguments: &[&str]) -> Server {
     all.extend_from_slice(&["--cluster-replica-validity-factor", "0"]);
     all.extend_from_slice(&["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"]);
     all.extend_from_slice(arguments);
-    timeout(PATIENCE, Server::start_in_cluster(&all)).await.expect("it starts in time")
+    timeout(TEST_TIMEOUT, Server::start_in_cluster(&all)).await.expect("it starts in time")
 }
 
 fn range(at: usize, primaries: usize) -> (u16, u16) {

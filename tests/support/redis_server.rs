@@ -13,7 +13,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 /// The limit of every wait in a test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Server {
     // Killed on drop, before its folder is removed.
@@ -79,7 +79,7 @@ impl Server {
 
     /// Starts an empty Redis on the port of the stopped one.
     pub(crate) async fn start_again(&mut self) {
-        *self = timeout(PATIENCE, Self::start_over(self.port, &self.arguments))
+        *self = timeout(TEST_TIMEOUT, Self::start_over(self.port, &self.arguments))
             .await
             .expect("the port comes free");
     }
@@ -94,7 +94,7 @@ impl Server {
             }
             running.expect("it was started")
         };
-        let running = timeout(PATIENCE, start).await.expect("the port comes free");
+        let running = timeout(TEST_TIMEOUT, start).await.expect("the port comes free");
         (self.process, self._log) = running;
     }
 
@@ -146,8 +146,8 @@ impl Server {
     async fn try_connection(&self) -> RedisResult<MultiplexedConnection> {
         let client = redis::Client::open(self.url())?;
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE));
+            .set_connection_timeout(Some(TEST_TIMEOUT))
+            .set_response_timeout(Some(TEST_TIMEOUT));
         client.get_multiplexed_async_connection_with_config(&config).await
     }
 
@@ -199,7 +199,7 @@ async fn launch(
         .spawn()
         .expect("redis-server is installed");
     let mut log = BufReader::new(process.stdout.take().expect("a pipe")).lines();
-    let ready = timeout(PATIENCE, is_ready(&mut log)).await;
+    let ready = timeout(TEST_TIMEOUT, is_ready(&mut log)).await;
     ready.expect("redis-server starts in time").then_some((process, log))
 }
 

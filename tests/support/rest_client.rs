@@ -142,14 +142,14 @@ impl Server {
     }
 
     pub(crate) async fn seated(&self, desk: &Desk, role: &str, query: &str) -> Peer {
-        let peer = self.knock(desk, role, query).await;
+        let peer = self.claim_seat(desk, role, query).await;
         peer.event("seat.granted").await;
         peer.synced().await;
         peer
     }
 
     /// A socket that claims a seat; the claim may fail.
-    pub(crate) async fn knock(&self, desk: &Desk, role: &str, query: &str) -> Peer {
+    pub(crate) async fn claim_seat(&self, desk: &Desk, role: &str, query: &str) -> Peer {
         let who = if role == "writer" { &desk.writer } else { &desk.reviewer };
         Peer::connect(&self.url, &desk.link, role, &who.token, query).await
     }

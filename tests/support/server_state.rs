@@ -5,7 +5,7 @@ use sqlx::{ConnectOptions, SqliteConnection};
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 impl Server {
     /// A connection of another program to the server's SQLite file.
@@ -53,7 +53,7 @@ impl Server {
             if found == Some(f64::from(wanted)) {
                 return;
             }
-            assert!(began.elapsed() < PATIENCE, "{name}: {found:?} and not {wanted}");
+            assert!(began.elapsed() < TEST_TIMEOUT, "{name}: {found:?} and not {wanted}");
             sleep(Duration::from_millis(20)).await;
         }
     }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
-use crate::support::redis_server::{PATIENCE, free_port};
+use crate::support::redis_server::{TEST_TIMEOUT, free_port};
 
 /// Killed on drop.
 pub(crate) struct Redis {
@@ -78,9 +78,9 @@ impl Redis {
 
     async fn answers(&self) {
         let began = Instant::now();
-        let asks = || timeout(Duration::from_secs(1), self.run::<String>("PING"));
-        while !matches!(asks().await, Ok(Ok(_))) {
-            assert!(began.elapsed() < PATIENCE, "redis-server does not start");
+        let ping = || timeout(Duration::from_secs(1), self.run::<String>("PING"));
+        while !matches!(ping().await, Ok(Ok(_))) {
+            assert!(began.elapsed() < TEST_TIMEOUT, "redis-server does not start");
             sleep(Duration::from_millis(20)).await;
         }
     }

@@ -22,7 +22,7 @@ use crate::support::rng::Random;
 use crate::support::ws_client::{Peer, empty};
 
 /// Longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// The variable with the child's work.
 const WORK: &str = "GALLEY_TEST_TYPISTS";
 /// Marks of one writer; more of them would test nothing new.
@@ -42,7 +42,7 @@ pub(crate) struct Said {
     /// Rejected edits of reviewers.
     pub(crate) denied: usize,
     /// Every typed mark is saved.
-    pub(crate) settled: bool,
+    pub(crate) all_saved: bool,
 }
 
 /// A process of clients.
@@ -82,7 +82,7 @@ impl Typists {
         reading.spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 let word = line.rsplit_once(WORD).map(|(_, word)| word);
-                word.inspect(|word| heard.lock().expect("sane").hear(word));
+                word.inspect(|word| heard.lock().expect("sane").read_word(word));
                 change.send_replace(false);
             }
             change.send_replace(true);
@@ -99,7 +99,7 @@ impl Typists {
         let said = Arc::clone(&self.said);
         let look = || wanted(&said.lock().expect("sane"));
         let seen = self.changed.wait_for(|ended| *ended || look());
-        let seen = timeout(PATIENCE, seen).await.is_ok_and(|seen| seen.is_ok());
+        let seen = timeout(TEST_TIMEOUT, seen).await.is_ok_and(|seen| seen.is_ok());
         assert!(seen && look(), "never: {what}; {:?}", self.said());
     }
 
@@ -120,7 +120,7 @@ impl Typists {
     /// Stops the typing, and waits until every mark is saved and the clients have left.
     pub(crate) async fn finish(&mut self) -> Said {
         self.order("finish").await;
-        self.until("everything saved", |said| said.settled).await;
+        self.until("everything saved", |said| said.all_saved).await;
         self.said()
     }
 
@@ -128,13 +128,13 @@ impl Typists {
     pub(crate) async fn kill(&mut self) -> Said {
         self.process.kill().await.expect("it can be killed");
         let read = async { while self.reading.join_next().await.is_some() {} };
-        timeout(PATIENCE, read).await.expect("the end of the output");
+        timeout(TEST_TIMEOUT, read).await.expect("the end of the output");
         self.said()
     }
 }
 
 impl Said {
-    fn hear(&mut self, word: &str) {
+    fn read_word(&mut self, word: &str) {
         let mut words = word.splitn(3, ' ');
         let (kind, desk) = (words.next(), words.next().and_then(|desk| desk.parse().ok()));
         let (desk, rest) = (desk.unwrap_or(0_usize), words.next().unwrap_or_default());
@@ -142,7 +142,7 @@ impl Said {
             Some("typed") => self.typed[desk].push(rest.to_owned()),
             Some("saved") => self.saved[desk] = rest.parse().expect("a number"),
             Some("denied") => self.denied += 1,
-            Some("settled") => self.settled = true,
+            Some("settled") => self.all_saved = true,
             _ => panic!("{word:?}"),
         }
     }
@@ -171,7 +171,7 @@ async fn child_that_types() {
     let (name, seed) = (text(&work["name"]), work["seed"].as_u64().expect("a seed"));
     let (mut writers, mut reviewers) = (JoinSet::new(), JoinSet::new());
     for (number, desk) in (0_u64..).zip(work["desks"].as_array().expect("desks")) {
-        let seat = |role: &'static str, token: &Value, seed| Chair {
+        let seat = |role: &'static str, token: &Value, seed| TypingClient {
             desk: number,
             link: text(&desk[0]),
             role,
@@ -206,7 +206,7 @@ fn text(value: &Value) -> String {
 }
 
 /// A client of one seat, which reconnects with its document when the socket ends.
-struct Chair {
+struct TypingClient {
     desk: u64,
     link: String,
     role: &'static str,
@@ -216,7 +216,7 @@ struct Chair {
     doc: Doc,
 }
 
-impl Chair {
+impl TypingClient {
     async fn sit(&mut self) -> Option<Peer> {
         let servers = self.orders.borrow().servers.clone();
         let server = &servers[self.random.below(servers.len())];
@@ -253,8 +253,9 @@ impl Chair {
                     None => self.pause(40).await,
                 }
             }
-            let told = peer.take_events().iter().filter_map(|event| saved_of(event, client)).max();
-            let safe = ends.partition_point(|end| *end <= told.unwrap_or(0));
+            let safe_up_to =
+                peer.take_events().iter().filter_map(|event| saved_of(event, client)).max();
+            let safe = ends.partition_point(|end| *end <= safe_up_to.unwrap_or(0));
             if saved < safe {
                 saved = safe;
                 say(&format!("saved {} {saved}", self.desk));

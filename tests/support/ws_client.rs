@@ -22,7 +22,7 @@ use yrs::{
     Doc, GetString, OffsetKind, Options, ReadTxn, StateVector, Text, TextRef, Transact, Update,
 };
 
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -57,7 +57,7 @@ impl Peer {
         query: &str,
     ) -> Self {
         let request = request(url, link, role, token, query);
-        let connecting = timeout(PATIENCE, connect_async(request));
+        let connecting = timeout(TEST_TIMEOUT, connect_async(request));
         let (socket, _) = connecting.await.expect("an answer in time").expect("a handshake");
         Self::over(socket, empty())
     }
@@ -72,7 +72,7 @@ impl Peer {
         doc: Doc,
     ) -> Option<Self> {
         let request = request(url, link, role, token, query);
-        let (socket, _) = timeout(PATIENCE, connect_async(request)).await.ok()?.ok()?;
+        let (socket, _) = timeout(TEST_TIMEOUT, connect_async(request)).await.ok()?.ok()?;
         Some(Self::over(socket, doc))
     }
 
@@ -119,7 +119,7 @@ impl Peer {
                 found = self.look(&mut look);
                 found.is_some()
             });
-            let _ended = timeout(PATIENCE, seen).await;
+            let _ended = timeout(TEST_TIMEOUT, seen).await;
             let found = found.or_else(|| self.look(&mut look));
             found.unwrap_or_else(|| {
                 let (events, closed) = self.look(|s| (s.events.clone(), s.closed.clone()));
@@ -133,8 +133,8 @@ impl Peer {
     pub(crate) fn event(&self, name: &str) -> impl Future<Output = Value> {
         let wanted = name.to_owned();
         self.until(name, move |state| {
-            let place = state.events.iter().position(|event| event["event"] == wanted)?;
-            Some(state.events.remove(place))
+            let index = state.events.iter().position(|event| event["event"] == wanted)?;
+            Some(state.events.remove(index))
         })
     }
 

@@ -129,7 +129,7 @@ pub(crate) fn bench() -> Owner {
 /// npm's `redlock`, in a separate process that reads commands line by line.
 pub(crate) struct Redlock {
     process: Child,
-    asks: ChildStdin,
+    input: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
 }
 
@@ -146,14 +146,14 @@ impl Redlock {
             .kill_on_drop(true)
             .spawn()
             .ok()?;
-        let asks = process.stdin.take().expect("a pipe");
+        let input = process.stdin.take().expect("a pipe");
         let mut answers = BufReader::new(process.stdout.take().expect("a pipe")).lines();
         let ready = answers.next_line().await.expect("a readable answer");
-        ready.map(|_ready| Self { process, asks, answers })
+        ready.map(|_ready| Self { process, input, answers })
     }
 
     async fn run(&mut self, tasks: usize, pairs: usize) -> f64 {
-        self.asks.write_all(format!("{tasks} {pairs}\n").as_bytes()).await.expect("it listens");
+        self.input.write_all(format!("{tasks} {pairs}\n").as_bytes()).await.expect("it listens");
         let answer = self.answers.next_line().await.expect("a readable answer");
         answer.expect("it lives").parse().expect("a number")
     }

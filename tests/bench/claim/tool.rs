@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use crate::contender::bench;
 use crate::support::fixtures::{claim, granted};
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 /// The placeholder that the tool replaces by a number of the same length.
 const MARK: &str = "__rand_int__";
@@ -99,7 +99,7 @@ async fn overhear(server: &Server, locks: &Locks, value: &str) -> [Vec<Vec<u8>>;
         let words = words(&line);
         (words.first()? == b"EVALSHA" && line.contains(NUMBER)).then_some(words)
     });
-    let heard = timeout(PATIENCE, scripts.take(2).collect::<Vec<_>>()).await.expect("in time");
+    let heard = timeout(TEST_TIMEOUT, scripts.take(2).collect::<Vec<_>>()).await.expect("in time");
     heard.try_into().expect("two scripts")
 }
 
@@ -141,8 +141,8 @@ fn replaced(word: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut word = word.to_vec();
     let from = from.as_bytes();
-    let places: Vec<_> = (0..word.len()).filter(|at| word[*at..].starts_with(from)).collect();
-    for at in places {
+    let offsets: Vec<_> = (0..word.len()).filter(|at| word[*at..].starts_with(from)).collect();
+    for at in offsets {
         word[at..at + from.len()].copy_from_slice(to.as_bytes());
     }
     word

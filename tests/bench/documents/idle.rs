@@ -18,7 +18,7 @@ use crate::measure::{Bar, Table};
 
 const ROOMS_BEFORE: u32 = 100;
 const ROOMS: u32 = 1_000;
-const SETTLED: Duration = Duration::from_secs(13);
+const QUIET_FOR: Duration = Duration::from_secs(13);
 const KIB: f64 = 1_024.0;
 
 pub(crate) async fn measure(table: &mut Table) {
@@ -36,10 +36,10 @@ async fn weigh(relay: Relay) -> f64 {
     let (first, rest) = rooms.split_at(ROOMS_BEFORE as usize);
     let ears = TaskTracker::new();
     fill(first, &ears).await;
-    sleep(SETTLED).await;
+    sleep(QUIET_FOR).await;
     let before = relay.private_bytes();
     fill(rest, &ears).await;
-    sleep(SETTLED).await;
+    sleep(QUIET_FOR).await;
     let after = relay.private_bytes();
     assert_eq!(ears.len(), 2 * rooms.len(), "all of them are still connected");
     (after - before) / (2 * rest.len()) as f64

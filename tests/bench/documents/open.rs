@@ -19,7 +19,7 @@ use crate::client::{Address, EVENTS, Socket, enter};
 use crate::contender::{Relay, address};
 use crate::measure::{Bar, Table, quantile};
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::typing::{Typing, stock_document};
 
@@ -89,7 +89,7 @@ async fn first_sync(address: &Address) -> (Socket, f64) {
 /// session.
 async fn close(mut socket: Socket) {
     socket.close(None).await.expect("it is sent");
-    while let Ok(Some(Ok(_))) = timeout(PATIENCE, socket.next()).await {}
+    while let Ok(Some(Ok(_))) = timeout(TEST_TIMEOUT, socket.next()).await {}
 }
 
 /// Waits until the server has finished after the last session: it merges the rows, then counts

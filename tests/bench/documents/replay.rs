@@ -20,7 +20,7 @@ use crate::typing::{Typing, stock_document};
 
 const TURNS: usize = 7;
 /// The server finishes its work after the last edit within this.
-const SETTLED: Duration = Duration::from_millis(400);
+const QUIET_FOR: Duration = Duration::from_millis(400);
 /// The bar: microseconds of processor time for an edit.
 const BAR: f64 = 10.0;
 
@@ -63,7 +63,7 @@ pub(crate) async fn measure(table: &mut Table) {
 async fn replay(relay: &Relay, edits: &[Bytes], taken: &mut Taken) {
     let rooms = relay.rooms(1, EVENTS).await;
     let mut typing = Typing::seated(&rooms[0]).await;
-    sleep(SETTLED).await;
+    sleep(QUIET_FOR).await;
     let tenth = edits.len() / 10;
     let (first, rest) = edits.split_at(tenth);
     let (middle, last) = rest.split_at(rest.len() - tenth);
@@ -71,7 +71,7 @@ async fn replay(relay: &Relay, edits: &[Bytes], taken: &mut Taken) {
     for part in [first, middle, last] {
         let before = relay.processor();
         typing.send(part).await;
-        sleep(SETTLED).await;
+        sleep(QUIET_FOR).await;
         micros.push(relay.processor() - before);
     }
     typing.leave().await;

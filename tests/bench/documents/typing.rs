@@ -13,7 +13,7 @@ use yrs::updates::decoder::Decode as _;
 use yrs::{Doc, OffsetKind, Options, StateVector};
 
 use crate::client::{Address, Socket, enter};
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 /// Edits in flight. Each is one message. The writer sends no further edit before the reviewer has
 /// these, so a slow server gets no more.
@@ -46,7 +46,7 @@ impl Typing {
             loop {
                 tokio::select! {
                     relayed = receive(&mut self.reviewer) => if relayed == last { break },
-                    said = receive(&mut self.writer) => self.hear(&said),
+                    said = receive(&mut self.writer) => self.read_word(&said),
                 }
             }
         }
@@ -58,19 +58,19 @@ impl Typing {
     pub(crate) async fn saved(&mut self, client: ClientID, letters: u32) {
         while self.saved.get(&client) < letters {
             let said = receive(&mut self.writer).await;
-            self.hear(&said);
+            self.read_word(&said);
         }
     }
 
     /// The server broadcasts no rejected edit: a wait for it would not end.
-    fn hear(&mut self, said: &Bytes) {
+    fn read_word(&mut self, said: &Bytes) {
         let Some(start) = said.iter().position(|byte| *byte == b'{') else { return };
         let Ok(event) = serde_json::from_slice::<serde_json::Value>(&said[start..]) else { return };
         match event["event"].as_str() {
             Some("document.saved") => {
-                let told = event["state_vector"].as_str().expect("a text");
-                let told = STANDARD.decode(told).expect("Base64");
-                self.saved = StateVector::decode_v1(&told).expect("a state vector");
+                let vector = event["state_vector"].as_str().expect("a text");
+                let vector = STANDARD.decode(vector).expect("Base64");
+                self.saved = StateVector::decode_v1(&vector).expect("a state vector");
             }
             Some("denied" | "problem") => panic!("the server rejected an edit: {event}"),
             _ => {}
@@ -81,13 +81,13 @@ impl Typing {
     pub(crate) async fn leave(mut self) {
         for socket in [&mut self.writer, &mut self.reviewer] {
             socket.close(None).await.expect("it is sent");
-            while let Ok(Some(Ok(_))) = timeout(PATIENCE, socket.next()).await {}
+            while let Ok(Some(Ok(_))) = timeout(TEST_TIMEOUT, socket.next()).await {}
         }
     }
 }
 
 async fn receive(socket: &mut Socket) -> Bytes {
-    let message = timeout(PATIENCE, socket.next()).await.expect("it comes in time");
+    let message = timeout(TEST_TIMEOUT, socket.next()).await.expect("it comes in time");
     let message = message.expect("an open socket").expect("a frame");
     if let Message::Close(close) = message {
         panic!("the server closed the socket: {close:?}");

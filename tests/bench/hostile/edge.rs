@@ -119,12 +119,12 @@ pub(crate) async fn guests(attacker: Arc<Attacker>) {
 
 /// The largest file of the server, compressed, by four connections.
 pub(crate) async fn files(attacker: Arc<Attacker>) {
-    let asks = async || {
+    let query = async || {
         loop {
             if attacker.get_packed("/docs/swagger-ui-bundle.js").await.is_none() {
                 sleep(RETRY).await;
             }
         }
     };
-    tokio::join!(asks(), asks(), asks(), asks());
+    tokio::join!(query(), query(), query(), query());
 }

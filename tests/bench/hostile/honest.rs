@@ -128,10 +128,10 @@ impl Pair {
             let read = http.get(&text).bearer_auth(&self.desk.writer.token);
             let create = http.post(&reviews).bearer_auth(&self.desk.reviewer.token).json(&review);
             for request in [read, create] {
-                let asked = Instant::now();
+                let sent_at = Instant::now();
                 let answered = request.send().await.is_ok_and(|it| it.status().is_success());
                 refused += usize::from(!answered);
-                times.push(milliseconds(asked));
+                times.push(milliseconds(sent_at));
             }
         }
         (times, refused)

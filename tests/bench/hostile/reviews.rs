@@ -79,7 +79,7 @@ pub(crate) async fn replies(attacker: Arc<Attacker>) {
     let Some(target) = attacker.target().await else { return };
     write(&attacker, &target, &[updates::first(1, 100)]).await;
     let path = format!("/api/share-links/{}/reviews", target.link);
-    let sits = |role| sit(&attacker, &target, role);
+    let seated = |role| sit(&attacker, &target, role);
     let replying = async {
         loop {
             let anchor = json!({ "start": 0, "end": 1, "quote": "a" });
@@ -97,7 +97,7 @@ pub(crate) async fn replies(attacker: Arc<Attacker>) {
             }
         }
     };
-    tokio::join!(sits("writer"), sits("reviewer"), replying);
+    tokio::join!(seated("writer"), seated("reviewer"), replying);
 }
 
 /// Holds a seat, and takes it again when the server closes the socket.

@@ -28,8 +28,8 @@ pub(crate) fn splits(letters: usize, inserts: usize) -> Bytes {
     varint(&mut update, inserts as u64);
     varint(&mut update, SPLITTER);
     varint(&mut update, 0);
-    for place in (0..letters as u64 - 1).rev().take(inserts) {
-        right_of(&mut update, OWNER, place);
+    for neighbour in (0..letters as u64 - 1).rev().take(inserts) {
+        right_of(&mut update, OWNER, neighbour);
     }
     varint(&mut update, 0);
     protocol::update(&update)

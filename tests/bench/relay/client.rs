@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
@@ -101,7 +101,7 @@ pub(crate) async fn enter(address: &Address, role: Role) -> (Socket, Bytes) {
     }
     send(&mut socket, address.wrap(&protocol::sync_step1(&[0]))).await;
     loop {
-        let message = timeout(PATIENCE, socket.next()).await.expect("an answer in time");
+        let message = timeout(TEST_TIMEOUT, socket.next()).await.expect("an answer in time");
         let message = message.expect("an open socket").expect("a frame");
         if let Message::Close(close) = message {
             panic!("not let in as {role:?}: {close:?}");

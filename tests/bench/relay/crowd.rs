@@ -16,7 +16,7 @@ const COMING: usize = 16;
 /// Between the preparation and the first keystroke.
 const SOON: Duration = Duration::from_millis(100);
 /// A relay finishes its work after the last arrival within this.
-const SETTLED: Duration = Duration::from_millis(500);
+const QUIET_FOR: Duration = Duration::from_millis(500);
 
 /// Pairs, each in its own room.
 pub(crate) struct Crowd {
@@ -37,7 +37,7 @@ pub(crate) struct Taken {
 }
 
 impl Crowd {
-    pub(crate) async fn gather(relay: &Arc<Relay>, pairs: u32, query: &'static str) -> Self {
+    pub(crate) async fn connect(relay: &Arc<Relay>, pairs: u32, query: &'static str) -> Self {
         let tasks = TaskTracker::new();
         let mut crowd = Self { relay: Arc::clone(relay), pairs: Vec::new(), tasks };
         for some in relay.rooms(pairs, query).await.chunks(COMING) {
@@ -71,7 +71,7 @@ impl Crowd {
             self.pairs.push(pair);
             waits.extend(waited);
         }
-        sleep(SETTLED).await;
+        sleep(QUIET_FOR).await;
         let processor = self.relay.processor() - before;
         let lost = (each * pairs) as usize - waits.len();
         Taken::of(&waits, processor, lost)
@@ -82,7 +82,7 @@ impl Crowd {
         let before = self.relay.processor();
         let pair = self.pairs.first_mut().expect("somebody");
         let waits = pair.at_full_speed(keystrokes).await;
-        sleep(SETTLED).await;
+        sleep(QUIET_FOR).await;
         let processor = self.relay.processor() - before;
         let waits: Vec<_> =
             waits.iter().map(|wait| Wait { since_sent: *wait, since_due: *wait }).collect();

@@ -14,7 +14,7 @@ use yrs::updates::decoder::Decode as _;
 use yrs::{Doc, OffsetKind, Options, Text, TextRef, Transact, Update};
 
 use crate::client::{Address, Socket, enter};
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 /// A keystroke is lost if it has not arrived this long after the last one was due.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ pub(crate) struct Pair {
     writer: SplitSink<Socket, Message>,
     reviewer: Socket,
     text: Typed,
-    ear: AbortHandle,
+    drain: AbortHandle,
 }
 
 impl Pair {
@@ -43,9 +43,9 @@ impl Pair {
         let (reviewer, _) = enter(&address, Role::Reviewer).await;
         let (writer, mut to_writer) = writer.split();
         // Reads and drops the messages to the writer.
-        let ear = tasks.spawn(async move { while let Some(Ok(_)) = to_writer.next().await {} });
+        let drain = tasks.spawn(async move { while let Some(Ok(_)) = to_writer.next().await {} });
         let (address, text) = (address.clone(), Typed::default());
-        Self { address, writer, reviewer, text, ear: ear.abort_handle() }
+        Self { address, writer, reviewer, text, drain: drain.abort_handle() }
     }
 
     /// Types the next keystroke when the last has arrived; returns each delay.
@@ -54,7 +54,7 @@ impl Pair {
         for keystroke in self.prepare(keystrokes) {
             let began = Instant::now();
             self.writer.send(Message::Binary(keystroke.clone())).await.expect("it is sent");
-            let arriving = timeout(PATIENCE, arrival(&mut self.reviewer, &keystroke));
+            let arriving = timeout(TEST_TIMEOUT, arrival(&mut self.reviewer, &keystroke));
             assert!(arriving.await.expect("it comes in time"), "an open socket");
             waits.push(began.elapsed());
         }
@@ -93,7 +93,7 @@ impl Pair {
         // A closed socket needs no close.
         let _closed = self.writer.send(Message::Close(None)).await;
         let _closed = self.reviewer.close(None).await;
-        self.ear.abort();
+        self.drain.abort();
     }
 }
 

@@ -62,10 +62,10 @@ impl History {
         began.add(What::Healed { kind, target })
     }
 
-    fn reads(self, place: &str, marks: &[&str]) -> Self {
-        let (document, place) = ("doc".to_owned(), place.to_owned());
+    fn reads(self, source: &str, marks: &[&str]) -> Self {
+        let (document, source) = ("doc".to_owned(), source.to_owned());
         let marks = marks.iter().map(ToString::to_string).collect();
-        self.add(What::Reads { document, place, marks })
+        self.add(What::Reads { document, source, marks })
     }
 
     /// At rest: a fresh tab acquired a seat, and all replicas contain these marks.

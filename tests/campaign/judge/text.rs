@@ -26,9 +26,9 @@ impl<'a> Texts<'a> {
     fn of(story: &Story<'a>) -> Self {
         let mut texts = BTreeMap::<_, BTreeMap<_, _>>::new();
         for event in story.events {
-            if let What::Reads { document, place, marks } = &event.what {
-                let places = texts.entry(document.as_str()).or_default();
-                places.insert(place.as_str(), marks.as_slice());
+            if let What::Reads { document, source, marks } = &event.what {
+                let sources = texts.entry(document.as_str()).or_default();
+                sources.insert(source.as_str(), marks.as_slice());
             }
         }
         Self(texts)
@@ -43,7 +43,7 @@ impl<'a> Texts<'a> {
 /// in its replica when it connected.
 fn rows_are_under_their_fence(story: &Story<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let mut known = BTreeSet::new();
+    let mut earlier = BTreeSet::new();
     for row in &story.rows {
         let is_ratified = story.ratified.iter().any(|ratified| {
             Some(ratified.session) == row.session && Some(ratified.fence) == row.fence
@@ -52,7 +52,7 @@ fn rows_are_under_their_fence(story: &Story<'_>) -> Vec<Violation> {
             let why = format!("a row under {:?}, which no session was granted", row.fence);
             violations.push(Violation { law: "G2", why, about: row.marks.to_vec() });
         }
-        let news = row.marks.iter().filter(|mark| known.insert((row.document, mark.as_str())));
+        let news = row.marks.iter().filter(|mark| earlier.insert((row.document, mark.as_str())));
         let strays = news.filter(|mark| !may_write(story, row, mark));
         violations.extend(strays.map(|mark| Violation {
             law: "G2",
@@ -127,14 +127,14 @@ fn set_back_marks_come_back(story: &Story<'_>) -> Vec<Violation> {
 /// G8: at rest every replica and the database have the same text.
 fn replicas_agree(texts: &Texts<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for (document, places) in &texts.0 {
+    for (document, sources) in &texts.0 {
         let Some(there) = texts.in_database(document) else { continue };
-        for (place, marks) in places.iter().filter(|(_, marks)| **marks != there) {
+        for (source, marks) in sources.iter().filter(|(_, marks)| **marks != there) {
             let only = |one: &[String], other: &[String]| -> Vec<String> {
                 one.iter().filter(|mark| !other.contains(mark)).cloned().collect()
             };
             let (more, less) = (only(marks, there), only(there, marks));
-            let why = format!("{place} has {more:?} more and {less:?} less than the database");
+            let why = format!("{source} has {more:?} more and {less:?} less than the database");
             violations.push(Violation { law: "G8", why, about: [more, less].concat() });
         }
     }
@@ -164,23 +164,23 @@ fn marks_were_typed_once(story: &Story<'_>, texts: &Texts<'_>) -> Vec<Violation>
 
 /// G10: a reviewer's edit is in no row and in no replica.
 fn no_intruded_mark(story: &Story<'_>, texts: &Texts<'_>) -> Vec<Violation> {
-    let mut places = BTreeMap::new();
-    for (place, marks) in texts.0.values().flatten() {
-        places.extend(marks.iter().map(|mark| (mark.as_str(), (*place).to_owned())));
+    let mut sources = BTreeMap::new();
+    for (source, marks) in texts.0.values().flatten() {
+        sources.extend(marks.iter().map(|mark| (mark.as_str(), (*source).to_owned())));
     }
     for row in &story.rows {
-        places.extend(row.marks.iter().map(|mark| (mark.as_str(), "the log".to_owned())));
+        sources.extend(row.marks.iter().map(|mark| (mark.as_str(), "the log".to_owned())));
     }
     for socket in story.sockets.values() {
-        let place = format!("the replica of socket {}", socket.id);
-        places.extend(socket.seen.iter().map(|mark| (*mark, place.clone())));
+        let source = format!("the replica of socket {}", socket.id);
+        sources.extend(socket.seen.iter().map(|mark| (*mark, source.clone())));
     }
     let intruded = story.events.iter().filter_map(|event| match &event.what {
         What::Intruded { mark, .. } => Some(mark),
         _ => None,
     });
     let found = intruded.filter_map(|mark| {
-        let why = format!("the reviewer's edit {mark} is in {}", places.get(mark.as_str())?);
+        let why = format!("the reviewer's edit {mark} is in {}", sources.get(mark.as_str())?);
         Some(Violation { law: "G10", why, about: vec![mark.clone()] })
     });
     found.collect()

@@ -38,7 +38,7 @@ impl Counts {
         let mut how = BTreeMap::new();
         for Event { what, .. } in events {
             match what {
-                What::Claim { socket, how: asks, .. } => drop(how.insert(*socket, *asks)),
+                What::Claim { socket, how: way, .. } => drop(how.insert(*socket, *way)),
                 What::Granted { socket, .. } => {
                     self.count("grants");
                     self.count(match how.get(socket) {

@@ -13,17 +13,17 @@ use crate::fuzz::seeds;
 use crate::fuzz::target::{fuzz, unhex};
 
 /// One input of the corpus.
-pub(crate) struct Kept {
+pub(crate) struct CorpusEntry {
     name: String,
     is_taken: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
 /// The corpus of a target, ordered by name.
-pub(crate) fn all(target: &str) -> Vec<Kept> {
+pub(crate) fn all(target: &str) -> Vec<CorpusEntry> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/fuzz/corpus").join(target);
     let files = fs::read_dir(folder).expect("a folder for each target");
-    let mut kept: Vec<Kept> = files
+    let mut entries: Vec<CorpusEntry> = files
         .map(|file| {
             let path = file.expect("an entry").path();
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -31,17 +31,17 @@ pub(crate) fn all(target: &str) -> Vec<Kept> {
             let (head, hex) = text.split_once('\n').expect("a first line with the mark");
             let is_taken = head.starts_with("# taken");
             assert!(is_taken || head.starts_with("# refused"), "{name} has neither mark");
-            Kept { name, is_taken, bytes: unhex(hex) }
+            CorpusEntry { name, is_taken, bytes: unhex(hex) }
         })
         .collect();
-    kept.sort_by(|a, b| a.name.cmp(&b.name));
-    kept
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    entries
 }
 
 fn replay(target: &str, mut judge: impl FnMut(&[u8]) -> bool) {
-    let kept = all(target);
-    assert!(!kept.is_empty(), "no corpus for {target}");
-    for one in kept {
+    let entries = all(target);
+    assert!(!entries.is_empty(), "no corpus for {target}");
+    for one in entries {
         assert_eq!(judge(&one.bytes), one.is_taken, "{target}/{}", one.name);
     }
 }
@@ -55,8 +55,8 @@ fn g12_g13_each_corpus_input_gets_its_recorded_verdict() {
     replay("state_vector", |input| properties::state_vector(&log, &client, input));
     replay("frame", properties::frame);
     replay("awareness", properties::awareness);
-    let (text, origin, _) = seeds::places();
-    replay("place", |input| properties::place(&text, &origin, input));
+    let (text, origin, _) = seeds::positions();
+    replay("place", |input| properties::position(&text, &origin, input));
     replay("relay", properties::relay);
     let (tokens, identity, _) = seeds::tokens();
     replay("token", |input| properties::token(&tokens, &identity, input));
@@ -90,8 +90,8 @@ fn g12_fuzzed_awareness_updates_break_no_peer() {
 
 #[test]
 fn g12_fuzzed_positions_resolve_within_the_text() {
-    let (text, origin, inputs) = seeds::places();
-    fuzz("place", 12.0, &inputs, |input, _| properties::place(&text, &origin, input));
+    let (text, origin, inputs) = seeds::positions();
+    fuzz("place", 12.0, &inputs, |input, _| properties::position(&text, &origin, input));
 }
 
 #[test]

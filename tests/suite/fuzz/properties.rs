@@ -89,7 +89,7 @@ pub(crate) fn update(log: &UpdateLog, input: &[u8]) -> bool {
     let verdict = timed("the check", || log.check(input, Origin::Client));
     let Ok(checked) = verdict else { return false };
     let mut log = log.clone();
-    let (before, known) = (log.merged(), log.state_vector());
+    let (before, vector_before) = (log.merged(), log.state_vector());
     let (is_new, clients) = (checked.is_new, checked.clients.clone());
     let most = log.bytes() + checked.bytes;
     log.append(Bytes::copy_from_slice(input), checked);
@@ -98,7 +98,7 @@ pub(crate) fn update(log: &UpdateLog, input: &[u8]) -> bool {
     assert_eq!(is_new, before != after, "new is what changes the log");
     assert_eq!(
         clients.is_empty(),
-        known == log.state_vector(),
+        vector_before == log.state_vector(),
         "an update without new structs changes no clock"
     );
     // The work of a peer with the same log: decode, apply, encode.
@@ -118,7 +118,7 @@ pub(crate) fn update(log: &UpdateLog, input: &[u8]) -> bool {
     assert_eq!(sorted(&built.content()), text, "the log means what the update means");
     let late = document(3);
     apply(&late, &before);
-    apply(&late, &log.diff(&known).expect("our own vector"));
+    apply(&late, &log.diff(&vector_before).expect("our own vector"));
     assert_eq!(letters(&late), text, "the diff completes an older replica");
     let reopened = UpdateLog::open(vec![after.clone()]).expect("a merged log opens");
     assert_eq!({ reopened }.merged(), after);
@@ -174,7 +174,7 @@ pub(crate) fn awareness(input: &[u8]) -> bool {
 }
 
 /// A stored relative position in a text.
-pub(crate) fn place(text: &Text, origin: &AnchorOrigin, input: &[u8]) -> bool {
+pub(crate) fn position(text: &Text, origin: &AnchorOrigin, input: &[u8]) -> bool {
     let units = text.content().encode_utf16().count();
     let nowhere = RelativeRange { start: input.to_vec(), end: input.to_vec() };
     let anchor = timed("the place", || text.resolve(origin, &nowhere)).anchor;

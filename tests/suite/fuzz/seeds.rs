@@ -122,10 +122,10 @@ pub(crate) fn presence() -> Vec<Vec<u8>> {
 }
 
 /// A text, the anchor of a passage in it, and relative positions.
-pub(crate) fn places() -> (Text, AnchorOrigin, Vec<Vec<u8>>) {
+pub(crate) fn positions() -> (Text, AnchorOrigin, Vec<Vec<u8>>) {
     let text = Text::build(&together().bytes("whole")).expect("a document");
     let content = text.content();
-    let mut places: Vec<_> = corpus::all("place").into_iter().map(|one| one.bytes).collect();
+    let mut positions: Vec<_> = corpus::all("place").into_iter().map(|one| one.bytes).collect();
     let mut origin = None;
     let mut start = 0;
     for character in content.chars() {
@@ -133,11 +133,11 @@ pub(crate) fn places() -> (Text, AnchorOrigin, Vec<Vec<u8>>) {
         let request = AnchorRequest { start, end, quote: character.to_string() };
         if let Ok((of, range)) = text.anchor(&request) {
             origin.get_or_insert(of);
-            places.extend([range.start, range.end]);
+            positions.extend([range.start, range.end]);
         }
         start = end;
     }
-    (text, origin.expect("a passage"), places)
+    (text, origin.expect("a passage"), positions)
 }
 
 /// One message of each kind between servers.

@@ -24,7 +24,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// How soon after the network recovers the client works again.
 const SOON: Duration = Duration::from_secs(1);
 
-async fn kept_alive(locks: &Locks) -> Guard {
+async fn auto_renewed(locks: &Locks) -> Guard {
     let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
     locks.try_lock(&LockName::named("job:1"), &options).await.expect("a free lock")
 }
@@ -74,7 +74,7 @@ async fn g5_without_messages_a_guard_is_acquired_by_a_poll_at_the_requested_inte
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g1_a_half_open_connection_to_a_gone_server_is_dropped_after_a_silence() {
     let world = World::start().await;
-    let guard = kept_alive(&world.locks).await;
+    let guard = auto_renewed(&world.locks).await;
     let held = seated(&world.locks, &seat(), &kim(), LONG).await;
     world.proxy.forsake_all(End::Server);
     let forsaken = Instant::now();
@@ -94,7 +94,7 @@ async fn g1_a_half_open_connection_to_a_gone_server_is_dropped_after_a_silence()
 #[tokio::test]
 async fn g1_a_half_open_connection_of_a_gone_client_blocks_no_claim() {
     let world = World::start().await;
-    let guard = kept_alive(&world.locks).await;
+    let guard = auto_renewed(&world.locks).await;
     let before: String = world.server.run("CLIENT LIST").await;
     world.proxy.forsake_all(End::Client);
     let forsaken = Instant::now();
@@ -115,7 +115,7 @@ async fn g1_a_half_open_connection_of_a_gone_client_blocks_no_claim() {
 /// Drops all packets of one direction until the client gives up its connections.
 async fn fall_into_a_hole(way: Way) {
     let world = World::start().await;
-    let guard = kept_alive(&world.locks).await;
+    let guard = auto_renewed(&world.locks).await;
     let (name, held) = (seat(), seated(&world.locks, &seat(), &kim(), LONG).await);
     world.proxy.hold(way);
     let began = Instant::now();
@@ -164,7 +164,7 @@ async fn all_operations_work_under_high_latency() {
         assert_eq!(round.verdicts, [Verdict::Renewed]);
     };
     let guarded = async {
-        let guard = kept_alive(&world.locks).await;
+        let guard = auto_renewed(&world.locks).await;
         assert!(guard.is_held());
         assert_eq!(guard.release().await, Ok(Released::Freed));
     };
@@ -175,7 +175,7 @@ async fn all_operations_work_under_high_latency() {
 #[tokio::test]
 async fn connections_open_under_high_latency() {
     let world = World::start().await;
-    let guard = kept_alive(&world.locks).await;
+    let guard = auto_renewed(&world.locks).await;
     world.proxy.delay(LATE);
     world.proxy.end_all(Parting::Reset);
     let cut = Instant::now();
@@ -191,32 +191,32 @@ async fn g1_a_claim_cut_after_any_number_of_its_bytes_never_makes_two_holders_no
     let measured = seat();
     world.proxy.on_request(measured.key(), Fate::CutAfter(usize::MAX));
     assert!(world.locks.claim(&claim(&measured, &kim())).await.is_err());
-    let asked = world.proxy.lengths().0;
+    let sent = world.proxy.lengths().0;
     let measured = seat();
     until_claims_work(&world.locks).await;
     world.proxy.on_answer(measured.key(), Fate::CutAfter(usize::MAX));
     let _cut = world.locks.claim(&claim(&measured, &kim())).await;
     world.proxy.has_struck().await;
     let answered = world.proxy.lengths().1;
-    assert!(400 < asked && 40 < answered, "{asked} {answered}");
+    assert!(400 < sent && 40 < answered, "{sent} {answered}");
 
     let workers = (0..WORKERS).map(async |worker| {
         // A separate proxy: a cut affects all its connections.
         let proxy = Proxy::to(&world.server).await;
         let locks = Locks::connect(&proxy.url()).await.expect("a good address");
-        for cut in (worker..=asked + answered).step_by(WORKERS) {
-            cut_after(&world, &proxy, &locks, cut, asked).await;
+        for cut in (worker..=sent + answered).step_by(WORKERS) {
+            cut_after(&world, &proxy, &locks, cut, sent).await;
         }
     });
     join_all(workers).await;
 }
 
 /// Claims with a cut after `cut` bytes of the exchange, and lets another server claim after that.
-async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, asked: usize) {
+async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, sent: usize) {
     let name = seat();
     until("it is connected", async || locks.holder(&name).await.is_ok()).await;
     let options = claim(&name, &kim());
-    match cut.checked_sub(asked) {
+    match cut.checked_sub(sent) {
         None => proxy.on_request(name.key(), Fate::CutAfter(cut)),
         Some(cut) => proxy.on_answer(name.key(), Fate::CutAfter(cut)),
     }

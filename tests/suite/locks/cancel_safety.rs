@@ -1,5 +1,5 @@
 //! Cancel safety: each test drops a call after each of its steps, and checks that no trace is left.
-//! `main.rs` runs each test on both backends.
+//! Each test runs on both backends.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,11 +12,19 @@ use galley::locks::{
 use tokio::time::timeout;
 
 use crate::locks::wait_queue::enter;
-use crate::support::backends::Place;
+use crate::support::backends::TestBackend;
 use crate::support::fixtures::{
     LONG, claim, granted, held, kim, lee, refused, seat, until, until_free,
 };
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
+
+crate::locks::on_both_backends! {
+    every_acquisition_of_a_free_lock_is_cancel_safe_at_every_step
+    every_acquisition_of_a_held_lock_is_cancel_safe_at_every_step
+    a_claim_is_cancel_safe_at_every_step
+    a_release_dropped_at_any_step_still_completes
+    dropped_queries_change_nothing
+}
 
 /// More steps than any of these calls takes. A test drops an endless call, such as a wait for a
 /// lock that stays held, after each of this many steps.
@@ -71,7 +79,7 @@ fn job(step: usize, what: &str) -> LockName {
     LockName::named(&format!("job:{what}-{step}"))
 }
 
-fn wishes() -> [AcquireOptions; 3] {
+fn lease_options() -> [AcquireOptions; 3] {
     let fixed = AcquireOptions::new(Lease::Fixed(LONG));
     let brief = BackOff { first: Duration::from_millis(5), ..BackOff::default() };
     [fixed.clone(), fixed.clone().with(Policy::BackOff(brief)), fixed.waiting(LONG)]
@@ -91,9 +99,9 @@ async fn is_untouched(locks: &Locks, name: &LockName) {
     until_free(locks, name).await;
 }
 
-pub(crate) async fn every_acquisition_of_a_free_lock_is_cancel_safe_at_every_step(place: Place) {
-    let locks = &place.locks;
-    for (way, options) in wishes().iter().enumerate() {
+async fn every_acquisition_of_a_free_lock_is_cancel_safe_at_every_step(backend: TestBackend) {
+    let locks = &backend.locks;
+    for (way, options) in lease_options().iter().enumerate() {
         let name = |step| job(step, &format!("free{way}"));
         dropped_at_each_step(
             async |step| drop(locks.try_lock(&name(step), options).await),
@@ -127,11 +135,11 @@ pub(crate) async fn every_acquisition_of_a_free_lock_is_cancel_safe_at_every_ste
     }
 }
 
-pub(crate) async fn every_acquisition_of_a_held_lock_is_cancel_safe_at_every_step(place: Place) {
-    let locks = &place.locks;
+async fn every_acquisition_of_a_held_lock_is_cancel_safe_at_every_step(backend: TestBackend) {
+    let locks = &backend.locks;
     let name = LockName::named("job:taken");
-    let holder = locks.try_lock(&name, &wishes()[0]).await.expect("a free lock");
-    let nobody_waits = async || {
+    let holder = locks.try_lock(&name, &lease_options()[0]).await.expect("a free lock");
+    let queue_is_empty = async || {
         until("the queue is empty", async || {
             let seen = refused(locks, &claim(&name, &lee())).await;
             assert_eq!(seen.fence, holder.fence());
@@ -139,11 +147,11 @@ pub(crate) async fn every_acquisition_of_a_held_lock_is_cancel_safe_at_every_ste
         })
         .await;
     };
-    for options in &wishes() {
+    for options in &lease_options() {
         dropped_at_each_step(
             async |_step| drop(locks.lock(&name, options).await),
             async |_step, _had| {
-                nobody_waits().await;
+                queue_is_empty().await;
             },
         )
         .await;
@@ -154,7 +162,7 @@ pub(crate) async fn every_acquisition_of_a_held_lock_is_cancel_safe_at_every_ste
             },
             async |step, _had| {
                 is_untouched(locks, &job(step, "a")).await;
-                nobody_waits().await;
+                queue_is_empty().await;
             },
         )
         .await;
@@ -162,7 +170,7 @@ pub(crate) async fn every_acquisition_of_a_held_lock_is_cancel_safe_at_every_ste
     dropped_at_each_step(
         async |_step| drop(locks.wait(&claim(&name, &kim()), LONG).granted().await),
         async |_step, _had| {
-            nobody_waits().await;
+            queue_is_empty().await;
         },
     )
     .await;
@@ -170,8 +178,8 @@ pub(crate) async fn every_acquisition_of_a_held_lock_is_cancel_safe_at_every_ste
     is_untouched(locks, &name).await;
 }
 
-pub(crate) async fn a_claim_is_cancel_safe_at_every_step(place: Place) {
-    let locks = &place.locks;
+async fn a_claim_is_cancel_safe_at_every_step(backend: TestBackend) {
+    let locks = &backend.locks;
     let claims: Vec<Claim> = (0..STEPS_MAX).map(|_| claim(&seat(), &kim())).collect();
     dropped_at_each_step(
         async |step| locks.claim(&claims[step]).await,
@@ -186,8 +194,8 @@ pub(crate) async fn a_claim_is_cancel_safe_at_every_step(place: Place) {
     .await;
 }
 
-pub(crate) async fn a_release_dropped_at_any_step_still_completes(place: Place) {
-    let locks = &place.locks;
+async fn a_release_dropped_at_any_step_still_completes(backend: TestBackend) {
+    let locks = &backend.locks;
     let mut claims = Vec::new();
     for _ in 0..STEPS_MAX {
         let one = claim(&seat(), &kim());
@@ -209,7 +217,7 @@ pub(crate) async fn a_release_dropped_at_any_step_still_completes(place: Place) 
     let names = |step| [job(step, "given"), job(100 + step, "given")];
     let mut guards = Vec::new();
     for step in 0..STEPS_MAX {
-        guards.push(locks.lock_all(&names(step), &wishes()[0]).await.expect("free locks"));
+        guards.push(locks.lock_all(&names(step), &lease_options()[0]).await.expect("free locks"));
     }
     let mut guards = guards.into_iter();
     dropped_at_each_step(
@@ -229,10 +237,10 @@ pub(crate) async fn a_release_dropped_at_any_step_still_completes(place: Place) 
 /// On one thread: with a second one the tasks may end so early that one step is missing.
 #[tokio::test]
 async fn a_close_dropped_at_any_step_and_repeated_releases_everything() {
-    for place in [Place::memory().await, Place::redis().await] {
+    for backend in [TestBackend::memory().await, TestBackend::redis().await] {
         let mut all = Vec::new();
         for step in 0..STEPS_MAX {
-            let [locks, seen] = place.to_close().await;
+            let [locks, seen] = backend.to_close().await;
             let options = AcquireOptions::new(Lease::Renewed(LONG));
             let guard = locks.try_lock(&job(step, "closed"), &options).await.expect("a free lock");
             all.push((locks, seen, guard));
@@ -241,18 +249,18 @@ async fn a_close_dropped_at_any_step_and_repeated_releases_everything() {
             async |step| all[step].0.close().await,
             async |step, _closed| {
                 let (locks, seen, guard) = &all[step];
-                timeout(PATIENCE, locks.close()).await.expect("it comes to its end");
+                timeout(TEST_TIMEOUT, locks.close()).await.expect("it comes to its end");
                 assert_eq!(seen.holder(guard.name()).await, Ok(None));
-                assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Closed));
-                timeout(PATIENCE, locks.stopped_renewing()).await.expect("it reports it");
+                assert_eq!(timeout(TEST_TIMEOUT, guard.lost()).await, Ok(Loss::Closed));
+                timeout(TEST_TIMEOUT, locks.stopped_renewing()).await.expect("it reports it");
             },
         )
         .await;
     }
 }
 
-pub(crate) async fn dropped_queries_change_nothing(place: Place) {
-    let locks = &place.locks;
+async fn dropped_queries_change_nothing(backend: TestBackend) {
+    let locks = &backend.locks;
     let (name, options) = (LockName::named("job:asked"), AcquireOptions::new(Lease::Renewed(LONG)));
     let guard = locks.try_lock(&name, &options).await.expect("a free lock");
     let first = claim(&name, &kim());
@@ -270,7 +278,7 @@ pub(crate) async fn dropped_queries_change_nothing(place: Place) {
     .await;
     dropped_at_each_step(
         async |_step| waiting.lock().await.next().await,
-        async |_step, told| assert!(!matches!(told, Some(Ok(WaitOutcome::Granted(_))))),
+        async |_step, outcome| assert!(!matches!(outcome, Some(Ok(WaitOutcome::Granted(_))))),
     )
     .await;
     for question in 0..6 {

@@ -111,9 +111,9 @@ async fn a_slot_migration_moves_its_locks() {
     let cluster = ClusterServer::start().await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let writer = seated(&locks, &seat(), &kim(), LONG).await;
-    let place = writer.name.as_seat().expect("a seat");
-    let place = Seat::new(place.link, place.role.other());
-    let reviewer = seated(&locks, &LockName::seat(place), &lee(), LONG).await;
+    let seat_of_writer = writer.name.as_seat().expect("a seat");
+    let seat_of_writer = Seat::new(seat_of_writer.link, seat_of_writer.role.other());
+    let reviewer = seated(&locks, &LockName::seat(seat_of_writer), &lee(), LONG).await;
     let both = [writer.clone(), reviewer.clone()];
     let slot = cluster.slot(&locks.key_of(&writer.name)).await;
     let waiter = claim(&writer.name, &lee());
@@ -127,8 +127,9 @@ async fn a_slot_migration_moves_its_locks() {
             assert_eq!(round.verdicts, [Verdict::Renewed; 2], "{keys}");
             // A claim needs all keys on one node: it retries until then, and ends without a reply.
             let claimed = other.claim(&claim(&reviewer.name, &kim())).await;
-            let is_kept = matches!(claimed, Err(LocksError::Unavailable(_)) | Ok(Claimed::Busy(_)));
-            assert!(is_kept, "{claimed:?}");
+            let is_refused =
+                matches!(claimed, Err(LocksError::Unavailable(_)) | Ok(Claimed::Busy(_)));
+            assert!(is_refused, "{claimed:?}");
         };
         cluster.move_slot(slot, way, keys, meanwhile).await;
         way = (way.1, way.0);

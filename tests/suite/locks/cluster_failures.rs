@@ -12,18 +12,18 @@ use crate::locks::cluster::{locks_at, seats, verdicts};
 use crate::locks::wait_queue::{SLACK, enter, turn};
 use crate::support::fixtures::{LONG, claim, fit, kim, lee, seat, seated, until};
 use crate::support::redis_cluster::{ClusterServer, FAILOVER_MAX};
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 /// Every node serves its slots, even if another node is dead.
 pub(crate) const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
 
 /// The primary of each lock at the start.
-async fn places(cluster: &ClusterServer, locks: &Locks, held: &[HeldLock]) -> Vec<usize> {
-    let mut places = Vec::new();
+async fn nodes_of(cluster: &ClusterServer, locks: &Locks, held: &[HeldLock]) -> Vec<usize> {
+    let mut nodes_of = Vec::new();
     for held in held {
-        places.push(cluster.at(cluster.slot(&locks.key_of(&held.name)).await));
+        nodes_of.push(cluster.at(cluster.slot(&locks.key_of(&held.name)).await));
     }
-    places
+    nodes_of
 }
 
 #[tokio::test]
@@ -31,19 +31,19 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
     let mut cluster = ClusterServer::start_with(3, 0, &HALF_IS_ENOUGH).await;
     let locks = locks_at(&cluster).await;
     let all = seats(&locks, 60).await;
-    let places = places(&cluster, &locks, &all).await;
+    let nodes_of = nodes_of(&cluster, &locks, &all).await;
     let (name, job) = (LockName::named("job:1"), LockName::named("job:2"));
     let at = |slot| cluster.at(slot);
     let jobs =
         [at(cluster.slot(&locks.key_of(&name)).await), at(cluster.slot(&locks.key_of(&job)).await)];
-    let dead = places[0];
+    let dead = nodes_of[0];
     // Frozen first: it receives requests and does not reply.
     cluster.nodes[dead].freeze().await;
     let began = Instant::now();
     let round = locks.renew(&all, Duration::from_secs(3)).await.expect("a round");
     assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
-    for (verdict, place) in round.verdicts.iter().zip(&places) {
-        assert_eq!(*verdict == Verdict::Unknown, *place == dead);
+    for (verdict, node_index) in round.verdicts.iter().zip(&nodes_of) {
+        assert_eq!(*verdict == Verdict::Unknown, *node_index == dead);
     }
     locks.renew(&all, LONG).await.expect("a round");
     cluster.nodes[dead].stop().await;
@@ -58,22 +58,23 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
     .await;
     let (round, took) = round.expect("a round");
     assert!(took < SLACK, "a dead node delays no claim: {took:?}");
-    for (verdict, place) in round.verdicts.iter().zip(&places) {
-        let expected = if *place == dead { Verdict::Unknown } else { Verdict::Renewed };
-        assert_eq!(*verdict, expected, "{place}");
+    for (verdict, node_index) in round.verdicts.iter().zip(&nodes_of) {
+        let expected = if *node_index == dead { Verdict::Unknown } else { Verdict::Renewed };
+        assert_eq!(*verdict, expected, "{node_index}");
     }
     let Err(LocksError::Unavailable(why)) = locks.check().await else { panic!("it is not fit") };
     assert!(why.contains(&cluster.nodes[dead].port().to_string()), "{why}");
 
     // Guards too, with one or both locks elsewhere.
     let short = AcquireOptions::new(Lease::Renewed(Duration::from_secs(1)));
-    for (name, place) in [name, job].iter().zip(jobs) {
+    for (name, node_index) in [name, job].iter().zip(jobs) {
         match locks.try_lock(name, &short).await {
-            Ok(guard) => assert!(place != dead && guard.is_held()),
-            Err(_) => assert_eq!(place, dead),
+            Ok(guard) => assert!(node_index != dead && guard.is_held()),
+            Err(_) => assert_eq!(node_index, dead),
         }
     }
-    let live = all.iter().zip(&places).find(|(_, place)| **place != dead).expect("one").0;
+    let live =
+        all.iter().zip(&nodes_of).find(|(_, node_index)| **node_index != dead).expect("one").0;
     assert_eq!(locks.release(&live.name, &live.value).await, Ok(Released::Freed));
     let gone = &all[0];
     let began = Instant::now();
@@ -82,13 +83,13 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
 
     // The node restarts empty under its old name.
     cluster.nodes[dead].start_again_in_cluster().await;
-    timeout(PATIENCE, locks.reconnected()).await.expect("a notification");
+    timeout(TEST_TIMEOUT, locks.reconnected()).await.expect("a notification");
     let back = verdicts(&locks, &all[1..]).await;
-    for (verdict, place) in back.iter().zip(&places[1..]) {
+    for (verdict, node_index) in back.iter().zip(&nodes_of[1..]) {
         match verdict {
-            Verdict::Reasserted => assert_eq!(*place, dead),
+            Verdict::Reasserted => assert_eq!(*node_index, dead),
             // The released one.
-            Verdict::Lost | Verdict::Renewed => assert_ne!(*place, dead),
+            Verdict::Lost | Verdict::Renewed => assert_ne!(*node_index, dead),
             Verdict::Unknown => panic!("no verdict"),
         }
     }
@@ -100,7 +101,7 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
 async fn g6_a_failover_to_a_replica_loses_no_seat() {
     let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
-    let known = seats(&locks, 60).await;
+    let old_seats = seats(&locks, 60).await;
     let (name, short) = at_first(&cluster, &locks).await;
     let old = seated(&locks, &name, &kim(), LONG).await;
     let waiter = claim(&name, &lee());
@@ -120,8 +121,8 @@ async fn g6_a_failover_to_a_replica_loses_no_seat() {
     // A frozen node's requests wait in its socket.
     let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
     let unknown = seats(&locks, 60).await;
-    let all = [known.clone(), unknown, vec![old.clone()]].concat();
-    let places = places(&cluster, &locks, &all).await;
+    let all = [old_seats.clone(), unknown, vec![old.clone()]].concat();
+    let nodes_of = nodes_of(&cluster, &locks, &all).await;
 
     cluster.nodes[0].stop().await;
     let died = Instant::now();
@@ -130,10 +131,11 @@ async fn g6_a_failover_to_a_replica_loses_no_seat() {
         until("a claim gets a reply", async || locks.claim(&claim(&short, &lee())).await.is_ok());
     let (at, verdicts) = tokio::join!(claimed, verdicts(&locks, &all));
     assert!(died.elapsed() < FAILOVER_MAX, "{:?}", died.elapsed());
-    for (at, (verdict, place)) in verdicts.iter().zip(&places).enumerate() {
-        let is_new = (known.len()..known.len() + 60).contains(&at);
-        let expected = if *place == 0 && is_new { Verdict::Reasserted } else { Verdict::Renewed };
-        assert_eq!(*verdict, expected, "{at} at {place}");
+    for (at, (verdict, node_index)) in verdicts.iter().zip(&nodes_of).enumerate() {
+        let is_new = (old_seats.len()..old_seats.len() + 60).contains(&at);
+        let expected =
+            if *node_index == 0 && is_new { Verdict::Reasserted } else { Verdict::Renewed };
+        assert_eq!(*verdict, expected, "{at} at {node_index}");
     }
     assert!(at < died + FAILOVER_MAX);
 
@@ -160,8 +162,8 @@ async fn a_manual_failover_loses_no_lock() {
         let id: String = primary.run("CLUSTER MYID").await;
         until("the replica follows, and its primary knows it", async || {
             let info: String = cluster.nodes[next].run("INFO replication").await;
-            let known: Vec<String> = primary.run(&format!("CLUSTER REPLICAS {id}")).await;
-            info.contains("master_link_status:up") && known.concat().contains(&port)
+            let old_seats: Vec<String> = primary.run(&format!("CLUSTER REPLICAS {id}")).await;
+            info.contains("master_link_status:up") && old_seats.concat().contains(&port)
         })
         .await;
         let _: Value = cluster.nodes[next].run("CLUSTER FAILOVER").await;

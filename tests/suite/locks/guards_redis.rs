@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::locks::wait_queue::SLACK;
 use crate::support::fixtures::{fit, until};
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
@@ -19,7 +19,7 @@ async fn start() -> (Server, Locks) {
     (server, locks)
 }
 
-async fn kept_alive(locks: &Locks, number: usize, lease: Duration) -> Guard {
+async fn auto_renewed(locks: &Locks, number: usize, lease: Duration) -> Guard {
     let name = LockName::named(&format!("job:{number}"));
     locks.try_lock(&name, &AcquireOptions::new(Lease::Renewed(lease))).await.expect("a free lock")
 }
@@ -35,10 +35,10 @@ async fn rounds_in(server: &Server, time: Duration) -> u64 {
 async fn a_hundred_locks_are_renewed_by_one_task_in_one_pipeline_a_round() {
     let (server, locks) = start().await;
     let lease = Duration::from_millis(4_500);
-    let mut guards = vec![kept_alive(&locks, 0, lease).await];
+    let mut guards = vec![auto_renewed(&locks, 0, lease).await];
     let tasks = Handle::current().metrics().num_alive_tasks();
     for number in 1..100 {
-        guards.push(kept_alive(&locks, number, lease).await);
+        guards.push(auto_renewed(&locks, number, lease).await);
         // Claimed at different phases of a round.
         sleep(Duration::from_millis(3)).await;
     }
@@ -59,12 +59,13 @@ async fn a_hundred_locks_are_renewed_by_one_task_in_one_pipeline_a_round() {
 async fn a_lost_lock_is_no_longer_renewed() {
     let (server, locks) = start().await;
     let lease = Duration::from_millis(900);
-    let (taken, expired) = (kept_alive(&locks, 1, lease).await, kept_alive(&locks, 2, lease).await);
+    let (taken, expired) =
+        (auto_renewed(&locks, 1, lease).await, auto_renewed(&locks, 2, lease).await);
     let _: u64 = server.run(&format!("DEL {}", taken.name())).await;
     let _: Value = server.run(&format!("SET {} intruder PX 60000", taken.name())).await;
-    assert_eq!(timeout(PATIENCE, taken.lost()).await, Ok(Loss::Taken));
+    assert_eq!(timeout(TEST_TIMEOUT, taken.lost()).await, Ok(Loss::Taken));
     server.freeze().await;
-    assert_eq!(timeout(PATIENCE, expired.lost()).await, Ok(Loss::Expired));
+    assert_eq!(timeout(TEST_TIMEOUT, expired.lost()).await, Ok(Loss::Expired));
     server.thaw().await;
     until("all locks are released", async || locks.holder(expired.name()).await == Ok(None)).await;
     assert_eq!(rounds_in(&server, lease).await, 0);
@@ -78,7 +79,7 @@ async fn locks_of_different_leases_retain_their_renewal_intervals() {
     let leases = [2_400, 3_600, 6_000, 60_000].map(Duration::from_millis);
     let mut guards = Vec::new();
     for (number, lease) in leases.into_iter().enumerate() {
-        guards.push(kept_alive(&locks, number, lease).await);
+        guards.push(auto_renewed(&locks, number, lease).await);
     }
     let renewed = renewals_until(&server, &guards, |counts| counts[2] == 3).await;
     assert!(guards.iter().all(Guard::is_held));
@@ -96,12 +97,12 @@ async fn renewals_until(
 ) -> Vec<usize> {
     let _: Value = server.run("CONFIG SET notify-keyspace-events Kg").await;
     let client = redis::Client::open(server.url()).expect("an address");
-    let mut told = client.get_async_pubsub().await.expect("a connection");
-    told.psubscribe("__keyspace@0__:lock:job:*").await.expect("a subscription");
-    let mut messages = told.on_message();
+    let mut subscriber = client.get_async_pubsub().await.expect("a connection");
+    subscriber.psubscribe("__keyspace@0__:lock:job:*").await.expect("a subscription");
+    let mut messages = subscriber.on_message();
     let mut counts = vec![0; guards.len()];
     while !is_so(&counts) {
-        let message = timeout(PATIENCE, messages.next()).await.expect("in time").expect("one");
+        let message = timeout(TEST_TIMEOUT, messages.next()).await.expect("in time").expect("one");
         let of = |guard: &Guard| message.get_channel_name().ends_with(guard.name().key());
         let at = guards.iter().position(of).expect("one of them");
         counts[at] += 1;
@@ -113,11 +114,11 @@ async fn renewals_until(
 async fn g3_a_guard_that_cannot_be_renewed_is_lost_before_its_key_can_expire() {
     let (server, locks) = start().await;
     let lease = Duration::from_millis(1_200);
-    let guard = kept_alive(&locks, 1, lease).await;
+    let guard = auto_renewed(&locks, 1, lease).await;
     sleep(lease).await;
     server.freeze().await;
     let frozen = Instant::now();
-    assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Expired));
+    assert_eq!(timeout(TEST_TIMEOUT, guard.lost()).await, Ok(Loss::Expired));
     assert!(frozen.elapsed() < lease, "{:?}", frozen.elapsed());
     server.thaw().await;
     // The guard releases the lock, which Redis may still store.
@@ -129,7 +130,7 @@ async fn g3_a_guard_that_cannot_be_renewed_is_lost_before_its_key_can_expire() {
 async fn g6_a_failed_renewal_round_loses_no_lock() {
     let (server, locks) = start().await;
     let lease = Duration::from_millis(4_500);
-    let guard = kept_alive(&locks, 1, lease).await;
+    let guard = auto_renewed(&locks, 1, lease).await;
     for _ in 0..3 {
         // Each outage takes a third of the lease.
         server.freeze().await;
@@ -147,7 +148,7 @@ async fn g1_guards_survive_an_empty_redis_restart() {
     let lease = Duration::from_secs(6);
     let mut guards = Vec::new();
     for number in 0..20 {
-        guards.push(kept_alive(&locks, number, lease).await);
+        guards.push(auto_renewed(&locks, number, lease).await);
     }
     server.stop().await;
     server.start_again().await;

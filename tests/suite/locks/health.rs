@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::locks::wait_queue::{enter, turn};
 use crate::support::fixtures::{LONG, claim, fit, granted, kim, lee, seat, seated, until};
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 /// Longer than a waiter's poll interval, with slack.
 const BY_TIMER: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ async fn an_unfit_redis_grants_nothing_and_still_renews() {
         assert_eq!(refused, Err(LocksError::Misconfigured(said.clone())));
     }
     assert_eq!(server.calls("info").await, 0, "a claim uses the last check");
-    let waited = timeout(PATIENCE, waiting.granted()).await.expect("it does not wait for ever");
+    let waited = timeout(TEST_TIMEOUT, waiting.granted()).await.expect("it does not wait for ever");
     assert_eq!(waited, Err(LockError::Unavailable(LocksError::Misconfigured(said))));
     let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Renewed]);
@@ -232,8 +232,8 @@ fn turn_clock(answer: &mut [u8], seconds: i64) {
     const BEFORE: &[u8] = b"$16\r\n";
     let Some(at) = answer.windows(BEFORE.len()).position(|part| part == BEFORE) else { return };
     let time = &mut answer[at + BEFORE.len()..][..16];
-    let told: i64 = str::from_utf8(time).expect("digits").parse().expect("a number");
-    time.copy_from_slice((told + seconds * 1_000_000).to_string().as_bytes());
+    let micros: i64 = str::from_utf8(time).expect("digits").parse().expect("a number");
+    time.copy_from_slice((micros + seconds * 1_000_000).to_string().as_bytes());
 }
 
 /// Forwards data that `passes` accepts.

@@ -13,7 +13,7 @@ use crate::support::fixtures::{
     LONG, claim, fit, granted, kim, lee, seat, seated, until, until_free,
 };
 use crate::support::proxy::{End, Fate, Proxy, Way};
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 /// Longer than any single reply may take, shorter than two.
 const BOUND: Duration = Duration::from_millis(2_500);
@@ -52,8 +52,8 @@ impl World {
         until("the pending release is retried", async || {
             // No other test claims this lock, so a claim succeeds as soon as the value may be used
             // again.
-            let asked = Claim { value: value.to_owned(), ..claim(&seat(), &kim()) };
-            self.locks.claim(&asked).await.is_ok()
+            let other_claim = Claim { value: value.to_owned(), ..claim(&seat(), &kim()) };
+            self.locks.claim(&other_claim).await.is_ok()
         })
         .await;
     }
@@ -190,7 +190,7 @@ async fn g3_renewals_without_a_reply_extend_no_deadline() {
     let guard = world.locks.try_lock(&name, &options).await.expect("a free lock");
     world.proxy.hold(Way::ToClient);
     let held = Instant::now();
-    assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Expired));
+    assert_eq!(timeout(TEST_TIMEOUT, guard.lost()).await, Ok(Loss::Expired));
     assert!(held.elapsed() < lease, "{:?}", held.elapsed());
 }
 

@@ -14,9 +14,9 @@ use galley::locks::{
 };
 use tokio::time::{Instant, timeout};
 
-use crate::support::backends::Place;
+use crate::support::backends::TestBackend;
 use crate::support::fixtures::{LONG, claim, fit, held, owner};
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 const QUESTIONS: usize = 400;
 /// No side renews its waiters here, so six seconds later a waiter counts as dead, on each side at
@@ -45,7 +45,7 @@ impl Dice {
 
 /// One backend, and the operations sent to it.
 struct Side {
-    place: Place,
+    backend: TestBackend,
     seed: u64,
     /// By the number of the claim.
     held: Vec<Option<HeldLock>>,
@@ -63,7 +63,7 @@ enum Said {
     Granted { replaced: Option<String> },
     Busy { holder: String, waiting: usize },
     Spent,
-    Place { position: usize, holder: String },
+    TestBackend { position: usize, holder: String },
     Released(Released),
     Verdict(Verdict),
     Left,
@@ -72,7 +72,7 @@ enum Said {
 
 /// An operation.
 #[derive(Clone, Debug)]
-enum Ask {
+enum Operation {
     Claim(usize, Claim),
     Wait(usize, Claim),
     Leave(usize),
@@ -82,9 +82,9 @@ enum Ask {
 }
 
 impl Side {
-    fn new(place: Place, seed: u64) -> Self {
+    fn new(backend: TestBackend, seed: u64) -> Self {
         Self {
-            place,
+            backend,
             seed,
             held: Vec::new(),
             waiting: Vec::new(),
@@ -94,10 +94,10 @@ impl Side {
         }
     }
 
-    async fn asked(&mut self, ask: &Ask, claims: &[Claim]) -> Said {
-        match ask {
-            Ask::Claim(number, claim) => {
-                let said = self.place.locks.claim(claim).await;
+    async fn execute(&mut self, operation: &Operation, claims: &[Claim]) -> Said {
+        match operation {
+            Operation::Claim(number, claim) => {
+                let said = self.backend.locks.claim(claim).await;
                 match said {
                     Ok(Claimed::Granted(grant)) => {
                         let replaced = grant.replaced.as_ref().map(|holder| holder.value.clone());
@@ -110,46 +110,49 @@ impl Side {
                     Err(_spent) => Said::Spent,
                 }
             }
-            Ask::Wait(number, claim) => {
-                let mut waiting = self.place.locks.wait(claim, LONG);
+            Operation::Wait(number, claim) => {
+                let mut waiting = self.backend.locks.wait(claim, LONG);
                 self.left[*number] = true;
-                match timeout(PATIENCE, waiting.next()).await.expect("in time") {
+                match timeout(TEST_TIMEOUT, waiting.next()).await.expect("in time") {
                     Ok(WaitOutcome::Granted(grant)) => {
                         self.was_given(*number, claim, &grant);
                         Said::Granted { replaced: None }
                     }
-                    Ok(WaitOutcome::Position(place)) => {
+                    Ok(WaitOutcome::Position(backend)) => {
                         self.waiting[*number] = Some(waiting);
-                        Said::Place { position: place.position, holder: place.holder.value }
+                        Said::TestBackend {
+                            position: backend.position,
+                            holder: backend.holder.value,
+                        }
                     }
                     Err(_spent) => Said::Spent,
                 }
             }
-            Ask::Leave(number) => {
+            Operation::Leave(number) => {
                 let Some(waiting) = self.waiting[*number].take() else { return Said::Left };
                 drop(waiting);
                 // The same operation in the background, and now.
                 let it = &claims[*number];
                 Said::Released(
-                    self.place.locks.release(&it.name, &it.value).await.expect("a reply"),
+                    self.backend.locks.release(&it.name, &it.value).await.expect("a reply"),
                 )
             }
-            Ask::Release(number) => {
+            Operation::Release(number) => {
                 let Claim { name, value, .. } = &claims[*number];
                 self.released[*number] = true;
-                Said::Released(self.place.locks.release(name, value).await.expect("a reply"))
+                Said::Released(self.backend.locks.release(name, value).await.expect("a reply"))
             }
-            Ask::Empty => {
+            Operation::Empty => {
                 self.waiting.iter_mut().for_each(|waiting| *waiting = None);
                 // After an empty restart the first to reassert is the holder, under any older
                 // grant.
                 self.fences.fill(Fence::ZERO);
-                self.place.empty().await;
+                self.backend.empty().await;
                 Said::Emptied
             }
-            Ask::Renew(number) => {
+            Operation::Renew(number) => {
                 let held = self.held[*number].clone().expect("it was granted");
-                let round = self.place.locks.renew(&[held], LONG).await.expect("a reply");
+                let round = self.backend.locks.renew(&[held], LONG).await.expect("a reply");
                 Said::Verdict(round.verdicts[0])
             }
         }
@@ -165,7 +168,7 @@ impl Side {
     /// The holder of each lock, and the length of its queue.
     async fn state(&self) -> Vec<Option<(String, usize)>> {
         let names: Vec<_> = (0..NAMES).map(|number| name(self.seed, number)).collect();
-        let holders = self.place.locks.holders(&names).await.expect("a reply");
+        let holders = self.backend.locks.holders(&names).await.expect("a reply");
         holders.into_iter().map(|it| it.map(|it| (it.value, it.waiting))).collect()
     }
 
@@ -178,7 +181,7 @@ impl Side {
                 continue;
             };
             let waiting = self.waiting[number].take().expect("it waits");
-            let granted = timeout(PATIENCE, waiting.granted()).await.expect("in time");
+            let granted = timeout(TEST_TIMEOUT, waiting.granted()).await.expect("in time");
             self.was_given(number, &claims[number], &granted.expect("a grant"));
             had.push(number);
         }
@@ -196,7 +199,12 @@ fn number_of(alike: &LockName) -> usize {
 }
 
 /// The next operation, on an earlier claim or a new one.
-fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alone: bool) -> Ask {
+fn question(
+    dice: &mut Dice,
+    claims: &mut Vec<Claim>,
+    sides: &[Side; 2],
+    is_alone: bool,
+) -> Operation {
     let waiting: Vec<_> = (0..claims.len()).filter(|at| sides[0].waiting[*at].is_some()).collect();
     // A waiter that leaves the queue releases in the background, after other releases of the lock.
     // The backend stores only the last released value. So for the lock with a queue, and for it
@@ -205,24 +213,24 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alon
     let given: Vec<_> =
         (0..claims.len()).filter(|at| sides[0].held[*at].is_some() && !is_spent(*at)).collect();
     if is_alone && dice.below(60) == 0 {
-        return Ask::Empty;
+        return Operation::Empty;
     }
     match dice.below(10) {
-        0..=1 if !given.is_empty() => Ask::Renew(*dice.one_of(&given).expect("one")),
+        0..=1 if !given.is_empty() => Operation::Renew(*dice.one_of(&given).expect("one")),
         2..=4 if !claims.is_empty() => {
             // Later claims are more likely to hold the lock.
             let late = claims.len().saturating_sub(6);
             let at = (late..claims.len()).collect::<Vec<_>>();
             let at = *dice.one_of(&at).expect("one");
-            if waiting.contains(&at) { Ask::Leave(at) } else { Ask::Release(at) }
+            if waiting.contains(&at) { Operation::Leave(at) } else { Operation::Release(at) }
         }
-        5 if !waiting.is_empty() => Ask::Leave(*dice.one_of(&waiting).expect("one")),
+        5 if !waiting.is_empty() => Operation::Leave(*dice.one_of(&waiting).expect("one")),
         6 if !claims.is_empty() => {
             let at = usize::try_from(dice.below(claims.len() as u64)).expect("an index");
             // A repeated claim, maybe after its release. A waiter that left the queue has no claim.
             let (one, side) = (&claims[at], &sides[0]);
             let is_over = side.left[at] || is_spent(at);
-            if is_over { Ask::Leave(at) } else { Ask::Claim(at, one.clone()) }
+            if is_over { Operation::Leave(at) } else { Operation::Claim(at, one.clone()) }
         }
         kind => {
             let person = format!("person{}", dice.below(PEOPLE));
@@ -244,53 +252,56 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alon
             };
             claims.push(one.clone());
             let number = claims.len() - 1;
-            if waits { Ask::Wait(number, one) } else { Ask::Claim(number, one) }
+            if waits { Operation::Wait(number, one) } else { Operation::Claim(number, one) }
         }
     }
 }
 
 /// Runs one history, alone or coalesced with calls for other locks.
-async fn ask_both(seed: u64, places: [Place; 2], is_alone: bool) {
-    let mut sides = places.map(|place| Side::new(place, seed));
+async fn compare(seed: u64, both_backends: [TestBackend; 2], is_alone: bool) {
+    let mut sides = both_backends.map(|backend| Side::new(backend, seed));
     let (mut dice, mut claims, mut history) = (Dice(seed), Vec::new(), Vec::new());
     let began = Instant::now();
     for _ in 0..QUESTIONS {
         if ALIVE < began.elapsed() {
             break;
         }
-        let ask = question(&mut dice, &mut claims, &sides, is_alone);
+        let operation = question(&mut dice, &mut claims, &sides, is_alone);
         for side in &mut sides {
             side.held.resize(claims.len(), None);
             side.waiting.resize_with(claims.len(), || None);
             side.left.resize(claims.len(), false);
             side.released.resize(claims.len(), false);
         }
-        history.push(ask.clone());
-        let said = (sides[0].asked(&ask, &claims).await, sides[1].asked(&ask, &claims).await);
-        let told = || {
+        history.push(operation.clone());
+        let said = (
+            sides[0].execute(&operation, &claims).await,
+            sides[1].execute(&operation, &claims).await,
+        );
+        let notified = || {
             format!("GALLEY_SEED={seed}, after {:?}", &history[history.len().saturating_sub(8)..])
         };
-        assert_eq!(said.0, said.1, "{}", told());
-        assert_eq!(sides[0].state().await, sides[1].state().await, "{}", told());
+        assert_eq!(said.0, said.1, "{}", notified());
+        assert_eq!(sides[0].state().await, sides[1].state().await, "{}", notified());
         let turns = (sides[0].turns(&claims).await, sides[1].turns(&claims).await);
-        assert_eq!(turns.0, turns.1, "{}", told());
+        assert_eq!(turns.0, turns.1, "{}", notified());
     }
 }
 
-async fn places() -> [Place; 2] {
-    [Place::memory().await, Place::redis().await]
+async fn both_backends() -> [TestBackend; 2] {
+    [TestBackend::memory().await, TestBackend::redis().await]
 }
 
 /// From `first` on, or the seed that the environment requests.
 fn seeds(first: u64, count: u64) -> Range<u64> {
-    let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
-    asked.map_or(first..first + count, |seed: u64| seed..seed + 1)
+    let execute = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
+    execute.map_or(first..first + count, |seed: u64| seed..seed + 1)
 }
 
 #[tokio::test]
 async fn memory_and_redis_agree_in_random_histories() {
     for seed in seeds(1, 10) {
-        let history = ask_both(seed, places().await, true);
+        let history = compare(seed, both_backends().await, true);
         timeout(Duration::from_secs(60), history).await.expect("in time");
     }
 }
@@ -299,8 +310,8 @@ async fn memory_and_redis_agree_in_random_histories() {
 /// queues of the other locks.
 #[tokio::test]
 async fn memory_and_redis_agree_on_coalesced_calls() {
-    let places = places().await;
-    let histories = seeds(101, 12).map(|seed| ask_both(seed, places.clone(), false));
+    let both_backends = both_backends().await;
+    let histories = seeds(101, 12).map(|seed| compare(seed, both_backends.clone(), false));
     timeout(Duration::from_secs(60), join_all(histories)).await.expect("in time");
 }
 

@@ -23,10 +23,10 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
     let done = locks.with_lock(&name, &options.waiting(SHORT), async |_fence| ()).await;
     assert_eq!(done, Ok(()));
 
-    let sat = seat();
-    let old = seated(&locks, &sat, &kim(), LONG).await;
-    let (waiting, _at) = enter(&locks, &claim(&sat, &lee())).await;
-    locks.release(&sat, &old.value).await.expect("a reply");
+    let held_seat = seat();
+    let old = seated(&locks, &held_seat, &kim(), LONG).await;
+    let (waiting, _at) = enter(&locks, &claim(&held_seat, &lee())).await;
+    locks.release(&held_seat, &old.value).await.expect("a reply");
     turn(waiting).await;
 
     let figures = recorder.handle().render();

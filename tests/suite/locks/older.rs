@@ -13,12 +13,12 @@ use redis::Value;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use crate::locks::lease_holders::{Lodger, Told};
+use crate::locks::lease_holders::{Notification, RecordingHolder};
 use crate::locks::wait_queue::{SLACK, enter, turn};
 use crate::support::fixtures::{
     LONG, apart, claim, fit, granted, held, kim, lee, refused, seat, seated, until,
 };
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 /// How long a Redis that came back reserves locks for their previous holders.
 const GRACE: Duration = Duration::from_secs(2);
@@ -37,28 +37,35 @@ async fn connect(server: &Server) -> Locks {
 /// A session that holds its seat, and its last grant.
 struct Session {
     held: HeldLock,
-    lodger: Arc<Lodger>,
-    _kept: Registration,
+    lease_holder: Arc<RecordingHolder>,
+    _registration: Registration,
 }
 
 impl Session {
     fn of(locks: &Locks, claim: &Claim, grant: &galley::locks::Grant) -> Self {
-        let (held, lodger) = (held(claim, grant), Lodger::new());
+        let (held, lease_holder) = (held(claim, grant), RecordingHolder::new());
         let timing = RenewalTiming::new(claim.ttl, claim.ttl / 3);
-        let tenant = Arc::<Lodger>::clone(&lodger);
-        let kept = locks.register(held.clone(), timing, grant.sent_at, tenant);
-        Self { held, lodger, _kept: kept.expect("not closed") }
+        let shared_holder = Arc::<RecordingHolder>::clone(&lease_holder);
+        let registration = locks.register(held.clone(), timing, grant.sent_at, shared_holder);
+        Self { held, lease_holder, _registration: registration.expect("not closed") }
     }
 
-    async fn sits(locks: &Locks, claim: &Claim) -> Self {
+    async fn begin(locks: &Locks, claim: &Claim) -> Self {
         Self::of(locks, claim, &granted(locks, claim).await)
     }
 
     async fn came_back(&self) {
-        until("it is renewed", async || !self.lodger.told().is_empty()).await;
-        let told = self.lodger.told();
-        assert!(matches!(told[0], Told::Renewed(..)), "{}: {told:?}", self.held.name);
-        assert!(!told.iter().any(|told| matches!(told, Told::Lost(_))), "{told:?}");
+        until("it is renewed", async || !self.lease_holder.notified().is_empty()).await;
+        let notified = self.lease_holder.notified();
+        assert!(
+            matches!(notified[0], Notification::Renewed(..)),
+            "{}: {notified:?}",
+            self.held.name
+        );
+        assert!(
+            !notified.iter().any(|notified| matches!(notified, Notification::Lost(_))),
+            "{notified:?}"
+        );
     }
 }
 
@@ -112,7 +119,7 @@ async fn no_seat_is_lost(arguments: &[&str]) {
             3 => {
                 let next = claim_of(&first.name, &kim(), first.fence);
                 let next = Claim { over: Takeover::SameOwner, ..next };
-                sessions.push(Session::sits(&locks, &next).await);
+                sessions.push(Session::begin(&locks, &next).await);
                 continue;
             }
             0 | 2 => drop(locks.release(&first.name, &first.value).await.expect("a reply")),
@@ -120,14 +127,14 @@ async fn no_seat_is_lost(arguments: &[&str]) {
         }
         if at % 5 != 2 {
             let next = claim_of(&first.name, &kim(), first.fence);
-            sessions.push(Session::sits(&locks, &next).await);
+            sessions.push(Session::begin(&locks, &next).await);
         }
     }
     for (claim, waiting) in line {
         sessions.push(Session::of(&locks, &claim, &turn(waiting).await));
     }
     for name in names.iter().skip(4).step_by(5) {
-        sessions.push(Session::sits(&locks, &claim_of(name, &kim(), Fence::ZERO)).await);
+        sessions.push(Session::begin(&locks, &claim_of(name, &kim(), Fence::ZERO)).await);
     }
     assert_eq!(sessions.len(), 5 * SEATS);
 
@@ -137,9 +144,9 @@ async fn no_seat_is_lost(arguments: &[&str]) {
 
     for (session, newcomer) in sessions.iter().zip(newcomers) {
         session.came_back().await;
-        let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
-        let told = (holder.value, holder.fence, holder.waiting);
-        assert_eq!(told, (session.held.value.clone(), session.held.fence, 0));
+        let holder = timeout(TEST_TIMEOUT, newcomer).await.expect("in time").expect("no panic");
+        let notified = (holder.value, holder.fence, holder.waiting);
+        assert_eq!(notified, (session.held.value.clone(), session.held.fence, 0));
     }
     for session in &sessions {
         let HeldLock { name, value, .. } = &session.held;
@@ -256,7 +263,7 @@ async fn g6_a_claim_with_a_floor_above_the_grant_waits_for_the_holder() {
         .await;
         let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("a reply");
         assert_eq!(round.verdicts, [Verdict::Reasserted]);
-        let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+        let holder = timeout(TEST_TIMEOUT, newcomer).await.expect("in time").expect("no panic");
         assert_eq!((holder.value, holder.fence), (last.value, last.fence));
         // Redis knows the claim above the floor; a refusal names the holder at once.
         let began = Instant::now();

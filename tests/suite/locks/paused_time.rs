@@ -117,15 +117,15 @@ async fn g5_under_paused_time_three_hundred_waiters_are_each_served_at_the_relea
     let first = taken(&locks, &fixed()).await;
     let served = Arc::new(AtomicUsize::new(0));
     let mut waiting = Vec::new();
-    for place in 0..300 {
+    for position in 0..300 {
         let (other, served) = (locks.clone(), Arc::clone(&served));
         let options = fixed().waiting(HOUR);
         waiting.push(apart(async move {
             let guard = other.lock(&name(), &options).await.expect("a grant");
-            assert_eq!(served.fetch_add(1, Ordering::SeqCst), place, "out of order");
+            assert_eq!(served.fetch_add(1, Ordering::SeqCst), position, "out of order");
             drop(guard);
         }));
-        while refused(&locks, &claim(&name(), &lee())).await.waiting == place {
+        while refused(&locks, &claim(&name(), &lee())).await.waiting == position {
             tokio::task::yield_now().await;
         }
     }
@@ -231,7 +231,7 @@ async fn each_policy_times_out_to_the_millisecond() {
 #[tokio::test(start_paused = true)]
 async fn a_dead_waiter_is_skipped_within_its_queue_deadline() {
     let locks = Locks::memory();
-    let sits = seated(&locks, &name(), &kim(), HOUR).await;
+    let held_seat = seated(&locks, &name(), &kim(), HOUR).await;
     let mut dead = locks.wait(&claim(&name(), &owner("dead", "")), HOUR);
     assert!(matches!(dead.next().await, Ok(WaitOutcome::Position(_))));
     let died = Instant::now();
@@ -240,7 +240,7 @@ async fn a_dead_waiter_is_skipped_within_its_queue_deadline() {
     while locks.holder(&name()).await.expect("a reply").expect("held").waiting < 2 {
         tokio::task::yield_now().await;
     }
-    locks.release(&name(), &sits.value).await.expect("a reply");
+    locks.release(&name(), &held_seat.value).await.expect("a reply");
     waits.await.expect("no panic").expect("a grant");
     let took = died.elapsed();
     assert!(took <= Duration::from_millis(6_300), "{took:?}");

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::support::fixtures::until;
 use crate::support::redis_cluster::ClusterServer;
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 /// The shared secret of the servers of one service.
 pub(crate) const SECRET: &[u8] = b"the secret of these servers";
@@ -23,7 +23,7 @@ async fn relay(server: &Server) -> Pubsub {
 }
 
 async fn next(subscription: &mut Subscription) -> Signal {
-    timeout(PATIENCE, subscription.next()).await.expect("a signal in time")
+    timeout(TEST_TIMEOUT, subscription.next()).await.expect("a signal in time")
 }
 
 /// Subscribes, and waits until the subscription is in force.
@@ -42,7 +42,7 @@ fn presence(number: usize) -> Message {
 }
 
 #[tokio::test]
-async fn messages_of_one_server_reach_the_others_in_order_and_not_itself() {
+async fn messages_of_one_server_arrive_at_the_others_in_order_and_not_at_itself() {
     let server = Server::start().await;
     let (here, there) = (relay(&server).await, relay(&server).await);
     let (topic, other_topic) = (room(), room());
@@ -235,7 +235,7 @@ async fn a_single_server_receives_one_gap_and_no_message() {
     let mut ours = listening(&alone, Topic::Cluster).await;
     alone.publish(Topic::Cluster, &Message::Hello).await.expect("it goes nowhere");
     tokio::time::pause();
-    assert!(timeout(PATIENCE, ours.next()).await.is_err());
+    assert!(timeout(TEST_TIMEOUT, ours.next()).await.is_err());
 }
 
 #[tokio::test]
@@ -264,7 +264,7 @@ async fn on_a_cluster_all_servers_receive_messages_and_a_dead_node_is_a_gap() {
         {
         }
     };
-    timeout(PATIENCE, heard).await.expect("a message");
+    timeout(TEST_TIMEOUT, heard).await.expect("a message");
 }
 
 /// Goal: a foreign message in Redis is a gap for the listeners of its channel, and no more. A

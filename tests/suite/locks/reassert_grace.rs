@@ -15,7 +15,7 @@ use crate::locks::cluster_failures::HALF_IS_ENOUGH;
 use crate::locks::wait_queue::{SLACK, enter, turn};
 use crate::support::fixtures::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::support::redis_cluster::{ClusterServer, FAILOVER_MAX};
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 /// How long an empty Redis reserves locks for their previous holders.
 const GRACE: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ async fn connect(server: &Server) -> Locks {
     locks
 }
 
-async fn kept_alive(locks: &Locks, name: &LockName) -> Guard {
+async fn auto_renewed(locks: &Locks, name: &LockName) -> Guard {
     let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
     locks.try_lock(name, &options).await.expect("a free lock")
 }
@@ -50,14 +50,14 @@ async fn g1_the_holder_reasserts_before_new_claims_after_an_empty_redis_restart(
     let mut server = Server::start().await;
     let (locks, other) = (connect(&server).await, connect(&server).await);
     let name = LockName::named("job:1");
-    let guard = kept_alive(&locks, &name).await;
+    let guard = auto_renewed(&locks, &name).await;
     for round in 0..20 {
         server.stop().await;
         let newcomers =
             [newcomer(&other, &name, Fence::ZERO), newcomer(&locks, &name, Fence::ZERO)];
         server.start_again().await;
         for newcomer in newcomers {
-            let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+            let holder = timeout(TEST_TIMEOUT, newcomer).await.expect("in time").expect("no panic");
             assert_eq!(holder.fence, guard.fence(), "round {round}");
         }
         assert!(guard.is_held());
@@ -69,13 +69,13 @@ async fn g1_the_holder_reasserts_before_new_claims_after_an_empty_redis_restart(
 async fn g1_after_a_simultaneous_restart_a_ratified_seat_waits_for_its_holder() {
     let mut server = Server::start().await;
     let locks = connect(&server).await;
-    let guard = kept_alive(&locks, &LockName::named("job:1")).await;
+    let guard = auto_renewed(&locks, &LockName::named("job:1")).await;
     server.stop().await;
     // Reconnects before Redis runs, as often as the holder does.
     let new = Locks::connect(&server.url()).await.expect("a good address");
     let newcomer = newcomer(&new, guard.name(), guard.fence());
     server.start_again().await;
-    let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+    let holder = timeout(TEST_TIMEOUT, newcomer).await.expect("in time").expect("no panic");
     assert_eq!(holder.fence, guard.fence());
     // A lock without an earlier grant has no previous holder.
     let began = Instant::now();
@@ -112,14 +112,14 @@ async fn a_lock_without_a_returning_holder_is_free_after_the_grace_and_not_befor
 async fn g1_the_holder_reasserts_before_new_claims_after_an_empty_node_restart() {
     let mut cluster = ClusterServer::start_with(3, 0, &HALF_IS_ENOUGH).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
-    let guard = kept_alive(&locks, &LockName::named("job:1")).await;
+    let guard = auto_renewed(&locks, &LockName::named("job:1")).await;
     let at = cluster.at(cluster.slot(&locks.key_of(guard.name())).await);
     for round in 0..3 {
         cluster.nodes[at].stop().await;
         let newcomers = [&other, &locks].map(|locks| newcomer(locks, guard.name(), Fence::ZERO));
         cluster.nodes[at].start_again_in_cluster().await;
         for newcomer in newcomers {
-            let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+            let holder = timeout(TEST_TIMEOUT, newcomer).await.expect("in time").expect("no panic");
             assert_eq!(holder.fence, guard.fence(), "round {round}");
         }
         assert!(guard.is_held());
@@ -134,7 +134,7 @@ async fn g1_the_holder_reasserts_before_new_claims_after_a_failover_to_a_replica
     cluster.nodes[3].freeze().await;
     // A frozen node's requests wait in its socket.
     let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
-    let guard = kept_alive(&locks, &name).await;
+    let guard = auto_renewed(&locks, &name).await;
     cluster.nodes[0].stop().await;
     let newcomers = [&other, &locks].map(|locks| newcomer(locks, &name, Fence::ZERO));
     cluster.nodes[3].thaw().await;
@@ -151,13 +151,13 @@ async fn g6_a_failover_to_a_lagging_replica_loses_no_lock() {
     let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let name = name_at_the_first(&cluster, &locks).await;
-    let before = kept_alive(&locks, &name).await;
+    let before = auto_renewed(&locks, &name).await;
     let key = locks.key_of(&name);
     until("the replica has it", async || on_replica(&cluster.nodes[3], &key).await.is_some()).await;
     cluster.nodes[3].freeze().await;
     let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
     assert_eq!(before.release().await, Ok(Released::Freed));
-    let guard = kept_alive(&locks, &name).await;
+    let guard = auto_renewed(&locks, &name).await;
     cluster.nodes[0].stop().await;
     let newcomers = [&other, &locks].map(|locks| newcomer(locks, &name, guard.fence()));
     cluster.nodes[3].thaw().await;
@@ -209,9 +209,10 @@ async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder(
     server.start_again().await;
     let last = claim(&name, &kim());
     let (late, options) = (other.clone(), last.clone());
-    let late = apart(async move { timeout(PATIENCE, late.wait(&options, LONG).granted()).await });
+    let late =
+        apart(async move { timeout(TEST_TIMEOUT, late.wait(&options, LONG).granted()).await });
     renewed(&locks, &old).await;
-    let holder = timeout(PATIENCE, plain).await.expect("in time").expect("no panic");
+    let holder = timeout(TEST_TIMEOUT, plain).await.expect("in time").expect("no panic");
     assert_eq!(holder.value, old.value);
     let length = format!("ZCARD {}", name.key().replace("lock:", "line:"));
     until("all are in the queue", async || server.run::<u64>(&length).await == 4).await;
@@ -229,6 +230,6 @@ async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder(
 /// Renews as soon as Redis is reachable.
 async fn renewed(locks: &Locks, held: &HeldLock) {
     let one = std::slice::from_ref(held);
-    timeout(PATIENCE, locks.reconnected()).await.expect("it is detected");
+    timeout(TEST_TIMEOUT, locks.reconnected()).await.expect("it is detected");
     until("it is renewed", async || locks.renew(one, LONG).await.is_ok()).await;
 }

@@ -11,11 +11,11 @@ use galley::locks::{
 use redis::Value;
 use tokio::time::timeout;
 
-use crate::locks::lease_holders::{Lodger, kept_as};
+use crate::locks::lease_holders::{RecordingHolder, registered};
 use crate::support::fixtures::{
     LONG, claim, granted, held, kim, lee, refused, seat, seated, until,
 };
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
@@ -31,7 +31,7 @@ async fn start() -> (Server, Locks) {
 async fn restart(server: &mut Server, locks: &Locks) {
     server.stop().await;
     server.start_again().await;
-    timeout(PATIENCE, locks.reconnected()).await.expect("it is detected in time");
+    timeout(TEST_TIMEOUT, locks.reconnected()).await.expect("it is detected in time");
 }
 
 async fn renewed(locks: &Locks, held: &[HeldLock]) -> Vec<Verdict> {
@@ -225,13 +225,13 @@ async fn a_grant_is_stored_as_long_as_its_lock_is_renewed() {
 async fn g2_the_grant_of_a_long_lease_is_stored_beside_a_short_one() {
     const MINUTE: Duration = Duration::from_secs(60);
     let (server, locks) = start().await;
-    let (short, long) = (Lodger::new(), Lodger::new());
+    let (short, long) = (RecordingHolder::new(), RecordingHolder::new());
     let (seat, job) = (seat(), LockName::named("job:1"));
     let every_20_minutes = RenewalTiming::new(60 * MINUTE, 20 * MINUTE);
-    let _long = kept_as(&locks, &job, every_20_minutes, &long).await;
+    let _long = registered(&locks, &job, every_20_minutes, &long).await;
     // The seat starts a minute later, so the guard is not due when an hour of the seat ends.
     let every_4_s = RenewalTiming::new(Duration::from_secs(12), Duration::from_secs(4));
-    let _short = kept_as(&locks, &seat, every_4_s, &short).await;
+    let _short = registered(&locks, &seat, every_4_s, &short).await;
     let keys = [
         seat.key().replace("share-link:lock:", "share-link:grant:"),
         job.key().replace("lock:", "lock:grant:"),
@@ -240,15 +240,15 @@ async fn g2_the_grant_of_a_long_lease_is_stored_beside_a_short_one() {
         let _: i64 = server.run(&format!("PEXPIRE {key} 600000")).await;
     }
     for (minutes, is_long_due) in [(21, true), (21, true), (19, false), (3, true)] {
-        let told = (short.told().len(), long.told().len());
+        let notified = (short.notified().len(), long.notified().len());
         tokio::time::pause();
         tokio::time::advance(minutes * MINUTE).await;
         tokio::time::resume();
-        short.until_told(told.0 + 1).await;
+        short.until_notified(notified.0 + 1).await;
         if is_long_due {
-            long.until_told(told.1 + 1).await;
+            long.until_notified(notified.1 + 1).await;
         } else {
-            assert_eq!(long.told().len(), told.1, "it is in a round of its own");
+            assert_eq!(long.notified().len(), notified.1, "it is in a round of its own");
         }
     }
     for key in &keys {
@@ -267,7 +267,7 @@ async fn a_cut_connection_is_detected_at_once_and_reported_once() {
 
     let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
 
-    timeout(PATIENCE, locks.reconnected()).await.expect("it is detected");
+    timeout(TEST_TIMEOUT, locks.reconnected()).await.expect("it is detected");
     assert!(timeout(Duration::ZERO, locks.reconnected()).await.is_err(), "reported twice");
     assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
     // A dropped call of `reconnected` leaves the event to the next call.
@@ -276,7 +276,7 @@ async fn a_cut_connection_is_detected_at_once_and_reported_once() {
     let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
     until("renewals work", async || locks.renew(one, LONG).await.is_ok()).await;
     drop(waits);
-    timeout(PATIENCE, locks.reconnected()).await.expect("the next call resolves");
+    timeout(TEST_TIMEOUT, locks.reconnected()).await.expect("the next call resolves");
     until("claims work too", async || locks.holder(&one[0].name).await.is_ok()).await;
 }
 

@@ -16,7 +16,7 @@ use crate::locks::pubsub::SECRET;
 use crate::locks::wait_queue::{enter, turn};
 use crate::support::fixtures::{LONG, kim};
 use crate::support::fixtures::{claim, granted, lee, seat, seated, until};
-use crate::support::redis_server::{PATIENCE, Server, free_port};
+use crate::support::redis_server::{Server, TEST_TIMEOUT, free_port};
 
 /// How long until the replica is primary and the client uses it.
 const FAILOVER_MAX: Duration = Duration::from_secs(10);
@@ -57,9 +57,9 @@ impl Watched {
             .expect("redis-server is installed");
         let watched = Self { primary, replica, port, _sentinel: sentinel, _folder: folder };
         until("the Sentinel knows the replica", async || {
-            let asked = watched.ask("SENTINEL REPLICAS main").await;
-            asked.is_some_and(|asked| {
-                format!("{asked:?}").contains(&watched.replica.port().to_string())
+            let reply = watched.query("SENTINEL REPLICAS main").await;
+            reply.is_some_and(|reply| {
+                format!("{reply:?}").contains(&watched.replica.port().to_string())
             })
         })
         .await;
@@ -71,7 +71,7 @@ impl Watched {
         format!("redis+sentinel://:secret@127.0.0.1:{},127.0.0.1:{}/main", free_port(), self.port)
     }
 
-    async fn ask(&self, command: &str) -> Option<Value> {
+    async fn query(&self, command: &str) -> Option<Value> {
         let client = redis::Client::open(format!("redis://:secret@127.0.0.1:{}", self.port));
         let mut connection = client.ok()?.get_multiplexed_async_connection().await.ok()?;
         let mut words = command.split(' ');
@@ -92,7 +92,7 @@ async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
         let relays = [relay(&redis).await, relay(&redis).await];
         let topic = Topic::Room(DocumentId::generate());
         let mut heard = relays[1].subscribe(topic);
-        assert_eq!(timeout(PATIENCE, heard.next()).await, Ok(Signal::Gap));
+        assert_eq!(timeout(TEST_TIMEOUT, heard.next()).await, Ok(Signal::Gap));
         let all = seats(&locks, 20).await;
         let (waiting, _at) = enter(&locks, &claim(&all[0].name, &lee())).await;
         until("the replica has all", async || redis.replica.run::<u64>("DBSIZE").await >= 43).await;
@@ -120,9 +120,9 @@ async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
             redis.replica.try_run::<u64>(&format!("EXISTS {new}")).await == Ok(1)
         })
         .await;
-        let kept = verdicts(&locks, &all).await;
+        let last = verdicts(&locks, &all).await;
         assert!(died.elapsed() < FAILOVER_MAX, "{:?}", died.elapsed());
-        assert!(kept.iter().all(|verdict| *verdict != Verdict::Lost), "{kept:?}");
+        assert!(last.iter().all(|verdict| *verdict != Verdict::Lost), "{last:?}");
         assert_eq!(locks.release(&all[0].name, &all[0].value).await, Ok(Released::Freed));
         assert!(all[0].fence < turn(waiting).await.fence);
         assert!(seated(&locks, &seat(), &kim(), LONG).await.fence > all[19].fence);

@@ -11,7 +11,7 @@ use crate::locks::wait_queue::{LINE_DEADLINE, SHORT, SLACK, enter, turn};
 use crate::support::fixtures::{
     LONG, apart, claim, fit, granted, kim, lee, refused, seat, seated, until,
 };
-use crate::support::redis_server::{PATIENCE, Server};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
@@ -57,7 +57,7 @@ async fn costs_in_one_line(server: &Server, locks: &Locks, waiters: usize) -> Ve
         let (value, waiting) = line.pop_front().expect("a waiter");
         server.forget_calls().await;
         locks.release(&name, &holder).await.expect("a reply");
-        timeout(PATIENCE, waiting).await.expect("in time").expect("no panic");
+        timeout(TEST_TIMEOUT, waiting).await.expect("in time").expect("no panic");
         let (calls, messages) = (server.calls("evalsha").await, server.calls("publish").await);
         costs.push((calls, messages, commands(server).await));
         holder = value;
@@ -97,14 +97,18 @@ async fn g5_a_hand_over_notifies_the_waiters_own_server_alone() {
     }
     let channels: Vec<String> = server.run("PUBSUB CHANNELS *").await;
     assert_eq!(channels.len(), 2, "{channels:?}");
-    let mut told = redis::Client::open(server.url()).expect("an address").get_async_pubsub().await;
-    let told = told.as_mut().expect("a connection");
-    told.psubscribe("*").await.expect("a subscription");
+    let mut subscriber =
+        redis::Client::open(server.url()).expect("an address").get_async_pubsub().await;
+    let subscriber = subscriber.as_mut().expect("a connection");
+    subscriber.psubscribe("*").await.expect("a subscription");
     one_locks.release(&name, &held.value).await.expect("a reply");
     turn(line.remove(0).0).await;
     let message = {
         use futures_util::StreamExt as _;
-        timeout(PATIENCE, told.on_message().next()).await.expect("in time").expect("a message")
+        timeout(TEST_TIMEOUT, subscriber.on_message().next())
+            .await
+            .expect("in time")
+            .expect("a message")
     };
     assert_eq!(message.get_channel_name(), format!("lock:release:{other}"));
 }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::server::many_servers::Cluster;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 async fn locks(server: &Server, query: &str) -> Value {
     admin(server, &format!("locks{query}")).await
@@ -24,7 +24,7 @@ async fn admin(server: &Server, what: &str) -> Value {
 
 /// Waits until the body of `/readyz` matches.
 async fn readiness(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
-    let asked = async {
+    let finds = async {
         loop {
             let request = server.http.get(format!("{}/readyz", server.url)).send().await;
             let said = request.expect("an answer").json().await.expect("JSON");
@@ -33,13 +33,13 @@ async fn readiness(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
             }
         }
     };
-    timeout(PATIENCE, asked).await.expect("in time")
+    timeout(TEST_TIMEOUT, finds).await.expect("in time")
 }
 
 async fn held(locks: &Locks, names: &[String]) -> Vec<Guard> {
-    let wish = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
+    let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
     let guards = names.iter().map(|name| async {
-        locks.try_lock(&LockName::named(name), &wish).await.expect("a free lock")
+        locks.try_lock(&LockName::named(name), &options).await.expect("a free lock")
     });
     join_all(guards).await
 }
@@ -49,7 +49,7 @@ async fn held_locks_are_listed_by_class_with_totals_and_no_secret() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let _writer = cluster.one.writer(&desk).await;
-    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
     let third = Locks::connect(&cluster.redis.url()).await.expect("a good address");
     let guards = held(&third, &["export:doc_1".to_owned()]).await;
@@ -84,7 +84,7 @@ async fn held_locks_are_listed_by_class_with_totals_and_no_secret() {
 }
 
 #[tokio::test]
-async fn a_key_without_a_grant_is_listed_with_its_known_fields() {
+async fn a_key_without_a_grant_is_listed_with_its_stored_fields() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let seat = format!("share-link:lock:{}:writer", desk.link);
@@ -112,12 +112,12 @@ async fn a_key_without_a_grant_is_listed_with_its_known_fields() {
     assert_eq!(said["nodes"].as_array().map(Vec::len), Some(1), "{said}");
     let link = format!("/api/share-links/{}", desk.link);
     let link = cluster.one.get(&desk.reviewer, &link).await.ok(200);
-    let nobody = json!({ "taken": true, "user": null, "since": null });
-    assert_eq!(link["seats"]["writer"], nobody);
-    let refused = cluster.one.knock(&desk, "writer", "events=1").await.closed().await;
+    let unowned = json!({ "taken": true, "user": null, "since": null });
+    assert_eq!(link["seats"]["writer"], unowned);
+    let refused = cluster.one.claim_seat(&desk, "writer", "events=1").await.closed().await;
     let holder: Value = serde_json::from_str(&refused.1).expect("JSON");
     assert_eq!((refused.0, &holder), (4409, &json!({ "holder": { "name": "", "since": null } })));
-    let waiter = cluster.one.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = cluster.one.claim_seat(&desk, "writer", "events=1&wait=60").await;
     assert_eq!(waiter.event("seat.waiting").await["holder"], holder["holder"]);
 }
 
@@ -167,10 +167,10 @@ async fn an_evicting_redis_fails_the_preflight_and_grants_no_seat_and_holders_ke
     // Repeated probes log the finding once.
     readiness(&cluster.one, |said| said["down"] == json!(["locks"])).await;
     let log = std::fs::read_to_string(cluster.one.folder().join("log")).expect("a log");
-    let told: Vec<_> = log.lines().filter(|it| it.contains("not fit to keep locks")).collect();
-    assert!(told.len() == 1 && told[0].contains("set it to noeviction"), "{told:?}");
-    let knocks = (0..20).map(|_| cluster.one.knock(&desk, "reviewer", "events=1"));
-    for peer in join_all(knocks).await {
+    let warnings: Vec<_> = log.lines().filter(|it| it.contains("not fit to keep locks")).collect();
+    assert!(warnings.len() == 1 && warnings[0].contains("set it to noeviction"), "{warnings:?}");
+    let claims = (0..20).map(|_| cluster.one.claim_seat(&desk, "reviewer", "events=1"));
+    for peer in join_all(claims).await {
         assert_eq!(peer.closed().await.0, 4503);
     }
     let alarms = locks(&cluster.one, "").await["alarms"].clone();

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::server::many_servers::Cluster;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 async fn sessions(server: &Server, query: &str) -> Value {
     let url = format!("{}/api/admin/sessions{query}", server.url);
@@ -110,11 +110,11 @@ async fn any_server_explains_a_held_seat() {
     assert_eq!(why(&cluster.one, &id).await["last_edit"], Value::Null, "nothing was written yet");
     writer.append(" and more");
     writer.saved().await;
-    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
-    for (server, told_by) in [(&cluster.one, "this-server"), (&cluster.two, "its-server")] {
+    for (server, source) in [(&cluster.one, "this-server"), (&cluster.two, "its-server")] {
         let said = why(server, &id).await;
-        assert_eq!(said["told_by"], told_by, "{said}");
+        assert_eq!(said["told_by"], source, "{said}");
         assert_eq!((&said["session_id"], &said["state"]), (&json!(id), &json!("held")));
         for moment in ["last_heard", "last_active", "last_edit", "last_renewal"] {
             let ago = age(&said, moment);
@@ -138,7 +138,7 @@ async fn any_server_explains_a_held_seat() {
         }
         said
     };
-    let away = timeout(PATIENCE, away).await.expect("in time");
+    let away = timeout(TEST_TIMEOUT, away).await.expect("in time");
     assert!(-8.1 < age(&away, "grace_until") && age(&away, "grace_until") < 0.1, "{away}");
     assert!(away["why"].as_str().expect("a sentence").contains("waits for their return"));
 }
@@ -153,9 +153,9 @@ async fn the_explanation_of_a_frozen_servers_seat_comes_from_redis_within_a_seco
     let listed = sessions(&cluster.two, "").await;
     let id = listed["sessions"][0]["session_id"].as_str().expect("an id").to_owned();
     cluster.one.freeze().await;
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     let said = why(&cluster.two, &id).await;
-    assert!(asked_at.elapsed() < Duration::from_millis(2_500), "{:?}", asked_at.elapsed());
+    assert!(requested_at.elapsed() < Duration::from_millis(2_500), "{:?}", requested_at.elapsed());
     assert_eq!((&said["told_by"], &said["last_heard"]), (&json!("redis"), &Value::Null), "{said}");
     assert!((-0.1..12.0).contains(&age(&said, "last_renewal")), "{said}");
     let sentence = said["why"].as_str().expect("a sentence");
@@ -176,13 +176,13 @@ fn age(said: &Value, moment: &str) -> f64 {
 async fn only_an_administrator_lists_sessions_and_locks() {
     let server = Server::start().await;
     let kim = server.guest("Kim").await;
-    let nobody = "ses_00000000000000000000000000000000";
-    for path in ["sessions", &format!("sessions/{nobody}"), "locks"] {
+    let unused_id = "ses_00000000000000000000000000000000";
+    for path in ["sessions", &format!("sessions/{unused_id}"), "locks"] {
         let path = format!("/api/admin/{path}");
         server.get(&kim, &path).await.problem(403, "not-admin");
-        let asked = server.http.get(format!("{}{path}", server.url)).send().await;
-        assert_eq!(asked.expect("an answer").status().as_u16(), 401, "{path}");
+        let response = server.http.get(format!("{}{path}", server.url)).send().await;
+        assert_eq!(response.expect("an answer").status().as_u16(), 401, "{path}");
     }
-    assert_eq!(why(&server, nobody).await["type"], "/problems/not-found");
+    assert_eq!(why(&server, unused_id).await["type"], "/problems/not-found");
     assert_eq!(why(&server, "ses_1").await["type"], "/problems/not-found");
 }

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use crate::server::commands::galley;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Answer, Desk, Person};
 
 /// Sends a request with a cookie, as a browser does.
@@ -234,7 +234,7 @@ async fn a_name_is_stored_at_the_seat_and_only_from_the_newest_token() {
     let made = server.post(&between, "/api/documents", body).await.ok(201);
     let path = format!("/api/documents/{}", made["id"].as_str().expect("an id"));
     assert_eq!(server.get(&between, &path).await.ok(200)["owner"]["name"], "Kim Minsu");
-    let old = server.knock(&desk, "reviewer", "events=1&takeover=1").await;
+    let old = server.claim_seat(&desk, "reviewer", "events=1&takeover=1").await;
     old.event("seat.granted").await;
     assert_eq!(names().await, (json!("Kim Minsu"), json!("Lee Seoyeon")));
 }
@@ -257,7 +257,7 @@ async fn a_token_that_only_opens_a_seat_is_the_newest_of_its_user() {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, stored).await.expect("the time of the name moves");
+    timeout(TEST_TIMEOUT, stored).await.expect("the time of the name moves");
     let between = signed(&server, "kim", "Kim Before", 300);
     let body = json!({ "title": "Another", "text": "" });
     let made = server.post(&between, "/api/documents", body).await.ok(201);
@@ -366,8 +366,9 @@ async fn g14_no_route_answers_without_a_token_or_by_a_cookie_from_elsewhere() {
     let routes = closed_routes(&server).await;
     assert!(20 < routes.len(), "{routes:?}");
     for (method, path) in routes {
-        let nobody = by_cookie(&server, &method, &path, "forged", Some(&server.url)).await;
-        nobody.problem(401, "unauthenticated");
+        let without_identity =
+            by_cookie(&server, &method, &path, "forged", Some(&server.url)).await;
+        without_identity.problem(401, "unauthenticated");
         let elsewhere = by_cookie(&server, &method, &path, &kim.token, None).await;
         match (path.starts_with("/api/admin"), method.as_str()) {
             (true, _) => elsewhere.problem(403, "not-admin"),
@@ -383,7 +384,7 @@ async fn g14_a_token_travels_as_a_subprotocol() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let (good, bad) = (desk.writer.token.clone(), "x.y.z".to_owned());
-    let knock = async |protocols: &str, query: &str| {
+    let claim_seat = async |protocols: &str, query: &str| {
         let address = server.url.replacen("http", "ws", 1);
         let address = format!("{address}/ws/share-links/{}/writer?{query}", desk.link);
         let mut request = address.into_client_request().expect("a request");
@@ -400,12 +401,12 @@ async fn g14_a_token_travels_as_a_subprotocol() {
         first.next().await.expect("an end")
     };
     let token = |token: &str| format!("galley.token.{token}");
-    assert_eq!(knock(&format!("galley, {}", token(&good)), "").await, None);
-    assert_eq!(knock(&format!("{},galley", token(&bad)), "").await, Some(4401));
-    assert_eq!(knock("galley", "").await, Some(4401));
+    assert_eq!(claim_seat(&format!("galley, {}", token(&good)), "").await, None);
+    assert_eq!(claim_seat(&format!("{},galley", token(&bad)), "").await, Some(4401));
+    assert_eq!(claim_seat("galley", "").await, Some(4401));
     // With two tokens neither counts.
     let both = format!("galley, {}, {}", token(&good), token(&good));
-    assert_eq!(knock(&both, "").await, Some(4400));
+    assert_eq!(claim_seat(&both, "").await, Some(4400));
     let one = format!("galley, {}", token(&good));
-    assert_eq!(knock(&one, &format!("token={good}")).await, Some(4400));
+    assert_eq!(claim_seat(&one, &format!("token={good}")).await, Some(4400));
 }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::server::commands::galley;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Answer, Desk, Person};
 
 /// Texts that a browser renders as nothing, or as another text.
@@ -197,7 +197,7 @@ async fn g17_edits_of_guests_are_charged_to_their_address() {
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let second = server.writer(&other).await;
     let bare = server.desk("bare").await;
-    let quiet = server.knock(&bare, "writer", "").await;
+    let quiet = server.claim_seat(&bare, "writer", "").await;
     quiet.synced().await;
     writer.append(&"x".repeat(60_000));
     writer.saved().await;
@@ -242,7 +242,7 @@ async fn g17_an_edit_above_the_budget_of_an_address_is_stored_when_there_is_room
         writer.append(&"x".repeat(1_795_000));
         writer.saved().await;
     }
-    let give_up_at = Instant::now() + PATIENCE;
+    let give_up_at = Instant::now() + TEST_TIMEOUT;
     while !writer.take_events().iter().any(|event| event["type"] == "/problems/unsaved-full") {
         assert!(Instant::now() < give_up_at, "the budget has no end");
         writer.append(&"y".repeat(1_000));
@@ -277,7 +277,7 @@ async fn g17_a_full_database_accepts_edits_and_no_new_document_until_there_is_ro
         let answer = create(&server, &desk.writer, 400_000).await;
         made.extend(answer.json["id"].as_str().map(ToOwned::to_owned));
     }
-    let give_up_at = Instant::now() + PATIENCE;
+    let give_up_at = Instant::now() + TEST_TIMEOUT;
     let refused = loop {
         let answer = create(&server, &desk.writer, 10).await;
         if answer.status.as_u16() != 201 {
@@ -297,7 +297,7 @@ async fn g17_a_full_database_accepts_edits_and_no_new_document_until_there_is_ro
     for id in made {
         server.call(&desk.writer, "DELETE", &format!("/api/documents/{id}"), None).await.ok(204);
     }
-    let give_up_at = Instant::now() + PATIENCE;
+    let give_up_at = Instant::now() + TEST_TIMEOUT;
     while create(&server, &desk.writer, 10).await.status.as_u16() != 201 {
         assert!(Instant::now() < give_up_at, "the server did not notice the free space");
         sleep(Duration::from_millis(100)).await;
@@ -313,7 +313,7 @@ async fn g17_edits_are_rejected_an_eighth_above_the_size_bound_until_there_is_ro
     let large = server.writer(&other).await;
     large.append(&"x".repeat(1_800_000));
     large.saved().await;
-    let give_up_at = Instant::now() + PATIENCE;
+    let give_up_at = Instant::now() + TEST_TIMEOUT;
     while !writer.take_events().iter().any(|event| event["type"] == "/problems/unsaved-full") {
         assert!(Instant::now() < give_up_at, "edits have no end");
         writer.append("!");

@@ -14,7 +14,7 @@ use yrs::{Doc, ReadTxn as _, StateVector, Text as _, Transact as _};
 
 use crate::support::galley_process::Server;
 use crate::support::raw_socket::{BINARY, connect, frame, open, pour};
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Person;
 
 const MIB: u64 = 1_024 * 1_024;
@@ -31,9 +31,9 @@ fn head_of(server: &Server, path: &str, token: &str, length: usize) -> String {
 }
 
 /// The status of the response that arrives within `patience`, if one does.
-async fn status_within(socket: &mut TcpStream, patience: Duration) -> Option<String> {
+async fn status_within(socket: &mut TcpStream, time_limit: Duration) -> Option<String> {
     let mut start = [0; 12];
-    let read = timeout(patience, socket.read_exact(&mut start)).await;
+    let read = timeout(time_limit, socket.read_exact(&mut start)).await;
     let _bytes = read.ok()?.ok()?;
     Some(String::from_utf8_lossy(&start[9..]).into_owned())
 }
@@ -43,7 +43,7 @@ async fn half_body(server: &Server, path: &str, token: &str) -> TcpStream {
     let mut socket = connect(server).await;
     let sent = head_of(server, path, token, LONG) + &" ".repeat(LONG - 1);
     // The server may refuse the request before it reads the body.
-    let _refused = timeout(PATIENCE, socket.write_all(sent.as_bytes())).await.expect("in time");
+    let _refused = timeout(TEST_TIMEOUT, socket.write_all(sent.as_bytes())).await.expect("in time");
     socket
 }
 
@@ -54,7 +54,7 @@ async fn g17_a_request_without_a_token_holds_no_long_body_in_memory() {
     let before = server.peak();
     for _ in 0..30 {
         let mut socket = half_body(&server, "/api/auth/guest", "none").await;
-        assert_eq!(status_within(&mut socket, PATIENCE).await.as_deref(), Some("413"));
+        assert_eq!(status_within(&mut socket, TEST_TIMEOUT).await.as_deref(), Some("413"));
     }
     let grew = server.peak().saturating_sub(before);
     assert!(grew < 8 * MIB, "{grew} bytes");
@@ -95,7 +95,7 @@ async fn g17_bodies_under_way_are_charged_to_their_user_and_others_are_served() 
     drop(held);
     let again =
         async { while server.post(&kim, "/api/documents", body.clone()).await.status != 201 {} };
-    timeout(PATIENCE, again).await.expect("the charge is released");
+    timeout(TEST_TIMEOUT, again).await.expect("the charge is released");
 }
 
 /// A socket for the writer's seat of a document of its own.
@@ -196,7 +196,7 @@ async fn g17_early_messages_of_a_waiter_are_bounded() {
         pour(waiter, &frame(crate::support::raw_socket::FIN | BINARY, &message::query_awareness()))
             .await;
         let mut first = [0; 1];
-        let _byte = timeout(PATIENCE, waiter.read_exact(&mut first)).await.expect("an answer");
+        let _byte = timeout(TEST_TIMEOUT, waiter.read_exact(&mut first)).await.expect("an answer");
     }
     let grew = server.peak().saturating_sub(before);
     assert!(grew < 32 * MIB, "{grew} bytes");
@@ -230,7 +230,7 @@ async fn g17_a_waiter_that_types_keeps_its_queue_position_and_every_edit() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
-    let waiter = server.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = server.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
     let mut typed = String::new();
     for number in 0..200 {
@@ -250,7 +250,7 @@ async fn g17_a_waiter_that_types_keeps_its_queue_position_and_every_edit() {
     waiter.synced().await;
     let whole = |text: &str| text.contains("text") && text.contains(&(typed.clone() + &paste));
     let stored = async { while !whole(&server.text(&desk.writer, &desk.document).await) {} };
-    timeout(PATIENCE, stored).await.expect("every edit is stored");
+    timeout(TEST_TIMEOUT, stored).await.expect("every edit is stored");
     assert!(waiter.is_open());
 }
 
@@ -325,7 +325,7 @@ async fn leaves_connections(limits: &[(&str, &str)], most: usize) {
     let mut other = socket.connect(address).await.expect("connected");
     let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n");
     other.write_all(request.as_bytes()).await.expect("sent");
-    let status = status_within(&mut other, PATIENCE).await;
+    let status = status_within(&mut other, TEST_TIMEOUT).await;
     assert_eq!(status.as_deref(), Some("200"));
     // The server has accepted every connection before that one, and closed those above the bound.
     let mut open = 0;
@@ -357,7 +357,7 @@ async fn g17_the_memory_of_freed_bodies_is_returned_to_the_system() {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, arrived).await.expect("the bodies are held");
+    timeout(TEST_TIMEOUT, arrived).await.expect("the bodies are held");
     drop(held);
     let most = before + server.peak().saturating_sub(before) / 4;
     let returned = async {
@@ -365,6 +365,6 @@ async fn g17_the_memory_of_freed_bodies_is_returned_to_the_system() {
             sleep(Duration::from_millis(100)).await;
         }
     };
-    let kept = timeout(PATIENCE, returned).await;
-    assert!(kept.is_ok(), "{} of {} bytes", server.resident() - before, server.peak());
+    let is_returned = timeout(TEST_TIMEOUT, returned).await;
+    assert!(is_returned.is_ok(), "{} of {} bytes", server.resident() - before, server.peak());
 }

@@ -104,7 +104,7 @@ async fn kubernetes_variables_do_not_prevent_the_start_and_a_near_miss_is_one_li
 
 /// Goal: a missing quotation mark does not print the secret behind it.
 #[tokio::test]
-async fn a_fault_in_a_settings_file_is_named_by_its_place_and_not_quoted() {
+async fn a_fault_in_a_settings_file_is_named_by_its_position_and_not_quoted() {
     let folder = tempfile::tempdir().expect("a folder");
     let content = "[admin]\ntoken=\"correct-horse-battery-staple\n";
     std::fs::write(folder.path().join("bad.toml"), content).expect("written");

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::support::galley_process::Server;
 use crate::support::raw_socket;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 /// The least value that the settings accept. A socket may move four times as many bytes in a burst.
 const SMALL: [(&str, &str); 2] =
@@ -99,18 +99,18 @@ async fn g17_the_room_requests_missing_edits_once_until_the_client_answers() {
     let query =
         raw_socket::frame(raw_socket::FIN | raw_socket::BINARY, &protocol::query_awareness());
     socket.write_all(&query).await.expect("sent");
-    let mut asked = 0_u64;
+    let mut queries = 0_u64;
     loop {
-        let message = timeout(PATIENCE, message_of(&mut socket)).await.expect("an answer");
+        let message = timeout(TEST_TIMEOUT, message_of(&mut socket)).await.expect("an answer");
         match message.get(..2) {
-            Some([0, 0]) => asked += 1,
+            Some([0, 0]) => queries += 1,
             // The reply to the query that the test sent last.
             Some([1, ..]) => break,
             _ => {}
         }
     }
     // The room sends the first request to each joining client. A slow machine may need seconds.
-    assert!((1..=3 + began.elapsed().as_secs()).contains(&asked), "asked {asked} times");
+    assert!((1..=3 + began.elapsed().as_secs()).contains(&queries), "asked {queries} times");
 }
 
 /// Goal (H2): a text of thousands of letters, each of which splits one long text, is read as any other.

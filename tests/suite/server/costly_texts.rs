@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::server::cost::split;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
@@ -55,25 +55,25 @@ async fn g17_versions_of_costly_texts_leave_a_build_permit_for_others() {
     fill(&costly).await;
     let began = Instant::now();
     writer.append("!");
-    let (mut longest, mut kept_before_the_last) = (Duration::ZERO, false);
+    let (mut longest, mut stored_before_the_last) = (Duration::ZERO, false);
     loop {
-        let asked = Instant::now();
+        let requested_at = Instant::now();
         assert_eq!(server.text(&honest.writer, &honest.document).await, "honest!");
-        longest = longest.max(asked.elapsed());
+        longest = longest.max(requested_at.elapsed());
         let newest = versions(&server, &honest).await;
-        let is_kept = newest.first().is_some_and(|version| version["kind"] == "pause");
+        let is_stored = newest.first().is_some_and(|version| version["kind"] == "pause");
         let mut left = 0;
         for (desk, _) in &costly {
             left += usize::from(versions(&server, desk).await.is_empty());
         }
-        kept_before_the_last |= is_kept && 0 < left;
+        stored_before_the_last |= is_stored && 0 < left;
         if left == 0 {
             break;
         }
-        assert!(began.elapsed() < 3 * PATIENCE, "{left} versions are missing");
+        assert!(began.elapsed() < 3 * TEST_TIMEOUT, "{left} versions are missing");
     }
     let all = began.elapsed();
-    assert!(kept_before_the_last, "the version of another document came after {all:?}");
+    assert!(stored_before_the_last, "the version of another document came after {all:?}");
     assert!(longest < all / 2, "a text took {longest:?} of {all:?}");
 }
 
@@ -92,8 +92,8 @@ async fn g16_a_stop_during_costly_texts_keeps_the_versions_of_other_documents() 
     assert!(server.stop().await.success());
     server.start_again().await;
     for (desk, _) in &honest {
-        let kept = versions(&server, desk).await;
-        assert_eq!(kept.len(), 1, "{kept:?}; {}", server.log());
-        assert_eq!(kept[0]["kind"], "seat");
+        let stored = versions(&server, desk).await;
+        assert_eq!(stored.len(), 1, "{stored:?}; {}", server.log());
+        assert_eq!(stored[0]["kind"], "seat");
     }
 }

@@ -23,7 +23,7 @@ use crate::server::operations::{ALL, Act, Case, Users};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::proxy::{Fate, Proxy};
-use crate::support::redis_server::{self, PATIENCE};
+use crate::support::redis_server::{self, TEST_TIMEOUT};
 use crate::support::rest_client::Desk;
 use crate::support::rng::Random;
 use crate::support::ws_client::Peer;
@@ -143,7 +143,7 @@ impl World {
     async fn has_committed(&self, case: &Case) {
         let began = Instant::now();
         while !case.is_committed(&self.two).await {
-            assert!(began.elapsed() < PATIENCE, "{:?} is not committed", case.act);
+            assert!(began.elapsed() < TEST_TIMEOUT, "{:?} is not committed", case.act);
         }
     }
 
@@ -163,11 +163,11 @@ impl World {
     async fn seats_again(&self, desk: &Desk, reviewer: &Peer) {
         let began = Instant::now();
         let writer = loop {
-            let writer = self.two.knock(desk, "writer", "events=1").await;
+            let writer = self.two.claim_seat(desk, "writer", "events=1").await;
             if writer.becomes_synced().await {
                 break writer;
             }
-            assert!(began.elapsed() < PATIENCE, "the seat is not free");
+            assert!(began.elapsed() < TEST_TIMEOUT, "the seat is not free");
             sleep(Duration::from_millis(50)).await;
         };
         let before = reviewer.text();
@@ -252,7 +252,7 @@ async fn latency(case: &Case, server: &Server) -> Duration {
     let began = Instant::now();
     let mut socket = case.send(server).await;
     let mut status = [0; 12];
-    let answer = timeout(PATIENCE, socket.read_exact(&mut status)).await;
+    let answer = timeout(TEST_TIMEOUT, socket.read_exact(&mut status)).await;
     answer.expect("an answer in time").expect("an answer");
     assert_eq!(&status[..10], b"HTTP/1.1 2", "{:?}", case.act);
     began.elapsed()
@@ -269,7 +269,7 @@ async fn g15_a_ratified_grant_of_a_killed_server_holds_no_seat_beyond_its_lease(
         let former = if is_taken_over { Some(world.two.writer(&desk).await) } else { None };
         let before = world.ratified(&desk, Role::Writer).await;
         world.proxy.on_request(&message_to_room(&desk), Fate::Hold);
-        let _late = world.one.knock(&desk, "writer", "events=1&takeover=1").await;
+        let _late = world.one.claim_seat(&desk, "writer", "events=1&takeover=1").await;
         world.proxy.has_struck().await;
         assert!(before < world.ratified(&desk, Role::Writer).await, "the grant is ratified");
         world.one.kill().await;
@@ -293,7 +293,7 @@ async fn g15_an_eviction_committed_by_a_killed_server_ends_the_session_within_a_
     let _socket = case.send(&world.one).await;
     let began = Instant::now();
     while world.ratified(&case.desk, Role::Reviewer).await == before {
-        assert!(began.elapsed() < PATIENCE, "the session's end is not committed");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the session's end is not committed");
     }
     world.one.kill().await;
     let closed = case.other().closed().await;

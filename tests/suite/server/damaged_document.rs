@@ -49,8 +49,8 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_the_row_is_re
         let writer = server.writer(&desk).await;
         writer.reads(read).await;
         server.has_rooms(1).await;
-        let told = writer.event("problem").await;
-        assert_eq!(told["type"], "/problems/document-damaged");
+        let updated = writer.event("problem").await;
+        assert_eq!(updated["type"], "/problems/document-damaged");
         writer.append(" more");
         assert_eq!(writer.event("problem").await["type"], "/problems/document-damaged");
         assert_eq!(writer.event("denied").await["reason"], "not-stored");
@@ -59,7 +59,7 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_the_row_is_re
         let named = server.post(&desk.writer, &versions, label.clone()).await;
         named.problem(500, "document-damaged");
         // The server closes a client that reads no events with a final code at its first edit.
-        let stock = server.knock(&desk, "writer", "takeover=1").await;
+        let stock = server.claim_seat(&desk, "writer", "takeover=1").await;
         stock.synced().await;
         stock.append(" more");
         assert_eq!(stock.closed().await, (4403, "document-damaged".to_owned()));
@@ -122,7 +122,7 @@ async fn reviews_of_a_damaged_document_can_be_read_and_have_no_position() {
     server.post(&desk.writer, &format!("{one}/replies"), reply).await.ok(201);
     let rejected = server.post(&desk.writer, &format!("{one}/reject"), json!({})).await.ok(200);
     assert_eq!(rejected["status"], "rejected");
-    let told = async || writer.event("review.updated").await["review"].clone();
-    assert_eq!(told().await["replies"][0]["body"], "later");
-    assert_eq!(told().await, rejected);
+    let updated = async || writer.event("review.updated").await["review"].clone();
+    assert_eq!(updated().await["replies"][0]["body"], "later");
+    assert_eq!(updated().await, rejected);
 }

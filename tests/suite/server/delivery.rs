@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::server::many_servers::Cluster;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 
 /// Short leases make ticks frequent.
@@ -56,7 +56,7 @@ async fn g15_a_lone_server_ends_the_sockets_of_a_link_whose_revocation_no_messag
     let desk = server.desk("text").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     // A waiter holds no seat, and the tick checks its link too.
-    let waiter = server.knock(&desk, "reviewer", "events=1&wait=60").await;
+    let waiter = server.claim_seat(&desk, "reviewer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
 
     let link = desk.link.parse().expect("an id");
@@ -157,11 +157,11 @@ fn done<T: std::fmt::Debug>(guarded: Guarded<T>) -> T {
 
 /// The server of these writes is killed between its commits and their messages.
 #[tokio::test]
-async fn g15_changes_of_reviews_that_no_message_announced_reach_the_sockets_within_a_tick() {
+async fn g15_changes_of_reviews_that_no_message_announced_arrive_at_the_sockets_within_a_tick() {
     let server = Server::with(&QUICK).await;
     let desk = server.desk("text").await;
     let writer = server.writer(&desk).await;
-    let reviewer = server.knock(&desk, "reviewer", "events=1").await;
+    let reviewer = server.claim_seat(&desk, "reviewer", "events=1").await;
     let fence = reviewer.event("seat.granted").await["fence"].as_u64().expect("a fence");
     let storage = server.storage().await;
     let new = desk.unannounced_review();
@@ -170,9 +170,9 @@ async fn g15_changes_of_reviews_that_no_message_announced_reach_the_sockets_with
 
     let made = done(storage.create_review(&new, guard).await.expect("stored"));
     for peer in peers {
-        let told = peer.event("review.created").await;
-        assert_eq!(told["review"]["id"], made.id.to_string(), "{told}");
-        assert_eq!(told["review"]["anchor"]["quote"], "text", "{told}");
+        let event = peer.event("review.created").await;
+        assert_eq!(event["review"]["id"], made.id.to_string(), "{event}");
+        assert_eq!(event["review"]["anchor"]["quote"], "text", "{event}");
     }
 
     let body = ReviewChange { body: Some("because".to_owned()), ..ReviewChange::default() };
@@ -221,7 +221,7 @@ async fn g15_a_replayed_event_of_a_review_reaches_no_socket() {
     };
     review("once").await;
     let mut messages = eavesdropper.on_message();
-    let caught = timeout(PATIENCE, async {
+    let caught = timeout(TEST_TIMEOUT, async {
         let mut message = Vec::new();
         while !is_about(&message, b"review.created") {
             message = messages.next().await.expect("a message").get_payload_bytes().to_vec();
@@ -241,8 +241,8 @@ async fn g15_a_replayed_event_of_a_review_reaches_no_socket() {
 
     for peer in [&writer, &reviewer] {
         let again = |event: &serde_json::Value| event["review"]["body"] == "once";
-        let told = peer.take_events().into_iter().filter(again).count();
-        assert!(told <= 1, "{told} times");
+        let event = peer.take_events().into_iter().filter(again).count();
+        assert!(event <= 1, "{event} times");
     }
 }
 

@@ -17,7 +17,7 @@ const SMALL: [(&str, &str); 4] = [
 ];
 
 /// Waits until the events show this state of the quota.
-async fn is_told(peer: &Peer, state: &str) -> Value {
+async fn is_notified(peer: &Peer, state: &str) -> Value {
     loop {
         let size = peer.event("document.size").await;
         assert_eq!(size["limit"], 131_072);
@@ -27,9 +27,9 @@ async fn is_told(peer: &Peer, state: &str) -> Value {
     }
 }
 
-async fn both_are_told(writer: &Peer, reviewer: &Peer, state: &str) {
-    is_told(writer, state).await;
-    is_told(reviewer, state).await;
+async fn both_are_notified(writer: &Peer, reviewer: &Peer, state: &str) {
+    is_notified(writer, state).await;
+    is_notified(reviewer, state).await;
 }
 
 fn reviews(desk: &Desk) -> String {
@@ -54,16 +54,16 @@ async fn g13_both_users_are_warned_at_four_fifths_of_the_quota_and_notified_when
     writer.saved().await;
     assert!(writer.look(|state| state.events.iter().all(|e| e["event"] != "document.size")));
     writer.append(&"y".repeat(50_000));
-    let size = is_told(&writer, "near").await;
+    let size = is_notified(&writer, "near").await;
     assert!(size["bytes"].as_u64().is_some_and(|bytes| 110_000 <= bytes), "{size}");
-    is_told(&reviewer, "near").await;
+    is_notified(&reviewer, "near").await;
     // A session that joins later receives the state too.
     reviewer.leave().await;
     let reviewer = server.reviewer(&desk).await;
-    is_told(&reviewer, "near").await;
+    is_notified(&reviewer, "near").await;
     // The log drops removed text only at the next maintenance of the room.
     writer.remove(0, 60_000);
-    both_are_told(&writer, &reviewer, "ample").await;
+    both_are_notified(&writer, &reviewer, "ample").await;
     reviewer.reads(&"y".repeat(50_000)).await;
 }
 
@@ -85,7 +85,7 @@ async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_no_other_is_
     let problem = writer.event("problem").await;
     assert_eq!(problem["type"], "/problems/document-too-large");
     assert_eq!(writer.event("denied").await["reason"], "not-stored");
-    both_are_told(&writer, &reviewer, "full").await;
+    both_are_notified(&writer, &reviewer, "full").await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, fits);
     assert_eq!(reviewer.text(), fits);
     // Reviews and other documents are not affected.
@@ -99,7 +99,7 @@ async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_no_other_is_
     // The writer removes the rejected text: only its deletion mark is stored.
     writer.remove(end, 40_000);
     writer.saved().await;
-    both_are_told(&writer, &reviewer, "near").await;
+    both_are_notified(&writer, &reviewer, "near").await;
     server.post(&desk.writer, &accept(&shorter), json!({})).await.ok(200);
     let shortened = fits.replacen("Begin. xx", "B", 1);
     reviewer.reads(&shortened).await;
@@ -115,7 +115,7 @@ async fn an_edit_above_the_quota_is_stored_when_there_is_room_again() {
         writer.append(&letter.repeat(40_000));
     }
     writer.append(&"d".repeat(20_000));
-    is_told(&writer, "full").await;
+    is_notified(&writer, "full").await;
     // The client keeps typing: each edit builds on a rejected one.
     writer.append("and more");
     writer.remove(0, 40_000);
@@ -143,13 +143,13 @@ async fn g13_the_marks_of_deletions_have_a_bound_of_their_own() {
         writer.send(galley::yjs::protocol::update(&marks));
     }
     assert_eq!(writer.event("problem").await["type"], "/problems/document-too-large");
-    is_told(&writer, "full").await;
+    is_notified(&writer, "full").await;
     let length = server.text(&desk.writer, &desk.document).await.len();
     assert!((126_500..128_000).contains(&length), "{length}");
     // The remedy: text that is removed in one piece becomes one mark.
     let all = writer.look(|state| state.text().len());
     writer.remove(0, u32::try_from(all).expect("a small text"));
-    is_told(&writer, "ample").await;
+    is_notified(&writer, "ample").await;
     writer.append("anew");
     writer.saved().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, "anew");
@@ -163,8 +163,8 @@ async fn a_reviewer_on_another_server_is_notified_of_a_full_document() {
     writer.append(&"x".repeat(60_000));
     writer.append(&"y".repeat(60_000));
     writer.append(&"z".repeat(40_000));
-    both_are_told(&writer, &reviewer, "full").await;
+    both_are_notified(&writer, &reviewer, "full").await;
     writer.remove(0, 60_000);
     reviewer.until("all that was typed", |s| s.text().ends_with('z').then_some(())).await;
-    is_told(&reviewer, "near").await;
+    is_notified(&reviewer, "near").await;
 }

@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 use yrs::Text as _;
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::ws_client::Peer;
 
 /// Precomposed and decomposed Hangul, a family of one grapheme, a combining accent.
@@ -78,7 +78,7 @@ async fn g10_a_reviewers_edit_closes_a_client_that_reads_no_events() {
     let server = Server::start().await;
     let desk = server.desk("The text.").await;
     let writer = server.writer(&desk).await;
-    let stock = server.knock(&desk, "reviewer", "").await;
+    let stock = server.claim_seat(&desk, "reviewer", "").await;
     stock.reads("The text.").await;
     // A reply without new structs is no edit.
     stock.send(protocol::sync_step2(&[0, 0]));
@@ -190,11 +190,14 @@ async fn document_saved_is_broadcast_at_most_twice_a_second() {
         sleep(Duration::from_millis(10)).await;
     }
     writer.saved().await;
-    let told = writer.take_events();
-    let told = told.iter().filter(|event| event["event"] == "document.saved").count();
+    let events = writer.take_events();
+    let events = events.iter().filter(|event| event["event"] == "document.saved").count();
     // One more, because the first of them may come immediately.
     let halves_of_seconds = began.elapsed().as_millis().div_ceil(500);
-    assert!(told as u128 <= halves_of_seconds + 1, "{told} times in {halves_of_seconds} halves");
+    assert!(
+        events as u128 <= halves_of_seconds + 1,
+        "{events} times in {halves_of_seconds} halves"
+    );
 }
 
 /// Goal: a document that is edited all day does not grow by a row for each key, and merging rows loses no
@@ -218,7 +221,7 @@ async fn compaction_merges_rows_during_typing_and_kill_9_loses_no_edit() {
         if rows < 900 {
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "{rows} rows, and no merge");
+        assert!(began.elapsed() < TEST_TIMEOUT, "{rows} rows, and no merge");
         writer.append("나");
         // The merge waits until no edit of the room is pending.
         sleep(Duration::from_millis(10)).await;
@@ -253,7 +256,7 @@ async fn compaction_merges_rows_and_counts_characters_when_the_last_session_leav
         let list = async || server.get(&desk.writer, "/api/documents").await.ok(200);
         while list().await["documents"][0]["characters"] != 102 {}
     };
-    timeout(PATIENCE, listed).await.expect("the stored count is updated");
+    timeout(TEST_TIMEOUT, listed).await.expect("the stored count is updated");
     server.kill().await;
     server.start_again().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, text);

@@ -30,7 +30,7 @@ use crate::server::kill_campaign::say;
 use crate::server::operations::{ALL, Act, Case, Users};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::{self, PATIENCE};
+use crate::support::redis_server::{self, TEST_TIMEOUT};
 use crate::support::ws_client::Peer;
 
 /// An upper bound of the polls of any handler.
@@ -108,7 +108,7 @@ impl Pair {
     /// dropped.
     async fn answer(&self, case: &Case, polls: usize) -> Option<StatusCode> {
         let inner = Box::pin(self.begin(case));
-        let answer = timeout(PATIENCE, Polls { left: polls, inner }).await;
+        let answer = timeout(TEST_TIMEOUT, Polls { left: polls, inner }).await;
         answer.expect("its next poll comes in time").map(|response| response.status())
     }
 
@@ -122,7 +122,7 @@ impl Pair {
         while !is_over && !case.is_committed(&self.two).await {
             is_over =
                 poll_fn(|context| Poll::Ready(answer.as_mut().poll(context).is_ready())).await;
-            assert!(began.elapsed() < PATIENCE, "{act:?} never ends");
+            assert!(began.elapsed() < TEST_TIMEOUT, "{act:?} never ends");
         }
         drop(answer);
         self.judge(&case).await && !is_over
@@ -192,7 +192,7 @@ impl Pair {
             case.reaches(peer).await;
         }
         if matches!(case.act, Act::AcceptReview | Act::RejectReview) {
-            case.is_kept(&self.two).await;
+            case.is_durable(&self.two).await;
         }
         assert!(case.act.ends_sockets() || case.works_on().await, "{:?} ends a socket", case.act);
         true

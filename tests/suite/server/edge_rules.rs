@@ -5,9 +5,9 @@ use tokio::net::TcpStream;
 
 use crate::support::galley_process::Server;
 use crate::support::raw_socket::{connect, head};
-use crate::support::redis_server::{self, PATIENCE};
+use crate::support::redis_server::{self, TEST_TIMEOUT};
 
-async fn ask(server: &Server, lines: &str) -> String {
+async fn exchange(server: &Server, lines: &str) -> String {
     let mut socket: TcpStream = connect(server).await;
     head(&mut socket, &format!("{lines}\r\n")).await
 }
@@ -22,14 +22,14 @@ async fn g12_a_request_has_exactly_one_host() {
     let server = Server::start().await;
     let host = server.url.strip_prefix("http://").expect("an address");
     let one = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n");
-    assert_eq!(status(&ask(&server, &one).await), "200");
+    assert_eq!(status(&exchange(&server, &one).await), "200");
     let two = format!("{one}Host: {host}\r\n");
-    let refused = ask(&server, &two).await;
+    let refused = exchange(&server, &two).await;
     assert_eq!(status(&refused), "400");
     assert!(refused.contains("application/problem+json"), "{refused}");
     assert!(refused.contains("x-content-type-options: nosniff"), "{refused}");
-    assert_eq!(status(&ask(&server, "GET /healthz HTTP/1.1\r\n").await), "400");
-    assert_eq!(status(&ask(&server, "GET /healthz HTTP/1.0\r\n").await), "200");
+    assert_eq!(status(&exchange(&server, "GET /healthz HTTP/1.1\r\n").await), "400");
+    assert_eq!(status(&exchange(&server, "GET /healthz HTTP/1.0\r\n").await), "200");
 }
 
 /// W17: through DNS rebinding a foreign page reached a local server under the page's own name.
@@ -38,19 +38,19 @@ async fn g14_a_local_server_answers_under_its_own_names_only() {
     let server = Server::start().await;
     for host in ["127.0.0.1", "localhost:1", "[::1]:8080", "LOCALHOST"] {
         let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n");
-        assert_eq!(status(&ask(&server, &request).await), "200", "{host}");
+        assert_eq!(status(&exchange(&server, &request).await), "200", "{host}");
     }
     for host in ["evil.example", "localhost.evil.example:8080", "127.0.0.1.evil.example", ""] {
         for path in ["/metrics", "/readyz", "/api/me", "/ws/share-links/shr_1/writer"] {
             let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n");
-            let refused = ask(&server, &request).await;
+            let refused = exchange(&server, &request).await;
             assert_eq!(status(&refused), "421", "{host}{path}");
             assert!(refused.contains("application/problem+json"), "{refused}");
         }
     }
     let host = server.url.strip_prefix("http://").expect("an address");
     let absolute = format!("GET http://evil.example/metrics HTTP/1.1\r\nHost: {host}\r\n");
-    assert_eq!(status(&ask(&server, &absolute).await), "421");
+    assert_eq!(status(&exchange(&server, &absolute).await), "421");
 }
 
 /// W17: the same with a public address: its host, the hosts of the settings, and numeric addresses.
@@ -63,12 +63,12 @@ async fn g14_a_public_server_answers_under_its_public_name() {
     let server = Server::with(&settings).await;
     for host in ["galley.example", "galley.example:443", "10.1.2.3:8080", "galley:8080"] {
         let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n");
-        let answer = ask(&server, &request).await;
+        let answer = exchange(&server, &request).await;
         assert_eq!(status(&answer), "200", "{host}");
         assert!(answer.contains("max-age=63072000; includeSubDomains"), "{answer}");
     }
     let request = "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n";
-    assert_eq!(status(&ask(&server, request).await), "421");
+    assert_eq!(status(&exchange(&server, request).await), "421");
 }
 
 async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> (u16, HeaderMap, Vec<u8>) {
@@ -147,7 +147,7 @@ async fn f10_failed_probes_log_the_change_of_state_and_no_failed_request() {
     }
     redis.start_again().await;
     let ready = async { while get(&server, "/readyz", &[]).await.0 != 200 {} };
-    tokio::time::timeout(PATIENCE, ready).await.expect("in time");
+    tokio::time::timeout(TEST_TIMEOUT, ready).await.expect("in time");
     let log = std::fs::read_to_string(server.folder().join("log")).expect("a log");
     let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
     assert_eq!(lines("request failed"), 0, "{log}");

@@ -11,7 +11,7 @@ use crate::server::pgbouncer::folder_of;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server::{self, locked_row};
 use crate::support::proxy::{Proxy, Way};
-use crate::support::redis_server::{self, PATIENCE};
+use crate::support::redis_server::{self, TEST_TIMEOUT};
 use crate::support::tcp_side::Parting;
 use crate::support::wire::{Mode, Target, Wire};
 
@@ -106,7 +106,7 @@ async fn g15_a_comparison_that_the_database_refuses_is_repeated_at_the_next_tick
     proxy.heal();
     let began = Instant::now();
     while refused() == before {
-        assert!(began.elapsed() < PATIENCE, "no comparison was refused: {}", two.log());
+        assert!(began.elapsed() < TEST_TIMEOUT, "no comparison was refused: {}", two.log());
         sleep(Duration::from_millis(20)).await;
     }
     assert!(reviewer.is_open(), "no comparison has found the revocation");
@@ -157,7 +157,7 @@ async fn g4_a_server_that_resumes_after_a_stop_ends_no_session_for_silence() {
     writer.saved().await;
     reviewer.reads("awake").await;
     // A tick comes within half a second. If it ends the session, the server grants this claim.
-    let again = server.knock(&desk, "reviewer", "events=1").await;
+    let again = server.claim_seat(&desk, "reviewer", "events=1").await;
     assert_eq!(again.closed().await.0, 4409, "the reviewer still holds its seat");
     assert!(writer.is_open() && reviewer.is_open());
 }

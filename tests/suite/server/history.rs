@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use crate::server::many_servers::Cluster;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
 
 /// A pause that a test can await, and a maximum that it never reaches.
@@ -33,7 +33,7 @@ async fn text_of(server: &Server, desk: &Desk, version: &Value) -> String {
 }
 
 /// The versions, once their texts are these, newest first.
-async fn kept(server: &Server, desk: &Desk, wanted: &[&str]) -> Vec<Value> {
+async fn stored_versions(server: &Server, desk: &Desk, wanted: &[&str]) -> Vec<Value> {
     let started = Instant::now();
     loop {
         let versions = list(server, &desk.writer, desk).await;
@@ -45,7 +45,7 @@ async fn kept(server: &Server, desk: &Desk, wanted: &[&str]) -> Vec<Value> {
             return versions;
         }
         assert!(
-            started.elapsed() < PATIENCE,
+            started.elapsed() < TEST_TIMEOUT,
             "{wanted:?} never became versions; the texts are {texts:?}"
         );
         sleep(Duration::from_millis(20)).await;
@@ -66,7 +66,7 @@ async fn a_pause_stores_a_version_and_the_first_edit_one_of_the_text_before_it()
     let writer = server.writer(&desk).await;
     writer.append(" 그리고");
     writer.append(" 다음");
-    let versions = kept(&server, &desk, &["처음 글 그리고 다음", "처음 글"]).await;
+    let versions = stored_versions(&server, &desk, &["처음 글 그리고 다음", "처음 글"]).await;
     assert_eq!(kinds(&versions), ["pause", "seat"]);
     let newest = &versions[0];
     assert_eq!(newest["number"], 2);
@@ -79,8 +79,12 @@ async fn a_pause_stores_a_version_and_the_first_edit_one_of_the_text_before_it()
     writer.append("!");
     writer.remove(11, 1);
     writer.append(" 끝");
-    let versions =
-        kept(&server, &desk, &["처음 글 그리고 다음 끝", "처음 글 그리고 다음", "처음 글"]).await;
+    let versions = stored_versions(
+        &server,
+        &desk,
+        &["처음 글 그리고 다음 끝", "처음 글 그리고 다음", "처음 글"],
+    )
+    .await;
     writer.leave().await;
     sleep(Duration::from_millis(300)).await;
     assert_eq!(list(&server, &desk.writer, &desk).await, versions);
@@ -95,14 +99,14 @@ async fn a_writer_that_leaves_its_seat_leaves_a_version() {
     writer.append("one");
     writer.saved().await;
     writer.leave().await;
-    let versions = kept(&server, &desk, &["one"]).await;
+    let versions = stored_versions(&server, &desk, &["one"]).await;
     assert_eq!(kinds(&versions), ["seat"]);
     let writer = server.writer(&desk).await;
     writer.append(" two");
     writer.saved().await;
     assert!(server.stop().await.success());
     server.start_again().await;
-    kept(&server, &desk, &["one two", "one"]).await;
+    stored_versions(&server, &desk, &["one two", "one"]).await;
     // A killed server stores no version by itself: the next writer finds the text.
     let writer = server.writer(&desk).await;
     writer.append(" three");
@@ -111,7 +115,7 @@ async fn a_writer_that_leaves_its_seat_leaves_a_version() {
     server.start_again().await;
     let writer = server.writer(&desk).await;
     writer.append(" four");
-    let versions = kept(&server, &desk, &["one two three", "one two", "one"]).await;
+    let versions = stored_versions(&server, &desk, &["one two three", "one two", "one"]).await;
     assert_eq!(kinds(&versions), ["seat", "seat", "seat"]);
 }
 
@@ -124,7 +128,7 @@ async fn continuous_typing_stores_a_version_at_intervals() {
     let writer = server.writer(&desk).await;
     let started = Instant::now();
     while list(&server, &desk.writer, &desk).await.len() < 2 {
-        assert!(started.elapsed() < PATIENCE, "no version was stored");
+        assert!(started.elapsed() < TEST_TIMEOUT, "no version was stored");
         writer.append("x");
         sleep(Duration::from_millis(30)).await;
     }
@@ -146,7 +150,7 @@ async fn an_accepted_suggestion_has_a_version_before_and_one_after() {
     };
     let review = suggest("나는", "저는").await;
     server.post(&desk.writer, &format!("{review}/accept"), json!({})).await.ok(200);
-    let versions = kept(&server, &desk, &["저는 글을 쓴다", "나는 글을 쓴다"]).await;
+    let versions = stored_versions(&server, &desk, &["저는 글을 쓴다", "나는 글을 쓴다"]).await;
     assert_eq!(kinds(&versions), ["decision", "pause"]);
     let names: Vec<_> =
         versions[0]["authors"].as_array().expect("people").iter().map(|who| &who["name"]).collect();
@@ -161,7 +165,7 @@ async fn an_accepted_suggestion_has_a_version_before_and_one_after() {
     writer.saved().await;
     server.post(&desk.writer, &format!("{review}/reject"), json!({})).await.ok(200);
     let texts = ["저는 글을 쓴다!", "저는 글을 쓴다", "나는 글을 쓴다"];
-    let versions = kept(&server, &desk, &texts).await;
+    let versions = stored_versions(&server, &desk, &texts).await;
     assert_eq!(kinds(&versions), ["decision", "decision", "pause"]);
 }
 
@@ -267,7 +271,7 @@ async fn a_restored_version_reaches_every_replica_and_a_second_restore_undoes_it
     let path = format!("{reviews}/{}", review["id"].as_str().expect("an id"));
     let anchor = &server.get(&desk.writer, &path).await.ok(200)["anchor"];
     assert_eq!((&anchor["state"], &anchor["start"]), (&json!("exact"), &json!(4)));
-    let versions = kept(&server, &desk, &[text, changed, text]).await;
+    let versions = stored_versions(&server, &desk, &[text, changed, text]).await;
     assert_eq!(kinds(&versions), ["restore", "pause", "named"]);
     // The text equals that version already.
     let again = server.post(&desk.writer, &restore(&first), json!({})).await.ok(200);
@@ -278,7 +282,7 @@ async fn a_restored_version_reaches_every_replica_and_a_second_restore_undoes_it
     server.kill().await;
     server.start_again().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, changed);
-    kept(&server, &desk, &[changed, text, changed, text]).await;
+    stored_versions(&server, &desk, &[changed, text, changed, text]).await;
 }
 
 /// Goal: the rules of the seat apply on a server without its socket; one server records the pauses.
@@ -289,10 +293,10 @@ async fn two_servers_record_one_history_and_either_restores_for_the_holder_of_th
     let writer = cluster.one.writer(&desk).await;
     let reviewer = cluster.two.reviewer(&desk).await;
     writer.append("첫 문장.");
-    kept(&cluster.two, &desk, &["첫 문장."]).await;
+    stored_versions(&cluster.two, &desk, &["첫 문장."]).await;
     writer.append(" 둘째 문장.");
     reviewer.reads("첫 문장. 둘째 문장.").await;
-    let versions = kept(&cluster.two, &desk, &["첫 문장. 둘째 문장.", "첫 문장."]).await;
+    let versions = stored_versions(&cluster.two, &desk, &["첫 문장. 둘째 문장.", "첫 문장."]).await;
     assert_eq!(kinds(&versions), ["pause", "pause"]);
     let restore = format!("{}/restore", one(&desk, &versions[1]));
     let refused = cluster.one.post(&desk.reviewer, &restore, json!({})).await;
@@ -314,7 +318,7 @@ async fn two_servers_record_one_history_and_either_restores_for_the_holder_of_th
         if answer.status.as_u16() == 403 {
             return answer.problem(403, "seat-not-held");
         }
-        assert!(started.elapsed() < PATIENCE, "the seat was never released");
+        assert!(started.elapsed() < TEST_TIMEOUT, "the seat was never released");
     }
 }
 
@@ -329,13 +333,13 @@ async fn versions_in_postgresql_are_stored_restored_and_recovered_after_kill_9()
     let desk = server.desk("처음 글").await;
     let writer = server.writer(&desk).await;
     writer.append(" 다음");
-    let versions = kept(&server, &desk, &["처음 글 다음", "처음 글"]).await;
+    let versions = stored_versions(&server, &desk, &["처음 글 다음", "처음 글"]).await;
     let restore = format!("{}/restore", one(&desk, &versions[1]));
     server.post(&desk.writer, &restore, json!({})).await.ok(201);
     writer.reads("처음 글").await;
     server.kill().await;
     server.start_again().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, "처음 글");
-    let versions = kept(&server, &desk, &["처음 글", "처음 글 다음", "처음 글"]).await;
+    let versions = stored_versions(&server, &desk, &["처음 글", "처음 글 다음", "처음 글"]).await;
     assert_eq!(kinds(&versions), ["restore", "pause", "seat"]);
 }

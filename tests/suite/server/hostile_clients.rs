@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::Message;
 use yrs::Text as _;
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 /// Goal: each malformed message closes its own socket with 4400 and has no other effect.
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn g13_a_text_whose_integration_would_take_hours_is_refused_at_once_and_ot
     writer.send(protocol::update(&update));
     let text =
         |desk: &crate::support::rest_client::Desk| format!("/api/documents/{}/text", desk.document);
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     loop {
         let answer = server.get(&desk.writer, &text(&desk)).await;
         // The text is empty until the update has arrived.
@@ -84,7 +84,7 @@ async fn g13_a_text_whose_integration_would_take_hours_is_refused_at_once_and_ot
             answer.problem(503, "text-too-costly");
             break;
         }
-        assert!(asked_at.elapsed() < PATIENCE, "{}", answer.json);
+        assert!(requested_at.elapsed() < TEST_TIMEOUT, "{}", answer.json);
     }
     assert_eq!(server.text(&other.writer, &other.document).await, "another's");
     assert!(writer.is_open());
@@ -213,7 +213,7 @@ async fn g13_a_document_at_its_quota_rejects_edits_and_keeps_its_text() {
     assert_eq!(text.len(), 120_000);
     writer.leave().await;
     // A client that reads no events would not learn of it: the server closes its socket.
-    let stock = server.knock(&desk, "writer", "").await;
+    let stock = server.claim_seat(&desk, "writer", "").await;
     stock.synced().await;
     stock.append(&"x".repeat(40_000));
     assert_eq!(stock.closed().await, (4413, "document".to_owned()));
@@ -233,7 +233,7 @@ async fn g14_a_foreign_origin_gets_no_socket() {
         format!("https://127.0.0.1:{port}"),
         "http://127.0.0.1:1".to_owned(),
     ];
-    let knock = |origin: Option<String>, cookie: bool| {
+    let claim_seat = |origin: Option<String>, cookie: bool| {
         let mut request = server
             .http
             .get(format!("{own}/ws/share-links/{}/writer", desk.link))
@@ -251,12 +251,12 @@ async fn g14_a_foreign_origin_gets_no_socket() {
         async move { request.send().await.expect("an answer").status().as_u16() }
     };
     for origin in foreign {
-        assert_eq!(knock(Some(origin.clone()), true).await, 403, "{origin}");
-        assert_eq!(knock(Some(origin.clone()), false).await, 403, "{origin}");
+        assert_eq!(claim_seat(Some(origin.clone()), true).await, 403, "{origin}");
+        assert_eq!(claim_seat(Some(origin.clone()), false).await, 403, "{origin}");
     }
-    assert_eq!(knock(None, true).await, 403, "a cookie needs a witness");
-    assert_eq!(knock(None, false).await, 101);
-    assert_eq!(knock(Some(own.clone()), true).await, 101);
+    assert_eq!(claim_seat(None, true).await, 403, "a cookie needs a witness");
+    assert_eq!(claim_seat(None, false).await, 101);
+    assert_eq!(claim_seat(Some(own.clone()), true).await, 101);
     let body = json!({ "title": "t", "text": "x" });
     let posted = server
         .http

@@ -79,7 +79,7 @@ async fn an_upgrade_is_answered_and_counted_alike_with_and_without_the_router() 
             "galley_http_requests_total{{method=\"GET\",route=\"{route}\",status=\"{status}\"}}"
         )
     };
-    let ask = async |role: &str, origin: &str| {
+    let query = async |role: &str, origin: &str| {
         let plain = upgrade(&desk, role, "events=1", origin);
         let encoded = plain.replace("/reviewer?", "/%72eviewer?");
         let mut socket = connect(&server).await;
@@ -89,13 +89,13 @@ async fn an_upgrade_is_answered_and_counted_alike_with_and_without_the_router() 
         lines.sort_unstable();
         lines
     };
-    let [plain, decoded] = [ask("writer", "").await, ask("reviewer", "").await];
+    let [plain, decoded] = [query("writer", "").await, query("reviewer", "").await];
     assert_eq!(plain, decoded);
     assert!(plain.iter().any(|line| line.starts_with("HTTP/1.1 101 ")), "{plain:?}");
     assert!(plain.contains(&"x-content-type-options: nosniff".to_owned()), "{plain:?}");
     server.has(&counted(101), 2).await;
     for role in ["writer", "reviewer"] {
-        let refused = ask(role, "Origin: http://elsewhere.example\r\n").await;
+        let refused = query(role, "Origin: http://elsewhere.example\r\n").await;
         for line in ["HTTP/1.1 403 Forbidden", "content-type: application/problem+json"] {
             assert!(refused.contains(&line.to_owned()), "{role}: {refused:?}");
         }
@@ -209,23 +209,23 @@ async fn g13_connections_beyond_the_limit_are_closed_and_slots_come_back() {
     assert!(hold(&server).await.is_none());
     held.clear();
     let free = async { while hold(&server).await.is_none() {} };
-    timeout(redis_server::PATIENCE, free).await.expect("the slots come back");
+    timeout(redis_server::TEST_TIMEOUT, free).await.expect("the slots come back");
 }
 
 /// The body of `/readyz` once its status is `wanted`.
 async fn readiness(server: &Server, wanted: u16) -> Value {
-    let ask = async || {
-        let asked = server.http.get(format!("{}/readyz", server.url)).send().await;
-        asked.expect("an answer")
+    let query = async || {
+        let sent = server.http.get(format!("{}/readyz", server.url)).send().await;
+        sent.expect("an answer")
     };
     let found = async {
-        let mut response = ask().await;
+        let mut response = query().await;
         while response.status() != wanted {
-            response = ask().await;
+            response = query().await;
         }
         response.json().await.expect("JSON")
     };
-    timeout(redis_server::PATIENCE, found).await.expect("in time")
+    timeout(redis_server::TEST_TIMEOUT, found).await.expect("in time")
 }
 
 #[tokio::test]

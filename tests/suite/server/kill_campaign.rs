@@ -27,7 +27,7 @@ use crate::support::typing_clients::{REFUSED, Said, Typists};
 use crate::support::ws_client::Peer;
 
 /// Longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Kills in all, unless `GALLEY_KILLS` sets the number.
 const KILLS: usize = 20;
 /// Documents with clients at the same time.
@@ -228,7 +228,7 @@ impl World {
             match Storage::open(&self.database).await {
                 Ok(storage) => break storage,
                 // A killed backend makes PostgreSQL end all others and recover.
-                Err(error) => assert!(began.elapsed() < PATIENCE, "{error}"),
+                Err(error) => assert!(began.elapsed() < TEST_TIMEOUT, "{error}"),
             }
             sleep(Duration::from_millis(20)).await;
         };
@@ -273,7 +273,7 @@ impl World {
                 reader.leave().await;
                 return stored;
             }
-            assert!(began.elapsed() < PATIENCE, "{stored} is stored, {texts:?} are read");
+            assert!(began.elapsed() < TEST_TIMEOUT, "{stored} is stored, {texts:?} are read");
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -283,11 +283,11 @@ impl World {
 async fn newcomer(server: &Server, desk: &Desk) -> Peer {
     let began = Instant::now();
     loop {
-        let peer = server.knock(desk, "reviewer", "events=1&takeover=1").await;
+        let peer = server.claim_seat(desk, "reviewer", "events=1&takeover=1").await;
         if peer.becomes_synced().await {
             return peer;
         }
-        assert!(began.elapsed() < PATIENCE, "no client is seated");
+        assert!(began.elapsed() < TEST_TIMEOUT, "no client is seated");
         sleep(Duration::from_millis(20)).await;
     }
 }

@@ -14,7 +14,7 @@ use crate::support::raw_socket::{
     A_MOMENT, BINARY, CONTINUATION, FIN, PING, PONG, TEXT, closed, connect, frame, head, open,
     pour, upgrade,
 };
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::ws_client::State;
 
 const MIB: u64 = 1_024 * 1_024;
@@ -177,8 +177,8 @@ async fn g12_a_client_sets_only_its_own_presence_within_bounds() {
     };
     let seen = |wanted: i64| {
         reviewer.until("the writer's cursor", move |state| {
-            let (_, told) = state.presence.get(&id)?;
-            (told.as_ref()?["cursor"] == wanted).then_some(())
+            let (_, published) = state.presence.get(&id)?;
+            (published.as_ref()?["cursor"] == wanted).then_some(())
         })
     };
     seen(1).await;
@@ -222,7 +222,7 @@ async fn g13_the_rate_limit_of_joins_closes_one_user_and_not_others() {
     let reviewer = server.reviewer(&desk).await;
     let mut refused = 0;
     for _ in 0..12 {
-        let writer = server.knock(&desk, "writer", "events=1").await;
+        let writer = server.claim_seat(&desk, "writer", "events=1").await;
         let over = |state: &mut State| {
             let is_in = state.events.iter().any(|event| event["event"] == "seat.granted");
             (is_in || state.closed.is_some()).then(|| state.closed.clone())
@@ -267,7 +267,7 @@ async fn g13_endless_heads_are_closed_and_other_clients_are_served() {
         let mut socket = connect(&server).await;
         let request = upgrade(&desk, "writer", "", &more);
         let sent = async { head(&mut socket, &request).await };
-        let answer = timeout(PATIENCE, sent).await.unwrap_or_default();
+        let answer = timeout(TEST_TIMEOUT, sent).await.unwrap_or_default();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
     // Many unfinished heads are open, and a session is still seated.
@@ -314,14 +314,14 @@ async fn g13_large_responses_to_a_slow_reader_are_bounded() {
         let id = made["id"].as_str().expect("an id").to_owned();
         addresses.push(format!("/api/documents/{id}/text"));
     }
-    let ask = format!(
+    let head_of_request = format!(
         "GET {} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
         addresses[0], kim.token
     );
     let (mut held, mut refused) = (Vec::new(), 0);
     while refused == 0 {
         let mut socket = connect(&server).await;
-        let head = head(&mut socket, &ask).await;
+        let head = head(&mut socket, &head_of_request).await;
         refused += usize::from(head.starts_with("HTTP/1.1 429"));
         held.push(socket);
         assert!(held.len() < 40, "no request was refused");
@@ -338,7 +338,7 @@ async fn g13_large_responses_to_a_slow_reader_are_bounded() {
         while server.text(&kim, addresses[0].split('/').nth(3).expect("an id")).await.len() < LONG {
         }
     };
-    timeout(PATIENCE, again).await.expect("in time");
+    timeout(TEST_TIMEOUT, again).await.expect("in time");
 }
 
 /// Every update in the fuzzer's corpus that the validator rejects, over a real socket.

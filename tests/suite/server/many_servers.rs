@@ -59,9 +59,9 @@ async fn g1_of_a_hundred_claims_on_two_servers_one_is_granted_in_each_of_fifty_r
     let cluster = Cluster::start().await;
     for round in 0..50 {
         let desk = cluster.one.desk("text").await;
-        let knocks =
-            (0..100).map(|number| cluster.either(number).knock(&desk, "writer", "events=1"));
-        let peers = futures_util::future::join_all(knocks).await;
+        let claims =
+            (0..100).map(|number| cluster.either(number).claim_seat(&desk, "writer", "events=1"));
+        let peers = futures_util::future::join_all(claims).await;
         let seated = futures_util::future::join_all(peers.iter().map(was_seated)).await;
         let winners = seated.iter().filter(|seated| **seated).count();
         assert_eq!(winners, 1, "round {round}");
@@ -113,14 +113,14 @@ async fn g2_a_server_frozen_beyond_its_lease_writes_nothing_after_the_new_grant(
     ])
     .await;
     let desk = cluster.one.desk("").await;
-    let old = cluster.one.knock(&desk, "writer", "events=1").await;
+    let old = cluster.one.claim_seat(&desk, "writer", "events=1").await;
     let old_fence = old.event("seat.granted").await["fence"].as_u64();
     old.synced().await;
     old.append("before ");
     old.saved().await;
     // A claim without `wait` would be refused before the lease ends. A waiter is granted the seat at
     // its end.
-    let new = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    let new = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     new.event("seat.waiting").await;
     cluster.one.freeze().await;
     assert!(old_fence < new.event("seat.granted").await["fence"].as_u64());
@@ -148,7 +148,7 @@ async fn g4_a_killed_servers_seat_is_free_within_the_lease_and_not_before_the_ke
     let mut cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
     let desk = cluster.one.desk("text").await;
     let old = cluster.one.writer(&desk).await;
-    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
     cluster.one.kill().await;
     let killed_at = Instant::now();
@@ -170,8 +170,8 @@ async fn g11_simultaneous_requests_on_two_servers_create_one_share_link() {
     let body = json!({ "title": "t", "text": "x" });
     let document = cluster.one.post(&kim, "/api/documents", body).await.ok(201);
     let path = format!("/api/documents/{}/share-link", document["id"].as_str().expect("an id"));
-    let asks = (0..60).map(|number| cluster.either(number).post(&kim, &path, json!({})));
-    let answers = futures_util::future::join_all(asks).await;
+    let requests = (0..60).map(|number| cluster.either(number).post(&kim, &path, json!({})));
+    let answers = futures_util::future::join_all(requests).await;
     let made = answers.iter().filter(|answer| answer.status.as_u16() == 201).count();
     assert_eq!(made, 1);
     let mut links: Vec<_> =
@@ -226,13 +226,13 @@ async fn g4_sessions_of_a_killed_server_leave_their_peers_on_another_server() {
     // The event may follow that of the replaced session, which is about to leave.
     let about_lee =
         |event: &Value, what: &str| event["event"] == what && event["user"]["name"] == "Lee";
-    let told = |what: &'static str| {
+    let notified = |what: &'static str| {
         again.until(what, move |s| s.events.iter().any(|e| about_lee(e, what)).then_some(()))
     };
-    told("peer.joined").await;
+    notified("peer.joined").await;
     again.until("presence", move |s| s.presence.get(&client)?.1.clone()).await;
     cluster.one.kill().await;
-    told("peer.left").await;
+    notified("peer.left").await;
     again
         .until("the cursor goes", move |s| s.presence.get(&client)?.1.is_none().then_some(()))
         .await;

@@ -18,18 +18,18 @@ const ROOMS_BEFORE: u64 = 20;
 async fn an_idle_session_and_its_half_of_a_room_take_little_memory() {
     const ROOMS: u64 = 100;
     let server = Server::start().await;
-    let mut sitting = Vec::new();
+    let mut seated_peers = Vec::new();
     let mut before = 0;
     for room in 0..ROOMS_BEFORE + ROOMS {
         if room == ROOMS_BEFORE {
             before = server.peak();
         }
         let desk = server.desk("text").await;
-        sitting.push([server.writer(&desk).await, server.reviewer(&desk).await]);
+        seated_peers.push([server.writer(&desk).await, server.reviewer(&desk).await]);
     }
     let each = server.peak().saturating_sub(before) / (2 * ROOMS);
     assert!(each < 64 * KIB, "{each} bytes each");
-    assert!(sitting.iter().flatten().all(Peer::is_open));
+    assert!(seated_peers.iter().flatten().all(Peer::is_open));
 }
 
 /// Goal: a room retains the bytes of its document. The objects of a CRDT, many times as large, exist
@@ -40,7 +40,7 @@ async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
     /// Each before the previous one, so that no two are merged.
     const LETTERS: u32 = 5_000;
     let server = Server::start().await;
-    let mut sitting = Vec::new();
+    let mut seated_peers = Vec::new();
     let (mut before, mut sent) = (0, 0);
     for room in 0..ROOMS_BEFORE + ROOMS {
         if room == ROOMS_BEFORE {
@@ -55,9 +55,9 @@ async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
         writer.send(galley::yjs::protocol::update(&update));
         writer.saved().await;
         assert_eq!(server.text(&desk.writer, &desk.document).await.len(), LETTERS as usize);
-        sitting.push(writer);
+        seated_peers.push(writer);
     }
     let each = server.peak().saturating_sub(before) / ROOMS;
     assert!(each < 400 * KIB, "{each} bytes each for {sent}");
-    assert!(sitting.iter().all(Peer::is_open));
+    assert!(seated_peers.iter().all(Peer::is_open));
 }

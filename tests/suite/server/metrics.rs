@@ -26,12 +26,12 @@ async fn each_event_of_a_seat_and_its_renewal_is_counted_once() {
     server.has("galley_seats_held{role=\"writer\"}", 1).await;
     server.has("galley_seats_held{role=\"reviewer\"}", 0).await;
     server.has("galley_renewal_locks", 1).await;
-    assert_eq!(server.knock(&desk, "writer", "").await.closed().await.0, 4409);
+    assert_eq!(server.claim_seat(&desk, "writer", "").await.closed().await.0, 4409);
     server.has(&claims("taken"), 1).await;
     server.has(holds, 0).await;
 
     // Released, and handed over.
-    let second = server.knock(&desk, "writer", "events=1&wait=60").await;
+    let second = server.claim_seat(&desk, "writer", "events=1&wait=60").await;
     second.event("seat.waiting").await;
     first.leave().await;
     second.event("seat.granted").await;
@@ -41,7 +41,7 @@ async fn each_event_of_a_seat_and_its_renewal_is_counted_once() {
     server.has(holds, 1).await;
 
     // Taken over.
-    let third = server.knock(&desk, "writer", "events=1&takeover=1").await;
+    let third = server.claim_seat(&desk, "writer", "events=1&takeover=1").await;
     third.event("seat.granted").await;
     assert_eq!(second.closed().await.0, 4410);
     server.has(holds, 2).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
 use crate::support::ws_client::{Peer, State};
 
@@ -183,8 +183,10 @@ impl Case {
             return Self { act, desk, actor, part, writer, reviewer };
         }
         let desk = at_writer.desk_of(kim, lee, OLD).await;
-        let (writer, reviewer) =
-            tokio::join!(at_writer.writer(&desk), at_reviewer.knock(&desk, "reviewer", "events=1"));
+        let (writer, reviewer) = tokio::join!(
+            at_writer.writer(&desk),
+            at_reviewer.claim_seat(&desk, "reviewer", "events=1")
+        );
         let session = reviewer.event("seat.granted").await;
         reviewer.synced().await;
         let part = match act {
@@ -204,7 +206,7 @@ impl Case {
                     if act == Act::ReopenReview { "review.updated" } else { "review.created" };
                 // A socket that misses two changes of a review receives its last state once.
                 for peer in [&writer, &reviewer] {
-                    is_told(peer, last).await;
+                    await_event(peer, last).await;
                 }
                 review
             }
@@ -271,7 +273,7 @@ impl Case {
                 return first;
             }
             // A commit between two reads shows in the second read only.
-            assert!(began.elapsed() < PATIENCE, "{:?} is in part: {parts:?}", self.act);
+            assert!(began.elapsed() < TEST_TIMEOUT, "{:?} is in part: {parts:?}", self.act);
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -348,10 +350,10 @@ impl Case {
     }
 
     /// Waits until a version has the text of a decision.
-    pub(crate) async fn is_kept(&self, server: &Server) {
+    pub(crate) async fn is_durable(&self, server: &Server) {
         let began = Instant::now();
         while !self.has_version(server, "kind", "decision").await {
-            assert!(began.elapsed() < PATIENCE, "the text of {:?} has no version", self.act);
+            assert!(began.elapsed() < TEST_TIMEOUT, "the text of {:?} has no version", self.act);
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -364,7 +366,7 @@ impl Case {
 
     /// Whether a socket has received the effect.
     pub(crate) fn shows(&self, state: &State) -> bool {
-        let told = |name: &str, is_it: &dyn Fn(&Value) -> bool| {
+        let has_event = |name: &str, is_it: &dyn Fn(&Value) -> bool| {
             state.events.iter().any(|event| event["event"] == name && is_it(&event["review"]))
         };
         let code = state.closed.as_ref().map(|(code, _)| *code);
@@ -372,17 +374,17 @@ impl Case {
             Act::RevokeShareLink | Act::DeleteDocument => code == Some(4404),
             Act::EndSession => code == Some(4410),
             Act::RestoreVersion => state.text() == OLD,
-            Act::CreateReview => told("review.created", &|review| review["body"] == MARK),
-            Act::DeleteReview => told("review.deleted", &|_review| true),
+            Act::CreateReview => has_event("review.created", &|review| review["body"] == MARK),
+            Act::DeleteReview => has_event("review.deleted", &|_review| true),
             Act::AcceptReview => {
                 state.text() == ACCEPTED
-                    && told("review.updated", &|review| self.is_done_to(review))
+                    && has_event("review.updated", &|review| self.is_done_to(review))
             }
             Act::EditReview
             | Act::ReplyToReview
             | Act::RejectReview
             | Act::ResolveReview
-            | Act::ReopenReview => told("review.updated", &|review| self.is_done_to(review)),
+            | Act::ReopenReview => has_event("review.updated", &|review| self.is_done_to(review)),
             _ => false,
         }
     }
@@ -435,7 +437,7 @@ async fn half_a_desk(act: Act, server: &Server, writer: Person, reviewer: Person
 }
 
 /// Waits for an event and puts it back among the others.
-async fn is_told(peer: &Peer, name: &str) {
+async fn await_event(peer: &Peer, name: &str) {
     let has = |state: &mut State| state.events.iter().any(|event| event["event"] == name);
     peer.until(name, |state| has(state).then_some(())).await;
 }

@@ -11,11 +11,11 @@ use crate::support::ws_client::Peer;
 /// The peer events that arrived before the ones that every joining session receives.
 async fn greeted(peer: &Peer) -> Vec<(String, String)> {
     peer.event("document.saved").await;
-    told(peer)
+    peer_events(peer)
 }
 
 /// The peer events that arrived and were not taken yet: event and role.
-fn told(peer: &Peer) -> Vec<(String, String)> {
+fn peer_events(peer: &Peer) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().expect("a word").to_owned();
     let events = peer.take_events();
     let peers = events.iter().filter(|e| word(&e["event"]).starts_with("peer."));
@@ -47,7 +47,7 @@ async fn secret_of(peer: &Peer) -> String {
 
 /// A session in its seat, with its resume secret.
 async fn tab(server: &Server, desk: &Desk, query: &str) -> (Peer, String) {
-    let peer = server.knock(desk, "writer", &format!("events=1{query}")).await;
+    let peer = server.claim_seat(desk, "writer", &format!("events=1{query}")).await;
     let secret = secret_of(&peer).await;
     peer.synced().await;
     (peer, secret)
@@ -68,12 +68,12 @@ async fn a_session_that_moves_to_another_server_is_not_its_own_peer_and_leaves_n
         assert_eq!(greeted(&new).await, one("peer.joined", "reviewer"), "{way}");
         assert_eq!(old.closed().await.0, 4410);
         all_has_arrived(&new, &beside).await;
-        assert_eq!(told(&beside), one("peer.joined", "writer"), "{way}");
-        let beside = cluster.one.knock(&desk, "reviewer", "events=1&takeover=1").await;
+        assert_eq!(peer_events(&beside), one("peer.joined", "writer"), "{way}");
+        let beside = cluster.one.claim_seat(&desk, "reviewer", "events=1&takeover=1").await;
         assert_eq!(greeted(&beside).await, one("peer.joined", "writer"), "{way}");
         new.leave().await;
         assert_eq!(beside.event("peer.left").await["role"], "writer");
-        let beside = cluster.one.knock(&desk, "reviewer", "events=1&takeover=1").await;
+        let beside = cluster.one.claim_seat(&desk, "reviewer", "events=1&takeover=1").await;
         assert_eq!(greeted(&beside).await, [], "{way}");
     }
 }
@@ -86,11 +86,11 @@ async fn a_takeover_on_the_same_server_is_not_its_own_peer() {
     let writer = server.writer(&desk).await;
     let mut reviewer = server.reviewer(&desk).await;
     for _ in 0..20 {
-        let new = server.knock(&desk, "reviewer", "events=1&takeover=1").await;
+        let new = server.claim_seat(&desk, "reviewer", "events=1&takeover=1").await;
         assert_eq!(greeted(&new).await, one("peer.joined", "writer"));
         assert_eq!(reviewer.closed().await.0, 4410);
         all_has_arrived(&writer, &new).await;
-        assert_eq!(told(&new), []);
+        assert_eq!(peer_events(&new), []);
         reviewer = new;
     }
 }
@@ -104,14 +104,14 @@ async fn a_waiter_seated_after_a_killed_server_receives_no_dead_peer() {
     let reviewer = cluster.two.reviewer(&desk).await;
     let _dead = cluster.one.writer(&desk).await;
     reviewer.event("peer.joined").await;
-    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
     cluster.one.kill().await;
     waiter.event("seat.granted").await;
     assert_eq!(greeted(&waiter).await, one("peer.joined", "reviewer"));
     reviewer.event("peer.joined").await;
     all_has_arrived(&reviewer, &waiter).await;
-    assert_eq!(told(&waiter), []);
+    assert_eq!(peer_events(&waiter), []);
 }
 
 /// Goal: a seat that moved between servers repeatedly leaves no stale peer behind.
@@ -134,7 +134,7 @@ async fn a_seat_that_moved_between_servers_leaves_no_stale_peer() {
     far.event("peer.joined").await;
     last.leave().await;
     far.event("peer.left").await;
-    let near = cluster.one.knock(&desk, "reviewer", "events=1&takeover=1").await;
+    let near = cluster.one.claim_seat(&desk, "reviewer", "events=1&takeover=1").await;
     assert_eq!(greeted(&near).await, []);
 }
 
@@ -159,5 +159,5 @@ async fn no_peer_leaves_because_redis_returned_empty() {
         all_has_arrived(&writer, &reviewer).await;
         all_has_arrived(&reviewer, &writer).await;
     }
-    assert_eq!((told(&writer), told(&reviewer)), (vec![], vec![]));
+    assert_eq!((peer_events(&writer), peer_events(&reviewer)), (vec![], vec![]));
 }

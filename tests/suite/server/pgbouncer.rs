@@ -15,7 +15,7 @@ use crate::server::commands::galley_with;
 use crate::server::stuck::type_beside_a_locked_row;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server::{self, locked_row};
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 
 /// A `PgBouncer` with its defaults before a `PostgreSQL`, on a socket in a folder of its own. Dropping it ends
@@ -32,12 +32,12 @@ impl Pooler {
         let folder = folder.expect("a folder").keep();
         let owner = fs::metadata(&server).expect("readable").uid();
         chown(&folder, Some(owner), None).expect("given away");
-        let (place, server) = (folder.display(), server.display());
+        let (socket_dir, server) = (folder.display(), server.display());
         // `any`: PostgreSQL takes every user of this machine for `galley`.
         let settings = format!(
             "[databases]\n* = host={server} user=galley\n\
-             [pgbouncer]\nunix_socket_dir = {place}\nlisten_port = 5432\nauth_type = any\n\
-             logfile = {place}/log\npool_mode = {mode}\n"
+             [pgbouncer]\nunix_socket_dir = {socket_dir}\nlisten_port = 5432\nauth_type = any\n\
+             logfile = {socket_dir}/log\npool_mode = {mode}\n"
         );
         fs::write(folder.join("settings.ini"), settings).expect("written");
         let mut command = postgres.tool(&program());
@@ -47,7 +47,7 @@ impl Pooler {
         let pooler = Self { process, folder };
         let began = Instant::now();
         while UnixStream::connect(pooler.folder.join(".s.PGSQL.5432")).await.is_err() {
-            assert!(began.elapsed() < PATIENCE, "{}", pooler.log());
+            assert!(began.elapsed() < TEST_TIMEOUT, "{}", pooler.log());
             sleep(Duration::from_millis(20)).await;
         }
         pooler
@@ -82,8 +82,8 @@ pub(crate) fn folder_of(postgres: &postgres_server::Server) -> PathBuf {
 fn program() -> String {
     let in_path = std::env::var_os("PATH").unwrap_or_default();
     let in_path: Vec<_> = std::env::split_paths(&in_path).collect();
-    let mut places = in_path.iter().map(PathBuf::as_path).chain([Path::new("/usr/sbin")]);
-    let found = places.find(|place| place.join("pgbouncer").exists());
+    let mut folders = in_path.iter().map(PathBuf::as_path).chain([Path::new("/usr/sbin")]);
+    let found = folders.find(|socket_dir| socket_dir.join("pgbouncer").exists());
     let found = found.expect("PgBouncer is installed: apt-get install pgbouncer");
     found.join("pgbouncer").display().to_string()
 }

@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::server::storage_outage::stays_saved_to;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::{self, PATIENCE};
+use crate::support::redis_server::{self, TEST_TIMEOUT};
 
 /// Two servers with one Redis and an empty database, started simultaneously.
 pub(crate) struct Cluster {
@@ -51,7 +51,7 @@ async fn is_ready(server: &Server) -> bool {
 async fn becomes(server: &Server, ready: bool) {
     let began = Instant::now();
     while is_ready(server).await != ready {
-        assert!(began.elapsed() < PATIENCE, "readiness never became {ready}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "readiness never became {ready}");
         sleep(Duration::from_millis(20)).await;
     }
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::shifted_redis::Redis;
 
 /// Longer than any TTL in Redis that the test sets.
@@ -41,7 +41,7 @@ async fn g4_a_step_back_of_the_redis_clock_is_logged_counted_and_prolongs_a_dead
     looks_again(&redis).await;
     let began = Instant::now();
     while two.figure(STEPS).await != Some(1.0) {
-        assert!(began.elapsed() < PATIENCE, "no step is counted: {}", two.figures().await);
+        assert!(began.elapsed() < TEST_TIMEOUT, "no step is counted: {}", two.figures().await);
         sleep(Duration::from_millis(50)).await;
     }
     let log = two.log();

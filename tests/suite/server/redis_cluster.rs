@@ -28,8 +28,8 @@ async fn g1_two_servers_on_a_redis_cluster_seat_exactly_one() {
     for round in 0..10 {
         let desk = one.desk("text").await;
         let servers = [&one, &two].into_iter().cycle().take(20);
-        let knocks = servers.map(|server| server.knock(&desk, "writer", "events=1"));
-        let peers = futures_util::future::join_all(knocks).await;
+        let claims = servers.map(|server| server.claim_seat(&desk, "writer", "events=1"));
+        let peers = futures_util::future::join_all(claims).await;
         let seated = futures_util::future::join_all(peers.iter().map(was_seated)).await;
         assert_eq!(seated.iter().filter(|seated| **seated).count(), 1, "round {round}");
         let url = format!("{}/api/admin/sessions", one.url);
@@ -65,7 +65,7 @@ async fn seats_and_texts_survive_the_failover_of_a_redis_cluster_primary() {
     // Pub/sub was on that node: a server that may have missed a message reads the database.
     reviewer.reads("before meanwhile ").await;
     let waiting = loop {
-        let peer = two.knock(&desk, "writer", "events=1&wait=60").await;
+        let peer = two.claim_seat(&desk, "writer", "events=1&wait=60").await;
         let stands = peer.until("a place or a refusal", |state| {
             let stands = state.events.iter().any(|event| event["event"] == "seat.waiting");
             (stands || state.closed.is_some()).then_some(stands)

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::server::many_servers::Cluster;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
@@ -87,12 +87,12 @@ async fn g6_a_redis_restart_with_an_older_state_costs_no_session_its_seat() {
         // The claim goes to the session's own server, which probes its own socket. Pub/sub may still
         // reconnect, and a server counts a probe without a reply as unanswered.
         let server = cluster.either(number / 2);
-        let mut told = (4503, String::new());
+        let mut close = (4503, String::new());
         // That server has not reconnected to Redis yet.
-        while told.0 == 4503 {
-            told = server.knock(desk, "writer", "events=1").await.closed().await;
+        while close.0 == 4503 {
+            close = server.claim_seat(desk, "writer", "events=1").await.closed().await;
         }
-        assert_eq!(told.0, 4409, "{}", told.1);
+        assert_eq!(close.0, 4409, "{}", close.1);
     });
     futures_util::future::join_all(tabs).await;
     for (writer, reviewer) in &later {
@@ -187,7 +187,7 @@ async fn without_redis_no_seat_is_granted() {
     let mut cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     cluster.redis.stop().await;
-    let peer = cluster.one.knock(&desk, "writer", "events=1").await;
+    let peer = cluster.one.claim_seat(&desk, "writer", "events=1").await;
     assert_eq!(peer.closed().await.0, 4503);
     let ready = cluster.one.http.get(format!("{}/readyz", cluster.one.url)).send().await;
     assert_eq!(ready.expect("an answer").status().as_u16(), 503);
@@ -241,7 +241,7 @@ async fn g7_a_reload_while_storage_is_away_loses_no_edit_and_no_document() {
     before.event("problem").await;
     before.leave().await;
     // The claim arrives while storage is away: it is refused then, or granted after the return.
-    let early = server.knock(&desk, "writer", "events=1").await;
+    let early = server.claim_seat(&desk, "writer", "events=1").await;
     sleep(Duration::from_secs(1)).await;
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     other.close().await.expect("closed");
@@ -260,7 +260,7 @@ async fn g7_a_reload_while_storage_is_away_loses_no_edit_and_no_document() {
 async fn seated_again(server: &Server, desk: &Desk) -> Peer {
     let started = Instant::now();
     loop {
-        let peer = server.knock(desk, "writer", "events=1").await;
+        let peer = server.claim_seat(desk, "writer", "events=1").await;
         let granted = peer.until("an answer", |state| {
             let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
             (granted || state.closed.is_some()).then_some(granted)
@@ -268,7 +268,7 @@ async fn seated_again(server: &Server, desk: &Desk) -> Peer {
         if granted.await {
             return peer;
         }
-        assert!(started.elapsed() < PATIENCE, "the seat was never free");
+        assert!(started.elapsed() < TEST_TIMEOUT, "the seat was never free");
         sleep(Duration::from_millis(50)).await;
     }
 }
@@ -298,8 +298,8 @@ async fn g6_a_key_of_another_type_costs_no_other_seat() {
     let (desk, unharmed) = &peers[2];
     unharmed.append(" goes on");
     unharmed.saved().await;
-    let told = unharmed.look(|state| state.events.iter().any(|e| e["event"] == "seat.uncertain"));
-    assert!(!told);
+    let close = unharmed.look(|state| state.events.iter().any(|e| e["event"] == "seat.uncertain"));
+    assert!(!close);
     let link = format!("/api/share-links/{}", desk.link);
     let link = cluster.two.get(&desk.writer, &link).await.ok(200);
     assert_eq!(link["seats"]["writer"]["taken"], true);

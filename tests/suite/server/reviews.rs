@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::{self, PATIENCE};
+use crate::support::redis_server::{self, TEST_TIMEOUT};
 use crate::support::rest_client::{Answer, Desk};
 
 const TEXT: &str = "저는 성실한 사람입니다. 🙂 저는 책임감이 강합니다.";
@@ -164,7 +164,7 @@ async fn g2_a_session_that_ended_here_holds_no_seat_though_the_locks_name_it() {
     reviewer.leave().await;
     let began = Instant::now();
     while redis.run::<usize>(&format!("EXISTS {}", dumps[0].0)).await != 0 {
-        assert!(began.elapsed() < PATIENCE, "the seat was never released");
+        assert!(began.elapsed() < TEST_TIMEOUT, "the seat was never released");
         sleep(Duration::from_millis(10)).await;
     }
     let mut connection = redis.connection().await;

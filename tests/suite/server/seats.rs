@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
@@ -22,7 +22,7 @@ async fn free_after(server: &Server, desk: &Desk, role: &str) -> Duration {
     let started = Instant::now();
     let seated = async {
         loop {
-            let peer = server.knock(desk, role, "events=1").await;
+            let peer = server.claim_seat(desk, role, "events=1").await;
             let outcome = peer
                 .until("a seat or a refusal", |state| {
                     let granted = state.events.iter().any(|e| e["event"] == "seat.granted");
@@ -34,7 +34,7 @@ async fn free_after(server: &Server, desk: &Desk, role: &str) -> Duration {
             }
         }
     };
-    timeout(PATIENCE, seated).await.expect("the seat comes free").leave().await;
+    timeout(TEST_TIMEOUT, seated).await.expect("the seat comes free").leave().await;
     started.elapsed()
 }
 
@@ -42,7 +42,7 @@ async fn free_after(server: &Server, desk: &Desk, role: &str) -> Duration {
 async fn two_users_are_seated_and_each_receives_the_other_as_a_peer() {
     let server = Server::start().await;
     let desk = server.desk("안녕하세요").await;
-    let writer = server.knock(&desk, "writer", "events=1").await;
+    let writer = server.claim_seat(&desk, "writer", "events=1").await;
     let granted = writer.event("seat.granted").await;
     assert_eq!(granted["role"], "writer");
     assert_eq!(granted["lease_ms"], 12_000);
@@ -96,7 +96,7 @@ async fn g1_a_claim_of_a_held_seat_is_refused_with_its_holder_and_grant_time() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _seated = server.writer(&desk).await;
-    let second = server.knock(&desk, "writer", "events=1").await;
+    let second = server.claim_seat(&desk, "writer", "events=1").await;
     let (code, reason) = second.closed().await;
     assert_eq!(code, 4409);
     let reason: Value = serde_json::from_str(&reason).expect("JSON");
@@ -110,9 +110,9 @@ async fn g1_a_claim_of_a_held_seat_is_refused_with_its_holder_and_grant_time() {
 async fn a_takeover_by_the_same_user_closes_the_other_session_with_its_reason() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
-    let first = server.knock(&desk, "writer", "events=1").await;
+    let first = server.claim_seat(&desk, "writer", "events=1").await;
     let fence = first.event("seat.granted").await["fence"].as_u64();
-    let second = server.knock(&desk, "writer", "events=1&takeover=1").await;
+    let second = server.claim_seat(&desk, "writer", "events=1&takeover=1").await;
     let later = second.event("seat.granted").await["fence"].as_u64();
     assert!(fence < later);
     assert_eq!(first.event("seat.lost").await["reason"], "taken_over");
@@ -134,11 +134,11 @@ async fn g4_a_clean_close_frees_the_seat_at_once() {
 async fn a_claim_of_the_same_user_after_a_half_open_socket_is_granted() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
-    let cut = server.knock(&desk, "writer", "events=1").await;
+    let cut = server.claim_seat(&desk, "writer", "events=1").await;
     let fence = cut.event("seat.granted").await["fence"].as_u64();
     drop(cut);
     let started = Instant::now();
-    let back = server.knock(&desk, "writer", "events=1").await;
+    let back = server.claim_seat(&desk, "writer", "events=1").await;
     assert!(fence < back.event("seat.granted").await["fence"].as_u64());
     assert!(started.elapsed() < Duration::from_secs(3));
 }
@@ -147,10 +147,10 @@ async fn a_claim_of_the_same_user_after_a_half_open_socket_is_granted() {
 async fn a_resume_secret_claims_the_seat_of_a_half_open_socket() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
-    let first = server.knock(&desk, "writer", "events=1").await;
+    let first = server.claim_seat(&desk, "writer", "events=1").await;
     let granted = first.event("seat.granted").await;
     let query = format!("events=1&resume={}", granted["resume"].as_str().expect("a secret"));
-    let second = server.knock(&desk, "writer", &query).await;
+    let second = server.claim_seat(&desk, "writer", &query).await;
     second.event("seat.granted").await;
     assert_eq!(first.closed().await.0, 4410);
 }
@@ -184,7 +184,7 @@ async fn g14_a_revoked_link_ends_both_sockets() {
         assert_eq!(peer.event("seat.lost").await["reason"], "revoked");
         assert_eq!(peer.closed().await.0, 4404);
     }
-    let again = server.knock(&desk, "writer", "events=1").await;
+    let again = server.claim_seat(&desk, "writer", "events=1").await;
     assert_eq!(again.closed().await.0, 4404);
 }
 
@@ -205,12 +205,12 @@ async fn g14_a_waiter_leaves_the_wait_queue_with_its_token() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     let waiter = with_token_of_3_s(&server, &desk, "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
     waiter.append("of somebody whose token is over by now");
     assert_eq!(waiter.closed().await, (4401, "token-expired".to_owned()));
-    assert!(asked_at.elapsed() < Duration::from_secs(20), "{:?}", asked_at.elapsed());
+    assert!(requested_at.elapsed() < Duration::from_secs(20), "{:?}", requested_at.elapsed());
     holder.leave().await;
     let next = server.writer(&desk).await;
     assert_eq!(next.text(), "text");
@@ -237,14 +237,14 @@ async fn a_session_being_seated_answers_the_liveness_probe() {
     let mut other = server.database().await;
     // The session holds the key; its fence cannot be ratified.
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
-    let first = server.knock(&desk, "writer", "events=1").await;
+    let first = server.claim_seat(&desk, "writer", "events=1").await;
     let path = format!("/api/share-links/{}", desk.link);
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     while server.get(&desk.writer, &path).await.ok(200)["seats"]["writer"]["taken"] != true {
-        assert!(asked_at.elapsed() < PATIENCE, "it never had the key");
+        assert!(requested_at.elapsed() < TEST_TIMEOUT, "it never had the key");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let second = server.knock(&desk, "writer", "events=1").await;
+    let second = server.claim_seat(&desk, "writer", "events=1").await;
     assert_eq!(second.closed().await.0, 4409);
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     first.event("seat.granted").await;

@@ -11,7 +11,7 @@ use yrs::{Doc, ReadTxn as _, StateVector, Transact as _};
 use crate::server::postgres::Cluster;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::{Peer, empty};
 
@@ -45,7 +45,7 @@ impl<'a> Client<'a> {
             {
                 return peer;
             }
-            assert!(began.elapsed() < PATIENCE, "the {role} cannot come back");
+            assert!(began.elapsed() < TEST_TIMEOUT, "the {role} cannot come back");
             sleep(Duration::from_millis(50)).await;
         }
     }
@@ -84,7 +84,7 @@ async fn is_everywhere(servers: &[&Server], desk: &Desk, text: &str) {
             if read == text {
                 break;
             }
-            assert!(began.elapsed() < PATIENCE, "{read:?} and not {text:?}");
+            assert!(began.elapsed() < TEST_TIMEOUT, "{read:?} and not {text:?}");
             sleep(Duration::from_millis(50)).await;
         }
     }
@@ -197,7 +197,7 @@ async fn g2_a_grant_that_the_database_lost_is_ratified_again_within_a_tick() {
         if answer.status.as_u16() == 201 {
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "{}", answer.json);
+        assert!(began.elapsed() < TEST_TIMEOUT, "{}", answer.json);
         sleep(Duration::from_millis(50)).await;
     }
     writer.append(" two");
@@ -359,7 +359,7 @@ async fn g16_a_revocation_does_not_wait_for_lost_grants() {
         .expect("set back");
     let began = Instant::now();
     while !waits_for_a_lock(&mut database).await {
-        assert!(began.elapsed() < PATIENCE, "no grant is ratified again");
+        assert!(began.elapsed() < TEST_TIMEOUT, "no grant is ratified again");
         sleep(Duration::from_millis(20)).await;
     }
     sqlx::query("UPDATE share_links SET revoked_at = now() WHERE id = $1")

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 impl Server {
     /// Status and body of `/readyz`.
@@ -26,7 +26,7 @@ impl Server {
             if status == 503 {
                 return body;
             }
-            assert!(began.elapsed() < PATIENCE, "the server is still ready: {body}");
+            assert!(began.elapsed() < TEST_TIMEOUT, "the server is still ready: {body}");
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -47,7 +47,7 @@ async fn f11_a_stopping_server_is_not_ready_before_it_closes_its_listener() {
     writer.append("still served");
     writer.saved().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, "still served");
-    let late = server.knock(&desk, "reviewer", "events=1").await;
+    let late = server.claim_seat(&desk, "reviewer", "events=1").await;
     assert_eq!(late.closed().await.0, 1012);
     assert!(writer.is_open());
 
@@ -96,7 +96,7 @@ async fn g16_no_session_is_seated_after_the_drain_began() {
         .execute(&mut *lock)
         .await
         .expect("locked");
-    let late = server.knock(&desk, "reviewer", "events=1").await;
+    let late = server.claim_seat(&desk, "reviewer", "events=1").await;
     let waits = "SELECT count(*) FROM pg_stat_activity \
                  WHERE datname = current_database() AND wait_event_type = 'Lock'";
     let seen = async {
@@ -104,7 +104,7 @@ async fn g16_no_session_is_seated_after_the_drain_began() {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(PATIENCE, seen).await.expect("the link is being read");
+    timeout(TEST_TIMEOUT, seen).await.expect("the link is being read");
 
     server.signal("-TERM").await;
     // The drain has copied the registry by now.

@@ -12,7 +12,7 @@ use tokio::time::{Duration, Instant, sleep};
 
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
@@ -36,7 +36,7 @@ async fn becomes(server: &Server, status: u16) -> Value {
         if found == status {
             return answer;
         }
-        assert!(began.elapsed() < PATIENCE, "not {status}: {answer}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "not {status}: {answer}");
         sleep(Duration::from_millis(20)).await;
     }
 }
@@ -45,8 +45,8 @@ async fn becomes(server: &Server, status: u16) -> Value {
 async fn problem(peer: &Peer, name: &str) -> Value {
     let wanted = format!("/problems/{name}");
     let find = peer.until(name, |state| {
-        let place = state.events.iter().position(|event| event["type"] == wanted)?;
-        Some(state.events.remove(place))
+        let index = state.events.iter().position(|event| event["type"] == wanted)?;
+        Some(state.events.remove(index))
     });
     find.await
 }
@@ -119,7 +119,7 @@ async fn g7_an_edit_rejected_by_the_full_queue_of_all_rooms_is_requested_again()
     };
     let began = Instant::now();
     while !loud.look(is_full) {
-        assert!(loud.is_open() && began.elapsed() < PATIENCE, "the queue is never full");
+        assert!(loud.is_open() && began.elapsed() < TEST_TIMEOUT, "the queue is never full");
         for _ in 0..500 {
             loud.append("x");
         }
@@ -175,7 +175,7 @@ async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_t
         if has("before ".len()) && has(text.len()) {
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "{list}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "{list}");
         sleep(Duration::from_millis(100)).await;
     }
 }
@@ -252,9 +252,9 @@ async fn is_full_and_then_not(
 ) -> String {
     let (before, saved_before) = (writer.text(), writer.is_saved_to());
     writer.append("typed without space");
-    let told = problem(writer, "not-saved").await;
-    assert_eq!(told["status"], 507);
-    assert!(told["title"].as_str().expect("text").contains("no space"), "{told}");
+    let event = problem(writer, "not-saved").await;
+    assert_eq!(event["status"], 507);
+    assert!(event["title"].as_str().expect("text").contains("no space"), "{event}");
     assert_eq!(problem(reviewer, "not-saved").await["status"], 507);
     let answer = becomes(server, 503).await;
     assert_eq!(answer["down"], json!(["storage"]));

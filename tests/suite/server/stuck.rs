@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::server::many_servers::was_seated;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server::{self, locked_row};
-use crate::support::redis_server::PATIENCE;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
@@ -47,8 +47,8 @@ async fn g16_a_locked_row_delays_only_its_own_document() {
     let (one, two) = (server.writer(&stuck).await, server.writer(&free).await);
     let mut other = locked_row(&postgres.url(&name), &stuck.document).await;
     type_beside_a_locked_row(&one, &two).await;
-    let told = one.event("problem").await;
-    assert_eq!(told["type"], "/problems/not-saved");
+    let event = one.event("problem").await;
+    assert_eq!(event["type"], "/problems/not-saved");
     assert_eq!((one.is_saved_to(), problems(&two)), (0, Vec::new()));
     let ready = server.http.get(format!("{}/readyz", server.url)).send().await;
     assert_eq!(ready.expect("an answer").status(), 200);
@@ -77,7 +77,7 @@ async fn g7_a_takeover_on_the_same_server_waits_for_the_first_sessions_edit() {
     // The server has set the document aside: no statement of the edit waits for the row any more.
     first.event("problem").await;
 
-    let mut second = server.knock(&desk, "writer", "events=1&takeover=1").await;
+    let mut second = server.claim_seat(&desk, "writer", "events=1&takeover=1").await;
     assert_eq!(first.closed().await, (4410, "taken_over".to_owned()));
     // A server that does not wait ratifies the new fence now. Its statement is the first that waits for
     // the row.
@@ -86,7 +86,7 @@ async fn g7_a_takeover_on_the_same_server_waits_for_the_first_sessions_edit() {
     while !was_seated(&second).await {
         // The server's wait has timed out, and it has ratified nothing.
         assert_eq!(second.closed().await, (4503, "storage".to_owned()));
-        second = server.knock(&desk, "writer", "events=1&takeover=1").await;
+        second = server.claim_seat(&desk, "writer", "events=1&takeover=1").await;
     }
 
     second.synced().await;
@@ -110,7 +110,7 @@ async fn g16_a_damaged_row_delays_only_its_own_document() {
     let server = Server::start().await;
     let (bad, good) = (server.desk("text").await, server.desk("").await);
     let one = server.seated(&bad, "writer", "events=1").await;
-    let reader = server.knock(&bad, "reviewer", "").await;
+    let reader = server.claim_seat(&bad, "reviewer", "").await;
     let two = server.writer(&good).await;
     reader.synced().await;
     let mut database = server.database().await;
@@ -126,9 +126,9 @@ async fn g16_a_damaged_row_delays_only_its_own_document() {
     assert_eq!(one.event("problem").await["type"], "/problems/document-reset");
     assert_eq!(reader.closed().await, (4403, "document-damaged".to_owned()));
     // The stored text can still be read.
-    let reader = server.knock(&bad, "reviewer", "").await;
+    let reader = server.claim_seat(&bad, "reviewer", "").await;
     reader.reads("text").await;
-    let writer = server.knock(&bad, "writer", "events=1").await;
+    let writer = server.claim_seat(&bad, "writer", "events=1").await;
     assert_eq!(writer.closed().await, (4403, "document-damaged".to_owned()));
     // A new document is saved too.
     let new = server.desk("").await;
@@ -162,7 +162,7 @@ async fn g16_a_document_with_an_owner_that_does_not_parse_opens_read_only() {
 /// A writer with events and a reviewer without; the server will reject the writer's next edit.
 async fn refused_after(server: &Server, desk: &Desk, change: &'static str) -> (Peer, Peer) {
     let writer = server.writer(desk).await;
-    let reader = server.knock(desk, "reviewer", "").await;
+    let reader = server.claim_seat(desk, "reviewer", "").await;
     reader.synced().await;
     let mut database = server.database().await;
     sqlx::query(change).bind(&desk.link).execute(&mut database).await.expect("changed");
@@ -217,7 +217,7 @@ async fn g16_a_stop_with_a_full_queue_and_storage_away_ends_within_its_bound() {
     };
     let began = Instant::now();
     while !writer.look(is_full) {
-        assert!(writer.is_open() && began.elapsed() < PATIENCE, "the queue is never full");
+        assert!(writer.is_open() && began.elapsed() < TEST_TIMEOUT, "the queue is never full");
         for _ in 0..500 {
             writer.append("x");
         }

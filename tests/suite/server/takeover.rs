@@ -22,11 +22,11 @@ use crate::support::ws_client::{Peer, State};
 /// Bound of an immediate effect, on a busy machine too: a quarter of a seat tick.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// The deadline of a liveness probe, and the time in which a server learns that another server is dead.
-const A_KNOCK: Duration = Duration::from_millis(2_500);
+const ONE_PROBE: Duration = Duration::from_millis(2_500);
 
 /// A writer in its seat, with its client id and its resume secret.
 async fn seated(server: &Server, desk: &Desk) -> (Peer, u64, String) {
-    let peer = server.knock(desk, "writer", "events=1").await;
+    let peer = server.claim_seat(desk, "writer", "events=1").await;
     let granted = peer.event("seat.granted").await;
     peer.synced().await;
     let secret = granted["resume"].as_str().expect("a secret").to_owned();
@@ -39,7 +39,7 @@ async fn fence_of(peer: &Peer) -> u64 {
 
 /// Holds that the server refuses the claim: the user's other session holds the seat.
 async fn is_refused(server: &Server, desk: &Desk, query: &str) {
-    let (code, reason) = server.knock(desk, "writer", query).await.closed().await;
+    let (code, reason) = server.claim_seat(desk, "writer", query).await.closed().await;
     assert_eq!(code, 4409, "{reason}");
     let reason: Value = serde_json::from_str(&reason).expect("JSON");
     assert_eq!(reason["holder"]["you"], true);
@@ -70,12 +70,12 @@ async fn a_takeover_ends_the_session_at_the_other_server_at_once() {
     let desk = cluster.one.desk("text").await;
     let (mut old, mut fence, _) = seated(&cluster.one, &desk).await;
     for turn in 1..=4 {
-        let asked_at = Instant::now();
-        let new = cluster.either(turn).knock(&desk, "writer", "events=1&takeover=1").await;
+        let requested_at = Instant::now();
+        let new = cluster.either(turn).claim_seat(&desk, "writer", "events=1&takeover=1").await;
         assert_eq!(old.event("seat.lost").await["reason"], "taken_over");
         assert_eq!(old.closed().await, (4410, "taken_over".to_owned()));
         let later = fence_of(&new).await;
-        assert!(asked_at.elapsed() < AT_ONCE, "{:?}", asked_at.elapsed());
+        assert!(requested_at.elapsed() < AT_ONCE, "{:?}", requested_at.elapsed());
         assert!(fence < later);
         new.synced().await;
         (old, fence) = (new, later);
@@ -96,8 +96,10 @@ async fn g1_after_two_simultaneous_takeovers_one_session_holds_the_seat() {
             1 => (&cluster.one, &cluster.two),
             _ => (&cluster.two, &cluster.two),
         };
-        let (one, other) =
-            tokio::join!(first.knock(&desk, "writer", query), second.knock(&desk, "writer", query));
+        let (one, other) = tokio::join!(
+            first.claim_seat(&desk, "writer", query),
+            second.claim_seat(&desk, "writer", query)
+        );
         assert_eq!(seated.closed().await.0, 4410, "round {round}");
         let both = [&one, &other].map(Peer::closed);
         let (_ended, index, _) = futures_util::future::select_all(both.map(Box::pin)).await;
@@ -122,7 +124,7 @@ async fn g7_saved_text_survives_takeovers_across_servers() {
         let taking = async {
             let client = old.client_id();
             old.until("words that are saved", |s| (100 < saved(s, client)).then_some(())).await;
-            cluster.either(turn).knock(&desk, "writer", "events=1&takeover=1").await
+            cluster.either(turn).claim_seat(&desk, "writer", "events=1&takeover=1").await
         };
         let (typed, new) = tokio::join!(types_until_closed(&old, turn), taking);
         assert_eq!(old.closed().await.0, 4410);
@@ -181,7 +183,7 @@ async fn a_takeover_flushes_pending_edits_of_the_other_server_first() {
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
     old.append(" Sir");
     watching.reads("Dear Sir").await;
-    let new = cluster.two.knock(&desk, "writer", "events=1&takeover=1").await;
+    let new = cluster.two.claim_seat(&desk, "writer", "events=1&takeover=1").await;
     assert_eq!(old.closed().await.0, 4410);
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     other.close().await.expect("closed");
@@ -205,9 +207,9 @@ async fn a_session_that_answers_the_liveness_probe_of_another_server_keeps_its_s
     }
     old.append("!");
     old.saved().await;
-    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
-    let told = waiter.event("seat.waiting").await;
-    assert_eq!((&told["holder"]["name"], &told["holder"]["you"]), (&"Kim".into(), &true.into()));
+    let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
+    let event = waiter.event("seat.waiting").await;
+    assert_eq!((&event["holder"]["name"], &event["holder"]["you"]), (&"Kim".into(), &true.into()));
     let path = format!("/api/share-links/{}", desk.link);
     let link = cluster.one.get(&desk.writer, &path).await.ok(200);
     let seats = &link["seats"];
@@ -224,10 +226,10 @@ async fn a_half_open_session_loses_its_seat_after_a_liveness_probe_from_another_
     let desk = cluster.one.desk("text").await;
     let mut frozen = frozen_writer(&cluster.one, &desk).await;
     let knocked_at = Instant::now();
-    let new = cluster.two.knock(&desk, "writer", "events=1").await;
+    let new = cluster.two.claim_seat(&desk, "writer", "events=1").await;
     new.event("seat.granted").await;
     let waited = knocked_at.elapsed();
-    assert!(Duration::from_millis(900) < waited && waited < A_KNOCK, "{waited:?}");
+    assert!(Duration::from_millis(900) < waited && waited < ONE_PROBE, "{waited:?}");
     assert!(new.is_open());
     frozen.kill().await.expect("it can be killed");
 }
@@ -248,7 +250,7 @@ async fn a_seat_in_its_resume_grace_is_granted_at_once_at_another_server() {
         .until("the cursor goes", move |s| s.presence.get(&client)?.1.is_none().then_some(()))
         .await;
     let knocked_at = Instant::now();
-    let back = cluster.two.knock(&desk, "writer", "events=1").await;
+    let back = cluster.two.claim_seat(&desk, "writer", "events=1").await;
     assert!(first < fence_of(&back).await);
     assert!(knocked_at.elapsed() < AT_ONCE, "{:?}", knocked_at.elapsed());
 }
@@ -258,19 +260,19 @@ async fn a_seat_in_its_resume_grace_is_granted_at_once_at_another_server() {
 #[tokio::test]
 async fn g4_users_of_a_killed_server_regain_their_seats_before_the_leases_end() {
     let mut cluster = Cluster::start().await;
-    let (by_secret, by_knock) = (cluster.one.desk("text").await, cluster.one.desk("text").await);
+    let (by_secret, by_probe) = (cluster.one.desk("text").await, cluster.one.desk("text").await);
     let (first, first_fence, secret) = seated(&cluster.one, &by_secret).await;
-    let (second, second_fence, _) = seated(&cluster.one, &by_knock).await;
+    let (second, second_fence, _) = seated(&cluster.one, &by_probe).await;
     cluster.one.kill().await;
     let killed_at = Instant::now();
     let query = format!("events=1&resume={secret}");
-    let back = cluster.two.knock(&by_secret, "writer", &query).await;
+    let back = cluster.two.claim_seat(&by_secret, "writer", &query).await;
     assert!(first_fence < fence_of(&back).await);
     assert!(killed_at.elapsed() < AT_ONCE, "{:?}", killed_at.elapsed());
     let knocked_at = Instant::now();
-    let back = cluster.two.knock(&by_knock, "writer", "events=1").await;
+    let back = cluster.two.claim_seat(&by_probe, "writer", "events=1").await;
     assert!(second_fence < fence_of(&back).await);
-    assert!(knocked_at.elapsed() < A_KNOCK, "{:?}", knocked_at.elapsed());
+    assert!(knocked_at.elapsed() < ONE_PROBE, "{:?}", knocked_at.elapsed());
     back.synced().await;
     back.append("!");
     back.saved().await;
@@ -283,14 +285,14 @@ async fn g5_a_resume_precedes_the_wait_queue() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let (cut, _, secret) = seated(&cluster.one, &desk).await;
-    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     assert_eq!(waiter.event("seat.waiting").await["position"], 1);
     drop(cut);
-    let asked_at = Instant::now();
+    let requested_at = Instant::now();
     let query = format!("events=1&resume={secret}");
-    let back = cluster.two.knock(&desk, "writer", &query).await;
+    let back = cluster.two.claim_seat(&desk, "writer", &query).await;
     back.event("seat.granted").await;
-    assert!(asked_at.elapsed() < AT_ONCE, "{:?}", asked_at.elapsed());
+    assert!(requested_at.elapsed() < AT_ONCE, "{:?}", requested_at.elapsed());
     back.synced().await;
     assert_eq!(
         waiter.event("seat.waiting").await["position"],
@@ -311,13 +313,13 @@ async fn a_used_or_foreign_resume_secret_opens_no_seat() {
     let (desk, other) = (cluster.one.desk("text").await, cluster.one.desk("text").await);
     let (old, _, first) = seated(&cluster.one, &desk).await;
     let (_elsewhere, _, elsewhere) = seated(&cluster.one, &other).await;
-    let reviewer = cluster.one.knock(&desk, "reviewer", "events=1").await;
+    let reviewer = cluster.one.claim_seat(&desk, "reviewer", "events=1").await;
     let reviewers = reviewer.event("seat.granted").await;
     let reviewers = reviewers["resume"].as_str().expect("a secret");
     for secret in ["", "nonsense", reviewers, &elsewhere] {
         is_refused(&cluster.two, &desk, &format!("events=1&resume={secret}")).await;
     }
-    let back = cluster.two.knock(&desk, "writer", &format!("events=1&resume={first}")).await;
+    let back = cluster.two.claim_seat(&desk, "writer", &format!("events=1&resume={first}")).await;
     back.event("seat.granted").await;
     assert_eq!(old.closed().await, (4410, "taken_over".to_owned()));
     for server in [&cluster.one, &cluster.two] {
@@ -336,7 +338,7 @@ async fn no_resume_secret_is_in_redis_or_in_a_log() {
     let cluster = Cluster::with(&[("LOG__LEVEL", "debug")]).await;
     let desk = cluster.one.desk("text").await;
     let (_old, _, secret) = seated(&cluster.one, &desk).await;
-    let back = cluster.two.knock(&desk, "writer", &format!("events=1&resume={secret}")).await;
+    let back = cluster.two.claim_seat(&desk, "writer", &format!("events=1&resume={secret}")).await;
     let next = back.event("seat.granted").await["resume"].as_str().expect("a secret").to_owned();
     let keys: Vec<String> = cluster.redis.run("KEYS *").await;
     let mut seen = String::new();
@@ -363,8 +365,8 @@ async fn g13_fifty_simultaneous_claims_send_one_liveness_probe() {
     // The frozen server cannot reply, so all claims await the same probe.
     cluster.one.freeze().await;
     let before = cluster.redis.calls("publish").await;
-    let knocks = (0..50).map(|_| cluster.two.knock(&desk, "writer", "events=1"));
-    let peers = futures_util::future::join_all(knocks).await;
+    let claims = (0..50).map(|_| cluster.two.claim_seat(&desk, "writer", "events=1"));
+    let peers = futures_util::future::join_all(claims).await;
     let seated = futures_util::future::join_all(peers.iter().map(was_seated)).await;
     assert_eq!(seated.iter().filter(|seated| **seated).count(), 1);
     let published = cluster.redis.calls("publish").await - before;

@@ -18,11 +18,11 @@ async fn g5_the_first_waiter_is_seated_when_the_seat_is_handed_over() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
-    let waiter = server.knock(&desk, "writer", "events=1&wait=60").await;
-    let told = waiter.event("seat.waiting").await;
-    assert_eq!(told["position"], 1);
-    assert_eq!(told["holder"]["name"], "Kim");
-    assert!(told["holder"]["since"].is_string() && told["retry_at"].is_string());
+    let waiter = server.claim_seat(&desk, "writer", "events=1&wait=60").await;
+    let event = waiter.event("seat.waiting").await;
+    assert_eq!(event["position"], 1);
+    assert_eq!(event["holder"]["name"], "Kim");
+    assert!(event["holder"]["since"].is_string() && event["retry_at"].is_string());
     holder.append(", and more");
     let left_at = Instant::now();
     holder.leave().await;
@@ -43,7 +43,7 @@ async fn a_stock_client_receives_heartbeats_in_the_wait_queue() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
-    let waiter = server.knock(&desk, "writer", "wait=60").await;
+    let waiter = server.claim_seat(&desk, "writer", "wait=60").await;
     waiter.until("it is kept alive twice", |state| (2 <= state.keep_alives).then_some(())).await;
     assert!(waiter.is_open() && waiter.text().is_empty());
     holder.leave().await;
@@ -59,14 +59,14 @@ async fn a_waiter_that_probes_its_connection_is_answered_at_once() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
-    let waiter = server.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = server.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
-    let asked_at = Instant::now();
-    for asked in 1..=100 {
+    let requested_at = Instant::now();
+    for count in 1..=100 {
         waiter.send(vec![3]);
-        waiter.until("an answer", |state| (asked <= state.keep_alives).then_some(())).await;
+        waiter.until("an answer", |state| (count <= state.keep_alives).then_some(())).await;
     }
-    assert!(asked_at.elapsed() < Duration::from_secs(60), "{:?}", asked_at.elapsed());
+    assert!(requested_at.elapsed() < Duration::from_secs(60), "{:?}", requested_at.elapsed());
     assert!(waiter.is_open());
 }
 
@@ -75,12 +75,12 @@ async fn a_waiter_is_closed_with_seat_not_free_when_its_wait_times_out() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
-    let asked_at = Instant::now();
-    let waiter = server.knock(&desk, "writer", "events=1&wait=1").await;
+    let requested_at = Instant::now();
+    let waiter = server.claim_seat(&desk, "writer", "events=1&wait=1").await;
     waiter.event("seat.waiting").await;
     assert_eq!(waiter.closed().await, (4408, "seat-not-free".to_owned()));
-    assert!(Duration::from_secs(1) <= asked_at.elapsed());
-    let at_once = server.knock(&desk, "writer", "events=1&wait=0").await;
+    assert!(Duration::from_secs(1) <= requested_at.elapsed());
+    let at_once = server.claim_seat(&desk, "writer", "events=1&wait=0").await;
     assert_eq!(at_once.closed().await.0, 4409);
 }
 
@@ -92,9 +92,9 @@ async fn g5_the_wait_queue_is_ordered_across_servers_and_drops_leaving_waiters()
     let desk = cluster.one.desk("text").await;
     let holder = cluster.one.writer(&desk).await;
     let mut waiters = Vec::new();
-    for place in 1..=4_usize {
-        let waiter = cluster.either(place).knock(&desk, "writer", "events=1&wait=60").await;
-        assert_eq!(waiter.event("seat.waiting").await["position"], json!(place));
+    for position in 1..=4_usize {
+        let waiter = cluster.either(position).claim_seat(&desk, "writer", "events=1&wait=60").await;
+        assert_eq!(waiter.event("seat.waiting").await["position"], json!(position));
         waiters.push(waiter);
     }
     let cut = waiters.remove(2);
@@ -118,7 +118,7 @@ async fn g4_a_killed_servers_seat_goes_to_the_first_in_the_wait_queue() {
     let mut cluster = Cluster::with(QUICK).await;
     let desk = cluster.one.desk("text").await;
     let _holder = cluster.one.writer(&desk).await;
-    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
     cluster.one.kill().await;
     let killed_at = Instant::now();
@@ -131,7 +131,7 @@ async fn g14_a_revoked_link_closes_the_wait_queue() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
-    let waiter = server.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = server.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
     let path = format!("/api/share-links/{}", desk.link);
     server.call(&desk.writer, "DELETE", &path, None).await.ok(204);
@@ -144,7 +144,7 @@ async fn a_drain_closes_the_wait_queue() {
     let mut server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
-    let waiter = server.knock(&desk, "writer", "events=1&wait=300").await;
+    let waiter = server.claim_seat(&desk, "writer", "events=1&wait=300").await;
     waiter.event("seat.waiting").await;
     assert!(server.stop().await.success());
     assert_eq!(waiter.event("server.draining").await["reconnect_after_ms"], 0);
@@ -157,9 +157,9 @@ async fn a_takeover_precedes_the_wait_queue() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
-    let waiter = server.knock(&desk, "writer", "events=1&wait=60").await;
+    let waiter = server.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
-    let taker: Peer = server.knock(&desk, "writer", "events=1&takeover=1").await;
+    let taker: Peer = server.claim_seat(&desk, "writer", "events=1&takeover=1").await;
     taker.event("seat.granted").await;
     assert_eq!(holder.closed().await.0, 4410);
     assert!(waiter.is_open());

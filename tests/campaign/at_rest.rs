@@ -15,7 +15,7 @@ use crate::tab::{Look, Open, open};
 use crate::world::{SERVERS, World};
 
 /// For a seat and the sync that follows it.
-const PATIENCE: Duration = Duration::from_secs(45);
+const TEST_TIMEOUT: Duration = Duration::from_secs(45);
 /// For one claim.
 const CLAIM: Duration = Duration::from_secs(8);
 /// For an edit to be saved. A set-back and a take-over may close the socket of its tab meanwhile.
@@ -33,7 +33,7 @@ pub(crate) async fn seat(
     let began = Instant::now();
     let more = if how == How::TakeOver { "&takeover=1" } else { "" };
     let mut server = 0;
-    while began.elapsed() < PATIENCE {
+    while began.elapsed() < TEST_TIMEOUT {
         server = (server + 1) % SERVERS;
         let url = desks.url(server);
         replica = match open(desks, desk, role, (0, how), &url, more, replica).await {
@@ -98,20 +98,20 @@ pub(crate) async fn come_back(
 }
 
 /// Settles all documents concurrently.
-pub(crate) async fn all(desks: &Arc<Desks>, world: &World, kept: Vec<Replica>) {
-    let settling = (0..desks.count()).map(|number| {
+pub(crate) async fn all(desks: &Arc<Desks>, world: &World, replicas: Vec<Replica>) {
+    let flushes = (0..desks.count()).map(|number| {
         let desk = desks.desk(number);
-        let kept = kept.iter().filter(|replica| replica.document == desk.document);
-        let kept: Vec<_> = kept.cloned().collect();
-        async move { one(desks, world, number, &desk, kept).await }
+        let replicas = replicas.iter().filter(|replica| replica.document == desk.document);
+        let replicas: Vec<_> = replicas.cloned().collect();
+        async move { one(desks, world, number, &desk, replicas).await }
     });
-    join_all(settling).await;
+    join_all(flushes).await;
 }
 
-async fn one(desks: &Desks, world: &World, number: usize, desk: &Desk, kept: Vec<Replica>) {
+async fn one(desks: &Desks, world: &World, number: usize, desk: &Desk, replicas: Vec<Replica>) {
     let began = Instant::now();
     let mut is_free = true;
-    for replica in kept {
+    for replica in replicas {
         let back = seat(desks, desk, "writer", How::TakeOver, replica).await;
         is_free = back.is_ok();
         let Ok(mut open) = back else { break };
@@ -150,8 +150,8 @@ async fn one(desks: &Desks, world: &World, number: usize, desk: &Desk, kept: Vec
         }
         sleep(Duration::from_millis(250)).await;
     };
-    for (place, marks) in reads {
-        desks.recorder.note(What::Reads { document: document.clone(), place, marks });
+    for (source, marks) in reads {
+        desks.recorder.note(What::Reads { document: document.clone(), source, marks });
     }
     for mut open in [writer, reviewer].into_iter().flatten() {
         open.leave(desks, true, &mut None).await;
@@ -169,8 +169,8 @@ async fn read(
     let mut reads = vec![(DATABASE.to_owned(), there.unwrap_or_default())];
     for server in 0..SERVERS {
         let url = format!("{}/api/documents/{}/text", desks.url(server), desk.document);
-        let asking = reqwest::Client::new().get(url).bearer_auth(&desk.writer.token);
-        let marks = match asking.timeout(CLAIM).send().await {
+        let request = reqwest::Client::new().get(url).bearer_auth(&desk.writer.token);
+        let marks = match request.timeout(CLAIM).send().await {
             Ok(answer) if answer.status().is_success() => answer.text().await.unwrap_or_default(),
             Ok(answer) => format!("⟦status {}⟧", answer.status()),
             Err(_) => "⟦no answer⟧".to_owned(),
