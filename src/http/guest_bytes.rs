@@ -4,12 +4,12 @@
 //! one address.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{FromRef, FromRequestParts};
+use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use governor::clock::DefaultClock;
 
@@ -55,7 +55,8 @@ impl GuestBytes {
     }
 }
 
-/// The budget that a request's stored bytes draw on.
+/// The budget that a request's stored bytes draw on. Its extraction rejects a request whose
+/// `Content-Length` exceeds the budget, before the handler reads the body.
 pub(crate) struct Storing(Option<StoreBudget>);
 
 impl Storing {
@@ -68,6 +69,15 @@ impl Storing {
         let charged = self.0.as_ref().map_or(Ok(()), |budget| budget.charge(bytes));
         charged.map_err(|retry_after| ApiError::TooManyRequests { retry_after })
     }
+
+    /// Checks the length that a request announces. A body in chunks announces none.
+    fn check(&self, parts: &Parts) -> Result<(), ApiError> {
+        let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        let announced = announced.and_then(|length| length.parse().ok());
+        let checked =
+            self.0.as_ref().zip(announced).map_or(Ok(()), |(budget, bytes)| budget.check(bytes));
+        checked.map_err(|retry_after| ApiError::TooManyRequests { retry_after })
+    }
 }
 
 impl<S> FromRequestParts<S> for Storing
@@ -75,16 +85,18 @@ where
     S: Send + Sync,
     GuestBytes: FromRef<S>,
 {
-    type Rejection = Infallible;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
         let presented = parts.extensions.get::<Credential>();
-        Ok(Self(match presented {
+        let storing = Self(match presented {
             Some(Credential::Person { identity, .. }) => {
                 GuestBytes::from_ref(state).budget_of(identity, peer)
             }
             _ => None,
-        }))
+        });
+        storing.check(parts)?;
+        Ok(storing)
     }
 }

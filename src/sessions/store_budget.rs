@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
 
 /// The time in which a spent budget is full again.
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -21,7 +23,7 @@ pub struct StoreBudget(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    bytes: DefaultDirectRateLimiter,
+    bytes: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
     per_hour: NonZeroU32,
     clock: DefaultClock,
 }
@@ -32,7 +34,9 @@ impl StoreBudget {
     pub fn new(per_hour: NonZeroU32, clock: &DefaultClock) -> Self {
         let every = (HOUR / per_hour.get()).max(Duration::from_nanos(1));
         let quota = Quota::with_period(every).unwrap_or_else(|| Quota::per_hour(per_hour));
-        let bytes = RateLimiter::direct_with_clock(quota.allow_burst(per_hour), clock.clone());
+        // One byte more, which `check` spends.
+        let quota = quota.allow_burst(per_hour.saturating_add(1));
+        let bytes = RateLimiter::direct_with_clock(quota, clock.clone()).with_middleware();
         Self(Arc::new(Inner { bytes, per_hour, clock: clock.clone() }))
     }
 
@@ -43,11 +47,32 @@ impl StoreBudget {
     ///
     /// How long to wait until the budget has room for them.
     pub fn charge(&self, bytes: usize) -> Result<(), Duration> {
+        self.spend(bytes).map(drop)
+    }
+
+    /// Checks whether the budget has room for the bytes that a client announces. The check spends one
+    /// byte: an announcement alone takes no share from the other guests of the address.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait until the budget has room for them.
+    pub fn check(&self, announced: usize) -> Result<(), Duration> {
+        let left = self.spend(1)?;
+        let per_hour = self.0.per_hour.get();
+        let announced = u32::try_from(announced).unwrap_or(u32::MAX).min(per_hour);
+        match announced.saturating_sub(left) {
+            0 => Ok(()),
+            missing => Err(HOUR.mul_f64(f64::from(missing) / f64::from(per_hour))),
+        }
+    }
+
+    /// Takes bytes from the budget, and returns those that remain.
+    fn spend(&self, bytes: usize) -> Result<u32, Duration> {
         let Inner { bytes: bucket, per_hour, clock } = &*self.0;
         let bytes = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
         let bytes = bytes.unwrap_or(NonZeroU32::MIN).min(*per_hour);
         match bucket.check_n(bytes) {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(state)) => Ok(state.remaining_burst_capacity()),
             Ok(Err(until)) => Err(until.wait_time_from(clock.now())),
             // Excluded by the minimum above.
             Err(_) => Err(HOUR),
@@ -59,7 +84,7 @@ impl StoreBudget {
     #[must_use]
     pub fn is_unused(&self) -> bool {
         Arc::strong_count(&self.0) == 1
-            && matches!(self.0.bytes.check_n(self.0.per_hour), Ok(Ok(())))
+            && matches!(self.0.bytes.check_n(self.0.per_hour), Ok(Ok(_full)))
     }
 }
 
@@ -86,6 +111,19 @@ mod tests {
         let budget = budget(65_536);
         assert_eq!(budget.charge(2_000_000), Ok(()));
         assert!(budget.charge(1_000).is_err());
+    }
+
+    #[test]
+    fn g17_an_announcement_above_the_rest_of_a_store_budget_is_rejected_and_takes_nothing() {
+        let budget = budget(1_000_000);
+        assert_eq!(budget.check(usize::MAX), Ok(()));
+        assert_eq!(budget.charge(600_000), Ok(()));
+        for _ in 0..100 {
+            let wait = budget.check(600_000).expect_err("a fifth is missing");
+            assert!((600..=720).contains(&wait.as_secs()), "{wait:?}");
+        }
+        assert_eq!(budget.check(300_000), Ok(()));
+        assert_eq!(budget.charge(399_000), Ok(()));
     }
 
     #[test]

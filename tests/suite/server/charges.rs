@@ -71,6 +71,24 @@ async fn g17_a_server_without_guests_answers_before_it_reads_the_body() {
     assert_eq!(status.as_deref(), Some("403"));
 }
 
+/// M7: the body of a guest without room was read before it was rejected.
+#[tokio::test]
+async fn g17_a_body_above_the_rest_of_a_guests_budget_is_rejected_before_it_is_read() {
+    let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "100000")]).await;
+    let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
+    let document = json!({ "title": "t", "text": "a".repeat(60_000) });
+    server.post(&kim, "/api/documents", document).await.ok(201);
+    for _ in 0..3 {
+        let mut socket = connect(&server).await;
+        let head = head_of(&server, "/api/documents", &lee.token, 60_000);
+        socket.write_all(head.as_bytes()).await.expect("sent");
+        assert_eq!(status_within(&mut socket, PATIENCE).await.as_deref(), Some("429"));
+    }
+    // The announcements took nothing.
+    let document = json!({ "title": "t", "text": "a".repeat(39_000) });
+    server.post(&lee, "/api/documents", document).await.ok(201);
+}
+
 /// H4: request bodies under way had no bound for one user.
 #[tokio::test]
 async fn g17_bodies_under_way_are_charged_to_their_user_and_others_are_served() {
