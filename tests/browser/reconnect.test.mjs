@@ -13,10 +13,10 @@ import { User, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 const EVENT_FRAME = 100
-/** So much later, in ms, the page has tried to write what it typed (`MOMENT` in static/js/unsaved/journal.js). */
+/** So much later, in ms, the page has tried to write what it typed (`WRITE_DELAY` in static/js/unsaved/journal.js). */
 const LONGER_THAN_WRITE_DELAY = 400
-/** The page closes a silent socket after 30 s, checks every 3 s, and backs off before the next. In ms. */
-const LONGER_THAN_SILENCE = 36_000
+/** The page probes a socket after 25 s of silence, checked every 2 s, and replaces it 3 s later. In ms. */
+const LONGER_THAN_SILENCE = 31_000
 
 withGalley({ per: "test" })
 
@@ -163,6 +163,20 @@ test("a half-open socket is found after a sleep and replaced, and a live one is 
   await writer.seated()
   await writer.page.reload()
   await writer.waitForText("Awake. Still. Unheard.")
+})
+
+test("a live socket survives a sleep of the machine", async () => {
+  const writer = await browser.newUser(galley)
+  const path = await NetworkPath.of(writer)
+  await writer.page.clock.install()
+  await writer.paste("Kim", "Awake.")
+  // Longer than the bound of silence: the first timer after the sleep probes and closes nothing.
+  await writer.page.clock.fastForward(60_000)
+  await type(writer, " Again.")
+  await writer.seated()
+  await writer.page.clock.runFor(10_000)
+  await writer.seated()
+  assert.equal(path.sockets, 1)
 })
 
 for (const { how, get, meanwhile, ends } of [

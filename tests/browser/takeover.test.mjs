@@ -79,6 +79,11 @@ class LoadBalancer {
     this.#port = Number(galley.port)
   }
 
+  /** New connections are accepted and get no reply from now on. */
+  hang() {
+    this.#port = 0
+  }
+
   close() {
     this.#server.close()
     for (const socket of this.#sockets) socket.destroy()
@@ -86,6 +91,7 @@ class LoadBalancer {
 
   /** @param {import("node:net").Socket} outside */
   #join(outside) {
+    if (this.#port === 0) return void this.#sockets.add(outside)
     const inside = connect(this.#port, "127.0.0.1")
     for (const [socket, other] of [[outside, inside], [inside, outside]]) {
       if (!socket || !other) continue
@@ -234,6 +240,23 @@ test("a page resumes its seat on another server at once after a failover, also a
   // No storage that a duplicate of this tab copies holds it.
   assert.deepEqual(await writer.page.evaluate(() => Object.keys(sessionStorage)), [])
   await type(writer, " And on.")
+  await writer.seated()
+  browser.assertContent()
+})
+
+test("a page gives up an attempt to connect that hangs, and makes another", async () => {
+  await start({ GALLEY_SERVER__PUBLIC_URL: loadBalancer.url })
+  loadBalancer.routeTo(one)
+  const writer = await browser.newUser(one)
+  await writer.page.clock.install()
+  await writer.paste("Kim", "Kept.")
+  loadBalancer.hang()
+  await one.end("SIGKILL")
+  await writer.notice.getByText("Trying…").waitFor()
+  loadBalancer.routeTo(two)
+  await writer.page.clock.runFor(15_000)
+  await writer.seated()
+  await type(writer, " On.")
   await writer.seated()
   browser.assertContent()
 })

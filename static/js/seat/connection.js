@@ -1,20 +1,19 @@
 // @ts-check
 /**
- * One seat's connection: the stock y-websocket client and the server's events.
+ * One seat's connection: its claims, its sockets one after the other, and the server's events.
  *
- * The stock client reconnects at fixed times, so all clients of a restarted server would reconnect
- * at once. This class reconnects itself: it reports every close, and backs off with a random
- * delay of its own.
+ * It backs off with a random delay, or all clients of a restarted server would reconnect at once.
  *
  * Fires `phase` (read `phase`, `holder`, `queuePosition`, `waitTimedOut`, `reason`, `draining`) when any of them
  * changes, `attempt` (read `retryAt`) when it reconnects or backs off, `event` with each event of the
- * server, and `replied` when the provider has answered a sync step 1.
+ * server, and `replied` when it has replied to a sync step 1 of the server.
  */
 
-import { readVarString, WebsocketProvider } from "../lib/vendor.js"
+import { Awareness } from "../lib/vendor.js"
 import { holderIn, lossReason, retryDelay } from "./close_codes.js"
 import { storeResumeSecret, takeResumeSecret } from "./resume_secret.js"
 import { holderOf, positionOf, secondsToWait } from "./wait_queue.js"
+import { YjsSocket } from "./yjs_socket.js"
 
 /**
  * @typedef {import("../store.js").Phase} Phase
@@ -23,19 +22,14 @@ import { holderOf, positionOf, secondsToWait } from "./wait_queue.js"
  * @typedef {{ event: string, [field: string]: any }} ServerEvent
  */
 
-/** The type of the frames that carry the server's events. */
-const EVENT_FRAME = 100
-/** The frame of the sync protocol, and its question "send me what I lack". */
-const SYNC_FRAME = 0
-const STEP_1 = 0
 /** A connect without a reply by then has failed, in ms: a browser would wait for minutes. */
-const ATTEMPT_MAX = 10_000
-/** A query of all presence: the shortest message with a certain reply. */
-const QUERY_AWARENESS = Uint8Array.of(3)
-/** The page closes the socket if no reply comes by then, in ms. */
+const CONNECT_TIMEOUT = 10_000
+/** The page probes a socket without a message for so long, in ms: the server echoes presence every 15 s. */
+const SILENCE_MAX = 25_000
+/** The page closes a probed socket if no message comes by then, in ms. */
 const PROBE_TIMEOUT = 3_000
-/** The interval of the check for a sleep of the machine, in ms. */
-const CLOCK_CHECK = 2_000
+/** The interval of the check for silence, and for a sleep of the machine, in ms. */
+const CHECK_EVERY = 2_000
 /** More than this between two checks is sleep, in ms. */
 const ASLEEP = 10_000
 /** The same while the page is hidden: browsers call such pages once a minute. */
@@ -56,18 +50,19 @@ export class Connection extends EventTarget {
   /** When the next attempt is made, in ms; `null`: one is being made. @type {number | null} */
   retryAt = null
 
+  /** @type {YjsSocket | null} */
+  #socket = null
   #granted = false
   #uncertain = false
   #attempts = 0
   #wait = 0
   #timer = 0
-  #attemptTimer = 0
   #resume = ""
   #takesOver = false
   /** The time of the last claim with a wait, in ms. */
   #claimedAt = 0
-  #clockCheckedAt = Date.now()
-  /** The socket of which it is not known whether it lives. @type {WebSocket | null} */
+  #checkedAt = Date.now()
+  /** The socket that may be half-open. @type {YjsSocket | null} */
   #probed = null
   #stopped = new AbortController()
 
@@ -80,38 +75,14 @@ export class Connection extends EventTarget {
     super()
     this.seat = `${link}/${role}`
     this.#resume = takeResumeSecret(this.seat)
-    const server = `${location.origin.replace(/^http/, "ws")}/ws/share-links`
-    this.provider = new WebsocketProvider(server, this.seat, doc, {
-      connect: false,
-      disableBc: true,
-      params: { events: "1" },
-      // Never by itself: `#closed` decides.
-      shouldReconnect: () => false,
-    })
-    this.awareness = this.provider.awareness
-    this.provider.messageHandlers[EVENT_FRAME] = (_encoder, decoder) => {
-      const text = readVarString(decoder)
-      // In a microtask, after the provider's own handler: a listener may close the socket.
-      queueMicrotask(() => this.#receive(text))
-    }
-    const sync = this.provider.messageHandlers[SYNC_FRAME]
-    this.provider.messageHandlers[SYNC_FRAME] = (encoder, decoder, ...rest) => {
-      const isQuestion = decoder.arr[decoder.pos] === STEP_1
-      sync?.(encoder, decoder, ...rest)
-      // Behind the answer, in the order of the events about it.
-      if (isQuestion) queueMicrotask(() => this.dispatchEvent(new Event("replied")))
-    }
+    this.awareness = new Awareness(doc)
   }
 
   start() {
     const { signal } = this.#stopped
-    this.provider.on("sync", this.#enter)
-    this.provider.on("status", this.#status)
-    this.provider.on("closed", this.#closed)
-    this.provider.on("connection-close", this.#closedSilent)
     window.addEventListener("online", () => this.#wake(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#wake(), { signal })
-    const check = window.setInterval(this.#checkClock, CLOCK_CHECK)
+    const check = window.setInterval(() => this.#check(), CHECK_EVERY)
     signal.addEventListener("abort", () => window.clearInterval(check))
     window.addEventListener("pagehide", () => storeResumeSecret(this.seat, this.#resume), { signal })
     // It was only put aside, and is shown again.
@@ -123,8 +94,7 @@ export class Connection extends EventTarget {
   stop() {
     this.#stopped.abort()
     window.clearTimeout(this.#timer)
-    window.clearTimeout(this.#attemptTimer)
-    this.provider.destroy()
+    this.#disconnect()
   }
 
   /** Asks for the seat once more. @param {{ takeover?: boolean }} [options] */
@@ -160,7 +130,7 @@ export class Connection extends EventTarget {
     this.waitTimedOut = false
     if (!this.queuePosition) return
     this.queuePosition = null
-    this.provider.disconnect()
+    this.#disconnect()
   }
 
   /** Claims the seat, or continues the wait unless its time is over. */
@@ -181,28 +151,28 @@ export class Connection extends EventTarget {
     const params = { events: "1", ...more }
     if (this.#resume !== "") params.resume = this.#resume
     if (this.#takesOver) params.takeover = "1"
-    this.provider.params = params
     this.#attempt(null)
-    this.provider.connect()
-    const { ws } = this.provider
-    window.clearTimeout(this.#attemptTimer)
-    this.#attemptTimer = window.setTimeout(() => {
-      if (ws !== this.provider.ws || !this.provider.wsconnecting) return
-      this.provider.disconnect()
-      this.#failed()
-    }, ATTEMPT_MAX)
+    if (this.#socket) return
+    const url = `${location.origin.replace(/^http/, "ws")}/ws/share-links/${this.seat}?${new URLSearchParams(params)}`
+    this.#socket = new YjsSocket(url, this.awareness, {
+      synced: () => this.#enter(),
+      replied: () => this.dispatchEvent(new Event("replied")),
+      event: (text) => this.#receive(text),
+      closed: (close) => this.#closed(close),
+    })
   }
 
-  /** @param {{ status: string }} event */
-  #status = ({ status }) => {
-    if (status !== "disconnected") return
+  /** The seat is offline until the next grant. */
+  #disconnect() {
+    this.#socket?.close()
+    this.#socket = null
     this.#granted = false
     this.#uncertain = false
     if (this.phase === "seated" || this.phase === "uncertain") this.#setPhase("offline")
   }
 
-  #enter = () => {
-    if (!this.#granted || !this.provider.synced) return
+  #enter() {
+    if (!this.#granted || !this.#socket?.isSynced) return
     this.#attempts = 0
     this.queuePosition = null
     this.waitTimedOut = false
@@ -242,8 +212,9 @@ export class Connection extends EventTarget {
     this.dispatchEvent(new CustomEvent("event", { detail: event }))
   }
 
-  /** @param {{ code: number, reason: string }} close */
-  #closed = ({ code, reason }) => {
+  /** @param {CloseEvent} close by the server or the network */
+  #closed({ code, reason }) {
+    this.#disconnect()
     if (code === 4409) {
       // It is another session's by now: the secret of this one opens nothing any more.
       this.#resume = ""
@@ -284,20 +255,6 @@ export class Connection extends EventTarget {
     this.dispatchEvent(new Event("attempt"))
   }
 
-  /**
-   * The provider closed a silent socket. It would then reconnect by itself with the parameters of the
-   * last claim: a takeover or a wait that has ended.
-   *
-   * @param {unknown} close
-   */
-  #closedSilent = (close) => {
-    // Where we disconnected ourselves it should not connect any more, and we know.
-    if (close !== null || !this.provider.shouldConnect) return
-    // No more than that: it is in the middle of its closing.
-    this.provider.shouldConnect = false
-    this.#failed()
-  }
-
   /** The queue position is lost with its connection. The wait is not. */
   #loseQueuePosition() {
     if (!this.queuePosition || this.queuePosition.away) return
@@ -309,36 +266,45 @@ export class Connection extends EventTarget {
   retryNow() {
     if (this.phase !== "offline" && this.phase !== "opening" && !this.queuePosition?.away) return
     // One that hangs was made of another network, perhaps.
-    if (this.provider.wsconnecting) this.provider.disconnect()
+    if (!this.#socket?.isOpen) this.#disconnect()
     this.#claim()
   }
 
   /**
    * The network is back, the page is visible again, or the machine has slept: the back-off ends.
-   * An open socket may be half-open, so the page probes the server,
-   * and closes the socket if no reply comes.
+   * An open socket may be half-open.
    */
   #wake() {
     this.retryNow()
-    const { ws, wsconnected } = this.provider
-    if (!ws || !wsconnected || this.#probed === ws) return
-    this.#probed = ws
-    const lastMessage = this.provider.wsLastMessageReceived
-    ws.send(QUERY_AWARENESS)
+    this.#probe()
+  }
+
+  /** Requests a message from the server, and replaces the socket if none comes. */
+  #probe() {
+    const socket = this.#socket
+    if (!socket?.isOpen || this.#probed === socket) return
+    this.#probed = socket
+    const { lastMessageAt } = socket
+    socket.probe()
     window.setTimeout(() => {
       this.#probed = null
-      const isSame = ws === this.provider.ws && lastMessage === this.provider.wsLastMessageReceived
-      if (!isSame || this.#stopped.signal.aborted) return
-      this.provider.disconnect()
+      if (socket !== this.#socket || socket.lastMessageAt !== lastMessageAt) return
+      this.#disconnect()
       this.#claim()
     }, PROBE_TIMEOUT)
   }
 
-  /** A clock that is late by more than it can be has stood still, and so did everything else. */
-  #checkClock = () => {
+  /** A timer that is later than it can be stood still, and so did all else: the machine slept. */
+  #check() {
     const now = Date.now()
-    if ((document.hidden ? ASLEEP_HIDDEN : ASLEEP) < now - this.#clockCheckedAt) this.#wake()
-    this.#clockCheckedAt = now
+    const slept = (document.hidden ? ASLEEP_HIDDEN : ASLEEP) < now - this.#checkedAt
+    this.#checkedAt = now
+    if (slept) return this.#wake()
+    const silence = this.#socket ? now - this.#socket.lastMessageAt : 0
+    if (SILENCE_MAX < silence) this.#probe()
+    if (silence <= CONNECT_TIMEOUT || this.#socket?.isOpen) return
+    this.#disconnect()
+    this.#failed()
   }
 
   /** @param {Phase} phase */

@@ -17,7 +17,14 @@ export {
   Transaction,
 } from "@codemirror/state"
 export { Decoration, EditorView, keymap, placeholder, ViewPlugin, WidgetType } from "@codemirror/view"
-export { createDecoder, readVarString, readVarUint } from "lib0/decoding"
+export { createDecoder, readVarString, readVarUint, readVarUint8Array } from "lib0/decoding"
+export { createEncoder, toUint8Array, writeVarUint, writeVarUint8Array } from "lib0/encoding"
 export { yCollab, ySyncAnnotation, ySyncFacet, yUndoManagerKeymap } from "y-codemirror.next"
-export { WebsocketProvider } from "y-websocket"
+export {
+  applyAwarenessUpdate,
+  Awareness,
+  encodeAwarenessUpdate,
+  removeAwarenessStates,
+} from "y-protocols/awareness"
+export { readSyncMessage, writeSyncStep1, writeUpdate } from "y-protocols/sync"
 export * as Y from "yjs"

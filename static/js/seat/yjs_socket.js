@@ -1,0 +1,132 @@
+// @ts-check
+/**
+ * One websocket of a seat: the Yjs sync and awareness protocols, and the server's events.
+ *
+ * It never reconnects. `connection.js` closes it and opens the next one.
+ */
+
+import {
+  applyAwarenessUpdate,
+  createDecoder,
+  createEncoder,
+  encodeAwarenessUpdate,
+  readSyncMessage,
+  readVarString,
+  readVarUint,
+  readVarUint8Array,
+  removeAwarenessStates,
+  toUint8Array,
+  writeSyncStep1,
+  writeUpdate,
+  writeVarUint,
+  writeVarUint8Array,
+} from "../lib/vendor.js"
+
+/** The types of frames. */
+const SYNC = 0
+const AWARENESS = 1
+/** A query of all presence: the shortest message with a certain reply. */
+const QUERY_AWARENESS = 3
+const EVENT = 100
+/** The types of sync messages: "send me what I lack", and the reply. */
+const STEP_1 = 0
+const STEP_2 = 1
+
+/**
+ * @typedef {import("../lib/vendor.js").Awareness} Awareness
+ * @typedef {object} Handlers
+ * @property {() => void} synced the first reply to our sync step 1 is applied
+ * @property {() => void} replied the reply to a sync step 1 of the server is sent
+ * @property {(text: string) => void} event
+ * @property {(close: CloseEvent) => void} closed not by `close`
+ */
+
+export class YjsSocket {
+  isSynced = false
+  /** When the last message arrived; before the first one, when the socket was made or opened. In ms. */
+  lastMessageAt = Date.now()
+  #socket
+  #closed = new AbortController()
+
+  /** @param {string} url @param {Awareness} awareness @param {Handlers} handlers */
+  constructor(url, awareness, handlers) {
+    this.doc = awareness.doc
+    this.awareness = awareness
+    this.handlers = handlers
+    this.#socket = new WebSocket(url)
+    this.#socket.binaryType = "arraybuffer"
+    const { signal } = this.#closed
+    this.#socket.addEventListener("open", () => this.#opened(), { signal })
+    this.#socket.addEventListener("message", ({ data }) => this.#receive(new Uint8Array(data)), { signal })
+    this.#socket.addEventListener("close", (close) => handlers.closed(close), { signal })
+    this.doc.on("update", this.#sendUpdate)
+    awareness.on("update", this.#sendAwareness)
+  }
+
+  get isOpen() {
+    return this.#socket.readyState === WebSocket.OPEN
+  }
+
+  /** Closes it without a call of `closed`. The peers' presence ends with it. */
+  close() {
+    this.#closed.abort()
+    this.#socket.close()
+    this.doc.off("update", this.#sendUpdate)
+    this.awareness.off("update", this.#sendAwareness)
+    const peers = [...this.awareness.getStates().keys()].filter((client) => client !== this.doc.clientID)
+    removeAwarenessStates(this.awareness, peers, this)
+  }
+
+  /** Sends a message that the server replies to. */
+  probe() {
+    this.#send(QUERY_AWARENESS)
+  }
+
+  #opened() {
+    this.lastMessageAt = Date.now()
+    this.#send(SYNC, (encoder) => writeSyncStep1(encoder, this.doc))
+    this.#sendAwareness({ added: [this.doc.clientID], updated: [], removed: [] })
+  }
+
+  /** @param {Uint8Array} message */
+  #receive(message) {
+    this.lastMessageAt = Date.now()
+    const decoder = createDecoder(message)
+    const frame = readVarUint(decoder)
+    if (frame === EVENT) this.handlers.event(readVarString(decoder))
+    if (frame === AWARENESS) applyAwarenessUpdate(this.awareness, readVarUint8Array(decoder), this)
+    if (frame !== SYNC) return
+    const reply = createEncoder()
+    writeVarUint(reply, SYNC)
+    const type = readSyncMessage(decoder, reply, this.doc, this)
+    if (type === STEP_1) {
+      this.#socket.send(toUint8Array(reply))
+      this.handlers.replied()
+    } else if (type === STEP_2 && !this.isSynced) {
+      this.isSynced = true
+      this.handlers.synced()
+    }
+  }
+
+  /** @param {Uint8Array} update @param {unknown} origin */
+  #sendUpdate = (update, origin) => {
+    if (origin !== this) this.#send(SYNC, (encoder) => writeUpdate(encoder, update))
+  }
+
+  /** Sends our own presence. @param {Record<"added" | "updated" | "removed", number[]>} clients */
+  #sendAwareness = ({ added, updated, removed }) => {
+    const { clientID } = this.doc
+    if (![...added, ...updated, ...removed].includes(clientID)) return
+    const update = encodeAwarenessUpdate(this.awareness, [clientID])
+    this.#send(AWARENESS, (encoder) => writeVarUint8Array(encoder, update))
+  }
+
+  /** @param {number} frame @param {(encoder: import("lib0/encoding").Encoder) => void} [write] */
+  #send(frame, write) {
+    if (!this.isOpen) return
+    const encoder = createEncoder()
+    writeVarUint(encoder, frame)
+    write?.(encoder)
+    this.#socket.send(toUint8Array(encoder))
+  }
+}
