@@ -25,12 +25,10 @@ const REVIEWER_EDITS_TAKEN: &str = "reviewer-edits-taken";
 /// A lease starts when the reply arrives.
 const DEADLINE_FROM_REPLY: &str = "deadline-from-reply";
 
-/// The dispatch on the operation in `batch.lua`, and its replacement: a release then uses the
-/// stored value instead of the given one.
-const VALUE_AS_GIVEN: &str = "  if what == 'claim' then\n";
-const WHATEVER_IS_HELD: &str =
-    "  if what == 'release' then value = redis.call('GET', lock) or value end
-  if what == 'claim' then\n";
+/// The comparison in `release.lua`, and its replacement: a release then uses the stored value
+/// instead of the given one.
+const VALUE_AS_GIVEN: &str = "  if held and held ~= value then return 0 end\n";
+const WHATEVER_IS_HELD: &str = "  value = held or value\n";
 /// Precedes the code that mints fences: the maximum of clock, next fence and next fence above the
 /// floor becomes the next fence in every case.
 const NEXT_NUMBER: &str = "local math = {floor = math.floor, max = function(one, other, third)

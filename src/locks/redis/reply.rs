@@ -113,18 +113,7 @@ pub(in crate::locks) fn only(reply: Value) -> Option<Value> {
 }
 
 fn read_queue_status(reply: &Value, sent_at: Instant) -> Option<QueueStatus> {
-    let fields = match reply {
-        Value::Array(fields) => fields,
-        Value::Int(fence) => {
-            return Some(QueueStatus::Granted(Grant {
-                fence: Fence(u64::try_from(*fence).ok()?),
-                since: DateTime::from_timestamp_micros(*fence)?,
-                sent_at,
-                replaced: None,
-            }));
-        }
-        _ => return None,
-    };
+    let Value::Array(fields) = reply else { return None };
     match fields.as_slice() {
         [granted, fence, since, replaced] if integer(granted) == Some(1) => {
             Some(QueueStatus::Granted(Grant {

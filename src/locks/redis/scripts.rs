@@ -21,15 +21,11 @@ pub(in crate::locks) const LOCKS_PER_CALL: usize = 250;
 /// The first fence that no script mints: Lua counts in doubles, which are exact up to 2^53.
 pub(in crate::locks) const FENCE_END: i64 = 1 << 53;
 
-/// `claim.lua` and `release.lua` as functions, then `batch.lua`, which calls them.
+/// The functions of a claim and of a release, then `batch.lua`, which calls them.
 const SEVERAL: &str = concat!(
-    "local function claim(KEYS, grace, remembers, value, ttl, floor, owner, from, whose, server, came)\n",
     include_str!("lua/wait_queue.lua"),
     include_str!("lua/claim.lua"),
-    "\nend\nlocal function release(KEYS, grace, value, rest)\n",
-    include_str!("lua/wait_queue.lua"),
     include_str!("lua/release.lua"),
-    "\nend\n",
     include_str!("lua/batch.lua"),
 );
 
@@ -139,13 +135,13 @@ impl Scripts {
     /// A claim, with or without a place in the wait queue.
     pub(in crate::locks) fn claim(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Item {
         let (from, whose) = match &claim.over {
-            Takeover::None => ("nobody", ""),
+            Takeover::None => ("none", ""),
             Takeover::Value(value) => ("value", value.as_str()),
             Takeover::SameOwner => ("user", ""),
             Takeover::ReclaimToken(pass) => ("pass", pass.as_str()),
         };
         let mut args = Packed::new();
-        args.text(if waiter.is_some() { "wait" } else { "claim" })
+        args.text("claim")
             .text(&claim.value)
             .text(millis(claim.ttl))
             .text(claim.floor.0)
@@ -173,7 +169,7 @@ impl Scripts {
     /// The renewal of one lease.
     pub(in crate::locks) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Item {
         let mut args = Packed::new();
-        args.text("keep").text(&held.value).text(millis(ttl));
+        args.text("renew").text(&held.value).text(millis(ttl));
         Item { name: held.name.clone(), args }
     }
 

@@ -17,7 +17,6 @@ for _, key in ipairs(KEYS) do
   redis.call('HSET', key, 'a', '1')
   redis.call('HGET', key, 'a')
   redis.call('HMGET', key, 'a')
-  redis.call('HINCRBY', key, 'a', 1)
   redis.call('HDEL', key, 'a')
   redis.call('ZADD', key, 1, 'a')
   redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')

@@ -10,42 +10,51 @@
 -- reassert. The first waiter finds the lock free after that.
 --
 -- Arguments
---       grace    the rest of the reassert grace of any lock, in ms
 --       value
 --       rest     for how many ms more no claim gets the lock, although its holder released it; or nil
 -- Returns 1 if it was held, 0 if it was not
-local held = redis.call('GET', lock)
--- Also the holder's own entry, which an older state of Redis may contain.
-leave(value)
-if held and held ~= value then return 0 end
-
-local last = redis.call('HMGET', grant, 'value', 'fence', 'owner')
-local is_its = last[1] == value
-if held and rest then
-  -- Under another value, which no renewal can extend.
-  local done = value .. '.done'
-  redis.call('SET', lock, done, 'PX', rest)
-  if is_its then
-    local user, name, node = cmsgpack.unpack(last[3])
-    redis.call('HSET', grant, 'value', done, 'owner', cmsgpack.pack(user, name, node, ''))
+local function release(value, rest)
+  local held = call('GET', lock)
+  local head = first()
+  if head then
+    -- Also the holder's own entry, which an older state of Redis may contain.
+    leave(value)
+    if head == value then head = first() end
   end
-else
-  local head = grace == 0 and (held or last[2]) and first()
+  if held and held ~= value then return 0 end
+  if held and not rest and not head then
+    -- The usual case, with the fewest commands. A stored grant already has its expiry.
+    call('DEL', lock)
+    if call('HSET', grant, 'value', '', 'released', value) == 2 then
+      call('PEXPIRE', grant, grant_ttl)
+    end
+    return 1
+  end
+
+  local last = call('HMGET', grant, 'value', 'fence', 'owner')
+  local is_its = last[1] == value
+  if head and (0 < any_grace or held and rest or not held and not last[2]) then head = false end
   if head and not held then
     -- The database ratified a later grant than this one.
-    local _server, head_floor = cmsgpack.unpack(redis.call('HGET', waiting, head))
-    if (tonumber(last[2]) or 0) < tonumber(head_floor) then head = false end
+    local _server, floor = cmsgpack.unpack(call('HGET', waiting, head))
+    if (tonumber(last[2]) or 0) < tonumber(floor) then head = false end
   end
   if head then
     pass_on(head, last[2])
-  else
-    if held then redis.call('DEL', lock) end
+  elseif held and rest then
+    -- Under another value, which no renewal can extend.
+    local done = value .. '.done'
+    call('SET', lock, done, 'PX', rest)
     if is_its then
-      redis.call('HDEL', grant, 'value', 'since', 'owner')
-      redis.call('HINCRBY', grant, 'fence', 1)
+      local user, name, node = cmsgpack.unpack(last[3])
+      call('HSET', grant, 'value', done, 'owner', cmsgpack.pack(user, name, node, ''))
     end
+  else
+    if held then call('DEL', lock) end
+    if is_its then call('HSET', grant, 'value', '') end
   end
+  call('HSET', grant, 'released', value)
+  if not last[2] then call('PEXPIRE', grant, grant_ttl) end
+  return held and 1 or 0
 end
-redis.call('HSET', grant, 'released', value)
-redis.call('PEXPIRE', grant, grant_ttl)
-return held and 1 or 0
+

@@ -1,63 +1,79 @@
--- The wait queue. scripts.rs puts this text before claim.lua and release.lua, and five constants
--- before it:
+-- The wait queue, and the grant of a lock. scripts.rs puts five constants before this text, and
+-- claim.lua, release.lua and batch.lua after it:
 --   grant_ttl      how long Redis stores a grant, in ms
 --   line_deadline  how long a waiter's entry lives without a poll, in ms
 --   line_max       how many claims may wait
 --   return_grace   the reassert grace, in ms
 --   fence_end      the first fence that no script mints; a number, the others are texts
 --
--- The scripts read only Redis's own clock. A waiter polls before its entry expires, or counts as
--- dead. The next script that reads the queue removes dead waiters.
+-- The scripts read only Redis's own clock, once a call. A waiter polls before its entry expires, or
+-- counts as dead. The next script that reads the queue removes dead waiters.
 --
--- After either script the lock is held if the queue has a living waiter: a script that finds the
--- lock free hands it to the first waiter, not to its caller. So no claim overtakes the queue, and a
+-- After each claim or release the lock is held if the queue has a living waiter: a script that finds
+-- the lock free hands it to the first waiter, not to its caller. So no claim overtakes the queue, and a
 -- poll finds a hand-over whose message was lost. The one exception is a Redis that restarted empty
 -- or with an older state: there the holder may reassert first.
---
--- KEYS  1 the lock   2 its grant   3 the queue: waiters by arrival   4 when each entry expires
---       5 server, floor and owner of each waiter
-local lock, grant, line, due, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local time = redis.call('TIME')
+local call = redis.call
+
+-- The keys of one item: the lock, its grant, the queue (waiters by arrival), when each entry expires,
+-- and server, floor and owner of each waiter.
+local lock, grant, line, due, waiting
+-- Set if no lock of this call has a waiter.
+local has_no_waiter = false
+
+local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now / 1000)
+
+-- The rest of the reassert grace in ms: of any lock, and of a lock whose floor shows an earlier grant.
+local any_grace, earlier_grace = 0, 0
 
 -- Doubles are exact up to 2^53 (fence_end); µs since the epoch reach that in the year 2255. A fence
 -- from there on could equal the next one, so a script refuses to mint it.
 local function whole(number) return string.format('%.0f', number) end
+local since = whole(now)
 
 -- Removes waiters from the queue.
 local function leave(...)
-  redis.call('ZREM', line, ...)
-  redis.call('ZREM', due, ...)
-  redis.call('HDEL', waiting, ...)
+  if call('ZREM', line, ...) == 0 then return end
+  call('ZREM', due, ...)
+  call('HDEL', waiting, ...)
 end
 
 -- Removes dead waiters and returns the first living one, or false.
 local function first()
-  local head = redis.call('ZRANGE', line, 0, 0)[1]
+  local head = not has_no_waiter and call('ZRANGE', line, 0, 0)[1]
   if not head then return false end
-  local dead = redis.call('ZRANGEBYSCORE', due, '-inf', now_ms)
+  local dead = call('ZRANGEBYSCORE', due, '-inf', now_ms)
   if #dead == 0 then return head end
   leave(unpack(dead))
-  return redis.call('ZRANGE', line, 0, 0)[1] or false
+  return call('ZRANGE', line, 0, 0)[1] or false
 end
 
--- Grants the lock. The fence exceeds the last one, Redis's clock and the fence that the database
--- ratified; so it rises even if any two of the three are lost. The reclaim token belongs to this
--- grant alone: the token of the previous grant is void from now on.
---
--- The claimant packs the owner into one text: user id, name, node and reclaim token.
-local function give(value, ttl, last, floor, owner)
+-- Returns the next fence, or nil from fence_end on. The fence exceeds the last one, Redis's clock and
+-- the fence that the database ratified; so it rises even if any two of the three are lost.
+local function mint(last, floor)
   local fence = math.max(now, (tonumber(last) or 0) + 1, floor + 1)
-  if fence_end <= fence then
+  return fence < fence_end and whole(fence) or nil
+end
+
+-- Stores the grant. The reclaim token belongs to this grant alone: the token of the previous grant is
+-- void from now on. The claimant packs the owner into one text: user id, name, node and reclaim
+-- token.
+local function record(value, fence, owner)
+  call('HSET', grant, 'value', value, 'fence', fence, 'since', since, 'owner', owner)
+  call('PEXPIRE', grant, grant_ttl)
+end
+
+-- Grants the lock and returns the fence.
+local function give(value, ttl, last, floor, owner)
+  local fence = mint(last, floor)
+  if not fence then
     error({err = 'FENCE the next fence is beyond 2^53: the clock was, or a key was set by hand'})
   end
-  fence = whole(fence)
-  local since = whole(now)
-  redis.call('SET', lock, value, 'PX', ttl)
-  redis.call('HSET', grant, 'value', value, 'fence', fence, 'since', since, 'owner', owner)
-  redis.call('PEXPIRE', grant, grant_ttl)
-  return fence, since
+  call('SET', lock, value, 'PX', ttl)
+  record(value, fence, owner)
+  return fence
 end
 
 -- Hands the lock over to the first waiter and notifies only its server, with fence, time of the
@@ -65,11 +81,11 @@ end
 -- full TTL within that time; a dead one delays the others no longer than its entry would have.
 -- Returns the holder.
 local function pass_on(head, last)
-  local server, floor, owner = cmsgpack.unpack(redis.call('HGET', waiting, head))
-  local left = redis.call('ZSCORE', due, head) - now_ms
+  local server, floor, owner = cmsgpack.unpack(call('HGET', waiting, head))
+  local left = call('ZSCORE', due, head) - now_ms
   leave(head)
-  local fence, since = give(head, whole(left), last, floor, owner)
-  redis.call('PUBLISH', 'lock:release:' .. server, fence .. ' ' .. since .. ' ' .. head)
+  local fence = give(head, whole(left), last, floor, owner)
+  call('PUBLISH', 'lock:release:' .. server, fence .. ' ' .. since .. ' ' .. head)
   local user, name, node = cmsgpack.unpack(owner)
   return {head, left, 0, fence, user, name, node, since}
 end
