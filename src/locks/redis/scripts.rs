@@ -51,8 +51,11 @@ pub(in crate::locks) struct Scripts {
 }
 
 impl Script {
-    pub(in crate::locks) fn new(source: impl Into<String>) -> Self {
-        let source = source.into();
+    /// Removes comments and blank lines: a renewal sends the source in each pipeline. So the line
+    /// number of a Lua error counts the remaining lines.
+    pub(in crate::locks) fn new(source: &str) -> Self {
+        let is_code = |line: &&str| !line.is_empty() && !line.trim_start().starts_with("--");
+        let source = source.lines().filter(is_code).collect::<Vec<_>>().join("\n");
         Self { hash: redis::Script::new(&source).get_hash().to_owned(), source }
     }
 
@@ -86,7 +89,7 @@ impl Scripts {
     pub(in crate::locks) fn new(spelling: KeyFormat) -> Self {
         Self {
             spelling,
-            several: Script::new(several()),
+            several: Script::new(&several()),
             renew: Script::new(include_str!("lua/renew.lua")),
             reassert: Script::new(include_str!("lua/reassert.lua")),
             holders: Script::new(include_str!("lua/holders.lua")),
