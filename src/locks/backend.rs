@@ -128,7 +128,7 @@ impl Backend {
     ) -> Result<Vec<QueuedClaim>, LocksError> {
         match self {
             Self::Memory(memory) => Ok(memory.waiters(name, most)),
-            Self::Redis(remote) => remote.waiters(name, most).await,
+            Self::Redis(remote) => Ok(remote.calls.waiters(name, most).await?),
         }
     }
 
@@ -149,7 +149,7 @@ impl Backend {
     pub(super) async fn check(&self) -> Result<(), LocksError> {
         match self {
             Self::Memory(_) => Ok(()),
-            Self::Redis(remote) => remote.check().await,
+            Self::Redis(remote) => remote.health.check().await,
         }
     }
 
@@ -172,7 +172,7 @@ impl Backend {
     pub(super) async fn reconnected(&self) {
         match self {
             Self::Memory(_) => std::future::pending().await,
-            Self::Redis(remote) => remote.reconnected().await,
+            Self::Redis(remote) => remote.reconnected.notified().await,
         }
     }
 
@@ -180,7 +180,7 @@ impl Backend {
     pub(super) async fn is_back(&self) {
         match self {
             Self::Memory(_) => std::future::pending().await,
-            Self::Redis(remote) => remote.is_back().await,
+            Self::Redis(remote) => remote.is_back.notified().await,
         }
     }
 

@@ -48,9 +48,7 @@ use crate::locks::redis::pending_releases::PendingReleases;
 use crate::locks::redis::scripts::{Scripts, pipeline};
 use crate::locks::redis::server_identity::NodeOrigin;
 use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::locks::types::{
-    Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round, Verdict,
-};
+use crate::locks::types::{Claim, Claimed, HeldLock, Holder, LocksError, Released, Round, Verdict};
 use crate::locks::{GRANT_EXTENSION_INTERVAL, REASSERT_GRACE};
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
@@ -63,12 +61,13 @@ const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(10), Duration::f
 /// Locks in Redis.
 #[derive(Debug)]
 pub(super) struct Remote {
-    calls: Calls,
+    pub(super) calls: Calls,
     /// The result of the health checks.
     pub(super) health: Arc<Health>,
-    reconnected: Arc<Notify>,
-    /// The same notification, for the guards of this process.
-    is_back: Arc<Notify>,
+    /// Notified when a connection for renewals reopens.
+    pub(super) reconnected: Arc<Notify>,
+    /// The same notification, for the renewal actor.
+    pub(super) is_back: Arc<Notify>,
     pending_releases: Arc<PendingReleases>,
     pub(super) waiter_registry: Arc<WaiterRegistry>,
     grants_extended_at: Mutex<Instant>,
@@ -241,15 +240,6 @@ impl Remote {
         self.calls.holders(names).await
     }
 
-    /// The first `most` waiters of a lock.
-    pub(super) async fn waiters(
-        &self,
-        name: &LockName,
-        most: usize,
-    ) -> Result<Vec<QueuedClaim>, LocksError> {
-        Ok(self.calls.waiters(name, most).await?)
-    }
-
     /// All held seats.
     pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
         let names = self.scan(&LockName::seat_pattern()).await?;
@@ -297,19 +287,6 @@ impl Remote {
                 return Ok(names);
             }
         }
-    }
-
-    pub(super) async fn check(&self) -> Result<(), LocksError> {
-        self.health.check().await
-    }
-
-    pub(super) async fn reconnected(&self) {
-        self.reconnected.notified().await;
-    }
-
-    /// Like [`Self::reconnected`], for the renewal actor.
-    pub(super) async fn is_back(&self) {
-        self.is_back.notified().await;
     }
 
     /// Retries all pending releases once, and ends the tasks.
