@@ -101,10 +101,6 @@ define_id! {
     AcquisitionId, "acq"
 }
 define_id! {
-    /// Names one peer RPC request.
-    QuestionId, "qst"
-}
-define_id! {
     /// Names one access token (its `jti`), so that no two tokens are equal.
     TokenId, "tok"
 }

@@ -150,7 +150,7 @@ pub const STORE_AGAIN_TIMEOUT: Duration = Duration::from_secs(10);
 pub const PEER_ACK_TIMEOUT: Duration = Duration::from_millis(750);
 /// Pending peer RPC requests of a server, and peer requests that it serves at once. Each belongs to
 /// a socket that probes a seat's holder or takes a seat over.
-pub const QUESTIONS_MAX: usize = 1_024;
+pub const REQUESTS_MAX: usize = 1_024;
 /// Period of the empty presence frame on a quiet socket. The stock client closes after 30 s without
 /// a message, and websocket pings do not count.
 pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);

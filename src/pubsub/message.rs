@@ -7,11 +7,12 @@
 use bytes::Bytes;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
+use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
 use crate::pubsub::seal::SEAL_BYTES;
 
-/// Rises with each change of the format or the seal. A reader of another version gets a gap.
+/// Rises with each change of the envelope or the seal. A reader of another version gets a gap. A new
+/// message has a new tag instead, so that servers of both versions replicate edits side by side.
 pub(crate) const VERSION: u8 = 3;
 
 /// The longest frame without its body, with the seal.
@@ -64,75 +65,52 @@ pub enum Message {
     Revoked(ShareLinkId),
     /// The session was evicted: end it.
     Evicted(SessionId),
-    /// A liveness probe: does the session's client still reply?
-    Knocked {
-        /// The number of the request, repeated in the reply.
-        question: u64,
-        /// The session.
-        session: SessionId,
+    /// A request to one server.
+    Request {
+        /// The id of the request, repeated in the reply. 0: no caller awaits the reply.
+        id: u64,
+        /// The request.
+        request: Request,
     },
-    /// Another session of the same user acquired the seat. The receiver ends this session, flushes
-    /// its edits, and replies.
-    Replaced {
-        /// The number of the request, repeated in the replies.
-        question: u64,
+    /// The reply to a request.
+    Reply {
+        /// The id of the request.
+        id: u64,
+        /// The reply.
+        reply: Reply,
+    },
+}
+
+/// A request between servers, to the server of a session's socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A liveness probe: does the session's client still reply?
+    Probe(SessionId),
+    /// Another session of the same user acquired the seat. The receiver ends this session and
+    /// flushes its edits. The requester repeats the request until the flush is complete.
+    Replace {
         /// The session that lost its seat.
         session: SessionId,
         /// The document.
         document: DocumentId,
     },
-    /// The reply to a request.
-    Answered {
-        /// The number of the request.
-        question: u64,
-        /// The reply.
-        answer: Reply,
-    },
-    /// A request for the state of a session, to the server of its socket.
-    Question {
-        /// The id of the request.
-        id: QuestionId,
-        /// The session.
-        of: SessionId,
-    },
-    /// The reply to [`Message::Question`].
-    Answer {
-        /// The id of the request.
-        id: QuestionId,
-        /// The state of the session, as JSON.
-        json: String,
-    },
+    /// The state of the session.
+    Facts(SessionId),
 }
 
 /// The result of a request between servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The session's client replied.
     Alive,
     /// The session has ended, or its client does not reply.
     Gone,
-    /// The session has ended and its server flushes its edits. A second reply follows.
-    Settling,
-    /// The session has ended and no edit is pending.
-    Settled,
-}
-
-impl Reply {
-    pub(crate) const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
-
-    /// The code on the wire.
-    fn code(self) -> u8 {
-        match self {
-            Self::Alive => 0,
-            Self::Gone => 1,
-            Self::Settling => 2,
-            Self::Settled => 3,
-        }
-    }
-
-    fn of_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|answer| answer.code() == code)
-    }
+    /// The session has ended, and its edits are not durable yet.
+    Flushing,
+    /// The session has ended, and no edit is pending.
+    Flushed,
+    /// The state of the session, as JSON.
+    Facts(String),
 }
 
 /// The content of an envelope.
@@ -220,15 +198,13 @@ impl Message {
             Self::Update { update, .. } => update.len(),
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } | Self::Review { json, .. } => json.len(),
-            Self::Answer { json, .. } => json.len(),
+            Self::Reply { reply: Reply::Facts(json), .. } => json.len(),
             Self::Hello
             | Self::Worked(_)
             | Self::Revoked(_)
             | Self::Evicted(_)
-            | Self::Knocked { .. }
-            | Self::Replaced { .. }
-            | Self::Answered { .. }
-            | Self::Question { .. } => 0,
+            | Self::Request { .. }
+            | Self::Reply { .. } => 0,
         }
     }
 
@@ -258,36 +234,26 @@ impl Message {
                 out.push(6);
                 put_id(out, session);
             }
-            Self::Knocked { question, session } => {
-                out.push(7);
-                out.extend_from_slice(&question.to_be_bytes());
-                put_id(out, session);
+            Self::Request { id, request } => {
+                out.push(request.tag());
+                out.extend_from_slice(&id.to_be_bytes());
+                match request {
+                    Request::Probe(session) | Request::Facts(session) => put_id(out, session),
+                    Request::Replace { session, document } => {
+                        put_id(out, session);
+                        put_id(out, document);
+                    }
+                }
             }
-            Self::Replaced { question, session, document } => {
-                out.push(8);
-                out.extend_from_slice(&question.to_be_bytes());
-                put_id(out, session);
-                put_id(out, document);
-            }
-            Self::Answered { question, answer } => {
+            Self::Reply { id, reply } => {
                 out.push(9);
-                out.extend_from_slice(&question.to_be_bytes());
-                out.push(answer.code());
+                out.extend_from_slice(&id.to_be_bytes());
+                reply.encode(out);
             }
             Self::Worked(role) => out.extend_from_slice(&[10, code_of(*role)]),
             Self::Review { change, json } => {
                 out.push(11);
                 out.extend_from_slice(&change.to_be_bytes());
-                out.extend_from_slice(json.as_bytes());
-            }
-            Self::Question { id, of } => {
-                out.push(20);
-                put_id(out, id);
-                put_id(out, of);
-            }
-            Self::Answer { id, json } => {
-                out.push(21);
-                put_id(out, id);
                 out.extend_from_slice(json.as_bytes());
             }
         }
@@ -307,30 +273,58 @@ impl Message {
                     0 => None,
                     code => Some(role_of(code)?),
                 };
-                Self::Event { to, json: String::from_utf8(reader.rest().to_vec()).ok()? }
+                Self::Event { to, json: reader.text()? }
             }
             5 => Self::Revoked(reader.id()?),
             6 => Self::Evicted(reader.id()?),
-            7 => Self::Knocked { question: reader.number()?, session: reader.id()? },
-            8 => Self::Replaced {
-                question: reader.number()?,
-                session: reader.id()?,
-                document: reader.id()?,
-            },
-            9 => Self::Answered {
-                question: reader.number()?,
-                answer: Reply::of_code(reader.byte()?)?,
-            },
-            10 => Self::Worked(role_of(reader.byte()?)?),
-            11 => Self::Review {
-                change: reader.number()?.cast_signed(),
-                json: String::from_utf8(reader.rest().to_vec()).ok()?,
-            },
-            20 => Self::Question { id: reader.id()?, of: reader.id()? },
-            21 => {
-                let id = reader.id()?;
-                Self::Answer { id, json: String::from_utf8(reader.rest().to_vec()).ok()? }
+            7 | 8 | 12 => {
+                let (id, session) = (reader.number()?, reader.id()?);
+                let request = match kind {
+                    7 => Request::Probe(session),
+                    8 => Request::Replace { session, document: reader.id()? },
+                    _ => Request::Facts(session),
+                };
+                Self::Request { id, request }
             }
+            9 => Self::Reply { id: reader.number()?, reply: Reply::decode(reader)? },
+            10 => Self::Worked(role_of(reader.byte()?)?),
+            11 => Self::Review { change: reader.number()?.cast_signed(), json: reader.text()? },
+            _ => return None,
+        })
+    }
+}
+
+impl Request {
+    fn tag(self) -> u8 {
+        match self {
+            Self::Probe(_) => 7,
+            Self::Replace { .. } => 8,
+            Self::Facts(_) => 12,
+        }
+    }
+}
+
+impl Reply {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Alive => out.push(0),
+            Self::Gone => out.push(1),
+            Self::Flushing => out.push(2),
+            Self::Flushed => out.push(3),
+            Self::Facts(json) => {
+                out.push(4);
+                out.extend_from_slice(json.as_bytes());
+            }
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(match reader.byte()? {
+            0 => Self::Alive,
+            1 => Self::Gone,
+            2 => Self::Flushing,
+            3 => Self::Flushed,
+            4 => Self::Facts(reader.text()?),
             _ => return None,
         })
     }
@@ -379,6 +373,11 @@ impl Reader<'_> {
     fn id<T: std::str::FromStr>(&mut self) -> Option<T> {
         let bytes = usize::from(self.byte()?);
         std::str::from_utf8(self.take(bytes)?).ok()?.parse().ok()
+    }
+
+    /// The rest of the frame as text.
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.rest().to_vec()).ok()
     }
 
     /// The rest of the frame, without a copy.

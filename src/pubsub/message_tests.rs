@@ -3,9 +3,9 @@
 use bytes::Bytes;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
+use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
-use crate::pubsub::message::{Envelope, Message, Payload, Reply, Topic, VERSION};
+use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Topic, VERSION};
 
 fn all() -> Vec<Payload> {
     let messages = [
@@ -20,17 +20,16 @@ fn all() -> Vec<Payload> {
         Message::Worked(Role::Reviewer),
         Message::Revoked(ShareLinkId::generate()),
         Message::Evicted(SessionId::generate()),
-        Message::Knocked { question: 1, session: SessionId::generate() },
-        Message::Replaced {
-            question: u64::MAX,
-            session: SessionId::generate(),
-            document: DocumentId::generate(),
-        },
-        Message::Question { id: QuestionId::generate(), of: SessionId::generate() },
-        Message::Answer { id: QuestionId::generate(), json: "{}".to_owned() },
     ];
-    let answers = Reply::ALL.map(|answer| Message::Answered { question: 7, answer });
-    messages.into_iter().chain(answers).map(Payload::Message).chain([Payload::Lost]).collect()
+    let (session, document) = (SessionId::generate(), DocumentId::generate());
+    let requests =
+        [Request::Probe(session), Request::Replace { session, document }, Request::Facts(session)];
+    let requests = requests.map(|request| Message::Request { id: u64::MAX, request });
+    let facts = Reply::Facts("{}".to_owned());
+    let replies = [Reply::Alive, Reply::Gone, Reply::Flushing, Reply::Flushed, facts];
+    let replies = replies.map(|reply| Message::Reply { id: 7, reply });
+    let messages = messages.into_iter().chain(requests).chain(replies);
+    messages.map(Payload::Message).chain([Payload::Lost]).collect()
 }
 
 #[test]

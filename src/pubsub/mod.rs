@@ -30,7 +30,7 @@ use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::pubsub::connection::{ConnectionTask, OUTBOX_MAX, Outgoing, Shared};
-pub use crate::pubsub::message::{Envelope, Message, Payload, Reply, Topic};
+pub use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Topic};
 use crate::pubsub::seal::Seal;
 use crate::pubsub::subscriptions::{Mode, Table};
 pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};

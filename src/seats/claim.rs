@@ -308,7 +308,7 @@ impl SeatService {
             return Err(Close::Left);
         }
         if let Some(former) = &grant.replaced {
-            self.settle_elsewhere(session, former).await;
+            self.flush_elsewhere(session, former).await;
         }
         let identity = &session.identity;
         if identity.seat.role.may_edit_text()

@@ -207,7 +207,7 @@ async fn end(sessions: &SeatService, session: &Session, room: &Arc<Room>) {
     // the flush the seat counts as away: a probe by the same user succeeds at once.
     let was_seated = session.went_away() || session.phase() == SessionState::Away;
     if was_seated && session.identity.seat.role.may_edit_text() {
-        let _settled = room.flushed_within(FLUSH_TIMEOUT).await;
+        let _flushed = room.flushed_within(FLUSH_TIMEOUT).await;
     }
     let has_point = session.identity.seat.role.may_edit_text() && room.writer_left(session);
     sessions.give_up(session).await;

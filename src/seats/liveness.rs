@@ -5,40 +5,60 @@
 //!     liveness probe of the session  ────►  pings the socket
 //!                                    ◄────  Alive, or Gone: broken, silent, or no such session
 //!     takeover of the seat           ────►  ends the session (4410), flushes its edits
-//!                                    ◄────  Settling at once if the flush takes time; Settled
+//!                                    ◄────  Flushed, or Flushing: the requester repeats
 //! ```
 //!
-//! Each server subscribes to a topic of its own, and a reply goes to the topic of the requester.
-//! The network may lose any of these messages: a requester without a reply in time continues as if
-//! the other server were dead. No edit is stored twice, because the new fence exceeds the old one.
-//! A session that misses the message of its end finds its key gone at its next renewal.
+//! A requester without a [reply](crate::seats::peer_rpc) in time continues as if the other server
+//! were dead. No edit is stored twice, because the new fence exceeds the old one. A session that
+//! misses the message of its end finds its key gone at its next renewal.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::time::{sleep, timeout};
 
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
-use crate::domain::limits::{FLUSH_TIMEOUT, PEER_ACK_TIMEOUT, PROBE_TIMEOUT, QUESTIONS_MAX};
+use crate::domain::limits::{FLUSH_TIMEOUT, PEER_ACK_TIMEOUT, PROBE_TIMEOUT, REQUESTS_MAX};
 use crate::locks::Holder;
 use crate::outbox::close::LostReason;
-use crate::pubsub::{Message, Reply, Signal, Topic};
+use crate::pubsub::{Message, Reply, Request};
 use crate::seats::SeatService;
-use crate::seats::peer_rpc::PendingRequests;
+use crate::seats::peer_rpc::RequestError;
 use crate::sessions::session::{Session, SessionState};
 
-/// Requests of this process to other servers, and permits for the requests of others.
+/// Pauses between the requests for one flush: doubles from the first to the second. A flush takes
+/// some milliseconds.
+const FLUSH_POLL_PAUSES: (Duration, Duration) =
+    (Duration::from_millis(10), Duration::from_millis(100));
+
+/// The probes of this process, and permits for those of other servers.
 #[derive(Debug)]
 pub(crate) struct Liveness {
-    questions: Arc<PendingRequests>,
-    /// Permits for requests of other servers that take time (G13).
-    looking: Arc<Semaphore>,
+    /// At most one probe for each session on another server is in flight: all its callers share
+    /// the result. So a flood of claims for one seat publishes one message.
+    probes: Mutex<HashMap<SessionId, Weak<OnceCell<bool>>>>,
+    /// Permits for probes that other servers request (G13).
+    permits: Arc<Semaphore>,
 }
 
 impl Default for Liveness {
     fn default() -> Self {
-        let looking = Arc::new(Semaphore::new(QUESTIONS_MAX));
-        Self { questions: Arc::default(), looking }
+        Self { probes: Mutex::default(), permits: Arc::new(Semaphore::new(REQUESTS_MAX)) }
+    }
+}
+
+impl Liveness {
+    fn probe_of(&self, session_id: SessionId) -> Arc<OnceCell<bool>> {
+        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(probe) = probes.get(&session_id).and_then(Weak::upgrade) {
+            return probe;
+        }
+        probes.retain(|_, probe| 0 < probe.strong_count());
+        let probe = Arc::default();
+        probes.insert(session_id, Arc::downgrade(&probe));
+        probe
     }
 }
 
@@ -55,137 +75,89 @@ impl SeatService {
             Some(session) => probe(&session).await,
             // The session has left the registry, and the release of its key is in flight (R1).
             None if holder.owner.node == self.shared.relay.node() => false,
-            None => self.probe_elsewhere(holder.owner.node, session_id).await,
+            None => {
+                let node = holder.owner.node;
+                let result = self.shared.liveness.probe_of(session_id);
+                *result.get_or_init(|| self.probe_elsewhere(node, session_id)).await
+            }
         }
     }
 
     async fn probe_elsewhere(&self, node: NodeId, session_id: SessionId) -> bool {
-        let Some(mut asked) = self.shared.across.questions.knock(node, session_id) else {
-            // Too many open requests. In doubt no session loses its seat.
-            return true;
-        };
-        if asked.is_new {
-            self.publish(node, Message::Knocked { question: asked.number, session: session_id })
-                .await;
-        }
-        let answer = timeout(PROBE_TIMEOUT, asked.answer(|_any| true)).await;
-        answer == Ok(Reply::Alive)
+        let reply = self.request(node, Request::Probe(session_id), PROBE_TIMEOUT).await;
+        // With too many requests in flight no session loses its seat.
+        matches!(reply, Ok(Reply::Alive) | Err(RequestError::TooMany))
     }
 
-    /// Notifies the server of `former` that `session` replaces it. For a seat that may
-    /// edit the text, waits until that server has flushed the edits. Once the new fence is
-    /// ratified, the database rejects every write under the old one.
+    /// Notifies the server of `former` that `session` replaces it. For a seat that may edit the
+    /// text, waits until that server has flushed the edits. Once the new fence is ratified, the
+    /// database rejects every write under the old one.
     ///
-    /// The wait ends when the other server does not answer, or after [`FLUSH_TIMEOUT`]. The cost:
+    /// The wait ends when the other server does not reply, or after [`FLUSH_TIMEOUT`]. The cost:
     /// the document loses the edits not flushed by then, and the other server opens it afresh.
     /// Their author does not lose them: `document.saved` never named them, and the old tab retains
     /// them.
-    pub(crate) async fn settle_elsewhere(&self, session: &Session, former: &Holder) {
-        let node = former.owner.node;
+    pub(crate) async fn flush_elsewhere(&self, session: &Session, former: &Holder) {
+        let (node, identity) = (former.owner.node, &session.identity);
         let Ok(session_id) = former.value.parse::<SessionId>() else { return };
         if node == self.shared.relay.node() {
             return;
         }
-        let asked = self.shared.across.questions.ask(node);
-        let question = asked.as_ref().map_or(0, |asked| asked.number);
-        let identity = &session.identity;
-        let document = identity.document;
-        let said =
-            self.publish(node, Message::Replaced { question, session: session_id, document }).await;
-        let Some(mut asked) = asked.filter(|_| said && identity.seat.role.may_edit_text()) else {
-            return;
-        };
-        let settled = async {
-            timeout(PEER_ACK_TIMEOUT, asked.answer(|_any| true)).await?;
-            timeout(FLUSH_TIMEOUT, asked.answer(|answer| answer == Reply::Settled)).await
-        };
-        if settled.await.is_err() {
-            tracing::warn!(seat = %identity.seat, %node, "a seat was taken over from a silent server");
+        let request = Request::Replace { session: session_id, document: identity.document };
+        let without_reply = Message::Request { id: 0, request };
+        if !identity.seat.role.may_edit_text() {
+            return self.publish(node, without_reply).await;
         }
-    }
-
-    /// Receives the requests of other servers and their replies.
-    pub(crate) async fn handle_node_messages(self) {
-        let mut questions = self.shared.relay.subscribe(Topic::Node(self.shared.relay.node()));
-        let finished = self.shared.finished.clone();
-        while let Some(signal) = finished.run_until_cancelled(questions.next()).await {
-            let Signal::Message { from, message } = signal else { continue };
-            match message {
-                Message::Knocked { question, session: session_id } => {
-                    self.look_for_life(from, question, session_id).await;
-                }
-                Message::Replaced { question, session: session_id, document } => {
-                    self.end_for_takeover(session_id);
-                    self.have_settled(from, question, document).await;
-                }
-                Message::Question { id, of } => self.tell_of(from, id, of).await,
-                Message::Answer { id, json } => self.shared.questions.answered(id, json),
-                Message::Answered { question, answer } => {
-                    self.shared.across.questions.answered(from, question, answer);
-                }
-                Message::Update { .. }
-                | Message::Presence(_)
-                | Message::Hello
-                | Message::Event { .. }
-                | Message::Review { .. }
-                | Message::Worked(_)
-                | Message::Revoked(_)
-                | Message::Evicted(_) => {}
+        let flush = async {
+            let (mut pause, mut limit) = (FLUSH_POLL_PAUSES.0, PEER_ACK_TIMEOUT);
+            while self.request(node, request, limit).await? == Reply::Flushing {
+                sleep(pause).await;
+                // The first reply proves that the server lives.
+                (pause, limit) = ((pause * 2).min(FLUSH_POLL_PAUSES.1), FLUSH_TIMEOUT);
+            }
+            Ok(())
+        };
+        match timeout(FLUSH_TIMEOUT, flush).await {
+            Ok(Ok(())) => {}
+            Ok(Err(RequestError::TooMany)) => self.publish(node, without_reply).await,
+            Ok(Err(RequestError::TimedOut)) | Err(_) => {
+                tracing::warn!(seat = %identity.seat, %node, "a seat was taken over from a silent server");
             }
         }
     }
 
-    async fn look_for_life(&self, from: NodeId, question: u64, session_id: SessionId) {
+    /// The reply to a liveness probe of another server. None: a task probes the client and replies.
+    pub(super) fn serve_probe(
+        &self,
+        from: NodeId,
+        id: u64,
+        session_id: SessionId,
+    ) -> Option<Reply> {
         let Some(session) = self.shared.registry.session(session_id) else {
-            return self.answer(from, question, Reply::Gone).await;
+            return Some(Reply::Gone);
         };
-        let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else {
-            return self.answer(from, question, Reply::Alive).await;
+        let Ok(permit) = Arc::clone(&self.shared.liveness.permits).try_acquire_owned() else {
+            return Some(Reply::Alive);
         };
         let sessions = self.clone();
         self.shared.tasks.spawn(async move {
-            let answer = if probe(&session).await { Reply::Alive } else { Reply::Gone };
-            sessions.answer(from, question, answer).await;
-            drop(place);
+            let reply = if probe(&session).await { Reply::Alive } else { Reply::Gone };
+            sessions.publish(from, Message::Reply { id, reply }).await;
+            drop(permit);
         });
+        None
     }
 
     /// Ends a session whose seat a takeover granted to another session of its user. There is no key
-    /// to release.
-    fn end_for_takeover(&self, session_id: SessionId) {
+    /// to release. The reply says whether edits of the document are pending; it depends on no
+    /// permit, so a flood of probes cannot delay it.
+    pub(super) fn end_for_takeover(&self, session_id: SessionId, document: DocumentId) -> Reply {
         if let Some(session) = self.shared.registry.session(session_id) {
             session.lose(LostReason::TakenOver);
             self.shared.registry.leave(&session);
         }
-    }
-
-    async fn have_settled(&self, from: NodeId, question: u64, document: DocumentId) {
         let room = self.shared.rooms.find(document);
-        let Some(room) = room.filter(|room| !room.is_durable()) else {
-            return self.answer(from, question, Reply::Settled).await;
-        };
-        self.answer(from, question, Reply::Settling).await;
-        let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else { return };
-        let sessions = self.clone();
-        self.shared.tasks.spawn(async move {
-            if room.flushed_within(FLUSH_TIMEOUT).await {
-                sessions.answer(from, question, Reply::Settled).await;
-            }
-            drop(place);
-        });
-    }
-
-    async fn answer(&self, to: NodeId, question: u64, answer: Reply) {
-        self.publish(to, Message::Answered { question, answer }).await;
-    }
-
-    /// Publishes to one server. False if the publish failed.
-    async fn publish(&self, to: NodeId, message: Message) -> bool {
-        let said = self.shared.relay.publish(Topic::Node(to), &message).await;
-        if let Err(error) = &said {
-            tracing::warn!(%error, node = %to, "a message to another server cannot be published");
-        }
-        said.is_ok()
+        if room.is_none_or(|room| room.is_durable()) { Reply::Flushed } else { Reply::Flushing }
     }
 }
 
@@ -196,5 +168,45 @@ async fn probe(session: &Session) -> bool {
         SessionState::Claiming | SessionState::Held | SessionState::Uncertain => {
             session.answers_within(PROBE_TIMEOUT).await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seats::panic_tests::Office;
+    use crate::yjs::protocol;
+    use crate::yjs::text::document_from_text;
+
+    #[tokio::test]
+    async fn a_takeover_learns_of_the_flush_while_probes_have_all_permits() {
+        let office = Office::open().await;
+        let (service, document) = (&office.sessions, office.stored.document);
+        let permits = service.shared.liveness.permits.available_permits();
+        let permits =
+            service.shared.liveness.permits.acquire_many(u32::try_from(permits).expect("few"));
+        let _permits = permits.await.expect("permits");
+        let seated = office.acquire_seat().await;
+        let session_id = service.registry().all()[0].identity.session;
+        let node = NodeId::generate();
+        assert_eq!(service.serve_probe(node, 1, session_id), Some(Reply::Alive));
+        seated.receive(&protocol::update(&document_from_text("Dear", 7))).expect("an edit");
+        assert_eq!(service.end_for_takeover(session_id, document), Reply::Flushing);
+        let room = service.shared.rooms.find(document).expect("an open room");
+        room.flushed().await;
+        assert_eq!(service.end_for_takeover(session_id, document), Reply::Flushed);
+        assert_eq!(service.serve_probe(node, 2, session_id), Some(Reply::Gone));
+    }
+
+    #[test]
+    fn probes_of_one_session_share_their_result_until_the_last_caller_leaves() {
+        let (liveness, session_id) = (Liveness::default(), SessionId::generate());
+        let (first, second) = (liveness.probe_of(session_id), liveness.probe_of(session_id));
+        assert!(Arc::ptr_eq(&first, &second));
+        first.set(true).expect("the first result");
+        drop((first, second));
+        assert_eq!(liveness.probe_of(session_id).get(), None);
+        let _other = liveness.probe_of(SessionId::generate());
+        assert_eq!(liveness.probes.lock().expect("no panic").len(), 1);
     }
 }

@@ -2,21 +2,18 @@
 //!
 //! Times between servers travel as durations, because clocks of servers differ.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use crate::domain::ids::{NodeId, QuestionId, SessionId};
-use crate::pubsub::{Message, Topic};
+use crate::domain::ids::{NodeId, SessionId};
+use crate::pubsub::{Reply, Request};
 use crate::seats::SeatService;
 use crate::sessions::session::{Session, SessionState};
 
 /// Time in which another server replies.
-const ANSWER_MAX: Duration = Duration::from_secs(1);
+const FACTS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Facts that a server has about a session whose socket it serves. Durations in ms.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,58 +62,18 @@ impl SeatService {
             // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;
         }
-        let (id, answer) = self.shared.questions.ask();
-        let _forgotten = Forget { questions: &self.shared.questions, id };
-        let question = Message::Question { id, of: session_id };
-        self.shared.relay.publish(Topic::Node(node), &question).await.ok()?;
-        let json = timeout(ANSWER_MAX, answer).await.ok()?.ok()?;
-        serde_json::from_str(&json).ok()
-    }
-
-    /// Replies to another server, if the session is on this one.
-    pub(super) async fn tell_of(&self, asker: NodeId, id: QuestionId, session_id: SessionId) {
-        let Some(session) = self.shared.registry.session(session_id) else { return };
-        let Ok(json) = serde_json::to_string(&self.local_facts(&session)) else { return };
-        let answer = Message::Answer { id, json };
-        if let Err(error) = self.shared.relay.publish(Topic::Node(asker), &answer).await {
-            tracing::debug!(%error, "a request of another server cannot be answered");
-        }
-    }
-}
-
-/// Requests in flight.
-#[derive(Debug, Default)]
-pub(crate) struct Questions(Mutex<HashMap<QuestionId, oneshot::Sender<String>>>);
-
-/// Removes a request from the map on every way out.
-struct Forget<'a> {
-    questions: &'a Questions,
-    id: QuestionId,
-}
-
-impl Questions {
-    fn ask(&self) -> (QuestionId, oneshot::Receiver<String>) {
-        let (id, (sender, answer)) = (QuestionId::generate(), oneshot::channel());
-        self.asked().insert(id, sender);
-        (id, answer)
-    }
-
-    /// Delivers a reply to its caller.
-    pub(super) fn answered(&self, id: QuestionId, json: String) {
-        if let Some(asker) = self.asked().remove(&id) {
-            // The caller may have stopped waiting.
-            let _gone = asker.send(json);
+        match self.request(node, Request::Facts(session_id), FACTS_TIMEOUT).await {
+            Ok(Reply::Facts(json)) => serde_json::from_str(&json).ok(),
+            Ok(_) | Err(_) => None,
         }
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<QuestionId, oneshot::Sender<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Forget<'_> {
-    fn drop(&mut self) {
-        self.questions.asked().remove(&self.id);
+    /// The reply to another server's request for the facts.
+    pub(super) fn facts_reply(&self, session_id: SessionId) -> Reply {
+        let session = self.shared.registry.session(session_id);
+        let json =
+            session.and_then(|session| serde_json::to_string(&self.local_facts(&session)).ok());
+        json.map_or(Reply::Gone, Reply::Facts)
     }
 }
 

@@ -50,7 +50,7 @@ use crate::rooms::room::review_events::{MissedQueue, missed};
 use crate::rooms::version_recorder::{self, History, history};
 use crate::rooms::{RoomError, Rooms};
 use crate::seats::liveness::Liveness;
-use crate::seats::local_facts::Questions;
+use crate::seats::peer_rpc::PendingRequests;
 use crate::seats::tick::TickClock;
 use crate::sessions::budgets::UserBudgets;
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
@@ -96,7 +96,7 @@ pub(crate) struct Shared {
     pub(crate) limits: RoomLimits,
     pub(crate) tasks: TaskTracker,
     pub(crate) registry: Registry,
-    pub(crate) across: Liveness,
+    pub(crate) liveness: Liveness,
     pub(crate) rooms: Rooms,
     pub(crate) persister: Persister,
     pub(crate) history: History,
@@ -113,8 +113,8 @@ pub(crate) struct Shared {
     /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
     /// under a hypervisor.
     pub(crate) clock: DefaultClock,
-    /// Pending requests for facts about sessions of other servers.
-    pub(crate) questions: Questions,
+    /// Requests to other servers in flight.
+    pub(crate) requests: PendingRequests,
     /// Fires when the server begins to stop. The server then ends every resume grace.
     pub(crate) stop: CancellationToken,
     /// Fires after the last release and the last flush.
@@ -168,7 +168,7 @@ impl SeatService {
             limits,
             tasks,
             registry: Registry::default(),
-            across: Liveness::default(),
+            liveness: Liveness::default(),
             rooms,
             persister,
             history,
@@ -179,7 +179,7 @@ impl SeatService {
             budgets: UserBudgets::new(&limits),
             namings: Semaphore::new(1),
             clock: DefaultClock::default(),
-            questions: Questions::default(),
+            requests: PendingRequests::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),
             died: CancellationToken::new(),
@@ -191,7 +191,7 @@ impl SeatService {
         sessions.spawn_critical("cluster", sessions.clone().handle_cluster_messages());
         sessions.spawn_critical("reconcile", sessions.clone().reconcile_when_due());
         sessions.spawn_critical("lost grants", sessions.clone().ratify_when_due());
-        sessions.spawn_critical("questions", sessions.clone().handle_node_messages());
+        sessions.spawn_critical("peer requests", sessions.clone().handle_node_messages());
         (sessions, missed_queue)
     }
 

@@ -22,13 +22,13 @@ use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 /// Longer than a busy machine needs.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-struct Office {
-    stored: StoredDocument,
-    sessions: SeatService,
+pub(super) struct Office {
+    pub(super) stored: StoredDocument,
+    pub(super) sessions: SeatService,
 }
 
 impl Office {
-    async fn open() -> Self {
+    pub(super) async fn open() -> Self {
         let stored = StoredDocument::new().await;
         let (sessions, _missed) = SeatService::start(SeatServiceDeps {
             storage: stored.storage.clone(),
@@ -42,8 +42,8 @@ impl Office {
         Self { stored, sessions }
     }
 
-    async fn acquire_seat(&self) -> SeatHandle {
-        let ask = SeatRequest {
+    pub(super) async fn acquire_seat(&self) -> SeatHandle {
+        let request = SeatRequest {
             user: self.stored.owner.clone(),
             link: self.stored.link,
             role: Role::Writer,
@@ -57,7 +57,7 @@ impl Office {
             arriving: Arriving::default(),
         };
         let (outbox, _reader) = self.sessions.outbox();
-        self.sessions.acquire_seat(ask, outbox).await.expect("a free seat")
+        self.sessions.acquire_seat(request, outbox).await.expect("a free seat")
     }
 }
 

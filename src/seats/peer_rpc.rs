@@ -1,195 +1,160 @@
-//! Requests to other servers that wait for a reply.
+//! Requests to other servers, each with one reply.
 //!
-//! - **Q1** (G13) At most [`QUESTIONS_MAX`] requests are open.
-//! - **Q2** At most one liveness probe for each session is in flight: all its callers share the
-//!   reply. So a flood of claims for one seat publishes one message.
-//! - **Q3** A reply counts only if the addressed server sent it.
+//! Each server subscribes to a topic of its own, and a reply goes to the topic of the requester.
+//! The network may lose either message: the request then times out.
+//!
+//! - **Q1** (G13) At most [`REQUESTS_MAX`] requests are in flight.
+//! - **Q2** A reply counts only if the addressed server sent it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use crate::domain::ids::{NodeId, SessionId};
-use crate::domain::limits::QUESTIONS_MAX;
-use crate::pubsub::Reply;
+use crate::domain::ids::NodeId;
+use crate::domain::limits::REQUESTS_MAX;
+use crate::pubsub::{Message, Reply, Request, Signal, Topic};
+use crate::seats::SeatService;
 
-/// The open requests of this process.
+/// The requests of this process that are in flight.
 #[derive(Debug, Default)]
-pub(crate) struct PendingRequests {
-    open: Mutex<Open>,
-}
+pub(crate) struct PendingRequests(Mutex<Pending>);
 
 #[derive(Debug, Default)]
-struct Open {
-    last: u64,
-    asked: HashMap<u64, Question>,
-    /// The liveness probes among them.
-    knocks: HashMap<SessionId, u64>,
+struct Pending {
+    last_id: u64,
+    callers: HashMap<u64, (NodeId, oneshot::Sender<Reply>)>,
 }
 
-#[derive(Debug)]
-struct Question {
-    to: NodeId,
-    /// The session that the request probes, if it is a probe.
-    knocked_at: Option<SessionId>,
-    askers: usize,
-    answer: watch::Sender<Option<Reply>>,
+/// Why a request has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestError {
+    /// Too many requests are in flight (Q1).
+    TooMany,
+    /// The addressed server did not reply in time.
+    TimedOut,
 }
 
-/// A caller that waits for the reply. The request stays open until its last caller drops.
-#[derive(Debug)]
-pub(crate) struct Request {
-    questions: Arc<PendingRequests>,
-    /// The number that the reply will carry.
-    pub(crate) number: u64,
-    /// Whether the caller must publish the request. False: another caller has published it.
-    pub(crate) is_new: bool,
-    answer: watch::Receiver<Option<Reply>>,
+/// One request in flight. Its drop frees the id.
+struct InFlight<'a> {
+    requests: &'a PendingRequests,
+    id: u64,
+    reply: oneshot::Receiver<Reply>,
 }
 
 impl PendingRequests {
-    /// Opens a request to `to`. None when too many are open (Q1).
-    pub(crate) fn ask(self: &Arc<Self>, to: NodeId) -> Option<Request> {
-        self.open_question(to, None)
+    fn open(&self, to: NodeId) -> Result<InFlight<'_>, RequestError> {
+        let mut pending = self.pending();
+        if REQUESTS_MAX <= pending.callers.len() {
+            return Err(RequestError::TooMany);
+        }
+        pending.last_id += 1;
+        let (id, (caller, reply)) = (pending.last_id, oneshot::channel());
+        pending.callers.insert(id, (to, caller));
+        Ok(InFlight { requests: self, id, reply })
     }
 
-    /// Opens a liveness probe of `session` at `to`, or joins the open one (Q2).
-    pub(crate) fn knock(self: &Arc<Self>, to: NodeId, session: SessionId) -> Option<Request> {
-        let mut open = self.open();
-        if let Some(number) = open.knocks.get(&session).copied()
-            && let Some(question) = open.asked.get_mut(&number)
+    /// Hands a reply to its caller, if `from` is the addressed server (Q2).
+    fn complete(&self, from: NodeId, id: u64, reply: Reply) {
+        if let Entry::Occupied(entry) = self.pending().callers.entry(id)
+            && entry.get().0 == from
         {
-            question.askers += 1;
-            let answer = question.answer.subscribe();
-            let questions = Arc::clone(self);
-            return Some(Request { questions, number, is_new: false, answer });
-        }
-        drop(open);
-        self.open_question(to, Some(session))
-    }
-
-    /// Accepts the reply to request `number`, if `from` is the addressed server (Q3).
-    pub(crate) fn answered(&self, from: NodeId, number: u64, answer: Reply) {
-        if let Some(question) = self.open().asked.get(&number).filter(|asked| asked.to == from) {
-            question.answer.send_replace(Some(answer));
+            // The caller may have timed out.
+            let _gone = entry.remove().1.send(reply);
         }
     }
 
-    fn open_question(
-        self: &Arc<Self>,
-        to: NodeId,
-        knocked_at: Option<SessionId>,
-    ) -> Option<Request> {
-        let mut open = self.open();
-        if QUESTIONS_MAX <= open.asked.len() {
-            return None;
-        }
-        open.last += 1;
-        let number = open.last;
-        let (sender, answer) = watch::channel(None);
-        if let Some(session) = knocked_at {
-            open.knocks.insert(session, number);
-        }
-        open.asked.insert(number, Question { to, knocked_at, askers: 1, answer: sender });
-        Some(Request { questions: Arc::clone(self), number, is_new: true, answer })
-    }
-
-    fn leave(&self, number: u64) {
-        let mut open = self.open();
-        let Some(question) = open.asked.get_mut(&number) else { return };
-        question.askers -= 1;
-        if 0 < question.askers {
-            return;
-        }
-        let knocked_at = question.knocked_at;
-        open.asked.remove(&number);
-        if let Some(session) = knocked_at {
-            open.knocks.remove(&session);
-        }
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Request {
-    /// Waits for a reply that `is_meant` accepts; for ever if none arrives.
-    ///
-    /// # Cancel safety
-    ///
-    /// A reply stays until a call reads it.
-    pub(crate) async fn answer(&mut self, is_meant: impl Fn(Reply) -> bool) -> Reply {
-        loop {
-            if let Some(answer) = *self.answer.borrow_and_update()
-                && is_meant(answer)
-            {
-                return answer;
-            }
-            if self.answer.changed().await.is_err() {
-                // Unreachable: this caller holds the request open.
-                std::future::pending::<()>().await;
-            }
-        }
-    }
-}
-
-impl Drop for Request {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.questions.leave(self.number);
+        self.requests.pending().callers.remove(&self.id);
+    }
+}
+
+impl SeatService {
+    /// Sends a request to another server and waits for its reply, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`] without a reply. A request that cannot be published times out.
+    pub(crate) async fn request(
+        &self,
+        to: NodeId,
+        request: Request,
+        limit: Duration,
+    ) -> Result<Reply, RequestError> {
+        let mut call = self.shared.requests.open(to)?;
+        self.publish(to, Message::Request { id: call.id, request }).await;
+        let reply = timeout(limit, &mut call.reply).await;
+        reply.ok().and_then(Result::ok).ok_or(RequestError::TimedOut)
+    }
+
+    /// Publishes to one server.
+    pub(crate) async fn publish(&self, to: NodeId, message: Message) {
+        if let Err(error) = self.shared.relay.publish(Topic::Node(to), &message).await {
+            tracing::warn!(%error, node = %to, "a message to another server cannot be published");
+        }
+    }
+
+    /// Receives the requests of other servers and their replies.
+    pub(crate) async fn handle_node_messages(self) {
+        let mut messages = self.shared.relay.subscribe(Topic::Node(self.shared.relay.node()));
+        let finished = self.shared.finished.clone();
+        while let Some(signal) = finished.run_until_cancelled(messages.next()).await {
+            match signal {
+                Signal::Message { from, message: Message::Request { id, request } } => {
+                    self.serve(from, id, request).await;
+                }
+                Signal::Message { from, message: Message::Reply { id, reply } } => {
+                    self.shared.requests.complete(from, id, reply);
+                }
+                Signal::Message { .. } | Signal::Gap => {}
+            }
+        }
+    }
+
+    async fn serve(&self, from: NodeId, id: u64, request: Request) {
+        let reply = match request {
+            Request::Probe(session) => match self.serve_probe(from, id, session) {
+                Some(reply) => reply,
+                None => return,
+            },
+            Request::Replace { session, document } => self.end_for_takeover(session, document),
+            Request::Facts(session) => self.facts_reply(session),
+        };
+        self.publish(from, Message::Reply { id, reply }).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
-
     use super::*;
 
-    #[tokio::test]
-    async fn q2_probes_of_one_session_share_one_request_and_its_reply() {
-        let questions = Arc::new(PendingRequests::default());
-        let (node, session) = (NodeId::generate(), SessionId::generate());
-        let mut first = questions.knock(node, session).expect("room");
-        let mut second = questions.knock(node, session).expect("room");
-        assert!(first.is_new && !second.is_new);
-        let number = first.number;
-        questions.answered(NodeId::generate(), number, Reply::Alive);
-        assert_eq!(
-            first.answer(|_| true).now_or_never(),
-            None,
-            "from another server than the addressed one"
-        );
-        questions.answered(node, number, Reply::Gone);
-        assert_eq!(first.answer(|_| true).now_or_never(), Some(Reply::Gone));
-        drop(first);
-        assert_eq!(second.answer(|_| true).now_or_never(), Some(Reply::Gone));
-        drop(second);
-        assert!(questions.knock(node, session).is_some_and(|asked| asked.is_new));
-        assert!(questions.open().asked.is_empty() && questions.open().knocks.is_empty());
-    }
-
-    #[tokio::test]
-    async fn a_request_waits_past_an_intermediate_reply() {
-        let questions = Arc::new(PendingRequests::default());
-        let node = NodeId::generate();
-        let mut asked = questions.ask(node).expect("room");
-        questions.answered(node, asked.number, Reply::Settling);
-        assert_eq!(asked.answer(|_| true).await, Reply::Settling);
-        let is_last = |answer| answer == Reply::Settled;
-        assert_eq!(asked.answer(is_last).now_or_never(), None);
-        questions.answered(node, asked.number, Reply::Settled);
-        assert_eq!(asked.answer(is_last).await, Reply::Settled);
+    #[test]
+    fn q2_a_reply_of_another_server_is_ignored() {
+        let (requests, node) = (PendingRequests::default(), NodeId::generate());
+        let mut call = requests.open(node).expect("room");
+        requests.complete(NodeId::generate(), call.id, Reply::Alive);
+        assert!(call.reply.try_recv().is_err(), "the addressed server did not reply");
+        requests.complete(node, call.id, Reply::Gone);
+        assert_eq!(call.reply.try_recv(), Ok(Reply::Gone));
+        requests.complete(node, call.id, Reply::Alive);
     }
 
     #[test]
-    fn g13_open_requests_to_other_servers_are_bounded() {
-        let questions = Arc::new(PendingRequests::default());
-        let ask = |_| questions.knock(NodeId::generate(), SessionId::generate());
-        let open: Vec<_> = (0..QUESTIONS_MAX).map(ask).collect();
-        assert!(open.iter().all(Option::is_some) && ask(0).is_none());
-        drop(open);
-        assert!(ask(0).is_some());
+    fn g13_requests_in_flight_to_other_servers_are_bounded() {
+        let requests = PendingRequests::default();
+        let open = |_| requests.open(NodeId::generate());
+        let calls: Vec<_> = (0..REQUESTS_MAX).map(open).collect();
+        assert!(calls.iter().all(Result::is_ok) && open(0).is_err());
+        drop(calls);
+        assert!(open(0).is_ok());
     }
 }

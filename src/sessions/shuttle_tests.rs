@@ -50,8 +50,8 @@ const DEPTH: usize = 3;
 const LEASE: Duration = Duration::from_secs(10);
 
 fn in_all_orders(what: impl Fn() + Send + Sync + 'static) {
-    let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = asked.unwrap_or(20_261_121);
+    let replayed = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = replayed.unwrap_or(20_261_121);
     #[expect(clippy::print_stdout, reason = "shown if it fails")]
     {
         println!("GALLEY_SEED={seed}");

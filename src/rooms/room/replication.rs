@@ -104,11 +104,8 @@ impl Room {
             }
             Message::Revoked(_)
             | Message::Evicted(_)
-            | Message::Knocked { .. }
-            | Message::Replaced { .. }
-            | Message::Answered { .. }
-            | Message::Question { .. }
-            | Message::Answer { .. } => {
+            | Message::Request { .. }
+            | Message::Reply { .. } => {
                 tracing::debug!("a room received a message for a server");
             }
         }

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use chrono::Utc;
 use galley::domain::anchor::{AnchorOrigin, AnchorRequest};
 use galley::domain::fence::Fence;
-use galley::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId, UserId};
+use galley::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId, UserId};
 use galley::domain::seat::Role;
 use galley::domain::user::User;
 use galley::http::auth::tokens::{Identity, Tokens};
-use galley::pubsub::{Envelope, Message, Payload, Reply};
+use galley::pubsub::{Envelope, Message, Payload, Reply, Request};
 use galley::yjs::log::{Origin, UpdateLog};
 use galley::yjs::text::Text;
 use serde_json::Value;
@@ -142,7 +142,7 @@ pub(crate) fn positions() -> (Text, AnchorOrigin, Vec<Vec<u8>>) {
 
 /// One message of each kind between servers.
 pub(crate) fn envelopes() -> Vec<Vec<u8>> {
-    let session = SessionId::generate();
+    let (session, document) = (SessionId::generate(), DocumentId::generate());
     let messages = [
         Message::Update { seq: 7, fence: Fence(1 << 52), update: Bytes::from_static(b"\0\0") },
         Message::Presence(Bytes::from_static(&[1, 10, 0, 2, b'{', b'}'])),
@@ -151,11 +151,11 @@ pub(crate) fn envelopes() -> Vec<Vec<u8>> {
         Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
         Message::Revoked(ShareLinkId::generate()),
         Message::Evicted(session),
-        Message::Knocked { question: 1, session },
-        Message::Replaced { question: u64::MAX, session, document: DocumentId::generate() },
-        Message::Answered { question: 7, answer: Reply::Settling },
-        Message::Question { id: QuestionId::generate(), of: session },
-        Message::Answer { id: QuestionId::generate(), json: "{}".to_owned() },
+        Message::Request { id: 1, request: Request::Probe(session) },
+        Message::Request { id: u64::MAX, request: Request::Replace { session, document } },
+        Message::Request { id: 2, request: Request::Facts(session) },
+        Message::Reply { id: 7, reply: Reply::Flushing },
+        Message::Reply { id: 2, reply: Reply::Facts("{}".to_owned()) },
     ];
     let payloads = messages.into_iter().map(Payload::Message).chain([Payload::Lost]);
     let from = NodeId::generate();
