@@ -3,8 +3,8 @@
  * One version: its changes, the changes since, or all of its text; and the button that
  * restores it.
  *
- * The server computes the difference, in the same words for all users. Long unchanged passages
- * are folded, and unfold in place.
+ * The server computes the difference, in the same words for all users; the page narrows it as it
+ * narrows a suggestion. Long unchanged passages are folded, and unfold in place.
  */
 
 import { charactersIn } from "../desk/counts.js"
@@ -15,11 +15,12 @@ import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
 import { number, t, when } from "../lib/i18n.js"
 import { marked } from "../reviews/diff_view.js"
+import { pieces } from "../reviews/word_diff.js"
 import { nameOf } from "./timeline.js"
 
 /**
  * @typedef {import("../lib/api.js").Version} Version
- * @typedef {import("../lib/api.js").Segment} Segment
+ * @typedef {import("../reviews/word_diff.js").Piece} Piece
  * @typedef {"step" | "now" | "text"} Mode
  */
 
@@ -156,22 +157,23 @@ export class VersionView {
     }
     const [one, other] = this.#mode === "step" && before ? [before.id, id] : [id, "current"]
     const { segments } = await api.difference(this.document, one, other, signal)
-    const differs = segments.some(({ op }) => op !== "equal")
-    const parts = segments.flatMap((segment, at) => this.#segment(segment, at === 0, at === segments.length - 1))
+    const found = pieces(segments)
+    const differs = found.some(({ kind }) => kind !== "same")
+    const parts = found.flatMap((piece, at) => this.#piece(piece, at === 0, at === found.length - 1))
     if (!differs) return { parts, sum: t(this.#mode === "now" ? "history.same.now" : "history.same") }
-    const count = (/** @type {string} */ op) =>
-      number(segments.filter((segment) => segment.op === op).reduce((sum, { text }) => sum + charactersIn(text), 0))
-    return { parts, sum: t("history.compared", { added: count("insert"), removed: count("delete") }) }
+    const count = (/** @type {string} */ kind) =>
+      number(found.filter((piece) => piece.kind === kind).reduce((sum, { text }) => sum + charactersIn(text), 0))
+    return { parts, sum: t("history.compared", { added: count("added"), removed: count("removed") }) }
   }
 
   /**
-   * @param {Segment} segment
+   * @param {Piece} piece
    * @param {boolean} isFirst
    * @param {boolean} isLast
    * @returns {(Node | string)[]}
    */
-  #segment({ op, text }, isFirst, isLast) {
-    if (op !== "equal") return [marked(op === "insert" ? "added" : "removed", text)]
+  #piece({ kind, text }, isFirst, isLast) {
+    if (kind !== "same") return [marked(kind, text)]
     if (text.length < FOLD_FROM) return [text]
     const head = isFirst ? 0 : edge(text, FOLD_KEEP)
     const tail = isLast ? text.length : edge(text, text.length - FOLD_KEEP)

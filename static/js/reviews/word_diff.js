@@ -1,14 +1,14 @@
 // @ts-check
 /**
- * The changes of a suggestion, word by word.
+ * The changes of a suggestion or of a version, word by word.
  *
  * Spaces separate words, so that a Korean eojeol (a noun with its particle) stays
  * whole; spaces are words of their own, and so are marks, each by itself. Where one Korean word
  * takes the place of another, what they share at either end may stay: `회사는 → 회사가` shows `는 → 가`.
  *
- * The server compares versions by the same rules (`src/domain/word_split.rs`, `src/yjs/word_diff.rs`), and
- * `tests/data/word_diff.json` holds the two together. Here they are written again, since a
- * suggestion is compared at each key that is pressed, also without a connection.
+ * The server compares versions, in whole words (`src/yjs/word_diff.rs`); the page compares a suggestion
+ * at each key that is pressed, also without a connection. `pieces` makes both readable: it joins
+ * fragments and narrows Korean words. `tests/data/word_diff.json` holds the cases of both sides.
  *
  * Touches no DOM, so it is tested with `node --test`.
  */
@@ -18,6 +18,7 @@ import { graphemesOf } from "../lib/graphemes.js"
 /**
  * @typedef {"same" | "removed" | "added"} Kind
  * @typedef {{ kind: Kind, text: string }} Piece
+ * @typedef {import("../lib/api.js").Segment} Segment
  * @typedef {{ from: number, to: number }} Range
  * @typedef {{ old: Range, new: Range }} HunkPosition a hunk in which the texts differ, in UTF-16 units
  */
@@ -29,6 +30,9 @@ const COMPARISONS_MAX = 4_000_000
 const PARTICLES = new Set(
   "은 는 이 가 을 를 의 에 도 로 와 과 만 에서 에게 으로 부터 까지 처럼 보다 이다 입니다".split(" ").concat(""),
 )
+
+/** No eojeol is longer, in UTF-16 units: a version may differ in a megabyte, which is not split here. */
+const EOJEOL_MAX = 64
 
 /** @param {string} text @returns {string[]} words, spaces, and single marks and line breaks */
 export function wordsOf(text) {
@@ -56,11 +60,23 @@ function kindOf(grapheme) {
  * @param {string} after
  * @returns {Piece[]} in reading order; removed before added
  */
-export function wordDiff(before, after) {
-  const hunks = joinHunks(before, after, compare(before, after))
+export const wordDiff = (before, after) => readable(before, after, compare(before, after))
+
+const kinds = /** @type {const} */ ({ equal: "same", delete: "removed", insert: "added" })
+
+/** The server's comparison of two versions, as the page shows it. @param {Segment[]} segments @returns {Piece[]} */
+export function pieces(segments) {
+  const whole = segments.map(({ op, text }) => ({ kind: kinds[op], text }))
+  const without = (/** @type {Kind} */ side) => joined(whole.filter(({ kind }) => kind !== side).map(({ text }) => text))
+  return readable(without("added"), without("removed"), whole)
+}
+
+/** @param {string} before @param {string} after @param {Piece[]} whole the comparison in whole words */
+function readable(before, after, whole) {
+  const hunks = joinHunks(before, after, hunksOf(whole))
   /** @type {Piece[]} */
-  const pieces = []
-  const push = (/** @type {Kind} */ kind, /** @type {string} */ text) => text !== "" && pieces.push({ kind, text })
+  const shown = []
+  const push = (/** @type {Kind} */ kind, /** @type {string} */ text) => text !== "" && shown.push({ kind, text })
   let at = 0
   for (const hunk of hunks.map((hunk) => narrowHunk(before, after, hunk) ?? hunk)) {
     push("same", before.slice(at, hunk.old.from))
@@ -69,18 +85,23 @@ export function wordDiff(before, after) {
     at = hunk.old.to
   }
   push("same", before.slice(at))
-  return pieces
+  return shown
 }
 
-/** @param {string} before @param {string} after @returns {HunkPosition[]} */
+/** @param {string} before @param {string} after @returns {Piece[]} all but the common end */
 function compare(before, after) {
   const [from, to] = [wordsOf(before), wordsOf(after)]
   const { head, tail } = commonEnds(from, to)
-  let [oldAt, newAt] = [lengthOf(from.slice(0, head)), lengthOf(to.slice(0, head))]
+  const commonHead = /** @type {Piece} */ ({ kind: "same", text: joined(from.slice(0, head)) })
+  return [commonHead, ...middle(from.slice(head, from.length - tail), to.slice(head, to.length - tail))]
+}
+
+/** @param {Piece[]} whole @returns {HunkPosition[]} */
+function hunksOf(whole) {
   /** @type {HunkPosition[]} */
   const hunks = []
-  let joins = false
-  for (const { kind, text } of middle(from.slice(head, from.length - tail), to.slice(head, to.length - tail))) {
+  let [oldAt, newAt, joins] = [0, 0, false]
+  for (const { kind, text } of whole) {
     const [removed, added] = [kind === "added" ? 0 : text.length, kind === "removed" ? 0 : text.length]
     if (kind !== "same") {
       const last = joins ? hunks.at(-1) : undefined
@@ -96,7 +117,7 @@ function compare(before, after) {
   return hunks
 }
 
-/** How much two lists have alike at their ends. @param {string[]} from @param {string[]} to */
+/** How much two lists have in common at their ends. @param {string[]} from @param {string[]} to */
 function commonEnds(from, to) {
   const shorter = Math.min(from.length, to.length)
   let head = 0
@@ -106,8 +127,8 @@ function commonEnds(from, to) {
   return { head, tail }
 }
 
-/** @param {string[]} pieces */
-const lengthOf = (pieces) => pieces.reduce((sum, { length }) => sum + length, 0)
+/** @param {string[]} words */
+const joined = (words) => words.join("")
 
 /**
  * Longest common subsequence of the words.
@@ -119,8 +140,8 @@ const lengthOf = (pieces) => pieces.reduce((sum, { length }) => sum + length, 0)
 function middle(from, to) {
   if (COMPARISONS_MAX < from.length * to.length) {
     return [
-      { kind: "removed", text: from.join("") },
-      { kind: "added", text: to.join("") },
+      { kind: "removed", text: joined(from) },
+      { kind: "added", text: joined(to) },
     ]
   }
   const width = to.length + 1
@@ -133,19 +154,19 @@ function middle(from, to) {
     }
   }
   /** @type {Piece[]} */
-  const pieces = []
+  const found = []
   let [i, j] = [0, 0]
   while (i < from.length || j < to.length) {
     if (i < from.length && j < to.length && from[i] === to[j]) {
-      pieces.push({ kind: "same", text: from[i++] ?? "" })
+      found.push({ kind: "same", text: from[i++] ?? "" })
       j++
     } else if (j === to.length || (i < from.length && length(i, j + 1) <= length(i + 1, j))) {
-      pieces.push({ kind: "removed", text: from[i++] ?? "" })
+      found.push({ kind: "removed", text: from[i++] ?? "" })
     } else {
-      pieces.push({ kind: "added", text: to[j++] ?? "" })
+      found.push({ kind: "added", text: to[j++] ?? "" })
     }
   }
-  return pieces
+  return found
 }
 
 /**
@@ -158,28 +179,29 @@ function middle(from, to) {
  */
 function joinHunks(before, after, hunks) {
   /** @type {HunkPosition[]} */
-  const joined = []
+  const apart = []
   for (const hunk of hunks) {
-    const last = joined.at(-1)
+    const last = apart.at(-1)
     const changes = last && last.old.from < last.old.to && last.new.from < last.new.to
     const space = last && /^[^\S\n\r]+$/.test(before.slice(last.old.to, hunk.old.from))
     if (changes && space && !(narrowHunk(before, after, last) && narrowHunk(before, after, hunk))) {
       last.old.to = hunk.old.to
       last.new.to = hunk.new.to
+      // A join with a word that was only put in or taken out ends with one space on both sides.
+      const end = endOf(before.slice(last.old.from, last.old.to))
+      if (end === endOf(after.slice(last.new.from, last.new.to))) {
+        last.old.to -= end.length
+        last.new.to -= end.length
+      }
     } else {
-      joined.push(hunk)
+      apart.push(hunk)
     }
   }
-  // A join may have brought in a common ending.
-  for (const hunk of joined) {
-    const from = wordsOf(before.slice(hunk.old.from, hunk.old.to)).toReversed()
-    const to = wordsOf(after.slice(hunk.new.from, hunk.new.to)).toReversed()
-    const length = lengthOf(from.slice(0, commonEnds(from, to).head))
-    hunk.old.to -= length
-    hunk.new.to -= length
-  }
-  return joined
+  return apart
 }
+
+/** The white space at the end of a text. @param {string} text */
+const endOf = (text) => text.slice(text.trimEnd().length)
 
 /**
  * The difference between two Korean words of a hunk; `null` where they are better shown whole.
@@ -203,8 +225,8 @@ function narrowHunk(before, after, hunk) {
   // Without a stem, most of the word must stay for its middle to be readable.
   if (head === 0 && tail * 2 < Math.max(from.length, to.length)) tail = 0
   if (head === 0 && tail === 0) return null
-  const begin = lengthOf(from.slice(0, head))
-  const end = lengthOf(from.slice(from.length - tail))
+  const begin = joined(from.slice(0, head)).length
+  const end = joined(from.slice(from.length - tail)).length
   return {
     old: { from: hunk.old.from + begin, to: hunk.old.to - end },
     new: { from: hunk.new.from + begin, to: hunk.new.to - end },
@@ -212,4 +234,5 @@ function narrowHunk(before, after, hunk) {
 }
 
 /** One word with Hangul in it: an English word with a marked middle is harder to read than a whole one. */
-const isEojeol = (/** @type {string} */ text) => /\p{Script=Hangul}/u.test(text) && wordsOf(text).length === 1
+const isEojeol = (/** @type {string} */ text) =>
+  text.length <= EOJEOL_MAX && /\p{Script=Hangul}/u.test(text) && wordsOf(text).length === 1

@@ -223,9 +223,8 @@ async fn a_difference_goes_by_words_from_the_older_to_the_newer() {
     writer.append(" Every day 🙂.");
     writer.saved().await;
     let expected = json!([
-        { "op": "equal", "text": "학교" },
-        { "op": "delete", "text": "는" },
-        { "op": "insert", "text": "가" },
+        { "op": "delete", "text": "학교는" },
+        { "op": "insert", "text": "학교가" },
         { "op": "equal", "text": " 멀다. I walk." },
         { "op": "insert", "text": " Every day 🙂." },
     ]);
