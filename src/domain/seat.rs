@@ -35,15 +35,6 @@ impl Role {
         }
     }
 
-    /// The role of the other seat.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Writer => Self::Reviewer,
-            Self::Reviewer => Self::Writer,
-        }
-    }
-
     /// Whether the server accepts updates to the text from this role.
     #[must_use]
     pub fn may_edit_text(self) -> bool {
@@ -51,6 +42,15 @@ impl Role {
             Self::Writer => true,
             Self::Reviewer => false,
         }
+    }
+}
+
+/// The roles of the other seats of a link. This function alone assumes how many there are.
+#[must_use]
+pub fn peers_of(role: Role) -> &'static [Role] {
+    match role {
+        Role::Writer => &[Role::Reviewer],
+        Role::Reviewer => &[Role::Writer],
     }
 }
 
@@ -86,6 +86,12 @@ impl Seat {
     #[must_use]
     pub fn new(link: ShareLinkId, role: Role) -> Self {
         Self { link, role }
+    }
+
+    /// Whether `other` is another seat of the same link.
+    #[must_use]
+    pub fn is_beside(self, other: Self) -> bool {
+        self.link == other.link && peers_of(self.role).contains(&other.role)
     }
 }
 

@@ -46,6 +46,12 @@ import { ample } from "./desk/document_size.js"
  * @property {import("./desk/document_size.js").Size} size how near the document is to what it may take
  */
 
+/** @type {readonly Role[]} */
+export const roles = ["writer", "reviewer"]
+
+/** The roles of the other seats of a link. @param {Role | null} role */
+export const peersOf = (role) => roles.filter((other) => other !== role)
+
 /** @type {SeatOccupancy} */
 const vacant = Object.freeze({ user: null, since: null, here: false, away: false, waiting: 0 })
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::domain::limits::{REQUEST_AGAIN_AFTER, SESSIONS_PER_ROOM_MAX};
-use crate::domain::seat::{Role, Seat};
+use crate::domain::seat::Role;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::{DOCUMENT_DAMAGED, Event, Fullness};
 use crate::pubsub::Message;
@@ -34,9 +34,8 @@ impl Room {
             session.outbox().send(protocol::awareness(&encode_awareness(&living)));
         }
         let SessionIdentity { seat, user, .. } = &session.identity;
-        let beside = Seat::new(seat.link, seat.role.other());
-        for (_, _, identity) in state.occupancy.taken().filter(|(taken, _, _)| *taken == beside) {
-            session.notify(&Event::PeerJoined(beside.role, &identity.user));
+        for (peer, _, identity) in state.occupancy.taken().filter(|it| seat.is_beside(it.0)) {
+            session.notify(&Event::PeerJoined(peer.role, &identity.user));
         }
         session.notify(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
         let damaged = state.is_damaged.then_some(DOCUMENT_DAMAGED);

@@ -120,11 +120,11 @@ impl State {
         let Some(change) = self.occupancy.came(seat, fence, user, location) else { return };
         if let Some(before) = change.before {
             if before.user.id != user.id {
-                self.notify_other_role(seat, &Event::PeerLeft(seat.role, &before.user));
+                self.notify_other_roles(seat, &Event::PeerLeft(seat.role, &before.user));
             }
             self.drop_presence(&before);
         }
-        self.notify_other_role(seat, &Event::PeerJoined(seat.role, user));
+        self.notify_other_roles(seat, &Event::PeerJoined(seat.role, user));
     }
 
     /// The session of that grant, or of an earlier one, left the seat.
@@ -135,7 +135,7 @@ impl State {
     }
 
     fn has_gone(&mut self, seat: Seat, gone: &Occupant) {
-        self.notify_other_role(seat, &Event::PeerLeft(seat.role, &gone.user));
+        self.notify_other_roles(seat, &Event::PeerLeft(seat.role, &gone.user));
         self.drop_presence(gone);
     }
 
@@ -151,11 +151,10 @@ impl State {
         }
     }
 
-    /// Sends an event to the sessions in the other role of the link. The holder of the seat and its
+    /// Sends an event to the sessions in the other roles of the link. The holder of the seat and its
     /// predecessor get their state from their own session.
-    fn notify_other_role(&self, seat: Seat, event: &Event<'_>) {
-        let beside = Seat::new(seat.link, seat.role.other());
-        for member in self.members.iter().filter(|member| member.identity.seat == beside) {
+    fn notify_other_roles(&self, seat: Seat, event: &Event<'_>) {
+        for member in self.members.iter().filter(|member| seat.is_beside(member.identity.seat)) {
             member.notify(event);
         }
     }

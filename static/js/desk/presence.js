@@ -3,11 +3,11 @@
  * The peer's presence: caret and selection in the text, with a name.
  *
  * Ours is published as relative positions, in the form other Yjs editors use, so a stock client
- * shows it too. The server names each user. There is one writer and one reviewer, so every
- * presence but our own is the peer's.
+ * shows it too. The server writes user and role into each state.
  */
 
 import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.js"
+import { peersOf } from "../store.js"
 import { drawnApartFromComposing } from "./composing.js"
 import { relativeAt } from "./positions.js"
 
@@ -170,7 +170,8 @@ export class Presence extends EventTarget {
       const absolute = Y.createAbsolutePositionFromRelativePosition(relative, this.text.doc ?? new Y.Doc())
       return absolute?.type === this.text ? absolute.index : null
     }
-    const role = this.identity.role === "writer" ? "reviewer" : "writer"
+    const role = peersOf(this.identity.role).find((role) => role === state.user?.role)
+    if (!role) return null
     try {
       const head = at(state.cursor.head)
       const isCaret = JSON.stringify(state.cursor.anchor) === JSON.stringify(state.cursor.head)

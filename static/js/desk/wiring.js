@@ -18,7 +18,7 @@ import { SelectionBar } from "../reviews/selection_bar.js"
 import { Connection } from "../seat/connection.js"
 import { SeatAlert } from "../seat/seat_alert.js"
 import { SeatBadges } from "../seat/seat_badges.js"
-import { Store } from "../store.js"
+import { Store, peersOf } from "../store.js"
 import { RecoveredDrafts } from "../unsaved/recovered_drafts.js"
 import { SaveWatch } from "../unsaved/save_watch.js"
 import { Banner } from "./banner.js"
@@ -180,8 +180,8 @@ export class DeskPage {
   }
 
   #peer() {
-    const other = this.role === "writer" ? "reviewer" : "writer"
-    this.store.changeOccupancy(other, { away: this.presence.other?.away ?? false })
+    const away = this.presence.other?.away ?? false
+    for (const peer of peersOf(this.role)) this.store.changeOccupancy(peer, { away })
   }
 
   /** @param {boolean} moved whether the caret moved, and not only the text under it */

@@ -4,14 +4,13 @@
 import { announce } from "../lib/announce.js"
 import { byId, el, svg } from "../lib/dom.js"
 import { i18n, t, tCount, when } from "../lib/i18n.js"
+import { roles } from "../store.js"
 
 /**
  * @typedef {import("../lib/api.js").Role} Role
  * @typedef {import("../store.js").SeatOccupancy} SeatOccupancy
  */
 
-/** @type {readonly Role[]} */
-const roles = ["writer", "reviewer"]
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 
 export class SeatBadges {
