@@ -30,7 +30,7 @@ use crate::pubsub::Pubsub;
 pub use crate::rooms::error::RoomError;
 use crate::rooms::persister::Persister;
 use crate::rooms::room::review_events::Missed;
-use crate::rooms::room::{Maintenance, Opening, Room, Snapshot, Trigger};
+use crate::rooms::room::{Maintenance, NotJoined, Opening, Room, Snapshot, Trigger};
 use crate::rooms::text_builder::{BuildPermit, Readings};
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::Session;
@@ -103,10 +103,11 @@ impl Rooms {
             if number == 0 {
                 session.notify(granted);
             }
-            if room.join(session).is_ok() {
-                return Ok(room);
+            match room.join(session) {
+                Ok(()) => return Ok(room),
+                Err(NotJoined::Full) => break,
+                Err(NotJoined::Retired) => self.forget(&room),
             }
-            self.forget(&room);
         }
         Err(RoomError::RoomFull)
     }

@@ -11,7 +11,7 @@ use crate::outbox::event::{DOCUMENT_DAMAGED, Event, Fullness};
 use crate::pubsub::Message;
 use crate::rooms::room::occupancy::SeatLocation;
 use crate::rooms::room::peers::{Step, word};
-use crate::rooms::room::{Retired, Room, State};
+use crate::rooms::room::{NotJoined, Room, State};
 use crate::sessions::session::{Session, SessionIdentity};
 use crate::yjs::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
 use crate::yjs::protocol;
@@ -22,11 +22,14 @@ impl Room {
     ///
     /// # Errors
     ///
-    /// [`Retired`] when the room is retired or full; open it again.
-    pub fn join(&self, session: &Arc<Session>) -> Result<(), Retired> {
+    /// [`NotJoined`] when the room is retired or full.
+    pub fn join(&self, session: &Arc<Session>) -> Result<(), NotJoined> {
         let mut state = self.lock();
-        if self.retired.is_cancelled() || SESSIONS_PER_ROOM_MAX <= state.members.len() {
-            return Err(Retired);
+        if self.retired.is_cancelled() {
+            return Err(NotJoined::Retired);
+        }
+        if SESSIONS_PER_ROOM_MAX <= state.members.len() {
+            return Err(NotJoined::Full);
         }
         state.send_sync_request(session);
         let living = state.presence.living();
@@ -57,7 +60,7 @@ impl Room {
         let mut state = self.lock();
         state.leaving += 1;
         state.members.retain(|member| member.identity.session != session.identity.session);
-        let tombstones = state.presence.leave(session.identity.session);
+        let tombstones = state.presence.leave(session.identity.session, Instant::now());
         self.broadcast_presence(&state, None, &tombstones);
     }
 

@@ -159,9 +159,14 @@ pub struct Opening {
     pub is_damaged: bool,
 }
 
-/// The room was retired between its lookup and its use.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Retired;
+/// Why a session did not join a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotJoined {
+    /// Another task retired the room between its lookup and its use: the caller opens it again.
+    Retired,
+    /// The room holds its maximum of sessions.
+    Full,
+}
 
 impl Room {
     /// Opens a room.

@@ -145,7 +145,7 @@ impl State {
         if self.occupancy.has(node) {
             return;
         }
-        let tombstones = self.presence.leave_node(node);
+        let tombstones = self.presence.leave_node(node, Instant::now());
         if !tombstones.is_empty() {
             self.send_to_all(&protocol::awareness(&encode_awareness(&tombstones)));
         }

@@ -150,21 +150,22 @@ impl Presence {
     }
 
     /// The session's socket closed; returns the tombstones to broadcast.
-    pub fn leave(&mut self, session: SessionId) -> Vec<AwarenessEntry> {
-        self.drop_presence(|stored| stored.from == Source::Session(session))
+    pub fn leave(&mut self, session: SessionId, now: Instant) -> Vec<AwarenessEntry> {
+        self.drop_presence(now, |stored| stored.from == Source::Session(session))
     }
 
     /// The last peer of a server left the room; returns the tombstones to broadcast.
-    pub fn leave_node(&mut self, node: NodeId) -> Vec<AwarenessEntry> {
-        self.drop_presence(|stored| stored.from == Source::Node(node))
+    pub fn leave_node(&mut self, node: NodeId, now: Instant) -> Vec<AwarenessEntry> {
+        self.drop_presence(now, |stored| stored.from == Source::Node(node))
     }
 
-    /// Removes states without a recent renewal; returns the tombstones to broadcast.
+    /// Removes states without a recent renewal, and tombstones of that age; returns the new tombstones
+    /// to broadcast.
     pub fn expire(&mut self, now: Instant) -> Vec<AwarenessEntry> {
         let outdated =
             |stored: &PeerPresence| OUTDATED_AFTER <= now.saturating_duration_since(stored.at);
         self.entries.retain(|_, stored| stored.state.is_some() || !outdated(stored));
-        self.drop_presence(outdated)
+        self.drop_presence(now, outdated)
     }
 
     /// Every living state.
@@ -184,11 +185,16 @@ impl Presence {
         living.filter(|(_, stored)| wanted(stored)).map(|(id, stored)| stored.entry(*id)).collect()
     }
 
-    fn drop_presence(&mut self, dead: impl Fn(&PeerPresence) -> bool) -> Vec<AwarenessEntry> {
+    /// Turns states into tombstones. A tombstone reserves its client id for its owner from `now` on.
+    fn drop_presence(
+        &mut self,
+        now: Instant,
+        dead: impl Fn(&PeerPresence) -> bool,
+    ) -> Vec<AwarenessEntry> {
         let mut tombstones = Vec::new();
         for (client, stored) in &mut self.entries {
             if stored.state.is_some() && dead(stored) {
-                stored.state = None;
+                (stored.state, stored.at) = (None, now);
                 tombstones.push(stored.tombstone(*client));
             }
         }
@@ -348,7 +354,7 @@ mod tests {
         let (before, after) = (identity("kim"), identity("kim"));
         let first = here.receive(&before, vec![entry(1, 5, Some("{}"))], &no_writers(), now);
         let first = first.expect("an object").news;
-        here.leave(before.session);
+        here.leave(before.session, now);
         let mut elsewhere = Presence::default();
         assert_eq!(elsewhere.merge(NodeId::generate(), first, now).len(), 1);
         for presence in [&mut here, &mut elsewhere] {
@@ -373,7 +379,7 @@ mod tests {
         let _ = presence
             .receive(&before, vec![entry(1, 5, Some("{}"))], &no_writers(), now)
             .expect("an object");
-        assert_eq!(presence.leave(before.session), vec![entry(1, 5, None)]);
+        assert_eq!(presence.leave(before.session, now), vec![entry(1, 5, None)]);
         let back = presence
             .receive(&after, vec![entry(1, 5, Some("{}"))], &no_writers(), now)
             .expect("an object");
@@ -390,6 +396,29 @@ mod tests {
         let later = Instant::now() + OUTDATED_AFTER;
         assert_eq!(presence.expire(later), vec![entry(1, 1, None)]);
         assert!(presence.living().is_empty());
+    }
+
+    #[tokio::test]
+    async fn g10_the_tombstone_of_an_expired_state_reserves_its_client_id_for_its_owner() {
+        let (mut presence, now) = (Presence::default(), Instant::now());
+        let claims = |presence: &mut Presence, user: &str, at| {
+            let claim = vec![entry(1, 9, Some("{}"))];
+            let received = presence.receive(&identity(user), claim, &no_writers(), at);
+            received.expect("an object").news.len() == 1
+        };
+        let first =
+            presence.receive(&identity("kim"), vec![entry(1, 5, Some("{}"))], &no_writers(), now);
+        assert_eq!(first.expect("an object").news.len(), 1);
+        let expired = now + OUTDATED_AFTER;
+        assert_eq!(presence.expire(expired).len(), 1);
+        let last_tick = expired + OUTDATED_AFTER - Duration::from_secs(1);
+        assert!(presence.expire(last_tick).is_empty());
+        assert!(!claims(&mut presence, "lee", last_tick));
+        assert!(presence.expire(expired + OUTDATED_AFTER).is_empty());
+        assert!(
+            claims(&mut presence, "lee", expired + OUTDATED_AFTER),
+            "the reservation has an end"
+        );
     }
 
     #[tokio::test]
