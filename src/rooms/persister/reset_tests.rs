@@ -12,7 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::set_aside::{Aside, Why};
-use super::{Group, PendingUpdate, PersistJob, Persister, Queue, UpdateSource, persister, run};
+use super::{
+    Group, PendingUpdate, PersistJob, Persister, Queue, RETRY_FIRST, UpdateSource, Writer,
+    persister, run,
+};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::{Role, Seat};
@@ -23,6 +26,7 @@ use crate::rooms::room::{Ailment, Opening, Room};
 use crate::rooms::stored_document::StoredDocument;
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::{Session, SessionIdentity};
+use crate::storage::error::StorageError;
 use crate::storage::seats::Ratified;
 use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::protocol;
@@ -88,6 +92,16 @@ impl Scene {
         assert!(taken.is_ok() && !self.room.is_durable(), "the room has an unsaved edit");
     }
 
+    /// The next queued update, as the persister takes it.
+    async fn queued_group(&mut self) -> Group {
+        let order = self.queue.orders.recv().await.expect("an order");
+        let PersistJob::Store(update) = order else { panic!("{order:?}") };
+        let PendingUpdate { room, session, append } = *update;
+        let mut group = Group::default();
+        group.put(append, UpdateSource { room, session });
+        group
+    }
+
     async fn last_number(&self) -> i64 {
         let document = self.room.document;
         self.stored.storage.last_numbers(&[document]).await.expect("readable")[&document]
@@ -118,16 +132,35 @@ async fn g8_an_edit_queued_behind_a_rejected_one_of_its_room_is_not_stored() {
 async fn g8_an_edit_set_aside_is_not_stored_after_a_rejection_in_its_room() {
     let mut scene = Scene::new().await;
     scene.types(RATIFIED, 1, "locked ");
-    let order = scene.queue.orders.recv().await.expect("an order");
-    let PersistJob::Store(update) = order else { panic!("{order:?}") };
-    let PendingUpdate { room, session, append } = *update;
-    let (mut group, mut aside) = (Group::default(), Aside::default());
-    group.put(append, UpdateSource { room, session });
-    aside.put(group, Why::Locked);
+    let mut aside = Aside::default();
+    aside.put(scene.queued_group().await, Why::Locked);
 
     scene.room.request_reset(Ailment::Orphaned);
 
     assert!(aside.take_due(Instant::now() + TIMEOUT, 10).is_empty());
     aside.forget_stored();
     assert!(aside.is_empty());
+}
+
+/// Goal (G16): after an outage the database rejects a row. It has replied, so the outage is over, for the
+/// health check and for clients.
+#[tokio::test]
+async fn g16_a_rejected_row_ends_the_outage_and_its_document_is_set_aside() {
+    let mut scene = Scene::new().await;
+    scene.types(RATIFIED, 1, "faulty ");
+    let group = scene.queued_group().await;
+    let mut writer = Writer {
+        storage: scene.stored.storage.clone(),
+        relay: Pubsub::alone(NodeId::generate()),
+        trouble: Arc::clone(&scene.queue.trouble),
+        stop: CancellationToken::new(),
+        aside: Aside::default(),
+    };
+    writer.is_away(&group, StorageError::Full("the disk".to_owned()), RETRY_FIRST);
+    assert!(scene.persister.error().is_some());
+
+    writer.store_apart(group, StorageError::Refused("a row".to_owned())).await;
+
+    assert!(scene.persister.error().is_none());
+    assert!(!writer.aside.is_empty());
 }
