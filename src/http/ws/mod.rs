@@ -6,29 +6,26 @@
 
 pub(super) mod inbound;
 mod params;
+mod socket;
 pub mod upgrade;
 mod waiting;
 
 use std::collections::HashMap;
-use std::future::poll_fn;
-use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
 use axum::body::HttpBody as _;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{Message, WebSocketUpgrade};
 use axum::extract::{Query, Request, State};
 use axum::http::header::ORIGIN;
 use axum::http::{Extensions, HeaderMap};
 use axum::response::Response;
 use bytes::Bytes;
 use chrono::Utc;
-use futures_util::SinkExt as _;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::domain::limits::LONG_MESSAGE_BYTES;
 use crate::domain::seat::Seat;
 use crate::http::HttpState;
 use crate::http::auth::credential::{Credential, CredentialSource};
@@ -41,9 +38,10 @@ use crate::http::peer::Peer;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::inbound::Inbound;
 use crate::http::ws::params::{PROTOCOL, identify, offered_tokens, seat_request};
+use crate::http::ws::socket::{Socket, TOO_MANY_BYTES, fault_of, message};
 use crate::http::ws::waiting::{EarlyMessages, UnseatedSocket};
+use crate::outbox::OutboxReader;
 use crate::outbox::close::Close;
-use crate::outbox::{OutboxReader, Outgoing};
 use crate::seats::SeatService;
 use crate::seats::claim::SeatRequest;
 use crate::seats::handle::{SeatHandle, SocketEnd};
@@ -56,17 +54,9 @@ const READ_BUFFER_BYTES: usize = 2 * 1_024;
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// Bytes that the write buffer holds beyond one message.
 const WRITE_SLACK_BYTES: usize = 64 * 1_024;
-/// Maximum messages in one write.
-const SENT_TOGETHER_MAX: usize = 64;
-/// Time limit of that write; then the client counts as gone.
-const SEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time limit of the client's answer to a close.
-const LINGER: Duration = Duration::from_secs(1);
 /// The close above the join rate. A stock client reconnects a tenth of a second after a close, so the
 /// server delays it.
 const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
-/// The close when the budget rejects the bytes of an unfinished message.
-const TOO_MANY_BYTES: Close = Close::TooMuch("too-many-bytes");
 const JOIN_DELAY: Duration = Duration::from_secs(1);
 /// The close of a socket that outlives its token, as waiter or holder.
 const TOKEN_EXPIRED: Close = Close::Unauthenticated("token-expired");
@@ -166,9 +156,7 @@ pub(crate) fn open(
         // Above the server's own limit, so that a slightly longer message still gets its close code.
         .max_message_size(message_bytes + WRITE_SLACK_BYTES)
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
-        .on_upgrade(move |socket| {
-            serve(Box::new(Socket { socket, inbound, long: None }), admission)
-        }))
+        .on_upgrade(move |socket| serve(Box::new(Socket::new(socket, inbound)), admission)))
 }
 
 /// A socket that claims a seat.
@@ -201,15 +189,6 @@ async fn serve(mut socket: Box<Socket>, admission: Result<Box<Admission>, (Close
         socket.linger().await;
     })
     .await;
-}
-
-/// Both directions of a socket.
-struct Socket {
-    socket: WebSocket,
-    /// Bytes of an unfinished message.
-    inbound: Arc<Inbound>,
-    /// The last message, if it was long, until the next one is read.
-    long: Option<Bytes>,
 }
 
 impl Socket {
@@ -324,88 +303,6 @@ impl Socket {
             return SocketEnd::Closed;
         }
     }
-
-    /// Sends a message, and those queued behind it. Returns false when the client is gone or reads too
-    /// slowly.
-    async fn send(&mut self, first: Message, outbox: &OutboxReader) -> bool {
-        tokio::select! {
-            // The first poll sends most messages; then `overdue` is never polled.
-            biased;
-            sent = timeout(SEND_TIMEOUT, self.hand_over(first, outbox)) => match sent {
-                Ok(sent) => sent.is_ok(),
-                Err(_elapsed) => {
-                    tracing::debug!("cut a socket whose client reads nothing");
-                    false
-                }
-            },
-            () = outbox.overdue() => {
-                tracing::debug!("cut a socket whose client read nothing before its close");
-                false
-            }
-        }
-    }
-
-    /// Batches messages into few writes: a write costs more than all other work on a message.
-    async fn hand_over(
-        &mut self,
-        first: Message,
-        outbox: &OutboxReader,
-    ) -> Result<(), axum::Error> {
-        self.socket.feed(first).await?;
-        let waiting = std::iter::from_fn(|| outbox.ready().and_then(|next| message(next).ok()));
-        for next in waiting.take(SENT_TOGETHER_MAX) {
-            self.socket.feed(next).await?;
-        }
-        self.socket.flush().await
-    }
-
-    /// Receives the next message.
-    ///
-    /// A long message shares the library's read buffer, which would retain its size for the socket's
-    /// life. The library allocates a new buffer if the message still exists when it begins to read the
-    /// next one.
-    async fn recv(&mut self) -> Option<Result<Message, axum::Error>> {
-        let Self { socket, inbound, long } = self;
-        let mut receiving = pin!(socket.recv());
-        let incoming = poll_fn(|context| {
-            let polled = receiving.as_mut().poll(context);
-            if let Some(message) = long.take() {
-                inbound.release(message.len() as u64);
-            }
-            polled
-        });
-        let incoming = incoming.await;
-        match &incoming {
-            Some(Ok(Message::Binary(message))) if LONG_MESSAGE_BYTES < message.len() as u64 => {
-                *long = Some(message.clone());
-            }
-            Some(Ok(Message::Binary(message))) => inbound.release(message.len() as u64),
-            // Other messages have no counted bytes, or the socket ends with them.
-            Some(_) | None => {}
-        }
-        incoming
-    }
-
-    async fn close(&mut self, close: &Close) {
-        let frame = CloseFrame { code: close.code(), reason: close.reason().into() };
-        // A client that is gone needs no reason.
-        let _sent = timeout(LINGER, self.socket.send(Message::Close(Some(frame)))).await;
-    }
-
-    /// Waits for the client's close, so that it reads the server's close before the connection is reset.
-    async fn linger(&mut self) {
-        let rest = async { while let Some(Ok(_)) = self.socket.recv().await {} };
-        let _gone = timeout(LINGER, rest).await;
-    }
-}
-
-/// The websocket message of an outgoing one, or the close that ends the socket.
-fn message(outgoing: Outgoing) -> Result<Message, Close> {
-    match outgoing {
-        Outgoing::Frame(frame) => Ok(Message::Binary(frame)),
-        Outgoing::Ping(number) => Ok(Message::Ping(number)),
-        Outgoing::Close(close) => Err(close),
-    }
 }
 
 /// The effect of an incoming message on the socket.
@@ -437,18 +334,5 @@ fn take(seated: &SeatHandle, incoming: Option<Result<Message, axum::Error>>) -> 
             fault_of(error).map_or(Received::End(SocketEnd::Broken), Received::Close)
         }
         None => Received::End(SocketEnd::Broken),
-    }
-}
-
-/// The client's fault; `None` if it only disconnected.
-fn fault_of(error: axum::Error) -> Option<Close> {
-    use tungstenite::Error as Is;
-    use tungstenite::error::ProtocolError;
-    match error.into_inner().downcast_ref()? {
-        Is::Capacity(_) => Some(Close::TooLarge("message")),
-        Is::Io(error) if error.kind() == ErrorKind::QuotaExceeded => Some(TOO_MANY_BYTES),
-        Is::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
-        Is::Protocol(_) | Is::Utf8(_) => Some(Close::Malformed("websocket")),
-        _ => None,
     }
 }

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::EARLY_BYTES_MAX;
 use crate::http::byte_budget::Charge;
-use crate::http::ws::{Socket, TOKEN_EXPIRED, fault_of, message};
+use crate::http::ws::TOKEN_EXPIRED;
+use crate::http::ws::socket::{Socket, fault_of, message};
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, Outgoing};
 use crate::seats::handle::SeatHandle;
