@@ -267,6 +267,16 @@ impl Locks {
         self.0.backend.release(name, value, Duration::ZERO).await
     }
 
+    /// As [`Locks::release`], in a task of its own.
+    pub fn release_in_background(&self, name: LockName, value: String) {
+        let backend = self.0.backend.clone();
+        self.0.tasks.spawn(async move {
+            if let Err(error) = backend.release(&name, &value, Duration::ZERO).await {
+                tracing::debug!(%error, lock = %name, "a release is pending");
+            }
+        });
+    }
+
     /// As [`Locks::claim`], without metrics.
     async fn claim_unmetered(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         self.0.backend.claim(claim).await

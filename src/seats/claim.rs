@@ -25,7 +25,7 @@ use crate::domain::ids::{SessionId, ShareLinkId};
 use crate::domain::limits::FLUSH_TIMEOUT;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
-use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Takeover};
+use crate::locks::{Claim, Claimed, Grant, Holder, LockName, Takeover};
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::outbox::{Outbox, OutboxReader, outbox};
@@ -349,7 +349,7 @@ impl SeatService {
             return Ok(());
         }
         // The link was revoked, or the session evicted, during the claim.
-        self.release_later(&session.identity);
+        self.release_in_background(&session.identity);
         Err(session.lost().map_or(Close::NoSuchLink, Close::Lost))
     }
 
@@ -406,30 +406,17 @@ impl SeatService {
         }
     }
 
-    /// Releases a key. If the lock service does not answer, a task retries the release.
+    /// Releases a key. Without a reply of Redis, [`Locks`](crate::locks::Locks) retries the release.
     pub(crate) async fn release_key(&self, identity: &SessionIdentity) {
         let (name, value) = (LockName::seat(identity.seat), identity.session.to_string());
-        match self.shared.locks.release(&name, &value).await {
-            Ok(_released) => {}
-            Err(error) => {
-                tracing::warn!(%error, seat = %identity.seat, "a release is pending");
-                self.release_later(identity);
-            }
+        if let Err(error) = self.shared.locks.release(&name, &value).await {
+            tracing::warn!(%error, seat = %identity.seat, "a release is pending");
         }
     }
 
-    /// Spawns a task that retries a pending release until it succeeds or the key has expired.
-    pub(crate) fn release_later(&self, identity: &SessionIdentity) {
-        let (locks, terms) = (self.shared.locks.clone(), self.shared.terms.lease);
+    pub(crate) fn release_in_background(&self, identity: &SessionIdentity) {
         let (name, value) = (LockName::seat(identity.seat), identity.session.to_string());
-        self.shared.tasks.spawn(async move {
-            let give_up_at = Instant::now() + terms.ttl;
-            while let Err(LocksError::Unavailable(_)) = locks.release(&name, &value).await
-                && Instant::now() < give_up_at
-            {
-                tokio::time::sleep(terms.renew_every / 4).await;
-            }
-        });
+        self.shared.locks.release_in_background(name, value);
     }
 }
 

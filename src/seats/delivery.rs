@@ -70,7 +70,7 @@ impl SeatService {
     pub(crate) fn lose(&self, session: &Session, reason: LostReason) {
         session.lose(reason);
         if self.shared.registry.leave(session).is_some() {
-            self.release_later(&session.identity);
+            self.release_in_background(&session.identity);
         }
     }
 

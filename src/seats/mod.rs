@@ -327,7 +327,7 @@ impl SeatService {
         for session in self.shared.registry.all() {
             session.end();
             if self.shared.registry.leave(&session).is_some() {
-                self.release_later(&session.identity);
+                self.release_in_background(&session.identity);
             }
         }
         // A shorter bound: if this flush fails, the next version contains that text.
