@@ -12,6 +12,9 @@
 //! - **claim**, **grant**: the request for a seat, and the successful acquisition that answers it.
 //! - **holder**: the session that holds a seat, as any server reads it.
 //! - **lease**: how long a grant stays valid without renewal.
+//! - **resume grace**: time in which a seat stays reserved for its user after its socket broke.
+//! - **tick**: one run of the seat task, every four seconds by default. It sends heartbeats, ends
+//!   silent and idle sessions, and compares rooms with the database.
 //! - **fence**: the number of a grant. Each later grant of the same seat has a higher fence.
 //! - **ratify**: register a grant's fence in the database. The database then rejects writes under
 //!   any other fence.
@@ -22,9 +25,12 @@
 //! - **member**, **peer**: a session in the room, and a session of the same document on another server.
 //! - **update**, **update log**: the bytes of a Yjs edit, and the validated updates of a document in
 //!   order.
+//! - **gap**: a missing number in a sequence of updates or messages. It triggers a read of the log.
+//! - **replica**: the copy of a document in one room or client.
 //! - **durable**, **saved**: committed with fsync, and reported as durable by `document.saved`.
 //! - **quota**: the size of a document against its limit.
 //! - **client**, **user**: the program at the other end of a socket, and the person behind it.
+//! - **half-open**: of a TCP connection: one end is gone, and the other has not noticed.
 //! - **server**: one Galley process. [`NodeId`](ids::NodeId) names it.
 //!
 //! `locks/mod.rs` carries the terms of locks.

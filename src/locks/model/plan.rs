@@ -59,7 +59,7 @@ pub(crate) enum What {
     Comes(Manner),
     /// A holder's client closes the page, or a waiter gives up.
     Leaves,
-    /// A client goes silent; its socket stays half open.
+    /// A client goes silent; its socket stays open.
     GoesSilent,
     /// The server ends a session: idle, evicted, revoked.
     LetGo,

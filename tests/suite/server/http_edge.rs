@@ -177,7 +177,7 @@ async fn g13_a_rate_limited_client_gets_a_retry_hint_and_others_are_served() {
 }
 
 #[tokio::test]
-async fn g13_a_half_open_request_is_closed_by_a_timeout() {
+async fn g13_a_partial_request_is_closed_by_a_timeout() {
     let server = Server::start().await;
     let mut socket = TcpStream::connect(address(&server)).await.expect("connected");
     socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").await.expect("written");

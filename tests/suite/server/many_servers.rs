@@ -195,7 +195,7 @@ async fn g14_a_link_revoked_on_one_server_ends_the_sockets_of_the_other() {
 
 /// Goal: after the resume grace the other servers learn that a session with a broken socket has left.
 #[tokio::test]
-async fn a_half_open_session_leaves_its_peers_on_other_servers_after_the_resume_grace() {
+async fn an_away_session_leaves_its_peers_on_other_servers_after_the_resume_grace() {
     let cluster = Cluster::with(&[
         ("SEATS__LEASE", "3s"),
         ("SEATS__RENEW_EVERY", "500ms"),

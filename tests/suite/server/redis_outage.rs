@@ -198,9 +198,9 @@ async fn without_redis_no_seat_is_granted() {
 /// Goal: a frozen client loses its seat within `client_timeout` and a tick (G4).
 ///
 /// The client is the stock one in a process of its own, stopped with SIGSTOP. Its kernel still acknowledges
-/// packets, so only the missing pongs reveal a half-open connection.
+/// packets, so only the missing pongs reveal the frozen process.
 #[tokio::test]
-async fn g4_a_half_open_client_loses_its_seat_within_client_timeout_and_a_tick() {
+async fn g4_a_frozen_client_loses_its_seat_within_client_timeout_and_a_tick() {
     let server = Server::with(&[
         ("SEATS__LEASE", "6s"),
         ("SEATS__RENEW_EVERY", "2s"),

@@ -129,9 +129,9 @@ async fn g4_a_clean_close_frees_the_seat_at_once() {
     assert!(waited < Duration::from_secs(1), "{waited:?}");
 }
 
-/// Goal: the seat of a half-open connection stays reserved for its user, whose next claim is granted.
+/// Goal: the seat of a broken socket stays reserved for its user, whose next claim is granted.
 #[tokio::test]
-async fn a_claim_of_the_same_user_after_a_half_open_socket_is_granted() {
+async fn a_claim_of_the_same_user_after_a_broken_socket_is_granted() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let cut = server.claim_seat(&desk, "writer", "events=1").await;
@@ -144,7 +144,7 @@ async fn a_claim_of_the_same_user_after_a_half_open_socket_is_granted() {
 }
 
 #[tokio::test]
-async fn a_resume_secret_claims_the_seat_of_a_half_open_socket() {
+async fn a_resume_secret_claims_the_seat_of_an_open_socket() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let first = server.claim_seat(&desk, "writer", "events=1").await;

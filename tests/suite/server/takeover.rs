@@ -221,7 +221,7 @@ async fn a_session_that_answers_the_liveness_probe_of_another_server_keeps_its_s
 /// Goal: a session that does not answer the liveness probe of another server within a second loses its
 /// seat.
 #[tokio::test]
-async fn a_half_open_session_loses_its_seat_after_a_liveness_probe_from_another_server() {
+async fn a_frozen_client_loses_its_seat_after_a_liveness_probe_from_another_server() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let mut frozen = frozen_writer(&cluster.one, &desk).await;
