@@ -96,17 +96,16 @@ impl Backend {
     }
 
     /// Renews each lock for its TTL, in one pipeline for each Redis node; waits at most `node_timeout`
-    /// for each of several nodes. `keeps` marks the locks whose grant expiry the round extends;
-    /// without it the backend decides.
+    /// for each of several nodes. `extends` marks the locks whose grant expiry the round extends.
     pub(super) async fn renew(
         &self,
         held: &[(&HeldLock, Duration)],
-        keeps: Option<&[bool]>,
+        extends: &[bool],
         node_timeout: Duration,
     ) -> Result<Round, LocksError> {
         match self {
             Self::Memory(memory) => Ok(memory.renew(held)),
-            Self::Redis(remote) => remote.renew(held, keeps, node_timeout).await,
+            Self::Redis(remote) => remote.calls.renew(held, extends, node_timeout).await,
         }
     }
 
@@ -169,18 +168,11 @@ impl Backend {
         }
     }
 
+    /// Resolves after each reconnect of the renewal connection: Redis may have come back empty.
     pub(super) async fn reconnected(&self) {
         match self {
             Self::Memory(_) => std::future::pending().await,
             Self::Redis(remote) => remote.reconnected.notified().await,
-        }
-    }
-
-    /// As [`Self::reconnected`], for the renewal actor.
-    pub(super) async fn is_back(&self) {
-        match self {
-            Self::Memory(_) => std::future::pending().await,
-            Self::Redis(remote) => remote.is_back.notified().await,
         }
     }
 

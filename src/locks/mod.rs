@@ -80,6 +80,8 @@
 //! - *reclaim token*: the hash, in Redis, of the secret that lets its owner take a lock over again.
 //! - *backend*: the store of the locks: Redis, or a table in this process.
 //! - *class*: the first part of a lock's name, the label of its metrics and alarms.
+//! - *replica*: a Redis node that copies a primary with a delay; a fail-over promotes it.
+//! - *half-open*: of a TCP connection: one end is gone, and the other has not noticed.
 //! - *server identity*: run id and uptime of a Redis node; detects an empty restart.
 #![doc = ""]
 #![doc = include_str!("GUIDE.md")]
@@ -121,7 +123,7 @@ pub use crate::locks::client::wait::{WaitOutcome, Waiter};
 pub use crate::locks::name::LockName;
 pub use crate::locks::reclaim_token::ReclaimToken;
 use crate::locks::redis::Remote;
-use crate::locks::renewal::actor::{self, RenewalActor};
+use crate::locks::renewal::actor::RenewalActor;
 pub use crate::locks::renewal::lease::{LeaseHolder, Registration, Renewable};
 pub use crate::locks::types::{
     Claim, Claimed, Grant, HeldLock, Holder, LockError, LocksError, Loss, Owner, QueuePosition,
@@ -282,26 +284,6 @@ impl Locks {
         self.0.backend.claim(claim).await
     }
 
-    /// Renews all of `held` in one pipeline, for a caller that runs its own rounds; sends nothing
-    /// if `held` is empty. Locks registered by [`Locks::register`] need no renewal here. On a Cluster a
-    /// node that does not reply leaves its own locks [`Verdict::Unknown`], and no others.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when the backend did not reply. No lock is lost by that: Redis may or may not
-    /// have renewed each of them, and their old deadlines stay in force.
-    ///
-    /// # Cancel safety
-    ///
-    /// As without a reply: Redis may or may not have renewed each lock.
-    pub async fn renew(&self, held: &[HeldLock], ttl: Duration) -> Result<Round, LocksError> {
-        if held.is_empty() {
-            return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
-        }
-        let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
-        actor::renew(&self.0.backend, &held, None, Duration::MAX).await
-    }
-
     /// The backend's key of a lock.
     #[must_use]
     pub fn key_of(&self, name: &LockName) -> String {
@@ -334,17 +316,6 @@ impl Locks {
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
         self.0.alarms.in_force()
-    }
-
-    /// Resolves once after each reconnect of the renewal connection. Redis may have come back
-    /// empty, so the caller renews its locks then; the renewal actor does so for registered locks.
-    /// For a single task.
-    ///
-    /// # Cancel safety
-    ///
-    /// A reconnect without a waiting task resolves the next call.
-    pub async fn reconnected(&self) {
-        self.0.backend.reconnected().await;
     }
 
     /// Releases all registered locks and notifies their lease holders, retries pending releases if the

@@ -20,7 +20,7 @@ use crate::locks::types::{HeldLock, Holder, LocksError, Round, Verdict};
 const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(50);
 
 impl Calls {
-    /// Renews each lock for its TTL, and extends the grants at the positions that `keeps` names. A
+    /// Renews each lock for its TTL, and extends the grants at the positions that `extends` names. A
     /// Cluster node that does not reply within `node_timeout` times out.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Calls {
     pub(in crate::locks) async fn renew(
         &self,
         held: &[(&HeldLock, Duration)],
-        keeps: &[bool],
+        extends: &[bool],
         node_timeout: Duration,
     ) -> Result<Round, LocksError> {
         let (scripts, spelling) = (&self.scripts, self.scripts.spelling);
@@ -42,7 +42,7 @@ impl Calls {
             class: ConnectionClass::Renewals,
             add: |at: &[usize], request: &mut Pipeline| {
                 request.add_command(scripts.renew(&some(at)));
-                let extended = at.iter().filter(|at| keeps.get(**at) == Some(&true));
+                let extended = at.iter().filter(|at| extends.get(**at) == Some(&true));
                 for (held, _ttl) in extended.filter_map(|at| held.get(*at)) {
                     let grant = held.name.grant_key(spelling);
                     request.cmd("PEXPIRE").arg(grant).arg(millis(GRANT_TTL)).ignore();

@@ -80,7 +80,7 @@ pub(in crate::locks) struct Supervisor {
     /// Sent first on each new connection.
     greeting: Pipeline,
     /// Notified of each reconnect.
-    pub(in crate::locks) reconnected: Vec<Arc<Notify>>,
+    pub(in crate::locks) reconnected: Option<Arc<Notify>>,
     /// Whether the first connection counts as a reconnect.
     pub(in crate::locks) is_successor: bool,
     /// Notified of each connection.
@@ -111,7 +111,7 @@ impl Link {
         let supervisor = Supervisor {
             addresses,
             greeting,
-            reconnected: Vec::new(),
+            reconnected: None,
             is_successor: false,
             opened: None,
             subscription: None,
@@ -314,7 +314,7 @@ impl Supervisor {
             opened.notify_one();
         }
         if was_down || self.is_successor {
-            self.reconnected.iter().for_each(|reconnected| reconnected.notify_one());
+            self.reconnected.iter().for_each(|it| it.notify_one());
         }
         self.miss();
         dead.cancelled().await;

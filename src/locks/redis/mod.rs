@@ -25,7 +25,7 @@ pub(super) mod server_identity;
 pub(super) mod target;
 pub(super) mod wait_queue;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
@@ -37,6 +37,7 @@ use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
+use crate::locks::REASSERT_GRACE;
 use crate::locks::name::{KeyFormat, LockName, release_channel};
 use crate::locks::redis::call::{Calls, Topology};
 use crate::locks::redis::cluster::Cluster;
@@ -48,8 +49,7 @@ use crate::locks::redis::pending_releases::PendingReleases;
 use crate::locks::redis::scripts::{Scripts, pipeline};
 use crate::locks::redis::server_identity::NodeOrigin;
 use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::locks::types::{Claim, Claimed, HeldLock, Holder, LocksError, Released, Round, Verdict};
-use crate::locks::{GRANT_EXTENSION_INTERVAL, REASSERT_GRACE};
+use crate::locks::types::{Claim, Claimed, HeldLock, Holder, LocksError, Released};
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
 /// Keys requested in one step of a scan.
@@ -66,11 +66,8 @@ pub(super) struct Remote {
     pub(super) health: Arc<Health>,
     /// Notified when a connection for renewals reopens.
     pub(super) reconnected: Arc<Notify>,
-    /// The same notification, for the renewal actor.
-    pub(super) is_back: Arc<Notify>,
     pending_releases: Arc<PendingReleases>,
     pub(super) waiter_registry: Arc<WaiterRegistry>,
-    grants_extended_at: Mutex<Instant>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -85,11 +82,11 @@ impl Remote {
             Kind::Cluster(_) => KeyFormat::Tagged,
         };
         let scripts = Arc::new(Scripts::new(spelling));
-        let (reconnected, is_back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let (opened, stop) = (Arc::new(Notify::new()), CancellationToken::new());
+        let (reconnected, opened) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let stop = CancellationToken::new();
         let context = NodeContext {
             scripts: Arc::clone(&scripts),
-            reconnected: vec![Arc::clone(&reconnected), Arc::clone(&is_back)],
+            reconnected: Arc::clone(&reconnected),
             opened: Arc::clone(&opened),
             tasks: TaskTracker::new(),
             stop: stop.clone(),
@@ -111,18 +108,7 @@ impl Remote {
         let watch = stop.clone().run_until_cancelled_owned(Arc::clone(&health).watch(opened));
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
-        let grants_extended_at = Mutex::new(Instant::now());
-        Ok(Self {
-            calls,
-            health,
-            reconnected,
-            is_back,
-            pending_releases,
-            waiter_registry,
-            grants_extended_at,
-            tasks,
-            stop,
-        })
+        Ok(Self { calls, health, reconnected, pending_releases, waiter_registry, tasks, stop })
     }
 
     /// The Redis key of a lock.
@@ -210,26 +196,6 @@ impl Remote {
         drop(self.pending_releases.promise(name, value, rest));
     }
 
-    /// Renews all locks in one pipeline to each Redis node; a Cluster node times out after
-    /// `node_timeout`. Extends the grants at the positions that `keeps` marks; with `None`, all grants
-    /// once an hour.
-    pub(super) async fn renew(
-        &self,
-        held: &[(&HeldLock, Duration)],
-        keeps: Option<&[bool]>,
-        node_timeout: Duration,
-    ) -> Result<Round, LocksError> {
-        if let Some(keeps) = keeps {
-            return self.calls.renew(held, keeps, node_timeout).await;
-        }
-        let is_time = GRANT_EXTENSION_INTERVAL <= self.grants_extended_at().elapsed();
-        let round = self.calls.renew(held, &vec![is_time; held.len()], node_timeout).await?;
-        if is_time && !round.verdicts.contains(&Verdict::Unknown) {
-            *self.grants_extended_at() = Instant::now();
-        }
-        Ok(round)
-    }
-
     pub(super) async fn holders(
         &self,
         names: &[LockName],
@@ -294,10 +260,6 @@ impl Remote {
         self.pending_releases.retry_pending(&self.calls).await;
         self.stop.cancel();
         self.tasks.wait().await;
-    }
-
-    fn grants_extended_at(&self) -> std::sync::MutexGuard<'_, Instant> {
-        self.grants_extended_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

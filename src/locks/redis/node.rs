@@ -38,7 +38,7 @@ pub(in crate::locks) struct Node {
 pub(in crate::locks) struct NodeContext {
     pub(in crate::locks) scripts: Arc<Scripts>,
     /// Notified when a connection for renewals reopens.
-    pub(in crate::locks) reconnected: Vec<Arc<Notify>>,
+    pub(in crate::locks) reconnected: Arc<Notify>,
     /// Notified of each connection for calls.
     pub(in crate::locks) opened: Arc<Notify>,
     pub(in crate::locks) tasks: TaskTracker,
@@ -63,7 +63,7 @@ impl Node {
         let mut ping = pipeline();
         ping.cmd("PING");
         let (renewals, mut renewals_supervisor) = Link::new(addresses, ping);
-        renewals_supervisor.reconnected.clone_from(&context.reconnected);
+        renewals_supervisor.reconnected = Some(Arc::clone(&context.reconnected));
         renewals_supervisor.is_successor = origin == NodeOrigin::Later;
         let end = context.stop.child_token();
         let span = |name| tracing::info_span!("locks", task = name, node = %address);

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::Locks;
 use crate::locks::backend::Backend;
 use crate::locks::renewal::lease::{LeaseEntry, Renewable};
 use crate::locks::renewal::schedule::{Item, Register};
@@ -101,7 +102,7 @@ impl RenewalActor {
                 () = is_due => false,
                 () = self.wake.notified() => false,
                 // Redis may have come back empty: previous holders reassert their locks first.
-                () = backend.is_back() => true,
+                () = backend.reconnected() => true,
             };
             #[cfg(test)]
             self.wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -152,13 +153,13 @@ impl RenewalActor {
         let lag = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         metrics::histogram!("galley_renewal_lag_seconds").record(lag);
         let held: Vec<_> = round.iter().map(|item| (&*item.held, item.timing.ttl)).collect();
-        let keeps: Vec<_> = round.iter().map(|item| item.extends_grant).collect();
+        let extends: Vec<_> = round.iter().map(|item| item.extends_grant).collect();
         // The time budget follows the longest lease: a reply too late for a short lease may be in
         // time for the others.
         let longest = round.iter().filter_map(|item| item.timing.renew_every).max();
         let budget = longest.unwrap_or(ROUND_MIN).max(ROUND_MIN);
         // The round gives up one of several Redis nodes without a reply before its own budget ends.
-        match timeout(budget, renew(backend, &held, Some(&keeps), budget * 3 / 4)).await {
+        match timeout(budget, renew(backend, &held, &extends, budget * 3 / 4)).await {
             Ok(Ok(answer)) => {
                 return self.apply(&round, &answer.verdicts, answer.sent_at);
             }
@@ -213,16 +214,29 @@ impl RenewalActor {
     }
 }
 
+impl Locks {
+    /// Renews all of `held` in one pipeline, as a round of the actor does. For tests and benchmarks.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the backend did not reply.
+    #[doc(hidden)]
+    pub async fn renew(&self, held: &[HeldLock], ttl: Duration) -> Result<Round, LocksError> {
+        let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
+        renew(&self.0.backend, &held, &vec![false; held.len()], Duration::MAX).await
+    }
+}
+
 /// Renews all of `held` in one pipeline, and records its duration. It waits at most `node_timeout` for
 /// each of several Redis nodes.
-pub(in crate::locks) async fn renew(
+async fn renew(
     backend: &Backend,
     held: &[(&HeldLock, Duration)],
-    keeps: Option<&[bool]>,
+    extends: &[bool],
     node_timeout: Duration,
 ) -> Result<Round, LocksError> {
     let began = Instant::now();
-    let round = backend.renew(held, keeps, node_timeout).await?;
+    let round = backend.renew(held, extends, node_timeout).await?;
     metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
     metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
     let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();

@@ -33,7 +33,6 @@ crate::locks::on_both_backends! {
     g4_a_lease_without_renewal_expires_at_its_end_and_never_before
     holders_are_listed_by_position_and_seats_contain_seats_only
     a_released_value_is_spent
-    an_empty_renewal_round_returns_at_once
 }
 
 /// Short enough to await, long enough not to expire on a busy machine before the check.
@@ -307,9 +306,4 @@ async fn a_released_value_is_spent(backend: TestBackend) {
     assert!(matches!(again, Err(LocksError::Unavailable(_))), "{again:?}");
     assert_eq!(backend.locks.holder(&name).await, Ok(None));
     granted(&backend.locks, &claim(&name, &kim())).await;
-}
-
-async fn an_empty_renewal_round_returns_at_once(backend: TestBackend) {
-    assert_eq!(backend.locks.renew(&[], LONG).await.expect("a reply").verdicts, []);
-    assert_eq!(backend.locks.check().await, Ok(()));
 }

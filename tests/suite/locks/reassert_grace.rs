@@ -230,6 +230,5 @@ async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder(
 /// Renews as soon as Redis is reachable.
 async fn renewed(locks: &Locks, held: &HeldLock) {
     let one = std::slice::from_ref(held);
-    timeout(TEST_TIMEOUT, locks.reconnected()).await.expect("it is detected");
     until("it is renewed", async || locks.renew(one, LONG).await.is_ok()).await;
 }
