@@ -222,11 +222,17 @@ fn outside_crates_are_used_in_their_homes_only() {
 fn a_document_is_built_by_one_call_and_on_a_blocking_thread() {
     let mut built = Vec::new();
     for source in code().into_iter().filter(|source| !source.is_in("src/yjs")) {
-        let lines = source.code().filter(|(_, line)| line.contains("Text::build("));
-        built.extend(lines.map(|(number, line)| source.complaint(number, line.trim())));
+        let lines: Vec<_> = source.code().map(|(number, line)| (number, line.trim())).collect();
+        for around in lines.windows(3).filter(|around| around[2].1.contains("Text::build(")) {
+            let closure = around.iter().map(|(_, line)| *line).collect::<String>();
+            built.push(source.complaint(around[2].0, &closure));
+        }
     }
     assert_eq!(built.len(), 1, "ask `Rooms::read_text` for it: {built:#?}");
-    assert!(built[0].contains(".spawn_blocking(move || work.end(Text::build("), "{built:?}");
+    assert!(
+        built[0].contains(".spawn_blocking(move || {let _permit = permit;Text::build("),
+        "{built:?}"
+    );
 }
 
 /// An unused crate costs compile time and audits. A new crate needs a home.
