@@ -3,9 +3,10 @@
 //!
 //! # Shape
 //!
-//! One file per subject declares the operations. One folder per engine implements them, again with
-//! a file for each subject. [`Storage`] is an enum of engines: the set is closed and ours. Decisions
-//! that do not depend on the engine are plain code in `append_plan` and `version_plan`.
+//! One file per subject declares the operations. `sql` implements those whose statements are the same
+//! on both engines; each engine compiles its files with the names of its own `dialect`. The folder of
+//! an engine implements the others. [`Storage`] is an enum of engines: the set is closed and ours.
+//! Decisions that do not depend on the engine are plain code in `append_plan` and `version_plan`.
 //!
 //! # Invariants
 //!

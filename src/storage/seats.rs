@@ -61,6 +61,16 @@ impl<E: Into<StorageError>> From<E> for GuardError {
     }
 }
 
+impl GuardError {
+    /// For calls that take no guard.
+    pub(crate) fn into_error(self) -> StorageError {
+        match self {
+            Self::Failed(error) => error,
+            Self::Refused(refused) => StorageError::Refused(format!("{refused:?}")),
+        }
+    }
+}
+
 /// Separates refusals from failures.
 pub(crate) fn finish<T>(result: Result<T, GuardError>) -> Result<Guarded<T>, StorageError> {
     let refused = match result {

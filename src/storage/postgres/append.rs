@@ -25,7 +25,7 @@ use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::postgres::encoding::Moment;
 use crate::storage::postgres::tx_error::TxError;
-use crate::storage::postgres::{Postgres, WRITE, bounded, read, transaction, typed};
+use crate::storage::postgres::{Postgres, WRITE, bounded, reading, transaction, typed};
 
 /// How often a group is decided without locks.
 const FREE_TRIES: u32 = 2;
@@ -94,7 +94,7 @@ impl Postgres {
 
     /// Decides and stores a group without locks. `None`: another transaction was faster.
     async fn append_free(&self, batch: &[Append]) -> Result<Option<Vec<Appended>>, TxError> {
-        let seen = read!(self.edits, connection => { read_state(connection, batch).await })?;
+        let seen = reading!(self.edits, connection => { read_state(connection, batch).await })?;
         let Seen { state, stamps } = seen;
         let plan = plan(batch, state);
         let mut parts = in_parts(batch, &plan);

@@ -3,12 +3,12 @@
 use crate::domain::ids::UserId;
 use crate::storage::capacity::Usage;
 use crate::storage::error::StorageError;
-use crate::storage::postgres::tx_error::TxError;
-use crate::storage::postgres::{Postgres, read};
+use crate::storage::postgres::Postgres;
+use crate::storage::postgres::dialect::read;
 
 impl Postgres {
     pub(in crate::storage) async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
-        let reading = read!(self.others, connection => {
+        read!(self, connection => {
             // PostgreSQL stores the length of a long value beside it, and does not read the value.
             let (documents, bytes) = sqlx::query_as(
                 "SELECT count(*), COALESCE(SUM( \
@@ -21,17 +21,15 @@ impl Postgres {
             .fetch_one(connection)
             .await?;
             Ok(Usage { documents, bytes })
-        });
-        reading.map_err(TxError::into_error)
+        })
     }
 
     pub(in crate::storage) async fn stored_bytes(&self) -> Result<u64, StorageError> {
-        let reading = read!(self.others, connection => {
+        read!(self, connection => {
             let bytes: i64 = sqlx::query_scalar("SELECT pg_database_size(current_database())")
                 .fetch_one(connection)
                 .await?;
             Ok(bytes.try_into().unwrap_or_default())
-        });
-        reading.map_err(TxError::into_error)
+        })
     }
 }

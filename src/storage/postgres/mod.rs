@@ -5,7 +5,7 @@
 //! - The row of a document is its lock. A transaction that changes its log, seats, link or reviews
 //!   locks that row first, several rows in the order of their ids. A later statement reads, and sees
 //!   every commit before the lock. So each decision stays valid until the commit (D1), and no
-//!   deadlock occurs. Only versions have another lock (`versions`).
+//!   deadlock occurs. Only versions have another lock (`locks`).
 //! - A group of edits is decided without locks. It reads, decides, and writes with one statement,
 //!   which is also the transaction. That statement locks the rows of its documents, compares
 //!   `last_seq` and `grants` with the values read, and writes all or nothing (`append`).
@@ -17,19 +17,32 @@
 
 mod append;
 mod capacity;
-mod documents;
+mod dialect;
 mod encoding;
-mod links;
+mod locks;
 mod log;
 mod open;
+mod own_documents;
+mod own_links;
 mod parameters;
 mod pool;
-mod review_changes;
-mod review_rows;
-mod reviews;
 mod seats;
 mod tx_error;
+
+// The statements that both engines run alike, compiled for this one.
+#[path = "../sql/documents.rs"]
+mod documents;
+#[path = "../sql/links.rs"]
+mod links;
+#[path = "../sql/review_changes.rs"]
+mod review_changes;
+#[path = "../sql/review_rows.rs"]
+mod review_rows;
+#[path = "../sql/reviews.rs"]
+mod reviews;
+#[path = "../sql/users.rs"]
 mod users;
+#[path = "../sql/versions.rs"]
 mod versions;
 
 use std::time::Duration;
@@ -37,6 +50,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::storage::error::StorageError;
+use crate::storage::postgres::dialect::read;
 use crate::storage::postgres::pool::Connections;
 use crate::storage::postgres::tx_error::TxError;
 pub(super) use crate::storage::postgres::tx_error::classify;
@@ -94,7 +108,7 @@ use transaction;
 
 /// Runs a block that reads with one statement, and retries it on another connection if the first is
 /// dead.
-macro_rules! read {
+macro_rules! reading {
     ($connections:expr, $connection:ident => $block:block) => {{
         let mut tries = 1;
         loop {
@@ -117,7 +131,7 @@ macro_rules! read {
         }
     }};
 }
-use read;
+use reading;
 
 /// Fixes the type of a future.
 fn typed<T, F: Future<Output = Result<T, TxError>>>(future: F) -> F {
@@ -139,12 +153,11 @@ async fn pause(tries: u32) {
 
 impl Postgres {
     pub(super) async fn check(&self) -> Result<(), StorageError> {
-        let checking = read!(self.others, connection => {
+        read!(self, connection => {
             let query = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM _sqlx_migrations");
             query.fetch_one(connection).await?;
             Ok(())
-        });
-        checking.map_err(TxError::into_error)
+        })
     }
 
     pub(super) async fn close(&self) {

@@ -11,10 +11,11 @@ use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::decode::{fence as fence_from, fence_column};
 use crate::storage::error::StorageError;
-use crate::storage::postgres::documents::lock_of;
+use crate::storage::postgres::dialect::{read, transact};
 use crate::storage::postgres::encoding::Moment;
+use crate::storage::postgres::locks::lock_of;
 use crate::storage::postgres::tx_error::TxError;
-use crate::storage::postgres::{Postgres, WRITE, links, read, transaction};
+use crate::storage::postgres::{Postgres, own_links};
 use crate::storage::seats::{FenceGuard, Guarded, Ratified, SeatLookup, fences_of};
 
 impl Postgres {
@@ -22,9 +23,9 @@ impl Postgres {
         &self,
         seat: Seat,
     ) -> Result<Option<SeatLookup>, StorageError> {
-        let reading =
-            read!(self.others, connection => { links::fetch_with_fence(connection, seat).await });
-        let Some((link, fence, named_at)) = reading.map_err(TxError::into_error)? else {
+        let read =
+            read!(self, connection => { own_links::fetch_with_fence(connection, seat).await })?;
+        let Some((link, fence, named_at)) = read else {
             return Ok(None);
         };
         let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;
@@ -40,7 +41,7 @@ impl Postgres {
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
         let number = fence_column(fence)?;
-        let ratifying = transaction!(self.others, WRITE, tx => {
+        transact!(self, Nothing, tx => {
             lock_of(tx, seat.link).await?;
             let ratified = sqlx::query(
                 "WITH active AS ( \
@@ -76,8 +77,7 @@ impl Postgres {
                 return Ok(Ratified::Gone);
             }
             Ok(Ratified::Refused { last: last_fence(tx, seat).await? })
-        });
-        ratifying.map_err(TxError::into_error)
+        })
     }
 
     pub(in crate::storage) async fn fences(
@@ -86,7 +86,7 @@ impl Postgres {
     ) -> Result<Vec<(Seat, Fence)>, StorageError> {
         let (links, roles): (Vec<String>, Vec<&str>) =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).unzip();
-        let reading = read!(self.others, connection => {
+        let read = read!(self, connection => {
             let rows: Vec<(i64, Option<i64>)> = sqlx::query_as(
                 "SELECT w.at - 1, s.fence \
                  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (link_id, role, at) \
@@ -98,8 +98,8 @@ impl Postgres {
             .fetch_all(connection)
             .await?;
             Ok(rows)
-        });
-        Ok(fences_of(seats, reading.map_err(TxError::into_error)?))
+        })?;
+        Ok(fences_of(seats, read))
     }
 
     pub(in crate::storage) async fn vacate(
@@ -108,7 +108,7 @@ impl Postgres {
         fence: Fence,
     ) -> Result<(), StorageError> {
         let number = fence_column(fence)?;
-        let vacating = transaction!(self.others, WRITE, tx => {
+        transact!(self, Nothing, tx => {
             lock_of(tx, seat.link).await?;
             sqlx::query(
                 "WITH vacated AS ( \
@@ -124,8 +124,7 @@ impl Postgres {
             .execute(tx)
             .await?;
             Ok(())
-        });
-        vacating.map_err(TxError::into_error)
+        })
     }
 }
 

@@ -164,7 +164,7 @@ impl Sqlite {
         }
         let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
         let mut cache = refresh_cache(&mut tx, cache).await?;
-        let outcomes = append_in(&mut tx, batch, &mut cache).await?;
+        let outcomes = append_cached(&mut tx, batch, &mut cache).await?;
         tx.commit().await?;
         self.memory.put_back(cache);
         Ok(outcomes)
@@ -212,7 +212,7 @@ impl Sqlite {
 
 /// Returns the cached rows that are still valid. If the cache is stale, or the journal is long, it
 /// moves the journal first.
-pub(super) async fn refresh_cache(
+async fn refresh_cache(
     connection: &mut SqliteConnection,
     cache: CachedRows,
 ) -> Result<CachedRows, StorageError> {
@@ -227,8 +227,17 @@ pub(super) async fn refresh_cache(
     Ok(CachedRows { journaled: 0, ..cache })
 }
 
-/// Stores a group inside a write transaction that has called [`refresh_cache`].
+/// Stores a group inside a write transaction, without the cache.
 pub(super) async fn append_in(
+    connection: &mut SqliteConnection,
+    batch: &[Append],
+) -> Result<Vec<Appended>, StorageError> {
+    let mut cache = refresh_cache(connection, CachedRows::default()).await?;
+    append_cached(connection, batch, &mut cache).await
+}
+
+/// Stores a group inside a write transaction that has called [`refresh_cache`].
+async fn append_cached(
     connection: &mut SqliteConnection,
     batch: &[Append],
     cache: &mut CachedRows,
@@ -247,22 +256,6 @@ pub(super) async fn append_in(
     write_owners(connection, &plan).await?;
     cache.state = plan.after;
     Ok(plan.outcomes)
-}
-
-/// Stores an update under a free number.
-pub(super) async fn insert_update(
-    connection: &mut SqliteConnection,
-    id: DocumentId,
-    seq: i64,
-    update: &Bytes,
-) -> Result<(), StorageError> {
-    sqlx::query("INSERT INTO updates (document_id, seq, bytes) VALUES ($1, $2, $3)")
-        .bind(id.to_string())
-        .bind(seq)
-        .bind(update.as_ref())
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 async fn last_numbers(

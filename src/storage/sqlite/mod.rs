@@ -6,22 +6,41 @@
 
 mod batcher;
 mod capacity;
-mod documents;
+mod dialect;
 mod journal;
 #[cfg(test)]
 mod journal_tests;
-mod links;
 mod log;
 mod open;
-mod review_changes;
-mod review_rows;
-mod reviews;
+mod own_documents;
+mod own_links;
 mod seats;
 #[cfg(test)]
 mod tests;
-mod users;
-mod versions;
 mod write_cache;
+
+// The statements that both engines run alike, compiled for this one.
+#[path = "../sql/documents.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod documents;
+#[path = "../sql/links.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod links;
+#[path = "../sql/review_changes.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod review_changes;
+#[path = "../sql/review_rows.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod review_rows;
+#[path = "../sql/reviews.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod reviews;
+#[path = "../sql/users.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod users;
+#[path = "../sql/versions.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod versions;
 
 use std::borrow::Cow;
 use std::sync::Arc;

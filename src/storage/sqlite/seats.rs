@@ -12,7 +12,7 @@ use crate::storage::decode::{corrupt, fence as fence_from, fence_column, parse};
 use crate::storage::error::StorageError;
 use crate::storage::seats::{FenceGuard, GuardError, Guarded, Ratified, SeatLookup, fences_of};
 use crate::storage::sqlite::write_cache::Invalidate;
-use crate::storage::sqlite::{Sqlite, links};
+use crate::storage::sqlite::{Sqlite, own_links};
 
 /// Seats of one statement.
 pub(super) const LOOKUPS_MAX: usize = 1_024;
@@ -43,7 +43,7 @@ impl Sqlite {
     async fn lookups_of(&self, seats: Vec<Seat>) -> Result<Vec<Option<SeatLookup>>, StorageError> {
         let wanted: Vec<_> =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
-        let rows = links::fetch_with_fences(&self.readers, &wanted).await?;
+        let rows = own_links::fetch_with_fences(&self.readers, &wanted).await?;
         let mut lookups = vec![None; seats.len()];
         for (at, link, fence, named_at) in rows {
             let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;

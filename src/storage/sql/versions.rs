@@ -1,13 +1,6 @@
-//! Versions, on PostgreSQL.
-//!
-//! A transaction that stores versions of a document takes an advisory lock, not the lock of the row:
-//! an edit would wait for the latter, and through its group the edits of other documents. The
-//! decision still stays valid until the commit: only transactions under the advisory lock change
-//! versions, and `last_seq` only rises.
+//! Versions, on either engine.
 
 use std::collections::BTreeSet;
-
-use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::version_policy::VersionMark;
@@ -15,33 +8,27 @@ use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::pagination::PAGE_ROWS_MAX;
-use crate::storage::postgres::documents::lock;
-use crate::storage::postgres::encoding::{Moment, encoded, text};
-use crate::storage::postgres::reviews::store_edit;
-use crate::storage::postgres::tx_error::TxError;
-use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, read, transaction};
-use crate::storage::seats::{Guarded, finish};
+use crate::storage::seats::Guarded;
 use crate::storage::version_plan::{VersionPlan, VersionRow, plan};
 use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 
-/// "VERS": separates the advisory locks of version histories from others.
-const LOCK_SEED: i64 = 0x5645_5253;
+use super::dialect::{
+    Connection, Engine, Moment, TxError, documents, encoded, guarded, lock, lock_histories, read,
+    snapshot, text, transact,
+};
+use super::reviews::store_edit;
 
-/// Selects versions as [`Row`]s.
-macro_rules! select_versions {
-    ($rest:literal) => {
-        concat!(
-            "SELECT v.id, v.document_id, v.number, v.kind, v.label, v.authors, v.restored_from, \
-             v.seq, v.characters, v.created_at FROM versions v ",
-            $rest
-        )
+/// The columns of a [`Row`].
+macro_rules! columns {
+    () => {
+        "id, document_id, number, kind, label, authors, restored_from, seq, characters, created_at"
     };
 }
 
 type Row = (String, String, i64, String, Option<String>, String, Option<i64>, i64, i64, Moment);
 type MarkRow = (i64, String, Moment, i64, i64, Vec<u8>);
 
-impl Postgres {
+impl Engine {
     pub(in crate::storage) async fn keep_versions(
         &self,
         batch: &[NewVersion],
@@ -51,15 +38,14 @@ impl Postgres {
         }
         let documents: BTreeSet<_> = batch.iter().map(|new| new.document).collect();
         let documents: Vec<_> = documents.iter().map(ToString::to_string).collect();
-        let storing = transaction!(self.others, WRITE, tx => {
+        transact!(self, Nothing, tx => {
             lock_histories(tx, &documents).await?;
             let mut outcomes = Vec::with_capacity(batch.len());
             for new in batch {
                 outcomes.push(store_version(tx, new, new.seq).await?);
             }
             Ok(outcomes)
-        });
-        storing.map_err(TxError::into_error)
+        })
     }
 
     pub(in crate::storage) async fn versions(
@@ -69,18 +55,15 @@ impl Postgres {
         before: Option<i64>,
     ) -> Result<Vec<Version>, StorageError> {
         let limit = i64::from(limit.min(PAGE_ROWS_MAX));
-        let reading = read!(self.others, connection => {
-            let rows: Vec<Row> = sqlx::query_as(select_versions!(
-                "WHERE v.document_id = $1 AND v.number < $2 ORDER BY v.number DESC LIMIT $3"
-            ))
+        read!(self, connection => {
+            let rows: Vec<Row> = sqlx::query_as(concat!("SELECT ", columns!(), " FROM versions WHERE document_id = $1 AND number < $2 ORDER BY number DESC LIMIT $3"))
             .bind(document.to_string())
             .bind(before.unwrap_or(i64::MAX))
             .bind(limit)
             .fetch_all(connection)
             .await?;
             Ok(rows.into_iter().map(version_from).collect::<Result<_, _>>()?)
-        });
-        reading.map_err(TxError::into_error)
+        })
     }
 
     pub(in crate::storage) async fn version(
@@ -88,9 +71,9 @@ impl Postgres {
         document: DocumentId,
         id: VersionId,
     ) -> Result<Option<(Version, Packed)>, StorageError> {
-        let reading = transaction!(self.others, SNAPSHOT, tx => {
+        snapshot!(self, tx => {
             let row: Option<Row> =
-                sqlx::query_as(select_versions!("WHERE v.document_id = $1 AND v.id = $2"))
+                sqlx::query_as(concat!("SELECT ", columns!(), " FROM versions WHERE document_id = $1 AND id = $2"))
                     .bind(document.to_string())
                     .bind(id.to_string())
                     .fetch_optional(&mut *tx)
@@ -109,8 +92,7 @@ impl Postgres {
             let hash = hash.try_into().map_err(|_| corrupt("a hash of another length"))?;
             let characters = version.characters;
             Ok(Some((version, Packed { hash, bytes, characters })))
-        });
-        reading.map_err(TxError::into_error)
+        })
     }
 
     pub(in crate::storage) async fn restore_version(
@@ -120,7 +102,7 @@ impl Postgres {
         after: &NewVersion,
     ) -> Result<Guarded<(Version, i64)>, StorageError> {
         let documents = [edit.document.to_string()];
-        let restoring = transaction!(self.others, WRITE, tx => {
+        guarded!(self, Document(edit.document), tx => {
             if !lock(tx, edit.document).await? {
                 return Err(TxError::Refused(Guarded::NotFound));
             }
@@ -133,36 +115,22 @@ impl Postgres {
                 StoreOutcome::Gone => Err(TxError::Refused(Guarded::NotFound)),
                 StoreOutcome::NotNew | StoreOutcome::Full => Err(TxError::Refused(Guarded::Full)),
             }
-        });
-        finish(restoring.map_err(TxError::into_halt))
+        })
     }
 }
 
-/// Takes the advisory locks of these documents' histories; `documents` is sorted.
-async fn lock_histories(
-    connection: &mut PgConnection,
-    documents: &[String],
-) -> Result<(), TxError> {
-    for document in documents {
-        sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
-            .bind(document)
-            .bind(LOCK_SEED)
-            .execute(&mut *connection)
-            .await?;
-    }
-    Ok(())
-}
-
-/// Stores a version, under the advisory lock of its document's history.
+/// Stores a version, under the lock of its document's history: the rows of its decision stay valid until
+/// the commit.
 async fn store_version(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     new: &NewVersion,
     seq: i64,
 ) -> Result<StoreOutcome, TxError> {
-    let last: Option<i64> = sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1")
-        .bind(new.document.to_string())
-        .fetch_optional(&mut *connection)
-        .await?;
+    let last: Option<i64> =
+        sqlx::query_scalar(concat!("SELECT last_seq FROM ", documents!(), " WHERE id = $1"))
+            .bind(new.document.to_string())
+            .fetch_optional(&mut *connection)
+            .await?;
     let Some(last) = last else {
         return Ok(StoreOutcome::Gone);
     };
@@ -177,7 +145,7 @@ async fn store_version(
 }
 
 async fn lock_for_update(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     document: DocumentId,
 ) -> Result<Vec<VersionRow>, TxError> {
     let rows: Vec<MarkRow> = sqlx::query_as(
@@ -195,20 +163,22 @@ async fn lock_for_update(
 }
 
 async fn write(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     new: &NewVersion,
     seq: i64,
     plan: &VersionPlan,
 ) -> Result<Version, TxError> {
-    if !plan.versions.is_empty() {
-        sqlx::query("DELETE FROM versions WHERE document_id = $1 AND number = ANY($2)")
+    for number in &plan.versions {
+        sqlx::query("DELETE FROM versions WHERE document_id = $1 AND number = $2")
             .bind(new.document.to_string())
-            .bind(plan.versions.as_slice())
+            .bind(number)
             .execute(&mut *connection)
             .await?;
-        sqlx::query("DELETE FROM version_texts WHERE document_id = $1 AND hash = ANY($2)")
+    }
+    for hash in &plan.texts {
+        sqlx::query("DELETE FROM version_texts WHERE document_id = $1 AND hash = $2")
             .bind(new.document.to_string())
-            .bind(plan.texts.as_slice())
+            .bind(hash.as_slice())
             .execute(&mut *connection)
             .await?;
     }
@@ -222,13 +192,12 @@ async fn write(
     .execute(&mut *connection)
     .await?;
     let authors = serde_json::to_string(&new.authors).map_err(corrupt)?;
-    let row = sqlx::query_as(
-        "INSERT INTO versions AS v (id, document_id, number, kind, label, authors, \
-         restored_from, seq, characters, text_hash, text_bytes, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
-         RETURNING v.id, v.document_id, v.number, v.kind, v.label, v.authors, v.restored_from, \
-         v.seq, v.characters, v.created_at",
-    )
+    let row = sqlx::query_as(concat!(
+        "INSERT INTO versions (id, document_id, number, kind, label, authors, restored_from, seq, \
+         characters, text_hash, text_bytes, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING ",
+        columns!()
+    ))
     .bind(new.id.to_string())
     .bind(new.document.to_string())
     .bind(plan.number)

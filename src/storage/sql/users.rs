@@ -1,37 +1,35 @@
-//! Users, on PostgreSQL.
+//! Users, on either engine.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
 
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
-use crate::storage::postgres::encoding::{Moment, encoded};
-use crate::storage::postgres::tx_error::TxError;
-use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 use crate::storage::users::changes;
 
-impl Postgres {
+use super::dialect::{Connection, Engine, Moment, TxError, encoded, read, transact};
+
+impl Engine {
     pub(in crate::storage) async fn save_user(
         &self,
         user: &User,
         issued_at: DateTime<Utc>,
     ) -> Result<(), StorageError> {
-        let changes = read!(self.others, connection => {
+        let is_new = read!(self, connection => {
             let select = "SELECT name, updated_at FROM users WHERE id = $1";
             let stored: Option<(String, Moment)> =
                 sqlx::query_as(select).bind(user.id.as_str()).fetch_optional(connection).await?;
             let stored = stored.as_ref().map(|(name, since)| (name.as_str(), since.0));
             Ok(changes(stored, &encoded(&user.name), issued_at))
         });
-        if !changes.map_err(TxError::into_error)? {
+        if !is_new? {
             return Ok(());
         }
-        let saving = transaction!(self.others, WRITE, tx => {
+        transact!(self, Nothing, tx => {
             sqlx::query(
-                "INSERT INTO users AS u (id, name, updated_at) VALUES ($1, $2, $3) \
+                "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
                  ON CONFLICT (id) DO UPDATE \
                  SET name = excluded.name, updated_at = excluded.updated_at \
-                 WHERE u.updated_at <= excluded.updated_at",
+                 WHERE users.updated_at <= excluded.updated_at",
             )
             .bind(user.id.as_str())
             .bind(encoded(&user.name))
@@ -39,15 +37,14 @@ impl Postgres {
             .execute(tx)
             .await?;
             Ok(())
-        });
-        saving.map_err(TxError::into_error)
+        })
     }
 }
 
 /// Inserts a missing user, so that other rows can refer to it. Only `save_user` renames. It locks no
 /// existing row; callers hold no lock, or that of a document.
 pub(super) async fn put_user(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     user: &User,
     now: DateTime<Utc>,
 ) -> Result<(), TxError> {

@@ -1,47 +1,29 @@
-//! Numbered changes of reviews, on `SQLite`.
-
-use std::collections::HashMap;
-
-use sqlx::SqliteConnection;
+//! Numbered changes of reviews, on either engine.
 
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
-use crate::storage::decode::{corrupt, parse};
+use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::review_changes::{DELETIONS_MAX, DeletedReview, ReviewChanges};
-use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::review_rows::fetch_one;
 
-impl Sqlite {
-    pub(in crate::storage) async fn review_change_numbers(
-        &self,
-        documents: &[DocumentId],
-    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
-        let wanted: Vec<_> = documents.iter().map(ToString::to_string).collect();
-        let rows: Vec<(String, i64)> = sqlx::query_as(
-            "SELECT d.id, d.review_changes FROM json_each($1) w \
-             CROSS JOIN documents d ON d.id = w.value",
-        )
-        .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
-        .fetch_all(&self.readers)
-        .await?;
-        rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
-    }
+use super::dialect::{Connection, Engine, TxError, snapshot};
+use super::review_rows::fetch_one;
 
+impl Engine {
     pub(in crate::storage) async fn review_changes(
         &self,
         document: DocumentId,
         after: i64,
     ) -> Result<Option<ReviewChanges>, StorageError> {
-        fetch(&mut *self.read().await?, document, after).await
+        snapshot!(self, tx => { fetch(tx, document, after).await })
     }
 }
 
 /// Inside a transaction that sees one state, because it runs several statements.
 async fn fetch(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     document: DocumentId,
     after: i64,
-) -> Result<Option<ReviewChanges>, StorageError> {
+) -> Result<Option<ReviewChanges>, TxError> {
     let upto: Option<i64> =
         sqlx::query_scalar("SELECT review_changes FROM documents WHERE id = $1")
             .bind(document.to_string())
@@ -76,10 +58,7 @@ async fn fetch(
 }
 
 /// Takes the next change number of the link's document, in the transaction of the change.
-async fn next_number(
-    connection: &mut SqliteConnection,
-    link: ShareLinkId,
-) -> Result<i64, StorageError> {
+async fn next_number(connection: &mut Connection, link: ShareLinkId) -> Result<i64, TxError> {
     let number = sqlx::query_scalar(
         "UPDATE documents SET review_changes = review_changes + 1 \
          WHERE id = (SELECT document_id FROM share_links WHERE id = $1) RETURNING review_changes",
@@ -89,10 +68,10 @@ async fn next_number(
 
 /// Numbers the change of a review in this transaction.
 pub(super) async fn note_change(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     id: ReviewId,
-) -> Result<(), StorageError> {
+) -> Result<(), TxError> {
     let change = next_number(connection, link).await?;
     sqlx::query(
         "UPDATE reviews SET last_change = $2, \
@@ -107,10 +86,10 @@ pub(super) async fn note_change(
 
 /// Numbers the deletion of a review in this transaction. Returns the number.
 pub(super) async fn note_deletion(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     id: ReviewId,
-) -> Result<i64, StorageError> {
+) -> Result<i64, TxError> {
     let change = next_number(connection, link).await?;
     sqlx::query(
         "INSERT INTO deleted_reviews (document_id, change, review_id, link_id) \

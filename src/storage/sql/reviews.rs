@@ -1,9 +1,8 @@
-//! Reviews, on PostgreSQL.
+//! Reviews, on either engine.
 
 use std::slice;
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
 
 use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId};
@@ -13,18 +12,18 @@ use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Cursor;
-use crate::storage::postgres::append::append_in;
-use crate::storage::postgres::encoding::{Moment, encoded};
-use crate::storage::postgres::review_changes::{note_change, note_deletion};
-use crate::storage::postgres::review_rows::{fetch_one, fetch_page, status};
-use crate::storage::postgres::seats::require_seat;
-use crate::storage::postgres::tx_error::TxError;
-use crate::storage::postgres::users::put_user;
-use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, transaction};
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
-use crate::storage::seats::{FenceGuard, Guarded, finish};
+use crate::storage::seats::{FenceGuard, Guarded};
+
+use super::dialect::{
+    Connection, Engine, Moment, TxError, append_in, encoded, guarded, snapshot, transact,
+};
+use super::review_changes::{note_change, note_deletion};
+use super::review_rows::{fetch_one, fetch_page, status};
+use super::seats::require_seat;
+use super::users::put_user;
 
 /// The columns of a review that decide whether a change is allowed.
 struct ReviewRow {
@@ -33,18 +32,17 @@ struct ReviewRow {
     bytes: i64,
 }
 
-impl Postgres {
+impl Engine {
     pub(in crate::storage) async fn create_review(
         &self,
         new: &NewReview,
         guard: FenceGuard,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        let creating = transaction!(self.others, WRITE, tx => {
+        guarded!(self, Nothing, tx => {
             admit(tx, new.link, guard).await?;
             insert(tx, new).await?;
             the_review(tx, new.link, new.id).await
-        });
-        finish(creating.map_err(TxError::into_halt))
+        })
     }
 
     pub(in crate::storage) async fn reviews(
@@ -53,9 +51,7 @@ impl Postgres {
         after: Option<Cursor<ReviewId>>,
         rows: u32,
     ) -> Result<ReviewPage, StorageError> {
-        let reading =
-            transaction!(self.others, SNAPSHOT, tx => { fetch_page(tx, link, after, rows).await });
-        reading.map_err(TxError::into_error)
+        snapshot!(self, tx => { fetch_page(tx, link, after, rows).await })
     }
 
     pub(in crate::storage) async fn review(
@@ -63,8 +59,7 @@ impl Postgres {
         link: ShareLinkId,
         id: ReviewId,
     ) -> Result<Option<StoredReview>, StorageError> {
-        let reading = transaction!(self.others, SNAPSHOT, tx => { fetch_one(tx, link, id).await });
-        reading.map_err(TxError::into_error)
+        snapshot!(self, tx => { fetch_one(tx, link, id).await })
     }
 
     pub(in crate::storage) async fn change_review(
@@ -76,7 +71,7 @@ impl Postgres {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        let changing = transaction!(self.others, WRITE, tx => {
+        guarded!(self, Nothing, tx => {
             admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, id, expected_version).await?;
             if !change.fits(row.status) {
@@ -86,8 +81,7 @@ impl Postgres {
             update(tx, id, change, now).await?;
             weigh(tx, link, id, row.bytes).await?;
             the_review(tx, link, id).await
-        });
-        finish(changing.map_err(TxError::into_halt))
+        })
     }
 
     pub(in crate::storage) async fn delete_review(
@@ -97,7 +91,7 @@ impl Postgres {
         expected_version: Option<i64>,
         guard: FenceGuard,
     ) -> Result<Guarded<i64>, StorageError> {
-        let deleting = transaction!(self.others, WRITE, tx => {
+        guarded!(self, Nothing, tx => {
             admit(tx, link, guard).await?;
             lock_for_update(tx, link, id, expected_version).await?;
             sqlx::query("DELETE FROM reviews WHERE id = $1")
@@ -105,8 +99,7 @@ impl Postgres {
                 .execute(&mut *tx)
                 .await?;
             note_deletion(tx, link, id).await
-        });
-        finish(deleting.map_err(TxError::into_halt))
+        })
     }
 
     pub(in crate::storage) async fn add_reply(
@@ -117,15 +110,14 @@ impl Postgres {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        let replying = transaction!(self.others, WRITE, tx => {
+        guarded!(self, Nothing, tx => {
             admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, review, None).await?;
             insert_reply(tx, review, row.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
             weigh(tx, link, review, row.bytes).await?;
             the_review(tx, link, review).await
-        });
-        finish(replying.map_err(TxError::into_halt))
+        })
     }
 
     pub(in crate::storage) async fn relocate(
@@ -133,7 +125,7 @@ impl Postgres {
         review: ReviewId,
         current: &RelativeRange,
     ) -> Result<(), StorageError> {
-        let relocating = transaction!(self.others, WRITE, tx => {
+        transact!(self, Nothing, tx => {
             sqlx::query("UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1")
                 .bind(review.to_string())
                 .bind(current.start.as_slice())
@@ -141,8 +133,7 @@ impl Postgres {
                 .execute(tx)
                 .await?;
             Ok(())
-        });
-        relocating.map_err(TxError::into_error)
+        })
     }
 
     pub(in crate::storage) async fn accept_review(
@@ -153,7 +144,7 @@ impl Postgres {
         edit: &Append,
         now: DateTime<Utc>,
     ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
-        let accepting = transaction!(self.others, WRITE, tx => {
+        guarded!(self, Document(edit.document), tx => {
             let guard = edit.guard.ok_or(TxError::Refused(Guarded::Fenced))?;
             admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, id, expected_version).await?;
@@ -166,13 +157,12 @@ impl Postgres {
             update(tx, id, &ReviewChange { status, ..ReviewChange::default() }, now).await?;
             let review = the_review(tx, link, id).await?;
             Ok((review, seq))
-        });
-        finish(accepting.map_err(TxError::into_halt))
+        })
     }
 }
 
 /// Stores a review, unless its link has the maximum number.
-async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), TxError> {
+async fn insert(connection: &mut Connection, new: &NewReview) -> Result<(), TxError> {
     let reviews: i64 = sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1")
         .bind(new.link.to_string())
         .fetch_one(&mut *connection)
@@ -209,7 +199,7 @@ async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), Tx
 
 /// Refuses unless the guard is of that link, and holds.
 async fn admit(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     guard: FenceGuard,
 ) -> Result<(), TxError> {
@@ -221,7 +211,7 @@ async fn admit(
 
 /// Refuses unless the review exists in the version that the caller has read.
 async fn lock_for_update(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     id: ReviewId,
     expected: Option<i64>,
@@ -241,7 +231,7 @@ async fn lock_for_update(
 
 /// Changes a review, and increments its version.
 async fn update(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     id: ReviewId,
     change: &ReviewChange,
     now: DateTime<Utc>,
@@ -266,7 +256,7 @@ async fn update(
 }
 
 async fn insert_reply(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     review: ReviewId,
     version: i64,
     reply: &NewReply,
@@ -302,13 +292,13 @@ async fn insert_reply(
 
 /// Refuses if the review has grown, and it or all reviews of its link exceed their bound.
 async fn weigh(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     id: ReviewId,
     before: i64,
 ) -> Result<(), TxError> {
     let (after, all): (i64, i64) = sqlx::query_as(
-        "SELECT r.bytes, (SELECT SUM(bytes)::bigint FROM reviews WHERE link_id = $2) \
+        "SELECT r.bytes, (SELECT CAST(SUM(bytes) AS bigint) FROM reviews WHERE link_id = $2) \
          FROM reviews r WHERE r.id = $1",
     )
     .bind(id.to_string())
@@ -322,10 +312,7 @@ async fn weigh(
 }
 
 /// Stores an edit of the server, or refuses.
-pub(super) async fn store_edit(
-    connection: &mut PgConnection,
-    edit: &Append,
-) -> Result<i64, TxError> {
+pub(super) async fn store_edit(connection: &mut Connection, edit: &Append) -> Result<i64, TxError> {
     let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
@@ -346,7 +333,7 @@ pub(super) async fn store_edit(
 
 /// Reads the review that this transaction has written, and numbers the change.
 async fn the_review(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     id: ReviewId,
 ) -> Result<StoredReview, TxError> {

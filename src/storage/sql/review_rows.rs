@@ -1,19 +1,20 @@
-//! Reading reviews, on `SQLite`.
+//! Reading reviews, on either engine.
 
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
+use sqlx::Row as _;
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::REVIEW_PAGE_ROWS_MAX;
 use crate::domain::review::{Reply, ReviewStatus};
-use crate::storage::decode::{corrupt, parse, time, user};
+use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{Listed, ReviewPage, StoredReview, rows_of_page};
+
+use super::dialect::{Connection, Moment, Row, TxError, text, user};
 
 /// Selects reviews for [`review_from`].
 macro_rules! select_reviews {
@@ -40,15 +41,15 @@ macro_rules! select_replies {
     };
 }
 
-type ReplyRow = (String, String, String, String, String, i64);
+type ReplyRow = (String, String, String, String, String, Moment);
 
 /// A page of a link's reviews, oldest first. Inside a transaction, because it runs three statements.
 pub(super) async fn fetch_page(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     after: Option<Cursor<ReviewId>>,
     rows: u32,
-) -> Result<ReviewPage, StorageError> {
+) -> Result<ReviewPage, TxError> {
     let mut listed = list(connection, link, after, rows).await?;
     let held = rows_of_page(&listed, rows);
     let more = held < listed.len();
@@ -64,7 +65,7 @@ pub(super) async fn fetch_page(
     .bind(link.to_string())
     .bind(first.0)
     .bind(first.1.as_str())
-    .bind(last.at.timestamp_millis())
+    .bind(Moment(last.at))
     .bind(last.id.to_string())
     .fetch_all(&mut *connection)
     .await?;
@@ -76,7 +77,7 @@ pub(super) async fn fetch_page(
     .bind(link.to_string())
     .bind(first.0)
     .bind(first.1)
-    .bind(last.at.timestamp_millis())
+    .bind(Moment(last.at))
     .bind(last.id.to_string())
     .fetch_all(connection)
     .await?;
@@ -95,13 +96,13 @@ pub(super) async fn fetch_page(
 
 /// Keys and sizes of the reviews after a cursor, from the index alone: one more than a page has.
 async fn list(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     after: Option<Cursor<ReviewId>>,
     rows: u32,
-) -> Result<Vec<Listed>, StorageError> {
+) -> Result<Vec<Listed>, TxError> {
     let (at, id) = after_of(after);
-    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+    let rows: Vec<(String, Moment, i64)> = sqlx::query_as(
         "SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
          AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4",
     )
@@ -112,26 +113,26 @@ async fn list(
     .fetch_all(connection)
     .await?;
     let listed = rows.into_iter().map(|(id, at, bytes)| {
-        let cursor = Cursor { at: time(at)?, id: parse(&id)? };
+        let cursor = Cursor { at: at.0, id: parse(&id)? };
         Ok(Listed { cursor, bytes })
     });
     listed.collect()
 }
 
 /// The key after which a page begins. Galley creates no review before the epoch.
-fn after_of(after: Option<Cursor<ReviewId>>) -> (i64, String) {
+fn after_of(after: Option<Cursor<ReviewId>>) -> (Moment, String) {
     match after {
-        Some(Cursor { at, id }) => (at.timestamp_millis(), id.to_string()),
-        None => (DateTime::<Utc>::UNIX_EPOCH.timestamp_millis(), String::new()),
+        Some(Cursor { at, id }) => (Moment(at), id.to_string()),
+        None => (Moment(DateTime::<Utc>::UNIX_EPOCH), String::new()),
     }
 }
 
 /// One review of a link. Inside a transaction, because it runs two statements.
 pub(super) async fn fetch_one(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     link: ShareLinkId,
     id: ReviewId,
-) -> Result<Option<StoredReview>, StorageError> {
+) -> Result<Option<StoredReview>, TxError> {
     let row = sqlx::query(select_reviews!("WHERE r.id = $1 AND r.link_id = $2"))
         .bind(id.to_string())
         .bind(link.to_string())
@@ -155,42 +156,42 @@ pub(super) fn status(name: &str) -> Result<ReviewStatus, StorageError> {
 }
 
 /// Without its replies.
-fn review_from(row: &SqliteRow) -> Result<StoredReview, StorageError> {
-    let text = |column: &str| row.try_get::<String, _>(column);
+fn review_from(row: &Row) -> Result<StoredReview, StorageError> {
+    let plain = |column: &str| row.try_get::<String, _>(column);
+    let unit = |column: &str| u32::try_from(row.try_get::<i64, _>(column)?).map_err(corrupt);
+    let moment = |column: &str| row.try_get(column).map(|Moment(at)| at);
+    let suggestion: Option<String> = row.try_get("suggestion")?;
     Ok(StoredReview {
-        id: parse(&text("id")?)?,
-        link: parse(&text("link_id")?)?,
-        author: user(&text("author_id")?, text("author_name")?)?,
+        id: parse(&plain("id")?)?,
+        link: parse(&plain("link_id")?)?,
+        author: user(&plain("author_id")?, plain("author_name")?)?,
         origin: AnchorOrigin {
-            range: TextRange {
-                start: row.try_get("anchor_start")?,
-                end: row.try_get("anchor_end")?,
-            },
-            quote: text("quote")?,
-            prefix: text("prefix")?,
-            suffix: text("suffix")?,
+            range: TextRange { start: unit("anchor_start")?, end: unit("anchor_end")? },
+            quote: text(plain("quote")?),
+            prefix: text(plain("prefix")?),
+            suffix: text(plain("suffix")?),
         },
         current: RelativeRange {
             start: row.try_get("current_start")?,
             end: row.try_get("current_end")?,
         },
-        body: text("body")?,
-        suggestion: row.try_get("suggestion")?,
-        status: status(&text("status")?)?,
+        body: text(plain("body")?),
+        suggestion: suggestion.map(text),
+        status: status(&plain("status")?)?,
         version: row.try_get("version")?,
         changes: (row.try_get("first_change")?, row.try_get("last_change")?),
         replies: Vec::new(),
-        created_at: time(row.try_get("created_at")?)?,
-        updated_at: time(row.try_get("updated_at")?)?,
+        created_at: moment("created_at")?,
+        updated_at: moment("updated_at")?,
     })
 }
 
 fn reply_from(row: ReplyRow) -> Result<Reply, StorageError> {
-    let (_, id, author_id, author_name, body, created_at) = row;
+    let (_, id, author_id, author_name, body, Moment(created_at)) = row;
     Ok(Reply {
         id: parse(&id)?,
         author: user(&author_id, author_name)?,
-        body,
-        created_at: time(created_at)?,
+        body: text(body),
+        created_at,
     })
 }

@@ -1,0 +1,67 @@
+//! The names that the statements of `storage/sql` use, for PostgreSQL.
+
+pub(super) use crate::storage::postgres::Postgres as Engine;
+pub(super) use crate::storage::postgres::append::append_in;
+pub(super) use crate::storage::postgres::encoding::{Moment, encoded, text, user};
+pub(super) use crate::storage::postgres::locks::{lock, lock_histories, lock_of};
+pub(super) use crate::storage::postgres::tx_error::TxError;
+
+pub(super) type Connection = sqlx::PgConnection;
+pub(super) type Row = sqlx::postgres::PgRow;
+
+macro_rules! documents {
+    () => {
+        "documents"
+    };
+}
+pub(super) use documents;
+
+/// A transaction without a guard. PostgreSQL has no cache, so no rows of it to invalidate.
+macro_rules! transact {
+    ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {
+        $crate::storage::postgres::transaction!(
+            $engine.others,
+            $crate::storage::postgres::WRITE,
+            $tx => $block
+        )
+        .map_err($crate::storage::postgres::tx_error::TxError::into_error)
+    };
+}
+pub(super) use transact;
+
+/// A transaction that a guard may refuse.
+macro_rules! guarded {
+    ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {
+        $crate::storage::seats::finish(
+            $crate::storage::postgres::transaction!(
+                $engine.others,
+                $crate::storage::postgres::WRITE,
+                $tx => $block
+            )
+            .map_err($crate::storage::postgres::tx_error::TxError::into_halt),
+        )
+    };
+}
+pub(super) use guarded;
+
+/// Runs a block of statements that see one state.
+macro_rules! snapshot {
+    ($engine:expr, $tx:ident => $block:block) => {
+        $crate::storage::postgres::transaction!(
+            $engine.others,
+            $crate::storage::postgres::SNAPSHOT,
+            $tx => $block
+        )
+        .map_err($crate::storage::postgres::tx_error::TxError::into_error)
+    };
+}
+pub(super) use snapshot;
+
+/// Runs a block that reads with one statement.
+macro_rules! read {
+    ($engine:expr, $connection:ident => $block:block) => {
+        $crate::storage::postgres::reading!($engine.others, $connection => $block)
+            .map_err($crate::storage::postgres::tx_error::TxError::into_error)
+    };
+}
+pub(super) use read;

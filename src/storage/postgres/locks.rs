@@ -1,0 +1,51 @@
+//! The locks of a transaction: a document's row, and the history of its versions.
+
+use sqlx::PgConnection;
+
+use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::storage::decode::parse;
+use crate::storage::postgres::tx_error::TxError;
+
+/// "VERS": separates the advisory locks of version histories from others.
+const LOCK_SEED: i64 = 0x5645_5253;
+
+/// Locks a document for a change of its dependent rows. Later statements see every commit under the
+/// lock. False: there is no such document.
+pub(super) async fn lock(connection: &mut PgConnection, id: DocumentId) -> Result<bool, TxError> {
+    let query = sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR NO KEY UPDATE");
+    let row = query.bind(id.to_string()).fetch_optional(connection).await?;
+    Ok(row.is_some())
+}
+
+/// Locks the document of a link, and returns it. `None`: there is no such link.
+pub(super) async fn lock_of(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+) -> Result<Option<DocumentId>, TxError> {
+    let id: Option<String> = sqlx::query_scalar(
+        "SELECT d.id FROM share_links l JOIN documents d ON d.id = l.document_id \
+         WHERE l.id = $1 FOR NO KEY UPDATE OF d",
+    )
+    .bind(link.to_string())
+    .fetch_optional(connection)
+    .await?;
+    Ok(id.map(|id| parse(&id)).transpose()?)
+}
+
+/// Takes the advisory locks of these documents' histories; `documents` is sorted. It does not lock the
+/// rows: an edit would wait for them, and through its group the edits of other documents. A decision on
+/// versions still stays valid until the commit: only transactions under the advisory lock change
+/// versions, and `last_seq` only rises.
+pub(super) async fn lock_histories(
+    connection: &mut PgConnection,
+    documents: &[String],
+) -> Result<(), TxError> {
+    for document in documents {
+        sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
+            .bind(document)
+            .bind(LOCK_SEED)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
