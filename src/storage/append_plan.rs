@@ -96,6 +96,30 @@ impl Plan {
     pub(super) fn stores_all(&self) -> bool {
         self.rows.len() == self.outcomes.len()
     }
+
+    /// The state before the plan, without the rows that its refused updates depend on.
+    pub(super) fn undone(self, batch: &[Append]) -> State {
+        let mut state = self.after;
+        for (position, seq) in self.rows.into_iter().rev() {
+            if let Some(append) = batch.get(position) {
+                state.last_seq.insert(append.document, seq - 1);
+            }
+        }
+        for (document, client, _) in self.clients {
+            state.clients.remove(&(document, client));
+        }
+        let is_refused = |outcome: &Appended| !matches!(outcome, Appended::Stored { .. });
+        for (append, _) in batch.iter().zip(&self.outcomes).filter(|(_, it)| is_refused(it)) {
+            state.last_seq.remove(&append.document);
+            if let Some(guard) = append.guard {
+                state.seats.remove(&guard.seat);
+            }
+            for client in &append.clients {
+                state.clients.remove(&(append.document, *client));
+            }
+        }
+        state
+    }
 }
 
 /// Decides a group in order of position.

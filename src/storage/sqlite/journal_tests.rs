@@ -30,16 +30,7 @@ impl Desk {
         let url = format!("sqlite://{}", folder.path().join("galley.db").display());
         let one = Sqlite::open(&url).await.unwrap();
         let other = Sqlite::open(&url).await.unwrap();
-        let document = DocumentId::generate();
-        let new = NewDocument {
-            id: document,
-            title: String::new(),
-            owner: kim(),
-            update: Bytes::new(),
-            characters: 0,
-            now: DateTime::UNIX_EPOCH,
-        };
-        one.create_document(&new).await.unwrap();
+        let document = empty_document(&one).await;
         let link = NewShareLink {
             id: ShareLinkId::generate(),
             document_id: document,
@@ -94,6 +85,14 @@ impl Desk {
     }
 }
 
+async fn empty_document(hand: &Sqlite) -> DocumentId {
+    let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
+    let (title, update) = (String::new(), Bytes::new());
+    let new = NewDocument { id, title, owner: kim(), update, characters: 0, now };
+    hand.create_document(&new).await.unwrap();
+    id
+}
+
 fn kim() -> User {
     User { id: "kim".parse().unwrap(), name: "Kim".to_owned() }
 }
@@ -141,6 +140,33 @@ async fn d2_a_change_of_this_process_invalidates_the_write_cache() {
     desk.one.revoke_link(desk.seat.link, DateTime::UNIX_EPOCH).await.unwrap();
     let revoked = desk.one.append(&desk.edits(1, 2)).await.unwrap();
     assert_eq!(revoked, [Appended::Fenced]);
+}
+
+#[tokio::test]
+async fn d1_a_refused_edit_leaves_the_cached_rows_of_other_edits() {
+    let desk = Desk::new().await;
+    let other = empty_document(&desk.one).await;
+    let edit = |document, expected_seq| {
+        let edit = desk.edits(1, 1).remove(0);
+        Append { document, guard: None, clients: Vec::new(), expected_seq, ..edit }
+    };
+    desk.append(&desk.one, 3).await;
+    let stored = |seq| Appended::Stored { seq };
+    assert_eq!(desk.one.append(&[edit(other, None)]).await.unwrap(), [stored(1)]);
+    let group = [edit(other, None), edit(desk.document, Some(9)), edit(other, Some(2))];
+    let outcomes = desk.one.append(&group).await.unwrap();
+    assert_eq!(outcomes, [stored(2), Appended::Stale, stored(3)]);
+    // A dropped cache would have moved the journal.
+    assert_eq!(desk.journaled().await, 3);
+    let cache = desk.one.memory.take();
+    assert_eq!(cache.journaled, 6);
+    assert!(cache.state.seats.contains_key(&desk.seat));
+    assert_eq!(cache.state.clients.len(), 1);
+    let last = |document: &DocumentId| cache.state.last_seq.get(document).copied();
+    assert_eq!((last(&other), last(&desk.document)), (Some(3), Some(3)));
+    desk.one.memory.put_back(cache);
+    assert_eq!(desk.append(&desk.one, 1).await, 4);
+    assert_eq!(desk.one.append(&[edit(other, Some(3))]).await.unwrap(), [stored(4)]);
 }
 
 #[tokio::test]

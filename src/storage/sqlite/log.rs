@@ -155,12 +155,15 @@ impl Sqlite {
             && batch.iter().all(|append| cache.state.covers(append))
         {
             let plan = plan(batch, std::mem::take(&mut cache.state));
-            // A refusal needs the rows of the database: the cache may be stale.
-            if plan.stores_all() && journal::write(&mut writer, batch, &plan, &mut cache).await? {
+            if !plan.stores_all() {
+                // A refusal needs the rows of the database: the cache may be stale.
+                cache.state = plan.undone(batch);
+            } else if journal::write(&mut writer, batch, &plan, &mut cache).await? {
                 self.memory.put_back(CachedRows { state: plan.after, ..cache });
                 return Ok(plan.outcomes);
+            } else {
+                cache = CachedRows::default();
             }
-            cache = CachedRows::default();
         }
         let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
         let mut cache = refresh_cache(&mut tx, cache).await?;

@@ -7,7 +7,8 @@
 //!
 //! - A write of this process has the only writing connection, and first invalidates the rows that it
 //!   may change ([`Invalidate`]). A group takes the cache, and puts it back after its commit. A group
-//!   that fails or is cancelled leaves it empty. After a refusal, the group reads the tables.
+//!   that fails or is cancelled leaves it empty. After a refusal, the group reads the rows of the
+//!   refused updates again.
 //! - A write of another process changes `data_version`: SQLite reports to a connection the commits
 //!   of all others. The statement that stores a group compares it, under the same lock as the write.
 
