@@ -3,12 +3,11 @@
 //! A new rule belongs here, not into a reviewer's head. Each rule states its reason, and its
 //! message states the remedy. This file checks imports between modules, the homes of outside
 //! crates, and that every file is compiled. `tidy/` checks the imports inside a module ([`circles`]),
-//! the content of the files ([`words`]) and the page ([`page`]).
+//! comments ([`prose`]) and the content of the files ([`words`]).
+//! `tests/ui/tidy.test.js` checks the page.
 
 #[path = "tidy/circles.rs"]
 mod circles;
-#[path = "tidy/page.rs"]
-mod page;
 #[path = "tidy/prose.rs"]
 mod prose;
 #[path = "tidy/tree.rs"]
@@ -295,6 +294,22 @@ fn every_suite_and_benchmark_is_named_in_the_manifest() {
         .map(|source| source.complaint(1, "is in no [[test]] or [[bench]]"))
         .collect();
     assert_none(&complaints, "name it in Cargo.toml, or it never runs");
+}
+
+/// `tests/run` gives files with these names in these folders to node; no other file runs.
+#[test]
+fn every_test_for_node_is_in_a_suite() {
+    let complaints: Vec<_> = tree::of_kind(&["js", "mjs"])
+        .iter()
+        .filter(|source| source.text.contains("from \"node:test\""))
+        .filter(|source| {
+            let suites = ["tests/browser", "tests/stock", "tests/ui"];
+            let is_test = source.stem().ends_with(".test") || source.stem() == "support";
+            !suites.iter().any(|suite| source.is_in(suite)) || !is_test
+        })
+        .map(|source| source.complaint(1, "is not run"))
+        .collect();
+    assert_none(&complaints, "name it *.test.js or *.test.mjs, in a folder that tests/run knows");
 }
 
 /// A file without a `mod` is not compiled, so its tests never run.

@@ -271,11 +271,11 @@ impl Line {
                 let message: Vec<_> = bytes.drain(..length).collect();
                 let due = Instant::now() + *self.shared.delay.borrow();
                 let delayed = self.fate(way, &message).map(|fate| Some((due, message, fate)));
-                let _nobody_gives = delayed.map(|delayed| queue.send(delayed));
+                let _sent = delayed.map(|delayed| queue.send(delayed));
             }
         }
-        let _nobody_gives = queue.send(Some((Instant::now(), bytes, Fate::Pass)));
-        let _nobody_gives = queue.send(None);
+        let _sent = queue.send(Some((Instant::now(), bytes, Fate::Pass)));
+        let _sent = queue.send(None);
     }
 
     /// The fate of a message; none if it is lost alone.

@@ -228,13 +228,13 @@ async fn g17_a_long_message_of_a_waiter_is_not_charged() {
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
     let message = frame(crate::support::raw_socket::FIN | BINARY, &vec![7; LONG]);
-    let farewell = frame(
+    let close_frame = frame(
         crate::support::raw_socket::FIN | crate::support::raw_socket::CLOSE,
         &1_000_u16.to_be_bytes(),
     );
     let sends = async || {
         let mut waiter = open(&server, &desk, "writer", "wait=300").await;
-        pour(&mut waiter, &[&message[..], &farewell].concat()).await;
+        pour(&mut waiter, &[&message[..], &close_frame].concat()).await;
         crate::support::raw_socket::closed(&mut waiter).await
     };
     let ends = join_all((0..32).map(|_| sends())).await;

@@ -186,14 +186,14 @@ async fn g13_a_partial_request_is_closed_by_a_timeout() {
     assert!(ended.is_ok(), "it is still open after 15 s");
 }
 
-const ASK: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const REQUEST: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// Sends a request on a connection of its own, and holds the connection. `None`: the server closed it
 /// without a response.
 async fn hold(server: &Server) -> Option<TcpStream> {
     let mut socket = TcpStream::connect(address(server)).await.expect("connected");
     let mut start = [0; 12];
-    socket.write_all(ASK).await.ok()?;
+    socket.write_all(REQUEST).await.ok()?;
     socket.read_exact(&mut start).await.ok()?;
     assert_eq!(&start, b"HTTP/1.1 200");
     Some(socket)
