@@ -3,11 +3,13 @@
 //! A new rule belongs here, not into a reviewer's head. Each rule states its reason, and its
 //! message states the remedy. This file checks imports between modules, the homes of outside
 //! crates, and that every file is compiled. `tidy/` checks the imports inside a module ([`circles`]),
-//! comments ([`prose`]) and the content of the files ([`words`]).
+//! identifiers ([`identifiers`]), comments ([`prose`]) and the content of the files ([`words`]).
 //! `tests/ui/tidy.test.js` checks the page.
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/identifiers.rs"]
+mod identifiers;
 #[path = "tidy/prose.rs"]
 mod prose;
 #[path = "tidy/tree.rs"]

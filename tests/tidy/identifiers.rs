@@ -1,0 +1,122 @@
+//! One word, one meaning: identifiers use the terms of the glossary (`domain/mod.rs`, `locks/mod.rs`)
+//! and none of the words that the terms replaced.
+
+use crate::tree::{self, assert_none};
+
+/// The words, each row with the terms in their place. A word is one part of an identifier.
+const WORDS: &[(&str, &str)] = &[
+    ("session, holder, member", "holding holdings sitter sitting sits sat company nobody somebody"),
+    ("server", "house houses whoever anybody everybody"),
+    ("backend, renewal, stored", "keeper keepers keeping kept"),
+    ("seat, occupancy, session", "chair chairs tenant tenants tenancy lodger lodgers"),
+    ("pending, unsaved", "owed owes owing debt debts"),
+    ("query, request, requester", "ask asks asked asker askers wish wishes"),
+    ("notify, broadcast, receive", "tell tells told hear hears hearing ear bell chime farewell"),
+    ("batch, coalesce, maintenance", "gather gathered errand errands conductor chore chores"),
+    ("probe, access", "knock knocks knocking door doors gate lobby"),
+    ("position, permit, path, offset", "place places standing"),
+    ("time-out, due", "patience agenda horizon"),
+    ("flush, finish, complete", "settle settled settles settling"),
+    ("a term of the glossary", "lent parcel fitness ails reach known chatter grip belief"),
+];
+
+/// The redirect and the command of a Redis Cluster, fields of `GET /api/admin/explain`, and the algorithm
+/// of `similar`.
+const ALLOWED: &str = "Ask Asking asking kept_until told_by Patience";
+
+#[test]
+fn identifiers_use_the_terms_of_the_glossary() {
+    let mut complaints = Vec::new();
+    let mut sources = tree::of_kind(&["js", "lua", "rs"]);
+    sources.retain(|source| ["src", "tests", "static/js"].iter().any(|top| source.is_in(top)));
+    for source in sources {
+        let code = code(&source.text, source.kind());
+        for (number, line) in (1..).zip(code.lines()) {
+            let names = line.split(|c: char| c != '_' && !c.is_ascii_alphanumeric());
+            let found = names.filter_map(|name| Some((name, term_for(name)?)));
+            complaints.extend(
+                found.map(|(name, term)| source.complaint(number, &format!("`{name}`: {term}"))),
+            );
+        }
+    }
+    assert_none(&complaints, "rename it by the glossary");
+}
+
+#[test]
+fn only_the_parts_of_identifiers_count() {
+    let text = "let askHim = r#\"x\"y\"#; // told\nf('\"', \"kept\\\"\", 'a'); /* owed */ NOBODY";
+    assert_eq!(code(text, "rs"), "let askHim = ; \nf(, , );  NOBODY");
+    assert_eq!(code("x(/told/, `kept`) // owed", "js"), "x(, ) ");
+    assert_eq!(parts("askHim_NOW"), ["ask", "him", "now"]);
+}
+
+/// The term in place of a word of that identifier.
+fn term_for(name: &str) -> Option<&'static str> {
+    let parts = parts(name);
+    let is_old = |words: &str| words.split(' ').any(|word| parts.iter().any(|part| part == word));
+    let (term, _) = WORDS.iter().find(|(_, words)| is_old(words))?;
+    ALLOWED.split(' ').all(|word| word != name).then_some(term)
+}
+
+/// The words of an identifier in lower case.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut was_upper = true;
+    for c in name.chars() {
+        parts.extend((c == '_' || c.is_ascii_uppercase() && !was_upper).then(String::new));
+        was_upper = c == '_' || c.is_ascii_uppercase();
+        parts.last_mut().expect("a part").extend((c != '_').then_some(c.to_ascii_lowercase()));
+    }
+    parts
+}
+
+/// The text without comments and literals. Line breaks stay.
+fn code(text: &str, kind: &str) -> String {
+    let (mut code, mut rest) = (String::new(), text);
+    while let Some(c) = rest.chars().next() {
+        let length = not_code(rest, kind, code.trim_end().chars().last());
+        let (skipped, after) = rest.split_at(length.unwrap_or(c.len_utf8()));
+        code.extend(skipped.chars().filter(|c| length.is_none() || *c == '\n'));
+        rest = after;
+    }
+    code
+}
+
+/// The length of the comment or literal at the start of `rest`, after the character `before`.
+fn not_code(rest: &str, kind: &str, before: Option<char>) -> Option<usize> {
+    let up_to = |end: &str, from: usize| {
+        Some(rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len()))
+    };
+    let is_js = kind == "js";
+    match rest.as_bytes() {
+        [b'-', b'-', ..] if kind == "lua" => Some(rest.find('\n').unwrap_or(rest.len())),
+        [b'/', b'/', ..] if kind != "lua" => Some(rest.find('\n').unwrap_or(rest.len())),
+        [b'/', b'*', ..] if kind != "lua" => up_to("*/", 2),
+        [b'/', ..] if is_js && before.is_none_or(|c| "(,=:[!&|?{};>".contains(c)) => quoted(rest),
+        [b'r', b'"' | b'#', ..] if kind == "rs" => {
+            let hashes = rest[1..].bytes().take_while(|b| *b == b'#').count();
+            let is_raw = rest[1 + hashes..].starts_with('"');
+            is_raw.then(|| up_to(&format!("\"{}", "#".repeat(hashes)), 2 + hashes)).flatten()
+        }
+        // A lifetime is no literal.
+        [b'\'', second, ..] if kind == "rs" && *second != b'\\' => {
+            rest.char_indices().nth(2).filter(|(_, c)| *c == '\'').map(|(at, _)| at + 1)
+        }
+        [b'"' | b'\'' | b'`', ..] => quoted(rest),
+        _ => None,
+    }
+}
+
+/// The length of a literal that ends with its first character, unescaped.
+fn quoted(rest: &str) -> Option<usize> {
+    let mut chars = rest.char_indices();
+    let (_, mark) = chars.next()?;
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            c if c == mark => return Some(at + 1),
+            _ => {}
+        }
+    }
+    Some(rest.len())
+}
