@@ -39,7 +39,7 @@ test("two users write, comment, suggest and accept, and a reload retains everyth
   const accepted = longer.replace("기여하고싶습니다", "기여하고 싶습니다")
   await writer.waitForText(accepted)
   await reviewer.waitForText(accepted)
-  await writer.page.locator("#done-count").getByText("1 done").waitFor()
+  await writer.page.locator("#tab-done").getByText("1 done").waitFor()
 
   await writer.card("왜 좋은지도").click()
   await writer.card("왜 좋은지도").locator(".reply-field").fill("그럴게요.")
@@ -52,7 +52,7 @@ test("two users write, comment, suggest and accept, and a reload retains everyth
     await user.seated()
     await user.waitForText(accepted)
     await user.card("그럴게요.").waitFor()
-    await user.page.locator("#done-count").getByText("1 done").waitFor()
+    await user.page.locator("#tab-done").getByText("1 done").waitFor()
   }
 })
 
@@ -169,20 +169,23 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
   await reviewer.review("third", { body: "three" })
 
   const mine = reviewer.card("one")
-  await mine.click()
+  // The active card is level with its line, so the cards before it left the column at its top.
+  for (let count = 2; 0 < count; count--) {
+    await reviewer.page.locator("#cards-above").getByText(`${count} above`).click()
+  }
   await mine.getByRole("button", { name: "Edit" }).click()
   await reviewer.page.locator("#cards .review-form textarea:not(.prose)").fill("one, really")
   await reviewer.page.locator("#cards .review-form").getByRole("button", { name: "Save" }).click()
   await writer.card("one, really").click()
   await writer.card("one, really").getByRole("button", { name: "Resolve" }).click()
-  await writer.page.locator("#done-count").getByText("1 done").waitFor()
+  await writer.page.locator("#tab-done").getByText("1 done").waitFor()
 
   await writer.card("next").click()
   await writer.card("next").getByRole("button", { name: "Reject" }).click()
-  await writer.page.locator("#done-count").getByText("2 done").waitFor()
+  await writer.page.locator("#tab-done").getByText("2 done").waitFor()
   await writer.waitForText("The first one. The second one. The third one.")
 
-  await writer.page.locator("#done-count").click()
+  await writer.page.locator("#tab-done").click()
   const done = writer.page.locator("#done-cards .card", { hasText: "one, really" })
   await done.getByRole("button", { name: "Reopen" }).click()
   await writer.card("one, really").waitFor()
@@ -196,7 +199,7 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
   assert.notEqual(await reviewer.page.evaluate(() => document.activeElement?.tagName), "BODY", "the focus went somewhere")
 })
 
-test("the review of a deleted passage moves to the top, and a moved passage is located", async () => {
+test("the review of a deleted passage moves to the tab of lost ones, and a moved passage is located", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "A sentence that goes away. Another that stays here.")
   await reviewer.follow(await writer.invite(), "Lee")
@@ -205,9 +208,10 @@ test("the review of a deleted passage moves to the top, and a moved passage is l
   await writer.card("about it").waitFor()
   await writer.select("A sentence that goes away. ")
   await writer.page.keyboard.press("Delete")
-  const orphan = writer.page.locator("#orphan-cards .card", { hasText: "about it" })
+  for (const { page } of [writer, reviewer]) await page.locator("#tab-lost").click()
+  const orphan = writer.page.locator("#lost-cards .card", { hasText: "about it" })
   await orphan.locator("blockquote").getByText("sentence that goes").waitFor()
-  await reviewer.page.locator("#orphan-cards .card", { hasText: "about it" }).waitFor()
+  await reviewer.page.locator("#lost-cards .card", { hasText: "about it" }).waitFor()
   await writer.shot("together-orphan")
 
   await writer.page.keyboard.press("Control+End")

@@ -72,7 +72,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   assert.match((await focused(writer)).text, /seven/)
   await keys.press("Alt+a")
   await writer.waitForText("One two three. Four five seven.")
-  await writer.page.locator("#done-count").getByText("1 done").waitFor()
+  await writer.page.locator("#tab-done").getByText("1 done").waitFor()
   assert.match((await focused(writer)).text, /Why one\?/, "the focus went to the neighbour")
   await tabTo(writer, ".reply-field")
   await keys.type("Because.")
@@ -81,9 +81,9 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   await keys.press("Escape")
   await keys.press("Alt+ArrowUp")
   await keys.press("Alt+r")
-  await writer.page.locator("#done-count").getByText("2 done").waitFor()
+  await writer.page.locator("#tab-done").getByText("2 done").waitFor()
   assert.match((await focused(writer)).matches, /cm-content/, "no card is left, so the text has the focus")
-  await reviewer.page.locator("#done-count").getByText("2 done").waitFor()
+  await reviewer.page.locator("#tab-done").getByText("2 done").waitFor()
 })
 
 test("the Tab key reaches the actions of each card, and shows them", async () => {

@@ -234,12 +234,22 @@ export class DeskPage {
     const order = [...this.reviews.orphans, ...this.reviews.open].map(({ id }) => id)
     if (order.length === 0) return
     const now = order.indexOf(this.margin.active ?? "")
-    const next = order[now === -1 ? (by === 1 ? 0 : order.length - 1) : (now + by + order.length) % order.length]
+    const next = now === -1 ? this.#nearest(by) : order[(now + by + order.length) % order.length]
     if (next === undefined) return
     const passage = this.reviews.passageOf(next)
     if (passage) this.editor.show(passage)
     this.margin.activate(next)
     this.margin.focusCard(next)
+  }
+
+  /** The review after the caret, or before it; at the end of the text the first again. @param {1 | -1} by */
+  #nearest(by) {
+    const { open, orphans } = this.reviews
+    const caret = this.editor.selection.from
+    const from = (/** @type {import("../lib/api.js").Review} */ { id }) => this.reviews.passageOf(id)?.from ?? 0
+    const after = open.findIndex((review) => caret <= from(review))
+    const next = by === 1 ? open[after] : open[(after === -1 ? open.length : after) - 1]
+    return (next ?? (by === 1 ? (open[0] ?? orphans[0]) : (open.at(-1) ?? orphans[0])))?.id
   }
 
   /** @param {"accept" | "resolve"} decision */

@@ -5,31 +5,86 @@
  * Pure arithmetic, tested with `node --test`.
  */
 
-/** @typedef {{ id: string, want: number, height: number }} Box `want`: the top it would like */
+/** @typedef {{ id: string, want: number, height: number }} Box `want`: the top that it would like */
+
+/**
+ * @typedef {object} Options
+ * @property {string | null} active
+ * @property {number} gap between two cards, in px
+ * @property {number} top the smallest top of a card while no card is active
+ */
 
 /**
  * Tops for all boxes, in the order given (the order of the text). The active one stands where it
- * wants to, and the others move aside: those before it upwards, those after it downwards. Nothing
- * stands above `top`, and boxes never overlap.
+ * wants to, and the others move aside: those before it upwards, if need be above `top` and out of
+ * the column, those after it downwards. Boxes never overlap.
+ *
+ * Cards that stopped at `top` pushed the active one down again, off its passage and out of the
+ * window, once ten reviews stood on one paragraph.
  *
  * @param {readonly Box[]} boxes
- * @param {{ active: string | null, gap: number, top: number }} options
+ * @param {Options} options
  * @returns {Map<string, number>}
  */
 export function arrange(boxes, { active, gap, top }) {
-  const tops = boxes.map((box) => Math.max(box.want, top))
+  /** @type {number[]} */
+  const tops = []
   const pivot = boxes.findIndex((box) => box.id === active)
+  let free = top
+  boxes.forEach((box, at) => {
+    const placed = Math.max(box.want, at === pivot ? top : free)
+    tops.push(placed)
+    free = placed + box.height + gap
+  })
   for (let at = pivot - 1; 0 <= at; at--) {
     const below = tops[at + 1] ?? 0
     tops[at] = Math.min(tops[at] ?? 0, below - gap - (boxes[at]?.height ?? 0))
   }
-  // Down the page once more: it pushes apart what is below, and back into view what was
-  // pushed above the top.
-  let free = top
-  boxes.forEach((box, at) => {
-    const placed = Math.max(tops[at] ?? 0, free)
-    tops[at] = placed
-    free = placed + box.height + gap
-  })
   return new Map(boxes.map((box, at) => [box.id, tops[at] ?? top]))
+}
+
+/**
+ * The boxes that fold to one line: each run of touching cards in which one stands further than
+ * `limit` from its line, or above `top`. The active one never folds.
+ *
+ * @param {readonly Box[]} boxes at their full heights
+ * @param {Options & { limit: number }} options
+ * @returns {Set<string>}
+ */
+export function crowded(boxes, { limit, ...options }) {
+  const tops = arrange(boxes, options)
+  /** @type {Set<string>} */
+  const folded = new Set()
+  /** @type {Box[]} */
+  let run = []
+  let isFar = false
+  let end = -Infinity
+  const close = () => {
+    if (isFar) for (const { id } of run) if (id !== options.active) folded.add(id)
+    run = []
+    isFar = false
+  }
+  for (const box of boxes) {
+    const placed = tops.get(box.id) ?? 0
+    if (end + options.gap < placed) close()
+    run.push(box)
+    isFar ||= placed < options.top || limit < Math.abs(placed - Math.max(box.want, options.top))
+    end = placed + box.height
+  }
+  close()
+  return folded
+}
+
+/**
+ * How far the page scrolls so that a card and its passage are both inside the window, in px: 0 if
+ * they are. If both do not fit, the upper of their edges is in the window.
+ *
+ * @param {{ top: number, bottom: number }} subject the span of both
+ * @param {{ top: number, bottom: number }} window the part of it that no bar covers
+ */
+export function scrollInto(subject, window) {
+  if (window.bottom < subject.bottom) {
+    return Math.max(Math.min(subject.bottom - window.bottom, subject.top - window.top), 0)
+  }
+  return Math.min(subject.top - window.top, 0)
 }

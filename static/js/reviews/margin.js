@@ -2,28 +2,20 @@
 /**
  * The margin: every review as a card, beside its text.
  *
- * Three places: above, in a list, what is no longer found in the text and what is done; below, each
- * card level with its passage. On a narrow window the same element is a sheet from below and the
- * cards simply follow each other.
+ * Three tabs: the open reviews, each card level with its passage; the done ones and the lost ones,
+ * whose passage is gone, as plain lists. On a narrow window the same element is a sheet from below
+ * and the open cards simply follow each other, too.
  */
 
 import { byId, el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { ReviewCard } from "./card.js"
-import { Connectors } from "./connectors.js"
-import { arrange } from "./layout.js"
+import { MarginTabs } from "./margin_tabs.js"
+import { DRAFT, Placement, unplace } from "./placement.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
- * @typedef {import("./layout.js").Box} Box
  */
-
-/** Between two cards, in px. */
-const GAP = 12
-/** How far below the top of a card its connector ends, in px. */
-const CONNECTOR_AT = 22
-/** The id under which the card of a new review stands among the others. */
-export const DRAFT = "draft"
 
 export class Margin {
   /** @type {Map<string, ReviewCard>} */
@@ -32,6 +24,8 @@ export class Margin {
   #draft = null
   #frame = 0
   #stale = false
+  /** Whether the next arrangement brings the active card into the window. */
+  #reveals = false
   #stopped = new AbortController()
   #narrow = window.matchMedia("(max-width: 899px)")
   /** @type {string | null} */
@@ -51,23 +45,29 @@ export class Margin {
     this.desk = byId("desk")
     this.element = byId("margin")
     this.list = byId("cards")
-    this.orphans = byId("orphans")
-    this.done = byId("done", HTMLDetailsElement)
-    this.connectors = new Connectors(this.desk)
+    this.tabs = new MarginTabs()
+    this.placement = new Placement(editor, reviews)
   }
 
   start() {
     const { signal } = this.#stopped
     const redraw = () => this.#drawSoon()
+    const bar = byId("bar")
     this.reviews.addEventListener("change", redraw, { signal })
     this.store.addEventListener("change", redraw, { signal })
     this.editor.addEventListener("geometry", () => this.arrangeSoon(), { signal })
     this.element.addEventListener("resized", () => this.arrangeSoon(), { signal })
-    this.element.addEventListener("input", () => this.arrangeSoon(), { signal })
-    this.done.addEventListener("toggle", () => this.arrangeSoon(), { signal })
+    this.element.addEventListener("input", () => this.#revealSoon(), { signal })
+    this.tabs.addEventListener("change", () => this.arrangeSoon(), { signal })
+    this.tabs.start(signal)
+    byId("cards-above").addEventListener("click", () => this.#showAbove(), { signal })
+    this.placement.start(signal)
     this.#narrow.addEventListener("change", () => this.#resized(), { signal })
-    const sizes = new ResizeObserver(() => this.arrangeSoon())
-    for (const element of [this.desk, this.list, this.orphans]) sizes.observe(element)
+    const sizes = new ResizeObserver(() => {
+      this.desk.style.setProperty("--bar-height", `${bar.offsetHeight}px`)
+      this.arrangeSoon()
+    })
+    for (const element of [bar, this.desk, this.list]) sizes.observe(element)
     signal.addEventListener("abort", () => sizes.disconnect())
     byId("sheet-close").addEventListener("click", () => this.closeSheet(), { signal })
     byId("sheet-open").addEventListener("click", () => this.openSheet(), { signal })
@@ -82,8 +82,10 @@ export class Margin {
 
   /** @param {string | null} id */
   activate(id) {
+    if (id !== null) this.tabs.show(this.#tabOf(id))
     if (id === this.active) return
     this.active = id
+    this.#reveals = true
     this.editor.activate(id === DRAFT ? null : id)
     this.draw()
     if (this.#narrow.matches && id !== null) this.cardOf(id)?.scrollIntoView({ block: "nearest" })
@@ -97,7 +99,19 @@ export class Margin {
   /** @param {string} id */
   focusCard(id) {
     this.openSheet()
-    this.cardOf(id)?.focus({ preventScroll: !this.#narrow.matches })
+    this.tabs.show(this.#tabOf(id))
+    const isPlaced = this.tabs.shown === "open" && !this.#narrow.matches
+    // The arrangement scrolls to a placed card: the browser does not know where it will stand.
+    this.cardOf(id)?.focus({ preventScroll: isPlaced })
+    this.#revealSoon()
+  }
+
+  /** @param {string} id */
+  #tabOf(id) {
+    const review = this.reviews.get(id)
+    if (id === DRAFT || !review) return "open"
+    if (review.status !== "open") return "done"
+    return this.reviews.passageOf(id) ? "open" : "lost"
   }
 
   /** A card for a new review, or none any more. @param {HTMLElement | null} form */
@@ -105,7 +119,11 @@ export class Margin {
     this.#draft = form && el("li", { class: "card card-draft", "data-active": "true" }, form)
     this.active = form ? DRAFT : null
     this.editor.activate(null)
-    if (form) this.openSheet()
+    if (form) {
+      this.tabs.show("open")
+      this.openSheet()
+      this.#reveals = true
+    }
     this.draw()
   }
 
@@ -153,18 +171,13 @@ export class Margin {
     inOrder(this.list, placed)
     const listed = [cards(orphans), cards(done)]
     // In a list they follow each other; where they stood in the margin says nothing there.
-    for (const card of listed.flat()) card.style.translate = ""
-    inOrder(byId("orphan-cards"), listed[0] ?? [])
+    for (const card of listed.flat()) unplace(card)
+    inOrder(byId("lost-cards"), listed[0] ?? [])
     inOrder(byId("done-cards"), listed[1] ?? [])
-    this.orphans.hidden = orphans.length === 0
-    this.done.hidden = done.length === 0
-    byId("done-count").textContent = t("review.done", { count: number(done.length) })
-    const count = open.length + orphans.length
-    byId("open-count").textContent = count === 0 ? t("review.list") : t("review.count", { count: number(count) })
-    byId("sheet-count").textContent = number(count)
-    byId("no-reviews").hidden = count + done.length !== 0 || this.#draft !== null
-    const reader = this.store.state.role === "reviewer"
-    byId("no-reviews").textContent = t(reader ? "review.none.reader" : "review.none")
+    this.tabs.draw({ open: open.length, done: done.length, lost: orphans.length })
+    byId("sheet-count").textContent = number(open.length + orphans.length)
+    byId("no-reviews").hidden = open.length !== 0 || this.#draft !== null
+    byId("no-reviews").textContent = t(this.#emptyText(done.length + orphans.length))
     for (const [id, card] of this.#cards) {
       if (shown.has(id)) continue
       card.element.remove()
@@ -172,6 +185,12 @@ export class Margin {
     }
     this.#restoreFocus(focused)
     this.arrangeSoon()
+  }
+
+  /** @param {number} others reviews of the other tabs */
+  #emptyText(others) {
+    if (0 < others) return "review.none.open"
+    return this.store.state.role === "reviewer" ? "review.none.reader" : "review.none"
   }
 
   /** @param {Review} review */
@@ -237,59 +256,24 @@ export class Margin {
     })
   }
 
-  /** @param {string} id */
-  #passageOf(id) {
-    return id === DRAFT ? this.editor.marked.pending : this.reviews.passageOf(id)
+  #revealSoon() {
+    this.#reveals = true
+    this.arrangeSoon()
   }
 
   #arrange() {
-    if (this.#narrow.matches) {
-      this.list.style.height = ""
-      for (const card of this.list.children) /** @type {HTMLElement} */ (card).style.translate = ""
-      return this.connectors.draw([])
-    }
-    const origin = this.list.getBoundingClientRect()
-    const cards = /** @type {HTMLElement[]} */ ([...this.list.children])
-    /** @type {Box[]} */
-    const boxes = cards.map((card) => {
-      const id = card.dataset.card ?? DRAFT
-      const want = this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0).top - origin.top - 4
-      return { id, want, height: card.offsetHeight }
-    })
-    const tops = arrange(boxes, { active: this.active, gap: GAP, top: 0 })
-    let height = 0
-    for (const [at, card] of cards.entries()) {
-      const box = boxes[at]
-      const top = Math.round(tops.get(box?.id ?? "") ?? 0)
-      card.style.translate = `0 ${top}px`
-      height = Math.max(height, top + (box?.height ?? 0))
-    }
-    this.list.style.height = `${height}px`
-    this.#connect(boxes, tops, origin)
+    if (this.#narrow.matches || this.tabs.shown !== "open") return this.placement.clear()
+    this.placement.arrange(this.active)
+    if (this.#reveals) this.placement.reveal()
+    this.#reveals = false
   }
 
-  /**
-   * @param {Box[]} boxes
-   * @param {Map<string, number>} tops
-   * @param {DOMRect} origin
-   */
-  #connect(boxes, tops, origin) {
-    const desk = this.desk.getBoundingClientRect()
-    const paper = byId("paper").getBoundingClientRect()
-    const edge = paper.right - desk.left - 18
-    const connectors = boxes.map(({ id }) => {
-      const coordinates = this.editor.coordinatesAt(this.#passageOf(id)?.to ?? 0, -1)
-      const active = id === this.active
-      return {
-        id,
-        active,
-        // Only the active one runs under its line: beside the others it would look like a mark.
-        from: { x: active ? coordinates.left - desk.left : edge - 14, y: coordinates.bottom - desk.top - 1 },
-        edge,
-        to: { x: origin.left - desk.left, y: origin.top + (tops.get(id) ?? 0) + CONNECTOR_AT - desk.top },
-      }
-    })
-    this.connectors.draw(connectors)
+  /** Activates the last of the cards above the column. */
+  #showAbove() {
+    const last = this.placement.above.at(-1)
+    if (last === undefined) return
+    this.activate(last)
+    this.focusCard(last)
   }
 }
 

@@ -1,0 +1,71 @@
+// @ts-check
+/**
+ * The tabs in the head of the margin: open, done and lost reviews, each with its count.
+ *
+ * A tab without reviews is hidden, except the first. Arrow keys move between tabs, as the pattern
+ * "Tabs" of the ARIA Authoring Practices has it.
+ *
+ * Fires `change` when another tab is shown.
+ */
+
+import { byId } from "../lib/dom.js"
+import { number, t } from "../lib/i18n.js"
+
+/** @typedef {"open" | "done" | "lost"} Tab */
+
+const TABS = /** @type {const} */ (["open", "done", "lost"])
+
+export class MarginTabs extends EventTarget {
+  /** @type {Tab} */
+  shown = "open"
+
+  /** @param {AbortSignal} signal */
+  start(signal) {
+    for (const tab of TABS) {
+      const button = byId(`tab-${tab}`)
+      button.addEventListener("click", () => this.show(tab), { signal })
+      button.addEventListener("keydown", (event) => this.#press(event), { signal })
+    }
+    this.#draw()
+  }
+
+  /** @param {Tab} tab */
+  show(tab) {
+    if (tab === this.shown) return
+    this.shown = tab
+    this.#draw()
+    this.dispatchEvent(new Event("change"))
+  }
+
+  /** @param {Record<Tab, number>} counts */
+  draw(counts) {
+    for (const tab of TABS) {
+      const button = byId(`tab-${tab}`)
+      button.textContent = t(`review.tab.${tab}`, { count: number(counts[tab]) })
+      button.hidden = tab !== "open" && counts[tab] === 0
+    }
+    if (this.shown !== "open" && counts[this.shown] === 0) this.show("open")
+  }
+
+  #draw() {
+    for (const tab of TABS) {
+      const button = byId(`tab-${tab}`)
+      const isShown = tab === this.shown
+      button.setAttribute("aria-selected", String(isShown))
+      button.tabIndex = isShown ? 0 : -1
+      byId(`panel-${tab}`).hidden = !isShown
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  #press(event) {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0
+    if (step === 0 || event.altKey || event.ctrlKey || event.metaKey) return
+    const visible = TABS.filter((tab) => !byId(`tab-${tab}`).hidden)
+    const next = visible[(visible.indexOf(this.shown) + step + visible.length) % visible.length]
+    if (!next) return
+    event.preventDefault()
+    this.show(next)
+    byId(`tab-${next}`).focus()
+  }
+}

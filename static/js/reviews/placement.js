@@ -1,0 +1,184 @@
+// @ts-check
+/**
+ * Puts the open cards of a wide window beside their passages, folds those that crowd, scrolls to the
+ * active one, and draws the connectors. `layout.js` has the arithmetic.
+ */
+
+import { byId } from "../lib/dom.js"
+import { number, t } from "../lib/i18n.js"
+import { Connectors } from "./connectors.js"
+import { arrange, crowded, scrollInto } from "./layout.js"
+
+/** @typedef {import("./layout.js").Box} Box */
+
+/** The id under which the card of a new review stands among the others. */
+export const DRAFT = "draft"
+/** Between two cards, in px. */
+const GAP = 12
+/** How far below the top of a card its connector ends, in px. */
+const CONNECTOR_AT = 22
+/** The height of a card that is folded to one line, in px; margin.css has it too. */
+const FOLDED = 36
+/** How far from its line a card may stand before its neighbours fold, in px. */
+const AWAY_MAX = 240
+/** The free space between the active card and the bars above and below it, in px. */
+const CLEARANCE = 12
+
+export class Placement {
+  /** @type {string | null} */
+  #active = null
+  /** The card under the pointer. @type {string | null} */
+  #hovered = null
+  /** The last arrangement. @type {{ boxes: Box[], tops: Map<string, number> }} */
+  #placed = { boxes: [], tops: new Map() }
+  /** The heights of the cards when they are not folded, in px. @type {Map<string, number>} */
+  #heights = new Map()
+
+  /**
+   * @param {import("../desk/editor.js").Editor} editor
+   * @param {import("./reviews.js").Reviews} reviews
+   */
+  constructor(editor, reviews) {
+    this.editor = editor
+    this.reviews = reviews
+    this.desk = byId("desk")
+    this.list = byId("cards")
+    this.connectors = new Connectors(this.desk)
+  }
+
+  /** @param {AbortSignal} signal */
+  start(signal) {
+    this.list.addEventListener("pointerover", (event) => this.#hover(event.target), { signal })
+    this.list.addEventListener("pointerleave", () => this.#hover(null), { signal })
+  }
+
+  /** The cards follow each other, as in any list: the window is narrow, or another tab is shown. */
+  clear() {
+    byId("cards-above").hidden = true
+    this.list.style.height = ""
+    for (const card of this.#cards()) unplace(card)
+    this.connectors.draw([])
+  }
+
+  /** @param {string | null} active */
+  arrange(active) {
+    this.#active = active
+    const cards = this.#cards()
+    const origin = this.list.getBoundingClientRect()
+    const boxes = this.#boxes(cards, origin.top)
+    const tops = arrange(boxes, { active: this.#active, gap: GAP, top: 0 })
+    let height = 0
+    for (const [at, card] of cards.entries()) {
+      const box = boxes[at]
+      const top = Math.round(tops.get(box?.id ?? "") ?? 0)
+      card.style.translate = `0 ${top}px`
+      height = Math.max(height, top + (box?.height ?? 0))
+    }
+    this.list.style.height = `${height}px`
+    this.#placed = { boxes, tops }
+    this.#connect()
+    const above = this.above.length
+    byId("cards-above").hidden = above === 0
+    byId("cards-above").textContent = t("review.above", { count: number(above) })
+  }
+
+  #cards() {
+    return /** @type {HTMLElement[]} */ ([...this.list.children])
+  }
+
+  /** @param {string} id */
+  #passageOf(id) {
+    return id === DRAFT ? this.editor.marked.pending : this.reviews.passageOf(id)
+  }
+
+  /**
+   * The boxes of the cards, after the cards that crowd are folded. Reads the heights of all cards
+   * before it writes to any: one layout a frame, and a second one only when cards fold or unfold.
+   *
+   * @param {HTMLElement[]} cards
+   * @param {number} origin
+   * @returns {Box[]}
+   */
+  #boxes(cards, origin) {
+    const full = cards.map((card) => {
+      const id = card.dataset.card ?? DRAFT
+      const want = this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0).top - origin - 4
+      if (card.dataset.folded !== "true") this.#heights.set(id, card.offsetHeight)
+      return { id, want, height: this.#heights.get(id) ?? FOLDED }
+    })
+    const folded = crowded(full, { active: this.#active, gap: GAP, top: 0, limit: AWAY_MAX })
+    let unfolds = false
+    for (const card of cards) {
+      const folds = folded.has(card.dataset.card ?? DRAFT)
+      if ((card.dataset.folded === "true") === folds) continue
+      card.dataset.folded = String(folds)
+      unfolds ||= !folds
+    }
+    return full.map((box, at) => {
+      if (folded.has(box.id)) return { ...box, height: FOLDED }
+      return unfolds ? { ...box, height: cards[at]?.offsetHeight ?? box.height } : box
+    })
+  }
+
+  /** Scrolls the page until the active card and its passage are inside the window. */
+  reveal() {
+    const { boxes, tops } = this.#placed
+    const box = boxes.find(({ id }) => id === this.#active)
+    if (!box) return
+    const top = this.list.getBoundingClientRect().top + (tops.get(box.id) ?? 0)
+    const { from, to } = this.#passageOf(box.id) ?? { from: 0, to: 0 }
+    const passage = this.editor.coordinatesAt(from).top
+    const ends = Math.min(this.editor.coordinatesAt(to, -1).bottom, top + box.height)
+    const subject = { top: Math.min(top, passage), bottom: Math.max(top + box.height, ends) }
+    const free = {
+      top: byId("margin-head").getBoundingClientRect().bottom + CLEARANCE,
+      bottom: byId("text-counts-bar").getBoundingClientRect().top - CLEARANCE,
+    }
+    const by = scrollInto(subject, free)
+    if (by !== 0) window.scrollBy({ top: by, behavior: "instant" })
+  }
+
+  /** The cards that leave the column at its top, to make room for the active one. */
+  get above() {
+    return this.#placed.boxes.filter(({ id }) => (this.#placed.tops.get(id) ?? 0) < 0).map(({ id }) => id)
+  }
+
+  /** @param {EventTarget | null} target */
+  #hover(target) {
+    const card = target instanceof Element ? target.closest(".card") : null
+    const id = card instanceof HTMLElement ? (card.dataset.card ?? DRAFT) : null
+    if (id === this.#hovered) return
+    this.#hovered = id
+    this.#connect()
+  }
+
+  /** Draws the connectors of the active card and of the one under the pointer. */
+  #connect() {
+    const { boxes, tops } = this.#placed
+    const shown = boxes.filter(({ id }) => id === this.#active || id === this.#hovered)
+    if (shown.length === 0) return this.connectors.draw([])
+    const origin = this.list.getBoundingClientRect()
+    const desk = this.desk.getBoundingClientRect()
+    const paper = byId("paper").getBoundingClientRect()
+    const edge = paper.right - desk.left - 18
+    const connectors = shown.map(({ id }) => {
+      const coordinates = this.editor.coordinatesAt(this.#passageOf(id)?.to ?? 0, -1)
+      const active = id === this.#active
+      return {
+        id,
+        active,
+        // Only the active one runs under its line: beside the others it would look like a mark.
+        from: { x: active ? coordinates.left - desk.left : edge - 14, y: coordinates.bottom - desk.top - 1 },
+        edge,
+        to: { x: origin.left - desk.left, y: origin.top + (tops.get(id) ?? 0) + CONNECTOR_AT - desk.top },
+      }
+    })
+    this.connectors.draw(connectors)
+  }
+}
+
+/** A card that follows the others in a list, at its full height. @param {HTMLElement} card */
+export function unplace(card) {
+  card.style.translate = ""
+  delete card.dataset.folded
+}

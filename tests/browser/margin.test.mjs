@@ -1,0 +1,136 @@
+// @ts-check
+/**
+ * The margin with many reviews on one passage: the active card, its passage and its form stay inside
+ * the window.
+ */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
+
+withGalley()
+
+const COUNT = 20
+const WINDOW = { width: 1280, height: 720 }
+/** One paragraph of twenty numbered clauses, below other text. */
+const clause = (/** @type {number} */ at) => `물류 현장에서 배운 점 ${at + 1}번`
+const TEXT = `지원 동기\n\n${Array.from({ length: COUNT }, (_, at) => clause(at)).join(", ")}.\n\n${"마지막 문단입니다.\n\n".repeat(30)}`
+
+/** Opens the document of two users, with a review on each clause. */
+async function crowd(/** @type {number} */ count = COUNT) {
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
+  for (const { page } of [writer, reviewer]) await page.setViewportSize(WINDOW)
+  await writer.paste("김민수", TEXT)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  const quotes = Array.from({ length: count }, (_, at) => clause(at)).map((quote) => ({ quote, start: TEXT.indexOf(quote) }))
+  await reviewer.page.evaluate(async (quotes) => {
+    const api = await import(String("/js/lib/api.js"))
+    const link = location.pathname.split("/").pop()
+    for (const [at, { quote, start }] of quotes.entries()) {
+      const anchor = { start, end: start + quote.length, quote }
+      await api.createReview(link, { anchor, body: `${at + 1}번째 의견입니다. 근거를 한 문장으로 더 써 주시면 좋겠습니다.` })
+    }
+  }, quotes)
+  for (const user of [writer, reviewer]) {
+    await until(async () => (await user.page.locator("#cards .card").count()) === count, `${count} cards`)
+  }
+  return { writer, reviewer }
+}
+
+/**
+ * The edges of the active card and of its passage, and of the part of the window between the bars.
+ *
+ * @param {import("./harness.mjs").User} user
+ */
+const edges = ({ page }) =>
+  page.evaluate(() => {
+    const span = (/** @type {Element | null | undefined} */ element) => {
+      const rect = element?.getBoundingClientRect()
+      return { top: Math.round(rect?.top ?? NaN), bottom: Math.round(rect?.bottom ?? NaN) }
+    }
+    const card = document.querySelector("#cards .card[data-active=true]")
+    const passage = document.querySelector(".passage-active, .passage-pending")
+    const send = card?.querySelector("button[type=submit]:not([hidden])")
+    return {
+      card: span(card),
+      passage: span(passage),
+      send: send && send.checkVisibility() ? span(send) : null,
+      bar: span(document.querySelector("#bar")).bottom,
+      foot: span(document.querySelector("#text-counts-bar")).top,
+    }
+  })
+
+/** @param {import("./harness.mjs").User} user @param {string} what */
+async function assertInside(user, what) {
+  const isInside = async () => {
+    const { card, passage, send, bar, foot } = await edges(user)
+    const fits = (/** @type {{ top: number, bottom: number }} */ { top, bottom }) => bar <= top && bottom <= foot
+    return fits(card) && bar <= passage.top && passage.top < foot && (send === null || fits(send))
+  }
+  const deadline = Date.now() + 10_000
+  while (!(await isInside())) {
+    assert.ok(Date.now() < deadline, `${what}: ${JSON.stringify(await edges(user))}`)
+    await user.page.waitForTimeout(50)
+  }
+}
+
+test("s1-1: with 20 reviews on one paragraph each click shows the passage and its card", async () => {
+  const { writer, reviewer } = await crowd()
+  for (const user of [writer, reviewer]) {
+    for (const at of [0, 19, 7, 12, 3, 16]) {
+      // The caret of the other user divides the passage that it stands in.
+      const card = user.card(`${at + 1}번째 의견`).filter({ hasNotText: `1${at + 1}번째` }).first()
+      await user.page.locator(`.passage[data-review="${await card.getAttribute("data-card")}"]`).first().click()
+      await card.and(user.page.locator("[data-active=true]")).waitFor()
+      await assertInside(user, `click on ${clause(at)}`)
+    }
+  }
+  await writer.shot("margin-crowded-writer")
+})
+
+test("s1-1: Alt ↓ shows each card in turn, and the first is the one after the caret (s2-17)", async () => {
+  const { writer } = await crowd()
+  await writer.select(clause(4))
+  for (let step = 0; step < 2; step++) await writer.page.keyboard.press("ArrowLeft")
+  for (let at = 4; at < COUNT; at++) {
+    await writer.page.keyboard.press("Alt+ArrowDown")
+    await writer.card(`${at + 1}번째 의견`).and(writer.page.locator("[data-active=true]")).waitFor()
+    await assertInside(writer, `Alt ↓ to ${clause(at)}`)
+  }
+})
+
+test("s1-1: the form of a new comment and its button are inside the window", async () => {
+  const { reviewer } = await crowd()
+  for (const at of [1, 10, 19]) {
+    await reviewer.select(clause(at))
+    await reviewer.page.keyboard.press("Control+Alt+m")
+    await reviewer.page.locator(".card-draft").waitFor()
+    await assertInside(reviewer, `the form on ${clause(at)}`)
+    await reviewer.page.keyboard.type("첫 줄\n둘째 줄\n셋째 줄\n넷째 줄\n다섯째 줄")
+    await assertInside(reviewer, `the grown form on ${clause(at)}`)
+    if (at === 10) await reviewer.shot("margin-crowded-form")
+    await reviewer.page.locator(".card-draft").getByRole("button", { name: "Cancel" }).click()
+  }
+})
+
+test("s1-2: done reviews have a tab of their own, and leave the open cards beside their lines", async () => {
+  const { writer } = await crowd(6)
+  for (let at = 0; at < 3; at++) {
+    await writer.card(`${at + 1}번째 의견`).click()
+    await writer.card(`${at + 1}번째 의견`).getByRole("button", { name: "Resolve" }).click()
+  }
+  await writer.page.locator("#tab-done").getByText("3 done").waitFor()
+  await writer.page.locator("#tab-done").click()
+  for (let at = 0; at < 3; at++) {
+    const card = writer.page.locator("#done-cards .card", { hasText: `${at + 1}번째 의견` })
+    await card.getByRole("button", { name: "Reopen" }).waitFor()
+  }
+  assert.equal(await writer.page.locator("#cards .card").first().isVisible(), false, "the tabs share no column")
+  await writer.shot("margin-done")
+  await writer.page.keyboard.press("ArrowLeft")
+  await writer.page.locator(".passage", { hasText: clause(4) }).first().click()
+  await assertInside(writer, "the open tab again")
+})
