@@ -88,8 +88,6 @@
 
 mod alarms;
 mod backend;
-#[cfg(feature = "broken")]
-pub(crate) mod broken;
 mod client;
 mod memory;
 #[cfg(test)]

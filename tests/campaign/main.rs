@@ -90,9 +90,8 @@ async fn g1_to_g15_hold_in_a_campaign_of_random_faults() {
 
 /// One round: a new world, its tabs, its acts, and the rest that follows.
 async fn run(recorder: &Recorder, seed: u64, length: Duration) {
-    let broken = std::env::var("GALLEY_BROKEN").ok().filter(|fault| !fault.is_empty());
     let mut random = Random::new(seed);
-    let mut world = World::start(recorder.clone(), seed % 2 == 1, broken.as_deref()).await;
+    let mut world = World::start(recorder.clone(), seed % 2 == 1).await;
     let mut all = Vec::new();
     for _ in 0..DESKS {
         all.push(world.servers[0].desk("").await);

@@ -52,8 +52,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// `broken`: the fault that is compiled into the servers, if any.
-    pub(crate) async fn start(recorder: Recorder, persists: bool, broken: Option<&str>) -> Self {
+    pub(crate) async fn start(recorder: Recorder, persists: bool) -> Self {
         let (redis, database) = (Redis::start(persists).await, Database::start().await);
         let folder = Arc::new(TempDir::new().expect("a folder"));
         let (mut servers, mut to_redis, mut to_postgres) = (Vec::new(), Vec::new(), Vec::new());
@@ -68,7 +67,6 @@ impl World {
             let mut settings =
                 vec![("LOCKS__URL", locks.as_str()), ("DATABASE__URL", url.as_str())];
             settings.extend(TERMS);
-            settings.extend(broken.map(|fault| ("BROKEN", fault)));
             servers.push(Server::in_folder(Arc::clone(&folder), &settings).await);
             to_redis.push(redis_wire);
             to_postgres.push(postgres_wire);

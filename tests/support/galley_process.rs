@@ -54,10 +54,9 @@ impl Server {
     /// Starts in an environment that holds more than settings.
     pub(crate) async fn spawn(folder: Arc<TempDir>, environment: Vec<(String, String)>) -> Self {
         let mut command = Command::new(binary());
-        // The server rejects unknown settings, so the variables of the tests are removed, but for the one
-        // that chooses a fault of `tests/broken/run`.
+        // The server rejects unknown settings, so the variables of the tests are removed.
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("GALLEY_") && name != "GALLEY_BROKEN" {
+            if name.to_string_lossy().starts_with("GALLEY_") {
                 command.env_remove(name);
             }
         }

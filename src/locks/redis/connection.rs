@@ -17,8 +17,6 @@ use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-#[cfg(feature = "broken")]
-use crate::locks::broken;
 use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::reply;
 use crate::locks::redis::server_identity::ServerIdentity;
@@ -243,8 +241,6 @@ impl OpenConnection {
         match exchange {
             Ok(Ok(answer)) => {
                 self.is_answering();
-                #[cfg(feature = "broken")]
-                let sent_at = broken::sent_at(sent_at);
                 Ok((sent_at, answer))
             }
             Ok(Err(error)) => {

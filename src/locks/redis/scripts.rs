@@ -5,8 +5,6 @@ use std::time::Duration;
 use redis::{Cmd, Pipeline};
 
 use crate::domain::ids::NodeId;
-#[cfg(feature = "broken")]
-use crate::locks::broken;
 use crate::locks::name::{KeyFormat, LockName, release_channel};
 use crate::locks::reclaim_token::ReclaimToken;
 use crate::locks::redis::args::{Item, Packed};
@@ -63,10 +61,6 @@ impl Script {
     /// empty restart Redis refuses each call of an unknown script, and the caller cannot repeat
     /// part of a renewal pipeline. The reply is not among the replies.
     pub(in crate::locks) fn load(&self, pipeline: &mut Pipeline) {
-        #[cfg(feature = "broken")]
-        if broken::loads_no_script() {
-            return;
-        }
         pipeline.add_command(self.loading()).ignore();
     }
 
@@ -102,13 +96,6 @@ impl Scripts {
     pub(in crate::locks) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
         self.several.load(&mut pipeline);
-        #[cfg(feature = "broken")]
-        if broken::loads_no_script() {
-            let Self { spelling: _, several, renew, reassert, holders, behind, check } = self;
-            for script in [several, renew, reassert, holders, behind, check] {
-                pipeline.add_command(script.loading()).ignore();
-            }
-        }
         pipeline
     }
 
@@ -235,13 +222,10 @@ impl Scripts {
 fn several() -> String {
     let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(LINE_DEADLINE));
     let back = millis(REASSERT_GRACE);
-    let source = format!(
+    format!(
         "local grant_ttl, line_deadline, line_max, return_grace, fence_end = \
          '{grant_ttl}', '{deadline}', '{LINE_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
-    );
-    #[cfg(feature = "broken")]
-    let source = broken::batch_script(source);
-    source
+    )
 }
 
 /// A pipeline with separate replies: an error in one does not hide the others.

@@ -354,11 +354,6 @@ impl Room {
             after: 0,
             now: Utc::now(),
         };
-        #[cfg(feature = "broken")]
-        let append = Append {
-            guard: append.guard.filter(|_| !crate::locks::broken::stores_without_guard()),
-            ..append
-        };
         permit.store(PendingUpdate {
             room: Arc::clone(self),
             session: Arc::clone(session),
