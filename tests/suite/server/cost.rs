@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use crate::support::galley_process::Server;
 use crate::support::raw_socket;
 use crate::support::redis_server::TEST_TIMEOUT;
+use crate::support::ws_client::{Peer, State};
 
 /// The least value that the settings accept. A socket may move four times as many bytes in a burst.
 const SMALL: [(&str, &str); 2] =
@@ -121,7 +122,11 @@ async fn g17_a_text_of_thirty_thousand_splits_is_read() {
     let (letters, splits) = (100_000_u32, 30_000_u32);
     let writer = server.writer(&desk).await;
     writer.send(protocol::update(&split(letters, splits)));
-    writer.saved().await;
+    // The first `document.saved` of a session precedes its edits.
+    let saved = |state: &mut State| {
+        state.events.iter().any(|event| Peer::saved_in(event, SPLIT_CLIENT) == Some(letters))
+    };
+    writer.until("document.saved of the text", move |state| saved(state).then_some(())).await;
     let text = server.text(&desk.writer, &desk.document).await;
     let expected =
         "a".repeat((letters - splits - 1) as usize) + &"ax".repeat(splits as usize) + "a";
@@ -176,6 +181,9 @@ fn by_clients(first: u32, count: u32) -> Vec<u8> {
     update.push(0);
     update
 }
+
+/// The client of the text that [`split`] divides.
+const SPLIT_CLIENT: u64 = 100;
 
 /// One text, and letters that each name another unit of it as their left neighbour.
 pub(crate) fn split(letters: u32, splits: u32) -> Vec<u8> {

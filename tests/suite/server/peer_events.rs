@@ -1,6 +1,8 @@
 //! `peer.joined` and `peer.left`: each peer in the room receives them once; a session receives none
 //! about itself.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::server::many_servers::Cluster;
@@ -26,19 +28,29 @@ fn one(event: &str, role: &str) -> Vec<(String, String)> {
     vec![(event.to_owned(), role.to_owned())]
 }
 
-/// All earlier events have arrived when this returns: a cursor takes the same path.
+/// All earlier events have arrived when this returns: a cursor takes the same path. It is sent again
+/// each second: what a server publishes while Redis's pub/sub reconnects is lost.
 async fn all_has_arrived(from: &Peer, to: &Peer) {
     let client = from.client_id();
     let before = to.look(|state| state.presence.get(&client).map_or(0, |(clock, _)| *clock));
-    from.announce(&json!({ "cursor": 1 }));
-    to.until("the cursor", move |state| {
+    let arrived = to.until("the cursor", move |state| {
         state
             .presence
             .get(&client)
             .filter(|(clock, at)| before < *clock && at.is_some())
             .map(|_| ())
-    })
-    .await;
+    });
+    let mut again = tokio::time::interval(Duration::from_secs(1));
+    let announced = async {
+        loop {
+            again.tick().await;
+            from.announce(&json!({ "cursor": 1 }));
+        }
+    };
+    tokio::select! {
+        () = arrived => {}
+        () = announced => {}
+    }
 }
 
 async fn secret_of(peer: &Peer) -> String {
