@@ -22,12 +22,12 @@ pub struct Addresses {
 
 #[derive(Debug)]
 enum Source {
-    Turns(Mutex<Turns>),
+    RoundRobin(Mutex<RoundRobin>),
     Sentinels(Box<Sentinels>),
 }
 
 #[derive(Debug)]
-struct Turns {
+struct RoundRobin {
     clients: Vec<Client>,
     next: usize,
 }
@@ -36,7 +36,7 @@ impl Addresses {
     /// These clients in turn.
     #[must_use]
     pub fn new(clients: Vec<Client>) -> Self {
-        let source = Source::Turns(Mutex::new(Turns { clients, next: 0 }));
+        let source = Source::RoundRobin(Mutex::new(RoundRobin { clients, next: 0 }));
         Self { source, last: Mutex::default() }
     }
 
@@ -56,7 +56,9 @@ impl Addresses {
     /// A dropped call may skip one address.
     pub async fn next(&self) -> RedisResult<Client> {
         let client = match &self.source {
-            Source::Turns(turns) => turn(turns).ok_or((ErrorKind::Io, "no node is known"))?,
+            Source::RoundRobin(nodes) => {
+                next_node(nodes).ok_or((ErrorKind::Io, "no node is known"))?
+            }
             Source::Sentinels(sentinels) => sentinels.client().await?,
         };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Address::of(&client));
@@ -71,8 +73,8 @@ impl Addresses {
 
     /// Replaces the clients.
     pub fn replace(&self, clients: Vec<Client>) {
-        if let Source::Turns(turns) = &self.source {
-            lock(turns).clients = clients;
+        if let Source::RoundRobin(nodes) = &self.source {
+            lock(nodes).clients = clients;
         }
     }
 
@@ -83,7 +85,7 @@ impl Addresses {
     ///
     /// [`redis::RedisError`] when it is a replica, or `INFO` fails.
     pub async fn approve(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
-        if matches!(self.source, Source::Turns(_)) {
+        if matches!(self.source, Source::RoundRobin(_)) {
             return Ok(());
         }
         // `INFO` and not `ROLE`: fewer accounts may call the latter.
@@ -115,13 +117,13 @@ impl Addresses {
     }
 }
 
-fn turn(turns: &Mutex<Turns>) -> Option<Client> {
-    let mut turns = lock(turns);
-    let at = turns.next % turns.clients.len().max(1);
-    turns.next = at + 1;
-    turns.clients.get(at).cloned()
+fn next_node(nodes: &Mutex<RoundRobin>) -> Option<Client> {
+    let mut nodes = lock(nodes);
+    let at = nodes.next % nodes.clients.len().max(1);
+    nodes.next = at + 1;
+    nodes.clients.get(at).cloned()
 }
 
-fn lock(turns: &Mutex<Turns>) -> MutexGuard<'_, Turns> {
-    turns.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(nodes: &Mutex<RoundRobin>) -> MutexGuard<'_, RoundRobin> {
+    nodes.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -31,7 +31,7 @@ pub use crate::rooms::error::RoomError;
 use crate::rooms::persister::Persister;
 use crate::rooms::room::review_events::Missed;
 use crate::rooms::room::{Maintenance, NotJoined, Opening, Room, Snapshot, Trigger};
-use crate::rooms::text_builder::{BuildPermit, Readings};
+use crate::rooms::text_builder::{BuildPermit, TextBuilder};
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::Session;
 use crate::storage::Storage;
@@ -54,7 +54,7 @@ pub struct Rooms {
     missed_reviews: Missed,
     limits: RoomLimits,
     tasks: TaskTracker,
-    readings: Readings,
+    text_builder: TextBuilder,
 }
 
 /// A document as the database returned it.
@@ -80,9 +80,9 @@ impl Rooms {
         limits: RoomLimits,
         tasks: TaskTracker,
     ) -> Self {
-        let readings = Readings::new(tasks.clone());
+        let text_builder = TextBuilder::new(tasks.clone());
         let open = Arc::default();
-        Self { open, storage, relay, persister, missed_reviews, limits, tasks, readings }
+        Self { open, storage, relay, persister, missed_reviews, limits, tasks, text_builder }
     }
 
     /// Joins a session to the room of its document and opens the room if there is none.
@@ -147,7 +147,7 @@ impl Rooms {
     }
 
     pub(crate) async fn permit(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
-        self.readings.permit(document).await
+        self.text_builder.permit(document).await
     }
 
     /// Builds the text on a blocking thread, applies `look` to it, and drops it.
@@ -162,7 +162,7 @@ impl Rooms {
         snapshot: Snapshot,
         look: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, RoomError> {
-        self.readings.read(document, snapshot, look).await
+        self.text_builder.read(document, snapshot, look).await
     }
 
     /// Retires a room without sessions and runs its last maintenance.

@@ -7,7 +7,7 @@
 //! - **F2** A free permit goes to the address with the fewest permits; among equals, to the least
 //!   recently served address. Within an address it goes to the least recently served requester. So a
 //!   thousand requests of one user delay another user by the running one only.
-//! - **F3** Dropping a [`Turn`] frees its permit. A grant to a request whose future was dropped frees
+//! - **F3** Dropping a [`Permit`] frees it. A grant to a request whose future was dropped frees
 //!   its permit at once.
 //! - **F4** Dropping the future of a request removes it from the queue. Waiting requests of users have
 //!   a bound for each user, each address and the server. The server's own requests have no bound: a
@@ -77,7 +77,7 @@ impl Requester {
 
 /// The permits and the queues of requests. Clones share one state.
 #[derive(Clone, Debug)]
-pub(crate) struct Turns(Arc<Mutex<State>>);
+pub(crate) struct Permits(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -104,13 +104,13 @@ struct Address {
 struct Queue {
     is_running: bool,
     served: u64,
-    waiting: VecDeque<(u64, oneshot::Sender<Turn>)>,
+    waiting: VecDeque<(u64, oneshot::Sender<Permit>)>,
 }
 
 /// A permit. Its drop frees it (F3).
 #[derive(Debug)]
-pub struct Turn {
-    turns: Turns,
+pub struct Permit {
+    permits: Permits,
     requester: Requester,
     /// The permit is already free; the drop does nothing.
     is_over: bool,
@@ -118,12 +118,12 @@ pub struct Turn {
 
 /// A waiting request. Its drop removes the request from the queue (F4).
 struct Waiter<'a> {
-    turns: &'a Turns,
+    permits: &'a Permits,
     requester: Requester,
     ticket: u64,
 }
 
-impl Turns {
+impl Permits {
     pub(crate) fn new(permits: usize, per_address: usize) -> Self {
         let state = State {
             free: permits,
@@ -141,13 +141,13 @@ impl Turns {
     /// # Cancel safety
     ///
     /// Safe: the drop withdraws the request.
-    pub(crate) async fn take(&self, requester: Requester) -> Option<Turn> {
-        let (sender, turn) = oneshot::channel();
+    pub(crate) async fn take(&self, requester: Requester) -> Option<Permit> {
+        let (sender, permit) = oneshot::channel();
         let ticket = self.lock().join(&requester, sender)?;
-        let _waiter = Waiter { turns: self, requester, ticket };
+        let _waiter = Waiter { permits: self, requester, ticket };
         self.give();
         // The sender is queued until the grant; only the drop of this future withdraws it.
-        turn.await.ok()
+        permit.await.ok()
     }
 
     /// Number of free permits.
@@ -161,12 +161,12 @@ impl Turns {
         loop {
             let next = self.lock().next();
             let Some((requester, sender)) = next else { return };
-            let turn = Turn { turns: self.clone(), requester, is_over: false };
-            // Sends outside of the lock. The loop ends a turn whose request was dropped (F3): the
-            // turn's own drop would recurse into this function once for each such request.
-            if let Err(mut turn) = sender.send(turn) {
-                turn.is_over = true;
-                self.lock().end(&turn.requester);
+            let permit = Permit { permits: self.clone(), requester, is_over: false };
+            // Sends outside of the lock. The loop ends a permit whose request was dropped (F3): the
+            // permit's own drop would recurse into this function once for each such request.
+            if let Err(mut permit) = sender.send(permit) {
+                permit.is_over = true;
+                self.lock().end(&permit.requester);
             }
         }
     }
@@ -176,24 +176,24 @@ impl Turns {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Permit {
     fn drop(&mut self) {
         if !self.is_over {
-            self.turns.lock().end(&self.requester);
-            self.turns.give();
+            self.permits.lock().end(&self.requester);
+            self.permits.give();
         }
     }
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.turns.lock().withdraw(&self.requester, self.ticket);
+        self.permits.lock().withdraw(&self.requester, self.ticket);
     }
 }
 
 impl State {
     /// Adds a request to the queue of its requester. `None`: a queue is full (F4).
-    fn join(&mut self, requester: &Requester, sender: oneshot::Sender<Turn>) -> Option<u64> {
+    fn join(&mut self, requester: &Requester, sender: oneshot::Sender<Permit>) -> Option<u64> {
         if matches!(requester, Requester::User(..)) {
             let address = self.addresses.get(&requester.address());
             let queue = address.and_then(|address| address.requesters.get(requester));
@@ -231,7 +231,7 @@ impl State {
     }
 
     /// Takes the next request from its queue and books its permit (F1, F2).
-    fn next(&mut self) -> Option<(Requester, oneshot::Sender<Turn>)> {
+    fn next(&mut self) -> Option<(Requester, oneshot::Sender<Permit>)> {
         let per_address = self.per_address;
         let may_run = |address: &Address| {
             address.running < per_address && address.requesters.values().any(Queue::may_run)
@@ -301,10 +301,10 @@ mod tests {
     }
 
     /// Spawns a task that waits for a permit; returns once its request is queued.
-    async fn waits(turns: &Turns, requester: Requester) -> JoinHandle<Turn> {
-        let turns = turns.clone();
+    async fn waits(permits: &Permits, requester: Requester) -> JoinHandle<Permit> {
+        let permits = permits.clone();
         #[expect(clippy::disallowed_methods, reason = "a test has no tracker")]
-        let waits = tokio::spawn(async move { turns.take(requester).await.expect("a turn") });
+        let waits = tokio::spawn(async move { permits.take(requester).await.expect("a permit") });
         yield_now().await;
         waits
     }
@@ -318,150 +318,153 @@ mod tests {
     /// Goal (M2): a user with many requests holds one permit, and no other user waits for them.
     #[tokio::test]
     async fn g17_one_user_holds_one_permit_for_any_number_of_requests() {
-        let turns = Turns::new(4, 3);
+        let permits = Permits::new(4, 3);
         let mut greedy = Vec::new();
         for _ in 0..24 {
-            greedy.push(waits(&turns, requester("lee", 1)).await);
+            greedy.push(waits(&permits, requester("lee", 1)).await);
         }
-        assert_eq!(turns.free(), 3);
-        let honest = waits(&turns, requester("kim", 1)).await.await.expect("at once");
-        let other = waits(&turns, requester("park", 2)).await.await.expect("at once");
-        assert_eq!(turns.free(), 1);
+        assert_eq!(permits.free(), 3);
+        let honest = waits(&permits, requester("kim", 1)).await.await.expect("at once");
+        let other = waits(&permits, requester("park", 2)).await.await.expect("at once");
+        assert_eq!(permits.free(), 1);
         drop((honest, other));
         for one in greedy {
             drop(one.await.expect("a permit for each request"));
         }
-        assert_eq!(turns.free(), 4);
-        assert!(turns.lock().addresses.is_empty(), "the state retains no finished request");
+        assert_eq!(permits.free(), 4);
+        assert!(permits.lock().addresses.is_empty(), "the state retains no finished request");
     }
 
     /// Goal (M2): many users of one address leave a permit for other addresses.
     #[tokio::test]
     async fn g17_one_address_leaves_a_permit_for_others() {
-        let turns = Turns::new(4, 3);
+        let permits = Permits::new(4, 3);
         let mut crowd = Vec::new();
         for user in 0..50 {
-            crowd.push(waits(&turns, requester(&format!("guest-{user}"), 1)).await);
+            crowd.push(waits(&permits, requester(&format!("guest-{user}"), 1)).await);
         }
-        assert_eq!(turns.free(), 1);
-        let own = waits(&turns, Requester::Server(DocumentId::generate())).await;
+        assert_eq!(permits.free(), 1);
+        let own = waits(&permits, Requester::Server(DocumentId::generate())).await;
         drop(own.await.expect("at once"));
         // No permit is free; the next free one goes to the address without a permit.
-        let first = waits(&turns, requester("kim", 2)).await.await.expect("at once");
-        let late = waits(&turns, requester("park", 3)).await;
+        let first = waits(&permits, requester("kim", 2)).await.await.expect("at once");
+        let late = waits(&permits, requester("park", 3)).await;
         run_tasks().await;
         assert!(!late.is_finished());
         drop(crowd.remove(0).await.expect("a granted permit"));
         run_tasks().await;
         assert!(late.is_finished());
-        drop((first, late.await.expect("a turn")));
+        drop((first, late.await.expect("a permit")));
     }
 
     /// Goal: permits alternate between the users of one address; a user with many requests gets one
     /// permit in each round.
     #[tokio::test]
     async fn g17_permits_alternate_between_the_users_of_an_address() {
-        let turns = Turns::new(1, 1);
-        let running = waits(&turns, requester("lee", 1)).await.await.expect("at once");
+        let permits = Permits::new(1, 1);
+        let running = waits(&permits, requester("lee", 1)).await.await.expect("at once");
         let (mut greedy, mut honest) = (Vec::new(), Vec::new());
         for _ in 0..10 {
-            greedy.push(waits(&turns, requester("lee", 1)).await);
+            greedy.push(waits(&permits, requester("lee", 1)).await);
         }
         for _ in 0..2 {
-            honest.push(waits(&turns, requester("kim", 1)).await);
+            honest.push(waits(&permits, requester("kim", 1)).await);
         }
         drop(running);
         for waits in honest {
             // The other user's next request runs before or after this one; its later ones wait.
             drop(greedy.remove(0));
-            drop(waits.await.expect("a turn"));
+            drop(waits.await.expect("a permit"));
         }
         assert!(6 < greedy.len());
     }
 
     #[tokio::test]
     async fn the_permit_of_a_cancelled_request_is_freed() {
-        let turns = Turns::new(1, 1);
-        let running = waits(&turns, requester("lee", 1)).await.await.expect("at once");
-        let gone = waits(&turns, requester("kim", 1)).await;
+        let permits = Permits::new(1, 1);
+        let running = waits(&permits, requester("lee", 1)).await.await.expect("at once");
+        let gone = waits(&permits, requester("kim", 1)).await;
         gone.abort();
         assert!(gone.await.is_err());
-        let late = waits(&turns, requester("park", 2)).await;
+        let late = waits(&permits, requester("park", 2)).await;
         drop(running);
-        drop(late.await.expect("a turn"));
-        assert_eq!(turns.free(), 1);
+        drop(late.await.expect("a permit"));
+        assert_eq!(permits.free(), 1);
     }
 
     /// A queued request without a task. `None`: the queue is full.
     fn queued(
-        turns: &Turns,
+        permits: &Permits,
         requester: Requester,
-    ) -> Option<Pin<Box<impl Future<Output = Option<Turn>>>>> {
-        let mut request = Box::pin(turns.take(requester));
+    ) -> Option<Pin<Box<impl Future<Output = Option<Permit>>>>> {
+        let mut request = Box::pin(permits.take(requester));
         let polled = request.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         polled.is_pending().then_some(request)
     }
 
     #[tokio::test]
     async fn g17_twenty_thousand_abandoned_requests_leave_the_queue_at_once() {
-        let turns = Turns::new(1, 1);
-        let running = turns.take(requester("lee", 1)).await.expect("at once");
+        let permits = Permits::new(1, 1);
+        let running = permits.take(requester("lee", 1)).await.expect("at once");
         let server = || Requester::Server(DocumentId::generate());
-        let abandoned: Vec<_> = (0..20_000).map(|_| queued(&turns, server())).collect();
+        let abandoned: Vec<_> = (0..20_000).map(|_| queued(&permits, server())).collect();
         assert!(abandoned.iter().all(Option::is_some), "the server's own requests have no bound");
         drop(abandoned);
         for _ in 0..20_000 {
-            drop(queued(&turns, requester("kim", 1)).expect("an abandoned request takes no room"));
+            drop(
+                queued(&permits, requester("kim", 1)).expect("an abandoned request takes no room"),
+            );
         }
         let requesters: usize =
-            turns.lock().addresses.values().map(|address| address.requesters.len()).sum();
+            permits.lock().addresses.values().map(|address| address.requesters.len()).sum();
         assert_eq!(requesters, 1, "the queue retains the running requester only");
-        let late = waits(&turns, requester("park", 2)).await;
+        let late = waits(&permits, requester("park", 2)).await;
         drop(running);
-        drop(late.await.expect("a turn"));
-        assert_eq!(turns.free(), 1);
+        drop(late.await.expect("a permit"));
+        assert_eq!(permits.free(), 1);
     }
 
     /// The receivers are dropped while their requests remain queued, as in a race with `give`.
     #[tokio::test]
     async fn g17_permits_of_requests_without_a_receiver_are_freed_without_recursion() {
-        let turns = Turns::new(1, 1);
-        let running = turns.take(requester("lee", 1)).await.expect("at once");
+        let permits = Permits::new(1, 1);
+        let running = permits.take(requester("lee", 1)).await.expect("at once");
         let document = DocumentId::generate();
         for _ in 0..20_000 {
             let (sender, _gone) = oneshot::channel();
-            turns.lock().join(&Requester::Server(document), sender).expect("a ticket");
+            permits.lock().join(&Requester::Server(document), sender).expect("a ticket");
         }
-        let late = waits(&turns, requester("park", 2)).await;
+        let late = waits(&permits, requester("park", 2)).await;
         drop(running);
-        drop(late.await.expect("a turn"));
-        assert_eq!(turns.free(), 1);
-        assert!(turns.lock().addresses.is_empty());
+        drop(late.await.expect("a permit"));
+        assert_eq!(permits.free(), 1);
+        assert!(permits.lock().addresses.is_empty());
     }
 
     #[tokio::test]
     async fn g17_the_number_of_waiting_requests_has_a_bound() {
-        let turns = Turns::new(1, 1);
-        let running = turns.take(requester("lee", 1)).await.expect("at once");
+        let permits = Permits::new(1, 1);
+        let running = permits.take(requester("lee", 1)).await.expect("at once");
         let mut waiting = Vec::new();
         for _ in 0..TEXTS_WAITING_PER_USER_MAX {
-            waiting.push(queued(&turns, requester("kim", 2)).expect("room"));
+            waiting.push(queued(&permits, requester("kim", 2)).expect("room"));
         }
-        assert!(turns.take(requester("kim", 2)).await.is_none());
+        assert!(permits.take(requester("kim", 2)).await.is_none());
         for user in TEXTS_WAITING_PER_USER_MAX..TEXTS_WAITING_PER_ADDRESS_MAX {
-            waiting.push(queued(&turns, requester(&format!("guest-{user}"), 2)).expect("room"));
+            waiting.push(queued(&permits, requester(&format!("guest-{user}"), 2)).expect("room"));
         }
-        assert!(turns.take(requester("park", 2)).await.is_none());
+        assert!(permits.take(requester("park", 2)).await.is_none());
         for user in TEXTS_WAITING_PER_ADDRESS_MAX..TEXTS_WAITING_MAX {
             let address = u8::try_from(3 + user % 200).expect("an address");
-            waiting
-                .push(queued(&turns, requester(&format!("guest-{user}"), address)).expect("room"));
+            waiting.push(
+                queued(&permits, requester(&format!("guest-{user}"), address)).expect("room"),
+            );
         }
-        assert!(turns.take(requester("park", 250)).await.is_none());
+        assert!(permits.take(requester("park", 250)).await.is_none());
         drop(waiting);
         drop(running);
-        drop(turns.take(requester("park", 250)).await.expect("room again"));
-        let state = turns.lock();
+        drop(permits.take(requester("park", 250)).await.expect("room again"));
+        let state = permits.lock();
         assert!(state.addresses.is_empty() && state.waiting == 0);
     }
 }

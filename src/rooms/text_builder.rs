@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::{TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX};
 use crate::rooms::RoomError;
-use crate::rooms::permits::{Requester, Turn, Turns};
+use crate::rooms::permits::{Permit, Permits, Requester};
 use crate::rooms::room::Snapshot;
 use crate::yjs::error::SyncError;
 use crate::yjs::text::Text;
@@ -22,20 +22,20 @@ use crate::yjs::text::Text;
 const BUILD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The right to run one build.
-pub(crate) type BuildPermit = Arc<Turn>;
+pub(crate) type BuildPermit = Arc<Permit>;
 
 /// A handle to the builder of texts. Clones share the permits.
 #[derive(Clone, Debug)]
-pub(crate) struct Readings {
-    permits: Turns,
+pub(crate) struct TextBuilder {
+    permits: Permits,
     build_timeout: Duration,
     tasks: TaskTracker,
 }
 
-impl Readings {
+impl TextBuilder {
     /// Builds the handle with all permits free.
     pub(crate) fn new(tasks: TaskTracker) -> Self {
-        let permits = Turns::new(TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX);
+        let permits = Permits::new(TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX);
         Self { permits, build_timeout: BUILD_TIMEOUT, tasks }
     }
 
@@ -43,8 +43,8 @@ impl Readings {
     ///
     /// A caller with a permit must not wait for another: it could wait for itself (F1).
     pub(crate) async fn permit(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
-        let turn = self.permits.take(Requester::now(document)).await;
-        turn.map(Arc::new).ok_or(RoomError::Busy)
+        let permit = self.permits.take(Requester::now(document)).await;
+        permit.map(Arc::new).ok_or(RoomError::Busy)
     }
 
     /// Builds the text on a blocking thread, applies `look` to it, and drops it. The build frees its
@@ -92,13 +92,13 @@ mod tests {
     use super::*;
     use crate::yjs::text::document_from_text;
 
-    fn readings(build_timeout: Duration) -> Readings {
-        Readings { permits: Turns::new(1, 1), build_timeout, tasks: TaskTracker::new() }
+    fn builder(build_timeout: Duration) -> TextBuilder {
+        TextBuilder { permits: Permits::new(1, 1), build_timeout, tasks: TaskTracker::new() }
     }
 
-    async fn snapshot(readings: &Readings) -> Snapshot {
+    async fn snapshot(builder: &TextBuilder) -> Snapshot {
         let merged = document_from_text("text", 7);
-        let permit = readings.permit(DocumentId::generate()).await.ok();
+        let permit = builder.permit(DocumentId::generate()).await.ok();
         Snapshot { merged, seq: 1, is_durable: true, version: 0, permit }
     }
 
@@ -113,29 +113,29 @@ mod tests {
     async fn g13_a_build_holds_its_permit_until_its_end_after_a_time_out_or_a_dropped_caller() {
         let (quick, patient) = (Duration::from_millis(20), Duration::from_secs(60));
         for build_timeout in [quick, patient] {
-            let readings = readings(build_timeout);
+            let builder = builder(build_timeout);
             let (ends, look) = endless();
-            let snapshot = snapshot(&readings).await;
-            let read = readings.read(DocumentId::generate(), snapshot, look);
+            let snapshot = snapshot(&builder).await;
+            let read = builder.read(DocumentId::generate(), snapshot, look);
             match timeout(Duration::from_secs(1), read).await {
                 Ok(timed_out) => assert!(matches!(timed_out, Err(RoomError::TooCostly))),
                 Err(_dropped) => assert_eq!(build_timeout, patient),
             }
-            assert_eq!(readings.permits.free(), 0);
+            assert_eq!(builder.permits.free(), 0);
             drop(ends);
-            assert!(readings.permit(DocumentId::generate()).await.is_ok());
+            assert!(builder.permit(DocumentId::generate()).await.is_ok());
         }
     }
 
     #[tokio::test]
     async fn a_panic_or_a_broken_document_is_unreadable_and_frees_its_permit() {
-        let readings = readings(Duration::from_secs(60));
-        let snap = snapshot(&readings).await;
-        let panics = readings.read(DocumentId::generate(), snap, |_| panic!("on purpose")).await;
+        let builder = builder(Duration::from_secs(60));
+        let snap = snapshot(&builder).await;
+        let panics = builder.read(DocumentId::generate(), snap, |_| panic!("on purpose")).await;
         assert!(matches!(panics, Err::<(), _>(RoomError::Unreadable)));
-        let snap = Snapshot { merged: vec![9, 9].into(), ..snapshot(&readings).await };
-        let broken = readings.read(DocumentId::generate(), snap, Text::content).await;
+        let snap = Snapshot { merged: vec![9, 9].into(), ..snapshot(&builder).await };
+        let broken = builder.read(DocumentId::generate(), snap, Text::content).await;
         assert!(matches!(broken, Err(RoomError::Unreadable)));
-        assert!(readings.permit(DocumentId::generate()).await.is_ok());
+        assert!(builder.permit(DocumentId::generate()).await.is_ok());
     }
 }

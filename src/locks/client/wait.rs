@@ -10,7 +10,7 @@
 //! Redis granted the lock for the rest of the waiter's queue deadline. The last poll restarted that
 //! deadline when it reached the backend, and not before it was sent:
 //!
-//! - **W1** (G3) A handed-over grant is valid until an eighth of [`LINE_DEADLINE`] before the
+//! - **W1** (G3) A handed-over grant is valid until an eighth of [`QUEUE_ENTRY_TTL`] before the
 //!   deadline's end. The deadline is counted from when the last answered poll was sent, however
 //!   late the message arrives.
 //! - **W2** The waiter accepts a message only if its fence is above that of the holder in that
@@ -31,7 +31,7 @@ use crate::locks::redis::connection::jittered;
 use crate::locks::redis::error::CallError;
 use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::wait_queue::{
-    Handover, LINE_DEADLINE, LOOK_EVERY, QueueEntry, QueueStatus, WakeHandle,
+    Handover, POLL_INTERVAL, QUEUE_ENTRY_TTL, QueueEntry, QueueStatus, WakeHandle,
 };
 use crate::locks::types::{Claim, Grant, LockError, LocksError, QueuePosition};
 
@@ -110,7 +110,7 @@ impl Waiter {
             claim: Arc::new(claim),
             began: now,
             until: now + time_limit,
-            poll_every: LOOK_EVERY,
+            poll_every: POLL_INTERVAL,
             poll_at: now,
             arrival: 0,
             position: None,
@@ -126,7 +126,7 @@ impl Waiter {
 
     /// Sets the longest interval between two polls: 10 ms to three seconds (the default).
     pub fn poll_every(mut self, slice: Duration) -> Self {
-        self.poll_every = slice.clamp(Duration::from_millis(10), LOOK_EVERY);
+        self.poll_every = slice.clamp(Duration::from_millis(10), POLL_INTERVAL);
         self
     }
 
@@ -218,7 +218,7 @@ impl Waiter {
     /// The grant of a message without a poll (W1, W2).
     fn accept_handover(&self, handover: Handover) -> Option<EarlyGrant> {
         let now = Instant::now();
-        let until = trusted_until(self.polled_at, LINE_DEADLINE);
+        let until = trusted_until(self.polled_at, QUEUE_ENTRY_TTL);
         let is_news = self.seen.is_some_and(|seen| Fence::ZERO < seen && seen < handover.fence);
         let Handover { fence, since } = handover;
         let grant = Grant { fence, since, sent_at: now, replaced: None };
@@ -299,7 +299,8 @@ impl Waiter {
                 Ok(is_new.then_some(WaitOutcome::Position(queued)))
             }
             QueueStatus::Refused(Some(holder)) => {
-                let (position, retry_at) = (holder.waiting + 1, now + holder.ttl.min(LOOK_EVERY));
+                let (position, retry_at) =
+                    (holder.waiting + 1, now + holder.ttl.min(POLL_INTERVAL));
                 let queued = Box::new(QueuePosition { position, holder, retry_at });
                 Err(self.give_up(LockError::Busy(queued)))
             }

@@ -117,7 +117,7 @@ mod tests {
     use crate::domain::ids::{NodeId, ShareLinkId};
     use crate::domain::seat::Role;
     use crate::locks::GRANT_TTL;
-    use crate::locks::redis::wait_queue::LINE_DEADLINE;
+    use crate::locks::redis::wait_queue::QUEUE_ENTRY_TTL;
     use crate::locks::types::{Owner, Takeover};
 
     const LEASE: Duration = Duration::from_secs(12);
@@ -161,12 +161,12 @@ mod tests {
         assert!(memory.claim(&claim(&name, "holder")).is_ok());
         let (dead, living) = (claim(&name, "dead"), claim(&name, "living"));
         assert_eq!(look(&memory, &dead), 1);
-        advance(LINE_DEADLINE / 2).await;
+        advance(QUEUE_ENTRY_TTL / 2).await;
         assert_eq!((look(&memory, &living), look(&memory, &living)), (2, 2));
         memory.release(&name, "holder", Duration::ZERO);
-        assert_eq!(memory.holder(&name).expect("held").ttl, LINE_DEADLINE / 2);
+        assert_eq!(memory.holder(&name).expect("held").ttl, QUEUE_ENTRY_TTL / 2);
         assert_eq!(look(&memory, &living), 1);
-        advance(LINE_DEADLINE / 2 - Duration::from_millis(1)).await;
+        advance(QUEUE_ENTRY_TTL / 2 - Duration::from_millis(1)).await;
         assert_eq!(look(&memory, &living), 1);
         advance(Duration::from_millis(1)).await;
         // The next claim finds the lock free, and hands it over to the waiter.

@@ -13,7 +13,9 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::locks::GRANT_TTL;
 use crate::locks::name::LockName;
-use crate::locks::redis::wait_queue::{Handover, LINE_DEADLINE, LINE_MAX, QueueEntry, QueueStatus};
+use crate::locks::redis::wait_queue::{
+    Handover, QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry, QueueStatus,
+};
 use crate::locks::types::{
     Claim, Grant, HeldLock, Holder, Owner, QueuedClaim, Released, Takeover, Verdict,
 };
@@ -335,11 +337,11 @@ impl Entry {
 
     /// The queue position, old or new; none if the queue is full.
     fn join(&mut self, claim: &Claim, waiter: &QueueEntry, moment: Moment) -> Option<(usize, u64)> {
-        let due = moment.at + LINE_DEADLINE;
+        let due = moment.at + QUEUE_ENTRY_TTL;
         let index = self.queue.iter().position(|queued| queued.value == claim.value);
         let index = match index {
             Some(index) => index,
-            None if LINE_MAX <= self.queue.len() => return None,
+            None if QUEUE_LENGTH_MAX <= self.queue.len() => return None,
             None => {
                 let tail = self.queue.last().map_or(0, |queued| queued.arrival);
                 let arrival = match waiter.arrival {

@@ -15,7 +15,7 @@ use crate::locks::model::plan::{MS, Manner, SECOND};
 use crate::locks::model::world::{Call, Event, Operation, Reply, World};
 use crate::locks::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
 use crate::locks::reclaim_token::ReclaimToken;
-use crate::locks::redis::wait_queue::{LOOK_EVERY, QueueStatus};
+use crate::locks::redis::wait_queue::{POLL_INTERVAL, QueueStatus};
 use crate::locks::types::{Claim, Grant, HeldLock, Owner, Released, Takeover};
 
 /// Timeout of a single call.
@@ -259,7 +259,7 @@ impl<B: DeadlineRule> World<B> {
                 session.arrival = arrival;
                 let lease = holder.as_ref().map_or(REASSERT_GRACE, |holder| holder.ttl);
                 let next =
-                    if session.was_notified { Duration::ZERO } else { lease.min(LOOK_EVERY) };
+                    if session.was_notified { Duration::ZERO } else { lease.min(POLL_INTERVAL) };
                 let server = session.server;
                 if let Some(holder) = holder {
                     self.sessions[who].holder_until = self.local(server) + holder.ttl.min(TTL);

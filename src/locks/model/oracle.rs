@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::locks::memory::table::Left;
 use crate::locks::model::{Breach, Lawful, Number, breach};
-use crate::locks::redis::wait_queue::LINE_DEADLINE;
+use crate::locks::redis::wait_queue::QUEUE_ENTRY_TTL;
 use crate::locks::types::Verdict;
 
 /// The state of one lock. Numbers identify sessions.
@@ -168,7 +168,7 @@ impl Account {
 
     /// A waiter keeps its arrival time and its position.
     fn check_position(&mut self, it: ClaimFacts, position: usize, arrival: u64) -> Lawful {
-        let due = it.now + LINE_DEADLINE;
+        let due = it.now + QUEUE_ENTRY_TTL;
         if let Some(slot) = self.queue.iter_mut().find(|slot| slot.who == it.who) {
             agree("G5", slot.arrival == arrival, "a position is kept", &(slot.arrival, arrival))?;
             slot.due = due;

@@ -30,7 +30,7 @@ use crate::locks::redis::wait_queue::WaiterRegistry;
 use crate::locks::types::LocksError;
 
 /// Interval of checks while all is well.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Otherwise pauses between checks double from the first to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 /// Time-out of the pub/sub round trip.
@@ -140,7 +140,7 @@ impl Health {
 
     /// Checks after each new connection (`opened`), and at intervals.
     pub(in crate::locks) async fn watch(self: Arc<Self>, opened: Arc<Notify>) {
-        let mut pause = LOOK_EVERY;
+        let mut pause = POLL_INTERVAL;
         loop {
             tokio::select! {
                 () = opened.notified() => {}
@@ -151,7 +151,7 @@ impl Health {
                 () = sleep(jittered(pause)) => {}
             }
             pause = match self.check().await {
-                Ok(()) if self.found().warnings.is_empty() => LOOK_EVERY,
+                Ok(()) if self.found().warnings.is_empty() => POLL_INTERVAL,
                 Ok(()) | Err(_) => (pause * 2).min(PAUSES.1),
             };
         }

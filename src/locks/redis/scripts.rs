@@ -8,7 +8,7 @@ use crate::domain::ids::NodeId;
 use crate::locks::name::{KeyFormat, LockName, release_channel};
 use crate::locks::reclaim_token::ReclaimToken;
 use crate::locks::redis::args::{Item, Packed};
-use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, QueueEntry};
+use crate::locks::redis::wait_queue::{QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry};
 use crate::locks::types::{Claim, HeldLock, Owner, Takeover};
 use crate::locks::{GRANT_TTL, REASSERT_GRACE};
 
@@ -220,11 +220,11 @@ impl Scripts {
 
 /// The source of the batch script, with the constants that `wait_queue.lua` reads.
 fn several() -> String {
-    let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(LINE_DEADLINE));
+    let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(QUEUE_ENTRY_TTL));
     let back = millis(REASSERT_GRACE);
     format!(
-        "local grant_ttl, line_deadline, line_max, return_grace, fence_end = \
-         '{grant_ttl}', '{deadline}', '{LINE_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
+        "local grant_ttl, queue_entry_ttl, queue_length_max, reassert_grace, fence_end = \
+         '{grant_ttl}', '{deadline}', '{QUEUE_LENGTH_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
     )
 }
 

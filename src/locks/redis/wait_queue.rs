@@ -19,13 +19,13 @@ use crate::locks::types::{Grant, Holder};
 /// How long an entry lives without a poll. A waiter polls after half of that, so one call may fail.
 /// A lost message costs at most that half, and a dead waiter delays the others by at most the
 /// whole.
-pub(in crate::locks) const LINE_DEADLINE: Duration = Duration::from_secs(6);
+pub(in crate::locks) const QUEUE_ENTRY_TTL: Duration = Duration::from_secs(6);
 /// The longest pause between two polls of a waiter.
-pub(in crate::locks) const LOOK_EVERY: Duration = Duration::from_secs(3);
+pub(in crate::locks) const POLL_INTERVAL: Duration = Duration::from_secs(3);
 /// Waiters of one lock. The script rejects further claimants.
-pub(in crate::locks) const LINE_MAX: usize = 1_000;
+pub(in crate::locks) const QUEUE_LENGTH_MAX: usize = 1_000;
 
-const _: () = assert!(LOOK_EVERY.as_millis() * 2 <= LINE_DEADLINE.as_millis());
+const _: () = assert!(POLL_INTERVAL.as_millis() * 2 <= QUEUE_ENTRY_TTL.as_millis());
 
 /// The arguments of a waiter's poll.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! requests the rejected edits from the writer.
 //!
 //! The size is exact only after garbage collection drops deleted text from the log. The cost: a walk
-//! through the whole log. The room therefore collects at most once in [`LOOK_EVERY`], and only near
+//! through the whole log. The room therefore collects at most once in [`GC_INTERVAL`], and only near
 //! the limit.
 
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::sessions::options::RoomLimits;
 use crate::yjs::log::{Checked, UpdateLog};
 
 /// The least time between two garbage collections of a nearly full room. Each costs some 20 ms.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const GC_INTERVAL: Duration = Duration::from_secs(1);
 /// Free bytes that a full document needs before it accepts text again. Without this margin each
 /// keystroke would switch between near and full.
 const ROOM_AGAIN: usize = 1_024;
@@ -165,7 +165,7 @@ impl State {
     }
 
     fn may_look(&self, now: Instant) -> bool {
-        self.size.looked_at.is_none_or(|then| LOOK_EVERY <= now.saturating_duration_since(then))
+        self.size.looked_at.is_none_or(|then| GC_INTERVAL <= now.saturating_duration_since(then))
     }
 
     /// Collects garbage, so that the size counts live text only.

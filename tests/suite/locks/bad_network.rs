@@ -12,7 +12,7 @@ use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::locks::lost_replies::World;
-use crate::locks::wait_queue::{LINE_DEADLINE, SLACK, enter, turn};
+use crate::locks::wait_queue::{QUEUE_ENTRY_TTL, SLACK, enter, turn};
 use crate::support::fixtures::{
     LONG, claim, granted, held, kim, lee, refused, seat, seated, until, until_free,
 };
@@ -45,7 +45,7 @@ async fn g5_with_lost_messages_a_waiter_is_served_by_its_poll_within_half_a_queu
     world.other.release(&name, &old.value).await.expect("a reply");
     turn(waiting).await;
     let served = released.elapsed();
-    assert!(SLACK < served && served < LINE_DEADLINE / 2 + SLACK, "{served:?}");
+    assert!(SLACK < served && served < QUEUE_ENTRY_TTL / 2 + SLACK, "{served:?}");
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ crate::locks::on_both_backends! {
 /// Short enough to await, long enough not to expire on a busy machine before the check.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
 /// How long a waiter without polls counts as live.
-pub(crate) const LINE_DEADLINE: Duration = Duration::from_secs(6);
+pub(crate) const QUEUE_ENTRY_TTL: Duration = Duration::from_secs(6);
 /// Tolerance for a busy machine.
 pub(crate) const SLACK: Duration = Duration::from_millis(1_500);
 
@@ -125,7 +125,7 @@ async fn g5_a_hundred_waiters_on_two_servers_are_served_in_order(backend: TestBa
         (turn_of, last) = (value, fence);
     }
     race.join_all().await;
-    assert!(began.elapsed() < LINE_DEADLINE, "{:?}", began.elapsed());
+    assert!(began.elapsed() < QUEUE_ENTRY_TTL, "{:?}", began.elapsed());
     until("the last has released", async || {
         value_of_holder(&backend.locks, &name).await.is_none_or(|value| value != turn_of)
     })
@@ -180,7 +180,7 @@ async fn g5_a_dead_waiter_delays_the_next_by_its_queue_deadline_at_most(backend:
     assert_eq!(at.position, 2);
     backend.locks.release(&name, &old.value).await.expect("a reply");
     turn(waiting).await;
-    assert!(died.elapsed() < LINE_DEADLINE + SLACK, "{:?}", died.elapsed());
+    assert!(died.elapsed() < QUEUE_ENTRY_TTL + SLACK, "{:?}", died.elapsed());
 }
 
 async fn g5_a_dead_waiter_is_out_of_the_queue_after_its_deadline(backend: TestBackend) {
@@ -193,7 +193,7 @@ async fn g5_a_dead_waiter_is_out_of_the_queue_after_its_deadline(backend: TestBa
     let moved = timeout(TEST_TIMEOUT, waiting.next()).await.expect("in time");
     let Ok(WaitOutcome::Position(at)) = moved else { panic!("{moved:?}") };
     assert_eq!((at.position, at.holder.waiting), (1, 1));
-    assert!(died.elapsed() < LINE_DEADLINE * 3 / 2 + SLACK, "{:?}", died.elapsed());
+    assert!(died.elapsed() < QUEUE_ENTRY_TTL * 3 / 2 + SLACK, "{:?}", died.elapsed());
     backend.locks.release(&name, &old.value).await.expect("a reply");
     let released = Instant::now();
     turn(waiting).await;

@@ -7,7 +7,7 @@ use galley::locks::{LockError, Locks, Verdict};
 use redis::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::locks::wait_queue::{LINE_DEADLINE, SHORT, SLACK, enter, turn};
+use crate::locks::wait_queue::{QUEUE_ENTRY_TTL, SHORT, SLACK, enter, turn};
 use crate::support::fixtures::{
     LONG, apart, claim, fit, granted, kim, lee, refused, seat, seated, until,
 };
@@ -160,7 +160,7 @@ async fn g5_without_messages_a_hand_over_is_found_within_half_a_queue_deadline()
         locks.release(&name, &holder).await.expect("a reply");
         let released = Instant::now();
         turn(waiting).await;
-        assert!(released.elapsed() < LINE_DEADLINE / 2 + SLACK, "{:?}", released.elapsed());
+        assert!(released.elapsed() < QUEUE_ENTRY_TTL / 2 + SLACK, "{:?}", released.elapsed());
         holder = next.value;
     }
 }

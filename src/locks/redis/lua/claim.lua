@@ -60,7 +60,7 @@ local function claim(value, ttl, floor, owner, from, whose, server, came, rememb
     has_no_waiter = false
     local arrival = call('ZSCORE', line, value)
     if not arrival then
-      if tonumber(line_max) <= call('ZCARD', line) then return -1, '0' end
+      if tonumber(queue_length_max) <= call('ZCARD', line) then return -1, '0' end
       arrival = tonumber(came)
       if arrival == 0 then
         local tail = call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
@@ -69,8 +69,8 @@ local function claim(value, ttl, floor, owner, from, whose, server, came, rememb
       call('ZADD', line, whole(arrival), value)
       call('HSET', waiting, value, cmsgpack.pack(server, floor, owner))
     end
-    call('ZADD', due, whole(now_ms + line_deadline), value)
-    for _, key in ipairs({line, due, waiting}) do call('PEXPIRE', key, 2 * line_deadline) end
+    call('ZADD', due, whole(now_ms + queue_entry_ttl), value)
+    for _, key in ipairs({line, due, waiting}) do call('PEXPIRE', key, 2 * queue_entry_ttl) end
     return call('ZRANK', line, value) + 1, whole(tonumber(arrival))
   end
 
@@ -95,7 +95,7 @@ local function claim(value, ttl, floor, owner, from, whose, server, came, rememb
       call('HSET', grant, 'older', last[2] .. ' ' .. noticed)
     end
     local age = now_ms - tonumber(noticed)
-    return 0 <= age and age < tonumber(return_grace)
+    return 0 <= age and age < tonumber(reassert_grace)
   end
 
   local function busy(holder)

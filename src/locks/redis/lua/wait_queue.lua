@@ -1,9 +1,9 @@
 -- The wait queue, and the grant of a lock. scripts.rs puts five constants before this text, and
 -- claim.lua, release.lua and batch.lua after it:
 --   grant_ttl      how long Redis stores a grant, in ms
---   line_deadline  how long a waiter's entry lives without a poll, in ms
---   line_max       how many claims may wait
---   return_grace   the reassert grace, in ms
+--   queue_entry_ttl  how long a waiter's entry lives without a poll, in ms
+--   queue_length_max       how many claims may wait
+--   reassert_grace   the reassert grace, in ms
 --   fence_end      the first fence that no script mints; a number, the others are texts
 --
 -- The scripts read only Redis's own clock, once a call. A waiter polls before its entry expires, or
