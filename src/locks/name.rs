@@ -80,11 +80,11 @@ impl LockName {
     }
 
     /// The key in this format.
-    pub(super) fn key_as(&self, spelling: KeyFormat) -> Cow<'_, str> {
-        match spelling {
+    pub(super) fn key_as(&self, key_format: KeyFormat) -> Cow<'_, str> {
+        match key_format {
             KeyFormat::Plain => Cow::Borrowed(&self.0),
             KeyFormat::Tagged => match self.0.strip_prefix(SEAT) {
-                Some(_) => Cow::Owned(self.beside("lock", spelling)),
+                Some(_) => Cow::Owned(self.beside("lock", key_format)),
                 None => Cow::Owned(format!("{NAMED}{{{}}}", self.rest())),
             },
         }
@@ -118,25 +118,25 @@ impl LockName {
     }
 
     /// The key of the grant: the last fence, and the holder.
-    pub(super) fn grant_key(&self, spelling: KeyFormat) -> String {
-        self.beside("grant", spelling)
+    pub(super) fn grant_key(&self, key_format: KeyFormat) -> String {
+        self.beside("grant", key_format)
     }
 
     /// The key of the queue deadlines.
-    pub(super) fn due_key(&self, spelling: KeyFormat) -> String {
-        self.beside("due", spelling)
+    pub(super) fn due_key(&self, key_format: KeyFormat) -> String {
+        self.beside("due", key_format)
     }
 
     /// All keys of the lock, in the order that `claim.lua` and `release.lua` expect.
-    pub(super) fn keys(&self, spelling: KeyFormat) -> [String; 5] {
-        let [line, waiting] = ["line", "waiting"].map(|what| self.beside(what, spelling));
-        let (lock, grant) = (self.key_as(spelling).into_owned(), self.grant_key(spelling));
-        [lock, grant, line, self.due_key(spelling), waiting]
+    pub(super) fn keys(&self, key_format: KeyFormat) -> [String; 5] {
+        let [line, waiting] = ["line", "waiting"].map(|what| self.beside(what, key_format));
+        let (lock, grant) = (self.key_as(key_format).into_owned(), self.grant_key(key_format));
+        [lock, grant, line, self.due_key(key_format), waiting]
     }
 
-    fn beside(&self, what: &str, spelling: KeyFormat) -> String {
+    fn beside(&self, what: &str, key_format: KeyFormat) -> String {
         let rest = self.rest();
-        match (self.0.starts_with(SEAT), spelling) {
+        match (self.0.starts_with(SEAT), key_format) {
             (true, KeyFormat::Plain) => [SEAT_KEYS, what, ":", rest].concat(),
             (true, KeyFormat::Tagged) => {
                 let (link, role) = rest.split_once(':').unwrap_or((rest, ""));
@@ -154,8 +154,8 @@ impl LockName {
     }
 
     /// The name of a key that a scan returned; none if the key is not a lock.
-    pub(super) fn from_key(key: &str, spelling: KeyFormat) -> Option<Self> {
-        let name = match spelling {
+    pub(super) fn from_key(key: &str, key_format: KeyFormat) -> Option<Self> {
+        let name = match key_format {
             KeyFormat::Plain => Self(key.into()),
             KeyFormat::Tagged => {
                 let (prefix, tagged) = key.split_once('{')?;

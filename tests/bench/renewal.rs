@@ -233,10 +233,13 @@ async fn sit(locks: Locks) -> HeldLock {
 
 /// The bytes of a round.
 fn request(held: &[HeldLock]) -> Vec<u8> {
-    let source = include_str!("../../src/locks/redis/lua/renew.lua");
-    let script = Script::new(source);
+    // As the server loads it: without comments and blank lines.
+    let source = include_str!("../../src/locks/redis/lua/renew.lua").lines();
+    let is_code = |line: &&str| !line.is_empty() && !line.trim_start().starts_with("--");
+    let source = source.filter(is_code).collect::<Vec<_>>().join("\n");
+    let script = Script::new(&source);
     let mut pipeline = redis::pipe();
-    pipeline.cmd("SCRIPT").arg("LOAD").arg(source);
+    pipeline.cmd("SCRIPT").arg("LOAD").arg(&source);
     for chunk in held.chunks(LOCKS_PER_CALL) {
         pipeline.cmd("EVALSHA").arg(script.get_hash()).arg(chunk.len());
         for held in chunk {

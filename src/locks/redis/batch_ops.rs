@@ -32,7 +32,7 @@ impl Calls {
         extends: &[bool],
         node_timeout: Duration,
     ) -> Result<Round, LocksError> {
-        let (scripts, spelling) = (&self.scripts, self.scripts.spelling);
+        let (scripts, key_format) = (&self.scripts, self.scripts.key_format);
         let deadline = Instant::now() + self.node_timeout(held, node_timeout);
         let some = |at: &[usize]| -> Vec<_> {
             at.iter().filter_map(|at| held.get(*at).copied()).collect()
@@ -44,7 +44,7 @@ impl Calls {
                 request.add_command(scripts.renew(&some(at)));
                 let extended = at.iter().filter(|at| extends.get(**at) == Some(&true));
                 for (held, _ttl) in extended.filter_map(|at| held.get(*at)) {
-                    let grant = held.name.grant_key(spelling);
+                    let grant = held.name.grant_key(key_format);
                     request.cmd("PEXPIRE").arg(grant).arg(millis(GRANT_TTL)).ignore();
                 }
             },

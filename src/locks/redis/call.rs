@@ -49,8 +49,8 @@ impl Calls {
             let (sent_at, reply) = node.queue.send(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
         }
-        let one = |whom: &ServerIdentity| self.scripts.several([&item].into_iter(), whom.graces());
-        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.several, one).await?;
+        let one = |whom: &ServerIdentity| self.scripts.batch([&item].into_iter(), whom.graces());
+        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.batch, one).await?;
         Ok((sent_at, only(reply).ok_or(CallError::Unknown(reply::unexpected()))?))
     }
 
@@ -129,7 +129,7 @@ impl Calls {
         most: usize,
     ) -> Result<Vec<QueuedClaim>, CallError> {
         let call = |_: &ServerIdentity| self.scripts.waiters(name, most);
-        let (_sent_at, reply) = self.call_script(name, &self.scripts.behind, call).await?;
+        let (_sent_at, reply) = self.call_script(name, &self.scripts.waiters, call).await?;
         reply::waiters(&reply).map_err(CallError::Unknown)
     }
 }

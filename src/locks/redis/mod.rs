@@ -77,11 +77,11 @@ impl Remote {
     /// `server`.
     pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
         let target = redis_client::target(url).map_err(explain_url)?;
-        let spelling = match &target.kind {
+        let key_format = match &target.kind {
             Kind::Single => KeyFormat::Plain,
             Kind::Cluster(_) => KeyFormat::Tagged,
         };
-        let scripts = Arc::new(Scripts::new(spelling));
+        let scripts = Arc::new(Scripts::new(key_format));
         let (reconnected, opened) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let stop = CancellationToken::new();
         let context = NodeContext {
@@ -113,7 +113,7 @@ impl Remote {
 
     /// The Redis key of a lock.
     pub(super) fn key_of(&self, name: &LockName) -> String {
-        name.key_as(self.calls.scripts.spelling).into_owned()
+        name.key_as(self.calls.scripts.key_format).into_owned()
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
@@ -235,7 +235,7 @@ impl Remote {
     }
 
     async fn scan_at(&self, node: &Node, pattern: &str) -> Result<Vec<LockName>, LocksError> {
-        let spelling = self.calls.scripts.spelling;
+        let key_format = self.calls.scripts.key_format;
         let mut names = Vec::new();
         let mut cursor = 0_u64;
         loop {
@@ -247,7 +247,7 @@ impl Remote {
             let (next, keys): (u64, Vec<String>) =
                 redis::from_redis_value(reply.ok_or_else(reply::unexpected)?)
                     .map_err(|_malformed| reply::unexpected())?;
-            names.extend(keys.iter().filter_map(|key| LockName::from_key(key, spelling)));
+            names.extend(keys.iter().filter_map(|key| LockName::from_key(key, key_format)));
             cursor = next;
             if cursor == 0 {
                 return Ok(names);

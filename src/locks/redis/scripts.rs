@@ -38,13 +38,13 @@ pub(in crate::locks) struct Script {
 #[derive(Debug)]
 pub(in crate::locks) struct Scripts {
     /// The key format of this Redis: plain, or with a hash tag on a Cluster.
-    pub(in crate::locks) spelling: KeyFormat,
+    pub(in crate::locks) key_format: KeyFormat,
     /// Claims, releases and single renewals, in batches.
-    pub(in crate::locks) several: Script,
+    pub(in crate::locks) batch: Script,
     pub(in crate::locks) renew: Script,
     pub(in crate::locks) reassert: Script,
     pub(in crate::locks) holders: Script,
-    pub(in crate::locks) behind: Script,
+    pub(in crate::locks) waiters: Script,
     pub(in crate::locks) check: Script,
 }
 
@@ -80,14 +80,14 @@ impl Script {
 }
 
 impl Scripts {
-    pub(in crate::locks) fn new(spelling: KeyFormat) -> Self {
+    pub(in crate::locks) fn new(key_format: KeyFormat) -> Self {
         Self {
-            spelling,
-            several: Script::new(&several()),
+            key_format,
+            batch: Script::new(&batch_source()),
             renew: Script::new(include_str!("lua/renew.lua")),
             reassert: Script::new(include_str!("lua/reassert.lua")),
             holders: Script::new(include_str!("lua/holders.lua")),
-            behind: Script::new(include_str!("lua/waiters.lua")),
+            waiters: Script::new(include_str!("lua/waiters.lua")),
             check: Script::new(include_str!("lua/check.lua")),
         }
     }
@@ -95,19 +95,19 @@ impl Scripts {
     /// The greeting of a connection: loads the script that its calls do not load.
     pub(in crate::locks) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
-        self.several.load(&mut pipeline);
+        self.batch.load(&mut pipeline);
         pipeline
     }
 
     /// Claims, releases and single renewals in one call, one lock each. On a Cluster all keys have
     /// one slot. `graces` are those of the node's identity.
-    pub(in crate::locks) fn several<'a>(
+    pub(in crate::locks) fn batch<'a>(
         &self,
         items: impl Iterator<Item = &'a Item> + Clone,
         graces: Option<[Duration; 2]>,
     ) -> Cmd {
-        let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.spelling)).collect();
-        let mut call = self.several.call(5 * keys.len());
+        let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.key_format)).collect();
+        let mut call = self.batch.call(5 * keys.len());
         for kind in 0..5 {
             keys.iter().filter_map(|keys| keys.get(kind)).for_each(|key| {
                 call.arg(key);
@@ -167,7 +167,7 @@ impl Scripts {
     pub(in crate::locks) fn renew(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());
         for (held, _ttl) in held {
-            call.arg(&*held.name.key_as(self.spelling));
+            call.arg(&*held.name.key_as(self.key_format));
         }
         call.arg(only_ttl(held));
         for (held, _ttl) in held {
@@ -180,7 +180,7 @@ impl Scripts {
     pub(in crate::locks) fn reassert(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.reassert.call(5 * held.len());
         for (held, _ttl) in held {
-            call.arg(&held.name.keys(self.spelling));
+            call.arg(&held.name.keys(self.key_format));
         }
         call.arg(only_ttl(held)).arg(millis(GRANT_TTL));
         for (held, _ttl) in held {
@@ -201,8 +201,8 @@ impl Scripts {
 
     /// A query of a lock's waiters.
     pub(in crate::locks) fn waiters(&self, name: &LockName, most: usize) -> Cmd {
-        let [_lock, _grant, line, due, waiting] = name.keys(self.spelling);
-        let mut call = self.behind.call(3);
+        let [_lock, _grant, line, due, waiting] = name.keys(self.key_format);
+        let mut call = self.waiters.call(3);
         call.arg(&[line, due, waiting]).arg(most);
         call
     }
@@ -210,16 +210,16 @@ impl Scripts {
     pub(in crate::locks) fn holders(&self, names: &[LockName]) -> Cmd {
         let mut call = self.holders.call(3 * names.len());
         for name in names {
-            call.arg(&*name.key_as(self.spelling))
-                .arg(name.grant_key(self.spelling))
-                .arg(name.due_key(self.spelling));
+            call.arg(&*name.key_as(self.key_format))
+                .arg(name.grant_key(self.key_format))
+                .arg(name.due_key(self.key_format));
         }
         call
     }
 }
 
 /// The source of the batch script, with the constants that `wait_queue.lua` reads.
-fn several() -> String {
+fn batch_source() -> String {
     let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(QUEUE_ENTRY_TTL));
     let back = millis(REASSERT_GRACE);
     format!(
