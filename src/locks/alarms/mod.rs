@@ -2,7 +2,7 @@
 //!
 //! [`Alarms`] evaluates a class over the last five minutes, in slots of half a minute: at each
 //! event of one of its locks, and at each query. There is no task: a periodic caller of
-//! [`Alarms::look`] clears the alarms of idle classes. An alarm is raised once and cleared once,
+//! [`Alarms::evaluate`] clears the alarms of idle classes. An alarm is raised once and cleared once,
 //! each with one log line.
 //!
 //! # Definitions

@@ -129,7 +129,7 @@ impl Link {
         line.query(pipeline, deadline).await
     }
 
-    /// Like [`Self::ask`], for a pipeline that depends on the server identity. The closure builds
+    /// Like [`Self::query`], for a pipeline that depends on the server identity. The closure builds
     /// it once a connection is open, and the call uses no newer connection.
     pub(in crate::locks) async fn query_when_connected(
         &self,

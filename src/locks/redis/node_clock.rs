@@ -1,4 +1,4 @@
-//! Detects a clock of Redis that steps back, by repeated text_builder. No IO.
+//! Detects a clock of Redis that steps back, by repeated readings. No IO.
 //!
 //! All TTLs in Redis follow its clock. A step back prolongs the keys of dead servers, dead waiters
 //! and hand-overs by the same time. A fence does not depend on the clock (K2), and neither does a
@@ -16,7 +16,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-/// A smaller step is not reported: two clocks drift apart by less than this between two text_builder.
+/// A smaller step is not reported: two clocks drift apart by less than this between two readings.
 const STEP_MIN: Duration = Duration::from_secs(1);
 
 /// The last reading of a clock.
