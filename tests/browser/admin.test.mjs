@@ -138,7 +138,7 @@ test("the explanation of a seat opens and closes by keyboard, keeps the focus, a
   /** @param {string} name */
   const fact = (name) => panel.locator("dl > div", { has: page.getByText(name, { exact: true }) }).locator("dd").last()
   assert.equal(await fact("Last edit").textContent(), "never")
-  assert.equal(await fact("In line").textContent(), "nobody")
+  assert.equal(await fact("Waiting").textContent(), "nobody")
   assert.equal(await fact("Known from").textContent(), "this server, which has the connection")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.type("More. ")

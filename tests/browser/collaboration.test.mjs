@@ -114,6 +114,39 @@ test("a reviewer cannot change the text, by typing or by pasting", async () => {
   await writer.waitForText("Leave me as I am.")
 })
 
+test("s1-5: the first key of a reviewer is answered, and its button suggests for the sentence at the caret", async () => {
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
+  await writer.paste("김민수", "첫 문장입니다. 둘째 문장을 고칩니다. 셋째 문장입니다.")
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await reviewer.select("둘째")
+  for (const key of ["ArrowRight", "x"]) await reviewer.page.keyboard.press(key)
+  const hint = reviewer.page.locator("#typing-hint")
+  await hint.getByText("Reviewers do not change the text itself").waitFor()
+  await reviewer.shot("typing-hint")
+  await hint.getByRole("button", { name: "Suggest for this sentence" }).click()
+  const field = reviewer.page.locator(".card-draft .prose")
+  await field.waitFor()
+  assert.equal(await field.inputValue(), "둘째 문장을 고칩니다.")
+  assert.equal(await hint.isVisible(), false)
+})
+
+test("s2-13: while a reply is written its button is the strong one", async () => {
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
+  await writer.paste("Kim", "One sentence.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await reviewer.review("One", { body: "why" })
+  const card = writer.card("why")
+  await card.click()
+  const color = (/** @type {string} */ name) =>
+    card.getByRole("button", { name }).evaluate((button) => getComputedStyle(button).backgroundColor)
+  const strong = await color("Resolve")
+  await card.locator(".reply-field").fill("Because")
+  assert.equal(await color("Send"), strong)
+  assert.notEqual(await color("Resolve"), strong)
+})
+
 test("a third user is refused with a sentence, and sees nothing of the text", async () => {
   const [writer, reviewer, third] = [
     await browser.newUser(galley),
@@ -125,7 +158,7 @@ test("a third user is refused with a sentence, and sees nothing of the text", as
   await reviewer.follow(invite, "Lee")
   await reviewer.seated()
   await third.follow(invite, "Park")
-  await third.page.getByRole("heading", { name: "The reviewer's chair is given away" }).waitFor()
+  await third.page.getByRole("heading", { name: "This document already has a reviewer" }).waitFor()
   assert.equal(await third.page.getByText("Between the two of us.").count(), 0)
   await third.shot("together-third")
   await third.page.goto(writer.page.url())

@@ -116,7 +116,7 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
   await until(async () => ends < Date.now(), "the token has ended")
   await galley.run()
   kim.page.on("dialog", (dialog) => dialog.accept())
-  await kim.notice.getByText("Your sign-in has run out.").waitFor()
+  await kim.notice.getByText("You've been signed out.").waitFor()
   await kim.page.reload()
   await kim.page.getByRole("heading", { name: "You are not signed in" }).waitFor()
   await kim.page.getByText("6 changes are kept in this browser").waitFor()

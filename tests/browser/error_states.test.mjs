@@ -196,17 +196,23 @@ test("a deletion is saved by a later invisible edit that no undo restores", asyn
   assert.equal(await stored(writer), "Too long.")
 })
 
-test("a deleted document ends the reviewer's seat with a reason", async () => {
+test("s1-4: a deleted document ends its sessions with a reason, is not called saved, and its text can be copied", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "Soon gone.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
-  await writer.page.goto(galley.url)
-  await writer.page.locator("#mine .row").getByText("Lee there now").waitFor()
-  await writer.page.locator("#mine").getByRole("button", { name: "Delete" }).click()
-  await writer.page.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
-  await writer.page.locator("#mine").getByText("Nothing here yet.").waitFor()
-  await reviewer.notice.getByText("The share link was taken back.").waitFor()
+  const list = await writer.page.context().newPage()
+  await list.goto(galley.url)
+  await list.locator("#mine .row").getByText("Lee").waitFor()
+  await list.locator("#mine").getByRole("button", { name: "Delete" }).click()
+  await list.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
+  await list.locator("#mine").getByText("Nothing here yet.").waitFor()
+  for (const user of [writer, reviewer]) {
+    await user.notice.getByText("The share link was withdrawn, or the document was deleted.").waitFor()
+    assert.equal(await user.page.getByText("Everything you wrote is saved.").count(), 0)
+    const copied = await user.copied(() => user.notice.getByRole("button", { name: "Copy the text" }).click())
+    assert.equal(copied, "Soon gone.")
+  }
 })
 
 test("clients of a drained server reconnect by themselves", async () => {
@@ -225,18 +231,18 @@ test("the idle timeout is announced, and any key keeps the seat", async () => {
   await replaceGalley(await Galley.start({ ...QUICK, GALLEY_SEATS__IDLE_RELEASE: "8s" }))
   const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Thinking.")
-  await writer.notice.getByText(/Still there\? Your seat is given back in 0:0\d/).waitFor()
+  await writer.notice.getByText(/Still there\? Others can start in 0:0\d/).waitFor()
   await writer.shot("states-idle")
   // A screen reader receives it once, and any key is an answer.
-  await writer.page.locator("#announcer", { hasText: "Still there? Your seat is given back in" }).waitFor()
+  await writer.page.locator("#announcer", { hasText: "Still there? Others can start in" }).waitFor()
   await writer.page.keyboard.press("Shift")
   await writer.notice.waitFor({ state: "hidden" })
   await writer.notice.getByText("Still there?").waitFor()
-  await writer.notice.getByRole("button", { name: "Keep it" }).click()
+  await writer.notice.getByRole("button", { name: "Keep working" }).click()
   await writer.notice.waitFor({ state: "hidden" })
   await writer.notice.getByText("Still there?").waitFor()
   await writer.notice.getByText("Nothing happened here for a long time").waitFor()
-  await writer.notice.getByRole("button", { name: "Sit down again" }).click()
+  await writer.notice.getByRole("button", { name: "Open again" }).click()
   await writer.seated()
 })
 

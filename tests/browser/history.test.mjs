@@ -71,10 +71,10 @@ test("a pause stores a version, its changes read well, and restoring is undone b
   // The arrow keys move along the timeline, and the page shows the selected version.
   await writer.page.keyboard.press("ArrowDown")
   await marked(writer, ["del 는", "ins 가"])
-  await writer.page.getByText("Characters put in: 1, taken out: 1").waitFor()
+  await writer.page.getByText("Characters added: 1, deleted: 1").waitFor()
   await writer.shot("history-korean")
   await writer.page.keyboard.press("End")
-  await writer.page.getByText("The first version that was kept.").waitFor()
+  await writer.page.getByText("The first version that was saved.").waitFor()
   assert.equal(await writer.page.locator("#history-text").textContent(), TEXT)
   await writer.page.getByRole("radio", { name: "Changes since then" }).check({ force: true })
   await marked(writer, ["del 는", "ins 가", "del school", "ins work"])
@@ -106,12 +106,12 @@ test("the reviewer reads versions and cannot restore one, and the writer names o
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.page.keyboard.press("Alt+h")
-  await reviewer.page.locator("#history").getByText("No version has been kept yet.").waitFor()
+  await reviewer.page.locator("#history").getByText("No version has been saved yet.").waitFor()
   await reviewer.shot("history-empty")
   await open(writer)
   await writer.page.locator("#history").getByLabel("Name the text as it is now").fill("Sent on Friday")
   await writer.page.keyboard.press("Enter")
-  await writer.page.locator("#history-status").getByText("Kept as “Sent on Friday”.").waitFor()
+  await writer.page.locator("#history-status").getByText("Saved as a version: “Sent on Friday”.").waitFor()
   await entries(writer).filter({ hasText: "Sent on Friday" }).waitFor()
   // An open history is updated without a reload.
   await entries(reviewer).filter({ hasText: "Sent on Friday" }).waitFor()
@@ -134,7 +134,7 @@ test("a history that cannot be read shows an error and a retry", async () => {
   await writer.page.locator("#history").getByText("The history could not be read. The text is safe.").waitFor()
   await writer.page.unroute("**/versions?*")
   await writer.page.locator("#history").getByRole("button", { name: "Try again" }).click()
-  await writer.page.locator("#history").getByText("No version has been kept yet.").waitFor()
+  await writer.page.locator("#history").getByText("No version has been saved yet.").waitFor()
 })
 
 test("a long text is folded where nothing changed, and unfolds in place", async () => {

@@ -192,7 +192,7 @@ for (const { how, get, meanwhile, ends } of [
   },
   {
     how: "by waiting for it",
-    get: "Wait for the seat",
+    get: "Wait for your turn",
     meanwhile: async () => undefined,
     ends: (/** @type {User} */ _first, /** @type {User} */ second) => second.seated(),
   },
@@ -205,12 +205,12 @@ for (const { how, get, meanwhile, ends } of [
     await second.page.clock.install()
     await second.page.goto(first.page.url())
     await second.notice.getByRole("button", { name: get }).click()
-    if (get === "Wait for the seat") {
-      await second.notice.getByText("You are next.").waitFor()
+    if (get === "Wait for your turn") {
+      await second.notice.getByText("You're next.").waitFor()
       await first.page.goto(galley.url)
     }
     await second.seated()
-    assert.ok(path.claims.at(-1)?.has(get === "Wait for the seat" ? "wait" : "takeover"), "that is how it got it")
+    assert.ok(path.claims.at(-1)?.has(get === "Wait for your turn" ? "wait" : "takeover"), "that is how it got it")
     path.block()
     await meanwhile(first)
     const sockets = path.sockets
@@ -227,7 +227,7 @@ test("the idle warning continues when the lease is valid again, and not on anoth
   const writer = await browser.newUser(galley)
   const path = await NetworkPath.of(writer)
   await writer.paste("Kim", "Thinking.")
-  const idleWarning = writer.notice.getByText(/Still there\? Your seat is given back in \d:\d\d/)
+  const idleWarning = writer.notice.getByText(/Still there\? Others can start in \d:\d\d/)
   path.sendEvent({ event: "seat.idle", release_at: new Date(Date.now() + 60_000).toISOString() })
   await idleWarning.waitFor()
   path.sendEvent({ event: "seat.uncertain" })
@@ -250,7 +250,7 @@ test("a reconnect after a drain shows no notice for two seconds", async () => {
   await until(async () => (await writer.page.evaluate(() => document.querySelector("#saved")?.getAttribute("data-kind"))) === "off", "the socket is gone")
   assert.equal(await writer.notice.isVisible(), false)
   await writer.page.clock.runFor(2_000)
-  await writer.notice.getByText("The server is changing over.").waitFor()
+  await writer.notice.getByText("The server is restarting.").waitFor()
   await galley.run()
   await writer.page.clock.resume()
   await writer.seated()

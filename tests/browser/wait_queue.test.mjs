@@ -54,7 +54,7 @@ async function twoTabs() {
   await first.paste("Kim", "Mine.")
   const second = await tabOf(first)
   await second.page.goto(first.page.url())
-  await button(second, "Wait for the seat").waitFor()
+  await button(second, "Wait for your turn").waitFor()
   return { first, second }
 }
 
@@ -81,12 +81,12 @@ test("a waiter in a second tab is seated by the hand-over of the first, and type
   let sockets = 0
   second.page.on("websocket", () => sockets++)
   const offered = await second.notice.getByRole("button").allTextContents()
-  assert.deepEqual(offered, ["Use it here instead", "Wait for the seat"])
-  await button(second, "Wait for the seat").focus()
+  assert.deepEqual(offered, ["Use it here instead", "Wait for your turn"])
+  await button(second, "Wait for your turn").focus()
   await second.page.keyboard.press("Enter")
-  await second.notice.getByText("You are next. We will seat you here the moment you close the other tab.").waitFor()
-  await second.notice.getByText(/In line since \d\d:\d\d/).waitFor()
-  await focusAt(second, "button", "Leave the line")
+  await second.notice.getByText("You're next. You can start here as soon as you close the other tab.").waitFor()
+  await second.notice.getByText(/Waiting since \d\d:\d\d/).waitFor()
+  await focusAt(second, "button", "Stop waiting")
   await first.page.locator(".cm-content").click()
   await first.page.keyboard.press("Control+End")
   await first.page.keyboard.type(" Meanwhile.")
@@ -96,7 +96,7 @@ test("a waiter in a second tab is seated by the hand-over of the first, and type
   // A seat without a release is free after minutes here, and the test waits for seconds.
   await second.seated()
   assert.equal(sockets, before, "the server notified the waiter, and the page sent no second claim")
-  await second.page.locator("#toast").getByText("The seat is free, and you have it.").waitFor()
+  await second.page.locator("#toast").getByText("It's your turn. You can start now.").waitFor()
   await second.notice.waitFor({ state: "hidden" })
   await second.waitForText("Mine. Meanwhile.")
   await focusAt(second, ".cm-content")
@@ -110,10 +110,10 @@ test("a waiter in a second tab is seated by the hand-over of the first, and type
 
 test("a waiter that leaves the wait queue is not seated, and may claim again", async () => {
   const { first, second } = await twoTabs()
-  await button(second, "Wait for the seat").click()
-  await second.notice.getByText("You are next.").waitFor()
-  await button(second, "Leave the line").click()
-  await focusAt(second, "button", "Wait for the seat")
+  await button(second, "Wait for your turn").click()
+  await second.notice.getByText("You're next.").waitFor()
+  await button(second, "Stop waiting").click()
+  await focusAt(second, "button", "Wait for your turn")
   await first.page.close()
   const headers = { authorization: `Bearer ${galley.adminToken}` }
   const sessions = async () =>
@@ -121,27 +121,27 @@ test("a waiter that leaves the wait queue is not seated, and may claim again", a
   await until(async () => (await sessions()).length === 0, "the first tab's seat is free")
   await second.page.waitForTimeout(500)
   assert.deepEqual(await sessions(), [])
-  await button(second, "Wait for the seat").click()
+  await button(second, "Wait for your turn").click()
   await second.seated()
 })
 
 test("a waiter may take the seat over, and the other tab may wait for it", async () => {
   const { first, second } = await twoTabs()
-  await button(second, "Wait for the seat").click()
-  await second.notice.getByText("You are next.").waitFor()
+  await button(second, "Wait for your turn").click()
+  await second.notice.getByText("You're next.").waitFor()
   await button(second, "Use it here instead").click()
   await second.seated()
   await first.notice.getByText("You went on in another tab").waitFor()
-  await button(first, "Wait for the seat").click()
-  await first.notice.getByText("You are next.").waitFor()
+  await button(first, "Wait for your turn").click()
+  await first.notice.getByText("You're next.").waitFor()
   await second.page.close()
   await first.seated()
 })
 
 test("a waiter whose tab becomes visible keeps its queue position and its connection", async () => {
   const { first, second } = await twoTabs()
-  await button(second, "Wait for the seat").click()
-  await second.notice.getByText("You are next.").waitFor()
+  await button(second, "Wait for your turn").click()
+  await second.notice.getByText("You're next.").waitFor()
   let sockets = 0
   second.page.on("websocket", () => sockets++)
   const texts = await second.page.evaluateHandle(() => {
@@ -162,11 +162,11 @@ test("a waiter whose tab becomes visible keeps its queue position and its connec
 
 test("a hand-over to a hidden tab is shown in its title until the tab is visible", async () => {
   const { first, second } = await twoTabs()
-  await button(second, "Wait for the seat").click()
-  await second.notice.getByText("You are next.").waitFor()
+  await button(second, "Wait for your turn").click()
+  await second.notice.getByText("You're next.").waitFor()
   await hide(second, true)
   await first.page.close()
-  await until(async () => (await second.page.title()).startsWith("● Your seat is free – Mine."), "the title says it")
+  await until(async () => (await second.page.title()).startsWith("● Your turn – Mine."), "the title says it")
   await hide(second, false)
   await until(async () => (await second.page.title()) === "Mine. · Galley", "the title is the document's again")
 })
@@ -230,55 +230,55 @@ async function beforeKim(locale = "en-GB") {
 
 test("another user's seat shows its holder, grant time and queue position, and the focus stays", async () => {
   const { tab, waiting } = await beforeKim()
-  await tab.notice.getByText(/Kim is reviewing this since \d\d:\d\d\. The text is safe\./).waitFor()
+  await tab.notice.getByText(/Kim has been reviewing this since \d\d:\d\d\. The text is safe\./).waitFor()
   // The text has not arrived yet, so the page may not call it empty.
   assert.equal(await tab.page.locator(".cm-placeholder").isVisible(), false)
   await button(tab, "Try again").click()
-  await tab.page.locator("#toast").getByText("The seat is still taken.").waitFor()
+  await tab.page.locator("#toast").getByText("It is still in use.").waitFor()
   await focusAt(tab, "button", "Try again")
-  await button(tab, "Wait for the seat").click()
-  await tab.notice.getByText("You are next. We will seat you the moment Kim leaves.").waitFor()
-  await focusAt(tab, "button", "Leave the line")
+  await button(tab, "Wait for your turn").click()
+  await tab.notice.getByText("You're next. You can start as soon as Kim leaves.").waitFor()
+  await focusAt(tab, "button", "Stop waiting")
   waiting(3)
-  await tab.notice.getByText("You are number 3 in line.").waitFor()
-  await focusAt(tab, "button", "Leave the line")
+  await tab.notice.getByText("You are number 3 in the queue.").waitFor()
+  await focusAt(tab, "button", "Stop waiting")
 })
 
 test("a wait that times out is renewed for an hour, and then reported as failed", async () => {
   const { tab, server } = await beforeKim()
-  await button(tab, "Wait for the seat").click()
-  await tab.notice.getByText("You are next.").waitFor()
+  await button(tab, "Wait for your turn").click()
+  await tab.notice.getByText("You're next.").waitFor()
   assert.equal(server.wait, "300")
   await tab.page.clock.fastForward(5 * 60_000)
   const before = server.claims.length
   await server.close(4408, "seat-not-free")
   // The notice stays in between; a close of the earlier socket has no effect.
   await until(async () => before < server.claims.length, "it is asked again")
-  await tab.notice.getByText(/In line since \d\d:\d\d, 5 minutes so far/).waitFor()
-  await tab.notice.getByText("You are next.").waitFor()
-  await button(tab, "Leave the line").waitFor()
+  await tab.notice.getByText(/Waiting since \d\d:\d\d, 5 minutes so far/).waitFor()
+  await tab.notice.getByText("You're next.").waitFor()
+  await button(tab, "Stop waiting").waitFor()
   await tab.page.clock.fastForward(HOUR - 6 * 60_000)
   await server.close(4408, "seat-not-free")
   await until(async () => Number(server.wait) <= 60, "the last stretch is what is left")
   await tab.page.clock.fastForward(60_000)
   await server.close(4408, "seat-not-free")
-  await tab.notice.getByText("The seat did not come free within 1 hour. Kim is reviewing this").waitFor()
+  await tab.notice.getByText("It did not become free within 1 hour. Kim has been reviewing this").waitFor()
   await button(tab, "Wait again").click()
-  await tab.notice.getByText("You are next.").waitFor()
+  await tab.notice.getByText("You're next.").waitFor()
   assert.equal(server.wait, "300")
 })
 
 test("a reconnect loses the queue position and keeps waiting, and a revoked link ends the wait", async () => {
   const { tab, server } = await beforeKim()
-  await button(tab, "Wait for the seat").click()
-  await tab.notice.getByText("You are next.").waitFor()
+  await button(tab, "Wait for your turn").click()
+  await tab.notice.getByText("You're next.").waitFor()
   const before = server.claims.length
   await server.close(4503)
-  await tab.notice.getByText("Connection lost. You go back into the line by yourself").waitFor()
-  await tab.notice.getByText("You are next.").waitFor()
+  await tab.notice.getByText("Connection lost. You rejoin the queue by yourself").waitFor()
+  await tab.notice.getByText("You're next.").waitFor()
   assert.ok(before < server.claims.length && server.wait !== null)
   await server.close(4404, "no-such-link")
-  await tab.notice.getByText("The share link was taken back.").waitFor()
+  await tab.notice.getByText("The share link was withdrawn, or the document was deleted.").waitFor()
 })
 
 for (const locale of ["en-GB", "ko-KR"]) {

@@ -55,10 +55,10 @@ test("a queue position is a number from one on", () => {
 test("a held seat names its holder, and after a wait that it was not released", (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: since })
   const said = takenSentence(kim, "reviewer", { timedOut: false })
-  assert.equal(said, "Kim is reviewing this since 14:03. The text is safe. Wait for the seat, or read it again later.")
-  assert.match(takenSentence(kim, "writer", { timedOut: false }), /^Kim is writing this since 14:03\./)
-  assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^The seat did not come free within 1 hour\. Kim is/)
-  assert.match(takenSentence(null, "reviewer", { timedOut: false }), /^Somebody has this seat/)
+  assert.equal(said, "Kim has been reviewing this since 14:03. The text is safe. Wait for your turn, or come back later.")
+  assert.match(takenSentence(kim, "writer", { timedOut: false }), /^Kim has been writing this since 14:03\./)
+  assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^It did not become free within 1 hour\. Kim has been/)
+  assert.match(takenSentence(null, "reviewer", { timedOut: false }), /^Somebody else is working here/)
   assert.match(takenSentence({ ...kim, own: true }, "writer", { timedOut: false }), /^You have this open in another tab/)
   i18n.language = "ko"
   assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^1시간 동안 자리가 나지 않았습니다\. 14:03부터 Kim님이 검토/)
@@ -69,18 +69,18 @@ test("each queue position has its sentence", (t) => {
   /** @param {number | null} position @param {import("../../static/js/store.js").Holder | null} holder */
   const say = (position, holder = kim, away = false) =>
     waitingSentence({ position, since: start, away }, holder, "reviewer")
-  assert.equal(say(1), "Kim is reviewing this since 14:03. You are next. We will seat you the moment Kim leaves.")
-  assert.equal(say(1, { ...kim, own: true }), "You are next. We will seat you here the moment you close the other tab.")
-  assert.equal(say(1, null), "You are next. We will seat you the moment the seat is free.")
-  assert.match(say(3), /^You are number 3 in line\. .* Kim is reviewing this since 14:03\.$/)
-  assert.equal(say(null), "Getting in line…")
+  assert.equal(say(1), "Kim has been reviewing this since 14:03. You're next. You can start as soon as Kim leaves.")
+  assert.equal(say(1, { ...kim, own: true }), "You're next. You can start here as soon as you close the other tab.")
+  assert.equal(say(1, null), "You're next. You can start as soon as it is free.")
+  assert.match(say(3), /^You are number 3 in the queue\. .* Kim has been reviewing this since 14:03\.$/)
+  assert.equal(say(null), "Joining the queue…")
   assert.match(say(1, kim, true), /^Connection lost\./)
 })
 
 test("the time in the wait queue is in whole minutes, in both languages", () => {
-  assert.equal(waitedSentence(start, start + 59_000), "In line since 14:03")
-  assert.equal(waitedSentence(start, start + 60_000), "In line since 14:03, 1 minute so far")
-  assert.equal(waitedSentence(start, start + 4.9 * 60_000), "In line since 14:03, 4 minutes so far")
+  assert.equal(waitedSentence(start, start + 59_000), "Waiting since 14:03")
+  assert.equal(waitedSentence(start, start + 60_000), "Waiting since 14:03, 1 minute so far")
+  assert.equal(waitedSentence(start, start + 4.9 * 60_000), "Waiting since 14:03, 4 minutes so far")
   i18n.language = "ko"
   assert.equal(waitedSentence(start, start + 4 * 60_000), "14:03부터 4분째 기다리는 중")
 })

@@ -135,11 +135,15 @@ export class Banner {
   /** @param {Desk} state @returns {Node[]} */
   #full({ role }) {
     const sentence = el("p", { text: t(role === "writer" ? "state.full" : "state.full.reader") }, this.count)
+    return [sentence, el("div", { class: "actions" }, ...this.#textButtons())]
+  }
+
+  /** All of the text, to the clipboard or as a file. */
+  #textButtons() {
     const press = button(t("state.full.copy"), {}, async () => {
       if (await this.actions.copyText()) press.lastElementChild?.replaceChildren(t("common.copied"))
     })
-    const save = button(t("state.full.save"), {}, () => this.actions.saveText())
-    return [sentence, el("div", { class: "actions" }, press, save)]
+    return [press, button(t("state.full.save"), {}, () => this.actions.saveText())]
   }
 
   /** @param {Desk} state @returns {Notice} */
@@ -211,6 +215,8 @@ export class Banner {
     const next = returns
       ? button(t("state.lost.again"), { class: "button button-strong" }, () => this.actions.claim())
       : button(t("state.lost.reload"), {}, () => location.reload())
+    // The document may be deleted: the page offers its text and does not call it saved.
+    if (reason === "revoked") return [sentence, ...this.#unsaved([...this.#textButtons(), next], false)]
     return [sentence, ...this.#unsaved([next], true)]
   }
 

@@ -34,7 +34,10 @@ import { peerDrawing } from "./presence.js"
 /** The line break of Yjs and of Galley. Any other in a paste becomes this one. */
 const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
 
-/** Fires `edit`, `select`, `geometry` and `press` (a passage; `detail` is the review). */
+/**
+ * Fires `edit`, `select`, `geometry`, `press` (a passage; `detail` is the review) and `denied` (the
+ * reviewer typed into the text).
+ */
 export class Editor extends EventTarget {
   #mayType = new Compartment()
   #sentences = new Compartment()
@@ -74,6 +77,10 @@ export class Editor extends EventTarget {
           keymap.of([...yUndoManagerKeymap, ...standardKeymap]),
           yCollab(text, null, { undoManager: this.#undo }),
           highlights((review) => this.#fire("press", review)),
+          EditorView.domEventHandlers({
+            beforeinput: () => void (this.role === "reviewer" && this.#fire("denied")),
+            paste: () => void (this.role === "reviewer" && this.#fire("denied")),
+          }),
           peerDrawing,
           EditorView.updateListener.of((update) => this.#updated(update)),
         ],
@@ -120,6 +127,12 @@ export class Editor extends EventTarget {
   get selection() {
     const { from, to } = this.view.state.selection.main
     return from === to ? { from, to } : { from: this.#edge(from, false), to: this.#edge(to, true) }
+  }
+
+  /** @param {Range} range */
+  select({ from, to }) {
+    this.view.dispatch({ selection: EditorSelection.range(from, to) })
+    this.focus()
   }
 
   /** @param {Range} range */

@@ -15,6 +15,7 @@ import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
 import { Reviews } from "../reviews/reviews.js"
 import { SelectionBar } from "../reviews/selection_bar.js"
+import { TypingHint } from "../reviews/typing_hint.js"
 import { Connection } from "../seat/connection.js"
 import { SeatAlert } from "../seat/seat_alert.js"
 import { SeatBadges } from "../seat/seat_badges.js"
@@ -76,11 +77,8 @@ export class DeskPage {
     })
     this.events = new ServerEvents(this, role, link.id)
     this.history = new History(this.store, this.editor, link.document_id)
-    this.selection = new SelectionBar(
-      this.editor,
-      () => role === "reviewer" && this.store.seated,
-      (options) => this.actions.begin(options),
-    )
+    const mayReview = () => role === "reviewer" && this.store.seated
+    this.selection = new SelectionBar(this.editor, mayReview, (options) => this.actions.begin(options))
     this.keys = new Shortcuts(this.#commands())
     this.parts = [
       this.watch,
@@ -97,6 +95,7 @@ export class DeskPage {
       this.history,
       new Menu(this.#menu()),
       this.selection,
+      new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
       this.connection,
     ]
   }

@@ -116,9 +116,17 @@ export class ReviewCard {
   }
 
   #fit() {
-    this.send.hidden = this.field.value.trim() === ""
+    this.#weighButtons()
     grow(this.field)
     this.element.dispatchEvent(new Event("resized", { bubbles: true }))
+  }
+
+  /** While the reply has text, its button is the strong one and the decisions step back. */
+  #weighButtons() {
+    const isWritten = this.field.value.trim() !== ""
+    this.send.hidden = !isWritten
+    this.send.classList.toggle("button-strong", isWritten)
+    this.element.dataset.replying = String(isWritten)
   }
 
   #draw() {
@@ -142,7 +150,7 @@ export class ReviewCard {
     const mayReply = context.seated && review.status === "open"
     // Typed text stays, even if the page cannot send it now.
     this.replying.hidden = this.field.value === "" && !(mayReply && context.active && !this.#editing)
-    this.send.hidden = this.field.value.trim() === ""
+    this.#weighButtons()
     const lost = hadFocus && !this.element.contains(document.activeElement)
     if (lost) this.element.focus({ preventScroll: true })
   }

@@ -2,14 +2,14 @@
 /** The sentences of signing in and out, in English. A part of `en.js`. */
 
 export const entryEn = {
-  "entry.name.title": "You are asked for a review",
-  "entry.name.text": "Before you sit down: what are you called? The writer sees this name.",
-  "entry.name.go": "Sit down",
+  "entry.name.title": "You've been invited to review",
+  "entry.name.text": "Enter your name. The writer will see it.",
+  "entry.name.go": "Start reviewing",
   "entry.opening": "Opening the document…",
-  "entry.exists.title": "The reviewer's chair is given away",
+  "entry.exists.title": "This document already has a reviewer",
   "entry.exists.text": "Somebody else reviews this document already, and there is one reviewer only. Nothing is wrong with your link: ask the writer if this is not what was meant.",
   "entry.missing.title": "There is no such document for you",
-  "entry.missing.text": "It was deleted, or it belongs to somebody else, or the link was taken back. Ask the person who sent it.",
+  "entry.missing.text": "It was deleted, or it belongs to somebody else, or the link was withdrawn. Ask the person who sent it.",
   "entry.incomplete.title": "Half of the link is missing",
   "entry.incomplete.text": "The part after the # is the key, and it is not there. Ask for the link again and copy all of it.",
   "entry.failed.title": "This could not be opened",

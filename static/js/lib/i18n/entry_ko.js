@@ -3,16 +3,16 @@
 
 /** @type {Record<keyof typeof import("./entry_en.js").entryEn, string>} */
 export const entryKo = {
-  "entry.name.title": "검토를 부탁받으셨습니다",
+  "entry.name.title": "첨삭을 부탁받으셨습니다",
   "entry.name.text": "시작하기 전에 이름을 알려 주세요. 작성자에게 보이는 이름입니다.",
-  "entry.name.go": "자리에 앉기",
+  "entry.name.go": "검토 시작",
   "entry.opening": "문서를 여는 중입니다…",
-  "entry.exists.title": "검토자 자리가 이미 찼습니다",
+  "entry.exists.title": "이미 검토자가 있는 문서입니다",
   "entry.exists.text": "이 문서는 다른 분이 이미 검토하고 있고, 검토자는 한 명뿐입니다. 링크가 잘못된 것은 아닙니다. 착오가 있었다면 작성자에게 물어봐 주세요.",
   "entry.missing.title": "열 수 있는 문서가 아닙니다",
   "entry.missing.text": "문서가 삭제되었거나, 다른 사람의 문서이거나, 링크가 취소되었습니다. 링크를 보낸 분에게 물어봐 주세요.",
   "entry.incomplete.title": "링크가 잘렸습니다",
-  "entry.incomplete.text": "# 뒤에 오는 열쇠 부분이 빠져 있습니다. 링크를 다시 받아 끝까지 복사해 주세요.",
+  "entry.incomplete.text": "링크 뒷부분이 빠져 있습니다. 링크를 다시 받아 끝까지 복사해 주세요.",
   "entry.failed.title": "문서를 열지 못했습니다",
   "entry.failed.text": "잃어버린 것은 없습니다. {why}",
   "entry.signin.title": "로그인되어 있지 않습니다",

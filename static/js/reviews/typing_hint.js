@@ -1,0 +1,101 @@
+// @ts-check
+/**
+ * The answer to a reviewer who types into the text: the sentence that says why nothing changes, and a
+ * button that suggests other words for the sentence at the caret. Owns one element.
+ */
+
+import { announce } from "../lib/announce.js"
+import { button, byId, el } from "../lib/dom.js"
+import { i18n, t } from "../lib/i18n.js"
+
+/** How long the hint stays after the last key, in ms. */
+const SHOWN = 8_000
+
+/** @typedef {import("./highlights.js").Range} Range */
+
+export class TypingHint {
+  #stopped = new AbortController()
+  #timer = 0
+
+  /**
+   * @param {import("../desk/editor.js").Editor} editor
+   * @param {() => boolean} mayReview
+   * @param {() => void} suggest opens the form of a suggestion on the selection
+   */
+  constructor(editor, mayReview, suggest) {
+    this.editor = editor
+    this.mayReview = mayReview
+    this.suggest = suggest
+    this.element = byId("typing-hint")
+    this.desk = byId("desk")
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    // Pressing the button must not take the focus from the text first.
+    this.element.addEventListener("pointerdown", (event) => event.preventDefault(), { signal })
+    this.editor.addEventListener("denied", () => this.#show(), { signal })
+    this.editor.addEventListener("select", () => this.#hide(), { signal })
+    i18n.addEventListener("change", () => this.#hide(), { signal })
+    window.addEventListener("keydown", (event) => event.key === "Escape" && this.#hide(), { signal })
+  }
+
+  stop() {
+    this.#stopped.abort()
+    this.#hide()
+  }
+
+  #show() {
+    if (!this.mayReview()) return
+    const { from, to } = this.editor.selection
+    const range = from === to ? sentenceAt(this.editor.text, from, i18n.language) : { from, to }
+    window.clearTimeout(this.#timer)
+    this.#timer = window.setTimeout(() => this.#hide(), SHOWN)
+    if (!this.element.hidden) return
+    /** @type {HTMLElement[]} */
+    const parts = [el("p", { text: t("state.denied") })]
+    if (range.from < range.to) {
+      parts.push(button(t("review.add.suggest.sentence"), { class: "button", icon: "pen" }, () => this.#suggest(range)))
+    }
+    this.element.replaceChildren(...parts)
+    this.element.hidden = false
+    announce(t("state.denied"))
+    const desk = this.desk.getBoundingClientRect()
+    const caret = this.editor.coordinatesAt(to, -1)
+    const leftMax = byId("paper").getBoundingClientRect().right - desk.left - this.element.offsetWidth - 12
+    this.element.style.top = `${Math.round(caret.bottom - desk.top + 6)}px`
+    this.element.style.left = `${Math.round(Math.max(12, Math.min(caret.left - desk.left - 40, leftMax)))}px`
+  }
+
+  /** @param {Range} range */
+  #suggest(range) {
+    this.#hide()
+    this.editor.select(range)
+    this.suggest()
+  }
+
+  #hide() {
+    window.clearTimeout(this.#timer)
+    this.element.hidden = true
+  }
+}
+
+/**
+ * The sentence around a position, without the white space at its ends.
+ *
+ * @param {string} text
+ * @param {number} at in UTF-16 units
+ * @param {string} language
+ * @returns {Range}
+ */
+export function sentenceAt(text, at, language) {
+  const start = text.lastIndexOf("\n", at - 1) + 1
+  const end = text.indexOf("\n", at)
+  const line = text.slice(start, end === -1 ? text.length : end)
+  const segments = [...new Intl.Segmenter(language, { granularity: "sentence" }).segment(line)]
+  const found = segments.findLast(({ index }) => start + index <= at)
+  if (!found) return { from: at, to: at }
+  const { index, segment } = found
+  const from = start + index + (segment.length - segment.trimStart().length)
+  return { from, to: from + segment.trim().length }
+}
