@@ -61,7 +61,7 @@ test("a held seat names its holder, and after a wait that it was not released", 
   assert.match(takenSentence(null, "reviewer", { timedOut: false }), /^Somebody else is working here/)
   assert.match(takenSentence({ ...kim, own: true }, "writer", { timedOut: false }), /^You have this open in another tab/)
   i18n.language = "ko"
-  assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^1시간 동안 자리가 나지 않았습니다\. 14:03부터 Kim님이 검토/)
+  assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^1시간 동안 차례가 오지 않았습니다\. 14:03부터 Kim님이 검토/)
 })
 
 test("each queue position has its sentence", (t) => {
