@@ -156,7 +156,7 @@ export class DeskPage {
     this.watch.seatRegained()
     const sentence = regainedSentence(before, phase)
     if (sentence) announce(t(sentence))
-    this.reviews.read().catch(() => undefined)
+    this.reviews.read().then(() => this.store.seated && this.role === "reviewer" && this.actions.restore(), () => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
   }

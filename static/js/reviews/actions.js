@@ -10,6 +10,7 @@ import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { ReviewForm } from "./form.js"
 import { PASSAGE_MAX } from "./selection_bar.js"
+import { nearest, WrittenDrafts } from "./written_drafts.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -33,6 +34,7 @@ export class ReviewActions {
     this.reviews = reviews
     /** @type {import("./margin.js").Margin | null} */
     this.margin = null
+    this.written = new WrittenDrafts(reviews.link)
     editor.addEventListener("edit", () => this.#draft?.quoteChanged())
   }
 
@@ -54,12 +56,33 @@ export class ReviewActions {
       submit: (written) => this.#create(written),
       cancel: () => this.end(),
     })
+    this.#draft.element.addEventListener("input", () => this.#store())
     this.margin?.showDraft(this.#draft.element)
     this.#draft.focus()
   }
 
-  /** Puts the card of a new review away. */
+  /** Opens the form of a new review again that a reload or a crash of the tab interrupted. */
+  restore(written = this.written.newReview) {
+    const range = written && nearest(this.editor.text, written)
+    if (!range || this.#draft) return
+    this.editor.select(range)
+    this.begin({ suggests: written.suggests })
+    const draft = /** @type {ReviewForm | null} */ (this.#draft)
+    draft?.fill(written)
+    this.#store()
+  }
+
+  #store() {
+    const draft = this.#draft
+    const from = this.editor.marked.pending?.from ?? 0
+    this.written.newReview = draft?.isTouched ? { quote: this.#quote(), from, ...draft.content } : null
+  }
+
+  /** Puts the card of a new review away. What was written in it can be taken back. */
   end() {
+    const written = this.#draft?.isTouched ? this.written.newReview : null
+    if (written) showToast(t("review.discarded"), { text: t("common.undo"), act: () => this.restore(written) })
+    this.written.newReview = null
     this.#draft = null
     this.editor.setPending(null)
     this.margin?.showDraft(null)
@@ -87,6 +110,12 @@ export class ReviewActions {
       this.reviews.apply("anchor" in answered ? answered : await api.review(link, review.id))
       announce(t("review.sent"))
     })
+
+  /** @param {Review} review */
+  storedReply = (review) => this.written.reply(review.id)
+
+  /** @param {Review} review @param {string} text */
+  storeReply = (review, text) => this.written.setReply(review.id, text)
 
   /** @param {Review} review @param {Written} written */
   edit = (review, written) =>
@@ -122,6 +151,7 @@ export class ReviewActions {
         return this.#send(written)
       })
       this.#draft = null
+      this.written.newReview = null
       this.editor.setPending(null)
       this.reviews.apply(made)
       this.margin?.showDraft(null)

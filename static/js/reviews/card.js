@@ -29,6 +29,8 @@ import { grow, ReviewForm } from "./form.js"
  * @property {(review: Review, written: import("./form.js").Written) => Promise<string | null>} edit
  * @property {(review: Review) => Promise<string | null>} remove
  * @property {(review: Review) => void} choose
+ * @property {(review: Review) => string} storedReply what was written before a reload
+ * @property {(review: Review, text: string) => void} storeReply
  */
 
 /** How long "Delete it?" waits for a second press, in ms. */
@@ -50,6 +52,7 @@ export class ReviewCard {
     this.context = context
     this.actions = actions
     this.field = el("textarea", { rows: "1", class: "reply-field" })
+    this.field.value = actions.storedReply(review)
     this.replying = el("form", { class: "reply" }, this.field)
     this.send = button("", { class: "button" })
     this.send.type = "submit"
@@ -116,6 +119,7 @@ export class ReviewCard {
   }
 
   #fit() {
+    this.actions.storeReply(this.review, this.field.value)
     this.#weighButtons()
     grow(this.field)
     this.element.dispatchEvent(new Event("resized", { bubbles: true }))

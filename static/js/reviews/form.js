@@ -81,6 +81,18 @@ export class ReviewForm {
     )
   }
 
+  get content() {
+    return { body: this.body.value, suggestion: this.suggestion.value, suggests: this.suggests }
+  }
+
+  /** Puts in what was written before. @param {{ body: string, suggestion: string, suggests: boolean }} content */
+  fill({ body, suggestion, suggests }) {
+    this.body.value = body
+    this.suggestion.value = suggestion
+    this.suggests = suggests
+    this.#draw()
+  }
+
   /** The passage has changed under the form. */
   quoteChanged() {
     this.#draw()

@@ -10,6 +10,7 @@ import { graphemesOf } from "../lib/graphemes.js"
 import { i18n, translateAll, t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { DocumentList } from "./document_list.js"
+import { PasteDraft } from "./paste_draft.js"
 
 /** Longest title that is made from a first line, in characters. */
 const TITLE_MAX = 60
@@ -23,6 +24,7 @@ class StartPage {
   #documentList = new DocumentList()
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
+  #pasteDraft = new PasteDraft()
 
   async start() {
     new Menu([this.#signOut.element]).start()
@@ -40,6 +42,7 @@ class StartPage {
       this.#showUser(null)
       this.#error.textContent = errorText(error)
     }
+    if (this.#pasteDraft.start()) this.#open("paste")
   }
 
   /** @param {api.User | null} me */
@@ -76,7 +79,11 @@ class StartPage {
 
   /** @param {string} panel */
   #choose(panel) {
-    if (!this.#mayGoOn()) return
+    if (this.#mayGoOn()) this.#open(panel)
+  }
+
+  /** @param {string} panel */
+  #open(panel) {
     for (const other of ["paste", "link"]) {
       const open = other === panel && byId(other).hidden
       byId(other).hidden = !open
@@ -112,6 +119,7 @@ class StartPage {
       const text = byId("paste-text", HTMLTextAreaElement).value.replace(/\r\n?/g, "\n")
       const title = byId("paste-title", HTMLInputElement).value.trim() || titleOf(text)
       const { id } = await api.createDocument(title, text)
+      this.#pasteDraft.end()
       location.assign(`/d/${encodeURIComponent(id)}`)
     } catch (error) {
       this.#error.textContent = errorText(error)

@@ -23,6 +23,7 @@ export const en = {
   "common.cancel": "Cancel",
   "common.copy": "Copy",
   "common.copied": "Copied",
+  "common.undo": "Undo",
   "common.retry": "Try again",
 
   "start.title": "Galley: one writer, one reviewer",
@@ -220,6 +221,7 @@ export const en = {
   "review.failed": "This did not work. {why}",
   "review.full": "There is no room for more comments here.",
   "review.new": "{name}: new comment on “{quote}”",
+  "review.discarded": "Your comment was not sent.",
   "review.sent": "Sent.",
   "review.announce.accepted": "Accepted. The text is changed.",
   "review.announce.rejected": "Rejected.",

@@ -24,6 +24,7 @@ export const ko = {
   "common.cancel": "취소",
   "common.copy": "복사",
   "common.copied": "복사했습니다",
+  "common.undo": "실행 취소",
   "common.retry": "다시 시도",
 
   "start.title": "Galley: 쓰는 사람과 봐 주는 사람",
@@ -221,6 +222,7 @@ export const ko = {
   "review.failed": "처리하지 못했습니다. {why}",
   "review.full": "더 이상 의견을 달 수 없습니다.",
   "review.new": "{name}님의 새 의견: “{quote}”",
+  "review.discarded": "의견을 보내지 않았습니다.",
   "review.sent": "보냈습니다.",
   "review.announce.accepted": "반영했습니다. 본문이 바뀌었습니다.",
   "review.announce.rejected": "반영하지 않았습니다.",
