@@ -180,7 +180,7 @@ test("the same user's other tab is named, and may take over", async () => {
   await here.click()
   await second.locator("#saved[data-kind=saved]").waitFor()
   assert.equal(await second.locator("#counts").isVisible(), true)
-  await writer.page.getByText("You went on in another tab").waitFor()
+  await writer.page.getByText("You're now editing in another tab").waitFor()
   await writer.shot("together-taken-over")
   assert.equal(await writer.page.locator(".cm-content").getAttribute("contenteditable"), "true")
   await writer.page.locator(".cm-content").click()

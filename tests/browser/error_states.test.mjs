@@ -203,7 +203,7 @@ test("s1-4: a deleted document ends its sessions with a reason, is not called sa
   await reviewer.seated()
   const list = await writer.page.context().newPage()
   await list.goto(galley.url)
-  await list.locator("#mine .row").getByText("Lee").waitFor()
+  await list.locator("#mine .row").getByText("Lee").first().waitFor()
   await list.locator("#mine").getByRole("button", { name: "Delete" }).click()
   await list.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
   await list.locator("#mine").getByText("Nothing here yet.").waitFor()
