@@ -1,5 +1,5 @@
 // @ts-check
-/** What is written and not sent: a reload keeps it, and Cancel can be taken back (s1-6). */
+/** A reload keeps written text that is not sent, and Cancel can be taken back (s1-6). */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

@@ -1,5 +1,5 @@
 // @ts-check
-/** What is written and not sent survives a reload. */
+/** A written text that is not sent survives a reload. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

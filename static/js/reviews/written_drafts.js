@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What a user has written and not sent: the form of a new review, and replies. A reload and a crash of
+ * Stores written text that is not sent: the form of a new review, and replies. A reload and a crash of
  * the tab keep it; it ends with the tab, so that the next user of a shared computer does not see it.
  */
 
