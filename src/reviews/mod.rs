@@ -7,9 +7,8 @@
 pub(crate) mod accept;
 pub(crate) mod anchors;
 pub(crate) mod decide;
+pub(crate) mod error;
 pub(crate) mod missed;
-
-use std::time::Duration;
 
 use chrono::Utc;
 
@@ -24,83 +23,19 @@ use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::pubsub::{Message, Topic};
+pub use crate::reviews::error::ReviewError;
+use crate::reviews::error::done;
 use crate::rooms::RoomError;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::rooms::server_edit::TRIES;
 use crate::seats::{SeatError, SeatService};
-use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
-use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::seats::FenceGuard;
 
 /// Bytes of an event about a review besides its texts: ids, names, times.
 const EVENT_BYTES: usize = 512;
-
-/// Failures of reviews.
-#[derive(Debug, thiserror::Error)]
-pub enum ReviewError {
-    /// The link or review does not exist, or the caller may not know of it.
-    #[error("there is no such {0}")]
-    NotFound(&'static str),
-    /// The caller does not hold the required seat.
-    #[error("this needs the {0}'s seat; acquire the seat first")]
-    SeatNotHeld(Role),
-    /// The caller is not the author of the review.
-    #[error("only the author of a review may change it")]
-    NotAuthor,
-    /// The text at the anchor differs from the quote.
-    #[error("the text at the anchor differs from the quote; read it again and retry")]
-    AnchorMismatch,
-    /// The text no longer contains the quote.
-    #[error("the quoted text is no longer there; edit the text by hand or reject the suggestion")]
-    AnchorMoved,
-    /// Another request changed the review first.
-    #[error("the review has changed; its version is now {current}")]
-    VersionMismatch {
-        /// The current version.
-        current: i64,
-    },
-    /// The status of the review does not permit the decision.
-    #[error(transparent)]
-    Refused(#[from] DecisionRefused),
-    /// The review or reply has no content.
-    #[error("{0}")]
-    Empty(&'static str),
-    /// A text exceeds its limit.
-    #[error("{0} is too long")]
-    TooLong(&'static str),
-    /// A text contains a control character.
-    #[error("{0} may not contain control characters other than line breaks and tabs")]
-    Control(&'static str),
-    /// The link or the review is at its limit.
-    #[error("there are too many {0} already, or they are as long as they may become")]
-    Full(&'static str),
-    /// The user's events about reviews exceed their rate.
-    #[error("too much about reviews at once; try again later")]
-    TooFast(Duration),
-    /// With the suggestion the document would exceed its limit.
-    #[error("the document is as large as it may become; take some text out first")]
-    TooLarge,
-    /// The text changes too fast for the edit of a suggestion.
-    #[error("the text is changing; try again")]
-    Contended,
-    /// A seat, a room, the locks or storage failed.
-    #[error(transparent)]
-    Session(#[from] SeatError),
-}
-
-impl From<StorageError> for ReviewError {
-    fn from(error: StorageError) -> Self {
-        Self::Session(error.into())
-    }
-}
-
-impl From<RoomError> for ReviewError {
-    fn from(error: RoomError) -> Self {
-        Self::Session(error.into())
-    }
-}
 
 /// The content of a new review.
 #[derive(Clone, Debug)]
@@ -465,18 +400,6 @@ impl Reviews {
                 tracing::warn!(%error, "a review cannot be published to the other servers");
             }
         }
-    }
-}
-
-/// The result of a guarded write.
-pub(crate) fn done<T>(guarded: Guarded<T>, guard: FenceGuard) -> Result<T, ReviewError> {
-    match guarded {
-        Guarded::Done(value) => Ok(value),
-        Guarded::Fenced => Err(ReviewError::SeatNotHeld(guard.seat.role)),
-        Guarded::NotFound => Err(ReviewError::NotFound("review")),
-        Guarded::VersionMismatch { current } => Err(ReviewError::VersionMismatch { current }),
-        Guarded::Stale => Err(ReviewError::Contended),
-        Guarded::Full => Err(ReviewError::Full("reviews or replies")),
     }
 }
 
