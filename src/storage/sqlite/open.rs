@@ -180,6 +180,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         ("journal", include_str!("migrations/0003_journal.sql")),
         ("review_bytes", include_str!("migrations/0004_review_bytes.sql")),
         ("review_changes", include_str!("migrations/0005_review_changes.sql")),
+        ("decisions", include_str!("migrations/0006_decisions.sql")),
     ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
