@@ -15,6 +15,8 @@ import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
 import { Reviews } from "../reviews/reviews.js"
 import { SelectionBar } from "../reviews/selection_bar.js"
+import { quoteOf } from "../reviews/summary.js"
+import { SummaryButton } from "../reviews/summary_button.js"
 import { TypingHint } from "../reviews/typing_hint.js"
 import { Connection } from "../seat/connection.js"
 import { SeatAlert } from "../seat/seat_alert.js"
@@ -77,7 +79,7 @@ export class DeskPage {
     })
     this.events = new ServerEvents(this, role, link.id)
     this.history = new History(this.store, this.editor, link.document_id)
-    const mayReview = () => role === "reviewer" && this.store.seated
+    const mayReview = () => this.store.seated
     this.selection = new SelectionBar(this.editor, mayReview, (options) => this.actions.begin(options))
     this.keys = new Shortcuts(this.#commands())
     this.parts = [
@@ -95,6 +97,7 @@ export class DeskPage {
       this.history,
       new Menu(this.#menu()),
       this.selection,
+      new SummaryButton(this.store, () => this.actions.beginSummary()),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
       this.connection,
     ]
@@ -110,8 +113,9 @@ export class DeskPage {
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
     this.editor.addEventListener("press", (event) => this.#pressed(/** @type {CustomEvent} */ (event).detail), { signal })
     this.reviews.addEventListener("came", (event) => {
-      const { author, anchor } = /** @type {CustomEvent<import("../lib/api.js").Review>} */ (event).detail
-      announce(t("review.new", { name: author.name, quote: anchor.quote.slice(0, 60) }))
+      const review = /** @type {CustomEvent<import("../lib/api.js").Review>} */ (event).detail
+      const quote = quoteOf(review).slice(0, 60)
+      announce(t(quote === "" ? "review.new.summary" : "review.new", { name: review.author.name, quote }))
     }, { signal })
     i18n.addEventListener("change", () => {
       this.editor.retranslate()
@@ -156,7 +160,7 @@ export class DeskPage {
     this.watch.seatRegained()
     const sentence = regainedSentence(before, phase)
     if (sentence) announce(t(sentence))
-    this.reviews.read().then(() => this.store.seated && this.role === "reviewer" && this.actions.restore(), () => undefined)
+    this.reviews.read().then(() => this.store.seated && this.actions.restore(), () => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
   }
@@ -218,7 +222,7 @@ export class DeskPage {
   /** @returns {import("./shortcuts.js").Commands} */
   #commands() {
     return {
-      comment: () => this.role === "reviewer" && this.store.seated && this.actions.begin({ suggests: false }),
+      comment: () => this.#comment(),
       next: () => this.#step(1),
       previous: () => this.#step(-1),
       accept: () => this.#decide("accept"),
@@ -226,6 +230,14 @@ export class DeskPage {
       history: () => this.history.open(),
       text: () => this.#backToText(),
     }
+  }
+
+  /** On the selection; without one, on the whole text. */
+  #comment() {
+    if (!this.store.seated) return
+    const { from, to } = this.editor.selection
+    if (from < to || this.actions.isDrafting) this.actions.begin({ suggests: false })
+    else this.actions.beginSummary()
   }
 
   /** @param {1 | -1} by */

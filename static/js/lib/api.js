@@ -13,16 +13,18 @@
  *   characters: number }} Document
  * @typedef {"writer" | "reviewer"} Role
  * @typedef {{ taken: boolean, user?: User | null, since?: string | null, waiting?: number }} SeatView
+ * @typedef {{ role: Role, since: string, by: User }} Turn
  * @typedef {{ id: string, document_id: string, title: string, writer: User, reviewer: User | null,
- *   invite?: { token: string, url: string } | null, seats?: Record<Role, SeatView> }} Link
+ *   invite?: { token: string, url: string } | null, seats?: Record<Role, SeatView>, seen?: number,
+ *   reviews?: { open: number, unread: number, total: number }, turn?: Turn | null }} Link
  * @typedef {"exact" | "edited" | "moved" | "orphaned"} AnchorState
  * @typedef {{ state: AnchorState, start: number, end: number, quote: string, prefix: string,
  *   suffix: string }} Anchor
- * @typedef {{ id: string, author: User, body: string, created_at: string }} Reply
+ * @typedef {{ id: string, author: User, body: string, created_at: string, edited_at?: string | null }} Reply
  * @typedef {"open" | "accepted" | "rejected" | "resolved"} Status
- * @typedef {{ id: string, share_link_id: string, author: User, anchor: Anchor, body: string,
+ * @typedef {{ id: string, share_link_id: string, author: User, anchor: Anchor | null, body: string,
  *   suggestion: string | null, status: Status, version: number, replies: Reply[],
- *   created_at: string, updated_at: string }} Review
+ *   change?: number, changed_by?: string | null, created_at: string, updated_at: string }} Review
  * @typedef {"pause" | "seat" | "decision" | "named" | "restore"} VersionKind
  * @typedef {{ id: string, number: number, kind: VersionKind, label: string | null, authors: User[],
  *   restored_from: number | null, characters: number, created_at: string }} Version
@@ -64,15 +66,16 @@ export class Problem extends Error {
 /**
  * @param {string} method
  * @param {string} path
- * @param {{ body?: unknown, version?: number, bearer?: string, signal?: AbortSignal }} [options]
+ * @param {{ body?: unknown, version?: number, bearer?: string, signal?: AbortSignal,
+ *   keepalive?: boolean }} [options] `keepalive`: the request outlives the page
  * @returns {Promise<any>} the JSON of the answer, `null` when it has none
  */
-async function call(method, path, { body, version, bearer, signal } = {}) {
+async function call(method, path, { body, version, bearer, signal, keepalive = false } = {}) {
   const headers = new Headers({ accept: "application/json" })
   if (body !== undefined) headers.set("content-type", "application/json")
   if (version !== undefined) headers.set("if-match", `"${version}"`)
   if (bearer !== undefined) headers.set("authorization", `Bearer ${bearer}`)
-  const init = { method, headers, signal: signal ?? null, credentials: /** @type {const} */ ("same-origin") }
+  const init = { method, headers, keepalive, signal: signal ?? null, credentials: /** @type {const} */ ("same-origin") }
   const payload = body === undefined ? {} : { body: JSON.stringify(body) }
   let response
   try {
@@ -194,8 +197,8 @@ export const review = (link, id) => call("GET", reviewsAt(link, `/${encode(id)}`
 
 /**
  * @param {string} link
- * @param {{ anchor: { start: number, end: number, quote: string }, body: string,
- *   suggestion?: string }} review
+ * @param {{ anchor: { start: number, end: number, quote: string } | null, body: string,
+ *   suggestion?: string }} review `anchor` `null`: on the whole text
  * @returns {Promise<Review>}
  */
 export const createReview = (link, review) => call("POST", reviewsAt(link), { body: review })
@@ -230,6 +233,23 @@ export const decide = (link, review, decision) =>
  */
 export const reply = (link, review, body) =>
   call("POST", reviewsAt(link, `/${encode(review.id)}/replies`), { body: { body } })
+
+/** @param {Review} review @param {Reply} reply */
+const replyAt = (review, { id }) => `/${encode(review.id)}/replies/${encode(id)}`
+
+/** @param {string} link @param {Review} review @param {Reply} reply @param {string} body @returns {Promise<Review>} */
+export const editReply = (link, review, reply, body) =>
+  call("PATCH", reviewsAt(link, replyAt(review, reply)), { body: { body } })
+
+/** @param {string} link @param {Review} review @param {Reply} reply @returns {Promise<Review>} */
+export const deleteReply = (link, review, reply) => call("DELETE", reviewsAt(link, replyAt(review, reply)))
+
+/** All changes up to this one are seen. @param {string} link @param {number} change @param {{ keepalive?: boolean }} [options] */
+export const setSeen = (link, change, { keepalive = false } = {}) =>
+  call("PUT", `/api/share-links/${encode(link)}/seen`, { body: { change }, keepalive })
+
+/** Hands the text over. @param {string} link @param {Role} to @returns {Promise<{ turn: Turn }>} */
+export const handOver = (link, to) => call("POST", `/api/share-links/${encode(link)}/turn`, { body: { to } })
 
 /**
  * @param {string} bearer

@@ -14,6 +14,7 @@ import { nearest, WrittenDrafts } from "./written_drafts.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
+ * @typedef {import("../lib/api.js").Reply} Reply
  * @typedef {import("./form.js").Written} Written
  * @typedef {import("./card.js").Decision} Decision
  */
@@ -24,6 +25,8 @@ const RETRY_DELAY = 400
 export class ReviewActions {
   /** @type {ReviewForm | null} */
   #draft = null
+  /** Whether the new review is on the whole text. */
+  #isWhole = false
 
   /**
    * @param {import("../desk/editor.js").Editor} editor
@@ -42,16 +45,32 @@ export class ReviewActions {
     return this.#draft !== null
   }
 
-  /** Opens the card of a new review on what is selected. @param {{ suggests: boolean }} options */
+  /** Opens the card of a new review, on what is selected. @param {{ suggests: boolean }} options */
   begin({ suggests }) {
     const range = this.editor.selection
     if (this.#draft && (this.#draft.isTouched || range.from === range.to)) return this.#draft.focus()
     if (range.from === range.to) return
     if (PASSAGE_MAX < range.to - range.from) return showToast(t("review.too-long"))
+    this.#open(range, suggests && this.editor.role === "reviewer")
+  }
+
+  /** Opens the card of a new review on the whole text. */
+  beginSummary() {
+    if (this.#draft && (this.#draft.isTouched || this.#isWhole)) return this.#draft.focus()
+    this.#open(null, false)
+  }
+
+  /** @param {import("./highlights.js").Range | null} range `null`: the whole text @param {boolean} suggests */
+  #open(range, suggests) {
+    const { role } = this.editor
+    this.#isWhole = range === null
     this.editor.setPending(range)
     this.#draft = new ReviewForm({
       quote: () => this.#quote(),
       suggests,
+      maySuggest: role === "reviewer" && !this.#isWhole,
+      label: t(this.#isWhole ? "review.summary" : "review.body"),
+      hint: t(this.#isWhole ? `review.summary.hint.${role}` : `review.body.hint.${role}`),
       send: t("review.send"),
       submit: (written) => this.#create(written),
       cancel: () => this.end(),
@@ -63,10 +82,11 @@ export class ReviewActions {
 
   /** Opens the form of a new review again that a reload or a crash of the tab interrupted. */
   restore(written = this.written.newReview) {
-    const range = written && nearest(this.editor.text, written)
-    if (!range || this.#draft) return
-    this.editor.select(range)
-    this.begin({ suggests: written.suggests })
+    if (!written || this.#draft) return
+    const range = written.whole ? null : nearest(this.editor.text, written)
+    if (!written.whole && !range) return
+    if (range) this.editor.select(range)
+    this.#open(range, written.suggests)
     const draft = /** @type {ReviewForm | null} */ (this.#draft)
     draft?.fill(written)
     this.#store()
@@ -75,7 +95,8 @@ export class ReviewActions {
   #store() {
     const draft = this.#draft
     const from = this.editor.marked.pending?.from ?? 0
-    this.written.newReview = draft?.isTouched ? { quote: this.#quote(), from, ...draft.content } : null
+    const whole = this.#isWhole
+    this.written.newReview = draft?.isTouched ? { quote: this.#quote(), from, whole, ...draft.content } : null
   }
 
   /** Puts the card of a new review away. What was written in it can be taken back. */
@@ -111,11 +132,31 @@ export class ReviewActions {
       announce(t("review.sent"))
     })
 
+  /** @param {Review} review @param {Reply} reply @param {string} body */
+  editReply = (review, reply, body) =>
+    this.#attempt(async () => {
+      this.reviews.apply(await api.editReply(this.reviews.link, review, reply, body))
+      announce(t("review.sent"))
+    })
+
+  /** @param {Review} review @param {Reply} reply */
+  removeReply = (review, reply) =>
+    this.#attempt(async () => {
+      this.reviews.apply(await api.deleteReply(this.reviews.link, review, reply))
+      announce(t("reply.deleted"))
+    })
+
   /** @param {Review} review */
   storedReply = (review) => this.written.reply(review.id)
 
   /** @param {Review} review @param {string} text */
   storeReply = (review, text) => this.written.setReply(review.id, text)
+
+  /** @param {Reply} reply */
+  storedReplyEdit = (reply) => this.written.replyEdit(reply.id)
+
+  /** @param {Reply} reply @param {string} text */
+  storeReplyEdit = (reply, text) => this.written.setReplyEdit(reply.id, text)
 
   /** @param {Review} review @param {Written} written */
   edit = (review, written) =>
@@ -165,7 +206,7 @@ export class ReviewActions {
   /** @param {Written} written */
   #send({ body, suggestion }) {
     const { from, to } = this.editor.marked.pending ?? { from: 0, to: 0 }
-    const anchor = { start: from, end: to, quote: this.#quote() }
+    const anchor = this.#isWhole ? null : { start: from, end: to, quote: this.#quote() }
     const words = suggestion === null ? { body } : { body, suggestion }
     return api.createReview(this.reviews.link, { anchor, ...words })
   }

@@ -7,9 +7,11 @@
  */
 
 import { button, el, once } from "../lib/dom.js"
-import { number, t, when } from "../lib/i18n.js"
+import { t, when } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
 import { grow, ReviewForm } from "./form.js"
+import { Replies } from "./replies.js"
+import { isSummary, quoteOf } from "./summary.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -23,7 +25,9 @@ import { grow, ReviewForm } from "./form.js"
  * @property {boolean} seated
  * @property {string} me
  *
- * @typedef {object} Actions each answers why it did not work, or `null`
+ * @typedef {import("./replies.js").ReplyActions & CardActions} Actions
+ *
+ * @typedef {object} CardActions each answers why it did not work, or `null`
  * @property {(review: Review, decision: Decision) => Promise<string | null>} decide
  * @property {(review: Review, body: string) => Promise<string | null>} reply
  * @property {(review: Review, written: import("./form.js").Written) => Promise<string | null>} edit
@@ -51,6 +55,7 @@ export class ReviewCard {
     this.review = review
     this.context = context
     this.actions = actions
+    this.replies = new Replies(actions)
     this.field = el("textarea", { rows: "1", class: "reply-field" })
     this.field.value = actions.storedReply(review)
     this.replying = el("form", { class: "reply" }, this.field)
@@ -62,6 +67,7 @@ export class ReviewCard {
       { class: "card", tabindex: "-1", "data-card": review.id },
       this.#content,
       this.#form,
+      this.replies.element,
       this.replying,
       this.#note,
       this.#actions,
@@ -139,6 +145,7 @@ export class ReviewCard {
     dataset.active = String(context.active)
     dataset.status = review.status
     dataset.state = context.state
+    dataset.kind = isSummary(review) ? "summary" : "passage"
     this.element.setAttribute("aria-current", String(context.active))
     this.#editing?.quoteChanged()
     const drawn = JSON.stringify([review, context.state, context.seated, context.role])
@@ -146,6 +153,7 @@ export class ReviewCard {
     if (drawn !== this.#drawn) {
       this.#drawn = drawn
       this.#content.replaceChildren(...this.#parts())
+      this.replies.update(review, context)
       if (!this.#editing) this.#drawActions()
       this.field.setAttribute("aria-label", t("review.reply"))
       this.field.placeholder = t("review.reply.hint")
@@ -161,11 +169,12 @@ export class ReviewCard {
 
   #parts() {
     const { review, context } = this
-    const { anchor, suggestion } = review
-    const quote = anchor.quote
+    const { suggestion } = review
+    const quote = quoteOf(review)
     const header = el(
       "header",
       {},
+      isSummary(review) ? el("span", { class: "kind", text: t("review.summary") }) : null,
       el("span", { class: "who", text: review.author.name }),
       el("time", { datetime: review.created_at, text: when(review.created_at) }),
     )
@@ -182,21 +191,11 @@ export class ReviewCard {
     }
     const shown = (changed && context.state !== "moved") || !open
     const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
-    const needed = suggestion === null || changed
+    const needed = !isSummary(review) && (suggestion === null || changed)
     if (needed) parts.push(el("blockquote", { class: shown ? "quote" : "quote quote-beside", text: short }))
     if (suggestion !== null && !this.#editing) parts.push(diffView(quote, suggestion))
     if (review.body !== "" && !this.#editing) parts.push(el("p", { class: "body", text: review.body }))
-    if (0 < review.replies.length) parts.push(this.#replies())
     return parts
-  }
-
-  #replies() {
-    const list = el("ol", { class: "replies", "aria-label": `${t("review.reply")} ${number(this.review.replies.length)}` })
-    for (const { author, body, created_at: at } of this.review.replies) {
-      const head = el("header", {}, el("span", { class: "who", text: author.name }), el("time", { datetime: at, text: when(at) }))
-      list.append(el("li", {}, head, el("p", { class: "body", text: body })))
-    }
-    return list
   }
 
   #drawActions() {
@@ -204,8 +203,12 @@ export class ReviewCard {
     this.#actions.hidden = this.#actions.childElementCount === 0
   }
 
-  /** At most two: what this person may do now. */
   #buttons() {
+    return [...this.#decisions(), ...this.#ownButtons()]
+  }
+
+  /** At most two decisions: those of the writer. */
+  #decisions() {
     const { review, context } = this
     const open = review.status === "open"
     if (context.role === "writer") {
@@ -215,10 +218,17 @@ export class ReviewCard {
       const first = isFound ? this.#decisionButton("accept", "button button-strong") : this.#decisionButton("resolve")
       return [first, this.#decisionButton("reject")]
     }
-    if (!open || review.author.id !== context.me) return []
+    return []
+  }
+
+  /** The author's. Beside the decisions of a writer they are quiet. */
+  #ownButtons() {
+    const { review, context } = this
+    if (review.status !== "open" || review.author.id !== context.me) return []
+    const style = context.role === "writer" ? "button button-quiet" : "button"
     return [
-      button(t("review.edit"), { icon: "pen" }, () => this.#edit()),
-      button(t("review.delete"), {}, (event) => this.#remove(event)),
+      button(t("review.edit"), { class: style, icon: "pen" }, () => this.#edit()),
+      button(t("review.delete"), { class: style }, (event) => this.#remove(event)),
     ]
   }
 
@@ -244,7 +254,9 @@ export class ReviewCard {
       this.element.focus()
     }
     this.#editing = new ReviewForm({
-      quote: () => this.review.anchor.quote,
+      quote: () => quoteOf(this.review),
+      maySuggest: this.context.role === "reviewer" && !isSummary(this.review),
+      label: t(isSummary(this.review) ? "review.summary" : "review.body"),
       written: { body: this.review.body, suggestion: this.review.suggestion },
       send: t("review.save"),
       cancel: done,

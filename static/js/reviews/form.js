@@ -16,6 +16,9 @@ import { diffView } from "./diff_view.js"
  * @property {() => string} quote the passage as it stands now
  * @property {Written} [written] what there is already
  * @property {boolean} [suggests] whether to begin with a suggestion
+ * @property {boolean} [maySuggest] whether there is a passage, and a reviewer, for a suggestion
+ * @property {string} [label] name of the comment's field
+ * @property {string} [hint] what the comment's field says while it is empty
  * @property {string} send what the button says
  * @property {(written: Written) => Promise<string | null>} submit answers why it did not work
  * @property {() => void} cancel
@@ -32,12 +35,13 @@ export class ReviewForm {
   constructor(options) {
     const id = `form-${formCount++}`
     this.options = options
-    this.body = el("textarea", { rows: "2", id: `${id}-body`, placeholder: t("review.body.hint") })
+    this.body = el("textarea", { rows: "2", id: `${id}-body`, placeholder: options.hint ?? t("review.body.hint.reviewer") })
     this.suggestion = el("textarea", { rows: "2", id: `${id}-suggestion`, class: "prose" })
     this.body.value = options.written?.body ?? ""
     this.suggestion.value = options.written?.suggestion ?? options.quote()
     this.suggests = options.suggests ?? typeof options.written?.suggestion === "string"
     this.toggle = button("", { class: "button button-quiet", icon: "pen" }, () => this.#toggle())
+    this.toggle.hidden = options.maySuggest === false
     this.#suggesting.append(
       el("label", { for: `${id}-suggestion`, text: t("review.suggestion") }),
       this.suggestion,
@@ -49,7 +53,7 @@ export class ReviewForm {
       "form",
       { class: "review-form" },
       this.#suggesting,
-      el("label", { for: `${id}-body`, text: t("review.body") }),
+      el("label", { for: `${id}-body`, text: options.label ?? t("review.body") }),
       this.body,
       this.#error,
       el(

@@ -197,7 +197,7 @@ export class Margin {
   #card(review) {
     const { role, me } = this.store.state
     const context = {
-      state: review.status === "open" ? this.reviews.stateOf(review) : review.anchor.state,
+      state: review.status === "open" ? this.reviews.stateOf(review) : (review.anchor?.state ?? "exact"),
       active: this.active === review.id,
       role: role ?? "reviewer",
       seated: this.store.seated,
@@ -215,6 +215,7 @@ export class Margin {
 
   /** @param {Review[]} open */
   #draftIndex(open) {
+    if (this.editor.marked.pending === null) return 0
     const at = this.editor.marked.pending?.from ?? 0
     const next = open.findIndex(({ id }) => at < (this.reviews.passageOf(id)?.from ?? 0))
     return next === -1 ? open.length : next

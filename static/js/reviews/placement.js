@@ -155,7 +155,9 @@ export class Placement {
   /** Draws the connectors of the active card and of the one under the pointer. */
   #connect() {
     const { boxes, tops } = this.#placed
-    const shown = boxes.filter(({ id }) => id === this.#active || id === this.#hovered)
+    const isShown = (/** @type {string} */ id) => id === this.#active || id === this.#hovered
+    // A review on the whole text has no passage to connect with.
+    const shown = boxes.filter(({ id }) => isShown(id) && this.#passageOf(id) !== null)
     if (shown.length === 0) return this.connectors.draw([])
     const origin = this.list.getBoundingClientRect()
     const desk = this.desk.getBoundingClientRect()

@@ -11,6 +11,7 @@
 
 import * as api from "../lib/api.js"
 import { locate } from "./locate.js"
+import { isSummary } from "./summary.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -104,6 +105,7 @@ export class Reviews extends EventTarget {
    * @returns {AnchorState}
    */
   stateOf(review) {
+    if (review.anchor === null) return "exact"
     const passage = this.passageOf(review.id)
     if (!passage) return "orphaned"
     const isUnchanged = this.editor.textIn(passage) === review.anchor.quote
@@ -111,14 +113,14 @@ export class Reviews extends EventTarget {
     return "edited"
   }
 
-  /** The open ones that stand somewhere, in the order of the text. */
+  /** The open ones: those on the whole text first, then those with a passage, in the order of the text. */
   get open() {
-    return this.#ordered((review) => review.status === "open" && this.passageOf(review.id) !== null)
+    return this.#ordered((review) => review.status === "open" && (isSummary(review) || this.passageOf(review.id) !== null))
   }
 
   /** The open ones whose passage is gone. */
   get orphans() {
-    return this.#ordered((review) => review.status === "open" && this.passageOf(review.id) === null)
+    return this.#ordered((review) => review.status === "open" && !isSummary(review) && this.passageOf(review.id) === null)
   }
 
   /** The accepted, rejected and resolved reviews, the latest first. */
@@ -129,7 +131,7 @@ export class Reviews extends EventTarget {
 
   /** @param {(review: Review) => boolean} matches */
   #ordered(matches) {
-    const from = (/** @type {Review} */ review) => this.passageOf(review.id)?.from ?? 0
+    const from = (/** @type {Review} */ review) => (isSummary(review) ? -1 : (this.passageOf(review.id)?.from ?? 0))
     const reviews = [...this.#all.values()].filter(matches)
     return reviews.sort((a, b) => from(a) - from(b) || a.created_at.localeCompare(b.created_at))
   }
@@ -142,7 +144,7 @@ export class Reviews extends EventTarget {
     }
     const text = this.editor.view.state.doc.toString()
     for (const review of served) {
-      if (review.status !== "open") continue
+      if (review.status !== "open" || review.anchor === null) continue
       const ours = passages.get(review.id)
       const suggests = review.suggestion !== null
       const isFound = ours && ours.from < ours.to
@@ -161,7 +163,7 @@ export class Reviews extends EventTarget {
   /** A passage that has collapsed may have been cut and pasted elsewhere: the server finds it. */
   #seek() {
     window.clearTimeout(this.#seekTimer)
-    if (this.orphans.every(({ anchor }) => anchor.state === "orphaned")) return
+    if (this.orphans.every(({ anchor }) => anchor?.state === "orphaned")) return
     this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)
     this.#seekDelay = Math.min(this.#seekDelay * 2, SEEK_DELAY_MAX)
   }

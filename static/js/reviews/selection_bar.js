@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * The two things a reviewer can do with a selection, beside it. Owns one element.
+ * The actions on a selection, beside it: comment, and for a reviewer suggest. Owns one element.
  *
  * It is shown while the text has the focus. The selection stays when the focus moves to a card,
  * and the bar would cover the lines below it.
@@ -53,10 +53,10 @@ export class SelectionBar {
   }
 
   #translate() {
-    this.element.replaceChildren(
-      button(t("review.add"), { class: "button", icon: "comment" }, () => this.begin({ suggests: false })),
-      button(t("review.add.suggest"), { class: "button", icon: "pen" }, () => this.begin({ suggests: true })),
-    )
+    const comment = button(t("review.add"), { class: "button", icon: "comment" }, () => this.begin({ suggests: false }))
+    const suggest = button(t("review.add.suggest"), { class: "button", icon: "pen" }, () => this.begin({ suggests: true }))
+    // The writer changes the text itself.
+    this.element.replaceChildren(comment, ...(this.editor.role === "reviewer" ? [suggest] : []))
   }
 
   #draw() {

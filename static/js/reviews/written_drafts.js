@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Stores written text that is not sent: the form of a new review, and replies. A reload and a crash of
+ * Stores written text that is not sent: the form of a new review, replies, and edits of replies. A reload and a crash of
  * the tab keep it; it ends with the tab, so that the next user of a shared computer does not see it.
  */
 
@@ -11,6 +11,7 @@
  * @property {string} body
  * @property {string} suggestion
  * @property {boolean} suggests
+ * @property {boolean} [whole] whether it is on the whole text: there is no quote
  */
 
 export class WrittenDrafts {
@@ -43,6 +44,16 @@ export class WrittenDrafts {
   /** @param {string} review @param {string} text */
   setReply(review, text) {
     this.#write(`reply:${review}`, text)
+  }
+
+  /** @param {string} reply */
+  replyEdit(reply) {
+    return this.#read(`edit:${reply}`)
+  }
+
+  /** @param {string} reply @param {string} text */
+  setReplyEdit(reply, text) {
+    this.#write(`edit:${reply}`, text)
   }
 
   /** @param {string} name */

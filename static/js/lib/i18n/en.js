@@ -2,9 +2,11 @@
 /** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
 import { entryEn } from "./entry_en.js"
+import { talkEn } from "./talk_en.js"
 
 export const en = {
   ...entryEn,
+  ...talkEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
@@ -191,7 +193,6 @@ export const en = {
   "review.moved": "The passage has moved; this is where it stands now.",
   "review.orphaned": "This passage is gone. It was:",
   "review.body": "Comment",
-  "review.body.hint": "What should be different, and why?",
   "review.suggestion": "Instead of the passage",
   "review.suggestion.add": "Suggest other words",
   "review.suggestion.drop": "Without a suggestion",
@@ -282,7 +283,7 @@ export const en = {
   "count.unit.euckr": "bytes (EUC-KR)",
 
   "keys.title": "Keyboard",
-  "keys.comment": "Comment on the selection",
+  "keys.comment": "Comment on the selection, or on the whole text",
   "keys.next": "Next comment",
   "keys.previous": "Previous comment",
   "keys.accept": "Accept the suggestion",

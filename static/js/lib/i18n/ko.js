@@ -2,10 +2,12 @@
 /** The sentences of the page in Korean. Not a literal translation, but idiomatic. */
 
 import { entryKo } from "./entry_ko.js"
+import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
   ...entryKo,
+  ...talkKo,
   "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 봐 줍니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
@@ -192,7 +194,6 @@ export const ko = {
   "review.moved": "문장이 옮겨졌습니다. 지금은 여기에 있습니다.",
   "review.orphaned": "이 문장은 지워졌습니다. 원래 문장:",
   "review.body": "의견",
-  "review.body.hint": "무엇을, 왜 고치면 좋을까요?",
   "review.suggestion": "이렇게 고치기",
   "review.suggestion.add": "고칠 말 제안하기",
   "review.suggestion.drop": "제안 없이",
@@ -283,7 +284,7 @@ export const ko = {
   "count.unit.euckr": "바이트 (EUC-KR)",
 
   "keys.title": "단축키",
-  "keys.comment": "선택한 문장에 의견 달기",
+  "keys.comment": "선택한 문장에 의견 달기, 선택이 없으면 총평 쓰기",
   "keys.next": "다음 의견",
   "keys.previous": "이전 의견",
   "keys.accept": "제안 반영",
