@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { locate } from "../../static/js/reviews/locate.js"
+import { locate, locateInserted } from "../../static/js/reviews/locate.js"
 
 /** @param {Partial<import("../../static/js/lib/api.js").Anchor>} given */
 const anchor = (given) => ({
@@ -29,4 +29,23 @@ test("an exact passage without a match has no position", () => {
 
 test("an edited passage is at the server's offset, within the text", () => {
   assert.deepEqual(locate("the c", anchor({ state: "edited" })), { from: 4, to: 5 })
+})
+
+/** @param {string} text */
+const tree = (text) => ({ length: text.length, sliceString: (/** @type {number} */ from, /** @type {number} */ to) => text.slice(from, to) })
+
+test("a pasted quote is located in what the edit inserted", () => {
+  const passage = { from: 0, to: 0, quote: "cat", prefix: "the " }
+  assert.deepEqual(locateInserted(tree("sat. the cat"), [{ from: 4, to: 12 }], passage), { from: 9, to: 12 })
+  assert.equal(locateInserted(tree("the dog sat"), [{ from: 4, to: 7 }], passage), null)
+})
+
+test("a quote that an edit completes is located across the edge of the insertion", () => {
+  const passage = { from: 4, to: 4, quote: "cat", prefix: "the " }
+  assert.deepEqual(locateInserted(tree("the cat"), [{ from: 4, to: 5 }], passage), { from: 4, to: 7 })
+})
+
+test("of two inserted occurrences the one in its context is located", () => {
+  const passage = { from: 0, to: 0, quote: "cat", prefix: "the " }
+  assert.deepEqual(locateInserted(tree("a cat, the cat"), [{ from: 0, to: 14 }], passage), { from: 11, to: 14 })
 })

@@ -4,15 +4,17 @@
  *
  * The server says where a passage stands when it serves it; from then on this field moves it along
  * with every edit, ours and the other's. An insertion at either edge stays outside, as the server's
- * own anchors have it.
+ * own anchors have it. A passage that was cut and is pasted, or whose deletion is undone, is found again
+ * by its quote in the same step.
  */
 
 import { drawnApartFromComposing } from "../desk/composing.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
+import { locateInserted } from "./locate.js"
 
 /**
  * @typedef {{ from: number, to: number }} Range
- * @typedef {Range & { suggests: boolean }} Passage
+ * @typedef {Range & { suggests: boolean, quote: string, prefix: string }} Passage
  * @typedef {object} Marked
  * @property {ReadonlyMap<string, Passage>} passages by review
  * @property {string | null} active the review that is looked at
@@ -37,6 +39,20 @@ function moved(range, changes) {
   return { ...range, from, to: Math.max(from, changes.mapPos(range.to, -1)) }
 }
 
+/** The ranges of the new text that an edit inserted. @param {import("@codemirror/state").ChangeDesc} changes */
+function insertedBy(changes) {
+  /** @type {Range[]} */
+  const ranges = []
+  changes.iterChangedRanges((_fromA, _toA, from, to) => from < to && ranges.push({ from, to }))
+  return ranges
+}
+
+/** @param {Passage} passage @param {Range[]} inserted @param {import("@codemirror/state").Text} text */
+function found(passage, inserted, text) {
+  if (passage.from < passage.to || inserted.length === 0) return passage
+  return { ...passage, ...locateInserted(text, inserted, passage) }
+}
+
 /** @type {Marked} */
 const unmarked = { passages: new Map(), active: null, pending: null }
 
@@ -45,8 +61,12 @@ export const marked = StateField.define({
   update(before, transaction) {
     let value = before
     if (transaction.docChanged) {
+      const inserted = insertedBy(transaction.changes)
       const passages = new Map(
-        [...value.passages].map(([id, passage]) => [id, moved(passage, transaction.changes)]),
+        [...value.passages].map(([id, passage]) => [
+          id,
+          found(moved(passage, transaction.changes), inserted, transaction.newDoc),
+        ]),
       )
       const pending = value.pending && moved(value.pending, transaction.changes)
       value = { ...value, passages, pending }

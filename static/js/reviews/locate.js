@@ -7,13 +7,18 @@
  * with the right text before it. Pure, tested with `node --test`.
  */
 
+/**
+ * @typedef {{ from: number, to: number }} Range
+ * @typedef {{ length: number, sliceString: (from: number, to: number) => string }} Tree the text as the editor has it
+ */
+
 /** How far two texts can be apart by what is on the wire, in UTF-16 units. */
 const NEAR = 2_000
 
 /**
  * @param {string} text
  * @param {import("../lib/api.js").Anchor} anchor
- * @returns {{ from: number, to: number }}
+ * @returns {Range}
  */
 export function locate(text, anchor) {
   const { start, end, state, quote, prefix } = anchor
@@ -28,6 +33,34 @@ export function locate(text, anchor) {
     const context = prefix.slice(-8)
     const away = Math.abs(at - start) + (text.slice(0, at).endsWith(context) ? 0 : 40)
     if (away < distance) [best, distance] = [{ from: at, to: at + quote.length }, away]
+  }
+  return best
+}
+
+/**
+ * A collapsed passage's quote in what an edit inserted: a paste, or the undo of a deletion. Of several
+ * occurrences the one with the right text before it, or else the nearest. `null`: it is not there.
+ *
+ * @param {Tree} text after the edit
+ * @param {readonly Range[]} inserted
+ * @param {Range & { quote: string, prefix: string }} passage
+ * @returns {Range | null}
+ */
+export function locateInserted(text, inserted, { from, quote, prefix }) {
+  if (quote === "") return null
+  const context = prefix.slice(-8)
+  /** @type {Range | null} */
+  let best = null
+  let distance = Number.POSITIVE_INFINITY
+  for (const range of inserted) {
+    const start = Math.max(range.from - quote.length + 1, 0)
+    const piece = text.sliceString(start, Math.min(range.to + quote.length - 1, text.length))
+    for (let at = piece.indexOf(quote); at !== -1; at = piece.indexOf(quote, at + 1)) {
+      const found = start + at
+      const isInContext = text.sliceString(Math.max(found - context.length, 0), found) === context
+      const away = Math.abs(found - from) + (isInContext ? 0 : text.length)
+      if (away < distance) [best, distance] = [{ from: found, to: found + quote.length }, away]
+    }
   }
   return best
 }

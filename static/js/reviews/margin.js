@@ -111,7 +111,7 @@ export class Margin {
     const review = this.reviews.get(id)
     if (id === DRAFT || !review) return "open"
     if (review.status !== "open") return "done"
-    return this.reviews.passageOf(id) ? "open" : "lost"
+    return this.reviews.isLost(id) ? "lost" : "open"
   }
 
   /** A card for a new review, or none any more. @param {HTMLElement | null} form */
@@ -217,7 +217,7 @@ export class Margin {
   #draftIndex(open) {
     if (this.editor.marked.pending === null) return 0
     const at = this.editor.marked.pending?.from ?? 0
-    const next = open.findIndex(({ id }) => at < (this.reviews.passageOf(id)?.from ?? 0))
+    const next = open.findIndex(({ id }) => at < (this.reviews.lastPassageOf(id)?.from ?? 0))
     return next === -1 ? open.length : next
   }
 

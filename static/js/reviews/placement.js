@@ -88,7 +88,7 @@ export class Placement {
 
   /** @param {string} id */
   #passageOf(id) {
-    return id === DRAFT ? this.editor.marked.pending : this.reviews.passageOf(id)
+    return id === DRAFT ? this.editor.marked.pending : this.reviews.lastPassageOf(id)
   }
 
   /**

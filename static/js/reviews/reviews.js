@@ -23,12 +23,19 @@ import { isSummary } from "./summary.js"
 const SEEK_DELAY = 1_200
 /** Longest time between two such questions, in ms. */
 const SEEK_DELAY_MAX = 60_000
+/** A deleted passage counts as lost after this time: by then a cut is pasted, or a deletion undone. In ms. */
+const LOST_DELAY = 3_000
 
 export class Reviews extends EventTarget {
   /** @type {Map<string, Review>} */
   #all = new Map()
   #seekTimer = 0
   #seekDelay = SEEK_DELAY
+  #lostTimer = 0
+  /** When each passage that collapsed here did so, in ms. @type {Map<string, number>} */
+  #collapsedAt = new Map()
+  /** The passages that stood in the text after the last edit. @type {Set<string>} */
+  #found = new Set()
   #stopped = new AbortController()
 
   /**
@@ -50,6 +57,7 @@ export class Reviews extends EventTarget {
   stop() {
     this.#stopped.abort()
     window.clearTimeout(this.#seekTimer)
+    window.clearTimeout(this.#lostTimer)
   }
 
   /** Reads all of them; for the beginning, and after a time without events. */
@@ -98,6 +106,18 @@ export class Reviews extends EventTarget {
     return passage && passage.from < passage.to ? passage : null
   }
 
+  /** The passage of a review, or the position where it stood before its text was deleted. @param {string} id */
+  lastPassageOf(id) {
+    return this.editor.marked.passages.get(id) ?? null
+  }
+
+  /** Whether a review stands nowhere, and has for so long that no paste or undo is to be expected. @param {string} id */
+  isLost(id) {
+    const review = this.#all.get(id)
+    if ((review && isSummary(review)) || this.passageOf(id)) return false
+    return (this.#collapsedAt.get(id) ?? 0) + LOST_DELAY <= Date.now()
+  }
+
   /**
    * How it stands, by the text as it is now and not only as the server last saw it.
    *
@@ -107,7 +127,9 @@ export class Reviews extends EventTarget {
   stateOf(review) {
     if (review.anchor === null) return "exact"
     const passage = this.passageOf(review.id)
-    if (!passage) return "orphaned"
+    // Until it is lost, its card stays as it is.
+    if (!passage && this.isLost(review.id)) return "orphaned"
+    if (!passage) return review.anchor.state === "orphaned" ? "edited" : review.anchor.state
     const isUnchanged = this.editor.textIn(passage) === review.anchor.quote
     if (isUnchanged) return review.anchor.state === "moved" ? "moved" : "exact"
     return "edited"
@@ -115,12 +137,12 @@ export class Reviews extends EventTarget {
 
   /** The open ones: those on the whole text first, then those with a passage, in the order of the text. */
   get open() {
-    return this.#ordered((review) => review.status === "open" && (isSummary(review) || this.passageOf(review.id) !== null))
+    return this.#ordered((review) => review.status === "open" && !this.isLost(review.id))
   }
 
   /** The open ones whose passage is gone. */
   get orphans() {
-    return this.#ordered((review) => review.status === "open" && !isSummary(review) && this.passageOf(review.id) === null)
+    return this.#ordered((review) => review.status === "open" && this.isLost(review.id))
   }
 
   /** The accepted, rejected and resolved reviews, the latest first. */
@@ -131,7 +153,7 @@ export class Reviews extends EventTarget {
 
   /** @param {(review: Review) => boolean} matches */
   #ordered(matches) {
-    const from = (/** @type {Review} */ review) => (isSummary(review) ? -1 : (this.passageOf(review.id)?.from ?? 0))
+    const from = (/** @type {Review} */ review) => (isSummary(review) ? -1 : (this.lastPassageOf(review.id)?.from ?? 0))
     const reviews = [...this.#all.values()].filter(matches)
     return reviews.sort((a, b) => from(a) - from(b) || a.created_at.localeCompare(b.created_at))
   }
@@ -148,14 +170,37 @@ export class Reviews extends EventTarget {
       const ours = passages.get(review.id)
       const suggests = review.suggestion !== null
       const isFound = ours && ours.from < ours.to
-      if (isFound && review.anchor.state !== "moved") passages.set(review.id, { ...ours, suggests })
-      else passages.set(review.id, { ...locate(text, review.anchor), suggests })
+      const { quote, prefix } = review.anchor
+      const next = isFound && review.anchor.state !== "moved" ? ours : locate(text, review.anchor)
+      const isMissed = ours !== undefined && next.to <= next.from && this.#collapsedAt.has(review.id)
+      passages.set(review.id, { ...(isMissed ? ours : next), suggests, quote, prefix })
     }
     this.editor.setPassages(passages)
+    this.#watchCollapses()
+  }
+
+  /** Records the passages that collapse and those that are back, and reports a loss when it is due. */
+  #watchCollapses() {
+    const now = Date.now()
+    const found = new Set()
+    let due = Number.POSITIVE_INFINITY
+    for (const [id, { from, to }] of this.editor.marked.passages) {
+      if (from < to) {
+        found.add(id)
+        this.#collapsedAt.delete(id)
+      } else if (this.#found.has(id)) this.#collapsedAt.set(id, now)
+      const lostAt = (this.#collapsedAt.get(id) ?? 0) + LOST_DELAY
+      if (now < lostAt) due = Math.min(due, lostAt)
+    }
+    this.#found = found
+    for (const id of this.#collapsedAt.keys()) if (!this.editor.marked.passages.has(id)) this.#collapsedAt.delete(id)
+    window.clearTimeout(this.#lostTimer)
+    if (due < Number.POSITIVE_INFINITY) this.#lostTimer = window.setTimeout(() => this.#announce(), due - now)
   }
 
   #edited() {
     this.#seekDelay = SEEK_DELAY
+    this.#watchCollapses()
     this.#seek()
     this.#announce()
   }
@@ -163,7 +208,8 @@ export class Reviews extends EventTarget {
   /** A passage that has collapsed may have been cut and pasted elsewhere: the server finds it. */
   #seek() {
     window.clearTimeout(this.#seekTimer)
-    if (this.orphans.every(({ anchor }) => anchor?.state === "orphaned")) return
+    const nowhere = [...this.#all.values()].filter((review) => review.status === "open" && !isSummary(review) && !this.passageOf(review.id))
+    if (nowhere.every(({ anchor }) => anchor?.state === "orphaned")) return
     this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)
     this.#seekDelay = Math.min(this.#seekDelay * 2, SEEK_DELAY_MAX)
   }
