@@ -21,7 +21,7 @@ import { ample } from "./desk/document_size.js"
  *   is next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
  * @typedef {"no" | "away" | "full" | "limit"} Refusing whether the server cannot store: its storage is
  *   away, or has no space left, and "limit" when it keeps no more in memory either
- * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
+ * @typedef {{ count: number, characters: number, since: Date | null, savedAt: Date | null, slow: boolean,
  *   refusing: Refusing, retained: import("./unsaved/journal.js").Retained }} Saving
  *
  * @typedef {object} Desk
@@ -72,7 +72,7 @@ const initial = {
   grantUnseen: false,
   reason: "",
   occupancy: { writer: vacant, reviewer: vacant },
-  saving: { count: 0, since: null, savedAt: null, slow: false, refusing: "no", retained: "yes" },
+  saving: { count: 0, characters: 0, since: null, savedAt: null, slow: false, refusing: "no", retained: "yes" },
   damaged: false,
   size: ample,
 }

@@ -119,7 +119,7 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
   await kim.notice.getByText("You've been signed out.").waitFor()
   await kim.page.reload()
   await kim.page.getByRole("heading", { name: "You are not signed in" }).waitFor()
-  await kim.page.getByText("6 changes are kept in this browser").waitFor()
+  await kim.page.getByText("Something you wrote is kept in this browser").waitFor()
   assert.equal(await kim.page.getByText("It was deleted").count(), 0)
   await assertAccessible(kim, "an ended sign-in")
   await assertFits(kim, "an ended sign-in")
@@ -135,8 +135,8 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
 test("without guests and without a sign-in the page asks for no name, in both languages", async () => {
   await startWithoutGuests()
   for (const [locale, text, go] of [
-    ["en-GB", "Your sign-in has ended, or this browser never had one.", "Sign in"],
-    ["ko-KR", "로그인이 끝났거나 이 브라우저에서 로그인한 적이 없습니다.", "로그인"],
+    ["en-GB", "Please sign in first.", "Sign in"],
+    ["ko-KR", "로그인 후 이용할 수 있습니다.", "로그인"],
   ]) {
     const visitor = await browser.newUser(galley, { locale })
     await visitor.page.goto(galley.url)
@@ -207,7 +207,7 @@ test("a guest signs out after a warning, and the browser retains nothing of thei
     await writer.page.locator("#confirm").getByText("You are Kim, a guest.").waitFor()
   }
   await openSignOut()
-  await writer.page.locator("#confirm").getByText("3 changes are kept in this browser only").waitFor()
+  await writer.page.locator("#confirm").getByText("Something you wrote is kept in this browser only").waitFor()
   await assertAccessible(writer, "the question before a sign-out")
   await writer.page.locator("#confirm").getByRole("button", { name: "Cancel" }).click()
   assert.equal(await storedEdits(writer.page), 3)

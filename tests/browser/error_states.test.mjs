@@ -56,7 +56,7 @@ test("a killed server is reported, typing continues, and its edits are saved aft
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
   await type(writer, " Meanwhile.")
-  await writer.notice.getByText("11 edits are not saved yet.").waitFor()
+  await writer.notice.getByText("11 characters are not saved yet.").waitFor()
   assert.doesNotMatch((await writer.page.locator("#saved").textContent()) ?? "", /^Saved/)
   await writer.shot("states-offline")
   await galley.run()
@@ -70,15 +70,15 @@ for (const [locale, words] of Object.entries({
   "en-GB": {
     full: /^Not saved since \d\d:\d\d: the server's disk is full\. What you typed is kept in this browser/,
     remedy: "tell the administrator of this server",
-    count: (/** @type {number} */ edits) => `${edits} edits are not saved yet.`,
-    late: (/** @type {number} */ edits) => new RegExp(`^Not saved since \\d\\d:\\d\\d: ${edits} changes$`),
+    count: (/** @type {number} */ edits) => `${edits} characters are not saved yet.`,
+    late: (/** @type {number} */ edits) => new RegExp(`^Not saved since \\d\\d:\\d\\d: ${edits} characters$`),
     saved: /^Saved \d\d:\d\d:\d\d$/,
   },
   "ko-KR": {
     full: /^\d\d:\d\d 이후로 저장되지 않았습니다\. 서버의 디스크가 가득 찼습니다\. 쓰신 내용은 이 브라우저에 남아 있고/,
     remedy: "서버 관리자에게 알려 주시고",
-    count: (/** @type {number} */ edits) => `아직 저장하지 못한 수정이 ${edits}건 있습니다.`,
-    late: (/** @type {number} */ edits) => new RegExp(`^\\d\\d:\\d\\d 이후 저장 안 됨: 수정 ${edits}건$`),
+    count: (/** @type {number} */ edits) => `아직 저장되지 않은 글자 ${edits}자.`,
+    late: (/** @type {number} */ edits) => new RegExp(`^\\d\\d:\\d\\d 이후 저장되지 않음: ${edits}자$`),
     saved: /^\d\d:\d\d:\d\d 저장됨$/,
   },
 })) {
@@ -166,7 +166,7 @@ test("a deletion made while the server is away is saved when it is back", async 
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
   for (let step = 0; step < 6; step++) await writer.page.keyboard.press("Backspace")
-  await writer.notice.getByText("6 edits are not saved yet.").waitFor()
+  await writer.notice.getByText("Deletions are not saved yet.").waitFor()
   await galley.run()
   await writer.seated()
   await writer.page.reload()
@@ -254,7 +254,7 @@ test("while the seat cannot be confirmed typing is paused, and goes on when it i
     const writer = await browser.newUser(galley)
     await writer.paste("Kim", "Sure.")
     redis.signal("SIGSTOP")
-    await writer.notice.getByText("Checking your seat").waitFor()
+    await writer.notice.getByText("Checking that it is still your turn").waitFor()
     await writer.shot("states-uncertain")
     await type(writer, " Nothing of this.")
     await writer.waitForText("Sure.")

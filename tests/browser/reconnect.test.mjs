@@ -231,7 +231,7 @@ test("the idle warning continues when the lease is valid again, and not on anoth
   path.sendEvent({ event: "seat.idle", release_at: new Date(Date.now() + 60_000).toISOString() })
   await idleWarning.waitFor()
   path.sendEvent({ event: "seat.uncertain" })
-  await writer.notice.getByText("Checking your seat").waitFor()
+  await writer.notice.getByText("Checking that it is still your turn").waitFor()
   path.sendEvent({ event: "seat.restored" })
   await idleWarning.waitFor()
   await path.close(1012, "restarting")

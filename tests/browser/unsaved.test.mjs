@@ -79,7 +79,7 @@ test("closing a tab warns of unsaved edits, and the next visit recovers them", a
     dialog.accept()
   })
   await again.page.goto(desk)
-  await again.page.getByText("have been put back").waitFor()
+  await again.page.getByText("has been put back").waitFor()
   await again.seated()
   await noStoredEdits(again.page)
   // Every edit is saved: closing asks for no confirmation.
@@ -149,7 +149,7 @@ test("a browser kill loses no journaled edit", async () => {
     // The browser stores cookies late; the test restores the user's identity.
     await again.page.context().addCookies(cookies)
     await again.page.goto(desk)
-    await again.page.getByText("have been put back").waitFor()
+    await again.page.getByText("has been put back").waitFor()
     await again.seated()
     await again.waitForText("Written. Then the lights went out.")
     await noStoredEdits(again.page)
@@ -215,7 +215,7 @@ test("a lost seat shows unsaved edits for download, and a reload asks before it 
   await writer.notice.getByText("You have this open in another tab.").waitFor()
   await writer.notice.getByText("These 2 sentences were not saved:").waitFor()
   assert.deepEqual(await writer.notice.locator("li").allTextContents(), ["An unsaved one.", "Another."])
-  assert.match((await page.locator("#saved").textContent()) ?? "", /^Not saved since \d\d:\d\d: \d+ changes$/)
+  assert.match((await page.locator("#saved").textContent()) ?? "", /^Not saved since \d\d:\d\d: \d+ characters$/)
   await writer.shot("unsaved-lost")
   const copied = await writer.copied(() => writer.notice.getByRole("button", { name: "Copy" }).click())
   assert.equal(copied, "An unsaved one.\nAnother.")

@@ -10,7 +10,7 @@ import { choose, i18n, languages, t, tCount } from "../../static/js/lib/i18n.js"
 const pages = new URL("../../static/", import.meta.url)
 
 /** @param {string} sentence */
-const blanks = (sentence) => [...sentence.matchAll(/\{\w+\}/g)].map(String).sort()
+const blanks = (sentence) => [...new Set([...sentence.matchAll(/\{\w+\}/g)].map(String))].sort()
 
 test("both languages have the same sentences with the same blanks", () => {
   assert.deepEqual(Object.keys(languages.ko), Object.keys(languages.en))
@@ -50,20 +50,30 @@ test("a chosen language comes before the browser's, and English is for all other
 test("blanks are filled, and one is not many", () => {
   i18n.language = "en"
   assert.equal(t("saved.at", { time: "14:03" }), "Saved 14:03")
-  assert.equal(tCount("state.offline.count", 1), "1 edit is not saved yet.")
-  assert.equal(tCount("state.offline.count", 1234), "1,234 edits are not saved yet.")
+  assert.equal(tCount("state.offline.count", 1), "1 character is not saved yet.")
+  assert.equal(tCount("state.offline.count", 1234), "1,234 characters are not saved yet.")
 })
 
 /** Words of the look, and of the field, that leave a user's sentences: PAGE.md has those in their place. */
 const RETIRED = {
-  en: /\b(chairs?|sit|sat|seated|stand up|given back|taken back|in line|the line|put in|taken? out|put it on the desk)\b/i,
-  ko: /앉|일어나|일어났|모시|줄을 서|줄에|반려|저절로|빼기|열쇠/,
+  en: /\b(chairs?|sit|sat|seated|stand up|given back|taken back|in line|the line|put in|taken? out|put it on the desk|shall|(?<!person )reviews|run out|(no|open|next|previous) review|\{count\} (edits|changes)|the key)\b/i,
+  ko: /앉|일어나|일어났|모시|줄을 서|줄에|반려|저절로|빼기|열쇠|손님|펜스|리스(?!트)|(수정|변경)이? ?\{count\}건|글이 가득|받았어요|보다 \{|중 \{|멈춘 때|떠난 때/,
 }
 
+/** The administrator's page explains seats; to all others they are roles. */
+const SEATS = { en: /\bseats?\b/i, ko: /(?<!제)자리(?! 비움)/ }
+
 test("no sentence uses a retired word; the administrator's may name seats", () => {
-  for (const [language, retired] of Object.entries(RETIRED)) {
-    for (const [name, sentence] of Object.entries(languages[/** @type {"en" | "ko"} */ (language)])) {
-      assert.doesNotMatch(sentence, retired, `${language}: ${name}`)
+  for (const language of /** @type {const} */ (["en", "ko"])) {
+    for (const [name, sentence] of Object.entries(languages[language])) {
+      assert.doesNotMatch(sentence, RETIRED[language], `${language}: ${name}`)
+      if (!name.startsWith("admin.")) assert.doesNotMatch(sentence, SEATS[language], `${language}: ${name}`)
     }
+  }
+})
+
+test("a Korean user finds 첨삭 in the title, on the start page and at the gate", () => {
+  for (const name of /** @type {const} */ (["start.title", "app.sentence", "start.waiting", "entry.name.title", "review.list"])) {
+    assert.match(languages.ko[name], /첨삭/, name)
   }
 })

@@ -97,7 +97,9 @@ export class Banner {
 
   /** The number changes with each keystroke: it must not be a new notice each time. @param {Desk} state */
   #drawCount({ saving }) {
-    this.count.textContent = 0 < saving.count ? ` ${tCount("state.offline.count", saving.count)}` : ""
+    const { count, characters } = saving
+    const sentence = characters === 0 ? t("state.offline.deletions") : tCount("state.offline.count", characters)
+    this.count.textContent = 0 < count ? ` ${sentence}` : ""
   }
 
   /** Nor is each step in the wait queue announced: the user may be pressing its button. @param {Desk} state */

@@ -11,7 +11,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { t, tCount } from "../lib/i18n.js"
+import { t } from "../lib/i18n.js"
 import { Drafts } from "../unsaved/drafts.js"
 
 /** The ids that the server gives to guests. */
@@ -44,7 +44,7 @@ export class SignOut {
     const unsaved = (await store?.count().catch(() => 0)) ?? 0
     const isGuest = GUEST.test(me.id)
     const question = t(isGuest ? "leave.sure.guest" : "leave.sure", { name: me.name })
-    const warning = 0 < unsaved ? ` ${tCount("leave.unsaved", unsaved)}` : ""
+    const warning = 0 < unsaved ? ` ${t("leave.unsaved")}` : ""
     const danger = isGuest || 0 < unsaved
     if (!(await confirm(question + warning, t("leave.yes"), { danger }))) return
     try {

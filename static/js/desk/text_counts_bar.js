@@ -132,9 +132,10 @@ export class TextCountsBar {
     short.textContent = `${number(now)} / ${number(target.number)}`
     const over = target.number < now
     label.textContent = t(over ? "count.target.over" : "count.target.value", {
-      count: number(over ? now - target.number : now),
+      count: number(now),
       target: number(target.number),
-      unit: t(`count.unit.${target.unit}`),
+      over: number(now - target.number),
+      unit: t(target.unit === "all" || target.unit === "solid" ? "count.short.characters" : "count.short.bytes"),
     })
     this.meter.dataset.over = String(over)
     this.meter.style.setProperty("--filled", `${Math.min((now / target.number) * 100, 100)}%`)

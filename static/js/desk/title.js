@@ -77,6 +77,11 @@ export class Title {
     }
   }
 
+  /** @param {number} characters @param {string} time */
+  #late(characters, time) {
+    return characters === 0 ? t("saved.not.deletions", { time }) : tCount("saved.not", characters, { time })
+  }
+
   /** The title is "saved" only when `document.saved` covers every local edit. */
   #saving() {
     const { phase, saving, role, wasSeated, quiet } = this.store.state
@@ -84,7 +89,7 @@ export class Title {
     if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
     if (0 < saving.count && saving.since) {
       const late = saving.slow || saving.refusing !== "no" || phase === "lost" || phase === "taken"
-      if (late) return { text: tCount("saved.not", saving.count, { time: clock(saving.since) }), kind: "late" }
+      if (late) return { text: this.#late(saving.characters, clock(saving.since)), kind: "late" }
       return { text: t(isAway ? "saved.offline" : "saved.saving"), kind: "saving" }
     }
     if (isAway) return { text: t("saved.offline"), kind: "off" }

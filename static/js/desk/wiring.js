@@ -8,7 +8,7 @@
 import { History } from "../history/history.js"
 import { announce, showToast } from "../lib/announce.js"
 import { button, byId, copy, download, el, icon } from "../lib/dom.js"
-import { i18n, t, tCount } from "../lib/i18n.js"
+import { i18n, t } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
 import { reviewsAt } from "../reviews/highlights.js"
@@ -177,8 +177,7 @@ export class DeskPage {
     const drafts = await this.watch.draftsOfClosedPages()
     const { applied, offered } = divideDrafts(drafts, this.store.state.phase, (draft) => this.watch.mayRecover(draft))
     for (const draft of applied) this.watch.recover(draft)
-    const count = applied.reduce((sum, draft) => sum + draft.count, 0)
-    if (0 < count) showToast(tCount("state.recovered", count))
+    if (0 < applied.length) showToast(t("state.recovered"))
     this.recoveredDrafts.show(offered)
   }
 

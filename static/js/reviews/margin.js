@@ -190,7 +190,9 @@ export class Margin {
   /** @param {number} others reviews of the other tabs */
   #emptyText(others) {
     if (0 < others) return "review.none.open"
-    return this.store.state.role === "reviewer" ? "review.none.reader" : "review.none"
+    const { role, link } = this.store.state
+    if (role === "reviewer") return "review.none.reader"
+    return link?.reviewer ? "review.none" : "review.none.alone"
   }
 
   /** @param {Review} review */

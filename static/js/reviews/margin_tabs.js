@@ -9,7 +9,7 @@
  */
 
 import { byId } from "../lib/dom.js"
-import { number, t } from "../lib/i18n.js"
+import { tCount } from "../lib/i18n.js"
 
 /** @typedef {"open" | "done" | "lost"} Tab */
 
@@ -41,7 +41,7 @@ export class MarginTabs extends EventTarget {
   draw(counts) {
     for (const tab of TABS) {
       const button = byId(`tab-${tab}`)
-      button.textContent = t(`review.tab.${tab}`, { count: number(counts[tab]) })
+      button.textContent = tCount(`review.tab.${tab}`, counts[tab])
       button.hidden = tab !== "open" && counts[tab] === 0
     }
     if (this.shown !== "open" && counts[this.shown] === 0) this.show("open")

@@ -6,7 +6,7 @@
 import * as api from "../lib/api.js"
 import { button, byId, el, icon, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { t, tCount } from "../lib/i18n.js"
+import { t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { countStoredEdits } from "../unsaved/drafts.js"
 
@@ -48,9 +48,8 @@ export class EntryDialog {
     const outcome = guests && url === null ? "stranger" : "signin"
     const go = url === null ? [] : [el("a", { class: "button button-strong", href: signInAddress(url, location), text: t("signin.go") })]
     this.#showRefusal(t(`entry.${outcome}.title`), t(url === null ? `entry.${outcome}.text` : "entry.signin.back"), ...go)
-    const count = await countStoredEdits()
-    if (count === 0) return
-    const notice = el("div", { class: "notice" }, icon("alert"), el("p", { text: tCount("entry.unsaved", count) }))
+    if ((await countStoredEdits()) === 0) return
+    const notice = el("div", { class: "notice" }, icon("alert"), el("p", { text: t("entry.unsaved") }))
     byId("orphaned-drafts").replaceChildren(notice)
     byId("orphaned-drafts").hidden = false
   }

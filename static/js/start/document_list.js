@@ -6,7 +6,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { i18n, number, t, tCount, when } from "../lib/i18n.js"
+import { i18n, number, t, when } from "../lib/i18n.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 
 /** The interval of polling the holders, in ms. */
@@ -81,9 +81,7 @@ export class DocumentList {
       t("start.changed", { when: when(document.updated_at) }),
       link?.reviewer ? t("start.with", { name: link.reviewer.name }) : t("start.no-reviewer"),
     ]
-    const unsaved = this.#unsaved.filter((draft) => draft.document === document.id)
-    const count = unsaved.reduce((sum, draft) => sum + draft.count, 0)
-    if (0 < count) facts.push(tCount("start.unsaved", count))
+    if (this.#unsaved.some((draft) => draft.document === document.id)) facts.push(t("start.unsaved"))
     const remove = button(t("start.delete"), { class: "button button-quiet", label: `${t("start.delete")}: ${title}` })
     remove.addEventListener("click", () => this.#delete(document))
     return row({ key: document.id, href: `/d/${document.id}`, title, facts, here: present(link), action: remove })

@@ -7,6 +7,7 @@
  * seat.
  */
 
+import { charactersIn } from "../desk/counts.js"
 import { i18n } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
 import { Journal } from "./journal.js"
@@ -19,6 +20,8 @@ import { fits, deletesText } from "./update_text.js"
 const RECOVERED = Symbol("brought back")
 /** The origin of an edit that only makes a deletion's safety visible. */
 export const PROOF = Symbol("proof")
+/** Shortest time between two counts of the unsaved characters, in ms: a count reads the whole text. */
+const COUNT_PAUSE = 300
 /** After how long "Saving…" becomes "Not saved since", in ms. */
 const SLOW = 5_000
 
@@ -31,6 +34,7 @@ export class SaveWatch extends EventTarget {
   #refusing = "no"
   /** How far the server called each client safe when it last did. @type {import("./unsaved.js").Clocks} */
   #savedClocks = new Map()
+  #counted = { characters: 0, at: -COUNT_PAUSE }
   #timer = 0
   #warns = false
 
@@ -68,12 +72,24 @@ export class SaveWatch extends EventTarget {
     const { since, count } = this.#unsaved
     return {
       count,
+      characters: this.#characters(),
       since: since === null ? null : new Date(since),
       savedAt: this.#savedAt,
       slow: since !== null && SLOW <= Date.now() - since,
       refusing: 0 < count ? this.#refusing : "no",
       retained: this.journal.retained,
     }
+  }
+
+  /** How many unsaved characters the text has. After the pause, `#tick` brings the next count. */
+  #characters() {
+    const now = performance.now()
+    if (this.#unsaved.count === 0) this.#counted = { characters: 0, at: -COUNT_PAUSE }
+    else if (COUNT_PAUSE <= now - this.#counted.at) {
+      const characters = charactersIn(unsavedText(this.text, this.#unsaved.savedClocks))
+      this.#counted = { characters, at: now }
+    }
+    return this.#counted.characters
   }
 
   /** `document.saved` came. @param {string} stateVector in base64 */
@@ -208,4 +224,21 @@ export function unsavedRanges(text, safe) {
     at += item.length
   }
   return ranges
+}
+
+/**
+ * The insertions beyond what is safe, in the order of the text.
+ *
+ * @param {Y.Text} text
+ * @param {import("./unsaved.js").Clocks} safe of the clients that are ours
+ */
+export function unsavedText(text, safe) {
+  let unsaved = ""
+  for (let item = text._start; item !== null; item = item.right) {
+    const clock = safe.get(item.id.client)
+    if (clock === undefined || item.deleted || !(item.content instanceof Y.ContentString)) continue
+    const beyond = item.id.clock + item.length - clock
+    if (0 < beyond) unsaved += item.content.str.slice(Math.max(item.length - beyond, 0))
+  }
+  return unsaved
 }
