@@ -53,6 +53,15 @@ pub struct AnchorOrigin {
     pub suffix: String,
 }
 
+impl AnchorOrigin {
+    /// The origin of a remark on the whole text, which quotes nothing.
+    #[must_use]
+    pub fn of_whole_text() -> Self {
+        let range = TextRange { start: 0, end: 0 };
+        Self { range, quote: String::new(), prefix: String::new(), suffix: String::new() }
+    }
+}
+
 /// The last resolved range of a review as Yjs relative positions, opaque outside of `yjs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelativeRange {
@@ -60,6 +69,14 @@ pub struct RelativeRange {
     pub start: Vec<u8>,
     /// Encoded relative position of the end, association −1 (follows the preceding unit).
     pub end: Vec<u8>,
+}
+
+impl RelativeRange {
+    /// The range of a remark on the whole text: no position at all.
+    #[must_use]
+    pub fn of_whole_text() -> Self {
+        Self { start: Vec::new(), end: Vec::new() }
+    }
 }
 
 /// The current anchor of a review.

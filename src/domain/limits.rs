@@ -35,6 +35,8 @@ pub const DOCUMENT_ITEMS_MAX: usize = 400_000;
 pub const PLACING_STEPS_MAX: usize = 64_000_000;
 /// Reviews of one share link.
 pub const REVIEWS_PER_LINK_MAX: i64 = 2_000;
+/// Remarks on the whole text of one share link: some for each round of a review.
+pub const SUMMARIES_PER_LINK_MAX: i64 = 20;
 /// Replies to one review.
 pub const REPLIES_PER_REVIEW_MAX: i64 = 200;
 /// Bytes of one review: its quote, comment and suggestion, and all its replies. Each event about a
@@ -174,6 +176,7 @@ const fn at_least_one(number: u32) -> NonZeroU32 {
 pub const REQUEST_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
+const _: () = assert!(SUMMARIES_PER_LINK_MAX < REVIEWS_PER_LINK_MAX);
 const _: () = assert!(REVIEW_BYTES_MAX < REVIEW_PAGE_BYTES_MAX);
 const _: () = assert!(REVIEW_PAGE_BYTES_MAX < REVIEWS_BYTES_MAX);
 const _: () = assert!(

@@ -43,6 +43,18 @@ impl ReviewStatus {
     }
 }
 
+/// The subject of a review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReviewKind {
+    /// A comment on a range of the text.
+    Comment,
+    /// A range of the text with its replacement.
+    Suggestion,
+    /// A remark on the whole text, without an anchor.
+    Summary,
+}
+
 /// A writer's decision about a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -131,8 +143,10 @@ pub struct Review {
     pub share_link_id: ShareLinkId,
     /// Its author.
     pub author: User,
-    /// Its current position.
-    pub anchor: Anchor,
+    /// A comment, a suggestion or a remark on the whole text.
+    pub kind: ReviewKind,
+    /// Its current position. `None`: a remark on the whole text has none.
+    pub anchor: Option<Anchor>,
     /// The comment.
     pub body: String,
     /// The replacement of the quote; an empty string deletes the quote.

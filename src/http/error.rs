@@ -239,9 +239,10 @@ fn review_contract(error: &ReviewError) -> Contract {
         ReviewError::AnchorMoved => (Is::CONFLICT, "anchor-moved", "The quoted text is gone"),
         ReviewError::VersionMismatch { .. } => PRECONDITION_FAILED,
         ReviewError::Refused(_) => (Is::CONFLICT, "not-in-this-state", "Not in this state"),
-        ReviewError::Empty(_) | ReviewError::TooLong(_) | ReviewError::Control(_) => {
-            (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid")
-        }
+        ReviewError::Empty(_)
+        | ReviewError::NothingToReplace
+        | ReviewError::TooLong(_)
+        | ReviewError::Control(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
         ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
         ReviewError::TooFast(_) => {
             (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")

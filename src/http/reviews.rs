@@ -28,7 +28,9 @@ type ReviewPath = (ShareLinkId, ReviewId);
 
 #[derive(Deserialize)]
 pub(crate) struct NewReview {
-    anchor: Object<AnchorRequest>,
+    /// `null`: a remark on the whole text. An absent anchor is an error.
+    #[serde(deserialize_with = "null_or_object")]
+    anchor: Option<Object<AnchorRequest>>,
     #[serde(default)]
     body: String,
     #[serde(default)]
@@ -101,8 +103,10 @@ pub(crate) async fn create(
     JsonBody(new): JsonBody<NewReview>,
 ) -> Result<Response, ApiError> {
     let suggested = new.suggestion.as_ref().map_or(0, String::len);
-    storing.charge(new.anchor.0.quote.len() + new.body.len() + suggested)?;
-    let draft = Draft { anchor: new.anchor.0, body: new.body, suggestion: new.suggestion };
+    let anchor = new.anchor.map(|anchor| anchor.0);
+    let quoted = anchor.as_ref().map_or(0, |anchor| anchor.quote.len());
+    storing.charge(quoted + new.body.len() + suggested)?;
+    let draft = Draft { anchor, body: new.body, suggestion: new.suggestion };
     caller.save_name(&sharing).await?;
     let review = reviews.create(caller.user(), link, draft).await?;
     let location = [(LOCATION, format!("/api/share-links/{link}/reviews/{}", review.id))];
@@ -243,6 +247,13 @@ fn tagged(review: Review) -> Response {
 fn etag(review: &Review) -> HeaderValue {
     HeaderValue::try_from(format!("\"{}\"", review.version))
         .unwrap_or_else(|_| HeaderValue::from_static("\"0\""))
+}
+
+/// A field that must be present: an object or `null`.
+fn null_or_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Object<T>>, D::Error> {
+    Option::<Object<T>>::deserialize(deserializer)
 }
 
 /// Distinguishes a field that is `null` from an absent one.

@@ -55,8 +55,9 @@ impl Reviews {
         document: DocumentId,
         stored: Vec<StoredReview>,
     ) -> Result<Vec<Review>, ReviewError> {
-        if stored.is_empty() {
-            return Ok(Vec::new());
+        // A remark on the whole text needs no text.
+        if stored.iter().all(|review| review.is_summary) {
+            return Ok(Self::unplaced(stored));
         }
         let stored = Arc::new(stored);
         let resolved = match self.find_all(document, &stored).await {
@@ -108,6 +109,9 @@ impl Reviews {
 /// The place of a review in the text. An accepted suggestion has replaced the quote of its review,
 /// so the search uses the suggestion instead.
 fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Resolved {
+    if review.is_summary {
+        return nowhere(&review.origin);
+    }
     let put_in = review.suggestion.as_ref().filter(|put_in| !put_in.is_empty());
     if review.status == ReviewStatus::Accepted
         && let Some(put_in) = put_in
@@ -139,8 +143,9 @@ fn served(stored: StoredReview, anchor: Anchor) -> Review {
     Review {
         id: stored.id,
         share_link_id: stored.link,
+        kind: stored.kind(),
+        anchor: (!stored.is_summary).then_some(anchor),
         author: stored.author,
-        anchor,
         body: stored.body,
         suggestion: stored.suggestion,
         status: stored.status,

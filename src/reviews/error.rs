@@ -39,6 +39,9 @@ pub enum ReviewError {
     /// The review or reply has no content.
     #[error("{0}")]
     Empty(&'static str),
+    /// The review is a remark on the whole text, which has no quote to replace.
+    #[error("a remark on the whole text has no suggestion")]
+    NothingToReplace,
     /// A text exceeds its limit.
     #[error("{0} is too long")]
     TooLong(&'static str),

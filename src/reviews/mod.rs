@@ -9,12 +9,13 @@ pub(crate) mod anchors;
 pub(crate) mod decide;
 pub(crate) mod error;
 pub(crate) mod missed;
+pub(crate) mod replies;
 
 use chrono::Utc;
 
-use crate::domain::anchor::AnchorRequest;
+use crate::domain::anchor::{AnchorOrigin, AnchorRequest, RelativeRange};
 use crate::domain::fence::Fence;
-use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
+use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
 use crate::domain::printable::has_control_character;
 use crate::domain::review::{DecisionRefused, Review};
@@ -31,7 +32,7 @@ use crate::rooms::server_edit::TRIES;
 use crate::seats::{SeatError, SeatService};
 use crate::storage::links::ShareLink;
 use crate::storage::pagination::Cursor;
-use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
+use crate::storage::reviews::{NewReview, ReviewChange, StoredReview};
 use crate::storage::seats::FenceGuard;
 
 /// Bytes of an event about a review besides its texts: ids, names, times.
@@ -40,8 +41,8 @@ const EVENT_BYTES: usize = 512;
 /// The content of a new review.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// The place, and the text that the client saw there.
-    pub anchor: AnchorRequest,
+    /// The place, and the text that the client saw there. `None`: the whole text.
+    pub anchor: Option<AnchorRequest>,
     /// The comment.
     pub body: String,
     /// The replacement of the quote.
@@ -129,7 +130,7 @@ impl Reviews {
         self.resolve_one(link.document_id, stored).await
     }
 
-    /// Creates a review. Needs the reviewer's seat.
+    /// Creates a review. Needs the caller's own seat, and for a suggestion the reviewer's.
     ///
     /// # Errors
     ///
@@ -143,24 +144,26 @@ impl Reviews {
     ) -> Result<Review, ReviewError> {
         let draft = draft.with_line_feeds();
         check_words(&draft.body, draft.suggestion.as_deref())?;
+        if draft.anchor.is_none() && draft.suggestion.is_some() {
+            return Err(ReviewError::NothingToReplace);
+        }
         let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let role = role_for(draft.suggestion.as_ref(), &link, user);
+        let guard = self.guard(user, link.id, role).await?;
         self.demand_room()?;
+        let quoted = draft.anchor.as_ref().map_or(0, |anchor| anchor.quote.len());
         let suggested = draft.suggestion.as_ref().map_or(0, String::len);
-        self.charge(user, draft.anchor.quote.len() + draft.body.len() + suggested)?;
-        let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
-        let request = draft.anchor;
-        let anchored = self
-            .sessions
-            .shared
-            .rooms
-            .read_text(link.document_id, snapshot, move |text| text.anchor(&request))
-            .await?;
-        let (origin, current) = anchored.map_err(|_| ReviewError::AnchorMismatch)?;
+        self.charge(user, quoted + draft.body.len() + suggested)?;
+        let is_summary = draft.anchor.is_none();
+        let (origin, current) = match draft.anchor {
+            Some(request) => self.anchor(link.document_id, request).await?,
+            None => (AnchorOrigin::of_whole_text(), RelativeRange::of_whole_text()),
+        };
         let new = NewReview {
             id: ReviewId::generate(),
             link: link.id,
             author: user.clone(),
+            is_summary,
             origin,
             current,
             body: draft.body,
@@ -179,7 +182,19 @@ impl Reviews {
         self.sessions.complete(creating).await
     }
 
-    /// Changes the text of an open review. Only its author may, with the reviewer's seat.
+    /// Finds the place of a new review in the text.
+    async fn anchor(
+        &self,
+        document: DocumentId,
+        request: AnchorRequest,
+    ) -> Result<(AnchorOrigin, RelativeRange), ReviewError> {
+        let rooms = &self.sessions.shared.rooms;
+        let snapshot = rooms.snapshot(document).await?;
+        let anchored = rooms.read_text(document, snapshot, move |text| text.anchor(&request));
+        anchored.await?.map_err(|_| ReviewError::AnchorMismatch)
+    }
+
+    /// Changes the text of an open review. Only its author may, with the own seat.
     ///
     /// # Errors
     ///
@@ -210,10 +225,14 @@ impl Reviews {
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
         let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let suggested = revision.suggestion.as_ref().and_then(Option::as_ref);
+        let guard = self.guard(user, link.id, role_for(suggested, &link, user)).await?;
         let stored = self.own(&link, id, user).await?;
         if stored.status != crate::domain::review::ReviewStatus::Open {
             return Err(DecisionRefused::NotOpen.into());
+        }
+        if stored.is_summary && suggested.is_some() {
+            return Err(ReviewError::NothingToReplace);
         }
         if revision == Revision::default() {
             // An empty revision changes nothing, so the version stays.
@@ -234,7 +253,7 @@ impl Reviews {
         self.change(&link, id, change, expected, guard).await
     }
 
-    /// Deletes a review. Only its author may, with the reviewer's seat.
+    /// Deletes a review. Only its author may, with the own seat.
     ///
     /// # Errors
     ///
@@ -246,7 +265,7 @@ impl Reviews {
         expected: Option<i64>,
     ) -> Result<(), ReviewError> {
         let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
         let stored = self.own(&link, id, user).await?;
         self.charge(user, stored.bytes())?;
         let this = self.clone();
@@ -259,39 +278,6 @@ impl Reviews {
             Ok(())
         };
         self.sessions.complete(deleting).await
-    }
-
-    /// Adds a reply to a review. Needs either seat.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::SeatNotHeld`], and others.
-    pub async fn reply(
-        &self,
-        user: &User,
-        (link, id): (ShareLinkId, ReviewId),
-        body: String,
-    ) -> Result<Review, ReviewError> {
-        let body = normalize_line_breaks(&body);
-        if body.trim().is_empty() {
-            return Err(ReviewError::Empty("a reply needs words"));
-        }
-        check_words(&body, None)?;
-        let link = self.link_of(user, link).await?;
-        let role = if link.writer.id == user.id { Role::Writer } else { Role::Reviewer };
-        let guard = self.guard(user, link.id, role).await?;
-        self.demand_room()?;
-        let stored = self.find(&link, id).await?;
-        self.charge(user, stored.bytes() + body.len())?;
-        let now = Utc::now();
-        let reply = NewReply { id: ReplyId::generate(), author: user.clone(), body };
-        let this = self.clone();
-        let replying = async move {
-            let storage = &this.sessions.shared.storage;
-            let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
-            Ok(this.updated(&link, guard.seat, done(replied, guard)?).await)
-        };
-        self.sessions.complete(replying).await
     }
 
     /// Rejects new content while the database is above its bound.
@@ -400,6 +386,19 @@ impl Reviews {
                 tracing::warn!(%error, "a review cannot be published to the other servers");
             }
         }
+    }
+}
+
+/// The role of a member of the link.
+pub(crate) fn own_role(link: &ShareLink, user: &User) -> Role {
+    if link.writer.id == user.id { Role::Writer } else { Role::Reviewer }
+}
+
+/// The role whose seat the words of a review require. Only the reviewer suggests.
+fn role_for(suggestion: Option<&String>, link: &ShareLink, user: &User) -> Role {
+    match suggestion {
+        Some(_) => Role::Reviewer,
+        None => own_role(link, user),
     }
 }
 

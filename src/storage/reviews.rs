@@ -10,7 +10,7 @@ use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
 use crate::domain::limits::{
     REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
 };
-use crate::domain::review::{Reply, ReviewStatus};
+use crate::domain::review::{Reply, ReviewKind, ReviewStatus};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
@@ -27,6 +27,8 @@ pub struct NewReview {
     pub link: ShareLinkId,
     /// The author.
     pub author: User,
+    /// Whether it is a remark on the whole text, without a range and a suggestion.
+    pub is_summary: bool,
     /// The quoted range of the text.
     pub origin: AnchorOrigin,
     /// The current position of that range.
@@ -96,6 +98,8 @@ pub struct StoredReview {
     pub link: ShareLinkId,
     /// The author.
     pub author: User,
+    /// Whether it is a remark on the whole text, without a range and a suggestion.
+    pub is_summary: bool,
     /// The quoted range of the text.
     pub origin: AnchorOrigin,
     /// The last known position of that range.
@@ -119,6 +123,16 @@ pub struct StoredReview {
 }
 
 impl StoredReview {
+    /// A comment, a suggestion or a remark on the whole text.
+    #[must_use]
+    pub fn kind(&self) -> ReviewKind {
+        match &self.suggestion {
+            _ if self.is_summary => ReviewKind::Summary,
+            Some(_) => ReviewKind::Suggestion,
+            None => ReviewKind::Comment,
+        }
+    }
+
     /// Bytes of its texts and replies.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -166,13 +180,15 @@ pub struct NewReply {
 }
 
 impl Storage {
-    /// Creates a review. `Full` at [`REVIEWS_PER_LINK_MAX`], or at [`REVIEWS_BYTES_MAX`].
+    /// Creates a review. `Full` at [`REVIEWS_PER_LINK_MAX`], at [`REVIEWS_BYTES_MAX`], or at
+    /// [`SUMMARIES_PER_LINK_MAX`].
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written; `Refused` when the id is in use.
     ///
     /// [`REVIEWS_PER_LINK_MAX`]: crate::domain::limits::REVIEWS_PER_LINK_MAX
+    /// [`SUMMARIES_PER_LINK_MAX`]: crate::domain::limits::SUMMARIES_PER_LINK_MAX
     pub async fn create_review(
         &self,
         new: &NewReview,

@@ -23,7 +23,7 @@ macro_rules! select_reviews {
             "SELECT r.id, r.link_id, r.author_id, u.name AS author_name, r.anchor_start, \
              r.anchor_end, r.quote, r.prefix, r.suffix, r.current_start, r.current_end, r.body, \
              r.suggestion, r.status, r.version, r.first_change, r.last_change, r.created_at, \
-             r.updated_at \
+             r.updated_at, r.kind \
              FROM reviews r JOIN users u ON u.id = r.author_id ",
             $rest
         )
@@ -40,6 +40,9 @@ macro_rules! select_replies {
         )
     };
 }
+
+/// The column `kind` of a remark on the whole text.
+pub(super) const SUMMARY: &str = "summary";
 
 type ReplyRow = (String, String, String, String, String, Moment);
 
@@ -160,11 +163,15 @@ fn review_from(row: &Row) -> Result<StoredReview, StorageError> {
     let plain = |column: &str| row.try_get::<String, _>(column);
     let unit = |column: &str| u32::try_from(row.try_get::<i64, _>(column)?).map_err(corrupt);
     let moment = |column: &str| row.try_get(column).map(|Moment(at)| at);
+    let is_summary = row.try_get::<Option<String>, _>("kind")?.as_deref() == Some(SUMMARY);
+    // A server of the previous version stores a suggestion with a remark on the whole text.
     let suggestion: Option<String> = row.try_get("suggestion")?;
+    let suggestion = suggestion.filter(|_| !is_summary);
     Ok(StoredReview {
         id: parse(&plain("id")?)?,
         link: parse(&plain("link_id")?)?,
         author: user(&plain("author_id")?, plain("author_name")?)?,
+        is_summary,
         origin: AnchorOrigin {
             range: TextRange { start: unit("anchor_start")?, end: unit("anchor_end")? },
             quote: text(plain("quote")?),

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId};
-use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
+use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX, SUMMARIES_PER_LINK_MAX};
 use crate::domain::review::ReviewStatus;
 use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
@@ -21,7 +21,7 @@ use super::dialect::{
     Connection, Engine, Moment, TxError, append_in, encoded, guarded, snapshot, transact,
 };
 use super::review_changes::{note_change, note_deletion};
-use super::review_rows::{fetch_one, fetch_page, status};
+use super::review_rows::{SUMMARY, fetch_one, fetch_page, status};
 use super::seats::require_seat;
 use super::users::put_user;
 
@@ -170,12 +170,15 @@ async fn insert(connection: &mut Connection, new: &NewReview) -> Result<(), TxEr
     if REVIEWS_PER_LINK_MAX <= reviews {
         return Err(TxError::Refused(Guarded::Full));
     }
+    if new.is_summary {
+        limit_summaries(connection, new.link).await?;
+    }
     put_user(connection, &new.author, new.now).await?;
     sqlx::query(
         "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
          prefix, suffix, current_start, current_end, body, suggestion, status, version, \
-         created_at, updated_at, bytes) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14, $15)",
+         created_at, updated_at, bytes, kind) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14, $15, $16)",
     )
     .bind(new.id.to_string())
     .bind(new.link.to_string())
@@ -192,9 +195,23 @@ async fn insert(connection: &mut Connection, new: &NewReview) -> Result<(), TxEr
     .bind(ReviewStatus::Open.as_str())
     .bind(Moment(new.now))
     .bind(new.bytes())
+    .bind(new.is_summary.then_some(SUMMARY))
     .execute(&mut *connection)
     .await?;
     weigh(connection, new.link, new.id, 0).await
+}
+
+/// Refuses if the link has the maximum of remarks on the whole text.
+async fn limit_summaries(connection: &mut Connection, link: ShareLinkId) -> Result<(), TxError> {
+    let summaries: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1 AND kind = 'summary'")
+            .bind(link.to_string())
+            .fetch_one(connection)
+            .await?;
+    if SUMMARIES_PER_LINK_MAX <= summaries {
+        return Err(TxError::Refused(Guarded::Full));
+    }
+    Ok(())
 }
 
 /// Refuses unless the guard is of that link, and holds.

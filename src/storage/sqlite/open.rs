@@ -181,6 +181,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         ("review_bytes", include_str!("migrations/0004_review_bytes.sql")),
         ("review_changes", include_str!("migrations/0005_review_changes.sql")),
         ("decisions", include_str!("migrations/0006_decisions.sql")),
+        ("talk", include_str!("migrations/0007_talk.sql")),
     ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -134,6 +134,7 @@ impl Desk {
                 id: self.reviewer.id.parse().expect("an id"),
                 name: self.reviewer.name.clone(),
             },
+            is_summary: false,
             origin: AnchorOrigin {
                 range: TextRange { start: 0, end: 4 },
                 quote: quote("text"),

@@ -43,5 +43,6 @@ mod stopping;
 mod storage_outage;
 mod stuck;
 mod takeover;
+mod talk;
 mod upgrade;
 mod wait_queue;

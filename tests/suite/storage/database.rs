@@ -224,6 +224,7 @@ pub(crate) fn new_review(link: ShareLinkId) -> NewReview {
         id: ReviewId::generate(),
         link,
         author: user("lee"),
+        is_summary: false,
         origin: AnchorOrigin {
             range: TextRange { start: 3, end: 5 },
             quote: "성실".to_owned(),

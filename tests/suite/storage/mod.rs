@@ -17,6 +17,7 @@ mod reviews;
 mod seats;
 mod send_futures;
 mod stuck;
+mod talk;
 mod versions;
 
 /// One suite for both engines: each test is a function of an open, empty database.

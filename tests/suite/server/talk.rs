@@ -1,0 +1,171 @@
+//! The talk of both users about a text: comments of the writer, remarks on the whole text, replies.
+
+use serde_json::{Value, json};
+
+use crate::support::galley_process::Server;
+use crate::support::rest_client::Desk;
+
+const TEXT: &str = "저는 성실한 사람입니다. 저는 책임감이 강합니다.";
+
+fn at(quote: &str) -> Value {
+    let byte = TEXT.find(quote).expect("the quote is in the text");
+    let start = TEXT[..byte].encode_utf16().count();
+    json!({ "start": start, "end": start + quote.encode_utf16().count(), "quote": quote })
+}
+
+fn all(desk: &Desk) -> String {
+    format!("/api/share-links/{}/reviews", desk.link)
+}
+
+fn one(desk: &Desk, review: &Value) -> String {
+    format!("{}/{}", all(desk), review["id"].as_str().expect("an id"))
+}
+
+/// Goal: the writer comments with the writer's seat, and suggests nothing.
+#[tokio::test]
+async fn s2_1_the_writer_comments_with_the_own_seat_and_suggests_nothing() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let comment = json!({ "anchor": at("성실한"), "body": "이 말이 맞나요?" });
+    let reviewer = server.reviewer(&desk).await;
+    server.post(&desk.writer, &all(&desk), comment.clone()).await.problem(403, "seat-not-held");
+    let writer = server.writer(&desk).await;
+    let made = server.post(&desk.writer, &all(&desk), comment).await.ok(201);
+    assert_eq!((&made["kind"], &made["author"]["name"]), (&json!("comment"), &json!("Kim")));
+    for peer in [&writer, &reviewer] {
+        assert_eq!(peer.event("review.created").await["review"], made);
+    }
+    let suggestion = json!({ "anchor": at("성실한"), "body": "", "suggestion": "꾸준한" });
+    let refused = server.post(&desk.writer, &all(&desk), suggestion).await;
+    refused.problem(403, "seat-not-held");
+    let path = one(&desk, &made);
+    for suggestion in ["꾸준한", ""] {
+        let change = Some(json!({ "suggestion": suggestion }));
+        let refused = server.call(&desk.writer, "PATCH", &path, change).await;
+        refused.problem(403, "seat-not-held");
+    }
+    let change = Some(json!({ "body": "다른 말이 있을까요?", "suggestion": null }));
+    let tag = Some("\"1\"");
+    let changed = server.call_if(&desk.writer, "PATCH", &path, change.clone(), tag).await.ok(200);
+    assert_eq!((&changed["version"], &changed["kind"]), (&json!(2), &json!("comment")));
+    let stale = server.call_if(&desk.writer, "PATCH", &path, change, tag).await;
+    stale.problem(412, "version-mismatch");
+    let resolve = format!("{path}/resolve");
+    server.post(&desk.writer, &resolve, json!({})).await.ok(200);
+    let late = server.call(&desk.writer, "PATCH", &path, Some(json!({ "body": "!" }))).await;
+    late.problem(409, "not-in-this-state");
+    server.call(&desk.writer, "DELETE", &path, None).await.ok(204);
+    assert_eq!(reviewer.event("review.deleted").await["review"]["id"], made["id"]);
+}
+
+/// Goal: each user edits and deletes the own reviews only, with the own seat only.
+#[tokio::test]
+async fn g14_a_review_is_changed_and_deleted_by_its_author_only() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let stranger = server.guest("Park").await;
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let comment = json!({ "anchor": at("책임감이"), "body": "?" });
+    let summary = json!({ "anchor": null, "body": "좋은 글이에요" });
+    for (author, other) in [(&desk.writer, &desk.reviewer), (&desk.reviewer, &desk.writer)] {
+        for draft in [&comment, &summary] {
+            let made = server.post(author, &all(&desk), draft.clone()).await.ok(201);
+            let path = one(&desk, &made);
+            let change = Some(json!({ "body": "mine" }));
+            let edited = server.call(other, "PATCH", &path, change.clone()).await;
+            edited.problem(403, "not-author");
+            server.call(other, "DELETE", &path, None).await.problem(403, "not-author");
+            let edited = server.call(&stranger, "PATCH", &path, change.clone()).await;
+            edited.problem(404, "not-found");
+            server.call(&stranger, "DELETE", &path, None).await.problem(404, "not-found");
+            assert_eq!(server.get(other, &path).await.ok(200), made, "unchanged");
+            server.call(author, "PATCH", &path, change).await.ok(200);
+        }
+    }
+    let list = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    let of_writer = |review: &&Value| review["author"]["id"] == json!(desk.writer.id);
+    let own = list["reviews"].as_array().expect("rows").iter().find(of_writer).expect("a review");
+    writer.leave().await;
+    // The seat of the other user authorizes nothing.
+    let path = one(&desk, own);
+    let change = Some(json!({ "body": "late" }));
+    let mut answer = server.call(&desk.writer, "PATCH", &path, change.clone()).await;
+    while answer.status.as_u16() == 200 {
+        // The release may complete a moment after the close.
+        answer = server.call(&desk.writer, "PATCH", &path, change.clone()).await;
+    }
+    answer.problem(403, "seat-not-held");
+    let refused = server.call(&desk.writer, "DELETE", &path, None).await;
+    refused.problem(403, "seat-not-held");
+}
+
+/// Goal: a remark on the whole text has no place, whatever happens to the text.
+#[tokio::test]
+async fn s2_2_a_remark_on_the_whole_text_has_no_place_and_is_never_orphaned() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let remark = json!({ "anchor": null, "body": "구성이 좋아요.\r\n다만 조금 길어요." });
+    let made = server.post(&desk.reviewer, &all(&desk), remark.clone()).await.ok(201);
+    assert_eq!((&made["kind"], &made["anchor"]), (&json!("summary"), &Value::Null));
+    assert_eq!(made["body"], "구성이 좋아요.\n다만 조금 길어요.");
+    assert_eq!(made["suggestion"], Value::Null);
+    for peer in [&writer, &reviewer] {
+        assert_eq!(peer.event("review.created").await["review"], made);
+    }
+    let path = one(&desk, &made);
+    let comment = json!({ "anchor": at("성실한"), "body": "?" });
+    server.post(&desk.reviewer, &all(&desk), comment).await.ok(201);
+    writer.remove(0, u32::try_from(TEXT.encode_utf16().count()).expect("short"));
+    writer.saved().await;
+    let list = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    assert_eq!(list["reviews"][0], made);
+    assert_eq!(list["reviews"][1]["anchor"]["state"], "orphaned");
+    assert_eq!(server.get(&desk.reviewer, &path).await.ok(200), made);
+
+    for action in ["accept", "reject"] {
+        let refused = server.post(&desk.writer, &format!("{path}/{action}"), json!({})).await;
+        refused.problem(409, "not-in-this-state");
+    }
+    let suggestion = Some(json!({ "suggestion": "다시 쓰세요" }));
+    let refused = server.call(&desk.reviewer, "PATCH", &path, suggestion).await;
+    refused.problem(422, "invalid");
+    let reply = json!({ "body": "고맙습니다" });
+    server.post(&desk.writer, &format!("{path}/replies"), reply).await.ok(201);
+    let resolved = server.post(&desk.writer, &format!("{path}/resolve"), json!({})).await.ok(200);
+    assert_eq!((&resolved["status"], &resolved["anchor"]), (&json!("resolved"), &Value::Null));
+    server.call(&desk.reviewer, "DELETE", &path, None).await.ok(204);
+}
+
+/// Goal: an invalid remark stores nothing, and a link takes twenty.
+#[tokio::test]
+async fn g13_a_link_takes_a_bounded_number_of_remarks_on_the_whole_text() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let _reviewer = server.reviewer(&desk).await;
+    let create = async |body: Value| server.post(&desk.reviewer, &all(&desk), body).await;
+    let invalid = [
+        json!({ "anchor": null }),
+        json!({ "anchor": null, "body": " \n" }),
+        json!({ "anchor": null, "body": "a\u{7}" }),
+        json!({ "anchor": null, "body": "가".repeat(16 * 1024) }),
+        json!({ "anchor": null, "body": "x", "suggestion": "y" }),
+        json!({ "anchor": null, "body": "", "suggestion": "y" }),
+    ];
+    for body in invalid {
+        create(body).await.problem(422, "invalid");
+    }
+    for body in [json!({ "body": "x" }), json!({ "anchor": false, "body": "x" })] {
+        assert_eq!(create(body).await.status.as_u16(), 422);
+    }
+    let mut last = Value::Null;
+    for number in 0..20 {
+        last = create(json!({ "anchor": null, "body": number.to_string() })).await.ok(201);
+    }
+    create(json!({ "anchor": null, "body": "x" })).await.problem(409, "too-many");
+    create(json!({ "anchor": at("성실한"), "body": "x" })).await.ok(201);
+    let list = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    assert_eq!(list["reviews"].as_array().map(Vec::len), Some(21));
+    server.call(&desk.reviewer, "DELETE", &one(&desk, &last), None).await.ok(204);
+    create(json!({ "anchor": null, "body": "x" })).await.ok(201);
+}
