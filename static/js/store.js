@@ -42,6 +42,7 @@ import { ample } from "./desk/document_size.js"
  * @property {string} reason why the seat was lost: the end of a `state.lost.*`
  * @property {Record<Role, SeatOccupancy>} occupancy
  * @property {Saving} saving
+ * @property {number} unread the number of reviews with changes of the other user that were not seen
  * @property {boolean} damaged the document cannot be read to its end, nor changed
  * @property {import("./desk/document_size.js").Size} size how near the document is to what it may take
  */
@@ -73,6 +74,7 @@ const initial = {
   reason: "",
   occupancy: { writer: vacant, reviewer: vacant },
   saving: { count: 0, characters: 0, since: null, savedAt: null, slow: false, refusing: "no", retained: "yes" },
+  unread: 0,
   damaged: false,
   size: ample,
 }

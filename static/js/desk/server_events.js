@@ -25,6 +25,7 @@ const POLL_QUEUE_EVERY = 15_000
  * @property {import("../unsaved/save_watch.js").SaveWatch} watch
  * @property {import("../reviews/reviews.js").Reviews} reviews
  * @property {import("./editor.js").Editor} editor
+ * @property {import("../seat/turn.js").TurnBar} turn
  */
 
 export class ServerEvents {
@@ -32,12 +33,13 @@ export class ServerEvents {
   #timer = 0
 
   /** @param {Parts} parts @param {api.Role} role @param {string} link */
-  constructor({ connection, store, watch, reviews, editor }, role, link) {
+  constructor({ connection, store, watch, reviews, editor, turn }, role, link) {
     this.connection = connection
     this.store = store
     this.watch = watch
     this.reviews = reviews
     this.editor = editor
+    this.turn = turn
     this.role = role
     this.link = link
   }
@@ -78,6 +80,8 @@ export class ServerEvents {
         return this.reviews.apply(event.review)
       case "review.deleted":
         return this.reviews.drop(event.review.id)
+      case "turn.changed":
+        return this.turn.apply(event.turn)
       case "peer.joined":
       case "peer.left":
         return this.#applyPeer(event.role, event.user, event.event === "peer.joined")

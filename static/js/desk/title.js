@@ -5,7 +5,7 @@ import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { byId } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { clock, i18n, t, tCount } from "../lib/i18n.js"
+import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
 
 export class Title {
   #stopped = new AbortController()
@@ -60,13 +60,13 @@ export class Title {
   }
 
   #draw() {
-    const { role, phase, grantUnseen } = this.store.state
+    const { role, phase, grantUnseen, unread } = this.store.state
     const title = this.#title
     if (document.activeElement !== this.field) this.field.value = title
     this.field.readOnly = role !== "writer"
     this.field.placeholder = t("start.untitled")
     byId("heading").textContent = title || t("start.untitled")
-    const tab = `${title || t("start.untitled")} · Galley`
+    const tab = `${0 < unread ? `● (${number(unread)}) ` : ""}${title || t("start.untitled")} · Galley`
     document.title = grantUnseen && phase === "seated" ? t("state.waiting.title", { title: tab }) : tab
     const { text, kind } = this.#saving()
     if (this.saved.textContent !== text) this.saved.textContent = text

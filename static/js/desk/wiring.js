@@ -13,14 +13,16 @@ import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
 import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
+import { News } from "../reviews/news.js"
 import { Reviews } from "../reviews/reviews.js"
 import { SelectionBar } from "../reviews/selection_bar.js"
-import { quoteOf } from "../reviews/summary.js"
 import { SummaryButton } from "../reviews/summary_button.js"
 import { TypingHint } from "../reviews/typing_hint.js"
+import { Unread } from "../reviews/unread.js"
 import { Connection } from "../seat/connection.js"
 import { SeatAlert } from "../seat/seat_alert.js"
 import { SeatBadges } from "../seat/seat_badges.js"
+import { TurnBar } from "../seat/turn.js"
 import { Store, peersOf } from "../store.js"
 import { RecoveredDrafts } from "../unsaved/recovered_drafts.js"
 import { SaveWatch } from "../unsaved/save_watch.js"
@@ -70,13 +72,16 @@ export class DeskPage {
     })
     this.reviews = new Reviews(this.editor, link.id, me.id)
     this.actions = new ReviewActions(this.editor, this.reviews)
-    this.margin = new Margin(this.editor, this.reviews, this.store, this.actions)
+    const unread = new Unread(this.reviews, this.store)
+    this.margin = new Margin(this.editor, this.reviews, this.store, this.actions, unread)
     this.actions.margin = this.margin
     this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
       name: me.name,
       role,
       nameOf: (other) => this.store.state.occupancy[other].user?.name ?? t(`role.${other}`),
     })
+    const news = new News(this.reviews, this.editor, (review) => this.actions.isDrafting || this.#show(review))
+    this.turn = new TurnBar(this.store, role, (sentence) => news.say(sentence))
     this.events = new ServerEvents(this, role, link.id)
     this.history = new History(this.store, this.editor, link.document_id)
     const mayReview = () => this.store.seated
@@ -86,7 +91,10 @@ export class DeskPage {
       this.watch,
       this.recoveredDrafts,
       this.reviews,
+      unread,
       this.margin,
+      news,
+      this.turn,
       this.presence,
       new Title(this.store),
       new SeatAlert(this.store),
@@ -112,11 +120,6 @@ export class DeskPage {
     this.presence.addEventListener("change", () => this.#peer(), { signal })
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
     this.editor.addEventListener("press", (event) => this.#pressed(/** @type {CustomEvent} */ (event).detail), { signal })
-    this.reviews.addEventListener("came", (event) => {
-      const review = /** @type {CustomEvent<import("../lib/api.js").Review>} */ (event).detail
-      const quote = quoteOf(review).slice(0, 60)
-      announce(t(quote === "" ? "review.new.summary" : "review.new", { name: review.author.name, quote }))
-    }, { signal })
     i18n.addEventListener("change", () => {
       this.editor.retranslate()
       this.margin.retranslate()
@@ -246,10 +249,15 @@ export class DeskPage {
     const now = order.indexOf(this.margin.active ?? "")
     const next = now === -1 ? this.#nearest(by) : order[(now + by + order.length) % order.length]
     if (next === undefined) return
-    const passage = this.reviews.passageOf(next)
+    this.#show(next)
+  }
+
+  /** Leads to a review. @param {string} review */
+  #show(review) {
+    const passage = this.reviews.passageOf(review)
     if (passage) this.editor.show(passage)
-    this.margin.activate(next)
-    this.margin.focusCard(next)
+    this.margin.activate(review)
+    this.margin.focusCard(review)
   }
 
   /** The review after the caret, or before it; at the end of the text the first again. @param {1 | -1} by */

@@ -21,6 +21,7 @@ import { isSummary, quoteOf } from "./summary.js"
  * @typedef {object} CardContext what a card needs to know beside its review
  * @property {AnchorState} state
  * @property {boolean} active
+ * @property {boolean} unread whether the other user changed it since it was seen
  * @property {Role} role
  * @property {boolean} seated
  * @property {string} me
@@ -148,7 +149,7 @@ export class ReviewCard {
     dataset.kind = isSummary(review) ? "summary" : "passage"
     this.element.setAttribute("aria-current", String(context.active))
     this.#editing?.quoteChanged()
-    const drawn = JSON.stringify([review, context.state, context.seated, context.role])
+    const drawn = JSON.stringify([review, context.state, context.seated, context.role, context.unread])
     const hadFocus = this.element.contains(document.activeElement)
     if (drawn !== this.#drawn) {
       this.#drawn = drawn
@@ -174,6 +175,7 @@ export class ReviewCard {
     const header = el(
       "header",
       {},
+      context.unread ? el("span", { class: "unread" }, el("span", { class: "hidden", text: t("unread.mark") })) : null,
       isSummary(review) ? el("span", { class: "kind", text: t("review.summary") }) : null,
       el("span", { class: "who", text: review.author.name }),
       el("time", { datetime: review.created_at, text: when(review.created_at) }),

@@ -36,12 +36,14 @@ export class Margin {
    * @param {import("./reviews.js").Reviews} reviews
    * @param {import("../store.js").Store} store
    * @param {import("./card.js").Actions} actions
+   * @param {import("./unread.js").Unread} unread
    */
-  constructor(editor, reviews, store, actions) {
+  constructor(editor, reviews, store, actions, unread) {
     this.editor = editor
     this.reviews = reviews
     this.store = store
     this.actions = actions
+    this.unread = unread
     this.desk = byId("desk")
     this.element = byId("margin")
     this.list = byId("cards")
@@ -55,6 +57,7 @@ export class Margin {
     const bar = byId("bar")
     this.reviews.addEventListener("change", redraw, { signal })
     this.store.addEventListener("change", redraw, { signal })
+    this.unread.addEventListener("change", redraw, { signal })
     this.editor.addEventListener("geometry", () => this.arrangeSoon(), { signal })
     this.element.addEventListener("resized", () => this.arrangeSoon(), { signal })
     this.element.addEventListener("input", () => this.#revealSoon(), { signal })
@@ -174,7 +177,9 @@ export class Margin {
     for (const card of listed.flat()) unplace(card)
     inOrder(byId("lost-cards"), listed[0] ?? [])
     inOrder(byId("done-cards"), listed[1] ?? [])
-    this.tabs.draw({ open: open.length, done: done.length, lost: orphans.length })
+    this.tabs.draw({ open: open.length, done: done.length, lost: orphans.length }, {
+      open: this.#countUnread(open), done: this.#countUnread(done), lost: this.#countUnread(orphans),
+    })
     byId("sheet-count").textContent = number(open.length + orphans.length)
     byId("no-reviews").hidden = open.length !== 0 || this.#draft !== null
     byId("no-reviews").textContent = t(this.#emptyText(done.length + orphans.length))
@@ -186,6 +191,9 @@ export class Margin {
     this.#restoreFocus(focused)
     this.arrangeSoon()
   }
+
+  /** @param {Review[]} reviews */
+  #countUnread = (reviews) => reviews.filter((review) => this.unread.has(review)).length
 
   /** @param {number} others reviews of the other tabs */
   #emptyText(others) {
@@ -201,6 +209,7 @@ export class Margin {
     const context = {
       state: review.status === "open" ? this.reviews.stateOf(review) : (review.anchor?.state ?? "exact"),
       active: this.active === review.id,
+      unread: this.unread.has(review),
       role: role ?? "reviewer",
       seated: this.store.seated,
       me: me?.id ?? "",
@@ -208,10 +217,12 @@ export class Margin {
     const existing = this.#cards.get(review.id)
     if (existing) {
       existing.update(review, context)
+      this.unread.watch(review, existing.element, context.active)
       return existing
     }
     const card = new ReviewCard(review, context, this.actions)
     this.#cards.set(review.id, card)
+    this.unread.watch(review, card.element, false)
     return card
   }
 

@@ -8,8 +8,8 @@
  * Fires `change` when another tab is shown.
  */
 
-import { byId } from "../lib/dom.js"
-import { tCount } from "../lib/i18n.js"
+import { byId, el } from "../lib/dom.js"
+import { number, t, tCount } from "../lib/i18n.js"
 
 /** @typedef {"open" | "done" | "lost"} Tab */
 
@@ -37,11 +37,18 @@ export class MarginTabs extends EventTarget {
     this.dispatchEvent(new Event("change"))
   }
 
-  /** @param {Record<Tab, number>} counts */
-  draw(counts) {
+  /** @param {Record<Tab, number>} counts @param {Record<Tab, number>} unread */
+  draw(counts, unread) {
     for (const tab of TABS) {
       const button = byId(`tab-${tab}`)
-      button.textContent = tCount(`review.tab.${tab}`, counts[tab])
+      const sentence = tCount(`review.tab.${tab}`, counts[tab])
+      const mark = t("unread.count", { count: number(unread[tab]) })
+      const words = unread[tab] === 0 ? sentence : `${sentence}, ${mark}`
+      if (button.dataset.words !== words) {
+        button.dataset.words = words
+        const dot = el("span", { class: "unread" }, el("span", { class: "hidden", text: `, ${mark}` }))
+        button.replaceChildren(sentence, ...(unread[tab] === 0 ? [] : [dot]))
+      }
       button.hidden = tab !== "open" && counts[tab] === 0
     }
     if (this.shown !== "open" && counts[this.shown] === 0) this.show("open")

@@ -6,7 +6,7 @@
  * the server's position of a new review, of a passage that the server found again, and of one that
  * has collapsed here; otherwise the editor's is newer.
  *
- * Fires `change` when a review does; `came` with a new one of another user.
+ * Fires `change` when a review does; `came` with a new one, or a new reply, of another user.
  */
 
 import * as api from "../lib/api.js"
@@ -74,12 +74,16 @@ export class Reviews extends EventTarget {
   /** @param {Review} review from an answer or an event; an older one is left alone */
   apply(review) {
     const stored = this.#all.get(review.id)
-    if (stored && review.version < stored.version) return
+    if (stored && (review.version < stored.version || (review.change ?? 0) < (stored.change ?? 0))) return
     this.#all.set(review.id, review)
     this.#locate([review])
     this.#announce()
-    if (!stored && review.author.id !== this.me) {
-      this.dispatchEvent(new CustomEvent("came", { detail: review }))
+    const came = (/** @type {api.User} */ { id, name }, /** @type {boolean} */ isReply) => {
+      if (id !== this.me) this.dispatchEvent(new CustomEvent("came", { detail: { name, review, isReply } }))
+    }
+    if (!stored) return came(review.author, false)
+    for (const reply of review.replies) {
+      if (!stored.replies.some(({ id }) => id === reply.id)) came(reply.author, true)
     }
   }
 
@@ -88,6 +92,11 @@ export class Reviews extends EventTarget {
     if (!this.#all.delete(id)) return
     this.#locate([])
     this.#announce()
+  }
+
+  /** In no order. */
+  get all() {
+    return [...this.#all.values()]
   }
 
   /** @param {string} id */

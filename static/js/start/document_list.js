@@ -8,6 +8,7 @@ import { button, byId, el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
+import { byTurn, whose } from "./turns.js"
 
 /** The interval of polling the holders, in ms. */
 const POLL_EVERY = 10_000
@@ -64,34 +65,43 @@ export class DocumentList {
   }
 
   #draw() {
-    const mine = this.#documents.map((document) => this.#document(document))
-    const reviewed = this.#links.filter(({ reviewer }) => reviewer?.id === this.#me?.id)
-    const waiting = reviewed.map((link) => this.#waiting(link))
-    fill(byId("mine"), mine, t("start.mine.none"))
-    fill(byId("waiting"), waiting, t("start.waiting.none"))
-    byId("waiting").closest("section")?.toggleAttribute("hidden", waiting.length === 0)
+    const documents = byTurn(this.#documents, (document) => whose(this.#linkOf(document), "writer"))
+    fill(byId("mine"), documents.map((document) => this.#document(document)), t("start.mine.none"))
+    const links = this.#links.filter(({ reviewer }) => reviewer?.id === this.#me?.id)
+    for (const [list, turn] of /** @type {const} */ ([["waiting", "mine"], ["reviewed", "theirs"]])) {
+      const rows = links.filter((link) => whose(link, "reviewer") === turn).map((link) => this.#review(link))
+      fill(byId(list), rows, t("start.waiting.none"))
+      byId(list).closest("section")?.toggleAttribute("hidden", rows.length === 0)
+    }
+  }
+
+  /** @param {api.Document} document */
+  #linkOf(document) {
+    return this.#links.find(({ document_id: id }) => id === document.id)
   }
 
   /** @param {api.Document} document */
   #document(document) {
-    const link = this.#links.find(({ document_id: id }) => id === document.id)
+    const link = this.#linkOf(document)
     const title = document.title || t("start.untitled")
     const facts = [
       t("start.characters", { count: number(document.characters) }),
       t("start.changed", { when: when(document.updated_at) }),
       link?.reviewer ? t("start.with", { name: link.reviewer.name }) : t("start.no-reviewer"),
+      ...openFacts(link),
     ]
     if (this.#unsaved.some((draft) => draft.document === document.id)) facts.push(t("start.unsaved"))
     const remove = button(t("start.delete"), { class: "button button-quiet", label: `${t("start.delete")}: ${title}` })
     remove.addEventListener("click", () => this.#delete(document))
-    return row({ key: document.id, href: `/d/${document.id}`, title, facts, here: present(link), action: remove })
+    const marks = marksOf(link, "writer")
+    return row({ key: document.id, href: `/d/${document.id}`, title, marks, facts, here: present(link), action: remove })
   }
 
   /** @param {api.Link} link */
-  #waiting(link) {
+  #review(link) {
     const title = link.title || t("start.untitled")
-    const facts = [t("start.by", { name: link.writer.name })]
-    return row({ key: link.id, href: `/s/${link.id}`, title, facts, here: present(link), action: null })
+    const facts = [t("start.by", { name: link.writer.name }), ...openFacts(link)]
+    return row({ key: link.id, href: `/s/${link.id}`, title, marks: marksOf(link, "reviewer"), facts, here: present(link), action: null })
   }
 
   /** @param {api.Document} document */
@@ -108,16 +118,32 @@ export class DocumentList {
 }
 
 /** @param {api.Link | undefined} link */
+function openFacts(link) {
+  const open = link?.reviews?.open ?? 0
+  return 0 < open ? [tCount("start.open", open)] : []
+}
+
+/** The turn and what is new, beside a title. @param {api.Link | undefined} link @param {api.Role} role */
+function marksOf(link, role) {
+  const unread = link?.reviews?.unread ?? 0
+  const marks = 0 < unread ? [el("span", { class: "mark mark-new", text: t("start.unread", { count: number(unread) }) })] : []
+  const peer = role === "writer" ? link?.reviewer : link?.writer
+  if (!link?.turn || !peer) return marks
+  if (whose(link, role) === "mine") return [el("span", { class: "mark mark-turn", text: t("start.turn") }), ...marks]
+  return [el("span", { class: "mark", text: t("start.turn.theirs", { name: peer.name }) }), ...marks]
+}
+
+/** @param {api.Link | undefined} link */
 function present(link) {
   const seats = Object.entries(link?.seats ?? {}).filter(([, seat]) => seat.taken)
   return seats.map(([role, seat]) => ({ role, name: seat.user?.name ?? t(`role.${/** @type {api.Role} */ (role)}`) }))
 }
 
 /**
- * @param {{ key: string, href: string, title: string, facts: string[],
+ * @param {{ key: string, href: string, title: string, marks: HTMLElement[], facts: string[],
  *   here: { role: string, name: string }[], action: HTMLElement | null }} options
  */
-function row({ key, href, title, facts, here, action }) {
+function row({ key, href, title, marks, facts, here, action }) {
   const names = here.map(({ name }) => name).join(", ")
   const presence = el("p", { class: "row-here", "data-here": String(0 < here.length) })
   for (const { role } of here) presence.append(el("span", { class: "dot", "data-role": role }))
@@ -125,7 +151,7 @@ function row({ key, href, title, facts, here, action }) {
   return el(
     "li",
     { class: "row", "data-key": key },
-    el("div", { class: "row-text" }, el("a", { href, text: title }), el("p", { class: "quiet", text: facts.join(" · ") })),
+    el("div", { class: "row-text" }, el("a", { href, text: title }), ...marks, el("p", { class: "quiet", text: facts.join(" · ") })),
     presence,
     action,
   )

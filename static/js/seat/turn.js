@@ -1,0 +1,103 @@
+// @ts-check
+/**
+ * Whose turn it is: the reviewer hands the text back, the writer asks to look again, and both can take
+ * that back. Owns one element, in the margin's head.
+ */
+
+import { announce, showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
+import { button, byId, el, once } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { i18n, t, when } from "../lib/i18n.js"
+import { peersOf } from "../store.js"
+
+/** @typedef {import("../lib/api.js").Turn} Turn */
+
+export class TurnBar {
+  #stopped = new AbortController()
+  #drawn = ""
+
+  /**
+   * @param {import("../store.js").Store} store
+   * @param {api.Role} role
+   * @param {(sentence: string) => void} say shows and speaks a sentence
+   */
+  constructor(store, role, say) {
+    this.store = store
+    this.role = role
+    this.peer = /** @type {api.Role} */ (peersOf(role)[0])
+    this.say = say
+    this.element = byId("turn")
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    this.store.addEventListener("change", () => this.#draw(), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
+    this.#draw()
+  }
+
+  stop() {
+    this.#stopped.abort()
+  }
+
+  /** An event of the server; an older one is left alone. @param {Turn} turn */
+  apply(turn) {
+    const { link, me } = this.store.state
+    if (!link || (link.turn && turn.since < link.turn.since)) return
+    const isNew = turn.role !== link.turn?.role
+    this.store.change({ link: { ...link, turn } })
+    if (isNew && turn.by.id !== me?.id) this.say(t(newsOf(turn, this.role), { name: turn.by.name }))
+  }
+
+  #draw() {
+    const { link } = this.store.state
+    const turn = link?.turn ?? null
+    const isShown = this.store.seated && link?.reviewer != null
+    const drawn = JSON.stringify([isShown, turn, i18n.language])
+    if (drawn === this.#drawn) return
+    this.#drawn = drawn
+    const hadFocus = this.element.contains(document.activeElement)
+    this.element.hidden = !isShown
+    this.element.replaceChildren(...(isShown ? this.#parts(turn) : []))
+    if (hadFocus) this.element.querySelector("button")?.focus()
+  }
+
+  /** @param {Turn | null} turn */
+  #parts(turn) {
+    const isMine = turn?.role !== this.peer
+    const to = isMine ? this.peer : this.role
+    const words = isMine ? t(this.#handOverWords(turn)) : t(`turn.back.${this.role}`)
+    const press = button(words, { class: isMine ? "button" : "button button-quiet" }, () => once(press, () => this.#handOver(to)))
+    if (!turn) return [press]
+    const status = isMine ? t("turn.mine") : t(`turn.theirs.${this.peer}`)
+    return [el("p", { class: "turn-status", "data-mine": String(isMine), text: `${status} · ${t("seat.since", { time: when(turn.since) })}` }), press]
+  }
+
+  /** @param {Turn | null} turn */
+  #handOverWords(turn) {
+    if (this.role === "reviewer") return "turn.hand.reviewer"
+    return turn ? "turn.hand.writer" : "turn.hand.writer.first"
+  }
+
+  /** @param {api.Role} to @param {{ undoes?: boolean }} [options] */
+  async #handOver(to, { undoes = false } = {}) {
+    const id = this.store.state.link?.id
+    if (id === undefined) return
+    try {
+      const { turn } = await api.handOver(id, to)
+      this.apply(turn)
+      if (undoes) return announce(t("turn.undone"))
+      if (to === this.role) return announce(t("turn.mine"))
+      showToast(t(`turn.done.${this.role}`), { text: t("common.undo"), act: () => this.#handOver(this.role, { undoes: true }) })
+    } catch (error) {
+      showToast(errorText(error))
+    }
+  }
+}
+
+/** What a change of turn by the other user means to the reader. @param {Turn} turn @param {api.Role} role the reader's */
+function newsOf(turn, role) {
+  if (turn.role === role) return role === "writer" ? "turn.news.writer" : "turn.news.reviewer"
+  return role === "writer" ? "turn.news.back.writer" : "turn.news.back.reviewer"
+}
