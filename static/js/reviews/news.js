@@ -4,7 +4,6 @@
  * one element, which never covers the caret.
  */
 
-import { announce } from "../lib/announce.js"
 import { button, el } from "../lib/dom.js"
 import { t, tCount } from "../lib/i18n.js"
 import { quoteOf } from "./summary.js"
@@ -26,7 +25,7 @@ export class News {
   #timer = 0
   #hiding = 0
   #shownAt = 0
-  #element = el("div", { class: "news" })
+  #element = el("div", { class: "news", role: "status" })
 
   /**
    * @param {import("./reviews.js").Reviews} reviews
@@ -53,9 +52,8 @@ export class News {
     window.clearTimeout(this.#hiding)
   }
 
-  /** Shows and speaks a sentence now. @param {string} sentence @param {{ text: string, act: () => void }} [action] */
+  /** Shows a sentence now; a screen reader reads what is shown there. @param {string} sentence @param {{ text: string, act: () => void }} [action] */
   say(sentence, action) {
-    announce(sentence)
     this.#shownAt = Date.now()
     const press = action && button(action.text, { class: "button" }, () => {
       this.#hide()

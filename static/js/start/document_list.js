@@ -6,7 +6,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { i18n, number, t, when } from "../lib/i18n.js"
+import { i18n, number, t, tCount, when } from "../lib/i18n.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 import { byTurn, whose } from "./turns.js"
 
