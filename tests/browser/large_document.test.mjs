@@ -33,7 +33,7 @@ async function at(token, path) {
 
 /** The counts at the foot, without separators. @param {User} user */
 const counts = (user) =>
-  user.page.evaluate(() => [...document.querySelectorAll("#counts dd")].map((dd) => Number((dd.textContent ?? "").replace(/\D/g, ""))))
+  user.page.evaluate(() => [...document.querySelectorAll("#counts .count:not(.count-words) dd")].map((dd) => Number((dd.textContent ?? "").replace(/\D/g, ""))))
 
 /** The whole text, also the part outside the viewport, which the editor does not draw. @param {User} user */
 async function whole(user) {

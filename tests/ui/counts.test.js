@@ -19,16 +19,16 @@ test("the count of characters alone equals the full count", () => {
 })
 
 test("an empty text has nothing", () => {
-  assert.deepEqual(count(""), { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0 })
+  assert.deepEqual(count(""), { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0, words: 0 })
 })
 
 test("Hangul is two bytes in EUC-KR and three in UTF-8", () => {
-  assert.deepEqual(count("안녕 hi"), { all: 5, solid: 4, utf8: 9, euckr: 7, foreign: 0 })
+  assert.deepEqual(count("안녕 hi"), { all: 5, solid: 4, utf8: 9, euckr: 7, foreign: 0, words: 2 })
 })
 
 test("every modern syllable is in code page 949, also those EUC-KR itself lacks", () => {
   const all = Array.from({ length: 11_172 }, (_, at) => String.fromCharCode(0xac00 + at)).join("")
-  assert.deepEqual(count(all), { all: 11_172, solid: 11_172, utf8: 33_516, euckr: 22_344, foreign: 0 })
+  assert.deepEqual(count(all), { all: 11_172, solid: 11_172, utf8: 33_516, euckr: 22_344, foreign: 0, words: 1 })
   assert.equal(count("똠방각하").foreign, 0)
 })
 
@@ -39,17 +39,26 @@ test("a character is a grapheme", () => {
 })
 
 test("a line break is a character and a byte, and no solid one", () => {
-  assert.deepEqual(count("가\n나\n"), { all: 4, solid: 2, utf8: 8, euckr: 6, foreign: 0 })
+  assert.deepEqual(count("가\n나\n"), { all: 4, solid: 2, utf8: 8, euckr: 6, foreign: 0, words: 2 })
 })
 
 test("a code point outside code page 949 is reported and counts as two bytes", () => {
-  assert.deepEqual(count("가🙂"), { all: 2, solid: 2, utf8: 7, euckr: 4, foreign: 1 })
+  assert.deepEqual(count("가🙂"), { all: 2, solid: 2, utf8: 7, euckr: 4, foreign: 1, words: 1 })
   assert.equal(count("漢字·ㄱ「」①あ").foreign, 0)
   assert.equal(count("ü").foreign, 1)
 })
 
 test("all white space is left out of the solid count", () => {
   assert.equal(count("a\tb\u3000c d").solid, 4)
+})
+
+test("§3 words: those between spaces and dashes that have a letter or a digit, as a word processor counts", () => {
+  const words = (/** @type {string} */ text) => count(text).words
+  assert.equal(words("A well-known essay, isn't it? - 1,000 words (e.g.)"), 8)
+  assert.equal(words("one — two–three…\n\nfour & five"), 5)
+  assert.equal(words("저는 대학에서 ‘산업공학’을 전공했습니다."), 4)
+  assert.equal(words("مرحبا بالعالم"), 2)
+  assert.ok(1 < words("私は学生です"), "the platform divides what has no spaces")
 })
 
 test("an incremental count equals a fresh one", () => {

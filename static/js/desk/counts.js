@@ -10,6 +10,8 @@
  *   modern Hangul stand. ASCII is one byte and everything else in it two. What is not in it (emoji,
  *   most other scripts) has no length there; it is taken as two bytes a code point, as the portals
  *   take it, and counted apart in `foreign` so that the page can say so.
+ * - *Words* are what stands between spaces and has a letter or a digit, as a word processor counts them.
+ *   In a script without spaces (Chinese, Japanese, Thai) the platform's segmenter divides them.
  *
  * Touches no DOM, so it is tested with `node --test`.
  */
@@ -17,13 +19,13 @@
 import { graphemesOf } from "../lib/graphemes.js"
 
 /**
- * @typedef {{ all: number, solid: number, utf8: number, euckr: number, foreign: number }} Counts
+ * @typedef {{ all: number, solid: number, utf8: number, euckr: number, foreign: number, words: number }} Counts
  * @typedef {import("@codemirror/state").Text} Text
- * @typedef {"all" | "solid" | "utf8" | "euckr"} Unit
+ * @typedef {"all" | "solid" | "utf8" | "euckr" | "words"} Unit
  */
 
 /** @type {readonly Unit[]} */
-export const units = ["all", "solid", "utf8", "euckr"]
+export const units = ["all", "solid", "utf8", "euckr", "words"]
 
 const utf8 = new TextEncoder()
 
@@ -59,7 +61,7 @@ function codePage949() {
 const PLAIN = /^[\t\x20-\x7e\uac00-\ud7a3]*$/
 
 /** @returns {Counts} */
-const nothing = () => ({ all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0 })
+const nothing = () => ({ all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0, words: 0 })
 
 /** @param {string} line without its line break @returns {Counts} */
 function countLine(line) {
@@ -77,18 +79,57 @@ export function charactersIn(text) {
 function countPlain(line) {
   let spaces = 0
   let ascii = 0
+  let words = 0
+  let inWord = false
   for (let at = 0; at < line.length; at++) {
     const code = line.charCodeAt(at)
     if (code < 0x80) ascii++
-    if (code === 0x20 || code === 0x09) spaces++
+    if (code === 0x20 || code === 0x09) {
+      spaces++
+      inWord = false
+    } else if (!inWord && isWordCharacter(code)) {
+      words++
+      inWord = true
+    }
   }
   const syllables = line.length - ascii
-  return { all: line.length, solid: line.length - spaces, utf8: ascii + 3 * syllables, euckr: ascii + 2 * syllables, foreign: 0 }
+  const bytes = { utf8: ascii + 3 * syllables, euckr: ascii + 2 * syllables }
+  return { all: line.length, solid: line.length - spaces, ...bytes, foreign: 0, words }
+}
+
+/** Whether a unit of a plain line is a letter or a digit. @param {number} code */
+const isWordCharacter = (code) =>
+  0xac00 <= code ||
+  (0x30 <= code && code <= 0x39) ||
+  (0x41 <= code && code <= 0x5a) ||
+  (0x61 <= code && code <= 0x7a)
+
+/** Scripts that put no space between words. */
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+/** How much is divided into words at once, in UTF-16 units: see `graphemes.js`. */
+const PIECE = 1_024
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: "word" })
+
+/** @param {string} line */
+function wordsIn(line) {
+  let words = 0
+  for (const token of line.split(/[\s\u2013\u2014]+/u)) {
+    if (!/[\p{L}\p{N}]/u.test(token)) continue
+    if (!UNSPACED.test(token)) {
+      words++
+      continue
+    }
+    for (let at = 0; at < token.length; at += PIECE) {
+      for (const { isWordLike } of segmenter.segment(token.slice(at, at + PIECE))) if (isWordLike) words++
+    }
+  }
+  return words
 }
 
 /** @param {string} line @returns {Counts} */
 function countAny(line) {
-  const counts = { ...nothing(), utf8: utf8.encode(line).length }
+  const counts = { ...nothing(), utf8: utf8.encode(line).length, words: wordsIn(line) }
   for (const grapheme of graphemesOf(line)) {
     counts.all++
     if (!/^\s/u.test(grapheme)) counts.solid++
@@ -133,7 +174,7 @@ export class Counter {
     if (children) for (const child of children) add(sum, yield* this.steps(child))
     else for (const line of text.iterLines()) add(sum, countLine(line))
     const breaks = (children ? children.length : text.lines) - 1
-    add(sum, { all: breaks, solid: 0, utf8: breaks, euckr: breaks, foreign: 0 })
+    add(sum, { all: breaks, solid: 0, utf8: breaks, euckr: breaks, foreign: 0, words: 0 })
     this.#cache.set(text, sum)
     yield
     return sum

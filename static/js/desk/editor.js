@@ -23,8 +23,10 @@ import {
   yUndoManagerKeymap,
 } from "../lib/vendor.js"
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
+import { lineDirection } from "./line_direction.js"
 import { relativeAt } from "./positions.js"
 import { peerDrawing } from "./presence.js"
+import { languageOf, sampleOf } from "./text_language.js"
 
 /**
  * @typedef {import("../reviews/highlights.js").Range} Range
@@ -42,6 +44,8 @@ export class Editor extends EventTarget {
   #mayType = new Compartment()
   #sentences = new Compartment()
   #mayGrow = true
+  /** The language of the text, or `""`: see `text_language.js`. */
+  language = ""
   #undo
 
   /**
@@ -82,6 +86,7 @@ export class Editor extends EventTarget {
             paste: () => void (this.role === "reviewer" && this.#fire("denied")),
           }),
           peerDrawing,
+          lineDirection,
           EditorView.updateListener.of((update) => this.#updated(update)),
         ],
       }),
@@ -117,6 +122,14 @@ export class Editor extends EventTarget {
   /** Says what the editor says in the language of now. */
   retranslate() {
     this.view.dispatch({ effects: this.#sentences.reconfigure(this.#localized()) })
+  }
+
+  /** Reads the language of the text again. While the user composes, the attributes stay as they are. */
+  detectLanguage() {
+    const language = languageOf(sampleOf(this.tree))
+    if (language === this.language || this.view.compositionStarted) return
+    this.language = language
+    this.retranslate()
   }
 
   focus() {
@@ -214,6 +227,7 @@ export class Editor extends EventTarget {
       EditorView.contentAttributes.of({
         "aria-label": t(reader ? "desk.text.reader" : "desk.text"),
         "aria-readonly": String(reader),
+        ...(this.language ? { lang: this.language } : {}),
         spellcheck: "true",
         autocorrect: "on",
         autocapitalize: "sentences",

@@ -4,7 +4,7 @@
 import { byId, el } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import { setPreference, preference } from "../lib/preferences.js"
-import { Counter, units } from "./counts.js"
+import { charactersIn, Counter, units } from "./counts.js"
 
 /**
  * @typedef {import("./counts.js").Unit} Unit
@@ -16,13 +16,25 @@ import { Counter, units } from "./counts.js"
 const TYPING_PAUSE = 150
 /** How long it counts at a stretch, in ms. */
 const TIME_SLICE = 6
+/** A selection is counted when it rests for so long, in ms. */
+const SELECTING_PAUSE = 120
+
+/** The unit of a target beside its number. */
+const SHORT = /** @type {const} */ ({
+  all: "count.short.characters",
+  solid: "count.short.characters",
+  utf8: "count.short.bytes",
+  euckr: "count.short.bytes",
+  words: "count.unit.words",
+})
 
 export class TextCountsBar {
   #counter = new Counter()
   #timer = 0
+  #selectionTimer = 0
   #stopped = new AbortController()
   /** @type {Counts} */
-  #counts = { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0 }
+  #counts = { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0, words: 0 }
 
   /** @param {import("./editor.js").Editor} editor @param {string} document */
   constructor(editor, document) {
@@ -33,11 +45,13 @@ export class TextCountsBar {
     this.amount = byId("target-number", HTMLInputElement)
     this.unit = byId("target-unit", HTMLSelectElement)
     this.panel = byId("target", HTMLDetailsElement)
+    this.selected = byId("selected")
   }
 
   start() {
     const { signal } = this.#stopped
     this.editor.addEventListener("edit", () => this.#countSoon(), { signal })
+    this.editor.addEventListener("select", () => this.#countSelectionSoon(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     for (const field of [this.amount, this.unit]) {
       field.addEventListener("input", () => this.#setTarget(), { signal })
@@ -51,6 +65,7 @@ export class TextCountsBar {
   stop() {
     this.#stopped.abort()
     window.clearTimeout(this.#timer)
+    window.clearTimeout(this.#selectionTimer)
   }
 
   /** @param {KeyboardEvent} event */
@@ -68,7 +83,20 @@ export class TextCountsBar {
     this.#timer = window.setTimeout(() => this.#count(), TYPING_PAUSE)
   }
 
+  #countSelectionSoon() {
+    window.clearTimeout(this.#selectionTimer)
+    this.#selectionTimer = window.setTimeout(() => this.#drawSelection(), SELECTING_PAUSE)
+  }
+
+  #drawSelection() {
+    const { selection } = this.editor
+    this.selected.hidden = selection.from === selection.to
+    if (this.selected.hidden) return
+    this.selected.textContent = t("count.selected", { count: number(charactersIn(this.editor.textIn(selection))) })
+  }
+
   #count() {
+    this.editor.detectLanguage()
     this.#continue(this.#counter.steps(this.editor.tree))
   }
 
@@ -95,6 +123,8 @@ export class TextCountsBar {
 
   #draw() {
     const counts = this.#counts
+    const isKorean = i18n.language === "ko" || this.editor.language === "ko"
+    const isEnglish = i18n.language === "en" || this.editor.language === "en"
     const item = (/** @type {string} */ label, /** @type {string} */ value, /** @type {string} */ kind) =>
       el("div", { class: `count count-${kind}` }, el("dt", { text: label }), el("dd", { text: value }))
     const foreign = counts.foreign === 0 ? undefined : t("count.foreign", { count: number(counts.foreign) })
@@ -106,12 +136,16 @@ export class TextCountsBar {
     byId("counts").replaceChildren(
       item(t("count.all"), number(counts.all), "all"),
       item(t("count.solid"), number(counts.solid), "solid"),
+      ...(isEnglish ? [item(t("count.words"), number(counts.words), "words")] : []),
       item("UTF-8", `${number(counts.utf8)} B`, "utf8"),
-      korean,
+      ...(isKorean ? [korean] : []),
     )
-    const bytes = `UTF-8 ${number(counts.utf8)} B · EUC-KR ${number(counts.euckr)} B`
-    byId("bytes").textContent = foreign ? `${bytes} (${foreign})` : bytes
+    const utf8 = `UTF-8 ${number(counts.utf8)} B`
+    const bytes = isKorean ? `${utf8} · EUC-KR ${number(counts.euckr)} B` : utf8
+    byId("bytes").textContent = foreign && isKorean ? `${bytes} (${foreign})` : bytes
+    this.#drawSelection()
     for (const option of this.unit.options) {
+      option.hidden = option.value === "euckr" && !isKorean && this.unit.value !== "euckr"
       option.textContent = t(`count.unit.${/** @type {Unit} */ (option.value)}`)
     }
     this.#drawTarget(counts)
@@ -135,10 +169,11 @@ export class TextCountsBar {
       count: number(now),
       target: number(target.number),
       over: number(now - target.number),
-      unit: t(target.unit === "all" || target.unit === "solid" ? "count.short.characters" : "count.short.bytes"),
+      unit: t(SHORT[target.unit]),
     })
     this.meter.dataset.over = String(over)
-    this.meter.style.setProperty("--filled", `${Math.min((now / target.number) * 100, 100)}%`)
+    // Over the target the line is as long as the text, and solid as far as the target.
+    this.meter.style.setProperty("--filled", `${(over ? target.number / now : now / target.number) * 100}%`)
   }
 }
 

@@ -36,7 +36,12 @@ export const setPending = StateEffect.define()
  */
 function moved(range, changes) {
   const from = changes.mapPos(range.from, 1)
-  return { ...range, from, to: Math.max(from, changes.mapPos(range.to, -1)) }
+  let to = changes.mapPos(range.to, -1)
+  // An edit that replaces the tail: the passage ends before the new words, as the server has it.
+  changes.iterChangedRanges((fromA, toA, fromB) => {
+    if (range.from < fromA && fromA < toA && toA === range.to) to = fromB
+  })
+  return { ...range, from, to: Math.max(from, to) }
 }
 
 /** The ranges of the new text that an edit inserted. @param {import("@codemirror/state").ChangeDesc} changes */

@@ -67,7 +67,9 @@ export class Margin {
     this.placement.start(signal)
     this.#narrow.addEventListener("change", () => this.#resized(), { signal })
     const sizes = new ResizeObserver(() => {
-      this.desk.style.setProperty("--bar-height", `${bar.offsetHeight}px`)
+      // In a low window the bar scrolls away with the text.
+      const height = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0
+      this.desk.style.setProperty("--bar-height", `${height}px`)
       this.arrangeSoon()
     })
     for (const element of [bar, this.desk, this.list]) sizes.observe(element)

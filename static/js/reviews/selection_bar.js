@@ -12,6 +12,9 @@ import { i18n, t } from "../lib/i18n.js"
 /** Longest passage of a review, in UTF-16 units, as the server has it. */
 export const PASSAGE_MAX = 20_000
 
+/** Its distance from the selection and from the bars, in px. */
+const GAP = 6
+
 export class SelectionBar {
   #stopped = new AbortController()
   #frame = 0
@@ -38,6 +41,7 @@ export class SelectionBar {
     for (const type of ["focusin", "focusout"]) {
       document.addEventListener(type, () => this.drawSoon(), { signal })
     }
+    window.addEventListener("scroll", () => this.drawSoon(), { signal, passive: true })
     i18n.addEventListener("change", () => this.#translate(), { signal })
     this.#translate()
   }
@@ -67,7 +71,17 @@ export class SelectionBar {
     if (!shown) return
     const desk = this.desk.getBoundingClientRect()
     const coordinates = this.editor.coordinatesAt(to, -1)
-    this.element.style.top = `${Math.round(coordinates.bottom - desk.top + 6)}px`
+    // Below the end of the selection, or at the edge of the window that the selection reaches beyond.
+    const topMin = Math.max(0, byId("bar").getBoundingClientRect().bottom) + GAP
+    const above = coordinates.bottom < topMin
+    if (above || window.innerHeight < this.editor.coordinatesAt(from).top) {
+      this.element.hidden = true
+      return
+    }
+    const foot = byId("text-counts-bar").getBoundingClientRect().top
+    const topMax = Math.min(window.innerHeight, foot) - this.element.offsetHeight - GAP
+    const top = Math.max(topMin, Math.min(coordinates.bottom + GAP, topMax))
+    this.element.style.top = `${Math.round(top - desk.top)}px`
     const leftMax = byId("paper").getBoundingClientRect().right - desk.left - this.element.offsetWidth - 12
     this.element.style.left = `${Math.round(Math.max(12, Math.min(coordinates.left - desk.left - 40, leftMax)))}px`
   }

@@ -2,10 +2,12 @@
 /** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
 import { entryEn } from "./entry_en.js"
+import { textEn } from "./text_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
   ...entryEn,
+  ...textEn,
   ...talkEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",

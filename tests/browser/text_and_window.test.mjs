@@ -1,0 +1,197 @@
+// @ts-check
+/**
+ * The text in its own language and direction, its counts, and the controls round it in every window.
+ */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { assertFits, browser, galley, withGalley } from "./support.mjs"
+
+withGalley()
+
+/** @typedef {import("./harness.mjs").User} User */
+
+const KOREAN = "1. 지원동기 (500자 이내)\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다."
+const ENGLISH = "A well-known process is one that nobody notices.\n\nIt is the work of the team."
+const WINDOWS = [{ width: 1280, height: 720 }, { width: 360, height: 640 }]
+
+/** @param {string} text @param {import("playwright-core").BrowserContextOptions} [options] */
+async function both(text, options = {}) {
+  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
+  await writer.paste("Anna Bergström", text)
+  await reviewer.follow(await writer.invite(), "Maximilian Okonkwo")
+  await reviewer.seated()
+  return { writer, reviewer }
+}
+
+/** @param {User} user @param {string} selector */
+const box = async ({ page }, selector) => {
+  const found = await page.locator(selector).boundingBox()
+  assert.ok(found, `${selector} is drawn`)
+  return { ...found, right: found.x + found.width, bottom: found.y + found.height }
+}
+
+for (const viewport of WINDOWS) {
+  test(`S2-3 the foot counts the selection at ${viewport.width} px`, async () => {
+    const writer = await browser.newUser(galley, { locale: "ko-KR", viewport })
+    await writer.paste("김민수", KOREAN)
+    const selected = writer.page.locator("#selected")
+    assert.equal(await selected.isVisible(), false)
+    await writer.select("산업공학을 전공하며")
+    await selected.getByText("선택 10자", { exact: true }).waitFor()
+    await assertFits(writer, `selected-ko-${viewport.width}`)
+    await writer.page.keyboard.press("ArrowLeft")
+    await selected.waitFor({ state: "hidden" })
+  })
+
+  test(`S2-19 the selection bar stays inside the window for a selection of many pages at ${viewport.width} px`, async () => {
+    const text = Array.from({ length: 120 }, (_, at) => `${at}: ${ENGLISH.slice(0, 40)}`).join("\n")
+    const { reviewer } = await both(text, { viewport })
+    await reviewer.page.locator(".cm-content").click({ position: { x: 5, y: 5 } })
+    await reviewer.page.keyboard.press("Control+a")
+    for (const top of [0, 900, 100_000]) {
+      await reviewer.page.evaluate((top) => scrollTo(0, top), top)
+      await until(async () => {
+        const bar = await reviewer.page.locator("#selection-bar").boundingBox()
+        const [head, foot] = [await box(reviewer, "#bar"), await box(reviewer, "#text-counts-bar")]
+        return bar !== null && head.bottom <= bar.y && bar.y + bar.height <= foot.y && bar.x + bar.width <= viewport.width
+      }, `the bar is inside the window at ${top}`)
+    }
+    await reviewer.shot(`selection-bar-${viewport.width}`)
+  })
+}
+
+test("§3 English is counted in words, and EUC-KR is shown where Korean is", async () => {
+  const kinds = (/** @type {User} */ { page }) =>
+    page.evaluate(() => [...document.querySelectorAll("#counts .count")].map(({ className }) => className.replace("count count-", "")))
+  const english = await browser.newUser(galley)
+  await english.paste("Anna", ENGLISH)
+  assert.deepEqual(await kinds(english), ["all", "solid", "words", "utf8"])
+  await english.page.locator(".count-words").getByText("15", { exact: true }).waitFor()
+  const korean = await browser.newUser(galley, { locale: "ko-KR" })
+  await korean.paste("김민수", KOREAN)
+  assert.deepEqual(await kinds(korean), ["all", "solid", "utf8", "euckr"])
+  await korean.page.locator("#menu summary").click()
+  await korean.page.locator("#menu select").first().selectOption("en")
+  await until(async () => (await kinds(korean)).join() === "all,solid,words,utf8,euckr", "both, for a Korean text on an English page")
+  await korean.page.locator("#target summary").click()
+  await korean.page.locator("#target-unit").selectOption("words")
+  await korean.page.locator("#target-number").fill("5")
+  await korean.page.getByText("14 / 5 words · 9 over").waitFor()
+})
+
+test("A11Y-8 the text has its own language, whatever the language of the page is", async () => {
+  const writer = await browser.newUser(galley, { locale: "en-GB" })
+  await writer.paste("김민수", KOREAN)
+  const content = writer.page.locator(".cm-content")
+  await content.and(writer.page.locator("[lang=ko]")).waitFor()
+  await content.click()
+  await writer.page.keyboard.press("Control+a")
+  await writer.page.keyboard.insertText("The text of the essay is in English, and that is what it says.")
+  await content.and(writer.page.locator("[lang=en]")).waitFor()
+})
+
+test("§3 an Arabic line runs from right to left, its full stop on the left; the lines round it do not", async () => {
+  const { writer } = await both("The first line.\nهذا نص باللغة العربية.\nThe third line.")
+  const lines = writer.page.locator(".cm-line")
+  const directions = await lines.evaluateAll((all) => all.map((line) => getComputedStyle(line).direction))
+  assert.deepEqual(directions, ["ltr", "rtl", "ltr"])
+  const stop = await lines.nth(1).evaluate((line) => {
+    const [line_, range] = [line.getBoundingClientRect(), document.createRange()]
+    const text = document.createTreeWalker(line, NodeFilter.SHOW_TEXT).nextNode()
+    if (!text) throw new Error("no text")
+    const end = text.nodeValue?.length ?? 0
+    range.setStart(text, end - 1)
+    range.setEnd(text, end)
+    const rect = range.getBoundingClientRect()
+    range.setStart(text, 0)
+    range.setEnd(text, 1)
+    return { stop: rect.left, first: range.getBoundingClientRect().left, right: line_.right }
+  })
+  assert.ok(stop.stop < stop.first && stop.right - stop.first < 40, JSON.stringify(stop))
+  await writer.shot("right-to-left")
+})
+
+test("§3 a new word over the tail of a marked passage is outside the mark", async () => {
+  const { writer, reviewer } = await both(ENGLISH)
+  await reviewer.review("process is one", { body: "Which?" })
+  await writer.card("Which?").waitFor()
+  await writer.select("is one")
+  await writer.page.keyboard.type("seems")
+  await writer.waitForText(ENGLISH.replace("is one", "seems"))
+  const mark = await writer.page.locator(".passage").allTextContents()
+  assert.equal(mark.join("").trim(), "process")
+})
+
+test("§3 over the target the parts of the foot keep their places", async () => {
+  const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: { width: 1440, height: 900 } })
+  await writer.paste("김민수", "가".repeat(95))
+  await writer.page.locator("#target summary").click()
+  await writer.page.locator("#target-number").fill("100")
+  await writer.page.keyboard.press("Escape")
+  const places = async () => [(await box(writer, ".count-all")).x, (await box(writer, ".count-utf8")).x, (await box(writer, ".count-euckr")).x]
+  const before = await places()
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.insertText("나".repeat(1_000))
+  await writer.page.getByText("1,095 / 100자 · 995자 초과").waitFor()
+  assert.deepEqual(await places(), before)
+  await writer.shot("over-the-target-ko")
+})
+
+/** Words of controls that stand on more than one line, though they have no space. @param {User} user */
+const brokenWords = ({ page }) =>
+  page.evaluate(() => {
+    const found = []
+    for (const element of document.querySelectorAll(".button, summary, .tab, dt, dd, .seat-badge-name, .selected")) {
+      const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT)
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        if (!node.parentElement?.checkVisibility() || node.parentElement.closest(".hidden")) continue
+        for (const { index, 0: word } of (node.nodeValue ?? "").matchAll(/\S+/g)) {
+          const range = document.createRange()
+          range.setStart(node, index)
+          range.setEnd(node, index + word.length)
+          const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top / 4)))
+          if (1 < lines.size && 4 < range.getBoundingClientRect().width) found.push(word)
+        }
+      }
+    }
+    return found
+  })
+
+const SIZES = [
+  [320, 256], [320, 640], [360, 740], [480, 800], [600, 900], [768, 1024], [900, 700], [1024, 768], [1180, 720], [1280, 720], [1440, 900], [1920, 1080],
+].map(([width = 0, height = 0]) => ({ width, height }))
+
+for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
+  test(`§3 no control breaks inside a word from 320 to 1920 px, and the foot is one row (${locale})`, async () => {
+    const { writer, reviewer } = await both(String(text), { locale: String(locale) })
+    await reviewer.page.evaluate(async (quote) => {
+      const api = await import(String("/js/lib/api.js"))
+      await api.createReview(location.pathname.split("/").pop(), { anchor: { start: 3, end: 3 + quote.length, quote }, body: "?" })
+    }, String(text).slice(3, 12))
+    await writer.page.locator("#sheet-count", { hasText: "1" }).waitFor({ state: "attached" })
+    await writer.page.locator("#target summary").click()
+    await writer.page.locator("#target-number").fill("30")
+    await writer.page.keyboard.press("Escape")
+    await writer.page.locator(".cm-content").click()
+    for (const size of SIZES) {
+      await writer.page.setViewportSize(size)
+      await assertFits(writer, `window-${locale}-${size.width}-${size.height}`)
+      assert.deepEqual(await brokenWords(writer), [], JSON.stringify(size))
+      const foot = await box(writer, "#text-counts-bar")
+      assert.ok(foot.height < 62, `the foot is ${foot.height} px high at ${size.width}`)
+    }
+    await writer.page.setViewportSize({ width: 320, height: 256 })
+    const pinned = await writer.page.evaluate(() => ["#bar", "#text-counts-bar"].map((of) => getComputedStyle(/** @type {Element} */ (document.querySelector(of))).position))
+    assert.deepEqual(pinned, ["static", "relative"], "a low window is for the text")
+  })
+}
+
+test("§3 at 1024 px no seat badge is cut while there is room", async () => {
+  const { writer } = await both(ENGLISH, { viewport: { width: 1024, height: 768 } })
+  const cut = await writer.page.locator(".seat-badge-name").evaluateAll((names) => names.filter((name) => name.clientWidth < name.scrollWidth).map((name) => name.textContent))
+  assert.deepEqual(cut, [])
+  assert.ok((await box(writer, "#invite")).height < 40, "the button is one line")
+})
