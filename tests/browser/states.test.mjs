@@ -8,7 +8,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { until } from "./harness.mjs"
-import { browser, galley, withGalley } from "./support.mjs"
+import { assertAccessible, browser, galley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -95,4 +95,132 @@ test("s2-9: a passage that stays away is called lost, three seconds after its de
   await writer.page.locator("#tab-lost").waitFor()
   assert.ok(2_800 <= Date.now() - deletedAt, "not before")
   await reviewer.page.locator("#tab-lost").waitFor()
+})
+
+/** The badge of a seat. @param {User} user @param {"writer" | "reviewer"} role */
+const badge = ({ page }, role) => page.locator(`#seat-badges [data-role=${role}]`)
+
+/** Stops the server's process for the duration of `work`. @param {() => Promise<void>} work */
+async function frozen(work) {
+  const child = galley.process
+  assert.ok(child)
+  child.kill("SIGSTOP")
+  try {
+    await work()
+  } finally {
+    child.kill("SIGCONT")
+  }
+}
+
+const WORDS = {
+  "en-GB": { reconnecting: "reconnecting", unknown: "unknown", silent: "has not answered since", empty: "Send the invite", select: "Select a passage" },
+  "ko-KR": { reconnecting: "다시 연결 중", unknown: "알 수 없음", silent: "답이 오지 않고", empty: "초대 링크를 보내면", select: "문장을 선택하면" },
+}
+
+for (const [locale, words] of Object.entries(WORDS)) {
+  const language = locale.slice(0, 2)
+
+  test(`s2-7: offline, the own seat reconnects and the other is unknown (${locale})`, async () => {
+    const colorScheme = language === "ko" ? "dark" : "light"
+    const [writer, reviewer] = [await browser.newUser(galley, { locale, viewport: WINDOW }), await browser.newUser(galley, { locale, colorScheme, viewport: WINDOW })]
+    await writer.paste("김민수", TEXT)
+    await writer.page.locator("#no-reviews").getByText(words.empty).waitFor()
+    await reviewer.follow(await writer.invite(), "이서연")
+    await reviewer.seated()
+    await reviewer.page.locator("#no-reviews").getByText(words.select).waitFor()
+    for (const user of [writer, reviewer]) for (const role of ["writer", "reviewer"]) await user.page.locator(`#seat-badges [data-role=${role}][data-state=here]`).waitFor()
+    await galley.end("SIGKILL")
+    await badge(writer, "writer").getByText(words.reconnecting).waitFor()
+    await badge(writer, "reviewer").getByText(words.unknown).waitFor()
+    await badge(reviewer, "writer").getByText(words.unknown).waitFor()
+    await badge(reviewer, "reviewer").getByText(words.reconnecting).waitFor()
+    await writer.shot(`states-offline-writer-${language}`)
+    await reviewer.shot(`states-offline-reviewer-${language}`)
+    await assertAccessible(reviewer, "offline")
+    await galley.run()
+    for (const user of [writer, reviewer]) for (const role of ["writer", "reviewer"]) await user.page.locator(`#seat-badges [data-role=${role}][data-state=here]`).waitFor()
+  })
+
+  test(`s2-8: a frozen server is named to the reviewer, whose comment stays a draft (${locale})`, async () => {
+    const reviewer = await browser.newUser(galley, { locale, viewport: WINDOW })
+    const writer = await browser.newUser(galley, { viewport: WINDOW })
+    await writer.paste("김민수", TEXT)
+    await reviewer.follow(await writer.invite(), "이서연")
+    await reviewer.seated()
+    await reviewer.select(SECOND)
+    await reviewer.page.keyboard.press("Control+Alt+m")
+    await reviewer.page.keyboard.type("왜 짧은가요?")
+    const frozenAt = Date.now()
+    await frozen(async () => {
+      await reviewer.notice.getByText(words.silent).waitFor()
+      const after = Date.now() - frozenAt
+      assert.ok(after < 8_000, `told after ${after} ms`)
+      await badge(reviewer, "writer").getByText(words.unknown).waitFor()
+      await reviewer.page.locator(".card-draft button[type=submit]").click()
+      await reviewer.page.locator(".card-draft [role=alert]").filter({ hasText: /Not sent|보내지 못했/ }).waitFor()
+      assert.equal(await reviewer.page.locator(".card-draft textarea:not(.prose)").inputValue(), "왜 짧은가요?")
+      await reviewer.shot(`states-frozen-${language}`)
+      await assertAccessible(reviewer, "frozen")
+    })
+    await reviewer.notice.waitFor({ state: "hidden" })
+    await badge(reviewer, "writer").and(reviewer.page.locator("[data-state=here]")).waitFor()
+    await reviewer.page.locator(".card-draft button[type=submit]").click()
+    await reviewer.page.locator(".card-draft").waitFor({ state: "detached" })
+    await writer.card("왜 짧은가요?").waitFor()
+  })
+}
+
+/** The upper edge of a line, and the left edges of the paper and of the notice's icon. @param {User} user @param {string} line */
+const edges = ({ page }, line) =>
+  page.evaluate((line) => {
+    const rect = (/** @type {Element | null | undefined} */ element) => element?.getBoundingClientRect()
+    const found = [...document.querySelectorAll(".cm-line")].find(({ textContent }) => textContent?.includes(line))
+    return { line: rect(found)?.top, paper: rect(document.querySelector("#paper"))?.left, icon: rect(document.querySelector("#notice > .icon"))?.left }
+  }, line)
+
+test("§3: a notice covers the text in use instead of pushing it, and is aligned with the paper", async () => {
+  const { writer } = await open(`${TEXT}\n\n${"더 많은 문장.\n\n".repeat(40)}`)
+  for (const scroll of [0, 300]) {
+    await writer.page.locator(".cm-line", { hasText: "끝." }).click()
+    await writer.page.evaluate((top) => scrollTo({ top }), scroll)
+    await writer.page.waitForTimeout(100)
+    const before = await edges(writer, "더 많은")
+    await galley.end("SIGKILL")
+    await writer.notice.getByText("Connection lost.").waitFor()
+    await writer.page.waitForTimeout(200)
+    const during = await edges(writer, "더 많은")
+    const stays = (/** @type {number | undefined} */ line) => Math.abs((line ?? NaN) - (before.line ?? NaN)) <= 1
+    assert.ok(stays(during.line), `the notice moves no line (${scroll}): ${before.line}, ${during.line}`)
+    assert.ok(Math.abs((during.icon ?? 0) - (during.paper ?? 0)) <= 1, `aligned: ${JSON.stringify(during)}`)
+    if (scroll === 0) await writer.shot("states-notice")
+    await galley.run()
+    await writer.notice.waitFor({ state: "hidden" })
+    await writer.page.waitForTimeout(200)
+    assert.ok(stays((await edges(writer, "더 많은")).line), "nor does its end")
+  }
+  for (const width of [360, 768, 1024, 1440]) {
+    await writer.page.setViewportSize({ width, height: 800 })
+    if (width === 360) await galley.end("SIGKILL")
+    await writer.notice.getByText("Connection lost.").waitFor()
+    await writer.page.waitForTimeout(100)
+    const { icon = 0, paper = 0 } = await edges(writer, "")
+    assert.ok(Math.abs(icon - Math.max(paper, 16)) <= 1, `aligned at ${width}: ${icon}, ${paper}`)
+  }
+})
+
+test("§3: the other's name waits for a resting caret, and leaves the line above soon", async () => {
+  const [writer, reviewer] = [await browser.newUser(galley, { reducedMotion: "no-preference" }), await browser.newUser(galley)]
+  await writer.paste("김민수", TEXT)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await reviewer.page.locator(".cm-line", { hasText: SECOND }).click()
+  const name = writer.page.locator(".peer-name")
+  await name.waitFor({ state: "attached" })
+  const visibility = () => name.evaluate((element) => getComputedStyle(element).visibility)
+  await until(async () => (await visibility()) === "visible", "the name is shown")
+  await until(async () => (await visibility()) === "hidden", "the name is gone")
+  const box = await writer.page.locator(".peer-caret").boundingBox()
+  assert.ok(box)
+  await writer.page.mouse.move(box.x + 3, box.y + box.height / 2)
+  await until(async () => (await visibility()) === "visible", "the name is shown on hover")
 })

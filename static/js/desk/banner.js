@@ -10,6 +10,7 @@ import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
 import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.js"
 import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.js"
 import { percentOf } from "./document_size.js"
+import { RETURNABLE } from "./policy.js"
 
 /**
  * @typedef {import("../store.js").Desk} Desk
@@ -30,19 +31,20 @@ import { percentOf } from "./document_size.js"
  * @property {() => void} saveText all of the text, as a file
  */
 
-/** Reasons after which the same page can claim its seat again. */
-const RETURNABLE = ["taken_over", "expired", "evicted", "idle"]
 /** Reasons after which nothing that is here can go into this text by itself any more. */
 const ENDED = ["revoked", "role", "reset", "malformed", "too-large"]
 
 export class Banner {
   #stopped = new AbortController()
   #key = ""
+  /** The height of the bar with its notices, in px. */
+  #height = 0
 
   /** @param {import("../store.js").Store} store @param {Actions} actions */
   constructor(store, actions) {
     this.store = store
     this.actions = actions
+    this.bar = byId("bar")
     this.element = byId("notice")
     this.count = el("span", { class: "notice-count" })
     this.idle = el("p", { role: "timer", "aria-live": "off" })
@@ -57,12 +59,26 @@ export class Banner {
     const { signal } = this.#stopped
     this.store.addEventListener("change", () => this.#draw(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
+    const sizes = new ResizeObserver(() => this.#resized())
+    sizes.observe(this.bar)
+    signal.addEventListener("abort", () => sizes.disconnect())
     this.#draw()
   }
 
   stop() {
     this.#stopped.abort()
     window.clearInterval(this.timer)
+  }
+
+  /**
+   * A notice covers a text in use instead of pushing it: the page scrolls by as much as the bar grew. At the
+   * top of an unused page the notice pushes the text, and covers nothing.
+   */
+  #resized() {
+    const by = this.bar.offsetHeight - this.#height
+    this.#height += by
+    const isInUse = 0 < window.scrollY || document.activeElement?.closest("#desk")
+    if (isInUse && by !== 0) window.scrollBy({ top: by, behavior: "instant" })
   }
 
   #tick() {
@@ -109,7 +125,7 @@ export class Banner {
 
   /** @param {Desk} state @returns {Notice | null} */
   #notice(state) {
-    const { phase, saving } = state
+    const { phase, saving, role } = state
     if (phase === "lost") return { key: `lost ${state.reason}`, parts: () => this.#lost(state) }
     if (phase === "taken") {
       return { key: `taken ${JSON.stringify([state.holder, state.waitTimedOut])}`, parts: () => this.#taken(state) }
@@ -127,6 +143,10 @@ export class Banner {
       const time = clock(saving.since)
       const why = lateSentence(saving)
       return sentenceNotice(`not-saved ${why} ${time}`, t(why, { time }), this.count)
+    }
+    if (phase === "seated" && state.silentSince !== null) {
+      const time = clock(new Date(state.silentSince))
+      return sentenceNotice(`silent ${time}`, t(role === "writer" ? "state.silent" : "state.silent.reader", { time }), this.count)
     }
     if (phase === "seated" && state.size.state === "near") {
       return sentenceNotice("near", t("state.near", { percent: `${percentOf(state.size)}%` }))

@@ -6,6 +6,7 @@
  * Its settings (read-only, language) are reconfigured in place.
  */
 
+import { byId } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import {
   Compartment,
@@ -74,7 +75,7 @@ export class Editor extends EventTarget {
           EditorView.clipboardInputFilter.of(normalizeBreaks),
           EditorView.cspNonce.of(nonce),
           EditorView.lineWrapping,
-          EditorView.scrollMargins.of(() => ({ top: 140, bottom: 90 })),
+          EditorView.scrollMargins.of(() => ({ top: Math.max(byId("bar").offsetHeight + 24, 140), bottom: 90 })),
           this.#mayType.of(EditorState.readOnly.of(true)),
           this.#sentences.of(this.#localized()),
           EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? change : [])),

@@ -6,6 +6,9 @@
  * Pure, tested with `node --test`.
  */
 
+/** Reasons of a lost seat after which the same page can claim it again. */
+export const RETURNABLE = ["taken_over", "expired", "evicted", "idle"]
+
 /**
  * @typedef {import("../store.js").Desk} Desk
  * @typedef {import("../store.js").Phase} Phase
@@ -45,6 +48,19 @@ export function stateAfter(before, { phase, holder, queuePosition, waitTimedOut,
  */
 export function mayType({ role, phase, wasSeated, damaged }) {
   return role === "writer" && wasSeated && !damaged && (phase === "seated" || phase === "offline")
+}
+
+/**
+ * Whether the page knows the state of the other seat: its events arrive, or the page has just read the
+ * share link. Offline it does not, and may call the other neither present nor away.
+ *
+ * @param {Pick<Desk, "phase" | "quiet" | "silentSince" | "queuePosition" | "reason">} state
+ */
+export function knowsPeer({ phase, quiet, silentSince, queuePosition, reason }) {
+  if (phase === "offline") return quiet
+  if (phase === "waiting") return queuePosition?.away !== true
+  if (phase === "lost") return RETURNABLE.includes(reason)
+  return silentSince === null
 }
 
 /**

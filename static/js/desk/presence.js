@@ -60,8 +60,9 @@ class Caret extends WidgetType {
     return caret
   }
 
+  /** A press on the peer's caret is a press on the text. */
   ignoreEvent() {
-    return true
+    return false
   }
 }
 

@@ -84,7 +84,7 @@ export class Title {
 
   /** The title is "saved" only when `document.saved` covers every local edit. */
   #saving() {
-    const { phase, saving, role, wasSeated, quiet } = this.store.state
+    const { phase, saving, role, wasSeated, quiet, silentSince } = this.store.state
     const isAway = phase === "offline" && !quiet
     if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
     if (0 < saving.count && saving.since) {
@@ -93,6 +93,7 @@ export class Title {
       return { text: t(isAway ? "saved.offline" : "saved.saving"), kind: "saving" }
     }
     if (isAway) return { text: t("saved.offline"), kind: "off" }
+    if (phase === "seated" && silentSince !== null) return { text: t("saved.silent"), kind: "off" }
     if (role === "reviewer" && !saving.savedAt) return { text: t("saved.reading"), kind: "saved" }
     if (!saving.savedAt) return { text: t("saved.all"), kind: "saved" }
     return { text: t("saved.at", { time: clock(saving.savedAt, { seconds: true }) }), kind: "saved" }

@@ -19,6 +19,7 @@ import { SelectionBar } from "../reviews/selection_bar.js"
 import { SummaryButton } from "../reviews/summary_button.js"
 import { TypingHint } from "../reviews/typing_hint.js"
 import { Unread } from "../reviews/unread.js"
+import { AnswerWatch } from "../seat/answer_watch.js"
 import { Connection } from "../seat/connection.js"
 import { SeatAlert } from "../seat/seat_alert.js"
 import { SeatBadges } from "../seat/seat_badges.js"
@@ -55,6 +56,7 @@ export class DeskPage {
     this.role = role
     this.link = link
     this.connection = new Connection(doc, link.id, role)
+    this.answers = new AnswerWatch(this.connection)
     this.editor = new Editor(byId("paper"), text, role)
     this.watch = new SaveWatch(doc, text, {
       user: me.id,
@@ -75,6 +77,7 @@ export class DeskPage {
     const unread = new Unread(this.reviews, this.store)
     this.margin = new Margin(this.editor, this.reviews, this.store, this.actions, unread)
     this.actions.margin = this.margin
+    this.actions.isSilent = () => this.store.state.silentSince !== null
     this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
       name: me.name,
       role,
@@ -107,6 +110,7 @@ export class DeskPage {
       this.selection,
       new SummaryButton(this.store, () => this.actions.beginSummary()),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
+      this.answers,
       this.connection,
     ]
   }
@@ -116,6 +120,7 @@ export class DeskPage {
     document.body.dataset.role = this.role
     this.connection.addEventListener("phase", () => this.#phase(), { signal })
     this.connection.addEventListener("attempt", () => this.store.change({ retryAt: this.connection.retryAt }), { signal })
+    this.answers.addEventListener("change", () => this.store.change({ silentSince: this.answers.since }), { signal })
     this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })

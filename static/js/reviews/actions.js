@@ -37,6 +37,8 @@ export class ReviewActions {
     this.reviews = reviews
     /** @type {import("./margin.js").Margin | null} */
     this.margin = null
+    /** Whether the server does not answer: a request would hang, and the words stay a draft. */
+    this.isSilent = () => false
     this.written = new WrittenDrafts(reviews.link)
     editor.addEventListener("edit", () => this.#draft?.quoteChanged())
   }
@@ -213,6 +215,7 @@ export class ReviewActions {
 
   /** @param {() => Promise<void>} act @returns {Promise<string | null>} why it did not work */
   async #attempt(act) {
+    if (this.isSilent()) return t("review.silent")
     try {
       await act()
       return null

@@ -90,6 +90,16 @@ export class Connection extends EventTarget {
     this.#connect()
   }
 
+  /** When the last message of the open socket arrived, in ms; `null`: no seat is held over one. */
+  get lastMessageAt() {
+    return this.#granted && this.#socket?.isOpen ? this.#socket.lastMessageAt : null
+  }
+
+  /** Requests a message from the server. */
+  query() {
+    this.#socket?.probe()
+  }
+
   /** Leaves the seat. */
   stop() {
     this.#stopped.abort()

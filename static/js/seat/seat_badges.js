@@ -4,6 +4,7 @@
 import { announce } from "../lib/announce.js"
 import { byId, el, svg } from "../lib/dom.js"
 import { i18n, t, tCount, when } from "../lib/i18n.js"
+import { knowsPeer } from "../desk/policy.js"
 import { roles } from "../store.js"
 
 /**
@@ -37,9 +38,9 @@ export class SeatBadges {
   }
 
   #draw() {
-    const { occupancy, role: mine, phase } = this.store.state
+    const { occupancy, role: mine, phase, quiet } = this.store.state
     this.#announce(occupancy)
-    const drawn = JSON.stringify([occupancy, mine, phase, i18n.language])
+    const drawn = JSON.stringify([occupancy, mine, phase, quiet, knowsPeer(this.store.state), i18n.language])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
     this.element.replaceChildren(...roles.map((role) => this.#badge(role, occupancy[role])))
@@ -47,15 +48,15 @@ export class SeatBadges {
 
   /** @param {Role} role @param {SeatOccupancy} seat */
   #badge(role, seat) {
-    const { role: mine, phase, reason } = this.store.state
-    const own = role === mine
-    // The same user holds the seat in the other tab.
-    const holdsSeat = ["seated", "uncertain", "taken", "waiting"].includes(phase) || reason === "taken_over"
-    const here = own ? holdsSeat : seat.here
-    const state = here ? (seat.away && !own ? "away" : "here") : seat.user ? "absent" : "empty"
+    const own = role === this.store.state.role
+    const state = own ? this.#ownState() : this.#peerState(seat)
+    const here = state === "here" || state === "away"
     const name = seat.user?.name ?? t(here ? "seat.unnamed" : "seat.empty")
     const since = here && seat.since ? when(seat.since) : ""
     const detail = {
+      reconnecting: t("seat.reconnecting"),
+      opening: t("saved.opening"),
+      unknown: t("seat.unknown"),
       here: since && t("seat.since", { time: since }),
       away: t("seat.away"),
       absent: t("seat.empty"),
@@ -80,6 +81,23 @@ export class SeatBadges {
       ),
     )
     return el("li", { class: "seat-badge", "data-role": role, "data-state": state }, initial, lines)
+  }
+
+  /** Of the own seat: another tab of the same user may hold it. */
+  #ownState() {
+    const { phase, reason, quiet, wasSeated, queuePosition, occupancy, role } = this.store.state
+    if (phase === "opening" && !wasSeated) return "opening"
+    if (phase === "opening" || (phase === "offline" && !quiet) || queuePosition?.away) return "reconnecting"
+    if (phase !== "lost" || reason === "taken_over") return "here"
+    return role && occupancy[role].user ? "absent" : "empty"
+  }
+
+  /** Of the other seat: unknown while no event and no reply of the server arrives. @param {SeatOccupancy} seat */
+  #peerState(seat) {
+    if (!seat.user && !seat.here) return "empty"
+    if (!knowsPeer(this.store.state)) return "unknown"
+    if (!seat.here) return "absent"
+    return seat.away ? "away" : "here"
   }
 
   /** A seat that changes hands is said once. @param {Record<Role, SeatOccupancy>} occupancy */

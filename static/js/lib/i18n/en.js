@@ -3,11 +3,13 @@
 
 import { entryEn } from "./entry_en.js"
 import { textEn } from "./text_en.js"
+import { statesEn } from "./states_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
   ...entryEn,
   ...textEn,
+  ...statesEn,
   ...talkEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",

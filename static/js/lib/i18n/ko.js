@@ -3,12 +3,14 @@
 
 import { entryKo } from "./entry_ko.js"
 import { textKo } from "./text_ko.js"
+import { statesKo } from "./states_ko.js"
 import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
   ...entryKo,
   ...textKo,
+  ...statesKo,
   ...talkKo,
   "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 첨삭합니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
