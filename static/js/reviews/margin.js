@@ -54,7 +54,7 @@ export class Margin {
   start() {
     const { signal } = this.#stopped
     const redraw = () => this.#drawSoon()
-    const bar = byId("bar")
+    const [bar, head] = [byId("bar"), byId("margin-head")]
     this.reviews.addEventListener("change", redraw, { signal })
     this.store.addEventListener("change", redraw, { signal })
     this.unread.addEventListener("change", redraw, { signal })
@@ -70,9 +70,10 @@ export class Margin {
       // In a low window the bar scrolls away with the text.
       const height = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0
       this.desk.style.setProperty("--bar-height", `${height}px`)
+      this.desk.style.setProperty("--head-height", `${head.offsetHeight}px`)
       this.arrangeSoon()
     })
-    for (const element of [bar, this.desk, this.list]) sizes.observe(element)
+    for (const element of [bar, head, this.desk, this.list]) sizes.observe(element)
     signal.addEventListener("abort", () => sizes.disconnect())
     byId("sheet-close").addEventListener("click", () => this.closeSheet(), { signal })
     byId("sheet-open").addEventListener("click", () => this.openSheet(), { signal })

@@ -4,7 +4,7 @@
  * one element, which never covers the caret.
  */
 
-import { button, el } from "../lib/dom.js"
+import { button, byId, el } from "../lib/dom.js"
 import { t, tCount } from "../lib/i18n.js"
 import { quoteOf } from "./summary.js"
 
@@ -40,7 +40,7 @@ export class News {
 
   start() {
     const { signal } = this.#stopped
-    document.body.append(this.#element)
+    byId("desk").append(this.#element)
     const came = (/** @type {Event} */ event) => this.#add(/** @type {CustomEvent<Item>} */ (event).detail)
     this.reviews.addEventListener("came", came, { signal })
     signal.addEventListener("abort", () => this.#element.remove())
@@ -59,7 +59,7 @@ export class News {
       this.#hide()
       action.act()
     })
-    this.#element.replaceChildren(el("p", { text: sentence }, ...(press ? [press] : [])))
+    this.#element.replaceChildren(el("p", { text: sentence }), ...(press ? [press] : []))
     this.#place()
     this.#hideLater()
   }
