@@ -164,7 +164,7 @@ test("a third user is refused with a sentence, and sees nothing of the text", as
   await third.page.goto(writer.page.url())
   await third.page.getByRole("heading", { name: "There is no such document for you" }).waitFor()
   await third.page.goto(invite.replace(/#.*/, ""))
-  await third.page.getByRole("heading", { name: "Half of the link is missing" }).waitFor()
+  await third.page.getByRole("heading", { name: "The link is incomplete" }).waitFor()
 })
 
 test("the same user's other tab is named, and may take over", async () => {

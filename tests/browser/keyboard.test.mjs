@@ -74,7 +74,9 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   await writer.waitForText("One two three. Four five seven.")
   await writer.page.locator("#tab-done").getByText("1 done").waitFor()
   assert.match((await focused(writer)).text, /Why one\?/, "the focus went to the neighbour")
-  await tabTo(writer, ".reply-field")
+  await keys.press("Enter")
+  await tabTo(writer, "[data-decision=resolve]")
+  await keys.press("Shift+Tab")
   await keys.type("Because.")
   await keys.press("Control+Enter")
   await reviewer.card("Because.").waitFor()
@@ -86,7 +88,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   await reviewer.page.locator("#tab-done").getByText("2 done").waitFor()
 })
 
-test("the Tab key reaches the actions of each card, and shows them", async () => {
+test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and arrows to its neighbours", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "One. Two. Three.")
   await reviewer.follow(await writer.invite(), "Lee")
@@ -94,18 +96,31 @@ test("the Tab key reaches the actions of each card, and shows them", async () =>
   for (const quote of ["One", "Two"]) await reviewer.review(quote, { body: `about ${quote}`, suggestion: quote.toLowerCase() })
   await writer.card("about Two").waitFor()
   for (const quote of ["One", "Two"]) {
-    const accept = writer.card(`about ${quote}`).getByRole("button", { name: "Accept" })
+    const card = writer.card(`about ${quote}`)
+    const accept = card.getByRole("button", { name: `Accept: Lee, “${quote}”`, exact: true })
     // A screen reader finds it before its card is active.
     assert.equal(await accept.count(), 1)
-    for (let step = 0; step < 30; step++) {
-      if (await accept.evaluate((button) => button === document.activeElement)) break
-      await writer.page.keyboard.press("Tab")
-    }
-    assert.match((await focused(writer)).text, /Accept/)
-    assert.equal(await writer.card(`about ${quote}`).getAttribute("data-active"), "true")
-    const box = await accept.boundingBox()
-    assert.ok(box && 24 <= box.width && 24 <= box.height, "it is shown now")
+    if (quote === "One") await tabTo(writer, ".card")
+    else await writer.page.keyboard.press("Tab")
+    assert.equal(await card.evaluate((card) => card === document.activeElement), true, "one stop leads to the next card")
+    assert.equal(await card.getAttribute("data-active"), "true")
   }
+  await writer.page.keyboard.press("ArrowUp")
+  assert.match((await focused(writer)).text, /about One/)
+  await writer.page.keyboard.press("End")
+  const accept = writer.card("about Two").getByRole("button", { name: "Accept" })
+  await writer.page.keyboard.press("Enter")
+  assert.equal(await accept.evaluate((button) => button === document.activeElement), true)
+  const box = await accept.boundingBox()
+  assert.ok(box && 24 <= box.width && 24 <= box.height, "it is shown")
+  await writer.page.keyboard.press("Tab")
+  assert.match((await focused(writer)).text, /Reject/, "inside a card Tab leads to the next button")
+  await writer.page.keyboard.press("Escape")
+  assert.match((await focused(writer)).matches, /card/)
+  await writer.page.keyboard.press("Tab")
+  assert.doesNotMatch((await focused(writer)).matches, /button-strong/, "from the card Tab leaves it again")
+  await writer.page.keyboard.press("Shift+Tab")
+  await writer.page.keyboard.press("Enter")
   await writer.page.keyboard.press("Enter")
   await writer.waitForText("One. two. Three.")
 })
@@ -139,4 +154,9 @@ test("the question mark lists the keys, and is a letter in the text", async () =
   await keys.press("?")
   await writer.waitForText("Why?")
   assert.equal(await writer.page.getByRole("dialog").count(), 0)
+  await keys.press("Control+/")
+  await writer.page.getByRole("dialog").getByText("Comment on the selection").waitFor()
+  await keys.press("Escape")
+  await keys.press("!")
+  await writer.waitForText("Why?!")
 })

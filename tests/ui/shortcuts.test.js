@@ -23,6 +23,13 @@ test("shortcuts ignore keys typed into a field", () => {
   assert.equal(commandOf(press({ code: "KeyA", key: "a", ctrlKey: true }), true), null)
 })
 
+test("A11Y-6 Ctrl+/ lists the keys from anywhere, on every layout", () => {
+  for (const typing of [true, false]) {
+    assert.equal(commandOf(press({ code: "Slash", key: "/", ctrlKey: true }), typing), "help")
+    assert.equal(commandOf(press({ code: "Digit7", key: "/", metaKey: true, shiftKey: true }), typing), "help")
+  }
+})
+
 test("Escape moves the focus to the text from anywhere", () => {
   assert.equal(commandOf(press({ key: "Escape", code: "Escape" }), true), "text")
 })

@@ -122,7 +122,9 @@ export class Editor extends EventTarget {
 
   /** Says what the editor says in the language of now. */
   retranslate() {
-    this.view.dispatch({ effects: this.#sentences.reconfigure(this.#localized()) })
+    // The marks of the passages say what they mark: this effect draws them again.
+    const marks = setActive.of(this.marked.active)
+    this.view.dispatch({ effects: [this.#sentences.reconfigure(this.#localized()), marks] })
   }
 
   /** Reads the language of the text again. While the user composes, the attributes stay as they are. */

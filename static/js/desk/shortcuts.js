@@ -26,9 +26,11 @@ const shown = [
   ["keys.resolve", [[names.alt, "R"]]],
   ["keys.history", [[names.alt, "H"]]],
   ["keys.send", [[names.control, "Enter"]]],
+  ["keys.card", [["Enter"], ["Esc"]]],
+  ["keys.neighbour", [["↓"], ["↑"]]],
   ["keys.text", [["Esc"]]],
   ["keys.undo", [[names.control, "Z"], [names.control, "Shift", "Z"]]],
-  ["keys.help", [["?"]]],
+  ["keys.help", [[names.control, "/"], ["?"]]],
 ]
 
 /**
@@ -49,7 +51,7 @@ export function commandOf(event, typing) {
     if (code === "KeyR" && !typing) return "resolve"
     return code === "KeyH" ? "history" : null
   }
-  if (ctrlKey || metaKey) return null
+  if (ctrlKey || metaKey) return key === "/" || code === "Slash" ? "help" : null
   if (key === "Escape") return "text"
   return key === "?" && !typing ? "help" : null
 }

@@ -52,7 +52,7 @@ export class Title {
       const document = await api.renameDocument(link.document_id, title)
       const now = this.store.state.link
       if (now) this.store.change({ link: { ...now, title: document.title } })
-      announce(t("desk.title.saved"))
+      showToast(t("desk.title.saved"))
     } catch (error) {
       showToast(errorText(error))
       this.field.value = this.#title

@@ -68,7 +68,7 @@ export class DeskPage {
       mayRecover: (draft) => this.store.seated && this.watch.mayRecover(draft),
       recover: (draft) => {
         this.watch.recover(draft)
-        announce(t("recovered.done"))
+        showToast(t("recovered.done"))
         this.editor.focus()
       },
     })
@@ -285,7 +285,10 @@ export class DeskPage {
     this.actions.decide(review, decision).then((failed) => failed && showToast(failed))
   }
 
+  /** From the controls of a card to the card, from there to the text. */
   #backToText() {
+    const entered = document.activeElement?.closest(".card[data-card]")
+    if (entered instanceof HTMLElement && entered !== document.activeElement) return entered.focus({ preventScroll: true })
     const passage = this.reviews.passageOf(this.margin.active ?? "")
     this.margin.closeSheet()
     const fromCard = document.activeElement?.closest(".card") && !this.actions.isDrafting

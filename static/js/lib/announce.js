@@ -7,31 +7,74 @@ import { button, byId, el } from "./dom.js"
 const SHOWN = 6_000
 /** The same, for a sentence with an action, in ms. */
 const SHOWN_WITH_ACTION = 10_000
+/** How many passing sentences are on the screen at once. */
+const SHOWN_MAX = 3
+/** How long a sentence has the region for itself before the next one replaces it, in ms. */
+const HELD = 900
+/** How many sentences wait for the region. Beyond that the oldest is dropped: it is out of date. */
+const WAITING_MAX = 6
 
+/** @type {string[]} */
+const waiting = []
 let timer = 0
 
-/** Says it to a screen reader, politely. @param {string} sentence */
+/** Says it to a screen reader, politely, after the sentences before it. @param {string} sentence */
 export function announce(sentence) {
+  if (sentence === "" || waiting.at(-1) === sentence) return
+  waiting.push(sentence)
+  if (WAITING_MAX < waiting.length) waiting.shift()
+  if (timer === 0) say()
+}
+
+function say() {
   const region = byId("announcer")
+  const sentence = waiting.shift()
+  timer = 0
+  if (sentence === undefined) return
   // The same sentence twice is said twice only if the region changes in between.
   region.textContent = ""
   window.setTimeout(() => (region.textContent = sentence), 30)
+  timer = window.setTimeout(say, HELD)
 }
 
 /**
  * Shows it for a while; what is shown there is said, too. An action, such as undo, ends with the toast.
+ * A later sentence stands below an earlier one and does not replace it.
  *
  * @param {string} sentence
  * @param {{ text: string, act: () => void }} [action]
  */
 export function showToast(sentence, action) {
-  const toast = byId("toast")
-  const hide = () => toast.replaceChildren()
-  const press = action && button(action.text, { class: "button" }, () => {
-    hide()
-    action.act()
-  })
-  toast.replaceChildren(el("p", { text: sentence }, ...(press ? [press] : [])))
-  window.clearTimeout(timer)
-  timer = window.setTimeout(hide, action ? SHOWN_WITH_ACTION : SHOWN)
+  const region = byId("toast")
+  // The region says each sentence as it comes, and not all of them again.
+  region.ariaAtomic = "false"
+  for (const shown of region.children) if (shown.firstChild?.textContent === sentence) shown.remove()
+  makeRoom(region)
+  const toast = el("p", {}, el("span", { text: sentence }))
+  if (action) {
+    const press = () => {
+      toast.remove()
+      action.act()
+    }
+    toast.append(button(action.text, { class: "button", label: `${action.text}: ${sentence}` }, press))
+  }
+  region.append(toast)
+  hideLater(toast, action ? SHOWN_WITH_ACTION : SHOWN)
+}
+
+/** A sentence without an action goes first: an undo would be lost with its toast. @param {HTMLElement} region */
+function makeRoom(region) {
+  while (SHOWN_MAX <= region.childElementCount) {
+    const plain = [...region.children].find((shown) => shown.querySelector("button") === null)
+    const oldest = plain ?? region.firstElementChild
+    oldest?.remove()
+  }
+}
+
+/** Not while it has the pointer or the focus: its button would go from under the hand. @param {HTMLElement} toast @param {number} after in ms */
+function hideLater(toast, after) {
+  window.setTimeout(() => {
+    if (toast.matches(":hover, :focus-within")) hideLater(toast, 1_000)
+    else toast.remove()
+  }, after)
 }

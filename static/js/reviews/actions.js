@@ -4,7 +4,7 @@
  * is announced. Owns the card of a new review.
  */
 
-import { announce, showToast } from "../lib/announce.js"
+import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
@@ -116,7 +116,7 @@ export class ReviewActions {
   decide = (review, decision) =>
     this.#attempt(async () => {
       const decided = await api.decide(this.reviews.link, review, decision)
-      announce(t(`review.announce.${decided.status}`))
+      showToast(t(`review.announce.${decided.status}`))
       const { open } = this.reviews
       const at = open.findIndex(({ id }) => id === review.id)
       const next = open[at + 1] ?? open[at - 1]
@@ -131,21 +131,21 @@ export class ReviewActions {
       const { link } = this.reviews
       const answered = await api.reply(link, review, body)
       this.reviews.apply("anchor" in answered ? answered : await api.review(link, review.id))
-      announce(t("review.sent"))
+      showToast(t("review.sent"))
     })
 
   /** @param {Review} review @param {Reply} reply @param {string} body */
   editReply = (review, reply, body) =>
     this.#attempt(async () => {
       this.reviews.apply(await api.editReply(this.reviews.link, review, reply, body))
-      announce(t("review.sent"))
+      showToast(t("review.sent"))
     })
 
   /** @param {Review} review @param {Reply} reply */
   removeReply = (review, reply) =>
     this.#attempt(async () => {
       this.reviews.apply(await api.deleteReply(this.reviews.link, review, reply))
-      announce(t("reply.deleted"))
+      showToast(t("reply.deleted"))
     })
 
   /** @param {Review} review */
@@ -164,14 +164,14 @@ export class ReviewActions {
   edit = (review, written) =>
     this.#attempt(async () => {
       this.reviews.apply(await api.editReview(this.reviews.link, review, written))
-      announce(t("review.sent"))
+      showToast(t("review.sent"))
     })
 
   /** @param {Review} review */
   remove = (review) =>
     this.#attempt(async () => {
       await api.deleteReview(this.reviews.link, review)
-      announce(t("review.announce.deleted"))
+      showToast(t("review.announce.deleted"))
       this.reviews.drop(review.id)
     })
 
@@ -200,7 +200,7 @@ export class ReviewActions {
       this.margin?.showDraft(null)
       this.margin?.activate(made.id)
       this.margin?.focusCard(made.id)
-      announce(t("review.sent"))
+      showToast(t("review.sent"))
     })
     return failed
   }

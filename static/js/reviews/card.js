@@ -11,6 +11,7 @@ import { t, when } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
 import { grow, ReviewForm } from "./form.js"
 import { Replies } from "./replies.js"
+import { actName, subjectOf } from "./subject.js"
 import { isSummary, quoteOf } from "./summary.js"
 
 /**
@@ -42,7 +43,7 @@ import { isSummary, quoteOf } from "./summary.js"
 const CONFIRM_TIMEOUT = 5_000
 
 export class ReviewCard {
-  #content = el("div", { class: "card-content" })
+  #content = el("div", { class: "card-content", role: "comment" })
   #form = el("div")
   #actions = el("div", { class: "actions" })
   #note = el("p", { class: "form-error", role: "alert" })
@@ -56,6 +57,8 @@ export class ReviewCard {
     this.review = review
     this.context = context
     this.actions = actions
+    // The mark of the passage in the text leads to it.
+    this.#content.id = `comment-${review.id}`
     this.replies = new Replies(actions)
     this.field = el("textarea", { rows: "1", class: "reply-field" })
     this.field.value = actions.storedReply(review)
@@ -65,7 +68,7 @@ export class ReviewCard {
     this.replying.append(this.send)
     this.element = el(
       "li",
-      { class: "card", tabindex: "-1", "data-card": review.id },
+      { class: "card", tabindex: "0", "data-card": review.id },
       this.#content,
       this.#form,
       this.replies.element,
@@ -156,7 +159,9 @@ export class ReviewCard {
       this.#content.replaceChildren(...this.#parts())
       this.replies.update(review, context)
       if (!this.#editing) this.#drawActions()
-      this.field.setAttribute("aria-label", t("review.reply"))
+      this.element.setAttribute("aria-label", subjectOf(review))
+      this.field.setAttribute("aria-label", actName(t("review.reply"), review))
+      this.send.setAttribute("aria-label", actName(t("review.send"), review))
       this.field.placeholder = t("review.reply.hint")
       this.send.lastElementChild?.replaceChildren(t("review.send"))
     }
@@ -193,8 +198,9 @@ export class ReviewCard {
     }
     const shown = (changed && context.state !== "moved") || !open
     const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
-    const needed = !isSummary(review) && (suggestion === null || changed)
-    if (needed) parts.push(el("blockquote", { class: shown ? "quote" : "quote quote-beside", text: short }))
+    // The diff of a suggestion shows the passage; a screen reader reads the whole of it first.
+    const style = suggestion !== null ? "hidden" : shown ? "quote" : "quote quote-beside"
+    if (!isSummary(review)) parts.push(el("blockquote", { class: style, text: short }))
     if (suggestion !== null && !this.#editing) parts.push(diffView(quote, suggestion))
     if (review.body !== "" && !this.#editing) parts.push(el("p", { class: "body", text: review.body }))
     return parts
@@ -229,15 +235,16 @@ export class ReviewCard {
     if (review.status !== "open" || review.author.id !== context.me) return []
     const style = context.role === "writer" ? "button button-quiet" : "button"
     return [
-      button(t("review.edit"), { class: style, icon: "pen" }, () => this.#edit()),
-      button(t("review.delete"), { class: style }, (event) => this.#remove(event)),
+      button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.#edit()),
+      button(t("review.delete"), { class: style, label: actName(t("review.delete"), review) }, (event) => this.#remove(event)),
     ]
   }
 
   /** @param {Decision} decision */
   #decisionButton(decision, style = "button") {
     const icon = /** @type {const} */ ({ accept: "check", resolve: "check", reject: "cross" })
-    const options = decision === "reopen" ? { class: style } : { class: style, icon: icon[decision] }
+    const label = actName(t(`review.${decision}`), this.review)
+    const options = decision === "reopen" ? { class: style, label } : { class: style, label, icon: icon[decision] }
     const pressed = button(t(`review.${decision}`), options, (event) => {
       event.stopPropagation()
       once(pressed, async () => {
@@ -282,6 +289,7 @@ export class ReviewCard {
     if (pressed.dataset.sure !== "true") {
       pressed.dataset.sure = "true"
       pressed.lastElementChild?.replaceChildren(t("review.delete.sure"))
+      pressed.setAttribute("aria-label", actName(t("review.delete.sure"), this.review))
       window.clearTimeout(this.#confirmTimer)
       this.#confirmTimer = window.setTimeout(() => this.#editing || this.#drawActions(), CONFIRM_TIMEOUT)
       return

@@ -9,6 +9,7 @@
 import { button, el, once } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
+import { formName } from "./subject.js"
 
 /**
  * @typedef {{ body: string, suggestion: string | null }} Written
@@ -113,6 +114,7 @@ export class ReviewForm {
     const label = t(this.suggests ? "review.suggestion.drop" : "review.suggestion.add")
     this.toggle.lastElementChild?.replaceChildren(label)
     const quote = this.options.quote()
+    this.element.setAttribute("aria-label", formName(quote))
     const differs = this.suggests && this.suggestion.value !== quote
     this.#preview.replaceChildren(...(differs ? [diffView(quote, this.suggestion.value)] : []))
     this.submit.disabled = this.body.value.trim() === "" && !differs

@@ -9,6 +9,7 @@
  */
 
 import { drawnApartFromComposing } from "../desk/composing.js"
+import { t } from "../lib/i18n.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
 import { locateInserted } from "./locate.js"
 
@@ -105,8 +106,10 @@ function draw(state) {
   for (const [id, { from, to, suggests }] of passages) {
     if (to <= from || state.doc.length < to) continue
     const style = `${suggests ? " passage-suggests" : ""}${id === active ? " passage-active" : ""}`
-    const attributes = { "data-review": id }
-    ranges.push(Decoration.mark({ class: `passage${style}`, attributes }).range(from, to))
+    // A screen reader says that the passage is marked, for what, and leads to the card.
+    const description = t(suggests ? "review.mark.suggestion" : "review.mark.comment")
+    const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": description }
+    ranges.push(Decoration.mark({ tagName: "mark", class: `passage${style}`, attributes }).range(from, to))
   }
   if (pending && pending.from < pending.to && pending.to <= state.doc.length) {
     ranges.push(Decoration.mark({ class: "passage-pending" }).range(pending.from, pending.to))

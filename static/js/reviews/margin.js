@@ -10,6 +10,7 @@
 import { byId, el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { ReviewCard } from "./card.js"
+import { CardKeys } from "./card_keys.js"
 import { MarginTabs } from "./margin_tabs.js"
 import { DRAFT, Placement, unplace } from "./placement.js"
 
@@ -63,6 +64,7 @@ export class Margin {
     this.element.addEventListener("input", () => this.#revealSoon(), { signal })
     this.tabs.addEventListener("change", () => this.arrangeSoon(), { signal })
     this.tabs.start(signal)
+    new CardKeys(this.element, (id) => this.focusCard(id)).start(signal)
     byId("cards-above").addEventListener("click", () => this.#showAbove(), { signal })
     this.placement.start(signal)
     this.#narrow.addEventListener("change", () => this.#resized(), { signal })

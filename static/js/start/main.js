@@ -48,6 +48,8 @@ class StartPage {
   /** @param {api.User | null} me */
   #showUser(me) {
     this.#me = me
+    // A returning user comes for a document: the slogan is small, and the lists stand right below it.
+    document.body.dataset.returning = String(me !== null)
     this.#signOut.setUser(me)
     this.#draw()
     if (me) this.#documentList.start(me)

@@ -2,14 +2,16 @@
 /** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
 import { entryEn } from "./entry_en.js"
-import { textEn } from "./text_en.js"
+import { spokenEn } from "./spoken_en.js"
 import { statesEn } from "./states_en.js"
+import { textEn } from "./text_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
   ...entryEn,
   ...textEn,
   ...statesEn,
+  ...spokenEn,
   ...talkEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
@@ -195,7 +197,6 @@ export const en = {
   "review.add.suggest": "Suggest",
   "review.add.suggest.sentence": "Suggest for this sentence",
   "review.too-long": "Select a shorter passage.",
-  "review.on": "On “{quote}”",
   "review.edited": "The text has changed since. It was:",
   "review.moved": "The passage has moved; this is where it stands now.",
   "review.orphaned": "This passage is gone. It was:",

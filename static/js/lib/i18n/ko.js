@@ -2,8 +2,9 @@
 /** The sentences of the page in Korean. Not a literal translation, but idiomatic. */
 
 import { entryKo } from "./entry_ko.js"
-import { textKo } from "./text_ko.js"
+import { spokenKo } from "./spoken_ko.js"
 import { statesKo } from "./states_ko.js"
+import { textKo } from "./text_ko.js"
 import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
@@ -11,6 +12,7 @@ export const ko = {
   ...entryKo,
   ...textKo,
   ...statesKo,
+  ...spokenKo,
   ...talkKo,
   "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 첨삭합니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
@@ -196,7 +198,6 @@ export const ko = {
   "review.add.suggest": "고쳐 쓰기 제안",
   "review.add.suggest.sentence": "이 문장 고쳐 쓰기 제안",
   "review.too-long": "더 짧게 선택해 주세요.",
-  "review.on": "“{quote}”에 대해",
   "review.edited": "그 뒤 글이 바뀌었습니다. 원래 문장:",
   "review.moved": "문장이 옮겨졌습니다. 지금은 여기에 있습니다.",
   "review.orphaned": "이 문장은 지워졌습니다. 원래 문장:",

@@ -1,0 +1,179 @@
+// @ts-check
+/** The page to a screen reader: names, marks in the text, and each act confirmed on the screen and spoken. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { assertAccessible, browser, galley, withGalley } from "./support.mjs"
+
+withGalley()
+
+/** @typedef {import("./harness.mjs").User} User */
+
+/** @param {import("playwright-core").BrowserContextOptions} [options] */
+async function desk(options = {}) {
+  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
+  await writer.paste("김민수", "One two three. Four five six. 중복 응답 37건을 지웠습니다.")
+  await reviewer.follow(await writer.invite(), "박제삼")
+  await reviewer.seated()
+  return { writer, reviewer }
+}
+
+/** The tree of an element, without the time of day. @param {import("playwright-core").Locator} locator */
+async function tree(locator) {
+  const snapshot = await locator.ariaSnapshot()
+  return snapshot.replace(/\d\d:\d\d/g, "TIME")
+}
+
+/** The parts of the text, as a screen reader is given them. @param {User} user */
+async function spokenText({ page }) {
+  const cdp = await page.context().newCDPSession(page)
+  const { nodes } = await cdp.send("Accessibility.getFullAXTree")
+  const backend = new Map(nodes.map((node) => [node.nodeId, node]))
+  /** @type {string[]} */
+  const spoken = []
+  const walk = (/** @type {string} */ id, /** @type {string} */ mark) => {
+    const node = backend.get(id)
+    if (!node) return
+    if (node.role?.value === "StaticText") spoken.push(mark === "" ? String(node.name?.value) : `[${mark}: ${node.name?.value}]`)
+    const details = node.properties?.some(({ name }) => String(name) === "details")
+    const inner = node.role?.value === "mark" ? `${node.description?.value}${details ? " with details" : ""}` : mark
+    for (const child of node.childIds ?? []) walk(child, inner)
+  }
+  const text = nodes.find(({ role, properties }) =>
+    role?.value === "textbox" && properties?.some(({ name, value }) => name === "multiline" && value.value) && !properties.some(({ name, value }) => name === "editable" && value.value === "richtext"))
+  walk(text?.nodeId ?? "", "")
+  await cdp.detach()
+  return spoken.join("")
+}
+
+test("A11Y-2 A11Y-3 the list, a card and the form are named, and each button says to which card it belongs", async () => {
+  const { writer, reviewer } = await desk()
+  await reviewer.review("two", { body: "a digit", suggestion: "2" })
+  await reviewer.review("중복 응답 37건", { body: "출처가 있나요?" })
+  await writer.card("출처가").click()
+  await writer.page.locator("#cards .card[data-active=true] .reply-field").waitFor()
+  assert.equal(
+    await tree(writer.page.locator("#cards")),
+    `- list "2 open comments":
+  - listitem "박제삼, “two”":
+    - text: 박제삼
+    - blockquote: two
+    - paragraph:
+      - deletion: "deleted: two"
+      - insertion: "added: 2"
+    - paragraph: a digit
+    - 'button "Accept: 박제삼, “two”"': Accept
+    - 'button "Reject: 박제삼, “two”"': Reject
+  - listitem "박제삼, “중복 응답 37건”":
+    - text: 박제삼
+    - time: TIME
+    - blockquote: 중복 응답 37건
+    - paragraph: 출처가 있나요?
+    - 'textbox "Reply: 박제삼, “중복 응답 37건”"':
+      - /placeholder: Reply…
+    - 'button "Resolve: 박제삼, “중복 응답 37건”"': Resolve`,
+  )
+  await reviewer.select("five")
+  await reviewer.page.keyboard.press("Control+Alt+m")
+  await reviewer.page.locator(".review-form .button-quiet").click()
+  assert.equal(
+    await tree(reviewer.page.locator(".card-draft")),
+    `- listitem:
+  - form "Comment on “five”":
+    - text: Instead of the passage
+    - textbox "Instead of the passage": five
+    - text: Comment
+    - textbox "Comment":
+      - /placeholder: What should be different, and why?
+    - button "Send" [disabled]
+    - button "Cancel"
+    - button "Without a suggestion"`,
+  )
+  for (const user of [writer, reviewer]) await assertAccessible(user, "the named margin")
+})
+
+test("A11Y-4 the marks in the text are spoken, and lead to their cards, in the language of the page", async () => {
+  const { writer, reviewer } = await desk()
+  await reviewer.review("two", { body: "a digit", suggestion: "2" })
+  await reviewer.review("중복 응답 37건", { body: "출처가 있나요?" })
+  await writer.card("출처가").waitFor()
+  const wanted = "One [suggestion with details: two] three. Four five six. [comment with details: 중복 응답 37건]을 지웠습니다."
+  await until(async () => (await spokenText(writer)) === wanted, `the text is spoken as ${wanted}; it is: ${await spokenText(writer)}`)
+  const leads = await writer.page.locator("mark.passage").evaluateAll((marks) =>
+    marks.map((mark) => document.getElementById(mark.getAttribute("aria-details") ?? "")?.closest("[role=comment]")?.closest(".card")?.getAttribute("data-card") === mark.getAttribute("data-review")))
+  assert.deepEqual(leads, [true, true])
+  await writer.page.locator("#menu summary").click()
+  await writer.page.locator("#menu select").first().selectOption("ko")
+  await until(async () => (await spokenText(writer)).includes("[의견 with details: 중복 응답 37건]"), "the mark is spoken in Korean")
+})
+
+test("A11Y-5 each act is shown and spoken, and no sentence replaces the one before it", async () => {
+  const { writer, reviewer } = await desk()
+  await reviewer.review("two", { body: "a digit" })
+  await reviewer.page.locator("#toast").getByText("Sent.").waitFor()
+  await writer.card("a digit").click()
+  await writer.card("a digit").locator(".reply-field").fill("Yes.")
+  await writer.page.keyboard.press("Control+Enter")
+  await writer.page.locator("#toast").getByText("Sent.").waitFor()
+  await writer.card("a digit").getByRole("button", { name: "Resolve" }).click()
+  await writer.page.locator("#toast").getByText("Resolved.").waitFor()
+  await writer.page.locator("#tab-done").click()
+  await writer.page.locator("#done-cards").getByRole("button", { name: "Reopen" }).click()
+  await writer.page.locator("#toast").getByText("Open again.").waitFor()
+  await writer.page.locator("#toast").getByText("Resolved.").waitFor()
+  await assertAccessible(writer, "three toasts")
+  const spoken = await writer.page.evaluate(async () => {
+    const { announce } = await import(String("/js/lib/announce.js"))
+    const region = document.getElementById("announcer")
+    /** @type {string[]} */
+    const spoken = []
+    const heard = new MutationObserver(() => region?.textContent && spoken.push(region.textContent))
+    if (region) heard.observe(region, { childList: true })
+    for (const sentence of ["First.", "Second.", "Second.", "Third."]) announce(sentence)
+    while (spoken.at(-1) !== "Third.") await new Promise((resolve) => setTimeout(resolve, 50))
+    return spoken.filter((sentence) => /^(First|Second|Third)/.test(sentence))
+  })
+  assert.deepEqual(spoken, ["First.", "Second.", "Third."])
+})
+
+/** The visible targets that are smaller than a finger needs. @param {User} user */
+const small = ({ page }) =>
+  page.evaluate(() => {
+    const found = []
+    for (const target of document.querySelectorAll("a[href], button, summary, input, select, textarea")) {
+      if (!target.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || target.closest(".cm-editor, [inert]")) continue
+      const { width, height, right, bottom } = target.getBoundingClientRect()
+      // The skip link stands outside until it has the focus.
+      const isHidden = right <= 0 || bottom <= 0 || width <= 1 || height <= 1
+      if (!isHidden && (width < 43.5 || height < 43.5)) found.push(`${target.outerHTML.slice(0, 120)} ${Math.round(width)}×${Math.round(height)}`)
+    }
+    return found
+  })
+
+test("A11Y-7 where the pointer is coarse each target is 44 px high and wide", async () => {
+  for (const viewport of [{ width: 390, height: 844 }, { width: 1024, height: 768 }]) {
+    const { writer, reviewer } = await desk({ viewport, hasTouch: true, isMobile: true })
+    await reviewer.page.evaluate(async () => {
+      const api = await import(String("/js/lib/api.js"))
+      const link = location.pathname.split("/").pop()
+      await api.createReview(link, { anchor: { start: 4, end: 7, quote: "two" }, body: "a digit", suggestion: "2" })
+      await api.createReview(link, { anchor: { start: 20, end: 24, quote: "five" }, body: "a digit, too" })
+    })
+    for (const user of [writer, reviewer]) {
+      await user.page.locator("mark.passage").first().tap()
+      await user.card("2").getByRole("button").first().waitFor()
+      assert.deepEqual(await small(user), [], `the desk at ${viewport.width}`)
+      await user.page.locator("#sheet-close").evaluate((close) => close instanceof HTMLElement && close.checkVisibility() && close.click())
+      await user.page.locator("#menu summary").tap()
+      assert.deepEqual(await small(user), [], `the menu at ${viewport.width}`)
+      await user.shot(`touch-${viewport.width}`)
+    }
+    await writer.page.goto(galley.url)
+    await writer.page.locator(".row").waitFor()
+    await writer.page.locator("#way-paste").tap()
+    assert.deepEqual(await small(writer), [], `the start page at ${viewport.width}`)
+    await writer.shot(`touch-start-${viewport.width}`)
+  }
+})
