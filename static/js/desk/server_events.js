@@ -81,7 +81,9 @@ export class ServerEvents {
       case "review.deleted":
         return this.reviews.drop(event.review.id)
       case "turn.changed":
-        return this.turn.apply(event.turn)
+        this.turn.apply(event.turn)
+        // Two changes at once may arrive in either order.
+        return this.readLinkSoon()
       case "peer.joined":
       case "peer.left":
         return this.#applyPeer(event.role, event.user, event.event === "peer.joined")

@@ -96,7 +96,7 @@ export class Unread extends EventTarget {
 
   #count() {
     const count = this.reviews.all.filter((review) => this.has(review)).length
-    byId("read-all").hidden = count === 0
+    for (const id of ["read-all", "sheet-unread"]) byId(id).hidden = count === 0
     this.store.change({ unread: count })
   }
 

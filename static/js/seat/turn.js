@@ -41,10 +41,10 @@ export class TurnBar {
     this.#stopped.abort()
   }
 
-  /** An event of the server; an older one is left alone. @param {Turn} turn */
+  /** From an answer or an event of the server. @param {Turn} turn */
   apply(turn) {
     const { link, me } = this.store.state
-    if (!link || (link.turn && turn.since < link.turn.since)) return
+    if (!link) return
     const isNew = turn.role !== link.turn?.role
     this.store.change({ link: { ...link, turn } })
     if (isNew && turn.by.id !== me?.id) this.say(t(newsOf(turn, this.role), { name: turn.by.name }))

@@ -15,6 +15,7 @@ export const talkEn = {
   "unread.mark": "New:",
   "unread.count": "{count} new",
   "unread.read-all": "Mark all as read",
+  "unread.some": "with something new",
   "unread.none": "Nothing new is left.",
   "turn.hand.reviewer": "I'm done, your turn",
   "turn.hand.writer": "Please look again",

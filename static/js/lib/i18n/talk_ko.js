@@ -16,6 +16,7 @@ export const talkKo = {
   "unread.mark": "새 소식:",
   "unread.count": "새 소식 {count}",
   "unread.read-all": "모두 읽음",
+  "unread.some": "새 소식 있음",
   "unread.none": "새 소식을 모두 읽었습니다.",
   "turn.hand.reviewer": "다 봤어요 · 작성자 차례",
   "turn.hand.writer": "다시 봐 주세요",
