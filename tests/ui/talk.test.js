@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page knows about overall comments, unseen changes and turns without a server. */
+/** The logic of overall comments, unseen changes and turns, without a server. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"

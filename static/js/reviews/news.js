@@ -60,7 +60,7 @@ export class News {
       action.act()
     })
     this.#element.replaceChildren(el("p", { text: sentence }), ...(press ? [press] : []))
-    this.#place()
+    this.#avoidCaret()
     this.#hideLater()
   }
 
@@ -96,7 +96,7 @@ export class News {
   }
 
   /** Away from the caret: if it would be covered, at the other end of the window. */
-  #place() {
+  #avoidCaret() {
     this.#element.dataset.moved = "false"
     const caret = this.#caret()
     if (!caret) return

@@ -173,14 +173,14 @@ class ReplyRow {
     if (pressed.dataset.sure !== "true") {
       pressed.dataset.sure = "true"
       const label = pressed.getAttribute("aria-label") ?? ""
-      const ask = (/** @type {string} */ words, /** @type {string} */ name) => {
+      const relabel = (/** @type {string} */ words, /** @type {string} */ name) => {
         pressed.lastElementChild?.replaceChildren(words)
         pressed.setAttribute("aria-label", name)
       }
-      ask(t("review.delete.sure"), `${t("review.delete.sure")} ${label}`)
+      relabel(t("review.delete.sure"), `${t("review.delete.sure")} ${label}`)
       this.#timer = window.setTimeout(() => {
         delete pressed.dataset.sure
-        ask(t("review.delete"), label)
+        relabel(t("review.delete"), label)
       }, CONFIRM_TIMEOUT)
       return
     }
