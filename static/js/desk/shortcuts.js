@@ -10,7 +10,7 @@ import { button, byId, el } from "../lib/dom.js"
 import { i18n, t } from "../lib/i18n.js"
 
 /**
- * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "history" | "text" | "help"} Command
+ * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "history" | "print" | "text" | "help"} Command
  * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
  */
 
@@ -25,6 +25,7 @@ const shown = [
   ["keys.accept", [[names.alt, "A"]]],
   ["keys.resolve", [[names.alt, "R"]]],
   ["keys.history", [[names.alt, "H"]]],
+  ["keys.print", [[names.control, "P"]]],
   ["keys.send", [[names.control, "Enter"]]],
   ["keys.card", [["Enter"], ["Esc"]]],
   ["keys.neighbour", [["↓"], ["↑"]]],
@@ -41,7 +42,7 @@ const shown = [
  * @returns {Command | null}
  */
 export function commandOf(event, typing) {
-  const { code, key, altKey, ctrlKey, metaKey } = event
+  const { code, key, altKey, ctrlKey, metaKey, shiftKey } = event
   if (altKey && (ctrlKey || metaKey)) return code === "KeyM" ? "comment" : null
   if (altKey) {
     if (code === "ArrowDown") return "next"
@@ -51,7 +52,10 @@ export function commandOf(event, typing) {
     if (code === "KeyR" && !typing) return "resolve"
     return code === "KeyH" ? "history" : null
   }
-  if (ctrlKey || metaKey) return key === "/" || code === "Slash" ? "help" : null
+  if (ctrlKey || metaKey) {
+    if (key === "/" || code === "Slash") return "help"
+    return code === "KeyP" && !shiftKey ? "print" : null
+  }
   if (key === "Escape") return "text"
   return key === "?" && !typing ? "help" : null
 }

@@ -33,10 +33,12 @@ import { Editor } from "./editor.js"
 import { Menu } from "./menu.js"
 import { divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "./policy.js"
 import { Presence } from "./presence.js"
+import { Printing } from "./printing.js"
 import { ServerEvents } from "./server_events.js"
 import { Shortcuts } from "./shortcuts.js"
 import { SignOut } from "./sign_out.js"
 import { TextCountsBar } from "./text_counts_bar.js"
+import { TextOut } from "./text_out.js"
 import { Title } from "./title.js"
 
 /** The banner stays silent this long while the page moves to another server, in ms. */
@@ -89,6 +91,8 @@ export class DeskPage {
     this.history = new History(this.store, this.editor, link.document_id)
     const mayReview = () => this.store.seated
     this.selection = new SelectionBar(this.editor, mayReview, (options) => this.actions.begin(options))
+    this.out = new TextOut(this.editor, this.store)
+    this.printing = new Printing(this.editor, this.reviews, this.store)
     this.keys = new Shortcuts(this.#commands())
     this.parts = [
       this.watch,
@@ -106,6 +110,8 @@ export class DeskPage {
       new TextCountsBar(this.editor, link.document_id),
       this.keys,
       this.history,
+      this.out,
+      this.printing,
       new Menu(this.#menu()),
       this.selection,
       new SummaryButton(this.store, () => this.actions.beginSummary()),
@@ -235,6 +241,7 @@ export class DeskPage {
       accept: () => this.#decide("accept"),
       resolve: () => this.#decide("resolve"),
       history: () => this.history.open(),
+      print: () => this.printing.open(),
       text: () => this.#backToText(),
     }
   }
@@ -304,10 +311,11 @@ export class DeskPage {
     history.addEventListener("click", () => this.history.open())
     const signOut = new SignOut(() => this.stop())
     signOut.setUser(this.store.state.me)
-    if (this.role !== "writer") return [home, history, help, signOut.element]
+    const text = [...this.out.entries, this.printing.entry]
+    if (this.role !== "writer") return [home, ...text, history, help, signOut.element]
     const invite = el("button", { type: "button", "data-t": "desk.invite" })
     invite.addEventListener("click", () => this.#copyInvite())
-    return [home, invite, history, help, signOut.element]
+    return [home, invite, ...text, history, help, signOut.element]
   }
 
   #invite() {

@@ -1,0 +1,88 @@
+// @ts-check
+/**
+ * The print: title, date, the whole text, and the comments as numbered notes behind it.
+ *
+ * The editor draws only the part of a long text that is in the window, and cards have no place on paper,
+ * so the print is a view of its own.
+ */
+
+import { el } from "../lib/dom.js"
+import { i18n, number, t } from "../lib/i18n.js"
+import { diffView } from "../reviews/diff_view.js"
+import { isSummary, quoteOf } from "../reviews/summary.js"
+import { charactersIn } from "./counts.js"
+import { markedLines } from "./marked_lines.js"
+
+/**
+ * @typedef {import("../lib/api.js").Review} Review
+ * @typedef {import("../lib/api.js").Link} Link
+ * @typedef {{ link: Link | null, text: string, language: string, reviews: import("../reviews/reviews.js").Reviews | null }} Printed
+ *   `reviews`: `null` for the text alone
+ */
+
+/** Of a quote, so many characters stand above the comment. */
+const QUOTE_MAX = 160
+
+/** @param {Printed} printed */
+export function printView({ link, text, language, reviews }) {
+  const open = reviews?.open ?? []
+  const located = open.filter((review) => reviews?.passageOf(review.id))
+  const marks = located.flatMap((review, at) => {
+    const passage = reviews?.passageOf(review.id)
+    return passage ? [{ from: passage.from, to: passage.to, number: at + 1 }] : []
+  })
+  const paper = el("div", { class: "print-text", ...(language ? { lang: language } : {}) })
+  for (const pieces of markedLines(text, marks)) paper.append(line(pieces))
+  return el(
+    "article",
+    { id: "print-view", class: "print-view", lang: i18n.language },
+    el("h1", { text: link?.title || t("start.untitled") }),
+    el("p", { class: "print-facts", text: facts(link, text) }),
+    paper,
+    section(t("review.summary"), open.filter(isSummary).map((review) => note(review, null))),
+    section(t("print.comments"), located.map((review, at) => note(review, at + 1))),
+    section(t("print.lost"), (reviews?.orphans ?? []).map((review) => note(review, null))),
+  )
+}
+
+/** @param {Link | null} link @param {string} text */
+function facts(link, text) {
+  const date = new Intl.DateTimeFormat(i18n.language, { dateStyle: "long", timeStyle: "short" }).format(new Date())
+  const writer = link && `${t("role.writer")} ${link.writer.name}`
+  const reviewer = link?.reviewer && `${t("role.reviewer")} ${link.reviewer.name}`
+  const characters = t("start.characters", { count: number(charactersIn(text)) })
+  return [date, writer, reviewer, characters].filter((fact) => fact).join(" · ")
+}
+
+/** @param {import("./marked_lines.js").Piece[]} pieces */
+function line(pieces) {
+  const drawn = el("p", { dir: "auto" })
+  for (const { text, marked, ends } of pieces) {
+    drawn.append(marked ? el("span", { class: "print-mark", text }) : text)
+    if (0 < ends.length) drawn.append(el("sup", { text: ends.map((end) => `[${end}]`).join("") }))
+  }
+  return drawn
+}
+
+/** @param {string} heading @param {HTMLElement[]} notes */
+const section = (heading, notes) =>
+  notes.length === 0 ? null : el("section", { class: "print-notes" }, el("h2", { text: heading }), el("ul", {}, ...notes))
+
+/** @param {Review} review @param {number | null} numbered */
+function note(review, numbered) {
+  const quote = quoteOf(review)
+  const short = quote.length <= QUOTE_MAX ? quote : `${quote.slice(0, QUOTE_MAX - 1)}…`
+  const head = el("p", { class: "print-who" }, el("strong", { text: review.author.name }), ` · ${day(review.created_at)}`)
+  const drawn = el("li", {}, numbered === null ? null : el("span", { class: "print-number", text: `[${numbered}]` }), head)
+  if (review.suggestion === null && short !== "") drawn.append(el("blockquote", { text: short }))
+  if (review.suggestion !== null) drawn.append(diffView(quote, review.suggestion))
+  if (review.body !== "") drawn.append(el("p", { class: "print-body", text: review.body }))
+  for (const { author, body, created_at: at } of review.replies) {
+    const who = el("p", { class: "print-who" }, "↳ ", el("strong", { text: author.name }), ` · ${day(at)}`)
+    drawn.append(el("div", { class: "print-reply" }, who, el("p", { class: "print-body", text: body })))
+  }
+  return drawn
+}
+
+/** @param {string} moment */
+const day = (moment) => new Intl.DateTimeFormat(i18n.language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(moment))

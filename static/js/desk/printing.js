@@ -1,0 +1,104 @@
+// @ts-check
+/**
+ * Printing: the choice with or without comments, and the view that the browser prints. The browser's own
+ * command takes the last choice.
+ */
+
+import { button, el } from "../lib/dom.js"
+import { t } from "../lib/i18n.js"
+import { preference, setPreference } from "../lib/preferences.js"
+import { printView } from "./print_view.js"
+
+/** The stored choice of a print without comments. */
+const WITHOUT = "without"
+const CHOICE = "print.comments"
+
+export class Printing {
+  #stopped = new AbortController()
+  /** @type {HTMLElement | null} */
+  #view = null
+
+  /**
+   * @param {import("./editor.js").Editor} editor
+   * @param {import("../reviews/reviews.js").Reviews} reviews
+   * @param {import("../store.js").Store} store
+   */
+  constructor(editor, reviews, store) {
+    this.editor = editor
+    this.reviews = reviews
+    this.store = store
+    this.dialog = el("dialog", { class: "dialog print-dialog", "aria-labelledby": "print-title" })
+    this.entry = el("button", { type: "button", "data-t": "menu.print" })
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    document.body.append(this.dialog)
+    this.entry.addEventListener("click", () => this.open(), { signal })
+    window.addEventListener("beforeprint", () => this.#show(), { signal })
+    window.addEventListener("afterprint", () => this.#remove(), { signal })
+  }
+
+  stop() {
+    this.#stopped.abort()
+    this.dialog.remove()
+    this.#remove()
+  }
+
+  /** Without comments there is nothing to choose. */
+  open() {
+    if (!this.#hasText || this.#count === 0) return window.print()
+    this.#draw()
+    this.dialog.showModal()
+  }
+
+  /** Before the first sync the browser prints the page as it is. */
+  get #hasText() {
+    return document.body.dataset.read === "true"
+  }
+
+  get #count() {
+    return this.reviews.open.length + this.reviews.orphans.length
+  }
+
+  #draw() {
+    const choice = (/** @type {string} */ value, /** @type {string} */ text) => {
+      const input = el("input", { type: "radio", name: "print", value })
+      input.checked = (value === WITHOUT) === (preference(CHOICE) === WITHOUT)
+      return el("label", { class: "print-choice" }, input, text)
+    }
+    const go = button(t("print.go"), { class: "button button-strong" })
+    go.type = "submit"
+    const form = el(
+      "form",
+      { method: "dialog" },
+      el("h2", { id: "print-title", text: t("print.title") }),
+      choice("with", t("print.with")),
+      choice(WITHOUT, t("print.without")),
+      el("div", { class: "actions" }, button(t("common.cancel"), {}, () => this.dialog.close()), go),
+    )
+    form.addEventListener("submit", () => {
+      setPreference(CHOICE, new FormData(form).get("print") === WITHOUT ? WITHOUT : null)
+      // The dialog closes first, and the browser returns the focus.
+      window.setTimeout(() => window.print(), 0)
+    })
+    this.dialog.replaceChildren(form)
+  }
+
+  #show() {
+    this.#remove()
+    if (!this.#hasText) return
+    this.#view = printView({
+      link: this.store.state.link,
+      text: this.editor.text,
+      language: this.editor.language,
+      reviews: preference(CHOICE) === WITHOUT ? null : this.reviews,
+    })
+    document.body.append(this.#view)
+  }
+
+  #remove() {
+    this.#view?.remove()
+    this.#view = null
+  }
+}

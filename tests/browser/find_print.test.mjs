@@ -1,0 +1,141 @@
+// @ts-check
+/** The ways into and out of a long text: find, copy, save as a file, print. */
+
+import assert from "node:assert/strict"
+import { readFile } from "node:fs/promises"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+
+withGalley()
+
+/** @typedef {import("./harness.mjs").User} User */
+
+const WINDOWS = [{ width: 1280, height: 720 }, { width: 360, height: 640 }]
+const LETTER = "1. 지원동기 (500자 이내)\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다.\n물류 현장에서 배웠습니다.\n\n2. 포부"
+
+/** @param {string} text @param {import("playwright-core").BrowserContextOptions} [options] */
+async function both(text, options = {}) {
+  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
+  await writer.paste("김민수", text)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  return { writer, reviewer }
+}
+
+/** @param {User} user @param {string} name of an entry of the menu */
+async function choose({ page }, name) {
+  await page.locator("#menu summary").click()
+  await page.locator("#menu-panel").getByText(name, { exact: true }).click()
+}
+
+for (const viewport of WINDOWS) {
+  test(`S2-15 both copy the text, a selection or a paragraph, and save a file, at ${viewport.width} px`, async () => {
+    for (const user of Object.values(await both(LETTER, { locale: "ko-KR", viewport }))) {
+      const toast = user.page.locator("#toast")
+      assert.equal(await user.copied(() => choose(user, "글 전체 복사")), LETTER)
+      await toast.getByText(`글 전체 ${LETTER.length}자를 복사했습니다.`).waitFor()
+      await user.select("산업공학")
+      assert.equal(await user.copied(() => choose(user, "선택한 부분 복사")), "산업공학")
+      await toast.getByText("선택한 4자를 복사했습니다.").waitFor()
+      await user.page.locator(".cm-content").focus()
+      await user.page.keyboard.press("ArrowRight")
+      assert.equal(await user.copied(() => choose(user, "이 문단 복사")), LETTER.split("\n\n")[1])
+      assert.equal(await toast.getAttribute("role"), "status", "the confirmation is spoken, too")
+      await user.page.locator("#menu summary").click()
+      await assertFits(user, `menu-ko-${viewport.width}`)
+      await user.page.keyboard.press("Escape")
+      const download = user.page.waitForEvent("download")
+      await choose(user, ".txt 파일로 저장")
+      const file = await download
+      assert.equal(file.suggestedFilename(), "1. 지원동기 (500자 이내).txt")
+      assert.equal(await readFile(await file.path(), "utf8"), LETTER)
+      await toast.getByText("파일로 내려받았습니다.").waitFor()
+    }
+  })
+}
+
+test("S2-15 the menu is whole in a low window", async () => {
+  const writer = await browser.newUser(galley, { viewport: { width: 640, height: 360 } })
+  await writer.paste("Anna", "A text.")
+  await writer.page.locator("#menu summary").click()
+  const box = await writer.page.locator("#menu-panel").boundingBox()
+  assert.ok(box && box.y + box.height <= 360, JSON.stringify(box))
+})
+
+const LINES = 437
+/** A text of 60 kB, with a comment on its first and its last line. */
+const long = () => Array.from({ length: LINES }, (_, at) => `${at + 1}번째 줄. 물류 현장에서 배운 점을 데이터로 정리하고, 다음 사람이 쓸 수 있게 적어 두었습니다. nobody notices it.`).join("\n")
+
+/** Counts the calls of `print` instead of opening the browser's window. @param {User} user */
+const countPrints = ({ page }) =>
+  page.evaluate(() => {
+    document.body.dataset.prints = "0"
+    window.print = () => (document.body.dataset.prints = String(Number(document.body.dataset.prints) + 1))
+  })
+
+/** @param {User} user @param {() => Promise<void>} look */
+async function printed({ page }, look) {
+  await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")))
+  await page.emulateMedia({ media: "print" })
+  await look()
+  await page.emulateMedia({ media: "screen" })
+  await page.evaluate(() => window.dispatchEvent(new Event("afterprint")))
+}
+
+test("S2-16 the print has title, date, the whole text and numbered comments with names, replies and suggestions", async () => {
+  const { writer, reviewer } = await both(long(), { colorScheme: "dark" })
+  await reviewer.review("1번째 줄.", { body: "Which line?", suggestion: "첫째 줄." })
+  await reviewer.review("다음 사람이", { body: "Who is that?" })
+  await writer.card("Who is that?").click()
+  await writer.card("Who is that?").locator(".reply-field").fill("The next team.")
+  await writer.page.keyboard.press("Control+Enter")
+  await reviewer.card("The next team.").waitFor()
+  for (const user of [writer, reviewer]) {
+    const view = user.page.locator("#print-view")
+    await countPrints(user)
+    await user.page.locator(".cm-content").focus()
+    await user.page.keyboard.press("Control+p")
+    const dialog = user.page.getByRole("dialog", { name: "Print" })
+    await dialog.getByLabel("The text with the comments").check()
+    await assertAccessible(user, "the print's dialog")
+    await user.shot("print-dialog")
+    await dialog.getByRole("button", { name: "Print" }).click()
+    await user.page.locator("body[data-prints='1']").waitFor()
+    await printed(user, async () => {
+      assert.equal(await view.locator(".print-text > p").count(), LINES, "the whole text, not only what the editor draws")
+      assert.match(await view.locator("h1").innerText(), /^1번째 줄/)
+      assert.match(await view.locator(".print-facts").innerText(), /\d{4}.*Writer 김민수 · Reviewer 이서연/)
+      assert.deepEqual(await view.locator("sup").allInnerTexts(), ["[1]", "[2]"])
+      assert.deepEqual(await view.locator(".print-number").allInnerTexts(), ["[1]", "[2]"])
+      const notes = await view.locator(".print-notes").innerText()
+      for (const part of ["이서연", "Which line?", "첫째", "다음 사람이", "Who is that?", "김민수", "The next team."]) {
+        assert.ok(notes.includes(part), part)
+      }
+      assert.equal(await user.page.locator("#desk-page").isVisible(), false)
+      await user.shot(`print-${user === writer ? "writer" : "reviewer"}`)
+    })
+    await view.waitFor({ state: "detached" })
+    await user.page.keyboard.press("Control+p")
+    await dialog.getByLabel("The text only").check()
+    await user.page.keyboard.press("Enter")
+    await user.page.locator("body[data-prints='2']").waitFor()
+    await printed(user, async () => {
+      assert.equal(await view.locator(".print-text > p").count(), LINES)
+      assert.equal(await view.locator("sup, .print-mark, .print-notes").count(), 0)
+    })
+  }
+})
+
+test("S2-16 the browser's own command prints the same view, and a document without comments prints at once", async () => {
+  const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: { width: 360, height: 640 } })
+  await writer.paste("김민수", LETTER)
+  await countPrints(writer)
+  await choose(writer, "인쇄")
+  await writer.page.locator("body[data-prints='1']").waitFor()
+  assert.equal(await writer.page.locator("dialog[open]").count(), 0)
+  const pdf = await writer.page.pdf({ format: "A4" })
+  assert.equal(pdf.subarray(0, 5).toString(), "%PDF-")
+  await until(async () => (await writer.page.locator("#print-view").count()) === 0, "the view goes after the print")
+})

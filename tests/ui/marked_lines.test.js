@@ -1,0 +1,40 @@
+// @ts-check
+/** The pieces of a printed text, and the paragraph that the menu copies. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { Text } from "@codemirror/state"
+
+import { markedLines } from "../../static/js/desk/marked_lines.js"
+import { paragraphAt } from "../../static/js/desk/text_out.js"
+
+/** @param {import("../../static/js/desk/marked_lines.js").Piece[][]} lines */
+const written = (lines) =>
+  lines.map((pieces) => pieces.map(({ text, marked, ends }) => (marked ? `<${text}>` : text) + ends.map((end) => `[${end}]`).join("")).join(""))
+
+test("S2-16 a printed line is cut at its passages, and a number stands at the end of each", () => {
+  const marks = [{ from: 4, to: 7, number: 1 }, { from: 10, to: 12, number: 2 }]
+  assert.deepEqual(written(markedLines("one two\n\nsix", marks)), ["one <two>[1]", "", "s<ix>[2]"])
+  assert.deepEqual(written(markedLines("plain", [])), ["plain"])
+})
+
+test("S2-16 overlapping passages and those of several lines keep the whole text", () => {
+  const text = "one two three\nfour five\nsix"
+  const marks = [{ from: 0, to: 7, number: 1 }, { from: 4, to: 18, number: 2 }, { from: 4, to: 18, number: 3 }]
+  const lines = markedLines(text, marks)
+  assert.equal(lines.map((pieces) => pieces.map((piece) => piece.text).join("")).join("\n"), text)
+  assert.deepEqual(written(lines), ["<one ><two>[1]< three>", "<four>[2][3] five", "six"])
+})
+
+test("S2-15 a paragraph is the lines between empty ones", () => {
+  const text = Text.of(["title", "", "first line", "second line", " ", "last"])
+  const at = (/** @type {number} */ position) => {
+    const { from, to } = paragraphAt(text, position)
+    return text.sliceString(from, to)
+  }
+  assert.equal(at(0), "title")
+  assert.equal(at(6), "")
+  assert.equal(at(20), "first line\nsecond line")
+  assert.equal(at(text.length), "last")
+})
