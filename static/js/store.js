@@ -39,6 +39,7 @@ import { ample } from "./desk/document_size.js"
  * @property {QueuePosition | null} queuePosition position in the wait queue, when `phase` is `waiting`
  * @property {boolean} waitTimedOut whether the last wait ended without a seat
  * @property {boolean} grantUnseen whether the wait ended with a seat, and the tab was hidden since
+ * @property {Date | null} servedAt when the text on the page was read from the server, without a seat
  * @property {number | null} silentSince since when the server does not answer over its open connection, in ms
  * @property {string} reason why the seat was lost: the end of a `state.lost.*`
  * @property {Record<Role, SeatOccupancy>} occupancy
@@ -72,6 +73,7 @@ const initial = {
   queuePosition: null,
   waitTimedOut: false,
   grantUnseen: false,
+  servedAt: null,
   silentSince: null,
   reason: "",
   occupancy: { writer: vacant, reviewer: vacant },

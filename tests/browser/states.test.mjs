@@ -7,10 +7,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { until, User } from "./harness.mjs"
 import { assertAccessible, browser, galley, withGalley } from "./support.mjs"
-
-/** @typedef {import("./harness.mjs").User} User */
 
 withGalley({ per: "test" })
 
@@ -224,3 +222,110 @@ test("§3: the other's name waits for a resting caret, and leaves the line above
   await writer.page.mouse.move(box.x + 3, box.y + box.height / 2)
   await until(async () => (await visibility()) === "visible", "the name is shown on hover")
 })
+
+const LONG = `${TEXT}\n\n${Array.from({ length: 14 }, (_, at) => `긴 글의 ${at + 1}번째 문장입니다.`).join("\n\n")}`
+
+/** Another tab of the same user. @param {User} user */
+async function tabOf(user) {
+  const tab = new User(galley, await user.page.context().newPage())
+  await tab.page.setViewportSize(WINDOW)
+  await tab.page.goto(user.page.url())
+  return tab
+}
+
+/** Where a line stands in the window. @param {User} user @param {string} line */
+const topOf = async (user, line) => (await edges(user, line)).line ?? NaN
+
+for (const [locale, words] of Object.entries({
+  "en-GB": { readOnly: "Read only", here: "Use it here instead", wait: "Wait for your turn" },
+  "ko-KR": { readOnly: "읽기 전용", here: "여기서 계속하기", wait: "대기하기" },
+})) {
+  const language = locale.slice(0, 2)
+
+  test(`s2-6: a second tab shows the text and the reviews read-only, and the seat takes over without a jump (${locale})`, async () => {
+    const [writer, reviewer] = [await browser.newUser(galley, { locale, viewport: WINDOW }), await browser.newUser(galley, { viewport: WINDOW })]
+    await writer.paste("김민수", LONG)
+    await reviewer.follow(await writer.invite(), "이서연")
+    await reviewer.seated()
+    await reviewer.review(SECOND, { body: "짧아도 됩니다." })
+    for (const user of [writer, reviewer]) {
+      const second = await tabOf(user)
+      await second.page.locator("#saved").getByText(user === writer ? words.readOnly : "Read only").waitFor()
+      await second.waitForText(LONG)
+      await second.card("짧아도").waitFor()
+      assert.deepEqual(await passage(second), [SECOND])
+      await second.page.locator(".count-all dd").getByText(String(LONG.length)).waitFor()
+      assert.equal(await second.page.locator("#counts").isVisible(), true)
+      assert.equal(await second.card("짧아도").getByRole("button").count(), 0, "no action without the seat")
+      await assertAccessible(second, "second tab")
+      await second.shot(`states-second-tab-${user === writer ? "writer" : "reviewer"}-${language}`)
+      await second.page.keyboard.press("Escape")
+      await second.page.locator(".cm-line", { hasText: FIRST }).click()
+      await second.page.keyboard.type("x")
+      await second.select(FIRST)
+      assert.equal(await second.copied(() => second.page.keyboard.press("Control+c")), FIRST)
+      if (user !== writer) continue
+      // The seat replaces the copy: what is in the window stays there.
+      await second.page.evaluate(() => scrollTo({ top: 300 }))
+      await second.page.waitForTimeout(200)
+      const before = await topOf(second, "긴 글의 8번째")
+      await second.notice.getByRole("button", { name: words.here }).click()
+      await second.seated()
+      await second.page.waitForTimeout(300)
+      const after = await topOf(second, "긴 글의 8번째")
+      assert.ok(Math.abs(after - before) <= 2, `the line stays: ${before}, ${after}`)
+      await second.waitForText(LONG)
+      assert.equal(await second.page.locator("body").getAttribute("data-served"), "false")
+      await second.select(FIRST)
+      await second.page.keyboard.press("ArrowLeft")
+      await second.page.keyboard.type("첫째, ")
+      await second.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
+      await second.seated()
+      // The tab that lost its seat shows what the other one writes.
+      await writer.page.bringToFront()
+      await writer.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
+      await writer.notice.getByRole("button", { name: words.here }).click()
+      await writer.seated()
+      await writer.page.locator(".cm-content").click()
+      await writer.page.keyboard.press("Control+End")
+      await writer.page.keyboard.type(" 다시.")
+      await writer.waitForText(`${LONG.replace(FIRST, `첫째, ${FIRST}`)} 다시.`)
+      await reviewer.waitForText(`${LONG.replace(FIRST, `첫째, ${FIRST}`)} 다시.`)
+      await second.page.close()
+      await writer.page.keyboard.press("Control+z")
+      await writer.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
+      for (let at = 0; at < 4; at++) await writer.page.keyboard.press("Backspace")
+      await writer.page.keyboard.press("Control+z")
+      await reviewer.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
+      await writer.select("첫째, ")
+      await writer.page.keyboard.press("Delete")
+      await reviewer.waitForText(LONG)
+    }
+  })
+
+  test(`s2-6: a waiting tab reads the text again, and continues with it when it is granted (${locale})`, async () => {
+    const writer = await browser.newUser(galley, { locale, viewport: WINDOW })
+    await writer.paste("김민수", LONG)
+    const second = await tabOf(writer)
+    await second.notice.getByRole("button", { name: words.wait }).click()
+    await second.waitForText(LONG)
+    await writer.page.bringToFront()
+    await writer.page.locator(".cm-content").click()
+    await writer.page.keyboard.press("Control+End")
+    await writer.page.keyboard.type(" 끝 문장.")
+    await writer.seated()
+    await second.page.bringToFront()
+    const readAt = Date.now()
+    await second.waitForText(`${LONG} 끝 문장.`)
+    assert.ok(Date.now() - readAt < 17_000)
+    await second.shot(`states-waiting-${language}`)
+    await writer.page.close()
+    await second.seated()
+    await second.waitForText(`${LONG} 끝 문장.`)
+    await second.page.locator(".cm-content").click()
+    await second.page.keyboard.press("Control+End")
+    await second.page.keyboard.type("!")
+    await second.waitForText(`${LONG} 끝 문장.!`)
+    await second.seated()
+  })
+}

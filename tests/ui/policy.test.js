@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "../../static/js/desk/policy.js"
+import { divideDrafts, knowsPeer, lossOf, mayShowServed, mayType, regainedSentence, stateAfter } from "../../static/js/desk/policy.js"
 import { Store } from "../../static/js/store.js"
 
 /** @typedef {import("../../static/js/store.js").Desk} Desk */
@@ -65,4 +65,25 @@ test("drafts without a loss are applied in the seat, all others are offered", ()
   assert.deepEqual(divideDrafts(drafts, "seated", fits), { applied: [plain], offered: [withLoss, misfit] })
   assert.deepEqual(divideDrafts(drafts, "lost", fits), { applied: [], offered: drafts })
   assert.deepEqual(divideDrafts(drafts, "opening", fits), { applied: [], offered: [withLoss] })
+})
+
+test("a page without a seat shows the server's text, unless its own has unsaved edits", () => {
+  const saving = { ...new Store().state.saving, count: 0 }
+  const state = (/** @type {object} */ more) => /** @type {any} */ ({ phase: "taken", reason: "", saving, ...more })
+  assert.equal(mayShowServed(state({})), true)
+  assert.equal(mayShowServed(state({ phase: "waiting" })), true)
+  assert.equal(mayShowServed(state({ phase: "lost", reason: "idle" })), true)
+  assert.equal(mayShowServed(state({ phase: "lost", reason: "revoked" })), false)
+  assert.equal(mayShowServed(state({ saving: { ...saving, count: 2 } })), false)
+  assert.equal(mayShowServed(state({ phase: "seated" })), false)
+})
+
+test("offline, or with a silent server, the other seat is unknown", () => {
+  const state = (/** @type {object} */ more) => /** @type {any} */ ({ ...new Store().state, phase: "seated", ...more })
+  assert.equal(knowsPeer(state({})), true)
+  assert.equal(knowsPeer(state({ silentSince: 1 })), false)
+  assert.equal(knowsPeer(state({ phase: "offline" })), false)
+  assert.equal(knowsPeer(state({ phase: "offline", quiet: true })), true)
+  assert.equal(knowsPeer(state({ phase: "waiting", queuePosition: { position: null, since: 0, away: true } })), false)
+  assert.equal(knowsPeer(state({ phase: "lost", reason: "revoked" })), false)
 })

@@ -45,6 +45,8 @@ export class Editor extends EventTarget {
   #mayType = new Compartment()
   #sentences = new Compartment()
   #mayGrow = true
+  /** Whether the page shows a copy of the server's text in place of the shared one. */
+  #isServed = false
   /** The language of the text, or `""`: see `text_language.js`. */
   language = ""
   #undo
@@ -57,6 +59,8 @@ export class Editor extends EventTarget {
   constructor(parent, text, role) {
     super()
     this.role = role
+    this.shared = text
+    text.doc?.on("beforeAllTransactions", this.#beforeShared)
     parent.addEventListener("mousedown", (event) => {
       // The edge of the paper is paper, too.
       if (event.target !== parent) return
@@ -65,6 +69,7 @@ export class Editor extends EventTarget {
     })
     this.#undo = new Y.UndoManager(text, { captureTimeout: 600 })
     const nonce = document.querySelector("meta[name=csp-nonce]")?.getAttribute("content") ?? ""
+    /** @type {EditorView} */
     this.view = new EditorView({
       parent,
       state: EditorState.create({
@@ -78,7 +83,7 @@ export class Editor extends EventTarget {
           EditorView.scrollMargins.of(() => ({ top: Math.max(byId("bar").offsetHeight + 24, 140), bottom: 90 })),
           this.#mayType.of(EditorState.readOnly.of(true)),
           this.#sentences.of(this.#localized()),
-          EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? change : [])),
+          EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? this.#withoutServed(change) : [])),
           keymap.of([...yUndoManagerKeymap, ...standardKeymap]),
           yCollab(text, null, { undoManager: this.#undo }),
           highlights((review) => this.#fire("press", review)),
@@ -96,13 +101,62 @@ export class Editor extends EventTarget {
     this.view.state.facet(ySyncFacet).toYPos = (index, side = 0) => relativeAt(text, index, side)
   }
 
+  /**
+   * Shows the text as the server has it. The shared text stays as it is, and takes over with its next change
+   * or with the seat: in one step of the differing part, so that neither the scroll position nor the caret
+   * jumps.
+   *
+   * @param {string} served
+   */
+  showServed(served) {
+    this.#replace(served)
+    this.#isServed = true
+  }
+
+  /** Shows the shared text again. */
+  endServed() {
+    if (this.#isServed) this.#replace(this.shared.toString())
+  }
+
+  /** @param {string} next */
+  #replace(next) {
+    this.#isServed = false
+    const changes = differenceOf(this.text, next)
+    if (changes) this.view.dispatch({ changes, annotations: this.#fromShared })
+  }
+
+  /** The mark of a change that the shared text has already. */
+  get #fromShared() {
+    return ySyncAnnotation.of(this.view.state.facet(ySyncFacet))
+  }
+
+  /**
+   * A change of the shared text is relative to its content before, which must be on the page by then. Yjs reads
+   * the change in a nested transaction, which is too late: hence "all".
+   */
+  #beforeShared = () => {
+    // The first sync changes an empty text: `#withoutServed` shows its difference from the copy.
+    if (0 < this.shared.length) this.endServed()
+  }
+
+  /** @param {import("@codemirror/state").Transaction} change */
+  #withoutServed(change) {
+    if (!this.#isServed || !change.docChanged || !change.annotation(ySyncAnnotation)) return change
+    this.#isServed = false
+    const changes = differenceOf(change.startState.doc.toString(), this.shared.toString())
+    return { ...(changes ? { changes } : {}), annotations: this.#fromShared }
+  }
+
   stop() {
+    this.shared.doc?.off("beforeAllTransactions", this.#beforeShared)
     this.#undo.destroy()
     this.view.destroy()
   }
 
   /** @param {boolean} may */
   mayType(may) {
+    // An edit changes the shared text, which must be the text on the page.
+    if (may) this.endServed()
     if (this.view.state.readOnly !== may) return
     this.view.dispatch({ effects: this.#mayType.reconfigure(EditorState.readOnly.of(!may)) })
   }
@@ -254,4 +308,21 @@ export class Editor extends EventTarget {
   #fire(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }))
   }
+}
+
+/**
+ * The part in which two texts differ, as a change from the one to the other; `null` if there is none.
+ *
+ * @param {string} before
+ * @param {string} after
+ * @returns {{ from: number, to: number, insert: string } | null}
+ */
+export function differenceOf(before, after) {
+  if (before === after) return null
+  const shorter = Math.min(before.length, after.length)
+  let from = 0
+  while (from < shorter && before[from] === after[from]) from++
+  let same = 0
+  while (same < shorter - from && before[before.length - 1 - same] === after[after.length - 1 - same]) same++
+  return { from, to: before.length - same, insert: after.slice(from, after.length - same) }
 }

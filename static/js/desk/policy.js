@@ -51,6 +51,16 @@ export function mayType({ role, phase, wasSeated, damaged }) {
 }
 
 /**
+ * Whether a page without a seat shows the text as the server has it. With unsaved edits it shows its own.
+ *
+ * @param {Pick<Desk, "phase" | "reason" | "saving">} state
+ */
+export function mayShowServed({ phase, reason, saving }) {
+  const isReader = phase === "taken" || phase === "waiting" || (phase === "lost" && RETURNABLE.includes(reason))
+  return isReader && saving.count === 0
+}
+
+/**
  * Whether the page knows the state of the other seat: its events arrive, or the page has just read the
  * share link. Offline it does not, and may call the other neither present nor away.
  *

@@ -84,7 +84,8 @@ export class Title {
 
   /** The title is "saved" only when `document.saved` covers every local edit. */
   #saving() {
-    const { phase, saving, role, wasSeated, quiet, silentSince } = this.store.state
+    const { phase, saving, role, wasSeated, quiet, silentSince, servedAt } = this.store.state
+    if (servedAt) return { text: t("saved.read-only", { time: clock(servedAt) }), kind: "off" }
     const isAway = phase === "offline" && !quiet
     if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
     if (0 < saving.count && saving.since) {

@@ -34,6 +34,7 @@ import { Menu } from "./menu.js"
 import { divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "./policy.js"
 import { Presence } from "./presence.js"
 import { Printing } from "./printing.js"
+import { ServedText } from "./served_text.js"
 import { ServerEvents } from "./server_events.js"
 import { Shortcuts } from "./shortcuts.js"
 import { SignOut } from "./sign_out.js"
@@ -106,6 +107,10 @@ export class DeskPage {
       new Title(this.store),
       new SeatAlert(this.store),
       new SeatBadges(this.store),
+      new ServedText(this.store, this.editor, this.reviews, {
+        document: link.document_id,
+        readLink: () => this.events.readLinkSoon(),
+      }),
       new Banner(this.store, this.#bannerActions()),
       new TextCountsBar(this.editor, link.document_id),
       this.keys,
@@ -162,7 +167,8 @@ export class DeskPage {
     window.clearTimeout(this.#quiet)
     if (quiet) this.#quiet = window.setTimeout(() => this.store.change({ quiet: false }), QUIET)
     // Before the first sync the text is unknown, so nothing may call it empty.
-    document.body.dataset.read = String(wasSeated)
+    document.body.dataset.read = String(wasSeated || this.store.state.servedAt !== null)
+    if (phase === "seated") this.editor.endServed()
     if (before.phase === "taken" && phase === "taken") showToast(t("state.taken.still"))
     this.editor.mayType(mayType(this.store.state))
     this.selection.drawSoon()

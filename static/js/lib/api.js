@@ -118,6 +118,18 @@ export const documents = async () => (await call("GET", "/api/documents?limit=10
 /** @param {string} id @returns {Promise<Document>} */
 export const document = (id) => call("GET", `/api/documents/${encode(id)}`)
 
+/** The text as the server has it. @param {string} id @param {AbortSignal} [signal] @returns {Promise<string>} */
+export async function text(id, signal) {
+  const headers = { accept: "text/plain, application/json" }
+  const init = { headers, signal: signal ?? null, credentials: /** @type {const} */ ("same-origin") }
+  const response = await fetch(`/api/documents/${encode(id)}/text`, init).catch((error) => {
+    if (signal?.aborted) throw error
+    throw new Problem(0, "offline")
+  })
+  if (!response.ok) throw new Problem(response.status, "unknown")
+  return response.text()
+}
+
 /** @param {string} title @param {string} text @returns {Promise<Document>} */
 export const createDocument = (title, text) =>
   call("POST", "/api/documents", { body: { title, text } })

@@ -1,0 +1,103 @@
+// @ts-check
+/**
+ * Shows the text and the reviews as the server has them while this page holds no seat: read-only, with their
+ * counts, so that a second tab or a waiting page is not an empty sheet.
+ *
+ * The editor shows a copy and the shared text stays as it is; with the seat the shared text takes over
+ * (`editor.js`). A page with unsaved edits shows its own text, which has them.
+ */
+
+import * as api from "../lib/api.js"
+import { mayShowServed } from "./policy.js"
+
+/** How often a visible page reads the text again, in ms. */
+const READ_EVERY = 15_000
+/** The same of a long text, which costs the server more. */
+const READ_EVERY_LONG = 60_000
+/** The length of a long text, in UTF-16 units. */
+const LONG = 100_000
+
+export class ServedText {
+  #stopped = new AbortController()
+  #timer = 0
+  #isReading = false
+  /** When the text was last read, in ms. */
+  #readAt = 0
+  /** The server refused: the document or the right to read it is gone. */
+  #isRefused = false
+
+  /**
+   * @param {import("../store.js").Store} store
+   * @param {import("./editor.js").Editor} editor
+   * @param {import("../reviews/reviews.js").Reviews} reviews
+   * @param {{ document: string, readLink: () => void }} page
+   */
+  constructor(store, editor, reviews, { document, readLink }) {
+    this.store = store
+    this.editor = editor
+    this.reviews = reviews
+    this.document = document
+    this.readLink = readLink
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    this.store.addEventListener("change", () => this.#update(), { signal })
+    document.addEventListener("visibilitychange", () => this.#update(), { signal })
+    this.#update()
+  }
+
+  stop() {
+    this.#stopped.abort()
+    window.clearTimeout(this.#timer)
+  }
+
+  get #isWanted() {
+    return mayShowServed(this.store.state)
+  }
+
+  #update() {
+    const { servedAt, phase, wasSeated } = this.store.state
+    // The copy stays until the shared text is here: while the page claims the seat it would be empty.
+    const stays = servedAt !== null && (phase === "opening" || (phase === "offline" && !wasSeated))
+    document.body.dataset.served = String(servedAt !== null && (this.#isWanted || stays))
+    if (!this.#isWanted) {
+      window.clearTimeout(this.#timer)
+      this.#timer = 0
+      if (stays) return
+      this.#readAt = 0
+      this.#isRefused = false
+      if (servedAt !== null) this.store.change({ servedAt: null })
+    } else if (!document.hidden && !this.#isReading && this.#timer === 0 && !this.#isRefused) this.#readLater()
+  }
+
+  #readLater() {
+    const every = this.editor.length < LONG ? READ_EVERY : READ_EVERY_LONG
+    const wait = Math.max(this.#readAt + every - Date.now(), 0)
+    this.#timer = window.setTimeout(() => this.#read(), wait)
+  }
+
+  async #read() {
+    this.#timer = 0
+    // A hidden page reads again when it is visible.
+    if (document.hidden) return
+    this.#isReading = true
+    this.#readAt = Date.now()
+    try {
+      const text = await api.text(this.document, this.#stopped.signal)
+      if (this.#isWanted) {
+        this.editor.showServed(text)
+        document.body.dataset.read = "true"
+        this.store.change({ servedAt: new Date() })
+        this.readLink()
+        await this.reviews.read()
+      }
+    } catch (error) {
+      if (this.#stopped.signal.aborted) return
+      this.#isRefused = error instanceof api.Problem && [401, 403, 404].includes(error.status)
+    } finally {
+      this.#isReading = false
+    }
+    this.#update()
+  }
+}
