@@ -1,5 +1,6 @@
 //! The sessions in their seats, for pages and for administrators, and their eviction.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -32,6 +33,8 @@ pub struct SessionInfo {
     pub lock_key: String,
     /// The share link.
     pub share_link_id: ShareLinkId,
+    /// The title of the link's document; `null` if it cannot be read.
+    pub title: Option<String>,
     /// The role of the seat.
     pub role: Role,
     /// The session; `null` if the value is no session's id. Such a value is not listed.
@@ -127,6 +130,7 @@ impl SeatService {
             }
         };
         sessions.sort_by_key(|session| (session.since, session.fence));
+        self.find_titles(&mut sessions).await;
         let here = self.shared.relay.node();
         let mut nodes = vec![NodeInfo { id: here, sessions: 0, is_self: true }];
         for id in sessions.iter().filter_map(|session| session.node) {
@@ -157,6 +161,19 @@ impl SeatService {
         Ok(Some((seat, holder.owner.id.into())))
     }
 
+    /// Reads the titles of the sessions' documents. A list without titles is better than none.
+    pub(crate) async fn find_titles(&self, sessions: &mut [SessionInfo]) {
+        let links: HashSet<_> = sessions.iter().map(|session| session.share_link_id).collect();
+        let titles = self.shared.storage.titles_of(&Vec::from_iter(links)).await;
+        let titles = titles.inspect_err(|error| {
+            tracing::warn!(%error, "the titles of documents cannot be read");
+        });
+        let titles = titles.unwrap_or_default();
+        for session in sessions {
+            session.title = titles.get(&session.share_link_id).cloned();
+        }
+    }
+
     fn sessions_here(&self) -> Vec<SessionInfo> {
         let seated = self.shared.registry.seated();
         seated.iter().filter_map(|session| self.info_here(session)).collect()
@@ -170,6 +187,7 @@ impl SeatService {
         Some(SessionInfo {
             lock_key: self.shared.locks.key_of(&LockName::seat(identity.seat)),
             share_link_id: identity.seat.link,
+            title: None,
             role: identity.seat.role,
             session_id: Some(identity.session),
             user: Some(identity.user.clone()),
@@ -198,6 +216,7 @@ impl SeatService {
         SessionInfo {
             lock_key: self.shared.locks.key_of(&LockName::seat(seat)),
             share_link_id: seat.link,
+            title: None,
             role: seat.role,
             session_id,
             user: has_grant.then(|| holder.owner.clone().into()),

@@ -217,6 +217,7 @@ impl App {
         let sessions = state.sessions.clone();
         let (limiter, guest_bytes) = (state.limiter.clone(), state.guest_bytes.clone());
         let readiness = state.readiness.clone();
+        let purging = state.sharing.clone().keep_purging();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let body_bytes = as_size(settings.limits.body_bytes);
         let connections = ConnectionLimits {
@@ -235,6 +236,8 @@ impl App {
         let measuring = storage.clone().keep_measuring(settings.limits.stored_bytes);
         let stopped = stop.clone();
         tasks.spawn(async move { stopped.run_until_cancelled(measuring).await });
+        let stopped = stop.clone();
+        tasks.spawn(async move { stopped.run_until_cancelled(purging).await });
         let mut linger = Duration::ZERO;
         let died = tokio::select! {
             signal = signals.next() => {
@@ -391,7 +394,11 @@ fn state(
         user: limits.buffered_bytes_per_user.into(),
     };
     let document_bytes = as_size(limits.document_bytes);
-    let quota = Quota { documents: limits.user_documents, bytes: limits.user_bytes };
+    let quota = Quota {
+        documents: limits.user_documents,
+        bytes: limits.user_bytes,
+        bin_retention: limits.bin_retention,
+    };
     let guest_bytes = NonZeroU32::new(limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
     HttpState {
         tokens: Tokens::new(secret),

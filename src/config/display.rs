@@ -131,6 +131,7 @@ fn limits(all: &Settings) -> String {
             plain("guest_burst", limits.guest_burst),
             plain("user_documents", limits.user_documents),
             plain("user_bytes", limits.user_bytes),
+            text("bin_retention", duration::show(limits.bin_retention)),
             plain("guest_bytes_per_hour", limits.guest_bytes_per_hour),
             plain("stored_bytes", limits.stored_bytes),
         ],

@@ -210,6 +210,8 @@ pub struct LimitSettings {
     pub user_documents: u32,
     /// Bytes of a user's documents.
     pub user_bytes: u64,
+    /// How long a deleted document stays in the bin; zero: there is no bin.
+    pub bin_retention: Duration,
     /// Bytes that the guests of an address store in an hour.
     pub guest_bytes_per_hour: u32,
     /// Size of the database in bytes above which it accepts nothing new.

@@ -281,6 +281,7 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
     let join_burst = reader.number("limits.join_burst", 1..=MILLION);
     let user_documents = reader.number("limits.user_documents", 1..=MILLION);
     let user_bytes = reader.large_number("limits.user_bytes", 65_536..=1 << 50);
+    let bin_retention = reader.duration("limits.bin_retention", Duration::ZERO..=DAYS_3650);
     let guest_bytes_per_hour = reader.number("limits.guest_bytes_per_hour", 65_536..=u32::MAX);
     let stored_bytes = reader.large_number("limits.stored_bytes", 1 << 20..=1 << 50);
     if let (Some(message), Some(document)) = (message_bytes, document_bytes)
@@ -323,6 +324,7 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
         join_burst: join_burst?,
         user_documents: user_documents?,
         user_bytes: user_bytes?,
+        bin_retention: bin_retention?,
         guest_bytes_per_hour: guest_bytes_per_hour?,
         stored_bytes: stored_bytes?,
     })
@@ -357,6 +359,8 @@ fn log(reader: &mut Reader) -> Option<LogSettings> {
 
 const MINUTES_10: Duration = Duration::from_secs(600);
 const HOURS_24: Duration = Duration::from_secs(24 * 3_600);
+/// Ten years, less some leap days.
+const DAYS_3650: Duration = Duration::from_secs(3_650 * 24 * 3_600);
 const MIB: u32 = 1_048_576;
 /// A browser opens six connections to a server, and one websocket per page.
 const CONNECTIONS_OF_A_BROWSER: u32 = 8;

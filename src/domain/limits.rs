@@ -122,6 +122,11 @@ pub const NAMED_BYTES_MAX: i64 = VERSION_BYTES_MAX / 2;
 /// Largest text that the server unpacks from a stored version, in bytes. A document's own limit is
 /// lower.
 pub const VERSION_TEXT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Documents in the bin of one user. A further deletion purges the oldest one.
+pub const BIN_DOCUMENTS_MAX: u32 = 100;
+/// Documents that a server purges in one round. Each is a transaction of its own, so an edit waits
+/// for one of them at most.
+pub const PURGED_AT_ONCE: u32 = 100;
 /// Time budget of a comparison by words. After it the diff reports the rest by whole paragraphs.
 pub const DIFF_TIMEOUT: Duration = Duration::from_millis(400);
 /// Hunks in which a restored text may differ from the current one. Beyond it the diff joins

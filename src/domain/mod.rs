@@ -3,6 +3,8 @@
 //! # Glossary
 //!
 //! - **document**: a text with a title, owned by one user.
+//! - **bin**: the deleted documents of a user, until their owner restores them or the server purges them.
+//!   Elsewhere a document of the bin does not exist.
 //! - **share link**: the invitation to work on a document. A document has at most one active link.
 //! - **role**: `writer` or `reviewer`.
 //! - **seat**: the right to act in one role on one share link. At most one session of the whole
@@ -36,6 +38,7 @@
 //! `locks/mod.rs` carries the terms of locks.
 
 pub mod anchor;
+pub mod deletion;
 pub mod fence;
 pub mod ids;
 pub mod lease;

@@ -1,20 +1,23 @@
-//! `/api/admin`: lists sessions and locks of the whole cluster, explains a session, and evicts it.
+//! `/api/admin`: lists sessions and locks of the whole cluster, explains a session, evicts it, and revokes
+//! share links.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
+use chrono::Utc;
 use serde::Deserialize;
 
 use crate::admin::explain::SessionDetails;
 use crate::admin::locks::{LockList, LockPage};
 use crate::admin::sessions::{Scope, SessionList};
-use crate::domain::ids::SessionId;
+use crate::domain::ids::{SessionId, ShareLinkId};
 use crate::http::auth::caller::Admin;
 use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
 use crate::http::peer::Peer;
 use crate::http::routes::Routes;
 use crate::seats::SeatService;
+use crate::sharing::Sharing;
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -23,6 +26,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/api/admin/sessions", list)
         .get(ONE, show)
         .delete(ONE, evict)
+        .delete("/api/admin/share-links/{id}", revoke)
         .get("/api/admin/locks", locks)
 }
 
@@ -81,6 +85,26 @@ async fn evict(
     // The id in the log grants nothing: the evicted session's lock value is no longer valid.
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer).0;
     tracing::info!(%admin, %peer, %seat, %user, %session, "an administrator ended a session");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /api/admin/share-links/{id}`
+async fn revoke(
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    admin: Admin,
+    peer: Option<Extension<Peer>>,
+    Path(link): Path<ShareLinkId>,
+) -> Result<StatusCode, ApiError> {
+    let live = sessions.clone();
+    let revoking = async move {
+        sharing.revoke_for_admin(link, Utc::now()).await?;
+        live.revoke(link).await;
+        Ok::<_, ApiError>(())
+    };
+    sessions.complete(revoking).await?;
+    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer).0;
+    tracing::info!(%admin, %peer, %link, "an administrator revoked a share link");
     Ok(StatusCode::NO_CONTENT)
 }
 

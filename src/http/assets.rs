@@ -7,8 +7,8 @@
 
 use axum::extract::State;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
-    VARY,
+    ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -20,6 +20,8 @@ use crate::http::headers::{Nonce, Policy};
 
 /// The placeholder of the nonce in a page.
 const NONCE_MARK: &str = "{{nonce}}";
+/// The page of an unknown address.
+const NOT_FOUND: &str = "not_found.html";
 /// Third-party bundles, built once and named by their hash.
 const VENDOR: &str = "vendor/";
 /// Minimum of hexadecimal digits that count as a hash.
@@ -45,7 +47,8 @@ pub(crate) async fn admin_page(State(policy): State<Policy>) -> Result<Response,
     page("admin.html", &policy)
 }
 
-/// Every other address: a file of the pages, or 404.
+/// Every other address: a file of the pages, or 404. A browser gets a page, every other client a problem
+/// document.
 pub(crate) async fn file(
     State(policy): State<Policy>,
     method: Method,
@@ -56,11 +59,23 @@ pub(crate) async fn file(
     if !matches!(method, Method::GET | Method::HEAD) {
         return Err(ApiError::NotFound("address"));
     }
-    if name.ends_with(".html") {
-        return page(name, &policy);
+    let file = Files::get(name);
+    match file {
+        Some(_) if name.ends_with(".html") => page(name, &policy),
+        Some(file) => Ok(answer(name, file, &headers)),
+        None if wants_page(&headers) => {
+            let vary = [(VARY, "accept")];
+            Ok((StatusCode::NOT_FOUND, vary, page(NOT_FOUND, &policy)?).into_response())
+        }
+        None => Err(ApiError::NotFound("address")),
     }
-    let file = Files::get(name).ok_or(ApiError::NotFound("address"))?;
-    Ok(answer(name, file, &headers))
+}
+
+/// Whether a browser opens the address. Scripts, images and API clients do not request `text/html`.
+fn wants_page(request_headers: &HeaderMap) -> bool {
+    let is_page = |kind: &str| kind.trim_start().starts_with("text/html");
+    let accepted = request_headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|kinds| kinds.split(',')).any(is_page)
 }
 
 fn page(name: &str, policy: &Policy) -> Result<Response, ApiError> {

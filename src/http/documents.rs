@@ -1,4 +1,4 @@
-//! `/api/documents`: the caller's own documents.
+//! `/api/documents`: the caller's own documents, and their bin.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -13,7 +13,7 @@ use crate::domain::text::count_characters;
 use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::guest_bytes::Storing;
 use crate::http::pagination::PageQuery;
 use crate::http::peer::{Peer, network};
@@ -21,6 +21,7 @@ use crate::http::routes::Routes;
 use crate::rooms::RoomError;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
+use crate::sharing::bin::Binned;
 use crate::storage::documents::Document;
 
 /// Rows of a page without a `limit`.
@@ -36,6 +37,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/api/documents/{id}", show)
         .patch("/api/documents/{id}", rename)
         .delete("/api/documents/{id}", delete)
+        .post("/api/documents/{id}/restore", restore)
         .get("/api/documents/{id}/text", text)
 }
 
@@ -48,13 +50,45 @@ struct DocumentBody {
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
     characters: i64,
+    #[serde(flatten)]
+    deletion: Option<DeletionBody>,
+}
+
+/// The part of a document in the bin.
+#[derive(Serialize)]
+struct DeletionBody {
+    deleted_at: DateTime<Utc>,
+    purge_at: DateTime<Utc>,
 }
 
 impl From<Document> for DocumentBody {
     fn from(document: Document) -> Self {
         let Document { id, title, owner, characters, created_at, updated_at } = document;
-        Self { id, title, owner, created_at, updated_at, characters }
+        Self { id, title, owner, created_at, updated_at, characters, deletion: None }
     }
+}
+
+impl From<Binned> for DocumentBody {
+    fn from(Binned { row, purge_at }: Binned) -> Self {
+        let deletion = Some(DeletionBody { deleted_at: row.deleted_at, purge_at });
+        Self { deletion, ..row.document.into() }
+    }
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    /// Lists the bin.
+    #[serde(default)]
+    deleted: bool,
+    limit: Option<Limit>,
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DeleteQuery {
+    /// Deletes a document of the bin for ever.
+    #[serde(default)]
+    permanent: bool,
 }
 
 #[derive(Deserialize)]
@@ -97,9 +131,15 @@ async fn list(
     State(sharing): State<Sharing>,
     State(sessions): State<SeatService>,
     caller: Caller,
-    Query(query): Query<PageQuery>,
+    Query(ListQuery { deleted, limit, cursor }): Query<ListQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
-    let request = query.parse(ROWS_DEFAULT, ROWS_MAX)?;
+    let request = PageQuery { limit, cursor }.parse(ROWS_DEFAULT, ROWS_MAX)?;
+    if deleted {
+        let mut rows = sharing.bin_of(&caller.user().id, &request.page()).await?;
+        let next_cursor = request.cut(&mut rows, |binned| binned.row.cursor());
+        let documents = rows.into_iter().map(DocumentBody::from).collect();
+        return Ok(Json(ListBody { documents, next_cursor }));
+    }
     let mut rows = sharing.documents_of(&caller.user().id, &request.page()).await?;
     let next_cursor = request.cut(&mut rows, Document::cursor);
     for row in &mut rows {
@@ -157,18 +197,40 @@ async fn delete(
     State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
+    Query(query): Query<DeleteQuery>,
 ) -> Result<StatusCode, ApiError> {
     let live = sessions.clone();
     let deleting = async move {
-        // One transaction deletes the document with its link. From then on no claim succeeds and no edit
-        // is stored. Then the server ends each session.
-        if let Some(link) = sharing.delete_document(&caller.user().id, id).await? {
-            live.revoke(link).await;
+        let user = caller.user();
+        if query.permanent {
+            // A document of the bin has no sessions.
+            sharing.purge_document(&user.id, id).await?;
+            return Ok(StatusCode::NO_CONTENT);
         }
-        live.document_deleted(id);
+        // One transaction moves the document and revokes its link. From then on no claim succeeds and no
+        // edit is stored. Then the server ends each session.
+        let deletion = sharing.delete_document(user, id, Utc::now()).await?;
+        live.document_deleted(id, deletion).await;
+        sharing.bound_bin(&user.id).await;
         Ok(StatusCode::NO_CONTENT)
     };
     sessions.complete(deleting).await
+}
+
+/// `POST /api/documents/{id}/restore`
+async fn restore(
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    peer: Option<Extension<Peer>>,
+    caller: Caller,
+    Path(id): Path<DocumentId>,
+) -> Result<Json<DocumentBody>, ApiError> {
+    let address = network(peer.map_or_else(Peer::default, |Extension(peer)| peer).0);
+    let restoring = async move {
+        let restorer = (&caller.user().id, address);
+        Ok(Json(sharing.restore_document(restorer, id, Utc::now()).await?.into()))
+    };
+    sessions.complete(restoring).await
 }
 
 /// `GET /api/documents/{id}/text`: for the owner, and the reviewer of its share link.

@@ -11,14 +11,17 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use crate::domain::deletion::Deletion;
 use crate::http::byte_budget::OverBudget;
 use crate::http::readiness::Finding;
 use crate::reviews::ReviewError;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
 use crate::sharing::SharingError;
+use crate::sharing::bin::Deleted;
 use crate::versions::VersionError;
 
 /// The content type of a failed response.
@@ -35,6 +38,9 @@ pub enum ApiError {
     /// The resource does not exist, or the caller has no right to know that it does.
     #[error("there is no such {0}")]
     NotFound(&'static str),
+    /// The document is in the bin, and the caller was a member of its share link.
+    #[error("{} deleted this document", .0.deletion.by.name)]
+    Deleted(Box<Deleted>),
     /// The address does not support the method.
     #[error("this address does not take that method")]
     MethodNotAllowed,
@@ -131,6 +137,16 @@ struct Problem {
     down: Option<Vec<&'static str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<DeletedBody>,
+}
+
+/// The deletion of the document that the request names.
+#[derive(Serialize)]
+struct DeletedBody {
+    #[serde(flatten)]
+    deletion: Deletion,
+    purge_at: DateTime<Utc>,
 }
 
 impl ApiError {
@@ -138,7 +154,7 @@ impl ApiError {
     fn contract(&self) -> Contract {
         use StatusCode as Is;
         match self {
-            Self::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
+            Self::NotFound(_) | Self::Deleted(_) => (Is::NOT_FOUND, "not-found", "Not found"),
             Self::MethodNotAllowed => {
                 (Is::METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed")
             }
@@ -296,8 +312,14 @@ impl IntoResponse for ApiError {
         // A 5xx reports that the server failed and hides the cause.
         let detail = status.is_client_error().then(|| self.to_string());
         let kind = format!("/problems/{name}");
+        let status_number = status.as_u16();
+        let (down, remedy, deleted) = (None, None, None);
         let mut problem =
-            Problem { kind, title, status: status.as_u16(), detail, down: None, remedy: None };
+            Problem { kind, title, status: status_number, detail, down, remedy, deleted };
+        if let Self::Deleted(it) = &self {
+            let Deleted { deletion, purge_at } = it.as_ref().clone();
+            problem.deleted = Some(DeletedBody { deletion, purge_at });
+        }
         // A remedy contains no secret, so every client may read it.
         if let Self::NotReady { down } = &self {
             problem.down = Some(down.iter().map(|it| it.name).collect());
@@ -364,6 +386,7 @@ impl From<SharingError> for ApiError {
     fn from(error: SharingError) -> Self {
         match error {
             SharingError::NotFound(what) => Self::NotFound(what),
+            SharingError::Deleted(deleted) => Self::Deleted(deleted),
             SharingError::NotTheWriter => Self::NotTheWriter,
             SharingError::WrongInvite => Self::WrongInvite,
             SharingError::AlreadyWriter => Self::AlreadyWriter,

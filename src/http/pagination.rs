@@ -11,8 +11,8 @@ use crate::storage::pagination::{Cursor, Page};
 /// The query of a list.
 #[derive(Deserialize)]
 pub(crate) struct PageQuery {
-    limit: Option<Limit>,
-    cursor: Option<String>,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) cursor: Option<String>,
 }
 
 /// The query, parsed.

@@ -110,7 +110,9 @@ pub(crate) async fn explain(request: Request, next: Next) -> Response {
     let bare = next.run(request).await;
     let status = bare.status();
     let is_failure = status.is_client_error() || status.is_server_error();
-    if !is_failure || bare.headers().get(CONTENT_TYPE) == Some(&PROBLEM_JSON) {
+    let kind = bare.headers().get(CONTENT_TYPE);
+    let is_page = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if !is_failure || is_page || kind == Some(&PROBLEM_JSON) {
         return bare;
     }
     let mut problem = ApiError::of_bare_status(status).into_response();

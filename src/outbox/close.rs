@@ -26,6 +26,8 @@ pub enum LostReason {
     Idle,
     /// The share link was revoked.
     Revoked,
+    /// The owner deleted the document.
+    Deleted,
 }
 
 impl LostReason {
@@ -38,6 +40,7 @@ impl LostReason {
             Self::Evicted => "evicted",
             Self::Idle => "idle",
             Self::Revoked => "revoked",
+            Self::Deleted => "deleted",
         }
     }
 }
@@ -89,7 +92,7 @@ impl Close {
             Self::Malformed(_) => 4400,
             Self::Unauthenticated(_) => 4401,
             Self::Forbidden(_) => 4403,
-            Self::NoSuchLink | Self::Lost(LostReason::Revoked) => 4404,
+            Self::NoSuchLink | Self::Lost(LostReason::Revoked | LostReason::Deleted) => 4404,
             Self::WaitedInVain => 4408,
             Self::SeatTaken { .. } => 4409,
             Self::Lost(LostReason::Idle) => 4411,

@@ -11,6 +11,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
+use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{ReviewId, SessionId, ShareLinkId};
 use crate::domain::review::Review;
@@ -61,6 +62,8 @@ pub enum Event<'a> {
     },
     /// The session lost the seat.
     SeatLost(LostReason),
+    /// The session lost the seat, because the owner deleted the document.
+    DocumentDeleted(&'a Deletion),
     /// A peer acquired a seat.
     PeerJoined(Role, &'a User),
     /// A peer released or lost its seat.
@@ -194,7 +197,7 @@ impl Event<'_> {
             Self::SeatUncertain => "seat.uncertain",
             Self::SeatRestored => "seat.restored",
             Self::SeatIdle { .. } => "seat.idle",
-            Self::SeatLost(_) => "seat.lost",
+            Self::SeatLost(_) | Self::DocumentDeleted(_) => "seat.lost",
             Self::PeerJoined(..) => "peer.joined",
             Self::PeerLeft(..) => "peer.left",
             Self::DocumentSaved { .. } => "document.saved",
@@ -239,6 +242,11 @@ impl Serialize for Event<'_> {
             Self::SeatUncertain | Self::SeatRestored => {}
             Self::SeatIdle { release_at } => object.serialize_entry("release_at", release_at)?,
             Self::SeatLost(reason) => object.serialize_entry("reason", reason.as_str())?,
+            Self::DocumentDeleted(Deletion { by, at }) => {
+                object.serialize_entry("reason", LostReason::Deleted.as_str())?;
+                object.serialize_entry("by", by)?;
+                object.serialize_entry("at", at)?;
+            }
             Self::PeerJoined(role, user) | Self::PeerLeft(role, user) => {
                 object.serialize_entry("role", role)?;
                 object.serialize_entry("user", user)?;

@@ -5,7 +5,9 @@
 //! reports an undecodable frame as a gap: a newer server may send it during a rolling upgrade.
 
 use bytes::Bytes;
+use serde_json::json;
 
+use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
@@ -63,6 +65,13 @@ pub enum Message {
     Worked(Role),
     /// The share link was revoked: end its sessions.
     Revoked(ShareLinkId),
+    /// The owner deleted the document: end its sessions.
+    Deleted {
+        /// The document.
+        document: DocumentId,
+        /// The deletion.
+        deletion: Deletion,
+    },
     /// The session was evicted: end it.
     Evicted(SessionId),
     /// A request to one server.
@@ -199,6 +208,7 @@ impl Message {
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } | Self::Review { json, .. } => json.len(),
             Self::Reply { reply: Reply::Facts(json), .. } => json.len(),
+            Self::Deleted { deletion, .. } => deletion.by.name.len(),
             Self::Hello
             | Self::Worked(_)
             | Self::Revoked(_)
@@ -229,6 +239,11 @@ impl Message {
             Self::Revoked(link) => {
                 out.push(5);
                 put_id(out, link);
+            }
+            Self::Deleted { document, deletion } => {
+                out.push(13);
+                put_id(out, document);
+                out.extend_from_slice(json!(deletion).to_string().as_bytes());
             }
             Self::Evicted(session) => {
                 out.push(6);
@@ -288,6 +303,10 @@ impl Message {
             }
             9 => Self::Reply { id: reader.number()?, reply: Reply::decode(reader)? },
             10 => Self::Worked(role_of(reader.byte()?)?),
+            13 => Self::Deleted {
+                document: reader.id()?,
+                deletion: serde_json::from_str(&reader.text()?).ok()?,
+            },
             11 => Self::Review { change: reader.number()?.cast_signed(), json: reader.text()? },
             _ => return None,
         })

@@ -1,11 +1,19 @@
 //! The wire format of messages: encode and decode are inverse.
 
 use bytes::Bytes;
+use chrono::DateTime;
 
+use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
+use crate::domain::user::User;
 use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Topic, VERSION};
+
+fn deletion() -> Deletion {
+    let by = User { id: "kim".parse().expect("an id"), name: "김".to_owned() };
+    Deletion { by, at: DateTime::UNIX_EPOCH }
+}
 
 fn all() -> Vec<Payload> {
     let messages = [
@@ -19,6 +27,7 @@ fn all() -> Vec<Payload> {
         Message::Worked(Role::Writer),
         Message::Worked(Role::Reviewer),
         Message::Revoked(ShareLinkId::generate()),
+        Message::Deleted { document: DocumentId::generate(), deletion: deletion() },
         Message::Evicted(SessionId::generate()),
     ];
     let (session, document) = (SessionId::generate(), DocumentId::generate());

@@ -176,8 +176,10 @@ impl SeatService {
                 | StorageError::Refused(_) => Close::Unavailable("storage"),
             }
         })?;
-        let lookup =
-            lookup.filter(|lookup| lookup.link.revoked_at.is_none()).ok_or(Close::NoSuchLink)?;
+        let active = lookup.filter(|lookup| lookup.link.revoked_at.is_none());
+        let Some(lookup) = active else {
+            return Err(self.close_of_link(seat.link, &request.user.id).await);
+        };
         let may_claim = match request.role {
             Role::Writer => lookup.link.writer.id == request.user.id,
             Role::Reviewer => {
@@ -258,7 +260,7 @@ impl SeatService {
                 Ratified::Refused { last } => floor = last,
                 Ratified::Gone => {
                     self.release_key(identity).await;
-                    return Err(Close::NoSuchLink);
+                    return Err(self.close_of_link(identity.seat.link, &identity.user.id).await);
                 }
             }
         }

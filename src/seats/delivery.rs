@@ -11,12 +11,14 @@ use std::panic::resume_unwind;
 
 use tracing::Instrument as _;
 
-use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
-use crate::outbox::close::LostReason;
+use crate::domain::deletion::Deletion;
+use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
+use crate::outbox::close::{Close, LostReason};
 use crate::pubsub::{Message, Signal, Topic};
 use crate::rooms::permits;
 use crate::seats::SeatService;
 use crate::sessions::session::Session;
+use crate::storage::bin::LinkEnd;
 
 impl SeatService {
     /// Runs `work` to its end, even if the caller drops the returned future.
@@ -56,21 +58,64 @@ impl SeatService {
         }
     }
 
-    /// Ends the sessions of a deleted document on this server, through any link. The other servers
-    /// find theirs at their next tick.
-    pub fn document_deleted(&self, document: DocumentId) {
+    /// Ends the sessions of a deleted document through any link, here and on every other server.
+    pub async fn document_deleted(&self, document: DocumentId, deletion: Deletion) {
+        self.deleted_here(document, &deletion);
+        let message = Message::Deleted { document, deletion };
+        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+            tracing::warn!(%error, %document, "the other servers find the deletion at their next tick");
+        }
+    }
+
+    fn deleted_here(&self, document: DocumentId, deletion: &Deletion) {
         let mut sessions = self.shared.registry.all();
         sessions.retain(|session| session.identity.document == document);
         for session in sessions {
-            self.lose(&session, LostReason::Revoked);
+            self.lose_to(&session, Some(deletion));
         }
     }
 
     /// Ends a session: its socket is closed at once, its key is released in the background.
     pub(crate) fn lose(&self, session: &Session, reason: LostReason) {
         session.lose(reason);
+        self.release_lost(session);
+    }
+
+    /// Ends a session of a deleted document.
+    fn lose_to(&self, session: &Session, deletion: Option<&Deletion>) {
+        session.lose_to(deletion);
+        self.release_lost(session);
+    }
+
+    fn release_lost(&self, session: &Session) {
         if self.shared.registry.leave(session).is_some() {
             self.release_in_background(&session.identity);
+        }
+    }
+
+    /// Ends a session whose link is not active, with the cause.
+    pub(crate) async fn lose_with_link(&self, session: &Session) {
+        let link = session.identity.seat.link;
+        match self.shared.storage.end_of_link(link).await {
+            Ok(LinkEnd::Deleted(deletion)) => self.lose_to(session, deletion.as_ref()),
+            Ok(LinkEnd::Revoked) => self.lose(session, LostReason::Revoked),
+            // The database rejects the session's writes already, so its end does not wait.
+            Err(error) => {
+                tracing::warn!(%error, %link, "the end of a share link cannot be read");
+                self.lose(session, LostReason::Revoked);
+            }
+        }
+    }
+
+    /// The close for `user`, who claims a seat of a link that is not active.
+    pub(crate) async fn close_of_link(&self, link: ShareLinkId, user: &UserId) -> Close {
+        match self.shared.storage.deletion_of_link(link).await {
+            Ok(Some(deletion)) if deletion.concerns(user) => Close::Lost(LostReason::Deleted),
+            Ok(_) => Close::NoSuchLink,
+            Err(error) => {
+                tracing::warn!(%error, %link, "the end of a share link cannot be read");
+                Close::NoSuchLink
+            }
         }
     }
 
@@ -87,6 +132,9 @@ impl SeatService {
         while let Some(signal) = finished.run_until_cancelled(cluster.next()).await {
             match signal {
                 Signal::Message { message: Message::Revoked(link), .. } => self.revoke_here(link),
+                Signal::Message { message: Message::Deleted { document, deletion }, .. } => {
+                    self.deleted_here(document, &deletion);
+                }
                 Signal::Message { message: Message::Evicted(session), .. } => {
                     self.evict_here(session);
                 }

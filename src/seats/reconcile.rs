@@ -21,7 +21,6 @@ use std::sync::Arc;
 use crate::domain::ids::ShareLinkId;
 use crate::domain::seat::Seat;
 use crate::locks::{Holder, LockName};
-use crate::outbox::close::LostReason;
 use crate::rooms::room::Room;
 use crate::seats::SeatService;
 
@@ -76,7 +75,7 @@ impl SeatService {
         let ended = sessions.iter().filter(|it| revoked.contains(&it.identity.seat.link));
         for session in ended {
             tracing::info!(seat = %session.identity.seat, "the tick found a revoked link");
-            self.lose(session, LostReason::Revoked);
+            self.lose_with_link(session).await;
         }
     }
 

@@ -113,9 +113,11 @@ impl SeatService {
         };
         for (session, ratified) in overtaken {
             let seat = session.identity.seat;
-            let reason = if revoked.contains(&seat.link) {
-                LostReason::Revoked
-            } else if ratified.0 == session.fence().0.saturating_add(1) {
+            if revoked.contains(&seat.link) {
+                self.lose_with_link(session).await;
+                continue;
+            }
+            let reason = if ratified.0 == session.fence().0.saturating_add(1) {
                 // An eviction raises the fence by one. A new grant's fence is a time in µs.
                 LostReason::Evicted
             } else {

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
 use crate::domain::seat::Seat;
@@ -270,10 +271,22 @@ impl Session {
 
     /// Ends the session and notifies the socket of the reason. True for the first caller only.
     pub fn lose(&self, reason: LostReason) -> bool {
+        self.lose_with(reason, &Event::SeatLost(reason))
+    }
+
+    /// Ends the session because the owner deleted the document. The deletion is unknown if the
+    /// document was purged meanwhile.
+    pub fn lose_to(&self, deletion: Option<&Deletion>) -> bool {
+        let reason = LostReason::Deleted;
+        let event = deletion.map_or(Event::SeatLost(reason), Event::DocumentDeleted);
+        self.lose_with(reason, &event)
+    }
+
+    fn lose_with(&self, reason: LostReason, event: &Event<'_>) -> bool {
         let ended = self.end_for(Some(reason));
         if ended {
             metrics::counter!("galley_seats_lost_total", "reason" => reason.as_str()).increment(1);
-            self.notify(&Event::SeatLost(reason));
+            self.notify(event);
             self.outbox.close(Close::Lost(reason));
         }
         ended

@@ -1,11 +1,11 @@
-//! Documents: create, list, rename and delete, for their owners.
+//! Documents: create, list and rename, for their owners.
 
 use std::net::IpAddr;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::line::Line;
 use crate::domain::text::{count_characters, normalize_line_breaks};
 use crate::domain::user::User;
@@ -67,14 +67,18 @@ impl Sharing {
     ///
     /// # Errors
     ///
-    /// [`SharingError::NotFound`] if it does not exist, or has another owner.
+    /// [`SharingError::NotFound`] if it does not exist, or has another owner, and
+    /// [`SharingError::Deleted`] if it is in the caller's bin.
     pub async fn document(
         &self,
         caller: &UserId,
         id: DocumentId,
     ) -> Result<Document, SharingError> {
-        let document = self.storage.document(id).await?;
-        document.filter(|document| document.owner.id == *caller).ok_or(NO_DOCUMENT)
+        match self.storage.document(id).await? {
+            Some(document) if document.owner.id == *caller => Ok(document),
+            Some(_) => Err(NO_DOCUMENT),
+            None => Err(self.missing_document(caller, id).await?),
+        }
     }
 
     /// Checks that the caller may read a document. Its owner may, and the reviewer of its share
@@ -84,7 +88,9 @@ impl Sharing {
     ///
     /// [`SharingError::NotFound`] for every other user.
     pub async fn may_read(&self, caller: &UserId, id: DocumentId) -> Result<(), SharingError> {
-        let document = self.storage.document(id).await?.ok_or(NO_DOCUMENT)?;
+        let Some(document) = self.storage.document(id).await? else {
+            return Err(self.missing_document(caller, id).await?);
+        };
         if document.owner.id == *caller {
             return Ok(());
         }
@@ -109,23 +115,6 @@ impl Sharing {
         let title = Line::Title.parse(title)?;
         self.document(caller, id).await?;
         self.storage.rename_document(id, &title, now).await?.ok_or(NO_DOCUMENT)
-    }
-
-    /// Deletes one of the caller's own documents with all its rows. Returns its share link: the
-    /// caller ends the sessions of that link.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] if it does not exist, or has another owner.
-    pub async fn delete_document(
-        &self,
-        caller: &UserId,
-        id: DocumentId,
-    ) -> Result<Option<ShareLinkId>, SharingError> {
-        self.document(caller, id).await?;
-        let link = self.storage.link_of(id).await?;
-        let deleted = self.storage.delete_document(id).await?;
-        deleted.then(|| link.map(|link| link.id)).ok_or(NO_DOCUMENT)
     }
 }
 

@@ -76,7 +76,7 @@ impl Sharing {
         caller: &UserId,
         id: ShareLinkId,
     ) -> Result<(ShareLink, Role), SharingError> {
-        let link = self.active(id).await?;
+        let link = self.active(caller, id).await?;
         let role = role_on(&link, caller).ok_or(NO_LINK)?;
         Ok((link, role))
     }
@@ -94,7 +94,7 @@ impl Sharing {
         invite: &str,
         now: DateTime<Utc>,
     ) -> Result<ShareLink, SharingError> {
-        let link = self.active(id).await?;
+        let link = self.active(&caller.id, id).await?;
         if !opens(invite, &link.invite_hash) {
             return Err(SharingError::WrongInvite);
         }
@@ -104,7 +104,7 @@ impl Sharing {
         match self.storage.join_link(id, caller, now).await? {
             Joined::Reviewer(link) => Ok(link),
             Joined::ReviewerExists => Err(SharingError::ReviewerExists),
-            Joined::Gone => Err(NO_LINK),
+            Joined::Gone => Err(self.missing_link(&caller.id, id, NO_LINK).await?),
         }
     }
 
@@ -127,9 +127,25 @@ impl Sharing {
         }
     }
 
-    async fn active(&self, id: ShareLinkId) -> Result<ShareLink, SharingError> {
+    /// Revokes a link for an administrator.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::NotFound`] if there is no such active link.
+    pub async fn revoke_for_admin(
+        &self,
+        id: ShareLinkId,
+        now: DateTime<Utc>,
+    ) -> Result<(), SharingError> {
+        self.storage.revoke_link(id, now).await?.then_some(()).ok_or(NO_LINK)
+    }
+
+    async fn active(&self, caller: &UserId, id: ShareLinkId) -> Result<ShareLink, SharingError> {
         let link = self.storage.link(id).await?;
-        link.filter(|link| link.revoked_at.is_none()).ok_or(NO_LINK)
+        match link.filter(|link| link.revoked_at.is_none()) {
+            Some(link) => Ok(link),
+            None => Err(self.missing_link(caller, id, NO_LINK).await?),
+        }
     }
 }
 

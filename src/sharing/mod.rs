@@ -4,6 +4,7 @@
 //! to its writer. The reviewer is the first user who joins with the invite. A user without rights
 //! receives `NotFound`.
 
+pub mod bin;
 pub mod documents;
 pub mod invite;
 pub mod links;
@@ -13,6 +14,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::line::InvalidLine;
 use crate::domain::user::User;
+use crate::sharing::bin::Deleted;
 use crate::sharing::invite::Invites;
 use crate::sharing::quota::{Quota, Turns};
 use crate::storage::Storage;
@@ -58,6 +60,9 @@ pub enum SharingError {
     /// The resource does not exist, or the caller may not know that it does.
     #[error("there is no such {0}")]
     NotFound(&'static str),
+    /// The document is in the bin of its owner, and the caller was a member of its link.
+    #[error("{} deleted this document", .0.deletion.by.name)]
+    Deleted(Box<Deleted>),
     /// Only the writer may do this.
     #[error("only the writer of this share link may do that")]
     NotTheWriter,

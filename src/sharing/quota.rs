@@ -34,6 +34,8 @@ pub struct Quota {
     pub documents: u32,
     /// Bytes of their update logs.
     pub bytes: u64,
+    /// How long a deleted document stays in the bin. Zero: there is no bin.
+    pub bin_retention: Duration,
 }
 
 impl Quota {
@@ -45,6 +47,17 @@ impl Quota {
         let stored = u64::try_from(usage.bytes).unwrap_or_default();
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         if self.bytes < stored.saturating_add(bytes) {
+            return Err(SharingError::QuotaSpent("bytes of documents"));
+        }
+        Ok(())
+    }
+
+    /// Rejects a usage above the quota.
+    pub(super) fn fits(self, usage: Usage) -> Result<(), SharingError> {
+        if i64::from(self.documents) < usage.documents {
+            return Err(SharingError::QuotaSpent("documents"));
+        }
+        if self.bytes < u64::try_from(usage.bytes).unwrap_or_default() {
             return Err(SharingError::QuotaSpent("bytes of documents"));
         }
         Ok(())
@@ -119,12 +132,15 @@ mod tests {
 
     #[test]
     fn g17_a_quota_counts_documents_and_bytes() {
-        let quota = Quota { documents: 2, bytes: 100 };
+        let quota = Quota { documents: 2, bytes: 100, bin_retention: Duration::ZERO };
         let usage = |documents, bytes| Usage { documents, bytes };
         assert!(quota.admit(usage(1, 60), 40).is_ok());
         assert!(matches!(quota.admit(usage(2, 0), 0), Err(SharingError::QuotaSpent("documents"))));
         assert!(matches!(quota.admit(usage(1, 60), 41), Err(SharingError::QuotaSpent(_))));
         assert!(matches!(quota.admit(usage(0, i64::MAX), 1), Err(SharingError::QuotaSpent(_))));
+        assert!(quota.fits(usage(2, 100)).is_ok());
+        assert!(matches!(quota.fits(usage(3, 1)), Err(SharingError::QuotaSpent("documents"))));
+        assert!(matches!(quota.fits(usage(1, 101)), Err(SharingError::QuotaSpent(_))));
     }
 
     fn address(last: u8) -> IpAddr {

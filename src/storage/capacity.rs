@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::domain::ids::UserId;
+use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
 
@@ -30,13 +30,26 @@ pub struct Usage {
 }
 
 impl Storage {
-    /// Measures the documents of `owner`.
+    /// Measures the documents of `owner` outside the bin, which has its own bound.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be read.
     pub async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
-        on_engine!(self, usage_of(owner))
+        on_engine!(self, usage_of(owner, None))
+    }
+
+    /// Measures the documents of `owner` with one document of the bin.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn usage_with(
+        &self,
+        owner: &UserId,
+        binned: DocumentId,
+    ) -> Result<Usage, StorageError> {
+        on_engine!(self, usage_of(owner, Some(binned)))
     }
 
     /// Bytes that the database takes, without its free pages if the engine reports them.

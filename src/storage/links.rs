@@ -3,6 +3,8 @@
 //! A document has at most one active link, also when several servers create it at once (G11): a
 //! partial unique index enforces it.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
@@ -145,6 +147,18 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
         on_engine!(self, revoke_link(id, now))
+    }
+
+    /// The titles of the documents of these links, also of revoked ones, read in one statement.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn titles_of(
+        &self,
+        links: &[ShareLinkId],
+    ) -> Result<HashMap<ShareLinkId, String>, StorageError> {
+        on_engine!(self, titles_of(links))
     }
 
     /// The links among `links` that are revoked or missing, read in one statement.

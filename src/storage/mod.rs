@@ -28,6 +28,7 @@
 //! The database stores times in whole milliseconds.
 
 mod append_plan;
+pub mod bin;
 pub mod capacity;
 mod decode;
 pub mod documents;

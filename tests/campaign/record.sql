@@ -57,6 +57,10 @@ END $$;
 CREATE TRIGGER campaign AFTER DELETE ON public.documents
     FOR EACH ROW EXECUTE FUNCTION campaign.deleted();
 
+CREATE TRIGGER campaign_bin AFTER UPDATE OF deleted_at ON public.documents
+    FOR EACH ROW WHEN (OLD.deleted_at IS NULL AND NEW.deleted_at IS NOT NULL)
+    EXECUTE FUNCTION campaign.deleted();
+
 CREATE FUNCTION campaign.accepted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO campaign.log (kind, document, bytes)

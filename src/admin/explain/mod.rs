@@ -132,6 +132,7 @@ impl SeatService {
         facts: Option<&LocalFacts>,
         told_by: FactsSource,
     ) -> SessionDetails {
+        self.find_titles(std::slice::from_mut(&mut session)).await;
         let now = Utc::now();
         let name = LockName::seat(Seat::new(session.share_link_id, session.role));
         let line = self.shared.locks.waiters(&name, WAITERS_SHOWN).await.unwrap_or_default();

@@ -96,6 +96,7 @@ mod tests {
         let session = SessionInfo {
             lock_key: String::new(),
             share_link_id: ShareLinkId::generate(),
+            title: None,
             role: Role::Reviewer,
             session_id: None,
             user: Some(User { id: "u1".parse().expect("an id"), name: "Lee".to_owned() }),

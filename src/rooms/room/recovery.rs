@@ -34,6 +34,7 @@ use crate::pubsub::{Message, Pubsub, Topic};
 use crate::rooms::room::{Room, State};
 use crate::sessions::session::Session;
 use crate::storage::Storage;
+use crate::storage::bin::LinkEnd;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::yjs::log::{Origin, UpdateLog};
@@ -111,9 +112,9 @@ impl Room {
                     self.put_back(relay, storage).await;
                     self.reset(Reset::SetBack);
                 }
-                Cause::Revoked => {
-                    self.revoked(Some(session.identity.seat.link));
-                    session.lose(LostReason::Revoked);
+                Cause::Ended(end) => {
+                    self.ended(Some(session.identity.seat.link), &end);
+                    lose_to(&session, &end);
                     self.reset(Reset::Rejected);
                 }
                 Cause::Lost(reason) => {
@@ -123,7 +124,7 @@ impl Room {
             },
             Ailment::Orphaned => self.reset(Reset::Rejected),
             Ailment::Gone => {
-                self.revoked(None);
+                self.ended(None, &LinkEnd::Deleted(None));
                 self.reset(Reset::Rejected);
             }
             Ailment::Damaged => self.reset(Reset::Damaged),
@@ -134,12 +135,12 @@ impl Room {
         }
     }
 
-    /// Ends the sessions of a revoked link, or of all links of a deleted document.
-    fn revoked(&self, link: Option<ShareLinkId>) {
+    /// Ends the sessions of a link that is not active, or of all links of a purged document.
+    fn ended(&self, link: Option<ShareLinkId>, end: &LinkEnd) {
         let members = self.lock().members.clone();
         for member in members {
             if link.is_none_or(|link| member.identity.seat.link == link) {
-                member.lose(LostReason::Revoked);
+                lose_to(&member, end);
             }
         }
     }
@@ -282,12 +283,20 @@ impl Reset {
 
 /// Why the database rejected the edit of a seat.
 enum Cause {
-    /// The owner revoked the link or deleted its document.
-    Revoked,
+    /// The link is not active.
+    Ended(LinkEnd),
     /// The session lost the seat for another reason.
     Lost(LostReason),
     /// The database lost the grant's ratified fence.
     SetBack,
+}
+
+/// Ends a session whose link is not active.
+fn lose_to(session: &Session, end: &LinkEnd) {
+    match end {
+        LinkEnd::Revoked => session.lose(LostReason::Revoked),
+        LinkEnd::Deleted(deletion) => session.lose_to(deletion.as_ref()),
+    };
 }
 
 /// Queries the database for the cause of a rejected edit.
@@ -297,8 +306,11 @@ async fn cause(storage: &Storage, session: &Session) -> Cause {
     }
     let fence = session.fence();
     match timeout(DIAGNOSIS_MAX, storage.seat_lookup(session.identity.seat)).await {
-        Ok(Ok(Some(lookup))) if lookup.link.revoked_at.is_some() => Cause::Revoked,
-        Ok(Ok(None)) => Cause::Revoked,
+        Ok(Ok(Some(lookup))) if lookup.link.revoked_at.is_some() => {
+            let end = timeout(DIAGNOSIS_MAX, storage.end_of_link(lookup.link.id)).await;
+            Cause::Ended(end.ok().and_then(Result::ok).unwrap_or(LinkEnd::Revoked))
+        }
+        Ok(Ok(None)) => Cause::Ended(LinkEnd::Deleted(None)),
         Ok(Ok(Some(lookup))) if lookup.floor < fence => Cause::SetBack,
         // An eviction raises the fence by one; the next grant's fence is a time in µs.
         Ok(Ok(Some(lookup))) if lookup.floor.0 == fence.0.saturating_add(1) => {

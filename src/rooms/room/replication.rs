@@ -103,6 +103,7 @@ impl Room {
                 }
             }
             Message::Revoked(_)
+            | Message::Deleted { .. }
             | Message::Evicted(_)
             | Message::Request { .. }
             | Message::Reply { .. } => {

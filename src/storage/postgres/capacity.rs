@@ -1,13 +1,17 @@
 //! Stored bytes, on PostgreSQL.
 
-use crate::domain::ids::UserId;
+use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::capacity::Usage;
 use crate::storage::error::StorageError;
 use crate::storage::postgres::Postgres;
 use crate::storage::postgres::dialect::read;
 
 impl Postgres {
-    pub(in crate::storage) async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
+    pub(in crate::storage) async fn usage_of(
+        &self,
+        owner: &UserId,
+        binned: Option<DocumentId>,
+    ) -> Result<Usage, StorageError> {
         read!(self, connection => {
             // PostgreSQL stores the length of a long value beside it, and does not read the value.
             let (documents, bytes) = sqlx::query_as(
@@ -15,9 +19,10 @@ impl Postgres {
                  COALESCE((SELECT octet_length(bytes) FROM snapshots WHERE document_id = d.id), 0) \
                  + COALESCE((SELECT SUM(octet_length(bytes)) FROM updates \
                              WHERE document_id = d.id), 0)), 0)::bigint \
-                 FROM documents d WHERE owner_id = $1",
+                 FROM documents d WHERE owner_id = $1 AND (deleted_at IS NULL OR id = $2)",
             )
             .bind(owner.as_str())
+            .bind(binned.map(|id| id.to_string()))
             .fetch_one(connection)
             .await?;
             Ok(Usage { documents, bytes })

@@ -32,6 +32,16 @@ pub(super) async fn lock_of(
     Ok(id.map(|id| parse(&id)).transpose()?)
 }
 
+/// Marks a change of the guards of a locked document, so that a group of edits detects it.
+pub(super) async fn change_guards(
+    connection: &mut PgConnection,
+    id: DocumentId,
+) -> Result<(), TxError> {
+    let query = sqlx::query("UPDATE documents SET grants = grants + 1 WHERE id = $1");
+    query.bind(id.to_string()).execute(connection).await?;
+    Ok(())
+}
+
 /// Takes the advisory locks of these documents' histories; `documents` is sorted. It does not lock the
 /// rows: an edit would wait for them, and through its group the edits of other documents. A decision on
 /// versions still stays valid until the commit: only transactions under the advisory lock change

@@ -30,6 +30,8 @@ mod seats;
 mod tx_error;
 
 // The statements that both engines run alike, compiled for this one.
+#[path = "../sql/bin.rs"]
+mod bin;
 #[path = "../sql/documents.rs"]
 mod documents;
 #[path = "../sql/links.rs"]

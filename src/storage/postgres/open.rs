@@ -135,6 +135,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
         ("review_changes", include_str!("migrations/0004_review_changes.sql")),
         ("decisions", include_str!("migrations/0005_decisions.sql")),
         ("talk", include_str!("migrations/0006_talk.sql")),
+        ("bin", include_str!("migrations/0007_bin.sql")),
     ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

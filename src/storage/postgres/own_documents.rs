@@ -1,6 +1,9 @@
-//! Statements on documents that only PostgreSQL has: lists and the deletion.
+//! Statements on documents that only PostgreSQL has: lists and the final deletion.
 
 use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::decode::parse;
@@ -11,6 +14,7 @@ use crate::storage::postgres::Postgres;
 use crate::storage::postgres::dialect::{read, transact};
 use crate::storage::postgres::documents::{Row, document_from, select_documents};
 use crate::storage::postgres::encoding::Moment;
+use crate::storage::postgres::tx_error::TxError;
 
 impl Postgres {
     pub(in crate::storage) async fn documents_of(
@@ -23,13 +27,13 @@ impl Postgres {
             let query = match &page.before {
                 None => sqlx::query_as(select_documents!(
                     "documents",
-                    "WHERE d.owner_id = $1 ORDER BY d.updated_at DESC, d.id DESC LIMIT $2"
+                    "WHERE d.owner_id = $1 AND d.deleted_at IS NULL ORDER BY d.updated_at DESC, d.id DESC LIMIT $2"
                 ))
                 .bind(owner.as_str())
                 .bind(limit),
                 Some(before) => sqlx::query_as(select_documents!(
                     "documents",
-                    "WHERE d.owner_id = $1 AND (d.updated_at, d.id) < ($3, $4) \
+                    "WHERE d.owner_id = $1 AND d.deleted_at IS NULL AND (d.updated_at, d.id) < ($3, $4) \
                      ORDER BY d.updated_at DESC, d.id DESC LIMIT $2"
                 ))
                 .bind(owner.as_str())
@@ -54,13 +58,29 @@ impl Postgres {
             if locked.is_none() {
                 return Ok(false);
             }
-            for delete in [
-                "DELETE FROM updates WHERE document_id = $1",
-                "DELETE FROM clients WHERE document_id = $1",
-                "DELETE FROM documents WHERE id = $1",
-            ] {
-                sqlx::query(delete).bind(id.to_string()).execute(&mut *tx).await?;
+            delete_rows(tx, id).await?;
+            Ok(true)
+        })
+    }
+
+    pub(in crate::storage) async fn purge_document(
+        &self,
+        id: DocumentId,
+        deleted_by: Option<DateTime<Utc>>,
+    ) -> Result<bool, StorageError> {
+        transact!(self, Nothing, tx => {
+            let locked = sqlx::query(
+                "SELECT 1 FROM documents \
+                 WHERE id = $1 AND deleted_at <= COALESCE($2, deleted_at) FOR UPDATE",
+            )
+            .bind(id.to_string())
+            .bind(deleted_by.map(Moment))
+            .fetch_optional(&mut *tx)
+            .await?;
+            if locked.is_none() {
+                return Ok(false);
             }
+            delete_rows(tx, id).await?;
             Ok(true)
         })
     }
@@ -80,4 +100,16 @@ impl Postgres {
             Ok(numbers.collect::<Result<_, StorageError>>()?)
         })
     }
+}
+
+/// Deletes a document under its lock. No reference to `documents` deletes the first two tables.
+async fn delete_rows(connection: &mut PgConnection, id: DocumentId) -> Result<(), TxError> {
+    for delete in [
+        "DELETE FROM updates WHERE document_id = $1",
+        "DELETE FROM clients WHERE document_id = $1",
+        "DELETE FROM documents WHERE id = $1",
+    ] {
+        sqlx::query(delete).bind(id.to_string()).execute(&mut *connection).await?;
+    }
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Statements on share links that only PostgreSQL has: revocations, and the look-up of a seat.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow as _, PgConnection, Row as _};
 
@@ -10,7 +12,7 @@ use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
 use crate::storage::postgres::Postgres;
 use crate::storage::postgres::dialect::{read, transact};
-use crate::storage::postgres::encoding::Moment;
+use crate::storage::postgres::encoding::{Moment, text};
 use crate::storage::postgres::links::{Row, link_from, select_links};
 use crate::storage::postgres::locks::lock_of;
 use crate::storage::postgres::tx_error::TxError;
@@ -55,6 +57,24 @@ impl Postgres {
             Ok(revoked)
         })?;
         revoked.iter().map(|id| parse(id)).collect()
+    }
+
+    pub(in crate::storage) async fn titles_of(
+        &self,
+        links: &[ShareLinkId],
+    ) -> Result<HashMap<ShareLinkId, String>, StorageError> {
+        let wanted: Vec<_> = links.iter().map(ToString::to_string).collect();
+        let rows = read!(self, connection => {
+            let rows: Vec<(String, String)> = sqlx::query_as(
+                "SELECT l.id, d.title FROM share_links l JOIN documents d ON d.id = l.document_id \
+                 WHERE l.id = ANY($1)",
+            )
+            .bind(wanted.as_slice())
+            .fetch_all(connection)
+            .await?;
+            Ok(rows)
+        })?;
+        rows.into_iter().map(|(id, title)| Ok((parse(&id)?, text(title)))).collect()
     }
 }
 

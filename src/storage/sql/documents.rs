@@ -74,7 +74,10 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<Option<Document>, StorageError> {
         transact!(self, Nothing, tx => {
-            sqlx::query("UPDATE documents SET title = $2, updated_at = $3 WHERE id = $1")
+            sqlx::query(
+                "UPDATE documents SET title = $2, updated_at = $3 \
+                 WHERE id = $1 AND deleted_at IS NULL",
+            )
                 .bind(id.to_string())
                 .bind(encoded(title))
                 .bind(Moment(now))
@@ -100,11 +103,16 @@ impl Engine {
     }
 }
 
-async fn fetch(connection: &mut Connection, id: DocumentId) -> Result<Option<Document>, TxError> {
-    let row = sqlx::query_as(select_documents!(documents!(), "WHERE d.id = $1"))
-        .bind(id.to_string())
-        .fetch_optional(connection)
-        .await?;
+/// A document outside the bin.
+pub(super) async fn fetch(
+    connection: &mut Connection,
+    id: DocumentId,
+) -> Result<Option<Document>, TxError> {
+    let row =
+        sqlx::query_as(select_documents!(documents!(), "WHERE d.id = $1 AND d.deleted_at IS NULL"))
+            .bind(id.to_string())
+            .fetch_optional(connection)
+            .await?;
     Ok(row.map(document_from).transpose()?)
 }
 

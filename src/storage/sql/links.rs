@@ -59,7 +59,8 @@ impl Engine {
             }
             let made = sqlx::query(
                 "INSERT INTO share_links (id, document_id, invite_hash, created_at) \
-                 SELECT $1, d.id, $3, $4 FROM documents d WHERE d.id = $2 \
+                 SELECT $1, d.id, $3, $4 FROM documents d \
+                 WHERE d.id = $2 AND d.deleted_at IS NULL \
                  ON CONFLICT (document_id) WHERE revoked_at IS NULL DO NOTHING",
             )
             .bind(new.id.to_string())

@@ -1,12 +1,16 @@
 //! Stored bytes, on `SQLite`.
 
-use crate::domain::ids::UserId;
+use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::capacity::Usage;
 use crate::storage::error::StorageError;
 use crate::storage::sqlite::Sqlite;
 
 impl Sqlite {
-    pub(in crate::storage) async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
+    pub(in crate::storage) async fn usage_of(
+        &self,
+        owner: &UserId,
+        binned: Option<DocumentId>,
+    ) -> Result<Usage, StorageError> {
         // The head of a row contains the length of a blob, so SQLite reads no blob. The journal has at
         // most some thousand rows.
         let (documents, bytes) = sqlx::query_as(
@@ -16,10 +20,11 @@ impl Sqlite {
                          WHERE document_id = d.id), 0)), 0) \
              + COALESCE((SELECT SUM(octet_length(j.bytes)) FROM journal j \
                          CROSS JOIN documents o ON o.id = j.document_id \
-                         WHERE o.owner_id = $1), 0) \
-             FROM documents d WHERE owner_id = $1",
+                         WHERE o.owner_id = $1 AND (o.deleted_at IS NULL OR o.id = $2)), 0) \
+             FROM documents d WHERE owner_id = $1 AND (deleted_at IS NULL OR id = $2)",
         )
         .bind(owner.as_str())
+        .bind(binned.map(|id| id.to_string()))
         .fetch_one(&self.readers)
         .await?;
         Ok(Usage { documents, bytes })

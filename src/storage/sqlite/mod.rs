@@ -20,6 +20,9 @@ mod tests;
 mod write_cache;
 
 // The statements that both engines run alike, compiled for this one.
+#[path = "../sql/bin.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod bin;
 #[path = "../sql/documents.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod documents;

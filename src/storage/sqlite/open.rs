@@ -182,6 +182,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         ("review_changes", include_str!("migrations/0005_review_changes.sql")),
         ("decisions", include_str!("migrations/0006_decisions.sql")),
         ("talk", include_str!("migrations/0007_talk.sql")),
+        ("bin", include_str!("migrations/0008_bin.sql")),
     ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

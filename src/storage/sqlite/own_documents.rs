@@ -1,6 +1,9 @@
-//! Statements on documents that only `SQLite` has: lists and the deletion.
+//! Statements on documents that only `SQLite` has: lists and the final deletion.
 
 use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::SqliteConnection;
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::decode::{corrupt, parse};
@@ -18,7 +21,7 @@ macro_rules! select_of_owner {
             "(SELECT id, title, owner_id, characters, created_at, \
               MAX(updated_at, COALESCE(j.at, 0)) AS updated_at FROM documents LEFT JOIN \
               (SELECT document_id, MAX(at) AS at FROM journal GROUP BY document_id) j \
-              ON j.document_id = documents.id WHERE owner_id = $1)",
+              ON j.document_id = documents.id WHERE owner_id = $1 AND deleted_at IS NULL)",
             $rest
         )
     };
@@ -55,16 +58,34 @@ impl Sqlite {
         id: DocumentId,
     ) -> Result<bool, StorageError> {
         let mut tx = self.write(Invalidate::Everything).await?;
-        sqlx::query("DELETE FROM journal WHERE document_id = $1")
-            .bind(id.to_string())
-            .execute(&mut *tx)
-            .await?;
         let deleted = sqlx::query("DELETE FROM documents WHERE id = $1")
             .bind(id.to_string())
             .execute(&mut *tx)
             .await?;
+        clear_journal(&mut tx, id).await?;
         tx.commit().await?;
         Ok(0 < deleted.rows_affected())
+    }
+
+    pub(in crate::storage) async fn purge_document(
+        &self,
+        id: DocumentId,
+        deleted_by: Option<DateTime<Utc>>,
+    ) -> Result<bool, StorageError> {
+        let mut tx = self.write(Invalidate::Everything).await?;
+        let deleted = sqlx::query(
+            "DELETE FROM documents WHERE id = $1 AND deleted_at <= COALESCE($2, deleted_at)",
+        )
+        .bind(id.to_string())
+        .bind(deleted_by.map(|time| time.timestamp_millis()))
+        .execute(&mut *tx)
+        .await?;
+        if deleted.rows_affected() == 0 {
+            return Ok(false);
+        }
+        clear_journal(&mut tx, id).await?;
+        tx.commit().await?;
+        Ok(true)
     }
 
     pub(in crate::storage) async fn review_change_numbers(
@@ -81,4 +102,14 @@ impl Sqlite {
         .await?;
         rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
     }
+}
+
+/// Deletes the updates of a deleted document. No reference to `documents` deletes them.
+async fn clear_journal(
+    connection: &mut SqliteConnection,
+    id: DocumentId,
+) -> Result<(), StorageError> {
+    let query = sqlx::query("DELETE FROM journal WHERE document_id = $1");
+    query.bind(id.to_string()).execute(connection).await?;
+    Ok(())
 }

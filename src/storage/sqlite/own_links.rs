@@ -1,5 +1,7 @@
 //! Statements on share links that only `SQLite` has: revocations, and the look-up of seats.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow as _, Row as _, SqlitePool};
@@ -49,6 +51,21 @@ impl Sqlite {
         .fetch_all(&self.readers)
         .await?;
         revoked.iter().map(|id| parse(id)).collect()
+    }
+
+    pub(in crate::storage) async fn titles_of(
+        &self,
+        links: &[ShareLinkId],
+    ) -> Result<HashMap<ShareLinkId, String>, StorageError> {
+        let wanted: Vec<_> = links.iter().map(ToString::to_string).collect();
+        let rows: Vec<(String, String)> = sqlx::query_as(
+            "SELECT l.id, d.title FROM json_each($1) w CROSS JOIN share_links l ON l.id = w.value \
+             JOIN documents d ON d.id = l.document_id",
+        )
+        .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
+        .fetch_all(&self.readers)
+        .await?;
+        rows.into_iter().map(|(id, title)| Ok((parse(&id)?, title))).collect()
     }
 }
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use galley::domain::anchor::{AnchorOrigin, AnchorRequest};
+use galley::domain::deletion::Deletion;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId, UserId};
 use galley::domain::seat::Role;
@@ -150,6 +151,13 @@ pub(crate) fn envelopes() -> Vec<Vec<u8>> {
         Message::Review { change: 7, json: "{\"이름\":1}".to_owned() },
         Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
         Message::Revoked(ShareLinkId::generate()),
+        Message::Deleted {
+            document: DocumentId::generate(),
+            deletion: Deletion {
+                by: User { id: "kim".parse().expect("an id"), name: "김".to_owned() },
+                at: DateTime::UNIX_EPOCH,
+            },
+        },
         Message::Evicted(session),
         Message::Request { id: 1, request: Request::Probe(session) },
         Message::Request { id: u64::MAX, request: Request::Replace { session, document } },

@@ -1,6 +1,7 @@
 //! Tests of the server from outside: the real binary in a process of its own, over HTTP and websockets, with
 //! a private Redis and PostgreSQL where a test needs them.
 
+mod bin;
 mod document_quota;
 
 mod admin_locks;

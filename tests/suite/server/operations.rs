@@ -22,6 +22,8 @@ pub(crate) enum Act {
     RestoreVersion,
     RevokeShareLink,
     DeleteDocument,
+    PurgeDocument,
+    RestoreDocument,
     CreateReview,
     EditReview,
     ReplyToReview,
@@ -31,10 +33,11 @@ pub(crate) enum Act {
     ReopenReview,
     AcceptReview,
     EndSession,
+    RevokeForAdmin,
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 19] = [
+pub(crate) const ALL: [Act; 22] = [
     Act::EnterAsGuest,
     Act::Leave,
     Act::CreateDocument,
@@ -45,6 +48,8 @@ pub(crate) const ALL: [Act; 19] = [
     Act::RestoreVersion,
     Act::RevokeShareLink,
     Act::DeleteDocument,
+    Act::PurgeDocument,
+    Act::RestoreDocument,
     Act::CreateReview,
     Act::EditReview,
     Act::ReplyToReview,
@@ -54,6 +59,7 @@ pub(crate) const ALL: [Act; 19] = [
     Act::ReopenReview,
     Act::AcceptReview,
     Act::EndSession,
+    Act::RevokeForAdmin,
 ];
 
 const LINK: &str = "/api/share-links/{id}";
@@ -69,7 +75,8 @@ impl Act {
             Self::Leave => ("POST", "/api/auth/leave"),
             Self::CreateDocument => ("POST", "/api/documents"),
             Self::RenameDocument => ("PATCH", DOCUMENT),
-            Self::DeleteDocument => ("DELETE", DOCUMENT),
+            Self::DeleteDocument | Self::PurgeDocument => ("DELETE", DOCUMENT),
+            Self::RestoreDocument => ("POST", "/api/documents/{id}/restore"),
             Self::ShareDocument => ("POST", "/api/documents/{id}/share-link"),
             Self::NameVersion => ("POST", "/api/documents/{id}/versions"),
             Self::RestoreVersion => ("POST", "/api/documents/{id}/versions/{vid}/restore"),
@@ -84,6 +91,7 @@ impl Act {
             Self::ResolveReview => ("POST", "/api/share-links/{id}/reviews/{rid}/resolve"),
             Self::ReopenReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reopen"),
             Self::EndSession => ("DELETE", "/api/admin/sessions/{session_id}"),
+            Self::RevokeForAdmin => ("DELETE", "/api/admin/share-links/{id}"),
         }
     }
 
@@ -99,7 +107,10 @@ impl Act {
 
     /// Whether the operation closes sockets.
     pub(crate) fn ends_sockets(self) -> bool {
-        matches!(self, Self::RevokeShareLink | Self::DeleteDocument | Self::EndSession)
+        matches!(
+            self,
+            Self::RevokeShareLink | Self::RevokeForAdmin | Self::DeleteDocument | Self::EndSession
+        )
     }
 
     fn needs_no_seat(self) -> bool {
@@ -111,6 +122,8 @@ impl Act {
                 | Self::RenameDocument
                 | Self::ShareDocument
                 | Self::JoinShareLink
+                | Self::PurgeDocument
+                | Self::RestoreDocument
         )
     }
 
@@ -172,7 +185,7 @@ impl Case {
     async fn prepare(act: Act, at_writer: &Server, at_reviewer: &Server, users: &Users) -> Self {
         let Users { kim, lee, admin } = users;
         let actor = match act {
-            Act::EndSession => admin,
+            Act::EndSession | Act::RevokeForAdmin => admin,
             _ if act.is_the_reviewers() => lee,
             _ => kim,
         };
@@ -228,11 +241,12 @@ impl Case {
     pub(crate) fn request(&self) -> (&'static str, String, Option<Value>) {
         let (method, path) = self.act.route();
         let Desk { document, link, invite, .. } = &self.desk;
-        let is_of_a_link = path.starts_with("/api/share-links");
+        let is_of_a_link = path.contains("/share-links/");
         let path = path.replace("{id}", if is_of_a_link { link } else { document });
         let path = ["{rid}", "{vid}", "{session_id}"]
             .iter()
             .fold(path, |path, name| path.replace(name, &self.part));
+        let path = if self.act == Act::PurgeDocument { path + "?permanent=true" } else { path };
         let anchor = json!({ "start": 5, "end": 9, "quote": "here" });
         let body = match self.act {
             Act::EnterAsGuest => json!({ "name": "Kim" }),
@@ -242,7 +256,12 @@ impl Case {
             Act::JoinShareLink => json!({ "invite": invite }),
             Act::CreateReview => json!({ "anchor": anchor, "body": MARK }),
             Act::EditReview | Act::ReplyToReview => json!({ "body": MARK }),
-            Act::RevokeShareLink | Act::DeleteDocument | Act::DeleteReview | Act::EndSession => {
+            Act::RevokeShareLink
+            | Act::RevokeForAdmin
+            | Act::DeleteDocument
+            | Act::PurgeDocument
+            | Act::DeleteReview
+            | Act::EndSession => {
                 return (method, path, None);
             }
             _ => json!({}),
@@ -306,7 +325,16 @@ impl Case {
             Act::RestoreVersion => {
                 vec![self.has_version(server, "kind", "restore").await, text().await == OLD]
             }
-            Act::RevokeShareLink => vec![is_gone(self.link()).await],
+            Act::RevokeShareLink | Act::RevokeForAdmin => vec![is_gone(self.link()).await],
+            Act::PurgeDocument => {
+                let bin = get("/api/documents?deleted=true".to_owned()).await.ok(200);
+                let is_it = |row: &Value| row["id"] == self.desk.document;
+                vec![!rows(&bin, "documents").iter().any(is_it)]
+            }
+            Act::RestoreDocument => {
+                let (document, link) = (is_gone(self.document()), is_gone(self.link()));
+                vec![!document.await, !link.await]
+            }
             Act::DeleteDocument => {
                 vec![is_gone(self.link()).await, is_gone(self.document()).await]
             }
@@ -371,7 +399,7 @@ impl Case {
         };
         let code = state.closed.as_ref().map(|(code, _)| *code);
         match self.act {
-            Act::RevokeShareLink | Act::DeleteDocument => code == Some(4404),
+            Act::RevokeShareLink | Act::RevokeForAdmin | Act::DeleteDocument => code == Some(4404),
             Act::EndSession => code == Some(4410),
             Act::RestoreVersion => state.text() == OLD,
             Act::CreateReview => has_event("review.created", &|review| review["body"] == MARK),
@@ -428,9 +456,13 @@ async fn half_a_desk(act: Act, server: &Server, writer: Person, reviewer: Person
     let document = server.post(&writer, "/api/documents", body).await.ok(201);
     let document = text(&document["id"]);
     let mut link = Value::Null;
-    if act == Act::JoinShareLink {
+    if matches!(act, Act::JoinShareLink | Act::RestoreDocument) {
         let path = format!("/api/documents/{document}/share-link");
         link = server.post(&writer, &path, json!({})).await.ok(201);
+    }
+    if matches!(act, Act::PurgeDocument | Act::RestoreDocument) {
+        let path = format!("/api/documents/{document}");
+        assert_eq!(server.call(&writer, "DELETE", &path, None).await.status, 204);
     }
     let (invite, link) = (text(&link["invite"]["token"]), text(&link["id"]));
     Desk { document, link, invite, writer, reviewer }

@@ -4,6 +4,7 @@
 //! Tests that begin with `g2_`, `g7_`, `g11_` prove the promises of those numbers; `d1_` to `d8_`
 //! those of `galley::storage`.
 
+mod bin;
 mod crash;
 pub(crate) mod database;
 mod documents;

@@ -1,0 +1,187 @@
+//! The bin: deleted documents, until their owners restore them or a server purges them.
+//!
+//! The deletion revokes the document's active link in the same transaction, so the guards of its
+//! seats fail from the commit on (D2). It also raises the fences: a restored link accepts no write
+//! of a session from before the deletion.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::deletion::Deletion;
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::user::User;
+use crate::storage::documents::Document;
+use crate::storage::error::StorageError;
+use crate::storage::pagination::{Cursor, Page};
+use crate::storage::{Storage, on_engine};
+
+/// A document of a bin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BinnedDocument {
+    /// The document.
+    pub document: Document,
+    /// The time of the deletion.
+    pub deleted_at: DateTime<Utc>,
+}
+
+impl BinnedDocument {
+    /// The cursor of the next page, if this document is the last of a page.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<DocumentId> {
+        Cursor { at: self.deleted_at, id: self.document.id }
+    }
+}
+
+/// The deletion of a document, and the users who may know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MembersDeletion {
+    /// The owner, who deleted it.
+    pub owner: User,
+    /// The reviewer of the link that the deletion revoked.
+    pub reviewer: Option<UserId>,
+    /// The time of the deletion.
+    pub at: DateTime<Utc>,
+}
+
+impl MembersDeletion {
+    /// Whether `user` is the owner or the reviewer.
+    #[must_use]
+    pub fn concerns(&self, user: &UserId) -> bool {
+        self.owner.id == *user || self.reviewer.as_ref() == Some(user)
+    }
+
+    /// The deletion without its members.
+    #[must_use]
+    pub fn deletion(self) -> Deletion {
+        Deletion { by: self.owner, at: self.at }
+    }
+}
+
+/// Why a share link is not active.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkEnd {
+    /// Its writer or an administrator revoked it.
+    Revoked,
+    /// The owner deleted the document. `None`: it is not in the bin any more.
+    Deleted(Option<Deletion>),
+}
+
+impl Storage {
+    /// Why a link that is not active has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn end_of_link(&self, link: ShareLinkId) -> Result<LinkEnd, StorageError> {
+        let deletion = self.deletion_of_link(link).await?;
+        if deletion.is_some() || self.link(link).await?.is_none() {
+            return Ok(LinkEnd::Deleted(deletion.map(MembersDeletion::deletion)));
+        }
+        Ok(LinkEnd::Revoked)
+    }
+
+    /// Moves a document into its owner's bin, and revokes its active link. False: there is no such
+    /// document outside the bin.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn bin_document(
+        &self,
+        id: DocumentId,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StorageError> {
+        on_engine!(self, bin_document(id, now))
+    }
+
+    /// Moves a document out of the bin, and activates the link that its deletion revoked. `None`: it
+    /// is not in the bin.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn restore_document(
+        &self,
+        id: DocumentId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Document>, StorageError> {
+        on_engine!(self, restore_document(id, now))
+    }
+
+    /// Deletes a document of the bin with all its rows. With a time it purges only a document that
+    /// was deleted by then. False: there is no such document in the bin.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn purge_document(
+        &self,
+        id: DocumentId,
+        deleted_by: Option<DateTime<Utc>>,
+    ) -> Result<bool, StorageError> {
+        on_engine!(self, purge_document(id, deleted_by))
+    }
+
+    /// Reads a page of a user's bin, last deleted first.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn bin_of(
+        &self,
+        owner: &UserId,
+        page: &Page<DocumentId>,
+    ) -> Result<Vec<BinnedDocument>, StorageError> {
+        on_engine!(self, bin_of(owner, page))
+    }
+
+    /// The documents of a user's bin beyond the last deleted `keep`.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn bin_beyond(
+        &self,
+        owner: &UserId,
+        keep: u32,
+    ) -> Result<Vec<DocumentId>, StorageError> {
+        on_engine!(self, bin_beyond(owner, keep))
+    }
+
+    /// At most `count` documents of all bins that were deleted at `time` or before, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn binned_by(
+        &self,
+        time: DateTime<Utc>,
+        count: u32,
+    ) -> Result<Vec<DocumentId>, StorageError> {
+        on_engine!(self, binned_by(time, count))
+    }
+
+    /// The deletion of a document of the bin.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn deletion_of(
+        &self,
+        id: DocumentId,
+    ) -> Result<Option<MembersDeletion>, StorageError> {
+        on_engine!(self, deletion_of(id))
+    }
+
+    /// The deletion of the document of a link, if the document is in the bin and the deletion
+    /// revoked the link.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn deletion_of_link(
+        &self,
+        link: ShareLinkId,
+    ) -> Result<Option<MembersDeletion>, StorageError> {
+        on_engine!(self, deletion_of_link(link))
+    }
+}
