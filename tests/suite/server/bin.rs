@@ -9,6 +9,7 @@ use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
+use crate::support::ws_client::Peer;
 
 async fn delete(server: &Server, who: &Person, document: &str) {
     let path = format!("/api/documents/{document}");
@@ -199,6 +200,13 @@ async fn g10_an_edit_after_a_deletion_is_never_called_saved() {
     assert_eq!(server.writer(&desk).await.text(), "text");
 }
 
+async fn type_digits(writer: &Peer) {
+    for number in 0..10 {
+        writer.append(&number.to_string());
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// Edits, claims, deletions and restorations at the same moment, on two servers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g7_racing_edits_are_saved_and_stored_or_neither() {
@@ -206,12 +214,7 @@ async fn g7_racing_edits_are_saved_and_stored_or_neither() {
     for round in 0..8 {
         let desk = cluster.one.desk("").await;
         let writer = cluster.two.writer(&desk).await;
-        let typing = async {
-            for number in 0..10 {
-                writer.append(&number.to_string());
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
+        let typing = type_digits(&writer);
         let deleting = async {
             sleep(Duration::from_millis(3 * round)).await;
             delete(&cluster.one, &desk.writer, &desk.document).await;
