@@ -105,8 +105,8 @@ async fn is_absent(server: &Server, desk: &Desk, deleted: &Value) {
             let answer = server.call(who, method, &path, body.clone()).await;
             let is_member = who.id != mallory.id;
             let named = &answer.json["deleted"];
-            let is_told = named["by"] == deleted["by"] && named["at"] == deleted["at"];
-            assert!(named.is_null() || is_told, "{method} {path}: {}", answer.json);
+            let is_same = named["by"] == deleted["by"] && named["at"] == deleted["at"];
+            assert!(named.is_null() || is_same, "{method} {path}: {}", answer.json);
             assert!(is_member || named.is_null(), "{method} {path}: {}", answer.json);
             if [&document, &link].contains(&&path) && is_member {
                 assert!(named["purge_at"].is_string(), "{method} {path}: {}", answer.json);
@@ -290,8 +290,8 @@ async fn g13_a_server_purges_documents_whose_retention_is_over() {
         let text = value.as_str().expect("a time");
         text.parse::<chrono::DateTime<chrono::Utc>>().expect("a time")
     };
-    let kept = time(&rows[0]["purge_at"]) - time(&rows[0]["deleted_at"]);
-    assert_eq!(kept, chrono::TimeDelta::seconds(2));
+    let retention = time(&rows[0]["purge_at"]) - time(&rows[0]["deleted_at"]);
+    assert_eq!(retention, chrono::TimeDelta::seconds(2));
     let began = Instant::now();
     while !bin(&server, &desk.writer).await.is_empty() {
         assert!(began.elapsed() < TEST_TIMEOUT, "the bin is not purged");
