@@ -75,7 +75,7 @@ export class DeskPage {
         this.editor.focus()
       },
     })
-    this.reviews = new Reviews(this.editor, link.id, me.id)
+    this.reviews = new Reviews(this.editor, link.id, me.id, link.writer.id)
     this.actions = new ReviewActions(this.editor, this.reviews)
     const unread = new Unread(this.reviews, this.store)
     this.margin = new Margin(this.editor, this.reviews, this.store, this.actions, unread)

@@ -15,7 +15,7 @@ import { locateInserted } from "./locate.js"
 
 /**
  * @typedef {{ from: number, to: number }} Range
- * @typedef {Range & { suggests: boolean, quote: string, prefix: string }} Passage
+ * @typedef {Range & { suggests: boolean, by: import("../lib/api.js").Role, quote: string, prefix: string }} Passage
  * @typedef {object} Marked
  * @property {ReadonlyMap<string, Passage>} passages by review
  * @property {string | null} active the review that is looked at
@@ -103,9 +103,9 @@ export function reviewsAt({ passages }, at) {
 function draw(state) {
   const { passages, active, pending } = state.field(marked)
   const ranges = []
-  for (const [id, { from, to, suggests }] of passages) {
+  for (const [id, { from, to, suggests, by }] of passages) {
     if (to <= from || state.doc.length < to) continue
-    const style = `${suggests ? " passage-suggests" : ""}${id === active ? " passage-active" : ""}`
+    const style = `${suggests ? " passage-suggests" : ""}${by === "writer" ? " by-writer" : ""}${id === active ? " passage-active" : ""}`
     // A screen reader says that the passage is marked, for what, and leads to the card.
     const description = t(suggests ? "review.mark.suggestion" : "review.mark.comment")
     const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": description }

@@ -226,6 +226,7 @@ export class Margin {
       return existing
     }
     const card = new ReviewCard(review, context, this.actions)
+    card.element.classList.toggle("by-writer", this.reviews.roleOf(review.author) === "writer")
     this.#cards.set(review.id, card)
     this.unread.watch(review, card.element, false)
     return card

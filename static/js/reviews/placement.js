@@ -152,6 +152,12 @@ export class Placement {
     this.#connect()
   }
 
+  /** The role that a review is by; a new one is the user's own. @param {string} id */
+  #byOf(id) {
+    const review = this.reviews.get(id)
+    return review ? this.reviews.roleOf(review.author) : this.editor.role
+  }
+
   /** Draws the connectors of the active card and of the one under the pointer. */
   #connect() {
     const { boxes, tops } = this.#placed
@@ -169,6 +175,7 @@ export class Placement {
       return {
         id,
         active,
+        by: this.#byOf(id),
         // Only the active one runs under its line: beside the others it would look like a mark.
         from: { x: active ? coordinates.left - desk.left : edge - 14, y: coordinates.bottom - desk.top - 1 },
         edge,

@@ -42,12 +42,14 @@ export class Reviews extends EventTarget {
    * @param {import("../desk/editor.js").Editor} editor
    * @param {string} link
    * @param {string} me
+   * @param {string} writer
    */
-  constructor(editor, link, me) {
+  constructor(editor, link, me, writer) {
     super()
     this.editor = editor
     this.link = link
     this.me = me
+    this.writer = writer
   }
 
   start() {
@@ -92,6 +94,11 @@ export class Reviews extends EventTarget {
     if (!this.#all.delete(id)) return
     this.#locate([])
     this.#announce()
+  }
+
+  /** @param {api.User} user @returns {api.Role} */
+  roleOf({ id }) {
+    return id === this.writer ? "writer" : "reviewer"
   }
 
   /** In no order. */
@@ -177,12 +184,12 @@ export class Reviews extends EventTarget {
     for (const review of served) {
       if (review.status !== "open" || review.anchor === null) continue
       const ours = passages.get(review.id)
-      const suggests = review.suggestion !== null
+      const [suggests, by] = [review.suggestion !== null, this.roleOf(review.author)]
       const isFound = ours && ours.from < ours.to
       const { quote, prefix } = review.anchor
       const next = isFound && review.anchor.state !== "moved" ? ours : locate(text, review.anchor)
       const isMissed = ours !== undefined && next.to <= next.from && this.#collapsedAt.has(review.id)
-      passages.set(review.id, { ...(isMissed ? ours : next), suggests, quote, prefix })
+      passages.set(review.id, { ...(isMissed ? ours : next), suggests, by, quote, prefix })
     }
     this.editor.setPassages(passages)
     this.#watchCollapses()
