@@ -14,7 +14,7 @@ export const talkEn = {
   "news.many": "{count} new comments and replies from {name}",
   "unread.mark": "New:",
   "unread.count": "{count} new",
-  "unread.read-all": "Mark all as read",
+  "unread.read-all": "Mark all read",
   "unread.some": "with something new",
   "unread.none": "Nothing new is left.",
   "turn.hand.reviewer": "I'm done, your turn",
