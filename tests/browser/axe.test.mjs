@@ -1,0 +1,358 @@
+// @ts-check
+/**
+ * A11Y-8 of the issue's list: axe reports nothing in any state of the page, in Korean and English, light,
+ * dark and forced colors, in a wide window and on a phone (`looks.mjs`).
+ */
+
+import { test } from "node:test"
+
+import { ALL, assertAccessibleIn, WORDS } from "./looks.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
+
+withGalley()
+
+/** @typedef {import("./harness.mjs").User} User */
+
+const TEXT = `지원동기와 입사 후 포부
+
+저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다. 귀사에 꼭 기여하고싶습니다.
+
+I believe that a good process is one that nobody notices. 중복 응답 37건을 지웠습니다.`
+
+/** @param {import("playwright-core").BrowserContextOptions} [options] */
+const newUser = (options) => browser.newUser(galley, { viewport: { width: 1280, height: 720 }, ...options })
+
+/** The reviews of the desk: a comment, suggestions, and one whose passage is gone. */
+const REVIEWS = [
+  { quote: "산업공학을 전공하며", body: "어떤 과목이 특히 도움이 되었는지 한 마디 있으면 좋겠어요." },
+  { quote: "기여하고싶습니다", body: "띄어쓰기", suggestion: "기여하고 싶습니다" },
+  { quote: "nobody notices", body: "Less of a slogan?", suggestion: "goes unnoticed" },
+  { quote: "데이터로 문제를", body: "지금은 괜찮아요." },
+  { quote: "중복 응답 37건", body: "출처가 있나요?" },
+]
+
+async function desk() {
+  const [writer, reviewer] = [await newUser(), await newUser()]
+  await writer.paste("김민수", TEXT)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  return { writer, reviewer }
+}
+
+/** @param {User} reviewer */
+async function review(reviewer) {
+  const reviews = REVIEWS.map((review) => ({ ...review, start: TEXT.indexOf(review.quote) }))
+  await reviewer.page.evaluate(async (reviews) => {
+    const api = await import(String("/js/lib/api.js"))
+    const link = location.pathname.split("/").pop()
+    for (const { quote, start, ...words } of reviews) {
+      await api.createReview(link, { anchor: { start, end: start + quote.length, quote }, ...words })
+    }
+    await api.createReview(link, { anchor: null, body: "전체적으로 근거가 좋아요." })
+  }, reviews)
+}
+
+/**
+ * Shows the states of a table one after the other, and runs axe in the looks of each.
+ *
+ * @param {User} user
+ * @param {readonly (readonly [string, (user: User) => Promise<unknown>, (typeof ALL)?])[]} states
+ */
+async function each(user, states) {
+  for (const [name, show, looks] of states) {
+    await show(user)
+    await assertAccessibleIn(user, name, looks)
+  }
+}
+
+/** @param {string} selector */
+const click = (selector) => (/** @type {User} */ { page }) => page.locator(selector).click()
+/** @param {string} keys */
+const press = (keys) => (/** @type {User} */ { page }) => page.keyboard.press(keys)
+
+test("axe: the start page", async () => {
+  const user = await newUser()
+  await user.page.goto(galley.url)
+  await each(user, [
+    ["start", ({ page }) => page.locator("#name").waitFor()],
+    ["start: no name", click("#way-paste"), WORDS],
+    ["start: paste", async ({ page }) => {
+      await page.locator("#name").fill("김민수")
+      await page.locator("#way-paste").click()
+      await page.locator("#paste-text").fill(TEXT)
+    }],
+    ["start: a wrong link", async ({ page }) => {
+      await page.locator("#way-link").click()
+      await page.locator("#link-field").fill("https://example.org/")
+      await page.keyboard.press("Enter")
+      await page.locator("#start-error:not(:empty)").waitFor()
+    }, WORDS],
+    ["start: returning", async ({ page }) => {
+      await page.locator("#way-paste").click()
+      await page.locator("#paste-go").click()
+      await user.seated()
+      await page.goto(galley.url)
+      await page.locator(".row").waitFor()
+    }],
+    ["start: menu", click("#menu summary"), WORDS],
+    ["start: delete", async ({ page }) => {
+      await page.locator("#menu summary").click()
+      await page.locator("#mine .row button").first().click()
+      await page.getByRole("dialog").waitFor()
+    }, WORDS],
+  ])
+})
+
+test("axe: the gate", async () => {
+  const { writer } = await desk()
+  const invite = await writer.invite()
+  const [third, member] = [await newUser(), await newUser()]
+  await third.page.goto(invite)
+  await each(third, [
+    ["gate: name or refusal", ({ page }) => page.locator("#entry-dialog :is(input, h1)").first().waitFor()],
+    ["gate: half of a link", async ({ page }) => {
+      await page.goto(invite.split("#")[0] ?? "")
+      await page.getByRole("heading").first().waitFor()
+    }, WORDS],
+    ["gate: no such document", async ({ page }) => {
+      await page.goto(`${galley.url}/d/doc_00000000000000000000000000000000`)
+      await page.getByRole("heading").first().waitFor()
+    }, WORDS],
+  ])
+  await member.paste("박제삼", "Another text.")
+  const another = await member.invite()
+  await writer.page.goto(another)
+  await assertAccessibleIn(writer, "gate: a confirmation")
+})
+
+test("axe: the desk of both", async () => {
+  const writer = await newUser()
+  await writer.paste("김민수", TEXT)
+  await assertAccessibleIn(writer, "writer alone")
+  const reviewer = await newUser()
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await each(reviewer, [
+    ["reviewer: nothing yet", async () => undefined, WORDS],
+    ["reviewer: a key is typed", async ({ page }) => {
+      await page.locator(".cm-content").click()
+      await page.keyboard.press("x")
+      await page.locator("#typing-hint").waitFor()
+    }],
+    ["reviewer: a selection", (user) => user.select("매력을")],
+    ["reviewer: a new comment", press("Control+Alt+m")],
+    ["reviewer: a new suggestion", async ({ page }) => {
+      await page.locator(".review-form .button-quiet").click()
+      await page.locator(".review-form .prose").fill("큰 매력을")
+    }],
+    ["reviewer: put away, with a toast", async ({ page }) => {
+      await page.locator(".card-draft .actions button:not([type=submit])").first().click()
+      await page.locator("#toast button").waitFor()
+    }],
+    ["reviewer: an overall comment", click("#summary-add"), WORDS],
+  ])
+  await press("Escape")(reviewer)
+  await review(reviewer)
+  await writer.card("띄어쓰기").waitFor()
+  await reviewer.select("매력을")
+  await each(writer, [
+    ["writer: news", ({ page }) => page.locator(".news").waitFor({ state: "attached" })],
+    ["writer: an active suggestion", (user) => user.card("띄어쓰기").click()],
+    ["writer: a reply is written", (user) => user.card("띄어쓰기").locator(".reply-field").fill("고맙습니다."), WORDS],
+    ["writer: a reply is sent", async ({ page }) => {
+      await page.keyboard.press("Control+Enter")
+      await page.locator(".replies li").waitFor()
+    }],
+    ["writer: done", async (user) => {
+      await user.card("지금은 괜찮아요").click()
+      await user.page.keyboard.press("Alt+r")
+      await user.page.locator("#tab-done").click()
+    }],
+    ["writer: a lost passage", async (user) => {
+      await user.page.locator("#tab-open").click()
+      await user.select("중복 응답 37건")
+      await user.page.keyboard.press("Delete")
+      await user.page.locator("#tab-lost").click()
+    }],
+    ["writer: an edited passage", async (user) => {
+      await user.page.locator("#tab-open").click()
+      await user.select("nobody")
+      await user.page.keyboard.press("ArrowRight")
+      await user.page.keyboard.type("!")
+      await user.page.locator(".card-state").first().waitFor()
+    }, WORDS],
+    ["writer: the target", async ({ page }) => {
+      await page.locator("#target summary").click()
+      await page.locator("#target-number").fill("100")
+    }],
+    ["writer: the menu", async ({ page }) => {
+      await page.keyboard.press("Escape")
+      await page.locator("#menu summary").click()
+    }, WORDS],
+    ["writer: the keys", async ({ page }) => {
+      await page.locator("#menu summary").click()
+      await page.keyboard.press("Control+/")
+      await page.locator("#keys[open]").waitFor()
+    }],
+    ["writer: history", async ({ page }) => {
+      await page.keyboard.press("Escape")
+      await page.keyboard.press("Alt+h")
+      await page.locator("#history[open] form").waitFor()
+    }],
+    ["writer: a named version", async ({ page }) => {
+      await page.locator("#history form input").fill("제출본")
+      await page.locator("#history form input").press("Enter")
+      await page.locator("#history").getByText("제출본").first().waitFor()
+    }],
+    ["writer: a version is restored", async ({ page }) => {
+      await page.locator("#history [role=option]").last().click()
+      await page.locator("#history").getByRole("button", { name: /Restore|복원/ }).click()
+      await page.locator("#confirm[open]").waitFor()
+    }, WORDS],
+    ["writer: print", async ({ page }) => {
+      await page.locator("#confirm").press("Escape")
+      await page.locator("#history-close").click()
+      await page.keyboard.press("Control+p")
+      await page.locator(".print-dialog[open]").waitFor()
+    }],
+  ])
+  await press("Escape")(writer)
+  await each(reviewer, [
+    ["reviewer: cards", (user) => user.card("띄어쓰기").click()],
+    ["reviewer: edits a comment", (user) => user.card("띄어쓰기").locator(":scope > .actions button").first().click()],
+    ["reviewer: history", async ({ page }) => {
+      await page.keyboard.press("Escape")
+      await page.keyboard.press("Alt+h")
+      await page.locator("#history[open]").waitFor()
+    }, WORDS],
+    ["reviewer: the sheet of a phone", async (user) => {
+      await user.page.keyboard.press("Escape")
+      await user.page.setViewportSize({ width: 360, height: 740 })
+      await user.page.locator("#sheet-open").evaluate((open) => open instanceof HTMLElement && open.click())
+      await user.page.locator("[data-sheet=open]").waitFor()
+    }, ALL.slice(3)],
+  ])
+  await each(writer, [
+    ["writer: edits a reply", async (user) => {
+      await user.card("띄어쓰기").click()
+      await user.card("띄어쓰기").locator(".reply-actions button").first().click()
+      await user.page.locator(".reply-edit").waitFor()
+    }, WORDS],
+  ])
+})
+
+/** A page whose socket the test holds: it can freeze it, send events of the server, and close it. */
+class HeldSocket {
+  frozen = false
+  /** The answer to the next attempts, if it is not the server's. @type {{ code: number, reason: string } | null} */
+  refusal = null
+  /** @type {import("playwright-core").WebSocketRoute | null} */
+  #client = null
+
+  /** @param {User} user */
+  async hold({ page }) {
+    await page.routeWebSocket(/\/ws\//, (client) => {
+      this.#client = client
+      if (this.refusal) return void client.close(this.refusal)
+      const server = client.connectToServer()
+      client.onMessage((message) => this.frozen || server.send(message))
+      server.onMessage((message) => this.frozen || client.send(message))
+    })
+  }
+
+  /** @param {object} event */
+  send(event) {
+    const text = Buffer.from(JSON.stringify(event))
+    const length = text.length < 128 ? [text.length] : [(text.length & 127) | 128, text.length >> 7]
+    this.#client?.send(Buffer.concat([Buffer.from([100, ...length]), text]))
+  }
+
+  /** @param {number} code @param {string} reason */
+  async close(code, reason) {
+    this.refusal = { code, reason }
+    await this.#client?.close(this.refusal)
+  }
+}
+
+test("axe: the states of a seat", async () => {
+  const writer = await newUser()
+  const socket = new HeldSocket()
+  await socket.hold(writer)
+  await writer.paste("김민수", TEXT)
+  const { page, notice } = writer
+  /** @param {string} words */
+  const says = (words) => notice.getByText(words).waitFor()
+  const english = () => page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("en"))
+  const holder = (/** @type {boolean} */ own) => JSON.stringify({ holder: { name: "박제삼", since: new Date().toISOString(), you: own } })
+  /** Of the same component; they differ by words and buttons. @type {[string, () => Promise<unknown>][]} */
+  const states = [
+    ["idle", async () => {
+      socket.send({ event: "seat.idle", release_at: new Date(Date.now() + 58_000).toISOString() })
+      await says("Still there?")
+    }],
+    ["nearly full", async () => {
+      await page.keyboard.press("Shift")
+      socket.send({ event: "document.size", state: "near", bytes: 900, limit: 1_000 })
+      await says("nearly full")
+    }],
+    ["full", async () => {
+      socket.send({ event: "document.size", state: "full", bytes: 1_000, limit: 1_000 })
+      await says("This document is full")
+    }],
+    ["uncertain", async () => {
+      socket.send({ event: "document.size", state: "ample" })
+      socket.send({ event: "seat.uncertain" })
+      await says("Checking that it is still your turn")
+    }],
+    ["frozen, with unsaved text", async () => {
+      socket.send({ event: "seat.restored" })
+      await notice.waitFor({ state: "hidden" })
+      socket.frozen = true
+      await page.locator(".cm-content").click()
+      await page.keyboard.press("Control+End")
+      await page.keyboard.type(" 아직 저장되지 않은 문장. One more sentence.")
+      await says("the server does not answer")
+    }],
+    ["not stored", async () => {
+      socket.send({ event: "problem", type: "/problems/not-saved", title: "not saved", status: 507 })
+      await says("the server's disk is full")
+    }],
+    ["draining", async () => {
+      socket.send({ event: "server.draining", reconnect_after_ms: 60_000 })
+      await socket.close(1012, "draining")
+      await says("The server is restarting")
+    }],
+    ["taken by another", async () => {
+      socket.refusal = { code: 4409, reason: holder(false) }
+      await notice.getByRole("button", { name: "Try now" }).click()
+      await says("has been writing this since")
+    }],
+    ["taken by the own tab", async () => {
+      socket.refusal = { code: 4409, reason: holder(true) }
+      await notice.getByRole("button", { name: "Try again" }).click()
+      await says("You have this open in another tab.")
+    }],
+    ["lost, with unsaved text", async () => {
+      socket.refusal = { code: 4410, reason: "evicted" }
+      await notice.getByRole("button", { name: "Use it here instead" }).click()
+      await says("The administrator of this server ended your session.")
+    }],
+  ]
+  for (const [at, [name, show]] of states.entries()) {
+    await english()
+    await show()
+    await assertAccessibleIn(writer, `seat: ${name}`, at === 0 ? ALL : WORDS)
+  }
+  await english()
+  page.on("dialog", (dialog) => dialog.accept())
+  Object.assign(socket, { frozen: false, refusal: null })
+  await page.reload()
+  await page.locator("#recovered-drafts button").first().waitFor()
+  await assertAccessibleIn(writer, "seat: unsaved text of last time")
+  for (const [code, reason] of /** @type {const} */ ([[4401, "token-expired"], [4403, "not-your-role"], [4404, "revoked"], [4404, "deleted"]])) {
+    await socket.close(code, reason)
+    await page.reload()
+    await notice.waitFor()
+    await assertAccessibleIn(writer, `seat: closed, ${reason}`, WORDS)
+  }
+})
