@@ -95,6 +95,10 @@ test("a pause stores a version, its changes read well, and restoring is undone b
   await writer.page.locator("#confirm").getByRole("button", { name: "Restore it" }).click()
   await entries(writer).filter({ hasText: "Version 3 was restored" }).waitFor()
   await reviewer.waitForText(changed)
+  // The text is that version already.
+  await entries(writer).nth(2).click()
+  await writer.page.locator("#history").getByRole("button", { name: "Restore this version" }).click()
+  await writer.page.locator("#history-status").getByText("Nothing was restored.").waitFor()
   await writer.page.keyboard.press("Escape")
   await writer.page.locator("#history").waitFor({ state: "hidden" })
   await writer.waitForText(changed)

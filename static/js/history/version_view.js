@@ -185,9 +185,16 @@ export class VersionView {
     return [text.slice(0, head), unfold, text.slice(tail)]
   }
 
+  /** Whether the text is the one of that version; no, if the server does not say. @param {Version} version */
+  async #isCurrent({ id }) {
+    const compared = await api.difference(this.document, id, "current").catch(() => null)
+    return compared !== null && pieces(compared.segments).every(({ kind }) => kind === "same")
+  }
+
   async #restore() {
     if (!this.#shown) return
     const { version } = this.#shown
+    if (await this.#isCurrent(version)) return this.actions.notify(t("history.restore.same"))
     const question = t("history.restore.sure", { when: when(version.created_at) })
     if (!(await confirm(question, t("history.restore.yes"), { danger: false }))) return
     await once(this.restore, async () => {

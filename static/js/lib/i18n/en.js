@@ -272,6 +272,7 @@ export const en = {
   "history.restore.sure": "Go back to the text of {when}? The text of now is saved as a version, so you can undo this by restoring that one. Comments stay where their words stay.",
   "history.restore.yes": "Restore it",
   "history.restore.done": "Restored. The text from before is saved just below, to come back to.",
+  "history.restore.same": "The text is this version already. Nothing was restored.",
   "history.restore.seat": "To restore a version you need to be writing here. You are not just now.",
   "history.restore.reader": "Only the writer can restore a version.",
   "history.restore.changing": "The text changed at that very moment. Nothing was restored; try again.",

@@ -273,6 +273,7 @@ export const ko = {
   "history.restore.sure": "{when}의 글로 되돌릴까요? 지금 글도 버전으로 남으니, 그 버전을 복원하면 다시 돌아올 수 있습니다. 검토 의견은 해당 문장이 남아 있는 한 제자리에 있습니다.",
   "history.restore.yes": "복원하기",
   "history.restore.done": "복원했습니다. 바로 앞의 글은 아래 버전에 남아 있습니다.",
+  "history.restore.same": "지금 글이 이 버전과 같습니다. 복원할 것이 없습니다.",
   "history.restore.seat": "복원하려면 작성자로 들어와 있어야 합니다. 지금은 들어와 있지 않습니다.",
   "history.restore.reader": "복원은 작성자만 할 수 있습니다.",
   "history.restore.changing": "그 순간 글이 바뀌어 복원하지 않았습니다. 다시 시도해 주세요.",
