@@ -27,6 +27,7 @@ import { TurnBar } from "../seat/turn.js"
 import { Store, peersOf } from "../store.js"
 import { RecoveredDrafts } from "../unsaved/recovered_drafts.js"
 import { SaveWatch } from "../unsaved/save_watch.js"
+import { BackButton } from "./back_button.js"
 import { Banner } from "./banner.js"
 import { fileName } from "./document_size.js"
 import { Editor } from "./editor.js"
@@ -111,6 +112,7 @@ export class DeskPage {
         document: link.document_id,
         readLink: () => this.events.readLinkSoon(),
       }),
+      new BackButton({ closeSheet: () => this.margin.closeSheet() }),
       new Banner(this.store, this.#bannerActions()),
       new TextCountsBar(this.editor, link.document_id),
       this.keys,

@@ -31,6 +31,8 @@ export class ReviewForm {
   #error = el("p", { class: "form-error", role: "alert" })
   #suggesting = el("div", { class: "suggesting" })
   #preview = el("div")
+  /** Whether the comment beside a suggestion was opened, where a narrow window shows one field first. */
+  #hasReason = false
 
   /** @param {Options} options */
   constructor(options) {
@@ -48,20 +50,21 @@ export class ReviewForm {
       this.suggestion,
       this.#preview,
     )
+    this.reason = button(t("review.form.reason"), { class: "button button-quiet sheet-only", icon: "comment" }, () => this.#addReason())
     this.submit = button(options.send, { class: "button button-strong" })
     this.submit.type = "submit"
     this.element = el(
       "form",
       { class: "review-form" },
       this.#suggesting,
-      el("label", { for: `${id}-body`, text: options.label ?? t("review.body") }),
-      this.body,
+      el("div", { class: "commenting" }, el("label", { for: `${id}-body`, text: options.label ?? t("review.body") }), this.body),
       this.#error,
       el(
         "div",
         { class: "actions" },
         this.submit,
         button(t("common.cancel"), {}, () => options.cancel()),
+        this.reason,
         this.toggle,
       ),
     )
@@ -109,7 +112,17 @@ export class ReviewForm {
     this.focus()
   }
 
+  #addReason() {
+    this.#hasReason = true
+    this.#draw()
+    this.body.focus()
+  }
+
   #draw() {
+    this.#hasReason ||= this.body.value !== ""
+    const isOne = this.suggests && !this.#hasReason
+    this.element.dataset.fields = isOne ? "one" : "all"
+    this.reason.hidden = !isOne
     this.#suggesting.hidden = !this.suggests
     const label = t(this.suggests ? "review.suggestion.drop" : "review.suggestion.add")
     this.toggle.lastElementChild?.replaceChildren(label)

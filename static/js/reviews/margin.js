@@ -13,6 +13,7 @@ import { ReviewCard } from "./card.js"
 import { CardKeys } from "./card_keys.js"
 import { MarginTabs } from "./margin_tabs.js"
 import { DRAFT, Placement, unplace } from "./placement.js"
+import { Sheet } from "./sheet.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -67,6 +68,12 @@ export class Margin {
     new CardKeys(this.element, (id) => this.focusCard(id)).start(signal)
     byId("cards-above").addEventListener("click", () => this.#showAbove(), { signal })
     this.placement.start(signal)
+    new Sheet(this.editor, {
+      isOpen: () => this.#narrow.matches && this.sheetIsOpen,
+      isDrafting: () => this.#draft !== null,
+      close: () => this.closeSheet(),
+      resized: () => this.sheetIsOpen && this.#revealSoon(),
+    }).start(signal)
     this.#narrow.addEventListener("change", () => this.#resized(), { signal })
     const sizes = new ResizeObserver(() => {
       // In a low window the bar scrolls away with the text.
@@ -142,7 +149,7 @@ export class Margin {
   openSheet() {
     if (!this.#narrow.matches) return
     document.body.dataset.sheet = "open"
-    this.arrangeSoon()
+    this.#revealSoon()
     requestAnimationFrame(() => this.cardOf(this.active ?? "")?.scrollIntoView({ block: "start" }))
   }
 
@@ -282,7 +289,12 @@ export class Margin {
   }
 
   #arrange() {
-    if (this.#narrow.matches || this.tabs.shown !== "open") return this.placement.clear()
+    if (this.#narrow.matches || this.tabs.shown !== "open") {
+      this.placement.clear()
+      if (this.#narrow.matches && this.#reveals && this.sheetIsOpen) this.placement.revealAbove(this.element, this.active)
+      this.#reveals = false
+      return
+    }
     this.placement.arrange(this.active)
     if (this.#reveals) this.placement.reveal()
     this.#reveals = false

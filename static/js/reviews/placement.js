@@ -138,6 +138,28 @@ export class Placement {
     if (by !== 0) window.scrollBy({ top: by, behavior: "instant" })
   }
 
+  /**
+   * Scrolls the page until the passage of the active card is visible above the sheet.
+   *
+   * @param {HTMLElement} sheet
+   * @param {string | null} active
+   */
+  revealAbove(sheet, active) {
+    const passage = active === null ? null : this.#passageOf(active)
+    if (!passage) return
+    const subject = { top: this.editor.coordinatesAt(passage.from).top, bottom: this.editor.coordinatesAt(passage.to, -1).bottom }
+    // its position after the transition: the sheet may still be on its way up.
+    const keyboard = Number.parseFloat(getComputedStyle(sheet).bottom) || 0
+    const bar = byId("bar")
+    const covered = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0
+    const free = {
+      top: covered + CLEARANCE,
+      bottom: window.innerHeight - keyboard - sheet.offsetHeight - CLEARANCE,
+    }
+    const by = scrollInto(subject, free)
+    if (by !== 0) window.scrollBy({ top: by, behavior: "instant" })
+  }
+
   /** The cards that leave the column at its top, to make room for the active one. */
   get above() {
     return this.#placed.boxes.filter(({ id }) => (this.#placed.tops.get(id) ?? 0) < 0).map(({ id }) => id)

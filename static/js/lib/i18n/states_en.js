@@ -8,5 +8,6 @@ export const statesEn = {
   "saved.read-only": "Read only · as of {time}",
   "state.silent": "The server has not answered since {time}. Go on writing: what you write is kept in this browser until it answers.",
   "state.silent.reader": "The server has not answered since {time}. Go on reading; a comment that you write now is kept in this browser, to be sent when it answers.",
+  "review.form.reason": "Add a reason",
   "review.silent": "Not sent: the server does not answer. Your words are kept in this browser; send again when it answers.",
 }
