@@ -115,6 +115,9 @@ for (const [locale, words] of Object.entries({
     }
     await until(inside, "Send is above the keyboard")
     assert.equal(await reviewer.page.locator(".card-draft textarea:visible").count(), 1, "one field first")
+    const field = await reviewer.page.locator(".card-draft .prose").boundingBox()
+    const send = await reviewer.page.locator(".card-draft button[type=submit]").boundingBox()
+    assert.ok(field && send && field.y + field.height <= send.y + 1, `Send is below the field: ${JSON.stringify([field, send])}`)
     await reviewer.shot(`phone-suggest-${language}`)
     await reviewer.page.locator(".card-draft .prose").fill("현장에서 배운 점\n열 번째\n셋째 줄\n넷째 줄\n다섯째 줄")
     await until(inside, "Send is above the keyboard of the grown form")

@@ -44,6 +44,7 @@ export class ReviewForm {
     this.suggestion.value = options.written?.suggestion ?? options.quote()
     this.suggests = options.suggests ?? typeof options.written?.suggestion === "string"
     this.toggle = button("", { class: "button button-quiet", icon: "pen" }, () => this.#toggle())
+    this.toggle.classList.add("suggesting-toggle")
     this.toggle.hidden = options.maySuggest === false
     this.#suggesting.append(
       el("label", { for: `${id}-suggestion`, text: t("review.suggestion") }),
