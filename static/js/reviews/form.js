@@ -51,7 +51,7 @@ export class ReviewForm {
       this.suggestion,
       this.#preview,
     )
-    this.reason = button(t("review.form.reason"), { class: "button button-quiet sheet-only", icon: "comment" }, () => this.#addReason())
+    this.reason = button(t("review.form.reason"), { class: "button reason-add sheet-only", icon: "comment" }, () => this.#addReason())
     this.submit = button(options.send, { class: "button button-strong" })
     this.submit.type = "submit"
     this.element = el(
