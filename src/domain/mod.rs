@@ -45,6 +45,7 @@ pub mod lease;
 pub mod limits;
 pub mod line;
 pub mod printable;
+pub mod progress;
 pub mod review;
 pub mod seat;
 #[cfg(feature = "server")]

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::anchor::Anchor;
-use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
+use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 
@@ -132,6 +132,8 @@ pub struct Reply {
     pub body: String,
     /// When it was created.
     pub created_at: DateTime<Utc>,
+    /// When its author last changed its text.
+    pub edited_at: Option<DateTime<Utc>>,
 }
 
 /// A review as the server sends it.
@@ -155,6 +157,10 @@ pub struct Review {
     pub status: ReviewStatus,
     /// Rises with each change; the `ETag`.
     pub version: i64,
+    /// The number of its last change among the review changes of the document. It rises.
+    pub change: i64,
+    /// The user of the last change, if known.
+    pub changed_by: Option<UserId>,
     /// Replies, oldest first.
     pub replies: Vec<Reply>,
     /// When it was created.

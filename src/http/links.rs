@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::sessions::SeatsView;
 use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::progress::Progress;
 use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
@@ -17,6 +18,7 @@ use crate::http::extract::{JsonBody, Path, Query};
 use crate::http::origin::Origins;
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
+use crate::reviews::Reviews;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invite;
@@ -53,8 +55,17 @@ struct LinkBody {
 enum Rest {
     /// The secret that opens the link: only for the writer, and only on demand.
     Invite(InviteBody),
+    /// The link for one of its members.
+    #[serde(untagged)]
+    Member(MemberBody),
+}
+
+#[derive(Serialize)]
+struct MemberBody {
     /// The session in each seat; `null` if Redis does not answer.
-    Seats(Option<SeatsView>),
+    seats: Option<SeatsView>,
+    #[serde(flatten)]
+    progress: Progress,
 }
 
 #[derive(Serialize)]
@@ -113,6 +124,7 @@ async fn share(
 async fn list(
     State(sharing): State<Sharing>,
     State(sessions): State<SeatService>,
+    State(reviews): State<Reviews>,
     caller: Caller,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
@@ -125,7 +137,11 @@ async fn list(
         tracing::warn!(%error, "the occupancy of seats is unavailable");
     });
     let mut seats = seats.unwrap_or_default().into_iter();
-    let body = |link| LinkBody::new(link, Rest::Seats(seats.next()));
+    let mut progress = reviews.progress_of(&caller.user().id, &ids).await?;
+    let body = |link: ShareLink| {
+        let progress = progress.remove(&link.id).unwrap_or_default();
+        LinkBody::new(link, Rest::Member(MemberBody { seats: seats.next(), progress }))
+    };
     Ok(Json(ListBody { share_links: links.into_iter().map(body).collect(), next_cursor }))
 }
 
@@ -133,24 +149,26 @@ async fn list(
 async fn show(
     State(sharing): State<Sharing>,
     State(sessions): State<SeatService>,
+    State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<Json<LinkBody>, ApiError> {
     let (link, _role) = sharing.link(&caller.user().id, id).await?;
-    with_seats(link, &sessions).await
+    for_member(link, &caller, &sessions, &reviews).await
 }
 
 /// `POST /api/share-links/{id}/join`
 async fn join(
     State(sharing): State<Sharing>,
     State(sessions): State<SeatService>,
+    State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
     JsonBody(body): JsonBody<JoinBody>,
 ) -> Result<Json<LinkBody>, ApiError> {
     caller.save_name(&sharing).await?;
     let link = sharing.join(caller.user(), id, &body.invite, Utc::now()).await?;
-    with_seats(link, &sessions).await
+    for_member(link, &caller, &sessions, &reviews).await
 }
 
 /// `DELETE /api/share-links/{id}`
@@ -169,7 +187,14 @@ async fn revoke(
     sessions.complete(revoking).await
 }
 
-async fn with_seats(link: ShareLink, sessions: &SeatService) -> Result<Json<LinkBody>, ApiError> {
+async fn for_member(
+    link: ShareLink,
+    caller: &Caller,
+    sessions: &SeatService,
+    reviews: &Reviews,
+) -> Result<Json<LinkBody>, ApiError> {
     let seats = sessions.seats_of(&[link.id]).await?.pop();
-    Ok(Json(LinkBody::new(link, Rest::Seats(seats))))
+    let mut progress = reviews.progress_of(&caller.user().id, &[link.id]).await?;
+    let progress = progress.remove(&link.id).unwrap_or_default();
+    Ok(Json(LinkBody::new(link, Rest::Member(MemberBody { seats, progress }))))
 }

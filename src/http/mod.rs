@@ -33,6 +33,8 @@ mod documents;
 mod extract;
 pub mod guest_bytes;
 mod links;
+mod progress;
+mod replies;
 mod reviews;
 mod routes;
 pub mod security_log;
@@ -155,13 +157,12 @@ fn guarded() -> Routes {
 fn reviewing() -> Routes {
     const ALL: &str = "/api/share-links/{id}/reviews";
     const ONE: &str = "/api/share-links/{id}/reviews/{rid}";
-    Routes::default()
+    progress::routes(replies::routes(Routes::default()))
         .get(ALL, reviews::list)
         .post_review(ALL, reviews::create)
         .get(ONE, reviews::show)
         .patch_review(ONE, reviews::edit)
         .delete(ONE, reviews::delete)
-        .post_review("/api/share-links/{id}/reviews/{rid}/replies", reviews::reply)
         .post("/api/share-links/{id}/reviews/{rid}/accept", reviews::accept)
         .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
         .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)

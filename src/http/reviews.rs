@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::domain::anchor::AnchorRequest;
 use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::{REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX};
-use crate::domain::review::{Decision, Reply, Review};
+use crate::domain::review::{Decision, Review};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
@@ -46,11 +46,6 @@ pub(crate) struct Changes {
     suggestion: Option<Option<String>>,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct NewReply {
-    body: String,
-}
-
 /// The query of the list; without a limit, as many rows as a page holds.
 #[derive(Deserialize)]
 pub(crate) struct ListQuery {
@@ -62,14 +57,6 @@ pub(crate) struct ListQuery {
 struct ReviewList {
     reviews: Vec<Review>,
     next_cursor: Option<String>,
-}
-
-/// A new reply, and the review that contains it.
-#[derive(Serialize)]
-struct Replied {
-    #[serde(flatten)]
-    reply: Reply,
-    review: Review,
 }
 
 /// `GET …/reviews`
@@ -150,23 +137,6 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST …/reviews/{rid}/replies`
-pub(crate) async fn reply(
-    State(reviews): State<Reviews>,
-    State(sharing): State<Sharing>,
-    storing: Storing,
-    caller: Caller,
-    Path(path): Path<ReviewPath>,
-    JsonBody(new): JsonBody<NewReply>,
-) -> Result<Response, ApiError> {
-    storing.charge(new.body.len())?;
-    caller.save_name(&sharing).await?;
-    let review = reviews.reply(caller.user(), path, new.body).await?;
-    let reply = review.replies.last().cloned().ok_or(ApiError::NotFound("reply"))?;
-    let etag = etag(&review);
-    Ok((StatusCode::CREATED, [(ETAG, etag)], Json(Replied { reply, review })).into_response())
-}
-
 /// `POST …/reviews/{rid}/accept`
 pub(crate) async fn accept(
     State(reviews): State<Reviews>,
@@ -222,7 +192,7 @@ async fn decide(
 ///
 /// One tag of a list suffices (RFC 9110 §13.1.1). Versions only rise, so only the highest tag of a list
 /// can be the current version.
-fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
+pub(crate) fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
     let mut tags = headers.get_all(IF_MATCH).iter().peekable();
     if tags.peek().is_none() {
         return Ok(None);
@@ -240,11 +210,11 @@ fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
     highest.map(Some).ok_or(ApiError::UnknownTag)
 }
 
-fn tagged(review: Review) -> Response {
+pub(crate) fn tagged(review: Review) -> Response {
     ([(ETAG, etag(&review))], Json(review)).into_response()
 }
 
-fn etag(review: &Review) -> HeaderValue {
+pub(crate) fn etag(review: &Review) -> HeaderValue {
     HeaderValue::try_from(format!("\"{}\"", review.version))
         .unwrap_or_else(|_| HeaderValue::from_static("\"0\""))
 }

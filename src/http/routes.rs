@@ -78,6 +78,15 @@ impl Routes {
         self.on(MethodFilter::PATCH, "patch", path, handler, SMALL)
     }
 
+    /// `PUT path`, with a body of a few fields.
+    pub(crate) fn put<H: Handler<T, HttpState>, T: 'static>(
+        self,
+        path: &'static str,
+        handler: H,
+    ) -> Self {
+        self.on(MethodFilter::PUT, "put", path, handler, SMALL)
+    }
+
     /// `DELETE path`
     pub(crate) fn delete<H: Handler<T, HttpState>, T: 'static>(
         self,

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{ReviewId, SessionId, ShareLinkId};
+use crate::domain::progress::Turn;
 use crate::domain::review::Review;
 use crate::domain::seat::Role;
 use crate::domain::user::User;
@@ -95,6 +96,8 @@ pub enum Event<'a> {
         /// The share link of the review.
         link: ShareLinkId,
     },
+    /// A user passed the turn.
+    TurnChanged(&'a Turn),
     /// The server rejected an edit.
     Denied(&'static str),
     /// A failure that the page shows.
@@ -205,6 +208,7 @@ impl Event<'_> {
             Self::ReviewCreated(_) => "review.created",
             Self::ReviewUpdated(_) => "review.updated",
             Self::ReviewDeleted(_) | Self::ReviewGone { .. } => "review.deleted",
+            Self::TurnChanged(_) => "turn.changed",
             Self::Denied(_) => "denied",
             Self::Problem(_) => "problem",
             Self::ServerDraining { .. } => "server.draining",
@@ -266,6 +270,7 @@ impl Serialize for Event<'_> {
             Self::ReviewGone { id, link } => {
                 object.serialize_entry("review", &json!({ "id": id, "share_link_id": link }))?;
             }
+            Self::TurnChanged(turn) => object.serialize_entry("turn", turn)?,
             Self::Denied(reason) => object.serialize_entry("reason", reason)?,
             Self::Problem(Problem { kind, title, status }) => {
                 object.serialize_entry("type", kind)?;

@@ -150,6 +150,8 @@ fn served(stored: StoredReview, anchor: Anchor) -> Review {
         suggestion: stored.suggestion,
         status: stored.status,
         version: stored.version,
+        change: stored.changes.1,
+        changed_by: stored.changed_by,
         replies: stored.replies,
         created_at: stored.created_at,
         updated_at: stored.updated_at,

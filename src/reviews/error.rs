@@ -19,7 +19,7 @@ pub enum ReviewError {
     #[error("this needs the {0}'s seat; acquire the seat first")]
     SeatNotHeld(Role),
     /// The caller is not the author of the review.
-    #[error("only the author of a review may change it")]
+    #[error("only the author of a review or a reply may change it")]
     NotAuthor,
     /// The text at the anchor differs from the quote.
     #[error("the text at the anchor differs from the quote; read it again and retry")]

@@ -57,6 +57,9 @@ impl Reviews {
             let gone = Event::ReviewGone { id: deleted.id, link: deleted.link };
             events.push((deleted.change, gone.json()));
         }
+        if let Some(passed) = changes.turn {
+            events.push((passed.change, Event::TurnChanged(&passed.turn).json()));
+        }
         events.sort_by_key(|(change, _)| *change);
         room.take_missed_reviews(changes.upto, &events);
         Ok(())

@@ -9,6 +9,7 @@ pub(crate) mod anchors;
 pub(crate) mod decide;
 pub(crate) mod error;
 pub(crate) mod missed;
+pub(crate) mod progress;
 pub(crate) mod replies;
 
 use chrono::Utc;
@@ -369,7 +370,13 @@ impl Reviews {
 
     /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
     /// the idle timeout, on the server of the seat's socket.
-    async fn announce(&self, link: &ShareLink, seat: Seat, change: i64, event: &Event<'_>) {
+    pub(crate) async fn announce(
+        &self,
+        link: &ShareLink,
+        seat: Seat,
+        change: i64,
+        event: &Event<'_>,
+    ) {
         let shared = &self.sessions.shared;
         let json = event.json();
         if let Some(room) = shared.rooms.find(link.document_id) {

@@ -6,12 +6,17 @@
 use chrono::Utc;
 
 use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
-use crate::domain::review::Review;
+use crate::domain::review::{Reply, Review};
 use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::reviews::error::done;
 use crate::reviews::{ReviewError, Reviews, check_words, own_role};
-use crate::storage::reviews::NewReply;
+use crate::storage::replies::OwnReply;
+use crate::storage::reviews::{NewReply, StoredReview};
+use crate::storage::seats::{FenceGuard, Guarded};
+
+/// A reply with its review and its share link.
+pub(crate) type ReplyPath = (ShareLinkId, ReviewId, ReplyId);
 
 impl Reviews {
     /// Adds a reply to a review. Needs either seat.
@@ -25,11 +30,7 @@ impl Reviews {
         (link, id): (ShareLinkId, ReviewId),
         body: String,
     ) -> Result<Review, ReviewError> {
-        let body = normalize_line_breaks(&body);
-        if body.trim().is_empty() {
-            return Err(ReviewError::Empty("a reply needs words"));
-        }
-        check_words(&body, None)?;
+        let body = words_of(&body)?;
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, own_role(&link, user)).await?;
         self.demand_room()?;
@@ -44,5 +45,98 @@ impl Reviews {
             Ok(this.updated(&link, guard.seat, done(replied, guard)?).await)
         };
         self.sessions.complete(replying).await
+    }
+
+    /// Changes the text of a reply, in a review of any status. Only its author may, with the own seat.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::VersionMismatch`] if `expected` is no longer the version of the review, and
+    /// others.
+    pub async fn edit_reply(
+        &self,
+        user: &User,
+        (link, id, reply): ReplyPath,
+        body: String,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
+        let body = words_of(&body)?;
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
+        let stored = self.find(&link, id).await?;
+        if own_reply(&stored, reply, user)?.body == body {
+            // An equal text changes nothing, so the version stays.
+            let is_meant = expected.is_none_or(|expected| expected == stored.version);
+            let current = stored.version;
+            return match is_meant {
+                true => self.resolve_one(link.document_id, stored).await,
+                false => Err(ReviewError::VersionMismatch { current }),
+            };
+        }
+        self.charge(user, stored.bytes() + body.len())?;
+        let own = OwnReply { link: link.id, review: id, id: reply, author: user.id.clone() };
+        let this = self.clone();
+        let editing = async move {
+            let storage = &this.sessions.shared.storage;
+            let edited = storage.edit_reply(&own, &body, expected, guard, Utc::now()).await?;
+            Ok(this.updated(&link, guard.seat, done_to_reply(edited, guard)?).await)
+        };
+        self.sessions.complete(editing).await
+    }
+
+    /// Deletes a reply from a review of any status. Only its author may, with the own seat.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::VersionMismatch`] if `expected` is no longer the version of the review, and
+    /// others.
+    pub async fn delete_reply(
+        &self,
+        user: &User,
+        (link, id, reply): ReplyPath,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
+        let stored = self.find(&link, id).await?;
+        own_reply(&stored, reply, user)?;
+        self.charge(user, stored.bytes())?;
+        let own = OwnReply { link: link.id, review: id, id: reply, author: user.id.clone() };
+        let this = self.clone();
+        let deleting = async move {
+            let storage = &this.sessions.shared.storage;
+            let deleted = storage.delete_reply(&own, expected, guard, Utc::now()).await?;
+            Ok(this.updated(&link, guard.seat, done_to_reply(deleted, guard)?).await)
+        };
+        self.sessions.complete(deleting).await
+    }
+}
+
+/// The text of a reply with line feeds.
+fn words_of(body: &str) -> Result<String, ReviewError> {
+    let body = normalize_line_breaks(body);
+    if body.trim().is_empty() {
+        return Err(ReviewError::Empty("a reply needs words"));
+    }
+    check_words(&body, None)?;
+    Ok(body)
+}
+
+/// The reply in the review as it was read. The transaction checks its author again.
+fn own_reply<'a>(
+    stored: &'a StoredReview,
+    id: ReplyId,
+    user: &User,
+) -> Result<&'a Reply, ReviewError> {
+    let reply = stored.replies.iter().find(|reply| reply.id == id);
+    let reply = reply.ok_or(ReviewError::NotFound("reply"))?;
+    if reply.author.id == user.id { Ok(reply) } else { Err(ReviewError::NotAuthor) }
+}
+
+/// The result of a guarded write of a reply. A concurrent request has deleted a missing one.
+fn done_to_reply<T>(guarded: Guarded<T>, guard: FenceGuard) -> Result<T, ReviewError> {
+    match guarded {
+        Guarded::NotFound => Err(ReviewError::NotFound("reply")),
+        other => done(other, guard),
     }
 }

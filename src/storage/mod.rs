@@ -37,6 +37,8 @@ pub mod links;
 pub mod log;
 pub mod pagination;
 mod postgres;
+pub mod progress;
+pub mod replies;
 pub mod review_changes;
 pub mod reviews;
 pub mod seats;

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
 use crate::storage::error::StorageError;
+use crate::storage::progress::StoredTurn;
 use crate::storage::reviews::StoredReview;
 use crate::storage::{Storage, on_engine};
 
@@ -35,6 +36,8 @@ pub struct ReviewChanges {
     pub changed: Vec<StoredReview>,
     /// Reviews that were deleted, in the order of the deletions.
     pub deleted: Vec<DeletedReview>,
+    /// The turn of the active link, if it changed.
+    pub turn: Option<StoredTurn>,
 }
 
 impl ReviewChanges {

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange};
-use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
+use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{
     REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
 };
@@ -114,6 +114,8 @@ pub struct StoredReview {
     pub version: i64,
     /// The numbers of its creation and of its last change among the document's review changes.
     pub changes: (i64, i64),
+    /// The user of the last change. `None`: unknown, because an older server stored it.
+    pub changed_by: Option<UserId>,
     /// The replies, oldest first.
     pub replies: Vec<Reply>,
     /// The time of creation.

@@ -16,6 +16,14 @@ macro_rules! documents {
 }
 pub(super) use documents;
 
+/// The texts of a JSON array, as the column `value` of the table `w`.
+macro_rules! listed {
+    ($array:literal) => {
+        concat!("json_array_elements_text(CAST(", $array, " AS json)) AS w (value)")
+    };
+}
+pub(super) use listed;
+
 /// A transaction without a guard. PostgreSQL has no cache, so no rows of it to invalidate.
 macro_rules! transact {
     ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {

@@ -36,12 +36,18 @@ mod bin;
 mod documents;
 #[path = "../sql/links.rs"]
 mod links;
+#[path = "../sql/progress.rs"]
+mod progress;
+#[path = "../sql/replies.rs"]
+mod replies;
 #[path = "../sql/review_changes.rs"]
 mod review_changes;
 #[path = "../sql/review_rows.rs"]
 mod review_rows;
 #[path = "../sql/reviews.rs"]
 mod reviews;
+#[path = "../sql/turn_rows.rs"]
+mod turn_rows;
 #[path = "../sql/users.rs"]
 mod users;
 #[path = "../sql/versions.rs"]

@@ -1,12 +1,14 @@
 //! Numbered changes of reviews, on either engine.
 
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
+use crate::domain::seat::Seat;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::review_changes::{DELETIONS_MAX, DeletedReview, ReviewChanges};
 
 use super::dialect::{Connection, Engine, TxError, snapshot};
 use super::review_rows::fetch_one;
+use super::turn_rows::turn_after;
 
 impl Engine {
     pub(in crate::storage) async fn review_changes(
@@ -49,16 +51,20 @@ async fn fetch(
     )
     .bind(document.to_string())
     .bind(after)
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await?;
     for (change, id, link) in deleted {
         changes.deleted.push(DeletedReview { id: parse(&id)?, link: parse(&link)?, change });
     }
+    changes.turn = turn_after(connection, document, after).await?;
     Ok(Some(changes))
 }
 
 /// Takes the next change number of the link's document, in the transaction of the change.
-async fn next_number(connection: &mut Connection, link: ShareLinkId) -> Result<i64, TxError> {
+pub(super) async fn next_number(
+    connection: &mut Connection,
+    link: ShareLinkId,
+) -> Result<i64, TxError> {
     let number = sqlx::query_scalar(
         "UPDATE documents SET review_changes = review_changes + 1 \
          WHERE id = (SELECT document_id FROM share_links WHERE id = $1) RETURNING review_changes",
@@ -66,19 +72,22 @@ async fn next_number(connection: &mut Connection, link: ShareLinkId) -> Result<i
     Ok(number.bind(link.to_string()).fetch_one(connection).await?)
 }
 
-/// Numbers the change of a review in this transaction.
+/// Numbers the change of a review in this transaction, and stores the user who holds the seat.
 pub(super) async fn note_change(
     connection: &mut Connection,
-    link: ShareLinkId,
+    seat: Seat,
     id: ReviewId,
 ) -> Result<(), TxError> {
-    let change = next_number(connection, link).await?;
+    let change = next_number(connection, seat.link).await?;
     sqlx::query(
-        "UPDATE reviews SET last_change = $2, \
+        "UPDATE reviews SET last_change = $2, changed_by_number = $2, \
+         changed_by = (SELECT user_id FROM seats WHERE link_id = $3 AND role = $4), \
          first_change = CASE WHEN version = 1 THEN $2 ELSE first_change END WHERE id = $1",
     )
     .bind(id.to_string())
     .bind(change)
+    .bind(seat.link.to_string())
+    .bind(seat.role.as_str())
     .execute(connection)
     .await?;
     Ok(())

@@ -23,7 +23,7 @@ macro_rules! select_reviews {
             "SELECT r.id, r.link_id, r.author_id, u.name AS author_name, r.anchor_start, \
              r.anchor_end, r.quote, r.prefix, r.suffix, r.current_start, r.current_end, r.body, \
              r.suggestion, r.status, r.version, r.first_change, r.last_change, r.created_at, \
-             r.updated_at, r.kind \
+             r.updated_at, r.kind, r.changed_by, r.changed_by_number \
              FROM reviews r JOIN users u ON u.id = r.author_id ",
             $rest
         )
@@ -34,7 +34,7 @@ macro_rules! select_reviews {
 macro_rules! select_replies {
     ($rest:literal) => {
         concat!(
-            "SELECT p.review_id, p.id, u.id, u.name, p.body, p.created_at \
+            "SELECT p.review_id, p.id, u.id, u.name, p.body, p.created_at, p.edited_at \
              FROM replies p JOIN users u ON u.id = p.author_id ",
             $rest
         )
@@ -44,7 +44,7 @@ macro_rules! select_replies {
 /// The column `kind` of a remark on the whole text.
 pub(super) const SUMMARY: &str = "summary";
 
-type ReplyRow = (String, String, String, String, String, Moment);
+type ReplyRow = (String, String, String, String, String, Moment, Option<Moment>);
 
 /// A page of a link's reviews, oldest first. Inside a transaction, because it runs three statements.
 pub(super) async fn fetch_page(
@@ -167,6 +167,10 @@ fn review_from(row: &Row) -> Result<StoredReview, StorageError> {
     // A server of the previous version stores a suggestion with a remark on the whole text.
     let suggestion: Option<String> = row.try_get("suggestion")?;
     let suggestion = suggestion.filter(|_| !is_summary);
+    let last_change: i64 = row.try_get("last_change")?;
+    let changed_by: Option<String> = row.try_get("changed_by")?;
+    let is_its = row.try_get::<i64, _>("changed_by_number")? == last_change;
+    let changed_by = changed_by.filter(|_| is_its).map(|id| parse(&id)).transpose()?;
     Ok(StoredReview {
         id: parse(&plain("id")?)?,
         link: parse(&plain("link_id")?)?,
@@ -186,7 +190,8 @@ fn review_from(row: &Row) -> Result<StoredReview, StorageError> {
         suggestion: suggestion.map(text),
         status: status(&plain("status")?)?,
         version: row.try_get("version")?,
-        changes: (row.try_get("first_change")?, row.try_get("last_change")?),
+        changes: (row.try_get("first_change")?, last_change),
+        changed_by,
         replies: Vec::new(),
         created_at: moment("created_at")?,
         updated_at: moment("updated_at")?,
@@ -194,11 +199,12 @@ fn review_from(row: &Row) -> Result<StoredReview, StorageError> {
 }
 
 fn reply_from(row: ReplyRow) -> Result<Reply, StorageError> {
-    let (_, id, author_id, author_name, body, Moment(created_at)) = row;
+    let (_, id, author_id, author_name, body, Moment(created_at), edited_at) = row;
     Ok(Reply {
         id: parse(&id)?,
         author: user(&author_id, author_name)?,
         body: text(body),
         created_at,
+        edited_at: edited_at.map(|Moment(at)| at),
     })
 }

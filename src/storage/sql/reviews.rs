@@ -8,6 +8,7 @@ use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX, SUMMARIES_PER_LINK_MAX};
 use crate::domain::review::ReviewStatus;
+use crate::domain::seat::Seat;
 use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
@@ -26,10 +27,10 @@ use super::seats::require_seat;
 use super::users::put_user;
 
 /// The columns of a review that decide whether a change is allowed.
-struct ReviewRow {
+pub(super) struct ReviewRow {
     version: i64,
     status: ReviewStatus,
-    bytes: i64,
+    pub(super) bytes: i64,
 }
 
 impl Engine {
@@ -41,7 +42,7 @@ impl Engine {
         guarded!(self, Nothing, tx => {
             admit(tx, new.link, guard).await?;
             insert(tx, new).await?;
-            the_review(tx, new.link, new.id).await
+            the_review(tx, guard.seat, new.id).await
         })
     }
 
@@ -80,7 +81,7 @@ impl Engine {
             }
             update(tx, id, change, now).await?;
             weigh(tx, link, id, row.bytes).await?;
-            the_review(tx, link, id).await
+            the_review(tx, guard.seat, id).await
         })
     }
 
@@ -116,7 +117,7 @@ impl Engine {
             insert_reply(tx, review, row.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
             weigh(tx, link, review, row.bytes).await?;
-            the_review(tx, link, review).await
+            the_review(tx, guard.seat, review).await
         })
     }
 
@@ -155,7 +156,7 @@ impl Engine {
             let seq = store_edit(tx, edit).await?;
             let status = Some(ReviewStatus::Accepted);
             update(tx, id, &ReviewChange { status, ..ReviewChange::default() }, now).await?;
-            let review = the_review(tx, link, id).await?;
+            let review = the_review(tx, guard.seat, id).await?;
             Ok((review, seq))
         })
     }
@@ -215,7 +216,7 @@ async fn limit_summaries(connection: &mut Connection, link: ShareLinkId) -> Resu
 }
 
 /// Refuses unless the guard is of that link, and holds.
-async fn admit(
+pub(super) async fn admit(
     connection: &mut Connection,
     link: ShareLinkId,
     guard: FenceGuard,
@@ -227,7 +228,7 @@ async fn admit(
 }
 
 /// Refuses unless the review exists in the version that the caller has read.
-async fn lock_for_update(
+pub(super) async fn lock_for_update(
     connection: &mut Connection,
     link: ShareLinkId,
     id: ReviewId,
@@ -247,7 +248,7 @@ async fn lock_for_update(
 }
 
 /// Changes a review, and increments its version.
-async fn update(
+pub(super) async fn update(
     connection: &mut Connection,
     id: ReviewId,
     change: &ReviewChange,
@@ -308,7 +309,7 @@ async fn insert_reply(
 }
 
 /// Refuses if the review has grown, and it or all reviews of its link exceed their bound.
-async fn weigh(
+pub(super) async fn weigh(
     connection: &mut Connection,
     link: ShareLinkId,
     id: ReviewId,
@@ -348,12 +349,12 @@ pub(super) async fn store_edit(connection: &mut Connection, edit: &Append) -> Re
     Err(TxError::Refused(refused))
 }
 
-/// Reads the review that this transaction has written, and numbers the change.
-async fn the_review(
+/// Reads the review that this transaction has written under the seat, and numbers the change.
+pub(super) async fn the_review(
     connection: &mut Connection,
-    link: ShareLinkId,
+    seat: Seat,
     id: ReviewId,
 ) -> Result<StoredReview, TxError> {
-    note_change(connection, link, id).await?;
-    fetch_one(connection, link, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
+    note_change(connection, seat, id).await?;
+    fetch_one(connection, seat.link, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
 }

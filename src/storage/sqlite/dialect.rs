@@ -27,6 +27,14 @@ macro_rules! documents {
 }
 pub(super) use documents;
 
+/// The texts of a JSON array, as the column `value` of the table `w`.
+macro_rules! listed {
+    ($array:literal) => {
+        concat!("json_each(", $array, ") w")
+    };
+}
+pub(super) use listed;
+
 /// Runs a block of statements as one transaction, whose value commits. It first invalidates the cached
 /// rows that the block may change.
 macro_rules! transaction {

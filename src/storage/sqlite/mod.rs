@@ -29,6 +29,12 @@ mod documents;
 #[path = "../sql/links.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod links;
+#[path = "../sql/progress.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod progress;
+#[path = "../sql/replies.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod replies;
 #[path = "../sql/review_changes.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod review_changes;
@@ -38,6 +44,9 @@ mod review_rows;
 #[path = "../sql/reviews.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod reviews;
+#[path = "../sql/turn_rows.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod turn_rows;
 #[path = "../sql/users.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod users;

@@ -19,7 +19,8 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::server::delivery::QUICK;
 use crate::server::kill_campaign::say;
-use crate::server::operations::{ALL, Act, Case, Users};
+use crate::server::operation_fixtures::Users;
+use crate::server::operations::{ALL, Act, Case};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::proxy::{Fate, Proxy};

@@ -27,7 +27,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::server::kill_campaign::say;
-use crate::server::operations::{ALL, Act, Case, Users};
+use crate::server::operation_fixtures::Users;
+use crate::server::operations::{ALL, Act, Case};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::{self, TEST_TIMEOUT};

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
+use crate::server::operation_fixtures::{Users, a_reply, a_review, await_event, half_a_desk};
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
@@ -28,6 +29,10 @@ pub(crate) enum Act {
     EditReview,
     ReplyToReview,
     DeleteReview,
+    EditReply,
+    DeleteReply,
+    MarkSeen,
+    PassTurn,
     RejectReview,
     ResolveReview,
     ReopenReview,
@@ -37,7 +42,7 @@ pub(crate) enum Act {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 22] = [
+pub(crate) const ALL: [Act; 26] = [
     Act::EnterAsGuest,
     Act::Leave,
     Act::CreateDocument,
@@ -54,6 +59,10 @@ pub(crate) const ALL: [Act; 22] = [
     Act::EditReview,
     Act::ReplyToReview,
     Act::DeleteReview,
+    Act::EditReply,
+    Act::DeleteReply,
+    Act::MarkSeen,
+    Act::PassTurn,
     Act::RejectReview,
     Act::ResolveReview,
     Act::ReopenReview,
@@ -65,6 +74,7 @@ pub(crate) const ALL: [Act; 22] = [
 const LINK: &str = "/api/share-links/{id}";
 const REVIEWS: &str = "/api/share-links/{id}/reviews";
 const REVIEW: &str = "/api/share-links/{id}/reviews/{rid}";
+const REPLY: &str = "/api/share-links/{id}/reviews/{rid}/replies/{reply}";
 const DOCUMENT: &str = "/api/documents/{id}";
 
 impl Act {
@@ -86,6 +96,10 @@ impl Act {
             Self::EditReview => ("PATCH", REVIEW),
             Self::DeleteReview => ("DELETE", REVIEW),
             Self::ReplyToReview => ("POST", "/api/share-links/{id}/reviews/{rid}/replies"),
+            Self::EditReply => ("PATCH", REPLY),
+            Self::DeleteReply => ("DELETE", REPLY),
+            Self::MarkSeen => ("PUT", "/api/share-links/{id}/seen"),
+            Self::PassTurn => ("POST", "/api/share-links/{id}/turn"),
             Self::AcceptReview => ("POST", "/api/share-links/{id}/reviews/{rid}/accept"),
             Self::RejectReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reject"),
             Self::ResolveReview => ("POST", "/api/share-links/{id}/reviews/{rid}/resolve"),
@@ -102,7 +116,8 @@ impl Act {
 
     /// Whether the operation sends an event to sockets.
     pub(crate) fn concerns_sockets(self) -> bool {
-        !self.is_stateless() && !self.needs_no_seat() && self != Self::NameVersion
+        let is_unannounced = matches!(self, Self::NameVersion | Self::MarkSeen);
+        !self.is_stateless() && !self.needs_no_seat() && !is_unannounced
     }
 
     /// Whether the operation closes sockets.
@@ -111,6 +126,11 @@ impl Act {
             self,
             Self::RevokeShareLink | Self::RevokeForAdmin | Self::DeleteDocument | Self::EndSession
         )
+    }
+
+    /// Whether the operation changes a reply of the writer.
+    fn is_about_a_reply(self) -> bool {
+        matches!(self, Self::EditReply | Self::DeleteReply)
     }
 
     fn needs_no_seat(self) -> bool {
@@ -141,7 +161,7 @@ impl Act {
 }
 
 /// The text of a document, an edited one, and the text with the suggestion in it.
-const OLD: &str = "text here";
+pub(crate) const OLD: &str = "text here";
 const NEWER: &str = "text here!";
 const ACCEPTED: &str = "word here";
 /// A title and a label that no other row has.
@@ -158,6 +178,8 @@ pub(crate) struct Case {
     actor: Person,
     /// The part of the path after the document or the link.
     part: String,
+    /// The id of the reply that the request changes.
+    reply: String,
     pub(crate) writer: Option<Peer>,
     pub(crate) reviewer: Option<Peer>,
 }
@@ -192,8 +214,8 @@ impl Case {
         let (kim, lee, actor) = (kim.clone(), lee.clone(), actor.clone());
         if act.needs_no_seat() {
             let desk = half_a_desk(act, at_writer, kim, lee).await;
-            let (part, writer, reviewer) = (String::new(), None, None);
-            return Self { act, desk, actor, part, writer, reviewer };
+            let (part, reply) = (String::new(), String::new());
+            return Self { act, desk, actor, part, reply, writer: None, reviewer: None };
         }
         let desk = at_writer.desk_of(kim, lee, OLD).await;
         let (writer, reviewer) = tokio::join!(
@@ -202,6 +224,7 @@ impl Case {
         );
         let session = reviewer.event("seat.granted").await;
         reviewer.synced().await;
+        let mut reply = Value::Null;
         let part = match act {
             Act::EndSession => session["session_id"].clone(),
             Act::RestoreVersion => {
@@ -215,8 +238,11 @@ impl Case {
             }
             _ => {
                 let review = a_review(act, at_writer, at_reviewer, &desk).await;
-                let last =
-                    if act == Act::ReopenReview { "review.updated" } else { "review.created" };
+                if act.is_about_a_reply() {
+                    reply = a_reply(at_writer, &desk, &review).await;
+                }
+                let is_updated = act == Act::ReopenReview || act.is_about_a_reply();
+                let last = if is_updated { "review.updated" } else { "review.created" };
                 // A socket that misses two changes of a review receives its last state once.
                 for peer in [&writer, &reviewer] {
                     await_event(peer, last).await;
@@ -225,7 +251,8 @@ impl Case {
             }
         };
         let part = part.as_str().unwrap_or_default().to_owned();
-        Self { act, desk, actor, part, writer: Some(writer), reviewer: Some(reviewer) }
+        let reply = reply.as_str().unwrap_or_default().to_owned();
+        Self { act, desk, actor, part, reply, writer: Some(writer), reviewer: Some(reviewer) }
     }
 
     /// The sockets of both users; for an evicted session, its own socket only.
@@ -245,7 +272,8 @@ impl Case {
         let path = path.replace("{id}", if is_of_a_link { link } else { document });
         let path = ["{rid}", "{vid}", "{session_id}"]
             .iter()
-            .fold(path, |path, name| path.replace(name, &self.part));
+            .fold(path, |path, name| path.replace(name, &self.part))
+            .replace("{reply}", &self.reply);
         let path = if self.act == Act::PurgeDocument { path + "?permanent=true" } else { path };
         let anchor = json!({ "start": 5, "end": 9, "quote": "here" });
         let body = match self.act {
@@ -255,15 +283,16 @@ impl Case {
             Act::NameVersion => json!({ "label": MARK }),
             Act::JoinShareLink => json!({ "invite": invite }),
             Act::CreateReview => json!({ "anchor": anchor, "body": MARK }),
-            Act::EditReview | Act::ReplyToReview => json!({ "body": MARK }),
+            Act::EditReview | Act::ReplyToReview | Act::EditReply => json!({ "body": MARK }),
+            Act::MarkSeen => json!({ "change": 1 }),
+            Act::PassTurn => json!({ "to": "reviewer" }),
             Act::RevokeShareLink
             | Act::RevokeForAdmin
             | Act::DeleteDocument
             | Act::PurgeDocument
             | Act::DeleteReview
-            | Act::EndSession => {
-                return (method, path, None);
-            }
+            | Act::DeleteReply
+            | Act::EndSession => return (method, path, None),
             _ => json!({}),
         };
         (method, path, Some(body))
@@ -335,6 +364,10 @@ impl Case {
                 let (document, link) = (is_gone(self.document()), is_gone(self.link()));
                 vec![!document.await, !link.await]
             }
+            Act::MarkSeen => vec![get(self.link()).await.ok(200)["seen"] == 1],
+            Act::PassTurn => {
+                vec![get(self.link()).await.ok(200)["turn"]["role"] == "reviewer"]
+            }
             Act::DeleteDocument => {
                 vec![is_gone(self.link()).await, is_gone(self.document()).await]
             }
@@ -363,6 +396,8 @@ impl Case {
         match self.act {
             Act::EditReview => review["body"] == MARK,
             Act::ReplyToReview => review["replies"][0].is_object(),
+            Act::EditReply => review["replies"][0]["body"] == MARK,
+            Act::DeleteReply => review["replies"] == json!([]),
             Act::RejectReview => review["status"] == "rejected",
             Act::ResolveReview => review["status"] == "resolved",
             Act::ReopenReview => review["status"] == "open",
@@ -408,8 +443,14 @@ impl Case {
                 state.text() == ACCEPTED
                     && has_event("review.updated", &|review| self.is_done_to(review))
             }
+            Act::PassTurn => {
+                let events = &mut state.events.iter();
+                events.any(|event| event["turn"]["role"] == "reviewer")
+            }
             Act::EditReview
             | Act::ReplyToReview
+            | Act::EditReply
+            | Act::DeleteReply
             | Act::RejectReview
             | Act::ResolveReview
             | Act::ReopenReview => has_event("review.updated", &|review| self.is_done_to(review)),
@@ -432,64 +473,6 @@ impl Case {
             true
         }
     }
-}
-
-/// Users of one operation: budgets count by user.
-pub(crate) struct Users {
-    kim: Person,
-    lee: Person,
-    admin: Person,
-}
-
-impl Users {
-    pub(crate) async fn of(server: &Server) -> Self {
-        let (kim, lee) = tokio::join!(server.guest("Kim"), server.guest("Lee"));
-        let (id, name) = (String::new(), "the admin token".to_owned());
-        Self { kim, lee, admin: Person { id, name, token: server.admin_token() } }
-    }
-}
-
-/// A document without a share link, or with one that has no reviewer.
-async fn half_a_desk(act: Act, server: &Server, writer: Person, reviewer: Person) -> Desk {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let body = json!({ "title": "a title", "text": OLD });
-    let document = server.post(&writer, "/api/documents", body).await.ok(201);
-    let document = text(&document["id"]);
-    let mut link = Value::Null;
-    if matches!(act, Act::JoinShareLink | Act::RestoreDocument) {
-        let path = format!("/api/documents/{document}/share-link");
-        link = server.post(&writer, &path, json!({})).await.ok(201);
-    }
-    if matches!(act, Act::PurgeDocument | Act::RestoreDocument) {
-        let path = format!("/api/documents/{document}");
-        assert_eq!(server.call(&writer, "DELETE", &path, None).await.status, 204);
-    }
-    let (invite, link) = (text(&link["invite"]["token"]), text(&link["id"]));
-    Desk { document, link, invite, writer, reviewer }
-}
-
-/// Waits for an event and puts it back among the others.
-async fn await_event(peer: &Peer, name: &str) {
-    let has = |state: &mut State| state.events.iter().any(|event| event["event"] == name);
-    peer.until(name, |state| has(state).then_some(())).await;
-}
-
-/// The id of a review with a suggestion; without a suggestion for the operation that resolves it.
-async fn a_review(act: Act, at_writer: &Server, at_reviewer: &Server, desk: &Desk) -> Value {
-    let path = format!("/api/share-links/{}/reviews", desk.link);
-    let anchor = json!({ "start": 0, "end": 4, "quote": "text" });
-    let mut body = json!({ "anchor": anchor, "body": "why?" });
-    let is_a_comment = matches!(act, Act::ResolveReview | Act::ReopenReview);
-    if !is_a_comment {
-        body["suggestion"] = json!("word");
-    }
-    let review = at_reviewer.post(&desk.reviewer, &path, body).await.ok(201);
-    let id = review["id"].as_str().expect("an id");
-    if act == Act::ReopenReview {
-        let path = format!("{path}/{id}/resolve");
-        at_writer.post(&desk.writer, &path, json!({})).await.ok(200);
-    }
-    json!(id)
 }
 
 fn rows(list: &Value, name: &str) -> Vec<Value> {

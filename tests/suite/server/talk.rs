@@ -101,7 +101,7 @@ async fn g14_a_review_is_changed_and_deleted_by_its_author_only() {
 
 /// Goal: a remark on the whole text has no place, whatever happens to the text.
 #[tokio::test]
-async fn s2_2_a_remark_on_the_whole_text_has_no_place_and_is_never_orphaned() {
+async fn s2_2_a_remark_on_the_whole_text_has_no_anchor_and_is_never_orphaned() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -168,4 +168,108 @@ async fn g13_a_link_takes_a_bounded_number_of_remarks_on_the_whole_text() {
     assert_eq!(list["reviews"].as_array().map(Vec::len), Some(21));
     server.call(&desk.reviewer, "DELETE", &one(&desk, &last), None).await.ok(204);
     create(json!({ "anchor": null, "body": "x" })).await.ok(201);
+}
+
+/// Goal: an author edits and deletes the own replies, and no other user does.
+#[tokio::test]
+async fn s2_4_an_author_edits_and_deletes_the_own_replies() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let comment = json!({ "anchor": at("성실한"), "body": "?" });
+    let review = server.post(&desk.reviewer, &all(&desk), comment).await.ok(201);
+    let path = one(&desk, &review);
+    let post = async |who, body: &str| {
+        server.post(who, &format!("{path}/replies"), json!({ "body": body })).await.ok(201)
+    };
+    let first = post(&desk.writer, "네, 맞아요").await;
+    let second = post(&desk.reviewer, "고마워요").await;
+    assert_eq!(first["edited_at"], Value::Null);
+    let reply = format!("{path}/replies/{}", first["id"].as_str().expect("an id"));
+    for peer in [&writer, &reviewer] {
+        peer.take_events();
+    }
+
+    let edit = async |who, path: &str, body: &str, tag| {
+        server.call_if(who, "PATCH", path, Some(json!({ "body": body })), tag).await
+    };
+    let stale = edit(&desk.writer, &reply, "맞습니다", Some("\"1\"")).await;
+    stale.problem(412, "version-mismatch");
+    let edited = edit(&desk.writer, &reply, "네,\r\n맞습니다", Some("\"3\"")).await;
+    assert_eq!(edited.etag.as_deref(), Some("\"4\""));
+    let edited = edited.ok(200);
+    assert_eq!(edited["replies"][0]["body"], "네,\n맞습니다");
+    assert!(edited["replies"][0]["edited_at"].is_string());
+    assert_eq!(edited["replies"][0]["created_at"], first["created_at"]);
+    assert_eq!(edited["replies"][1]["id"], second["id"]);
+    assert_eq!(edited["changed_by"], json!(desk.writer.id));
+    for peer in [&writer, &reviewer] {
+        assert_eq!(peer.event("review.updated").await["review"], edited);
+    }
+    let same = edit(&desk.writer, &reply, "네,\n맞습니다", None).await.ok(200);
+    assert_eq!(same, edited, "an equal text changes nothing");
+    edit(&desk.writer, &reply, "네,\n맞습니다", Some("\"3\""))
+        .await
+        .problem(412, "version-mismatch");
+
+    for body in [json!({}), json!({ "body": 7 })] {
+        let answer = server.call(&desk.writer, "PATCH", &reply, Some(body)).await;
+        assert_eq!(answer.status.as_u16(), 422);
+    }
+    for body in ["", " \n", "a\u{7}", &"가".repeat(16 * 1024)] {
+        edit(&desk.writer, &reply, body, None).await.problem(422, "invalid");
+    }
+    let stranger = server.guest("Park").await;
+    edit(&desk.reviewer, &reply, "!", None).await.problem(403, "not-author");
+    edit(&stranger, &reply, "!", None).await.problem(404, "not-found");
+    let delete = async |who, path: &str, tag| server.call_if(who, "DELETE", path, None, tag).await;
+    delete(&desk.reviewer, &reply, None).await.problem(403, "not-author");
+    delete(&stranger, &reply, None).await.problem(404, "not-found");
+
+    // A decided review keeps its words; a reply is no part of them.
+    server.post(&desk.writer, &format!("{path}/resolve"), json!({})).await.ok(200);
+    delete(&desk.writer, &reply, Some("\"4\"")).await.problem(412, "version-mismatch");
+    let left = delete(&desk.writer, &reply, Some("\"5\"")).await;
+    assert_eq!(left.etag.as_deref(), Some("\"6\""));
+    let left = left.ok(200);
+    assert_eq!(left["replies"].as_array().map(Vec::len), Some(1));
+    assert_eq!(left["replies"][0]["id"], second["id"]);
+    delete(&desk.writer, &reply, None).await.problem(404, "not-found");
+    edit(&desk.writer, &reply, "!", None).await.problem(404, "not-found");
+}
+
+/// Goal: a reply is found under its own review and link only, and needs the seat.
+#[tokio::test]
+async fn g14_a_reply_is_changed_under_its_own_review_with_the_seat_only() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let other = server.desk_of(desk.writer.clone(), desk.reviewer.clone(), TEXT).await;
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let (_second, _third) = (server.writer(&other).await, server.reviewer(&other).await);
+    let comment = json!({ "anchor": at("성실한"), "body": "?" });
+    let mut paths = Vec::new();
+    for desk in [&desk, &desk, &other] {
+        let review = server.post(&desk.reviewer, &all(desk), comment.clone()).await.ok(201);
+        paths.push(one(desk, &review));
+    }
+    let replies = format!("{}/replies", paths[0]);
+    let reply = server.post(&desk.writer, &replies, json!({ "body": "!" })).await.ok(201);
+    let id = reply["id"].as_str().expect("an id");
+    let body = Some(json!({ "body": "?" }));
+    let foreign = paths[0].replace(&desk.link, &other.link);
+    for path in [&paths[1], &paths[2], &foreign] {
+        for (method, body) in [("PATCH", body.clone()), ("DELETE", None)] {
+            let path = format!("{path}/replies/{id}");
+            server.call(&desk.writer, method, &path, body).await.problem(404, "not-found");
+        }
+    }
+    let reply = format!("{replies}/{id}");
+    writer.leave().await;
+    let mut answer = server.call(&desk.writer, "PATCH", &reply, body.clone()).await;
+    while answer.status.as_u16() == 200 {
+        // The release may complete a moment after the close. An equal text needs the seat, too.
+        answer = server.call(&desk.writer, "PATCH", &reply, body.clone()).await;
+    }
+    answer.problem(403, "seat-not-held");
+    server.call(&desk.writer, "DELETE", &reply, None).await.problem(403, "seat-not-held");
 }

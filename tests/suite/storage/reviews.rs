@@ -380,8 +380,11 @@ pub(crate) async fn g15_each_change_of_a_review_has_the_next_number_of_its_docum
     let replied = desk.storage.add_reply(seated.link, one.id, &reply, seated.reviewer, at(8));
     let one = done(replied.await.unwrap());
     assert_eq!(one.changes, (1, 3));
-    let expected =
-        ReviewChanges { upto: 3, changed: vec![two.clone(), one.clone()], deleted: Vec::new() };
+    let expected = ReviewChanges {
+        upto: 3,
+        changed: vec![two.clone(), one.clone()],
+        ..ReviewChanges::default()
+    };
     assert_eq!(changes(0).await, expected, "in the order of their last changes");
     assert_eq!(changes(2).await.changed, std::slice::from_ref(&one));
 
@@ -392,7 +395,12 @@ pub(crate) async fn g15_each_change_of_a_review_has_the_next_number_of_its_docum
     let deleted = desk.storage.delete_review(seated.link, two.id, None, seated.reviewer).await;
     assert_eq!(done(deleted.unwrap()), 4);
     let gone = DeletedReview { id: two.id, link: seated.link, change: 4 };
-    let expected = ReviewChanges { upto: 4, changed: vec![one.clone()], deleted: vec![gone] };
+    let expected = ReviewChanges {
+        upto: 4,
+        changed: vec![one.clone()],
+        deleted: vec![gone],
+        ..ReviewChanges::default()
+    };
     assert_eq!(changes(2).await, expected);
     assert!(changes(2).await.is_whole(2));
     assert_eq!(desk.storage.log(document).await.unwrap().unwrap().review_changes, 4);

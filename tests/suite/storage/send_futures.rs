@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use galley::domain::anchor::RelativeRange;
 use galley::domain::ids::SessionId;
+use galley::domain::seat::Role;
 use galley::storage::pagination::Page;
+use galley::storage::replies::OwnReply;
 use galley::storage::reviews::ReviewChange;
 
 use crate::storage::database::{Desk, at, edit, new_link, new_reply, new_review, user};
@@ -49,6 +51,13 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.change_review(link, review.id, &ReviewChange::default(), None, guard, at(0)));
     movable(s.delete_review(link, review.id, None, guard));
     movable(s.add_reply(link, review.id, &new_reply(""), guard, at(0)));
+    let author = kim.id.clone();
+    let reply = OwnReply { link, review: review.id, id: new_reply("").id, author };
+    movable(s.edit_reply(&reply, "", None, guard, at(0)));
+    movable(s.delete_reply(&reply, None, guard, at(0)));
+    movable(s.mark_seen(link, &kim.id, 0));
+    movable(s.progress_of(&kim.id, &[link]));
+    movable(s.pass_turn(link, Role::Writer, &kim, guard, at(0)));
     movable(s.relocate(review.id, &RelativeRange { start: vec![], end: vec![] }));
     movable(s.accept_review(link, review.id, None, &edit(id, "x"), at(0)));
 }

@@ -1,0 +1,65 @@
+//! Progress of a share link over HTTP: `…/seen` and `…/turn`.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::ShareLinkId;
+use crate::domain::progress::Turn;
+use crate::domain::seat::{InvalidRole, Role};
+use crate::http::auth::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path};
+use crate::http::routes::Routes;
+use crate::reviews::Reviews;
+use crate::sharing::Sharing;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .put("/api/share-links/{id}/seen", mark_seen)
+        .post("/api/share-links/{id}/turn", pass_turn)
+}
+
+#[derive(Deserialize)]
+struct SeenBody {
+    change: u64,
+}
+
+#[derive(Deserialize)]
+struct PassBody {
+    to: String,
+}
+
+#[derive(Serialize)]
+struct TurnBody {
+    turn: Turn,
+}
+
+/// `PUT …/seen`
+async fn mark_seen(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(link): Path<ShareLinkId>,
+    JsonBody(seen): JsonBody<SeenBody>,
+) -> Result<StatusCode, ApiError> {
+    let change = i64::try_from(seen.change).unwrap_or(i64::MAX);
+    reviews.mark_seen(caller.user(), link, change).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST …/turn`
+async fn pass_turn(
+    State(reviews): State<Reviews>,
+    State(sharing): State<Sharing>,
+    caller: Caller,
+    Path(link): Path<ShareLinkId>,
+    JsonBody(pass): JsonBody<PassBody>,
+) -> Result<Json<TurnBody>, ApiError> {
+    let to: Role =
+        pass.to.parse().map_err(|error: InvalidRole| ApiError::Invalid(format!("to: {error}")))?;
+    caller.save_name(&sharing).await?;
+    let turn = reviews.pass_turn(caller.user(), link, to).await?;
+    Ok(Json(TurnBody { turn }))
+}

@@ -1,0 +1,82 @@
+//! Replies over HTTP: `/api/share-links/{id}/reviews/{rid}/replies`.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::review::{Reply, Review};
+use crate::http::auth::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path};
+use crate::http::guest_bytes::Storing;
+use crate::http::reviews::{etag, expected_version, tagged};
+use crate::http::routes::Routes;
+use crate::reviews::Reviews;
+use crate::reviews::replies::ReplyPath;
+use crate::sharing::Sharing;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    const ALL: &str = "/api/share-links/{id}/reviews/{rid}/replies";
+    const ONE: &str = "/api/share-links/{id}/reviews/{rid}/replies/{reply}";
+    routes.post_review(ALL, create).patch_review(ONE, edit).delete(ONE, delete)
+}
+
+#[derive(Deserialize)]
+struct NewReply {
+    body: String,
+}
+
+/// A new reply, and the review that contains it.
+#[derive(Serialize)]
+struct Replied {
+    #[serde(flatten)]
+    reply: Reply,
+    review: Review,
+}
+
+/// `POST …/reviews/{rid}/replies`
+async fn create(
+    State(reviews): State<Reviews>,
+    State(sharing): State<Sharing>,
+    storing: Storing,
+    caller: Caller,
+    Path(path): Path<(ShareLinkId, ReviewId)>,
+    JsonBody(new): JsonBody<NewReply>,
+) -> Result<Response, ApiError> {
+    storing.charge(new.body.len())?;
+    caller.save_name(&sharing).await?;
+    let review = reviews.reply(caller.user(), path, new.body).await?;
+    let reply = review.replies.last().cloned().ok_or(ApiError::NotFound("reply"))?;
+    let etag = etag(&review);
+    Ok((StatusCode::CREATED, [(ETAG, etag)], Json(Replied { reply, review })).into_response())
+}
+
+/// `PATCH …/replies/{reply}`
+async fn edit(
+    State(reviews): State<Reviews>,
+    storing: Storing,
+    caller: Caller,
+    Path(path): Path<ReplyPath>,
+    headers: HeaderMap,
+    JsonBody(changed): JsonBody<NewReply>,
+) -> Result<Response, ApiError> {
+    storing.charge(changed.body.len())?;
+    let expected = expected_version(&headers)?;
+    Ok(tagged(reviews.edit_reply(caller.user(), path, changed.body, expected).await?))
+}
+
+/// `DELETE …/replies/{reply}`
+async fn delete(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(path): Path<ReplyPath>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let expected = expected_version(&headers)?;
+    Ok(tagged(reviews.delete_reply(caller.user(), path, expected).await?))
+}

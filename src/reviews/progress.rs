@@ -1,0 +1,77 @@
+//! Progress of a share link: seen marks, counts and the turn.
+//!
+//! A seen mark needs no seat, because a member also reads without one. The turn is a change that both
+//! users receive, in the order of the review changes.
+
+use std::collections::HashMap;
+
+use chrono::Utc;
+
+use crate::domain::ids::{ShareLinkId, UserId};
+use crate::domain::progress::{Progress, Turn};
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::outbox::event::Event;
+use crate::reviews::error::done;
+use crate::reviews::{ReviewError, Reviews, own_role};
+use crate::storage::progress::Passed;
+
+impl Reviews {
+    /// Marks the changes up to number `change` as seen by the user. A mark never falls.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::NotFound`] for a user who is neither the writer nor the reviewer.
+    pub async fn mark_seen(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        change: i64,
+    ) -> Result<(), ReviewError> {
+        let link = self.link_of(user, link).await?;
+        Ok(self.sessions.shared.storage.mark_seen(link.id, &user.id, change).await?)
+    }
+
+    /// The progress of these links for a user.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::Session`] when the database cannot be read.
+    pub async fn progress_of(
+        &self,
+        user: &UserId,
+        links: &[ShareLinkId],
+    ) -> Result<HashMap<ShareLinkId, Progress>, ReviewError> {
+        Ok(self.sessions.shared.storage.progress_of(user, links).await?)
+    }
+
+    /// Passes the turn to a role. Needs the caller's own seat; both users may set both roles.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::SeatNotHeld`], and others.
+    pub async fn pass_turn(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        to: Role,
+    ) -> Result<Turn, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
+        self.charge(user, 0)?;
+        let (this, user) = (self.clone(), user.clone());
+        let passing = async move {
+            let storage = &this.sessions.shared.storage;
+            let passed = storage.pass_turn(link.id, to, &user, guard, Utc::now()).await?;
+            match done(passed, guard)? {
+                Passed::Same(turn) => Ok(turn),
+                Passed::Changed(passed) => {
+                    let event = Event::TurnChanged(&passed.turn);
+                    this.announce(&link, guard.seat, passed.change, &event).await;
+                    Ok(passed.turn)
+                }
+            }
+        };
+        self.sessions.complete(passing).await
+    }
+}

@@ -1,0 +1,83 @@
+//! The users of an operation of `operations`, and the documents and reviews that it changes.
+
+use serde_json::{Value, json};
+
+use crate::server::operations::{Act, OLD};
+use crate::support::galley_process::Server;
+use crate::support::rest_client::{Desk, Person};
+use crate::support::ws_client::{Peer, State};
+
+/// Users of one operation: budgets count by user.
+pub(crate) struct Users {
+    pub(crate) kim: Person,
+    pub(crate) lee: Person,
+    pub(crate) admin: Person,
+}
+
+impl Users {
+    pub(crate) async fn of(server: &Server) -> Self {
+        let (kim, lee) = tokio::join!(server.guest("Kim"), server.guest("Lee"));
+        let (id, name) = (String::new(), "the admin token".to_owned());
+        Self { kim, lee, admin: Person { id, name, token: server.admin_token() } }
+    }
+}
+
+/// A document without a share link, or with one that has no reviewer.
+pub(crate) async fn half_a_desk(
+    act: Act,
+    server: &Server,
+    writer: Person,
+    reviewer: Person,
+) -> Desk {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let body = json!({ "title": "a title", "text": OLD });
+    let document = server.post(&writer, "/api/documents", body).await.ok(201);
+    let document = text(&document["id"]);
+    let mut link = Value::Null;
+    if matches!(act, Act::JoinShareLink | Act::RestoreDocument) {
+        let path = format!("/api/documents/{document}/share-link");
+        link = server.post(&writer, &path, json!({})).await.ok(201);
+    }
+    if matches!(act, Act::PurgeDocument | Act::RestoreDocument) {
+        let path = format!("/api/documents/{document}");
+        assert_eq!(server.call(&writer, "DELETE", &path, None).await.status, 204);
+    }
+    let (invite, link) = (text(&link["invite"]["token"]), text(&link["id"]));
+    Desk { document, link, invite, writer, reviewer }
+}
+
+/// Waits for an event and puts it back among the others.
+pub(crate) async fn await_event(peer: &Peer, name: &str) {
+    let has = |state: &mut State| state.events.iter().any(|event| event["event"] == name);
+    peer.until(name, |state| has(state).then_some(())).await;
+}
+
+/// The id of a review with a suggestion; without a suggestion for the operation that resolves it.
+pub(crate) async fn a_review(
+    act: Act,
+    at_writer: &Server,
+    at_reviewer: &Server,
+    desk: &Desk,
+) -> Value {
+    let path = format!("/api/share-links/{}/reviews", desk.link);
+    let anchor = json!({ "start": 0, "end": 4, "quote": "text" });
+    let mut body = json!({ "anchor": anchor, "body": "why?" });
+    let is_a_comment = matches!(act, Act::ResolveReview | Act::ReopenReview);
+    if !is_a_comment {
+        body["suggestion"] = json!("word");
+    }
+    let review = at_reviewer.post(&desk.reviewer, &path, body).await.ok(201);
+    let id = review["id"].as_str().expect("an id");
+    if act == Act::ReopenReview {
+        let path = format!("{path}/{id}/resolve");
+        at_writer.post(&desk.writer, &path, json!({})).await.ok(200);
+    }
+    json!(id)
+}
+
+/// The id of a reply of the writer.
+pub(crate) async fn a_reply(server: &Server, desk: &Desk, review: &Value) -> Value {
+    let review = review.as_str().expect("an id");
+    let path = format!("/api/share-links/{}/reviews/{review}/replies", desk.link);
+    server.post(&desk.writer, &path, json!({ "body": "because" })).await.ok(201)["id"].clone()
+}
