@@ -15,7 +15,7 @@
 import { createHash } from "node:crypto"
 import { readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, join, posix, relative } from "node:path"
+import { dirname, join, posix } from "node:path"
 import { fileURLToPath } from "node:url"
 
 import { pagesIn } from "./preloads.mjs"
@@ -71,14 +71,14 @@ async function build() {
  * @returns {{ name: string, version: string, license: string, folder: string }[]}
  */
 function packagesOf(inputs) {
-  const names = new Set()
+  /** @type {Map<string, string>} */
+  const folders = new Map()
   for (const input of inputs) {
-    const inside = relative(packages, join(here, input)).split(/[\\/]/)
-    if (inside[0] === "..") continue
-    names.add(inside.slice(0, inside[0]?.startsWith("@") ? 2 : 1).join("/"))
+    // A package may also lie in a `node_modules` above this folder, where Node finds it, too.
+    const [, above, name] = /^(.*[\\/]node_modules)[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(join(here, input)) ?? []
+    if (above && name) folders.set(name.replaceAll("\\", "/"), join(above, name))
   }
-  return [...names].sort().map((name) => {
-    const folder = join(packages, name)
+  return [...folders].sort().map(([name, folder]) => {
     const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
     return { name, version, license, folder }
   })

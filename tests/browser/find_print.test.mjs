@@ -66,7 +66,7 @@ test("S2-15 the menu is whole in a low window", async () => {
 
 const LINES = 437
 /** A text of 60 kB, with a comment on its first and its last line. */
-const long = () => Array.from({ length: LINES }, (_, at) => `${at + 1}번째 줄. 물류 현장에서 배운 점을 데이터로 정리하고, 다음 사람이 쓸 수 있게 적어 두었습니다. nobody notices it.`).join("\n")
+const long = () => Array.from({ length: LINES }, (_, at) => `${at + 1}번째 줄. 물류 현장에서 배운 점을 데이터로 정리하고, 다음 사람이 쓸 수 있게 적어 두었습니다. it goes unnoticed.`).join("\n")
 
 /** Counts the calls of `print` instead of opening the browser's window. @param {User} user */
 const countPrints = ({ page }) =>
@@ -138,4 +138,89 @@ test("S2-16 the browser's own command prints the same view, and a document witho
   const pdf = await writer.page.pdf({ format: "A4" })
   assert.equal(pdf.subarray(0, 5).toString(), "%PDF-")
   await until(async () => (await writer.page.locator("#print-view").count()) === 0, "the view goes after the print")
+})
+
+for (const viewport of WINDOWS) {
+  test(`S2-12 both find every match in a text of 60 kB, with its number, at ${viewport.width} px`, async () => {
+    const { writer, reviewer } = await both(long(), { locale: "ko-KR", viewport })
+    for (const user of [writer, reviewer]) {
+      const { page } = user
+      const [field, count] = [page.locator(".find input").first(), page.locator(".find-count")]
+      await page.locator(".cm-content").focus()
+      await page.keyboard.press("Control+f")
+      await until(() => field.evaluate((input) => input === document.activeElement), "the field has the focus")
+      await page.keyboard.insertText("37번째 줄")
+      await count.getByText("1번째 · 5곳").waitFor()
+      for (const at of [2, 3, 4, 5, 1]) {
+        await page.keyboard.press("Enter")
+        await count.getByText(`${at}번째 · 5곳`).waitFor()
+        await inWindow(user)
+      }
+      await page.keyboard.press("Shift+Enter")
+      await count.getByText("5번째 · 5곳").waitFor()
+      assert.equal(await page.locator(".cm-searchMatch-selected").textContent(), "37번째 줄")
+      await assertFits(user, `find-${user === writer ? "writer" : "reviewer"}-${viewport.width}`)
+      assert.equal(await page.getByRole("button", { name: "모두 바꾸기" }).count(), user === writer ? 1 : 0)
+      if (viewport.width === 1280) await assertAccessible(user, "find")
+      await field.fill("이 글에 없는 말")
+      await count.getByText("없음", { exact: true }).waitFor()
+      await field.fill("정")
+      await count.getByText(`${LINES}곳`).waitFor()
+      await field.fill("저")
+      await count.getByText("없음", { exact: true }).waitFor()
+      await field.fill("37번째 줄")
+      await count.getByText("5곳").waitFor()
+      await page.keyboard.press("Escape")
+      await page.locator(".find").waitFor({ state: "detached" })
+      await until(() => page.locator(".cm-content").evaluate((content) => content === document.activeElement), "the text has the focus")
+    }
+    await reviewer.page.locator("#selection-bar").getByRole("button", { name: "의견 달기" }).waitFor()
+  })
+}
+
+/** The selected match is between the panel and the foot. @param {User} user */
+const inWindow = ({ page }) =>
+  until(
+    () =>
+      page.evaluate(() => {
+        const rect = (/** @type {string} */ of) => document.querySelector(of)?.getBoundingClientRect()
+        const [match, panel, foot] = [rect(".cm-searchMatch-selected"), rect(".find"), rect("#text-counts-bar")]
+        return Boolean(match && panel && foot && panel.bottom <= match.top && match.bottom <= foot.top)
+      }),
+    "the match is in the window",
+  )
+
+test("S2-12 the writer replaces one match or all, each as one step to undo", async () => {
+  const text = "The cat sat. A cat ran. the catalogue"
+  const { writer, reviewer } = await both(text)
+  const { page } = writer
+  await page.locator(".cm-content").click()
+  await page.keyboard.press("Control+End")
+  await page.keyboard.type("!")
+  await page.locator("#menu summary").click()
+  await page.locator("#menu-panel").getByText("Find", { exact: true }).click()
+  const [field, other] = [page.locator(".find input").first(), page.locator(".find input").nth(1)]
+  await field.fill("cat")
+  await page.locator(".find-count").getByText("1 of 3").waitFor()
+  await other.fill("dog")
+  await page.locator(".find").getByRole("button", { name: "Replace", exact: true }).click()
+  await writer.waitForText("The dog sat. A cat ran. the catalogue!")
+  await page.locator(".find-count").getByText("1 of 2").waitFor()
+  await page.getByRole("button", { name: "Replace all" }).click()
+  await reviewer.waitForText("The dog sat. A dog ran. the dogalogue!")
+  await page.locator("#toast").getByText("Replaced: 2.").waitFor()
+  await writer.shot("find-replaced")
+  await page.locator("#toast").getByRole("button", { name: "Undo" }).click()
+  await writer.waitForText("The dog sat. A cat ran. the catalogue!")
+  await page.getByRole("button", { name: "Match case" }).click()
+  await field.fill("The")
+  await page.locator(".find-count").getByText("1 of 1").waitFor()
+  await page.getByRole("button", { name: "Replace all" }).click()
+  await writer.waitForText("dog dog sat. A cat ran. the catalogue!")
+  await page.keyboard.press("Escape")
+  for (const undone of ["The dog sat. A cat ran. the catalogue!", "The cat sat. A cat ran. the catalogue!", text]) {
+    await page.locator(".cm-content").focus()
+    await page.keyboard.press("Control+z")
+    await writer.waitForText(undone)
+  }
 })

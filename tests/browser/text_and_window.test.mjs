@@ -131,12 +131,12 @@ test("§3 over the target the parts of the foot keep their places", async () => 
   await writer.page.locator("#target summary").click()
   await writer.page.locator("#target-number").fill("100")
   await writer.page.keyboard.press("Escape")
-  const places = async () => [(await box(writer, ".count-all")).x, (await box(writer, ".count-utf8")).x, (await box(writer, ".count-euckr")).x]
-  const before = await places()
+  const offsets = async () => [(await box(writer, ".count-all")).x, (await box(writer, ".count-utf8")).x, (await box(writer, ".count-euckr")).x]
+  const before = await offsets()
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.insertText("나".repeat(1_000))
   await writer.page.getByText("1,095 / 100자 · 995자 초과").waitFor()
-  assert.deepEqual(await places(), before)
+  assert.deepEqual(await offsets(), before)
   await writer.shot("over-the-target-ko")
 })
 
@@ -160,26 +160,34 @@ const brokenWords = ({ page }) =>
     return found
   })
 
+/** The parts of the foot that stand on each other. @param {User} user */
+const overlapping = ({ page }) =>
+  page.locator("#text-counts-bar > :not(.meter)").evaluateAll((parts) => {
+    const shown = parts.filter((part) => part.checkVisibility()).map((part) => ({ id: part.id, rect: part.getBoundingClientRect() }))
+    return shown.filter(({ rect }, at) => at + 1 < shown.length && (shown[at + 1]?.rect.left ?? 0) + 1 < rect.right).map(({ id }) => id)
+  })
+
 const SIZES = [
   [320, 256], [320, 640], [360, 740], [480, 800], [600, 900], [768, 1024], [900, 700], [1024, 768], [1180, 720], [1280, 720], [1440, 900], [1920, 1080],
 ].map(([width = 0, height = 0]) => ({ width, height }))
 
 for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
   test(`§3 no control breaks inside a word from 320 to 1920 px, and the foot is one row (${locale})`, async () => {
-    const { writer, reviewer } = await both(String(text), { locale: String(locale) })
+    const { writer, reviewer } = await both(`${text}\n\n`.repeat(20), { locale: String(locale) })
     await reviewer.page.evaluate(async (quote) => {
       const api = await import(String("/js/lib/api.js"))
       await api.createReview(location.pathname.split("/").pop(), { anchor: { start: 3, end: 3 + quote.length, quote }, body: "?" })
     }, String(text).slice(3, 12))
     await writer.page.locator("#sheet-count", { hasText: "1" }).waitFor({ state: "attached" })
     await writer.page.locator("#target summary").click()
-    await writer.page.locator("#target-number").fill("30")
+    await writer.page.locator("#target-number").fill("1000")
     await writer.page.keyboard.press("Escape")
-    await writer.page.locator(".cm-content").click()
-    for (const size of SIZES) {
+    for (const [at, size] of [...SIZES, ...SIZES].entries()) {
+      if (at === SIZES.length) await writer.select(String(text).slice(0, 8))
       await writer.page.setViewportSize(size)
-      await assertFits(writer, `window-${locale}-${size.width}-${size.height}`)
+      await assertFits(writer, `window-${locale}-${size.width}-${size.height}${at < SIZES.length ? "" : "-selected"}`)
       assert.deepEqual(await brokenWords(writer), [], JSON.stringify(size))
+      assert.deepEqual(await overlapping(writer), [], JSON.stringify(size))
       const foot = await box(writer, "#text-counts-bar")
       assert.ok(foot.height < 62, `the foot is ${foot.height} px high at ${size.width}`)
     }

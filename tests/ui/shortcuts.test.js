@@ -30,6 +30,12 @@ test("A11Y-6 Ctrl+/ lists the keys from anywhere, on every layout", () => {
   }
 })
 
+test("S2-12, S2-16 find and print are the page's own, also while typing", () => {
+  assert.equal(commandOf(press({ code: "KeyF", key: "ㄹ", ctrlKey: true }), true), "find")
+  assert.equal(commandOf(press({ code: "KeyP", key: "p", ctrlKey: true }), false), "print")
+  assert.equal(commandOf(press({ code: "KeyF", key: "f", ctrlKey: true, shiftKey: true }), true), null)
+})
+
 test("Escape moves the focus to the text from anywhere", () => {
   assert.equal(commandOf(press({ key: "Escape", code: "Escape" }), true), "text")
 })

@@ -24,6 +24,7 @@ import {
   yUndoManagerKeymap,
 } from "../lib/vendor.js"
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
+import { Find, findPhrases } from "./find_panel.js"
 import { lineDirection } from "./line_direction.js"
 import { relativeAt } from "./positions.js"
 import { peerDrawing } from "./presence.js"
@@ -50,6 +51,7 @@ export class Editor extends EventTarget {
   /** The language of the text, or `""`: see `text_language.js`. */
   language = ""
   #undo
+  #find
 
   /**
    * @param {HTMLElement} parent
@@ -68,6 +70,7 @@ export class Editor extends EventTarget {
       this.focus()
     })
     this.#undo = new Y.UndoManager(text, { captureTimeout: 600 })
+    this.#find = new Find(role === "writer" ? (act) => this.#asOneStep(act) : null)
     const nonce = document.querySelector("meta[name=csp-nonce]")?.getAttribute("content") ?? ""
     /** @type {EditorView} */
     this.view = new EditorView({
@@ -93,6 +96,7 @@ export class Editor extends EventTarget {
           }),
           peerDrawing,
           lineDirection,
+          this.#find.extension,
           EditorView.updateListener.of((update) => this.#updated(update)),
         ],
       }),
@@ -193,6 +197,21 @@ export class Editor extends EventTarget {
     this.view.focus()
   }
 
+  find() {
+    this.#find.open(this.view)
+  }
+
+  /** Makes an edit one step of the undo history. @param {() => void} act @returns {() => void} undoes it, if it is still the last */
+  #asOneStep(act) {
+    this.#undo.stopCapturing()
+    act()
+    this.#undo.stopCapturing()
+    const step = this.#undo.undoStack.at(-1)
+    return () => {
+      if (step === this.#undo.undoStack.at(-1)) this.#undo.undo()
+    }
+  }
+
   /** The selection, widened to whole graphemes. @returns {Range} */
   get selection() {
     const { from, to } = this.view.state.selection.main
@@ -280,6 +299,7 @@ export class Editor extends EventTarget {
   #localized() {
     const reader = this.role === "reviewer"
     return [
+      EditorState.phrases.of(findPhrases()),
       placeholder(t(reader ? "desk.text.empty.reader" : "desk.text.empty")),
       EditorView.contentAttributes.of({
         "aria-label": t(reader ? "desk.text.reader" : "desk.text"),

@@ -10,7 +10,7 @@ import { button, byId, el } from "../lib/dom.js"
 import { i18n, t } from "../lib/i18n.js"
 
 /**
- * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "history" | "print" | "text" | "help"} Command
+ * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
  * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
  */
 
@@ -25,6 +25,7 @@ const shown = [
   ["keys.accept", [[names.alt, "A"]]],
   ["keys.resolve", [[names.alt, "R"]]],
   ["keys.history", [[names.alt, "H"]]],
+  ["keys.find", [[names.control, "F"]]],
   ["keys.print", [[names.control, "P"]]],
   ["keys.send", [[names.control, "Enter"]]],
   ["keys.card", [["Enter"], ["Esc"]]],
@@ -54,7 +55,9 @@ export function commandOf(event, typing) {
   }
   if (ctrlKey || metaKey) {
     if (key === "/" || code === "Slash") return "help"
-    return code === "KeyP" && !shiftKey ? "print" : null
+    // On a Mac, Ctrl moves the caret by letters.
+    if (shiftKey || ctrlKey === apple) return null
+    return code === "KeyF" ? "find" : code === "KeyP" ? "print" : null
   }
   if (key === "Escape") return "text"
   return key === "?" && !typing ? "help" : null
@@ -100,6 +103,8 @@ export class Shortcuts {
     const command = commandOf(event, typesInto(target))
     if (command === null) return
     if (command === "text") return this.#back(target)
+    // A second time, the browser searches the whole page.
+    if (command === "find" && target.closest(".find")) return
     event.preventDefault()
     event.stopPropagation()
     if (command === "help") this.help()

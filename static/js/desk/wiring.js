@@ -249,6 +249,7 @@ export class DeskPage {
       accept: () => this.#decide("accept"),
       resolve: () => this.#decide("resolve"),
       history: () => this.history.open(),
+      find: () => this.editor.find(),
       print: () => this.printing.open(),
       text: () => this.#backToText(),
     }
@@ -319,7 +320,9 @@ export class DeskPage {
     history.addEventListener("click", () => this.history.open())
     const signOut = new SignOut(() => this.stop())
     signOut.setUser(this.store.state.me)
-    const text = [...this.out.entries, this.printing.entry]
+    const find = el("button", { type: "button" }, el("span", { "data-t": "find.title" }), el("kbd", { text: this.keys.chord("find") }))
+    find.addEventListener("click", () => this.editor.find())
+    const text = [find, ...this.out.entries, this.printing.entry]
     if (this.role !== "writer") return [home, ...text, history, help, signOut.element]
     const invite = el("button", { type: "button", "data-t": "desk.invite" })
     invite.addEventListener("click", () => this.#copyInvite())

@@ -5,4 +5,4 @@
  * An import map would be inline in the page, which the content security policy forbids.
  */
 
-export * from "../../vendor/editor-1c611734f51f.js"
+export * from "../../vendor/editor-c02aa36fe696.js"

@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences of the text as a whole in English: its counts, the ways out with it, the print. A part of `en.js`. */
+/** The sentences of the text as a whole in English: its counts, its search, the ways out with it, the print. A part of `en.js`. */
 
 export const textEn = {
   "count.words": "Words",
@@ -23,4 +23,22 @@ export const textEn = {
   "print.comments": "Comments",
   "print.lost": "Comments whose passage is gone",
   "keys.print": "Print",
+
+  "find.title": "Find",
+  "find.field": "Find in the text",
+  "find.other": "Replace with",
+  "find.case": "Match case",
+  "find.previous": "Previous",
+  "find.next": "Next",
+  "find.replace": "Replace",
+  "find.replace.all": "Replace all",
+  "find.replaced": "Replaced: {count}.",
+  "find.none": "Not found",
+  "find.count": "{count} found",
+  "find.at": "{at} of {count}",
+  "find.phrase.match": "Found",
+  "find.phrase.line": "on line",
+  "find.phrase.replaced": "Replaced on line $",
+  "find.phrase.replaced.all": "Replaced: $",
+  "keys.find": "Find in the text",
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences of the text as a whole in Korean: its counts, the ways out with it, the print. A part of `ko.js`. */
+/** The sentences of the text as a whole in Korean: its counts, its search, the ways out with it, the print. A part of `ko.js`. */
 
 /** @type {Record<keyof typeof import("./text_en.js").textEn, string>} */
 export const textKo = {
@@ -24,4 +24,22 @@ export const textKo = {
   "print.comments": "검토 의견",
   "print.lost": "위치를 잃은 의견",
   "keys.print": "인쇄",
+
+  "find.title": "찾기",
+  "find.field": "본문에서 찾기",
+  "find.other": "바꿀 말",
+  "find.case": "대소문자 구분",
+  "find.previous": "이전",
+  "find.next": "다음",
+  "find.replace": "바꾸기",
+  "find.replace.all": "모두 바꾸기",
+  "find.replaced": "{count}곳을 바꾸었습니다.",
+  "find.none": "없음",
+  "find.count": "{count}곳",
+  "find.at": "{at}번째 · {count}곳",
+  "find.phrase.match": "찾은 곳",
+  "find.phrase.line": "줄",
+  "find.phrase.replaced": "바꾼 곳: 줄 $",
+  "find.phrase.replaced.all": "$곳을 바꾸었습니다",
+  "keys.find": "본문에서 찾기",
 }

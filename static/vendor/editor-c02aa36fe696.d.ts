@@ -6,6 +6,18 @@
 
 export { standardKeymap } from "@codemirror/commands"
 export {
+  closeSearchPanel,
+  findNext,
+  findPrevious,
+  openSearchPanel,
+  replaceAll,
+  replaceNext,
+  search,
+  SearchQuery,
+  searchPanelOpen,
+  setSearchQuery,
+} from "@codemirror/search"
+export {
   Compartment,
   EditorSelection,
   EditorState,

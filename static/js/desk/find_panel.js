@@ -1,0 +1,236 @@
+// @ts-check
+/**
+ * The panel that searches the text, for both roles, and replaces for the writer. The browser's own search
+ * finds only the lines that the editor draws.
+ */
+
+import { showToast } from "../lib/announce.js"
+import { button, el } from "../lib/dom.js"
+import { i18n, number, t } from "../lib/i18n.js"
+import {
+  closeSearchPanel,
+  EditorSelection,
+  EditorView,
+  findNext,
+  findPrevious,
+  keymap,
+  openSearchPanel,
+  replaceAll,
+  replaceNext,
+  search,
+  searchPanelOpen,
+  setSearchQuery,
+} from "../lib/vendor.js"
+import { MATCHES_MAX, matchesOf, matchFrom, queryOf } from "./find_query.js"
+
+/** @typedef {(act: () => void) => () => void} AsOneStep does an edit as one undo step; answers what takes it back */
+
+/** Matches are counted when the hands rest for so long, in ms. */
+const PAUSE = 150
+/** The longest selection that becomes the words to search for, in UTF-16 units. */
+const SELECTION_MAX = 100
+
+class FindPanel {
+  top = true
+  #stopped = new AbortController()
+  #timer = 0
+  /** @type {import("./find_query.js").Match[]} */
+  #matches = []
+
+  /** @param {EditorView} view @param {AsOneStep | null} asOneStep `null` where nothing may be replaced */
+  constructor(view, asOneStep) {
+    this.view = view
+    this.asOneStep = asOneStep
+    this.query = queryOf({ search: "", replace: "", caseSensitive: false })
+    this.anchor = 0
+    this.field = el("input", { type: "text", "main-field": "true", enterkeyhint: "search", autocomplete: "off", spellcheck: "false" })
+    this.other = el("input", { type: "text", autocomplete: "off", spellcheck: "false" })
+    this.count = el("output", { class: "find-count", role: "status" })
+    this.dom = el("div", { class: "find", role: "search" })
+    this.replacing = el("div", { class: "find-row" })
+    this.#translate()
+    this.#listen()
+  }
+
+  mount() {
+    this.field.focus()
+    this.field.select()
+  }
+
+  /** The selection becomes what is searched for. Not at `mount`: the editor is in the middle of an update. */
+  begin() {
+    this.anchor = this.view.state.selection.main.from
+    this.field.value = selected(this.view) || this.field.value
+    this.#commit()
+    this.mount()
+  }
+
+  /** @param {import("@codemirror/view").ViewUpdate} update */
+  update(update) {
+    const mayReplace = this.asOneStep !== null && !update.state.readOnly
+    if (this.replacing.hidden === mayReplace) this.replacing.hidden = !mayReplace
+    if (update.docChanged || update.selectionSet) this.#countSoon()
+  }
+
+  destroy() {
+    this.#stopped.abort()
+    window.clearTimeout(this.#timer)
+  }
+
+  #listen() {
+    const { signal } = this.#stopped
+    this.field.addEventListener("input", () => this.#searched(), { signal })
+    this.other.addEventListener("input", () => this.#commit(), { signal })
+    this.dom.addEventListener("keydown", (event) => this.#key(event), { signal })
+    i18n.addEventListener("change", () => this.#translate(), { signal })
+  }
+
+  #translate() {
+    const { view } = this
+    this.dom.setAttribute("aria-label", t("find.title"))
+    for (const [field, name] of /** @type {const} */ ([[this.field, "find.field"], [this.other, "find.other"]])) {
+      field.setAttribute("aria-label", t(name))
+      field.placeholder = t(name)
+    }
+    const press = (/** @type {import("../lib/i18n.js").Sentence} */ name, /** @type {() => void} */ act) => button(t(name), {}, act)
+    const matchCase = button("Aa", { label: t("find.case") }, () => {
+      this.#commit({ caseSensitive: !this.query.caseSensitive })
+      matchCase.ariaPressed = String(this.query.caseSensitive)
+    })
+    matchCase.title = t("find.case")
+    matchCase.ariaPressed = String(this.query.caseSensitive)
+    const find = el(
+      "div",
+      { class: "find-row" },
+      this.field,
+      this.count,
+      matchCase,
+      press("find.previous", () => void findPrevious(view)),
+      press("find.next", () => void findNext(view)),
+      press("common.close", () => void closeSearchPanel(view)),
+    )
+    const replace = press("find.replace", () => this.#replace())
+    this.replacing.replaceChildren(this.other, replace, press("find.replace.all", () => this.#replaceAll()))
+    this.replacing.hidden = this.asOneStep === null || view.state.readOnly
+    this.dom.replaceChildren(find, this.replacing)
+    this.#draw()
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.isComposing) return
+    const isNext = event.key === "F3" || ((event.ctrlKey || event.metaKey) && event.code === "KeyG")
+    const isEnter = event.key === "Enter" && event.target === this.field
+    if (event.key === "Escape") closeSearchPanel(this.view)
+    else if (isNext || isEnter) (event.shiftKey ? findPrevious : findNext)(this.view)
+    else if (event.key === "Enter" && event.target === this.other) this.#replace()
+    else return
+    event.preventDefault()
+  }
+
+  /** @param {{ caseSensitive?: boolean }} [options] */
+  #commit({ caseSensitive = this.query.caseSensitive } = {}) {
+    this.query = queryOf({ search: this.field.value, replace: this.other.value, caseSensitive })
+    this.view.dispatch({ effects: setSearchQuery.of(this.query) })
+    this.#countSoon()
+  }
+
+  /** As the words are typed, the first match from where the search began is shown. */
+  #searched() {
+    this.#commit()
+    const match = matchFrom(matchesOf(this.query, this.view.state), this.anchor)
+    if (!match) return
+    const selection = EditorSelection.single(match.from, match.to)
+    this.view.dispatch({ selection, effects: shown(selection.main, this.view), userEvent: "select.search" })
+  }
+
+  #replace() {
+    this.asOneStep?.(() => replaceNext(this.view))
+  }
+
+  #replaceAll() {
+    const count = matchesOf(this.query, this.view.state).length
+    if (this.asOneStep === null || count === 0) return
+    const before = this.view.state.doc
+    const takeBack = this.asOneStep(() => replaceAll(this.view))
+    if (this.view.state.doc === before) return
+    const sentence = t("find.replaced", { count: numberOf(count) })
+    showToast(sentence, { text: t("common.undo"), act: takeBack })
+  }
+
+  #countSoon() {
+    window.clearTimeout(this.#timer)
+    this.#timer = window.setTimeout(() => {
+      this.#matches = matchesOf(this.query, this.view.state)
+      this.#draw()
+    }, PAUSE)
+  }
+
+  #draw() {
+    const { main } = this.view.state.selection
+    const at = this.#matches.findIndex(({ from, to }) => from === main.from && to === main.to)
+    const count = numberOf(this.#matches.length)
+    const isEmpty = !this.query.valid
+    this.count.textContent =
+      isEmpty ? "" : this.#matches.length === 0 ? t("find.none") : at === -1 ? t("find.count", { count }) : t("find.at", { at: number(at + 1), count })
+    this.count.dataset.none = String(!isEmpty && this.#matches.length === 0)
+  }
+}
+
+/** @param {number} count */
+const numberOf = (count) => (MATCHES_MAX < count ? `${number(MATCHES_MAX)}+` : number(count))
+
+/** The selection, if it is words to search for. @param {EditorView} view */
+function selected({ state }) {
+  const { from, to } = state.selection.main
+  const text = to - from <= SELECTION_MAX ? state.sliceDoc(from, to) : ""
+  return text.includes("\n") ? "" : text
+}
+
+/** In the middle of the window, unless it is in view. @param {import("@codemirror/state").SelectionRange} range @param {EditorView} view */
+function shown(range, view) {
+  const at = view.coordsAtPos(range.from)
+  const panel = view.dom.querySelector(".find")?.getBoundingClientRect()
+  const isInView = at && panel && panel.bottom < at.top && at.bottom < window.innerHeight - 90
+  return EditorView.scrollIntoView(range, { y: isInView ? "nearest" : "center" })
+}
+
+/** The search of one editor. */
+export class Find {
+  /** @type {FindPanel | null} */
+  #panel = null
+  /** The words of the last search. */
+  #last = ""
+
+  /** @param {AsOneStep | null} asOneStep */
+  constructor(asOneStep) {
+    const step = (/** @type {typeof findNext} */ command) => (/** @type {EditorView} */ view) =>
+      searchPanelOpen(view.state) ? command(view) : this.open(view)
+    const both = { run: step(findNext), shift: step(findPrevious), preventDefault: true }
+    const createPanel = (/** @type {EditorView} */ view) => {
+      this.#last = this.#panel?.query.search ?? this.#last
+      this.#panel = new FindPanel(view, asOneStep)
+      this.#panel.field.value = this.#last
+      return this.#panel
+    }
+    this.extension = [
+      search({ top: true, literal: true, createPanel, scrollToMatch: shown }),
+      keymap.of([{ key: "F3", ...both }, { key: "Mod-g", ...both }, { key: "Escape", run: closeSearchPanel }]),
+    ]
+  }
+
+  /** Opens the panel, or returns into it. @param {EditorView} view */
+  open(view) {
+    if (!searchPanelOpen(view.state)) openSearchPanel(view)
+    this.#panel?.begin()
+    return true
+  }
+}
+
+/** The sentences of the library. */
+export const findPhrases = () => ({
+  "current match": t("find.phrase.match"),
+  "on line": t("find.phrase.line"),
+  "replaced match on line $": t("find.phrase.replaced"),
+  "replaced $ matches": t("find.phrase.replaced.all"),
+})
