@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * A11Y-8 of the issue's list: axe reports nothing in any state of the page, in Korean and English, light,
+ * Axe reports nothing in any state of the page, in Korean and English, light,
  * dark and forced colors, in a wide window and on a phone (`looks.mjs`).
  */
 
@@ -185,8 +185,15 @@ test("axe: the desk of both", async () => {
       await page.locator("#target summary").click()
       await page.locator("#target-number").fill("100")
     }],
-    ["writer: the menu", async ({ page }) => {
+    ["writer: the search", async ({ page }) => {
       await page.keyboard.press("Escape")
+      await page.locator(".cm-content").click()
+      await page.keyboard.press("Control+f")
+      await page.locator(".find input").first().fill("으로")
+      await page.locator(".find-count:not(:empty)").waitFor()
+    }],
+    ["writer: the menu", async ({ page }) => {
+      await page.locator(".find input").first().press("Escape")
       await page.locator("#menu summary").click()
     }, WORDS],
     ["writer: the keys", async ({ page }) => {
@@ -225,6 +232,11 @@ test("axe: the desk of both", async () => {
       await page.keyboard.press("Alt+h")
       await page.locator("#history[open]").waitFor()
     }, WORDS],
+    ["reviewer: handed over", async ({ page }) => {
+      await page.keyboard.press("Escape")
+      await page.locator("#turn button").click()
+      await page.locator("#turn .turn-status").waitFor()
+    }],
     ["reviewer: the sheet of a phone", async (user) => {
       await user.page.keyboard.press("Escape")
       await user.page.setViewportSize({ width: 360, height: 740 })
@@ -233,6 +245,7 @@ test("axe: the desk of both", async () => {
     }, ALL.slice(3)],
   ])
   await each(writer, [
+    ["writer: the turn is theirs", ({ page }) => page.locator("#turn .turn-status").waitFor(), WORDS],
     ["writer: edits a reply", async (user) => {
       await user.card("띄어쓰기").click()
       await user.card("띄어쓰기").locator(".reply-actions button").first().click()

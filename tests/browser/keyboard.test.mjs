@@ -86,6 +86,10 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   await writer.page.locator("#tab-done").getByText("2 done").waitFor()
   assert.match((await focused(writer)).matches, /cm-content/, "no card is left, so the text has the focus")
   await reviewer.page.locator("#tab-done").getByText("2 done").waitFor()
+  await tabTo(reviewer, "#turn button")
+  await others.press("Enter")
+  await reviewer.page.locator("#toast").getByRole("button", { name: "Undo" }).waitFor()
+  await writer.page.locator("#turn").getByText("Your turn").waitFor()
 })
 
 test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and arrows to its neighbours", async () => {
