@@ -96,7 +96,7 @@ export class TurnBar {
   }
 }
 
-/** What a change of turn by the other user means to the reader. @param {Turn} turn @param {api.Role} role the reader's */
+/** The news of a change of turn by the other user. @param {Turn} turn @param {api.Role} role the reader's */
 function newsOf(turn, role) {
   if (turn.role === role) return role === "writer" ? "turn.news.writer" : "turn.news.reviewer"
   return role === "writer" ? "turn.news.back.writer" : "turn.news.back.reviewer"

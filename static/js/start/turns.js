@@ -11,7 +11,7 @@
  */
 
 /**
- * A text that was never handed over is its reviewer's turn. To its writer it is nobody's yet.
+ * A text that was never handed over is its reviewer's turn. For its writer the turn is not decided yet.
  *
  * @param {Pick<Link, "turn"> | undefined} link
  * @param {Role} role the reader's
