@@ -46,7 +46,7 @@ export class MarginTabs extends EventTarget {
       const words = unread[tab] === 0 ? sentence : `${sentence}, ${mark}`
       if (button.dataset.words !== words) {
         button.dataset.words = words
-        const dot = el("span", { class: "unread" }, el("span", { class: "hidden", text: `, ${mark}` }))
+        const dot = el("span", { class: "unread" }, el("span", { class: "hidden", text: ` (${mark})` }))
         button.replaceChildren(sentence, ...(unread[tab] === 0 ? [] : [dot]))
       }
       button.hidden = tab !== "open" && counts[tab] === 0
