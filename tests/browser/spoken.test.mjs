@@ -54,6 +54,8 @@ test("A11Y-2 A11Y-3 the list, a card and the form are named, and each button say
   await reviewer.review("중복 응답 37건", { body: "출처가 있나요?" })
   await writer.card("출처가").click()
   await writer.page.locator("#cards .card[data-active=true] .reply-field").waitFor()
+  await writer.page.locator("#read-all").evaluate((button) => /** @type {HTMLElement} */ (button).click())
+  await until(async () => !(await writer.page.title()).includes("●"), "both are read, and no card is called new")
   assert.equal(
     await tree(writer.page.locator("#cards")),
     `- list "2 open comments":
