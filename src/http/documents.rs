@@ -107,6 +107,9 @@ struct TitleBody {
 struct ListBody {
     documents: Vec<DocumentBody>,
     next_cursor: Option<String>,
+    /// Of a bin: how long it keeps a document. With 0 there is no bin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retention_seconds: Option<u64>,
 }
 
 /// `POST /api/documents`
@@ -138,7 +141,8 @@ async fn list(
         let mut rows = sharing.bin_of(&caller.user().id, &request.page()).await?;
         let next_cursor = request.cut(&mut rows, |binned| binned.row.cursor());
         let documents = rows.into_iter().map(DocumentBody::from).collect();
-        return Ok(Json(ListBody { documents, next_cursor }));
+        let retention_seconds = Some(sharing.bin_retention().as_secs());
+        return Ok(Json(ListBody { documents, next_cursor, retention_seconds }));
     }
     let mut rows = sharing.documents_of(&caller.user().id, &request.page()).await?;
     let next_cursor = request.cut(&mut rows, Document::cursor);
@@ -149,7 +153,7 @@ async fn list(
         let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
     }
     let documents = rows.into_iter().map(DocumentBody::from).collect();
-    Ok(Json(ListBody { documents, next_cursor }))
+    Ok(Json(ListBody { documents, next_cursor, retention_seconds: None }))
 }
 
 /// `GET /api/documents/{id}`

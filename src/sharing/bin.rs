@@ -82,6 +82,12 @@ impl Sharing {
         }
     }
 
+    /// How long a bin keeps a document. Zero: a deletion is final.
+    #[must_use]
+    pub fn bin_retention(&self) -> Duration {
+        self.quota.bin_retention
+    }
+
     /// The documents in the bin of `owner`, the last deleted first.
     ///
     /// # Errors

@@ -42,6 +42,7 @@ import { ample } from "./desk/document_size.js"
  * @property {Date | null} servedAt when the text on the page was read from the server, without a seat
  * @property {number | null} silentSince since when the server does not answer over its open connection, in ms
  * @property {string} reason why the seat was lost: the end of a `state.lost.*`
+ * @property {import("./lib/api.js").Deletion | null} deletion of the document, once the page has read it
  * @property {Record<Role, SeatOccupancy>} occupancy
  * @property {Saving} saving
  * @property {number} unread the number of reviews with changes of the other user that were not seen
@@ -76,6 +77,7 @@ const initial = {
   servedAt: null,
   silentSince: null,
   reason: "",
+  deletion: null,
   occupancy: { writer: vacant, reviewer: vacant },
   saving: { count: 0, characters: 0, since: null, savedAt: null, slow: false, refusing: "no", retained: "yes" },
   unread: 0,

@@ -196,25 +196,6 @@ test("a deletion is saved by a later invisible edit that no undo restores", asyn
   assert.equal(await stored(writer), "Too long.")
 })
 
-test("s1-4: a deleted document ends its sessions with a reason, is not called saved, and its text can be copied", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "Soon gone.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
-  const list = await writer.page.context().newPage()
-  await list.goto(galley.url)
-  await list.locator("#mine .row").getByText("Lee").first().waitFor()
-  await list.locator("#mine").getByRole("button", { name: "Delete" }).click()
-  await list.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
-  await list.locator("#mine").getByText("Nothing here yet.").waitFor()
-  for (const user of [writer, reviewer]) {
-    await user.notice.getByText("The share link was withdrawn, or the document was deleted.").waitFor()
-    assert.equal(await user.page.getByText("Everything you wrote is saved.").count(), 0)
-    const copied = await user.copied(() => user.notice.getByRole("button", { name: "Copy the text" }).click())
-    assert.equal(copied, "Soon gone.")
-  }
-})
-
 test("clients of a drained server reconnect by themselves", async () => {
   const writer = await browser.newUser(galley)
   await writer.paste("Kim", "Steady.")

@@ -26,6 +26,7 @@ const TOKEN = "galley.admin-token"
 const columns = [
   { name: "admin.user", by: nameOf, text: nameOf },
   { name: "admin.role", by: (seat) => seat.role, text: (seat) => t(`role.${seat.role}`) },
+  { name: "admin.document", by: titleOf, text: titleOf },
   { name: "admin.link", by: (seat) => seat.share_link_id, text: (seat) => seat.share_link_id, id: true },
   { name: "admin.state", by: (seat) => seat.state, text: (seat) => t(`admin.state.${seat.state}`) },
   { name: "admin.since", by: (seat) => seat.since ?? "", text: (seat) => (seat.since ? when(seat.since) : "–") },
@@ -38,6 +39,11 @@ const columns = [
 /** The holder's name; a key that was set by hand has none. @param {HeldSeat} seat */
 function nameOf({ user }) {
   return user?.name ?? "–"
+}
+
+/** The title of the document; a link that is gone has none. @param {HeldSeat} seat */
+function titleOf({ title }) {
+  return title === null || title === undefined ? "–" : title || t("start.untitled")
 }
 
 /** The identity of a held seat: its lock and its session. @param {HeldSeat} seat */
@@ -57,7 +63,7 @@ class SeatRows {
   #explanation = null
   #explainButton = button(t("admin.why"), {}, () => this.toggle())
 
-  /** @param {HeldSeat} seat @param {{ token: () => string, end: (seat: HeldSeat) => void }} page */
+  /** @param {HeldSeat} seat @param {{ token: () => string, end: (seat: HeldSeat) => void, revoke: (seat: HeldSeat) => void }} page */
   constructor(seat, page) {
     this.seat = seat
     this.page = page
@@ -70,8 +76,9 @@ class SeatRows {
     this.#explainButton.setAttribute("aria-expanded", "false")
     this.#explainButton.setAttribute("aria-controls", this.id)
     const end = button(t("admin.end"), { label: `${t("admin.end")}: ${name}` }, () => page.end(this.seat))
+    const revoke = button(t("admin.revoke"), { label: `${t("admin.revoke")}: ${titleOf(seat)}, ${name}` }, () => page.revoke(this.seat))
     // A key without a session has no explanation, and no session to evict.
-    const buttons = el("div", { class: "buttons" }, ...(seat.session_id === null ? [] : [this.#explainButton, end]))
+    const buttons = el("div", { class: "buttons" }, ...(seat.session_id === null ? [] : [this.#explainButton, end]), revoke)
     this.row = el("tr", { "data-session": seat.session_id ?? "" }, ...this.#cells, el("td", {}, buttons))
   }
 
@@ -123,7 +130,7 @@ class AdminPage {
   #nodes = 0
   #readAt = new Date()
   #token = sessionStorage.getItem(TOKEN) ?? ""
-  #sorted = 4
+  #sorted = 5
   #down = true
   #timer = 0
   /** How often it was read, and which of the answers is shown. */
@@ -257,7 +264,11 @@ class AdminPage {
 
   /** @param {HeldSeat} seat */
   #rowsOf(seat) {
-    const page = { token: () => this.#token, end: (/** @type {HeldSeat} */ ended) => void this.#evict(ended) }
+    const page = {
+      token: () => this.#token,
+      end: (/** @type {HeldSeat} */ ended) => void this.#evict(ended),
+      revoke: (/** @type {HeldSeat} */ of) => void this.#revoke(of),
+    }
     const rows = this.#rows.get(keyOf(seat)) ?? new SeatRows(seat, page)
     rows.draw(seat)
     return rows
@@ -280,19 +291,37 @@ class AdminPage {
 
   /** @param {HeldSeat} seat */
   async #evict(seat) {
-    if (seat.session_id === null) return
+    const session = seat.session_id
+    if (session === null) return
     const name = nameOf(seat)
     const question = t("admin.end.sure", { name, role: t(`role.${seat.role}`) })
-    const confirmed = await confirm(question, t("admin.end.yes"))
+    if (!(await this.#confirmed(seat, question, t("admin.end.yes")))) return
+    await this.#act(() => api.evictSession(this.#token, session), t("admin.ended", { name }), t("admin.gone"))
+  }
+
+  /** @param {HeldSeat} seat */
+  async #revoke(seat) {
+    const title = titleOf(seat)
+    if (!(await this.#confirmed(seat, t("admin.revoke.sure", { title }), t("admin.revoke.yes")))) return
+    await this.#act(() => api.revokeLink(this.#token, seat.share_link_id), t("admin.revoked", { title }), t("admin.revoke.gone"))
+  }
+
+  /** @param {HeldSeat} seat @param {string} question @param {string} yes */
+  async #confirmed(seat, question, yes) {
+    const confirmed = await confirm(question, yes)
     // It has gone by itself meanwhile, and so has the button that the focus would return to.
     if (!this.#rows.has(keyOf(seat))) this.#search.focus()
-    if (!confirmed) return
+    return confirmed
+  }
+
+  /** @param {() => Promise<void>} act @param {string} done @param {string} gone */
+  async #act(act, done, gone) {
     try {
-      await api.evictSession(this.#token, seat.session_id)
-      showToast(t("admin.ended", { name }))
+      await act()
+      showToast(done)
     } catch (error) {
       const isGone = error instanceof api.Problem && error.status === 404
-      showToast(isGone ? t("admin.gone") : errorText(error))
+      showToast(isGone ? gone : errorText(error))
     }
     if (this.#token !== "") await this.#read()
   }

@@ -5,7 +5,8 @@
  */
 
 import { announce } from "../lib/announce.js"
-import { button, byId, el, icon } from "../lib/dom.js"
+import { deletedSentence } from "../lib/deleted_sentence.js"
+import { button, byId, el, icon, once } from "../lib/dom.js"
 import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
 import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.js"
 import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.js"
@@ -29,10 +30,11 @@ import { RETURNABLE } from "./policy.js"
  * @property {() => void} focusText puts the focus into the text
  * @property {() => Promise<boolean>} copyText all of the text; whether the browser let us
  * @property {() => void} saveText all of the text, as a file
+ * @property {() => Promise<void>} restore takes the document out of the bin
  */
 
 /** Reasons after which nothing that is here can go into this text by itself any more. */
-const ENDED = ["revoked", "role", "reset", "malformed", "too-large"]
+const ENDED = ["revoked", "deleted", "role", "reset", "malformed", "too-large"]
 
 export class Banner {
   #stopped = new AbortController()
@@ -126,6 +128,9 @@ export class Banner {
   /** @param {Desk} state @returns {Notice | null} */
   #notice(state) {
     const { phase, saving, role } = state
+    if (phase === "lost" && (state.deletion || state.reason === "deleted")) {
+      return { key: `lost deleted ${state.deletion?.at}`, parts: () => this.#deleted(state) }
+    }
     if (phase === "lost") return { key: `lost ${state.reason}`, parts: () => this.#lost(state) }
     if (phase === "taken") {
       return { key: `taken ${JSON.stringify([state.holder, state.waitTimedOut])}`, parts: () => this.#taken(state) }
@@ -242,10 +247,19 @@ export class Banner {
     return [sentence, ...this.#unsaved([next], true)]
   }
 
+  /** The page offers its text and does not call it saved. @param {Desk} state @returns {Node[]} */
+  #deleted({ deletion, me, wasSeated, servedAt }) {
+    const isOwn = deletion !== null && deletion.by.id === me?.id
+    const restore = button(t("deleted.restore"), { class: "button button-strong" }, () => void once(restore, () => this.actions.restore()))
+    const text = wasSeated || servedAt !== null ? this.#textButtons() : []
+    const home = el("a", { class: "button", href: "/", text: t("menu.home") })
+    return [el("p", { text: deletedSentence(deletion, isOwn) }), ...this.#unsaved([...(isOwn ? [restore] : []), ...text, home], false)]
+  }
+
   /**
    * The unsaved text with its actions, or a sentence that all is saved; and the next step.
    *
-   * @param {HTMLButtonElement[]} next
+   * @param {HTMLElement[]} next
    * @param {boolean} hadText whether there was anything to lose
    * @returns {Node[]}
    */

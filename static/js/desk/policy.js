@@ -9,6 +9,9 @@
 /** Reasons of a lost seat after which the same page can claim it again. */
 export const RETURNABLE = ["taken_over", "expired", "evicted", "idle"]
 
+/** Reasons of a lost seat whose share link has ended, perhaps with the document. */
+export const ENDED_LINKS = ["revoked", "deleted"]
+
 /**
  * @typedef {import("../store.js").Desk} Desk
  * @typedef {import("../store.js").Phase} Phase

@@ -6,6 +6,7 @@ import * as api from "../lib/api.js"
 import { byId } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
+import { ENDED_LINKS } from "./policy.js"
 
 export class Title {
   #stopped = new AbortController()
@@ -84,7 +85,7 @@ export class Title {
 
   /** The title is "saved" only when `document.saved` covers every local edit. */
   #saving() {
-    const { phase, saving, role, wasSeated, quiet, silentSince, servedAt } = this.store.state
+    const { phase, saving, role, wasSeated, quiet, silentSince, servedAt, reason } = this.store.state
     if (servedAt) return { text: t("saved.read-only", { time: clock(servedAt) }), kind: "off" }
     const isAway = phase === "offline" && !quiet
     if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
@@ -93,6 +94,8 @@ export class Title {
       if (late) return { text: this.#late(saving.characters, clock(saving.since)), kind: "late" }
       return { text: t(isAway ? "saved.offline" : "saved.saving"), kind: "saving" }
     }
+    // A deleted document is never called saved: the banner says what became of it.
+    if (phase === "lost" && ENDED_LINKS.includes(reason)) return { text: "", kind: "off" }
     if (isAway) return { text: t("saved.offline"), kind: "off" }
     if (phase === "seated" && silentSince !== null) return { text: t("saved.silent"), kind: "off" }
     if (role === "reviewer" && !saving.savedAt) return { text: t("saved.reading"), kind: "saved" }

@@ -7,7 +7,9 @@
 
 import { History } from "../history/history.js"
 import { announce, showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
 import { button, byId, copy, download, el, icon } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
 import { i18n, t } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
@@ -32,7 +34,7 @@ import { Banner } from "./banner.js"
 import { fileName } from "./document_size.js"
 import { Editor } from "./editor.js"
 import { Menu } from "./menu.js"
-import { divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "./policy.js"
+import { ENDED_LINKS, divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "./policy.js"
 import { Presence } from "./presence.js"
 import { Printing } from "./printing.js"
 import { ServedText } from "./served_text.js"
@@ -175,6 +177,7 @@ export class DeskPage {
     this.editor.mayType(mayType(this.store.state))
     this.selection.drawSoon()
     if (phase === "lost" && reason === "taken_over") this.events.readLinkSoon()
+    if (phase === "lost" && ENDED_LINKS.includes(reason)) this.#readDeletion()
     const loss = lossOf(this.store.state)
     if (loss !== null) this.watch.seatLost(loss)
     if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#applyDrafts()
@@ -185,6 +188,22 @@ export class DeskPage {
     this.reviews.read().then(() => this.store.seated && this.actions.restore(), () => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
+  }
+
+  /** The deletion, when the document is in the bin. */
+  async #readDeletion() {
+    const deletion = await api.link(this.link.id).then(() => null, (error) => (error instanceof api.Problem ? error.deleted : null))
+    if (deletion) this.store.change({ deletion })
+  }
+
+  /** Takes the document out of the bin, and opens it anew. */
+  async #restore() {
+    try {
+      await api.restoreDocument(this.link.document_id)
+      location.reload()
+    } catch (error) {
+      showToast(errorText(error))
+    }
   }
 
   /** Answers the idle warning with a sign of life. */
@@ -236,6 +255,7 @@ export class DeskPage {
       focusText: () => this.editor.focus(),
       copyText: () => copy(this.editor.text),
       saveText: () => download(fileName(this.store.state.link?.title ?? "", t("start.untitled")), this.editor.text),
+      restore: () => this.#restore(),
       stayActive: () => this.#confirmActivity(),
     }
   }
@@ -330,9 +350,9 @@ export class DeskPage {
   }
 
   #invite() {
-    const { link, occupancy } = this.store.state
+    const { link, occupancy, reason } = this.store.state
     const invite = byId("invite")
-    invite.hidden = this.role !== "writer" || !link?.invite
+    invite.hidden = this.role !== "writer" || !link?.invite || ENDED_LINKS.includes(reason)
     invite.classList.toggle("button-strong", occupancy.reviewer.user === null)
     invite.replaceChildren(icon("link"), el("span", { text: t("desk.invite") }))
   }

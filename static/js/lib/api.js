@@ -11,6 +11,8 @@
  * @typedef {{ guests: boolean, sign_in_url: string | null }} Entry how a user without a sign-in gets one
  * @typedef {{ id: string, title: string, owner: User, created_at: string, updated_at: string,
  *   characters: number }} Document
+ * @typedef {Document & { deleted_at: string, purge_at: string }} BinnedDocument
+ * @typedef {{ by: User, at: string, purge_at: string }} Deletion of a document in the bin
  * @typedef {"writer" | "reviewer"} Role
  * @typedef {{ taken: boolean, user?: User | null, since?: string | null, waiting?: number }} SeatView
  * @typedef {{ role: Role, since: string, by: User }} Turn
@@ -30,7 +32,7 @@
  *   restored_from: number | null, characters: number, created_at: string }} Version
  * @typedef {{ op: "equal" | "insert" | "delete", text: string }} Segment
  * @typedef {{ from: string, to: string, segments: Segment[] }} Difference
- * @typedef {{ lock_key: string, share_link_id: string, role: Role, session_id: string | null,
+ * @typedef {{ lock_key: string, share_link_id: string, title?: string | null, role: Role, session_id: string | null,
  *   user: User | null, node: string | null, since: string | null, fence: number | null,
  *   ttl_ms: number | null, last_seen: string | null,
  *   state: "claiming" | "held" | "uncertain" | "away" | "ended" }} HeldSeat
@@ -54,12 +56,14 @@ export class Problem extends Error {
    * @param {number} status
    * @param {string} name
    * @param {string} [detail] for people, in English
+   * @param {Deletion | null} [deleted] the document is in the bin
    */
-  constructor(status, name, detail = "") {
+  constructor(status, name, detail = "", deleted = null) {
     super(`${status} ${name} ${detail}`.trim())
     this.status = status
     this.kind = name
     this.detail = detail
+    this.deleted = deleted
   }
 }
 
@@ -87,7 +91,7 @@ async function call(method, path, { body, version, bearer, signal, keepalive = f
   const json = await response.json().catch(() => null)
   if (response.ok) return json
   const name = String(json?.type ?? "").replace(/^.*\/problems\//, "")
-  throw new Problem(response.status, name || "unknown", String(json?.detail ?? json?.title ?? ""))
+  throw new Problem(response.status, name || "unknown", String(json?.detail ?? json?.title ?? ""), json?.deleted ?? null)
 }
 
 /** @param {string} id */
@@ -140,6 +144,15 @@ export const renameDocument = (id, title) =>
 
 /** @param {string} id @returns {Promise<void>} */
 export const deleteDocument = (id) => call("DELETE", `/api/documents/${encode(id)}`)
+
+/** The bin. @returns {Promise<{ documents: BinnedDocument[], retention_seconds: number }>} */
+export const bin = () => call("GET", "/api/documents?deleted=true&limit=100")
+
+/** Takes a document out of the bin. @param {string} id @returns {Promise<Document>} */
+export const restoreDocument = (id) => call("POST", `/api/documents/${encode(id)}/restore`)
+
+/** Deletes a document of the bin for ever. @param {string} id @returns {Promise<void>} */
+export const purgeDocument = (id) => call("DELETE", `/api/documents/${encode(id)}?permanent=true`)
 
 /** @param {string} document @param {string} [rest] */
 const versionsAt = (document, rest = "") => `/api/documents/${encode(document)}/versions${rest}`
@@ -289,6 +302,9 @@ export const seatDetails = (bearer, session) =>
  */
 export const heldLocks = (bearer, { of, limit, signal }) =>
   call("GET", `/api/admin/locks?limit=${limit}${of === undefined ? "" : `&class=${encode(of)}`}`, { bearer, signal })
+
+/** @param {string} bearer @param {string} link @returns {Promise<void>} */
+export const revokeLink = (bearer, link) => call("DELETE", `/api/admin/share-links/${encode(link)}`, { bearer })
 
 /** @param {string} bearer @param {string} session @returns {Promise<void>} */
 export const evictSession = (bearer, session) =>

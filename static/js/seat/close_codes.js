@@ -30,7 +30,7 @@ export function retryDelay(attempt, random) {
  * @param {string} reason
  */
 export function lossReason(code, reason) {
-  const named = ["taken_over", "expired", "evicted", "idle", "revoked"].find((why) => why === reason)
+  const named = ["taken_over", "expired", "evicted", "idle", "revoked", "deleted"].find((why) => why === reason)
   if (named) return named
   if (code === 4401) return "signin"
   if (code === 4403) return "role"

@@ -43,7 +43,8 @@ async function asOwner(dialog, document) {
   try {
     return { me, link: await ownLink(document), role: "writer" }
   } catch (error) {
-    await refuse(dialog, error)
+    if (error instanceof api.Problem && error.deleted) dialog.deleted(error.deleted, me, document)
+    else await refuse(dialog, error)
     await showOrphanedDrafts(me, document)
     return null
   }
@@ -128,7 +129,7 @@ async function linkOfMember(id, me) {
     const link = await api.link(id)
     return [link.writer.id, link.reviewer?.id].includes(me.id) ? link : null
   } catch (error) {
-    if (error instanceof api.Problem && [403, 404].includes(error.status)) return null
+    if (error instanceof api.Problem && error.deleted === null && [403, 404].includes(error.status)) return null
     throw error
   }
 }
@@ -140,6 +141,7 @@ async function refuse(dialog, error) {
     history.replaceState(null, "", location.pathname)
     return dialog.refuse("exists")
   }
+  if (error.deleted) return dialog.deleted(error.deleted, null, "")
   if (error.status === 401) return dialog.signIn()
   if ([403, 404, 410, 422].includes(error.status)) return dialog.refuse("missing")
   dialog.refuse("failed", error)

@@ -3,7 +3,9 @@
  * The dialog before the desk: the question for a name, or the reason why there is no desk. Owns one element.
  */
 
+import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
+import { deletedSentence } from "../lib/deleted_sentence.js"
 import { button, byId, el, icon, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
@@ -40,6 +42,26 @@ export class EntryDialog {
     const again = button(t("common.retry"), { class: "button button-strong" }, () => location.reload())
     const text = t(`entry.${outcome}.text`, { why: errorText(error) })
     this.#showRefusal(t(`entry.${outcome}.title`), text, ...(outcome === "failed" ? [again] : []))
+  }
+
+  /**
+   * Says who deleted the document, and restores it for its owner.
+   *
+   * @param {api.Deletion} deletion
+   * @param {api.User | null} me `null`: not the owner
+   * @param {string} document
+   */
+  deleted(deletion, me, document) {
+    const isOwn = me?.id === deletion.by.id
+    const restore = button(t("deleted.restore"), { class: "button button-strong" }, () => void once(restore, async () => {
+      try {
+        await api.restoreDocument(document)
+        location.reload()
+      } catch (error) {
+        showToast(errorText(error))
+      }
+    }))
+    this.#showRefusal(t("deleted.title"), deletedSentence(deletion, isOwn), ...(isOwn ? [restore] : []))
   }
 
   /** Says that there is no sign-in, how to get one, and that unsaved edits wait for it. */

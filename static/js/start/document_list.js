@@ -4,10 +4,11 @@
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el } from "../lib/dom.js"
+import { button, byId, el, icon } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, number, t, tCount, when } from "../lib/i18n.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
+import { Bin } from "./bin.js"
 import { byTurn, whose } from "./turns.js"
 
 /** The interval of polling the holders, in ms. */
@@ -25,6 +26,7 @@ export class DocumentList {
   /** The user's unsaved edits in this browser's journal. @type {import("../unsaved/drafts.js").Draft[]} */
   #unsaved = []
   #stopped = new AbortController()
+  #bin = new Bin(() => this.#poll())
 
   /** @param {api.User} me */
   start(me) {
@@ -53,7 +55,7 @@ export class DocumentList {
 
   async #poll() {
     try {
-      const [documents, links] = await Promise.all([api.documents(), api.links()])
+      const [documents, links] = await Promise.all([api.documents(), api.links(), this.#bin.read()])
       this.#documents = documents
       this.#links = links
       this.#failed = false
@@ -67,6 +69,7 @@ export class DocumentList {
   #draw() {
     const documents = byTurn(this.#documents, (document) => whose(this.#linkOf(document), "writer"))
     fill(byId("mine"), documents.map((document) => this.#document(document)), t("start.mine.none"))
+    this.#bin.draw()
     const links = this.#links.filter(({ reviewer }) => reviewer?.id === this.#me?.id)
     for (const [list, turn] of /** @type {const} */ ([["waiting", "mine"], ["reviewed", "theirs"]])) {
       const rows = links.filter((link) => whose(link, "reviewer") === turn).map((link) => this.#review(link))
@@ -90,11 +93,12 @@ export class DocumentList {
       link?.reviewer ? t("start.with", { name: link.reviewer.name }) : t("start.no-reviewer"),
       ...openFacts(link),
     ]
-    if (this.#unsaved.some((draft) => draft.document === document.id)) facts.push(t("start.unsaved"))
     const remove = button(t("start.delete"), { class: "button button-quiet", label: `${t("start.delete")}: ${title}` })
     remove.addEventListener("click", () => this.#delete(document))
-    const marks = marksOf(link, "writer")
-    return row({ key: document.id, href: `/d/${document.id}`, title, marks, facts, here: present(link), action: remove })
+    const [href, marks] = [`/d/${document.id}`, marksOf(link, "writer")]
+    const shown = row({ key: document.id, href, title, marks, facts, here: present(link), action: remove })
+    if (this.#unsaved.some((draft) => draft.document === document.id)) shown.append(unsavedLine(href, title))
+    return shown
   }
 
   /** @param {api.Link} link */
@@ -104,17 +108,25 @@ export class DocumentList {
     return row({ key: link.id, href: `/s/${link.id}`, title, marks: marksOf(link, "reviewer"), facts, here: present(link), action: null })
   }
 
-  /** @param {api.Document} document */
+  /** Moves it into the bin; without a bin it asks before. @param {api.Document} document */
   async #delete(document) {
     const title = document.title || t("start.untitled")
-    if (!(await confirm(t("start.delete.sure", { title }), t("start.delete.yes")))) return
+    if (!this.#bin.hasRetention && !(await confirm(t("start.delete.sure", { title }), t("start.delete.yes")))) return
     try {
       await api.deleteDocument(document.id)
+      const undo = { text: t("bin.undo"), act: () => void this.#bin.restore(document) }
+      if (this.#bin.hasRetention) showToast(t("bin.moved", { title }), undo)
     } catch (error) {
       showToast(errorText(error))
     }
     await this.#poll()
   }
+}
+
+/** The unsaved edits of a document: opening it puts them back. @param {string} href @param {string} title */
+function unsavedLine(href, title) {
+  const go = el("a", { class: "button", href, "aria-label": `${t("start.unsaved.go")}: ${title}`, text: t("start.unsaved.go") })
+  return el("p", { class: "row-unsaved" }, icon("alert"), el("span", { text: t("start.unsaved.line") }), go)
 }
 
 /** @param {api.Link | undefined} link */
@@ -168,7 +180,18 @@ function fill(list, rows, none) {
   const focused = document.activeElement
   const key = focused instanceof HTMLElement && list.contains(focused) ? focused.closest("li")?.dataset.key : undefined
   const tag = focused?.tagName ?? ""
+  const at = [...list.children].findIndex((row) => row.contains(focused))
   list.replaceChildren(...(rows.length === 0 ? [el("li", { class: "quiet", text: none })] : rows))
   const again = rows.find((row) => row.dataset.key === key)?.querySelector(tag || "a")
-  if (key !== undefined && again instanceof HTMLElement) again.focus()
+  if (key === undefined) return
+  // The row may be gone: the focus goes on in the row that follows, or in the heading.
+  const next = again ?? rows[Math.min(at, rows.length - 1)]?.querySelector(tag || "a") ?? heading(list)
+  if (next instanceof HTMLElement) next.focus()
+}
+
+/** The heading of a list, which takes the focus when the list is empty. @param {HTMLElement} list */
+function heading(list) {
+  const title = list.closest("section")?.querySelector("h2")
+  title?.setAttribute("tabindex", "-1")
+  return title
 }

@@ -333,6 +333,7 @@ async fn g13_a_bin_has_a_bound_and_the_quota_counts_documents_outside_it() {
     }
     let list = server.get(&kim, "/api/documents?deleted=true&limit=100").await.ok(200);
     assert_eq!(list["next_cursor"], Value::Null);
+    assert_eq!(list["retention_seconds"], 30 * 24 * 3_600);
     let rows = list["documents"].as_array().expect("rows");
     let listed: Vec<_> = rows.iter().map(|row| row["id"].as_str().expect("an id")).collect();
     let newest: Vec<_> = ids.iter().skip(2).rev().map(String::as_str).collect();

@@ -1,6 +1,7 @@
 // @ts-check
 /** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
+import { binEn } from "./bin_en.js"
 import { entryEn } from "./entry_en.js"
 import { spokenEn } from "./spoken_en.js"
 import { statesEn } from "./states_en.js"
@@ -8,6 +9,7 @@ import { textEn } from "./text_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
+  ...binEn,
   ...entryEn,
   ...textEn,
   ...statesEn,
@@ -60,7 +62,6 @@ export const en = {
   "start.none-here": "nobody there",
   "start.no-reviewer": "no reviewer yet",
   "start.with": "with {name}",
-  "start.unsaved": "something you wrote is kept in this browser and not saved yet",
   "start.orphaned": "Not saved, and the document is gone",
   "start.delete": "Delete",
   "start.delete.sure": "Delete “{title}” with all its comments? This cannot be undone.",

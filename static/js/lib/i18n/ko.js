@@ -1,6 +1,7 @@
 // @ts-check
 /** The sentences of the page in Korean. Not a literal translation, but idiomatic. */
 
+import { binKo } from "./bin_ko.js"
 import { entryKo } from "./entry_ko.js"
 import { spokenKo } from "./spoken_ko.js"
 import { statesKo } from "./states_ko.js"
@@ -9,6 +10,7 @@ import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
+  ...binKo,
   ...entryKo,
   ...textKo,
   ...statesKo,
@@ -61,7 +63,6 @@ export const ko = {
   "start.none-here": "지금은 아무도 없음",
   "start.no-reviewer": "아직 검토자 없음",
   "start.with": "검토자 {name}님",
-  "start.unsaved": "아직 저장되지 않은 내용이 이 브라우저에 있음",
   "start.orphaned": "저장하지 못했고 문서도 없어진 글",
   "start.delete": "삭제",
   "start.delete.sure": "‘{title}’ 문서를 검토 내용까지 모두 삭제할까요? 되돌릴 수 없습니다.",

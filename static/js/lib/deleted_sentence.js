@@ -1,0 +1,20 @@
+// @ts-check
+/** The deletion of a document as a sentence: the user, the time, and how long the bin keeps it. */
+
+import { t, tCount, when } from "./i18n.js"
+
+/** @typedef {import("./api.js").Deletion} Deletion */
+
+const DAY = 86_400_000
+
+/** @param {Deletion | null} deletion `null`: not known @param {boolean} isOwn whether the reader is the owner */
+export function deletedSentence(deletion, isOwn) {
+  if (deletion === null) return t("deleted.unknown")
+  const [time, name] = [when(deletion.at), deletion.by.name]
+  const first = isOwn ? t("deleted.own", { time }) : t("deleted.by", { name, time })
+  const left = Date.parse(deletion.purge_at) - Date.now()
+  const days = left < DAY / 2 ? 0 : Math.ceil(left / DAY)
+  const until = when(deletion.purge_at)
+  if (days < 1) return `${first} ${isOwn ? t("deleted.own.until", { until }) : t("deleted.by.until", { name, until })}`
+  return `${first} ${isOwn ? tCount("deleted.own.days", days) : tCount("deleted.by.days", days, { name })}`
+}

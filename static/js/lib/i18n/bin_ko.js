@@ -1,0 +1,35 @@
+// @ts-check
+/** The sentences of deletions, the bin and revoked links, in Korean. A part of `ko.js`. */
+
+/** @type {Record<keyof typeof import("./bin_en.js").binEn, string>} */
+export const binKo = {
+  "deleted.title": "삭제된 문서입니다",
+  "deleted.unknown": "삭제된 문서입니다.",
+  "deleted.own": "{time}에 이 문서를 삭제하셨습니다.",
+  "deleted.own.days": "{count}일 동안 휴지통에 보관됩니다.",
+  "deleted.own.days.one": "하루 동안 휴지통에 보관됩니다.",
+  "deleted.own.until": "{until}까지 휴지통에 보관됩니다.",
+  "deleted.by": "{name}님이 {time}에 이 문서를 삭제했습니다.",
+  "deleted.by.days": "{name}님의 휴지통에 {count}일 동안 보관됩니다.",
+  "deleted.by.days.one": "{name}님의 휴지통에 하루 동안 보관됩니다.",
+  "deleted.by.until": "{name}님의 휴지통에 {until}까지 보관됩니다.",
+  "deleted.restore": "문서 복원",
+  "bin.title": "휴지통 ({count})",
+  "bin.moved": "‘{title}’ 문서를 휴지통으로 옮겼습니다.",
+  "bin.undo": "실행 취소",
+  "bin.deleted": "{when} 삭제",
+  "bin.purge": "{when} 완전히 삭제됨",
+  "bin.restore": "복원",
+  "bin.restored": "‘{title}’ 문서를 복원했습니다.",
+  "bin.purge.go": "완전히 삭제",
+  "bin.purge.sure": "‘{title}’ 문서를 의견, 버전과 함께 완전히 삭제할까요? 되돌릴 수 없습니다.",
+  "bin.purge.done": "‘{title}’ 문서를 완전히 삭제했습니다.",
+  "start.unsaved.line": "쓰신 글 일부가 이 브라우저에만 있고 아직 저장되지 않았습니다.",
+  "start.unsaved.go": "열어서 되살리기",
+  "admin.document": "문서",
+  "admin.revoke": "링크 취소",
+  "admin.revoke.sure": "‘{title}’ 문서의 공유 링크를 취소할까요? 작성자와 검토자의 연결이 끊기고, 초대 링크는 더 이상 열리지 않습니다.",
+  "admin.revoke.yes": "링크 취소하기",
+  "admin.revoked": "‘{title}’ 문서의 공유 링크를 취소했습니다.",
+  "admin.revoke.gone": "이미 취소되었거나 삭제된 링크입니다.",
+}

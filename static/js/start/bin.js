@@ -1,0 +1,84 @@
+// @ts-check
+/** The bin of the start page: deleted documents, to be restored or deleted for ever. Owns one section. */
+
+import { showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
+import { button, byId, el, once } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { number, t, when } from "../lib/i18n.js"
+
+export class Bin {
+  /** @type {api.BinnedDocument[]} */
+  #documents = []
+  /** Whether a deletion moves a document here. */
+  hasRetention = true
+
+  /** @param {() => Promise<void>} changed the lists are read again */
+  constructor(changed) {
+    this.changed = changed
+    this.section = byId("bin")
+    this.list = byId("bin-list")
+  }
+
+  async read() {
+    const { documents, retention_seconds: seconds } = await api.bin()
+    this.#documents = documents
+    this.hasRetention = seconds !== 0
+  }
+
+  draw() {
+    this.section.hidden = this.#documents.length === 0
+    byId("bin-title").textContent = t("bin.title", { count: number(this.#documents.length) })
+    const focused = document.activeElement
+    const had = focused instanceof HTMLElement && this.list.contains(focused)
+    const [key, act] = had ? [focused.closest("li")?.dataset.key, focused.dataset.act] : []
+    const rows = this.#documents.map((document) => this.#row(document))
+    this.list.replaceChildren(...rows)
+    if (!had) return
+    const row = rows.find((row) => row.dataset.key === key) ?? rows[0]
+    const next = row?.querySelector(`[data-act=${act ?? "restore"}]`) ?? byId("mine-title")
+    if (next instanceof HTMLElement) next.focus()
+  }
+
+  /**
+   * Takes a document out of the bin.
+   *
+   * @param {{ id: string, title: string }} document
+   */
+  async restore({ id, title }) {
+    try {
+      await api.restoreDocument(id)
+      showToast(t("bin.restored", { title: title || t("start.untitled") }))
+    } catch (error) {
+      showToast(errorText(error))
+    }
+    await this.changed()
+  }
+
+  /** @param {api.BinnedDocument} document */
+  async #purge({ id, title: given }) {
+    const title = given || t("start.untitled")
+    if (!(await confirm(t("bin.purge.sure", { title }), t("bin.purge.go")))) return
+    try {
+      await api.purgeDocument(id)
+      showToast(t("bin.purge.done", { title }))
+    } catch (error) {
+      showToast(errorText(error))
+    }
+    await this.changed()
+  }
+
+  /** @param {api.BinnedDocument} document */
+  #row(document) {
+    const title = document.title || t("start.untitled")
+    const facts = [t("bin.deleted", { when: when(document.deleted_at) }), t("bin.purge", { when: when(document.purge_at) })]
+    const label = (/** @type {string} */ words) => ({ class: "button button-quiet", label: `${words}: ${title}` })
+    const restore = button(t("bin.restore"), label(t("bin.restore")), () => void once(restore, () => this.restore(document)))
+    const purge = button(t("bin.purge.go"), label(t("bin.purge.go")), () => void this.#purge(document))
+    restore.dataset.act = "restore"
+    purge.dataset.act = "purge"
+    const text = el("div", { class: "row-text" }, el("p", { class: "row-title", text: title }), el("p", { class: "quiet", text: facts.join(" · ") }))
+    return el("li", { class: "row row-binned", "data-key": document.id }, text, el("div", { class: "actions" }, restore, purge))
+  }
+}

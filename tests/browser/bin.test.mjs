@@ -1,0 +1,261 @@
+// @ts-check
+/**
+ * A deleted document: its open pages, the bin of the start page, revoked links of the admin page, and unknown
+ * addresses; at 360 px and 1280×720, in both languages.
+ */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { Galley, until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, replaceGalley, withGalley } from "./support.mjs"
+
+/** @typedef {import("./harness.mjs").User} User */
+
+withGalley({ per: "test" })
+
+const SIZES = [{ width: 1280, height: 720 }, { width: 360, height: 740 }]
+
+/** Fits and is accessible at both sizes. @param {User} user @param {string} name */
+async function looks(user, name) {
+  const before = user.page.viewportSize()
+  for (const size of SIZES) {
+    await user.page.setViewportSize(size)
+    await assertFits(user, `${name}-${size.width}`)
+    await assertAccessible(user, `${name} at ${size.width}`)
+  }
+  if (before) await user.page.setViewportSize(before)
+}
+
+/** The start page of a writer, in a tab of its own. @param {User} writer */
+async function startPage(writer) {
+  const page = await writer.page.context().newPage()
+  await page.goto(galley.url)
+  await page.locator("#mine .row").first().waitFor()
+  return page
+}
+
+/** A writer and a reviewer in one document. @param {string} locale */
+async function two(locale) {
+  const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley, { locale })]
+  await writer.paste("Kim", "Soon gone.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  return { writer, reviewer }
+}
+
+const words = {
+  "en-GB": {
+    own: /You deleted this document at \d\d:\d\d\. It stays in your bin for 30 days\./,
+    other: /Kim deleted this document at \d\d:\d\d\. It stays in the bin of Kim for 30 days\./,
+    saved: /is saved/,
+    remove: /^Delete: Soon gone/,
+    copy: "Copy the text",
+    restore: "Restore the document",
+  },
+  "ko-KR": {
+    own: /\d\d:\d\d에 이 문서를 삭제하셨습니다\. 30일 동안 휴지통에 보관됩니다\./,
+    other: /Kim님이 \d\d:\d\d에 이 문서를 삭제했습니다\. Kim님의 휴지통에 30일 동안 보관됩니다\./,
+    saved: /모두 저장되었습니다/,
+    remove: /^삭제: Soon gone/,
+    copy: "글 복사",
+    restore: "문서 복원",
+  },
+}
+
+for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
+  test(`s1-4: the pages of a deleted document name the deletion, offer the text and never call it saved (${locale})`, async () => {
+    const said = words[locale]
+    const { writer, reviewer } = await two(locale)
+    const list = await startPage(writer)
+    await list.getByRole("button", { name: said.remove }).click()
+    for (const [user, sentence] of /** @type {const} */ ([[writer, said.own], [reviewer, said.other]])) {
+      await user.notice.getByText(sentence).waitFor()
+      assert.equal(await user.page.getByText(said.saved).count(), 0)
+      assert.equal(await user.page.locator("#saved").textContent(), "")
+      assert.equal(await user.page.locator("#invite").isVisible(), false)
+      const copied = await user.copied(() => user.notice.getByRole("button", { name: said.copy }).click())
+      assert.equal(copied, "Soon gone.")
+      const restores = await user.notice.getByRole("button", { name: said.restore }).count()
+      assert.equal(restores, user === writer ? 1 : 0)
+      await looks(user, `bin-${user === writer ? "own" : "other"}-${locale}`)
+    }
+    // The same sentence after a reload.
+    for (const [user, sentence] of /** @type {const} */ ([[writer, said.own], [reviewer, said.other]])) {
+      user.page.on("dialog", (dialog) => dialog.accept())
+      await user.page.reload()
+      await user.page.locator("#entry-dialog").getByText(sentence).waitFor()
+      assert.equal(await user.page.getByText(said.saved).count(), 0)
+      await looks(user, `bin-reloaded-${user === writer ? "own" : "other"}-${locale}`)
+    }
+    assert.equal(await reviewer.page.getByRole("button", { name: said.restore }).count(), 0)
+    await writer.page.getByRole("button", { name: said.restore }).click()
+    await writer.seated()
+    await writer.waitForText("Soon gone.")
+    await reviewer.page.reload()
+    await reviewer.seated()
+    await reviewer.waitForText("Soon gone.")
+  })
+}
+
+test("s1-4: the open page of a deleted document restores it, with what was unsaved", async () => {
+  const { writer } = await two("en-GB")
+  const list = await startPage(writer)
+  await list.getByRole("button", { name: /^Delete: Soon gone/ }).click()
+  await writer.notice.getByRole("button", { name: "Restore the document" }).press("Enter")
+  await writer.seated()
+  await writer.waitForText("Soon gone.")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  await writer.page.keyboard.type(" Or not.")
+  await writer.page.locator("#saved[data-kind=saved]").waitFor()
+})
+
+test("the start page moves a document to the bin, undoes it, restores it and deletes it for ever", async () => {
+  const writer = await browser.newUser(galley)
+  await writer.paste("Kim", "First one.")
+  const { page } = writer
+  await page.goto(galley.url)
+  const [mine, bin] = [page.locator("#mine"), page.locator("#bin")]
+  const remove = mine.getByRole("button", { name: "Delete: First one." })
+  await remove.click()
+  await page.locator("#toast").getByText("“First one.” was moved to the bin.").waitFor()
+  await mine.getByText("Nothing here yet.").waitFor()
+  await bin.getByText("Bin (1)").waitFor()
+  await until(() => page.evaluate(() => document.activeElement?.id === "mine-title"), "the focus is in the list")
+  await looks(writer, "bin-moved")
+  await page.locator("#toast").getByRole("button", { name: "Undo" }).press("Enter")
+  await page.locator("#toast").getByText("“First one.” is back in your documents.").waitFor()
+  await mine.getByRole("link", { name: "First one." }).waitFor()
+  await bin.waitFor({ state: "hidden" })
+
+  await remove.click()
+  await bin.getByText("Bin (1)").waitFor()
+  await bin.locator("summary").press("Enter")
+  const row = bin.locator("li")
+  await row.getByText(/^deleted \d\d:\d\d · gone for ever on \w+/).waitFor()
+  await looks(writer, "bin-open")
+  await row.getByRole("button", { name: "Restore: First one." }).press("Enter")
+  await mine.getByRole("link", { name: "First one." }).waitFor()
+  await until(() => page.evaluate(() => document.activeElement?.id === "mine-title"), "the focus is in the list")
+
+  await remove.click()
+  // The section is open still: the list is drawn anew, and not the section.
+  const purge = row.getByRole("button", { name: "Delete for ever: First one." })
+  await purge.click()
+  const dialog = page.getByRole("dialog")
+  await dialog.getByText("Delete “First one.” for ever, with all its comments and versions? This cannot be undone.").waitFor()
+  await dialog.getByRole("button", { name: "Cancel" }).click()
+  await purge.click()
+  await dialog.getByRole("button", { name: "Delete for ever" }).click()
+  await page.locator("#toast").getByText("“First one.” was deleted for ever.").waitFor()
+  await bin.waitFor({ state: "hidden" })
+  await mine.getByText("Nothing here yet.").waitFor()
+})
+
+test("the bin of the start page in Korean", async () => {
+  const writer = await browser.newUser(galley, { locale: "ko-KR" })
+  await writer.paste("김민수", "지원동기")
+  const { page } = writer
+  await page.goto(galley.url)
+  await page.locator("#mine").getByRole("button", { name: "삭제: 지원동기" }).click()
+  await page.locator("#toast").getByText("‘지원동기’ 문서를 휴지통으로 옮겼습니다.").waitFor()
+  await page.locator("#bin summary").click()
+  await page.locator("#bin").getByText(/완전히 삭제됨/).waitFor()
+  await looks(writer, "bin-open-ko")
+  await page.locator("#toast").getByRole("button", { name: "실행 취소" }).click()
+  await page.locator("#mine").getByRole("link", { name: "지원동기" }).waitFor()
+})
+
+test("without a bin the start page asks before it deletes for ever", async () => {
+  await replaceGalley(await Galley.start({ GALLEY_LIMITS__BIN_RETENTION: "0s" }))
+  const writer = await browser.newUser(galley)
+  await writer.paste("Kim", "Only one.")
+  const list = await startPage(writer)
+  await list.locator("#mine").getByRole("button", { name: "Delete: Only one." }).click()
+  await list.getByRole("dialog").getByText("This cannot be undone.").waitFor()
+  await list.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
+  await list.locator("#mine").getByText("Nothing here yet.").waitFor()
+  assert.equal(await list.locator("#bin").isVisible(), false)
+  // The deletion is in no bin, so the page names neither its user nor its time.
+  await writer.notice.getByText("This document was deleted.").waitFor()
+  assert.equal(await writer.notice.getByRole("button", { name: "Restore the document" }).count(), 0)
+  assert.equal(await writer.page.getByText("is saved").count(), 0)
+})
+
+for (const [locale, line, go] of /** @type {const} */ ([
+  ["en-GB", "Something you wrote is kept in this browser only and not saved yet.", "Open and put back"],
+  ["ko-KR", "쓰신 글 일부가 이 브라우저에만 있고 아직 저장되지 않았습니다.", "열어서 되살리기"],
+])) {
+  test(`s2-22: unsaved edits have a line of their own on the start page, which puts them back (${locale})`, async () => {
+    const writer = await browser.newUser(galley, { locale })
+    const { page } = writer
+    await writer.paste("Kim", "Begun.")
+    page.on("dialog", (dialog) => dialog.accept())
+    await galley.end("SIGKILL")
+    await page.locator(".cm-content").click()
+    await page.keyboard.press("Control+End")
+    await page.keyboard.type(" More.")
+    await writer.notice.waitFor()
+    // The journal has the edits within 250 ms.
+    await page.waitForTimeout(1_000)
+    await page.goto("about:blank")
+    await galley.run()
+    await page.goto(galley.url)
+    const row = page.locator("#mine .row")
+    await row.locator(".row-unsaved").getByText(line).waitFor()
+    const color = await row.locator(".row-unsaved").evaluate((element) => getComputedStyle(element).color)
+    assert.notEqual(color, await row.locator(".quiet").first().evaluate((element) => getComputedStyle(element).color))
+    await looks(writer, `bin-unsaved-${locale}`)
+    await row.getByRole("link", { name: go }).press("Enter")
+    await writer.seated()
+    await writer.waitForText("Begun. More.")
+    await page.locator("#saved[data-kind=saved]").waitFor()
+  })
+}
+
+for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
+  test(`the admin page shows titles, explains its terms and revokes a link (${locale})`, async () => {
+    const said = {
+      "en-GB": { revoke: "Revoke link: Soon gone., Kim", yes: "Revoke the link", done: "was revoked", fence: "Fence", lost: /withdrawn/ },
+      "ko-KR": { revoke: "링크 취소: Soon gone., Kim", yes: "링크 취소하기", done: "취소했습니다", fence: "소유권 번호", lost: /취소/ },
+    }[locale]
+    const { writer, reviewer } = await two(locale)
+    const admin = await browser.newUser(galley, { locale })
+    const { page } = admin
+    await page.goto(`${galley.url}/admin`)
+    await page.locator("#token").fill(galley.adminToken)
+    await page.keyboard.press("Enter")
+    await page.locator("#rows").getByText("Soon gone.").first().waitFor()
+    assert.equal(await page.locator("#rows").getByText("Soon gone.").count(), 2)
+    await page.locator("#columns").getByText(said.fence).waitFor()
+    await page.locator("p.quiet", { hasText: said.fence.toLowerCase() }).first().waitFor()
+    await looks(admin, `bin-admin-${locale}`)
+    await page.getByRole("button", { name: said.revoke }).click()
+    await page.getByRole("dialog").getByText("Soon gone.").waitFor()
+    await assertAccessible(admin, "the question")
+    await page.getByRole("dialog").getByRole("button", { name: said.yes }).click()
+    await page.locator("#toast").getByText(said.done).waitFor()
+    for (const user of [writer, reviewer]) await user.notice.getByText(said.lost).waitFor()
+    await until(async () => (await page.locator("#rows tr").count()) === 0, "the seats are free")
+  })
+}
+
+for (const [locale, heading, go] of /** @type {const} */ ([
+  ["en-GB", "There is no page at this address.", "Go to the start page"],
+  ["ko-KR", "이 주소에는 페이지가 없습니다.", "첫 화면으로 가기"],
+])) {
+  test(`an unknown address is a page with a way on (${locale})`, async () => {
+    const user = await browser.newUser(galley, { locale })
+    const { page } = user
+    const response = await page.goto(`${galley.url}/nonsense/here`)
+    assert.equal(response?.status(), 404)
+    await page.getByRole("heading", { name: heading }).waitFor()
+    assert.equal(await page.getByRole("heading").count(), 1)
+    await looks(user, `bin-unknown-${locale}`)
+    await page.emulateMedia({ colorScheme: "dark" })
+    await assertAccessible(user, "dark")
+    await page.getByRole("link", { name: go }).press("Enter")
+    await page.locator("#ways").waitFor()
+  })
+}
