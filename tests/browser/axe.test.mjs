@@ -98,8 +98,17 @@ test("axe: the start page", async () => {
     ["start: delete", async ({ page }) => {
       await page.locator("#menu summary").click()
       await page.locator("#mine .row button").first().click()
-      await page.getByRole("dialog").waitFor()
+      await page.locator("#toast p").waitFor()
     }, WORDS],
+    ["start: the bin", async ({ page }) => {
+      await page.locator("#bin summary").click()
+      await page.locator("#bin-list li").waitFor()
+    }],
+    ["start: delete for ever", async ({ page }) => {
+      await page.locator("#bin-list li button").last().click()
+      await page.locator("#confirm[open]").waitFor()
+    }, WORDS],
+    ["start: no such page", ({ page }) => page.goto(`${galley.url}/nonsense`), WORDS.slice(0, 1)],
   ])
 })
 
