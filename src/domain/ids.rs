@@ -80,6 +80,10 @@ define_id! {
     ShareLinkId, "shr"
 }
 define_id! {
+    /// Names one renewed invite of a share link. Grants nothing: the invite is its keyed hash.
+    InviteId, "inv"
+}
+define_id! {
     /// Names one session. It is the value of its seat's key in Redis, so logs should not contain it.
     SessionId, "ses"
 }

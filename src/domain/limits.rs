@@ -6,6 +6,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use chrono::TimeDelta;
+
 /// Longest name of a user, in characters: the page has no room for more beside a seat.
 pub const NAME_CHARS_MAX: usize = 80;
 /// Longest title of a document, in characters.
@@ -51,6 +53,15 @@ pub const REVIEW_PAGE_ROWS_MAX: u32 = 200;
 /// Bytes of the reviews of one page, at most; a page has at least one review. The server builds each
 /// page in memory, as rows, as values and as JSON.
 pub const REVIEW_PAGE_BYTES_MAX: i64 = 1024 * 1024;
+/// Users whom a link refused, for its owner: the last ones. Each row has some 100 bytes.
+pub const ATTEMPTS_PER_LINK_MAX: i64 = 20;
+/// Within this time the link stores one attempt of a user, and tells its owner once.
+pub const ATTEMPT_AGAIN_AFTER: TimeDelta = TimeDelta::minutes(1);
+/// Lifetime of a code that signs a guest in on another device: time to type eight characters.
+pub const TRANSFER_TTL: TimeDelta = TimeDelta::minutes(15);
+/// Codes that one address may try, on average and at once. A code has 40 bits: at this rate an address
+/// tries 150 of 10¹² within the lifetime of a code.
+pub const TRANSFER_TRIES_PER_MINUTE: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 /// Longest request body without a text or a review, in bytes. A title, a name, a label or an invite
 /// takes at most 2,400 bytes with each character escaped.
 pub const SMALL_REQUEST_BYTES_MAX: usize = 4 * 1024;

@@ -89,6 +89,18 @@ pub enum ApiError {
     /// The user's quota is spent.
     #[error("you have as many {0} as you may; delete some first")]
     QuotaSpent(&'static str),
+    /// A user of the host application asked for another name.
+    #[error("your name comes from the application that signed you in; change it there")]
+    NameFromHost,
+    /// A user of the host application asked for a code for another device.
+    #[error("sign in on the other device as you did here")]
+    NotAGuest,
+    /// The code for another device is wrong, used or expired.
+    #[error("the code is wrong, used or expired; make a new one on the other device")]
+    WrongCode,
+    /// The link has no reviewer.
+    #[error("this share link has no reviewer")]
+    NoReviewer,
     /// Another user is the reviewer already.
     #[error("somebody else is the reviewer of this share link")]
     ReviewerExists,
@@ -173,6 +185,12 @@ impl ApiError {
             Self::NotTheWriter => (Is::FORBIDDEN, "not-the-writer", "Not the writer"),
             Self::GuestsOff => (Is::FORBIDDEN, "guests-off", "No guests"),
             Self::WrongInvite => (Is::FORBIDDEN, "wrong-invite", "Wrong invite"),
+            Self::NameFromHost => {
+                (Is::FORBIDDEN, "name-from-host", "The name comes from elsewhere")
+            }
+            Self::NotAGuest => (Is::FORBIDDEN, "not-a-guest", "Not a guest"),
+            Self::WrongCode => (Is::NOT_FOUND, "transfer-code-invalid", "The code is not valid"),
+            Self::NoReviewer => (Is::NOT_FOUND, "no-reviewer", "There is no reviewer"),
             Self::AlreadyWriter => (Is::CONFLICT, "already-writer", "Already the writer"),
             Self::ReviewerExists => (Is::CONFLICT, "reviewer-exists", "There is a reviewer"),
             Self::QuotaSpent(_) => (Is::CONFLICT, "quota-spent", "The quota is spent"),
@@ -390,7 +408,9 @@ impl From<SharingError> for ApiError {
             SharingError::NotTheWriter => Self::NotTheWriter,
             SharingError::WrongInvite => Self::WrongInvite,
             SharingError::AlreadyWriter => Self::AlreadyWriter,
-            SharingError::ReviewerExists => Self::ReviewerExists,
+            SharingError::NoReviewer => Self::NoReviewer,
+            SharingError::WrongCode => Self::WrongCode,
+            SharingError::NoRandomness => Self::Internal(error.to_string()),
             SharingError::Title(error) => Self::Invalid(error.to_string()),
             SharingError::TooLong => Self::TooLarge,
             SharingError::QuotaSpent(what) => Self::QuotaSpent(what),

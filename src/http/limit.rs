@@ -18,7 +18,9 @@ use governor::clock::{Clock, DefaultClock, QuantaInstant};
 use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
-use crate::domain::limits::{REFUSED_BEARERS_BURST, REFUSED_BEARERS_PER_SECOND};
+use crate::domain::limits::{
+    REFUSED_BEARERS_BURST, REFUSED_BEARERS_PER_SECOND, TRANSFER_TRIES_PER_MINUTE,
+};
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::peer::{Peer, network};
@@ -46,6 +48,8 @@ struct Both {
     refused_bearers: DefaultKeyedRateLimiter<IpAddr>,
     /// New guests, by address.
     entries: DefaultKeyedRateLimiter<IpAddr>,
+    /// Codes that sign a guest in on another device, by address.
+    transfers: DefaultKeyedRateLimiter<IpAddr>,
     clock: DefaultClock,
 }
 
@@ -65,8 +69,9 @@ impl Limiter {
         let refused_bearers = RateLimiter::keyed(refused.allow_burst(REFUSED_BEARERS_BURST));
         let entries = Quota::per_second(entries.per_second).allow_burst(entries.burst);
         let entries = RateLimiter::keyed(entries);
+        let transfers = RateLimiter::keyed(Quota::per_minute(TRANSFER_TRIES_PER_MINUTE));
         let clock = DefaultClock::default();
-        Self(Arc::new(Both { requests, joins, refused_bearers, entries, clock }))
+        Self(Arc::new(Both { requests, joins, refused_bearers, entries, transfers, clock }))
     }
 
     /// Counts one request.
@@ -97,6 +102,15 @@ impl Limiter {
         self.wait(self.0.entries.check_key(&network(peer.0)).err())
     }
 
+    /// Counts one code for another device, which may be a guess.
+    ///
+    /// # Errors
+    ///
+    /// The time until the limit accepts the next code.
+    pub(crate) fn check_transfer(&self, peer: Peer) -> Result<(), Duration> {
+        self.wait(self.0.transfers.check_key(&network(peer.0)).err())
+    }
+
     fn wait(&self, refused: Option<NotUntil<QuantaInstant>>) -> Result<(), Duration> {
         refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
     }
@@ -115,6 +129,7 @@ impl Limiter {
         }
         self.0.refused_bearers.retain_recent();
         self.0.entries.retain_recent();
+        self.0.transfers.retain_recent();
     }
 }
 
@@ -209,6 +224,16 @@ mod tests {
         assert_eq!(limiter.check(&Credential::Nothing, peer), Ok(()));
         let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
         assert_eq!(limiter.check_refused_bearer(other), Ok(()));
+    }
+
+    #[test]
+    fn g17_an_address_tries_few_codes_and_hinders_no_other() {
+        let limiter = limiter(1);
+        let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
+        assert!((0..10).all(|_| limiter.check_transfer(Peer::default()).is_ok()));
+        assert!(limiter.check_transfer(Peer::default()).is_err());
+        assert_eq!(limiter.check_transfer(other), Ok(()));
+        assert_eq!(limiter.check(&Credential::Nothing, Peer::default()), Ok(()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use chrono::Utc;
+use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::admin::sessions::SeatsView;
@@ -18,10 +18,13 @@ use crate::http::extract::{JsonBody, Path, Query};
 use crate::http::origin::Origins;
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
+use crate::outbox::event::Event;
 use crate::reviews::Reviews;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invite;
+use crate::sharing::links::Joining;
+use crate::storage::invites::{Attempt, Invitation};
 use crate::storage::links::{FindOrCreate, ShareLink};
 
 /// Default and maximum of rows on a page: the start page lists all.
@@ -39,7 +42,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 
 /// A share link as JSON.
 #[derive(Serialize)]
-struct LinkBody {
+pub(super) struct LinkBody {
     id: ShareLinkId,
     document_id: DocumentId,
     title: String,
@@ -47,6 +50,31 @@ struct LinkBody {
     reviewer: Option<User>,
     #[serde(flatten)]
     rest: Rest,
+    #[serde(flatten)]
+    invitation: Option<InvitationBody>,
+}
+
+/// The part of a link that only its writer sees.
+#[derive(Serialize)]
+struct InvitationBody {
+    reviewer_since: Option<DateTime<Utc>>,
+    invited_at: DateTime<Utc>,
+    attempts: Vec<AttemptBody>,
+}
+
+/// A user with a valid invite whom the link refused.
+#[derive(Serialize)]
+struct AttemptBody {
+    user: User,
+    at: DateTime<Utc>,
+}
+
+impl From<Invitation> for InvitationBody {
+    fn from(invitation: Invitation) -> Self {
+        let Invitation { invited_at, reviewer_since, attempts, .. } = invitation;
+        let attempts = attempts.into_iter().map(|Attempt { user, at }| AttemptBody { user, at });
+        Self { reviewer_since, invited_at, attempts: attempts.collect() }
+    }
 }
 
 /// The part of the response that depends on the request.
@@ -86,7 +114,18 @@ impl InviteBody {
 impl LinkBody {
     fn new(link: ShareLink, rest: Rest) -> Self {
         let ShareLink { id, document_id, title, writer, reviewer, .. } = link;
-        Self { id, document_id, title, writer, reviewer, rest }
+        Self { id, document_id, title, writer, reviewer, rest, invitation: None }
+    }
+
+    /// A link for its writer, with the invite in force.
+    pub(super) fn with_invite(
+        link: ShareLink,
+        invite: &Invite,
+        invitation: Invitation,
+        origins: &Origins,
+    ) -> Self {
+        let invite = InviteBody::new(origins, link.id, invite);
+        Self { invitation: Some(invitation.into()), ..Self::new(link, Rest::Invite(invite)) }
     }
 }
 
@@ -97,8 +136,8 @@ struct ListBody {
 }
 
 #[derive(Deserialize)]
-struct JoinBody {
-    invite: String,
+pub(super) struct JoinBody {
+    pub(super) invite: String,
 }
 
 /// `POST /api/documents/{id}/share-link`
@@ -115,8 +154,7 @@ async fn share(
         FindOrCreate::Existing => StatusCode::OK,
     };
     let location = [(LOCATION, format!("/api/share-links/{}", shared.link.id))];
-    let invite = InviteBody::new(&origins, shared.link.id, &shared.invite);
-    let body = LinkBody::new(shared.link, Rest::Invite(invite));
+    let body = LinkBody::with_invite(shared.link, &shared.invite, shared.invitation, &origins);
     Ok((status, location, Json(body)).into_response())
 }
 
@@ -153,8 +191,7 @@ async fn show(
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<Json<LinkBody>, ApiError> {
-    let (link, _role) = sharing.link(&caller.user().id, id).await?;
-    for_member(link, &caller, &sessions, &reviews).await
+    shown(&sharing, &sessions, &reviews, &caller, id).await
 }
 
 /// `POST /api/share-links/{id}/join`
@@ -167,8 +204,21 @@ async fn join(
     JsonBody(body): JsonBody<JoinBody>,
 ) -> Result<Json<LinkBody>, ApiError> {
     caller.save_name(&sharing).await?;
-    let link = sharing.join(caller.user(), id, &body.invite, Utc::now()).await?;
-    for_member(link, &caller, &sessions, &reviews).await
+    let (live, user) = (sessions.clone(), caller.user().clone());
+    let joining = async move {
+        // The event has the time that the database stores.
+        let now = Utc::now().trunc_subsecs(3);
+        let joining = sharing.join(&user, id, &body.invite, now).await?;
+        if let Joining::Refused { document, is_noted: true } = joining {
+            let refused = Event::InviteRefused { user: &user, at: now };
+            live.notify_writer(document, &refused).await;
+        }
+        Ok::<_, ApiError>(joining)
+    };
+    match sessions.complete(joining).await? {
+        Joining::Reviewer(link) => for_member(link, None, &caller, &sessions, &reviews).await,
+        Joining::Refused { .. } => Err(ApiError::ReviewerExists),
+    }
 }
 
 /// `DELETE /api/share-links/{id}`
@@ -187,8 +237,22 @@ async fn revoke(
     sessions.complete(revoking).await
 }
 
+/// The link as its writer or its reviewer sees it.
+pub(super) async fn shown(
+    sharing: &Sharing,
+    sessions: &SeatService,
+    reviews: &Reviews,
+    caller: &Caller,
+    id: ShareLinkId,
+) -> Result<Json<LinkBody>, ApiError> {
+    let (link, role) = sharing.link(&caller.user().id, id).await?;
+    let invitation = sharing.invitation(id, role).await?;
+    for_member(link, invitation, caller, sessions, reviews).await
+}
+
 async fn for_member(
     link: ShareLink,
+    invitation: Option<Invitation>,
     caller: &Caller,
     sessions: &SeatService,
     reviews: &Reviews,
@@ -196,5 +260,7 @@ async fn for_member(
     let seats = sessions.seats_of(&[link.id]).await?.pop();
     let mut progress = reviews.progress_of(&caller.user().id, &[link.id]).await?;
     let progress = progress.remove(&link.id).unwrap_or_default();
-    Ok(Json(LinkBody::new(link, Rest::Member(MemberBody { seats, progress }))))
+    let invitation = invitation.map(InvitationBody::from);
+    let rest = Rest::Member(MemberBody { seats, progress });
+    Ok(Json(LinkBody { invitation, ..LinkBody::new(link, rest) }))
 }

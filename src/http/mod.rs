@@ -35,6 +35,7 @@ pub mod guest_bytes;
 mod links;
 mod progress;
 mod replies;
+mod reviewers;
 mod reviews;
 mod routes;
 pub mod security_log;
@@ -149,8 +150,12 @@ fn guarded() -> Routes {
         .get("/api/auth", auth::guest::entry)
         .post("/api/auth/guest", auth::guest::enter)
         .post("/api/auth/leave", auth::guest::leave)
-        .get("/api/me", auth::guest::me);
-    admin::routes(links::routes(versions::routes(documents::routes(entry))))
+        .post("/api/auth/transfer", auth::transfer::redeem)
+        .get("/api/me", auth::guest::me)
+        .patch("/api/me", auth::guest::rename)
+        .post("/api/me/transfer", auth::transfer::create);
+    let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
+    admin::routes(shared)
 }
 
 /// Routes of reviews, and of the websocket.

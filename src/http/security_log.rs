@@ -30,6 +30,7 @@ struct Budgets {
     rights: Budget,
     guests: Budget,
     sign_outs: Budget,
+    transfers: Budget,
     origins: Budget,
 }
 
@@ -43,6 +44,7 @@ impl Default for SecurityLog {
             rights: often(),
             guests: often(),
             sign_outs: often(),
+            transfers: often(),
             origins,
         }))
     }
@@ -102,6 +104,20 @@ impl SecurityLog {
     pub(crate) fn guest_entered(&self, user: &UserId, peer: Peer) {
         self.0.guests.write(|omitted| {
             tracing::info!(%user, peer = %peer.0, omitted, "a guest entered");
+        });
+    }
+
+    /// Logs a code for another device that was refused: a mistake or a guess.
+    pub(crate) fn transfer_refused(&self, cause: &'static str, peer: Peer) {
+        self.0.transfers.write(|omitted| {
+            tracing::info!(cause, peer = %peer.0, omitted, "a code for another device was refused");
+        });
+    }
+
+    /// Logs that a guest signed in on another device.
+    pub(crate) fn transferred(&self, user: &UserId, peer: Peer) {
+        self.0.guests.write(|omitted| {
+            tracing::info!(%user, peer = %peer.0, omitted, "a guest entered by a code");
         });
     }
 

@@ -13,6 +13,9 @@ use crate::domain::user::User;
 /// Longest reason of a close frame, in bytes (RFC 6455 §5.5: 125 less two for the code).
 const REASON_BYTES_MAX: usize = 123;
 
+/// The close reason of a user who has no such role on the link.
+pub const NOT_YOUR_ROLE: &str = "not-your-role";
+
 /// Why a session lost its seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostReason {
@@ -28,6 +31,8 @@ pub enum LostReason {
     Revoked,
     /// The owner deleted the document.
     Deleted,
+    /// The owner removed or replaced this reviewer. The link stays.
+    Removed,
 }
 
 impl LostReason {
@@ -39,7 +44,7 @@ impl LostReason {
             Self::Expired => "expired",
             Self::Evicted => "evicted",
             Self::Idle => "idle",
-            Self::Revoked => "revoked",
+            Self::Revoked | Self::Removed => "revoked",
             Self::Deleted => "deleted",
         }
     }
@@ -91,7 +96,7 @@ impl Close {
         match self {
             Self::Malformed(_) => 4400,
             Self::Unauthenticated(_) => 4401,
-            Self::Forbidden(_) => 4403,
+            Self::Forbidden(_) | Self::Lost(LostReason::Removed) => 4403,
             Self::NoSuchLink | Self::Lost(LostReason::Revoked | LostReason::Deleted) => 4404,
             Self::WaitedInVain => 4408,
             Self::SeatTaken { .. } => 4409,
@@ -119,6 +124,8 @@ impl Close {
             | Self::Restart(why) => (*why).to_owned(),
             Self::NoSuchLink => "no-such-link".to_owned(),
             Self::WaitedInVain => "seat-not-free".to_owned(),
+            // The reason of every later claim of this user.
+            Self::Lost(LostReason::Removed) => NOT_YOUR_ROLE.to_owned(),
             Self::Lost(reason) => reason.as_str().to_owned(),
             Self::Rejected => "document-reset".to_owned(),
             Self::Left => String::new(),

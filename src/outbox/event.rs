@@ -98,6 +98,13 @@ pub enum Event<'a> {
     },
     /// A user passed the turn.
     TurnChanged(&'a Turn),
+    /// The link refused a user with a valid invite, because it has a reviewer.
+    InviteRefused {
+        /// The refused user.
+        user: &'a User,
+        /// The time of the attempt.
+        at: DateTime<Utc>,
+    },
     /// The server rejected an edit.
     Denied(&'static str),
     /// A failure that the page shows.
@@ -209,6 +216,7 @@ impl Event<'_> {
             Self::ReviewUpdated(_) => "review.updated",
             Self::ReviewDeleted(_) | Self::ReviewGone { .. } => "review.deleted",
             Self::TurnChanged(_) => "turn.changed",
+            Self::InviteRefused { .. } => "invite.refused",
             Self::Denied(_) => "denied",
             Self::Problem(_) => "problem",
             Self::ServerDraining { .. } => "server.draining",
@@ -271,6 +279,10 @@ impl Serialize for Event<'_> {
                 object.serialize_entry("review", &json!({ "id": id, "share_link_id": link }))?;
             }
             Self::TurnChanged(turn) => object.serialize_entry("turn", turn)?,
+            Self::InviteRefused { user, at } => {
+                object.serialize_entry("user", user)?;
+                object.serialize_entry("at", at)?;
+            }
             Self::Denied(reason) => object.serialize_entry("reason", reason)?,
             Self::Problem(Problem { kind, title, status }) => {
                 object.serialize_entry("type", kind)?;

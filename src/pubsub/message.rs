@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
+use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Role;
 use crate::pubsub::seal::SEAL_BYTES;
 
@@ -74,6 +74,13 @@ pub enum Message {
     },
     /// The session was evicted: end it.
     Evicted(SessionId),
+    /// The user is no longer the reviewer of the link: end the user's sessions in the reviewer's seat.
+    Removed {
+        /// The share link.
+        link: ShareLinkId,
+        /// The former reviewer.
+        user: UserId,
+    },
     /// A request to one server.
     Request {
         /// The id of the request, repeated in the reply. 0: no caller awaits the reply.
@@ -213,6 +220,7 @@ impl Message {
             | Self::Worked(_)
             | Self::Revoked(_)
             | Self::Evicted(_)
+            | Self::Removed { .. }
             | Self::Request { .. }
             | Self::Reply { .. } => 0,
         }
@@ -248,6 +256,11 @@ impl Message {
             Self::Evicted(session) => {
                 out.push(6);
                 put_id(out, session);
+            }
+            Self::Removed { link, user } => {
+                out.push(14);
+                put_id(out, link);
+                put_id(out, user);
             }
             Self::Request { id, request } => {
                 out.push(request.tag());
@@ -308,6 +321,7 @@ impl Message {
                 deletion: serde_json::from_str(&reader.text()?).ok()?,
             },
             11 => Self::Review { change: reader.number()?.cast_signed(), json: reader.text()? },
+            14 => Self::Removed { link: reader.id()?, user: reader.id()? },
             _ => return None,
         })
     }

@@ -5,7 +5,7 @@ use chrono::DateTime;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
+use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Topic, VERSION};
@@ -29,6 +29,7 @@ fn all() -> Vec<Payload> {
         Message::Revoked(ShareLinkId::generate()),
         Message::Deleted { document: DocumentId::generate(), deletion: deletion() },
         Message::Evicted(SessionId::generate()),
+        Message::Removed { link: ShareLinkId::generate(), user: UserId::generate() },
     ];
     let (session, document) = (SessionId::generate(), DocumentId::generate());
     let requests =

@@ -26,7 +26,7 @@ use crate::domain::limits::FLUSH_TIMEOUT;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Claim, Claimed, Grant, Holder, LockName, Takeover};
-use crate::outbox::close::{Close, LostReason};
+use crate::outbox::close::{Close, LostReason, NOT_YOUR_ROLE};
 use crate::outbox::event::Event;
 use crate::outbox::{Outbox, OutboxReader, outbox};
 use crate::pubsub::Topic;
@@ -187,7 +187,7 @@ impl SeatService {
             }
         };
         if !may_claim {
-            return Err(Close::Forbidden("not-your-role"));
+            return Err(Close::Forbidden(NOT_YOUR_ROLE));
         }
         self.rename(request, &lookup).await;
         Ok(lookup)
@@ -261,6 +261,10 @@ impl SeatService {
                 Ratified::Gone => {
                     self.release_key(identity).await;
                     return Err(self.close_of_link(identity.seat.link, &identity.user.id).await);
+                }
+                Ratified::NotTheReviewer => {
+                    self.release_key(identity).await;
+                    return Err(Close::Forbidden(NOT_YOUR_ROLE));
                 }
             }
         }

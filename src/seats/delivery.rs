@@ -13,7 +13,10 @@ use tracing::Instrument as _;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
+use crate::domain::seat::{Role, Seat};
+use crate::locks::LockName;
 use crate::outbox::close::{Close, LostReason};
+use crate::outbox::event::Event;
 use crate::pubsub::{Message, Signal, Topic};
 use crate::rooms::permits;
 use crate::seats::SeatService;
@@ -55,6 +58,46 @@ impl SeatService {
     pub(crate) fn revoke_here(&self, link: ShareLinkId) {
         for session in self.shared.registry.on_link(link) {
             self.lose(&session, LostReason::Revoked);
+        }
+    }
+
+    /// Ends the sessions of a former reviewer in the reviewer's seat, here and on every other server.
+    /// The link and the writer's session stay.
+    ///
+    /// Its key is released on behalf of a server that cannot: the next reviewer does not wait for the
+    /// lease.
+    pub async fn reviewer_removed(&self, link: ShareLinkId, user: &UserId) {
+        self.reviewer_removed_here(link, user);
+        let message = Message::Removed { link, user: user.clone() };
+        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+            tracing::warn!(%error, %link, "the other servers find the former reviewer at their next tick");
+        }
+        let name = LockName::seat(Seat::new(link, Role::Reviewer));
+        if let Ok(Some(holder)) = self.shared.locks.holder(&name).await
+            && holder.owner.id == *user
+        {
+            self.shared.locks.release_in_background(name, holder.value);
+        }
+    }
+
+    pub(crate) fn reviewer_removed_here(&self, link: ShareLinkId, user: &UserId) {
+        for session in self.shared.registry.on_link(link) {
+            let identity = &session.identity;
+            if identity.seat.role == Role::Reviewer && identity.user.id == *user {
+                self.lose(&session, LostReason::Removed);
+            }
+        }
+    }
+
+    /// Sends an event to the session in the writer's seat, on any server.
+    pub async fn notify_writer(&self, document: DocumentId, event: &Event<'_>) {
+        let (to, json) = (Some(Role::Writer), event.json());
+        if let Some(room) = self.shared.rooms.find(document) {
+            room.broadcast_json(to, &json);
+        }
+        let message = Message::Event { to, json };
+        if let Err(error) = self.shared.relay.publish(Topic::Room(document), &message).await {
+            tracing::debug!(%document, %error, "an event did not reach the other servers");
         }
     }
 
@@ -137,6 +180,9 @@ impl SeatService {
                 }
                 Signal::Message { message: Message::Evicted(session), .. } => {
                     self.evict_here(session);
+                }
+                Signal::Message { message: Message::Removed { link, user }, .. } => {
+                    self.reviewer_removed_here(link, &user);
                 }
                 Signal::Message { .. } => {}
                 // A revocation may be among the lost messages (G14). The comparison runs in a task

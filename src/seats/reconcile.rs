@@ -4,7 +4,7 @@
 //! later message shows the loss. On a lone server the same happens when the reply to a commit is
 //! lost. So each tick, and each gap in the messages, starts one comparison:
 //!
-//! - One statement finds the revoked links of all sessions (G14).
+//! - One statement finds the revoked links of all sessions, another the former reviewers (G14).
 //! - Two statements read the last numbers of all rooms and of their reviews (G8).
 //! - One statement reads the ratified fences of all seats of this server.
 //! - One script call reads the seats of users on other servers (G4).
@@ -18,11 +18,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::domain::ids::ShareLinkId;
-use crate::domain::seat::Seat;
+use crate::domain::ids::{SessionId, ShareLinkId, UserId};
+use crate::domain::seat::{Role, Seat};
 use crate::locks::{Holder, LockName};
+use crate::outbox::close::LostReason;
 use crate::rooms::room::Room;
 use crate::seats::SeatService;
+use crate::sessions::session::Session;
 
 /// Seats in one query to the locks.
 const SEATS_MAX: usize = 250;
@@ -47,6 +49,7 @@ impl SeatService {
 
     async fn reconcile(&self) {
         self.end_sessions_of_revoked_links().await;
+        self.end_sessions_of_former_reviewers().await;
         let rooms = self.shared.rooms.all();
         if rooms.is_empty() {
             return;
@@ -76,6 +79,43 @@ impl SeatService {
         for session in ended {
             tracing::info!(seat = %session.identity.seat, "the tick found a revoked link");
             self.lose_with_link(session).await;
+        }
+    }
+
+    /// Ends every session of a user who is no longer the reviewer of its link.
+    async fn end_sessions_of_former_reviewers(&self) {
+        let sessions = self.shared.registry.all();
+        let Some(former) = self.former_reviewers_among(&sessions).await else { return };
+        for session in sessions.iter().filter(|it| former.contains(&it.identity.session)) {
+            tracing::info!(seat = %session.identity.seat, "the tick found a former reviewer");
+            self.lose(session, LostReason::Removed);
+        }
+    }
+
+    /// The sessions in the reviewer's seat whose user is not the reviewer of the link. `None`: the
+    /// database cannot be read, and the next tick repeats the query.
+    pub(super) async fn former_reviewers_among(
+        &self,
+        sessions: impl IntoIterator<Item = &Arc<Session>>,
+    ) -> Option<HashSet<SessionId>> {
+        let reviewing = sessions.into_iter().filter(|it| it.identity.seat.role == Role::Reviewer);
+        let claims: Vec<_> = reviewing
+            .map(|it| (it.identity.session, (it.identity.seat.link, it.identity.user.id.clone())))
+            .collect();
+        if claims.is_empty() {
+            return Some(HashSet::new());
+        }
+        let reviewers: Vec<_> = claims.iter().map(|(_, claim)| claim.clone()).collect();
+        match self.shared.storage.not_reviewing_among(&reviewers).await {
+            Ok(former) => {
+                let former = HashSet::<(ShareLinkId, UserId)>::from_iter(former);
+                let ended = claims.into_iter().filter(|(_, claim)| former.contains(claim));
+                Some(ended.map(|(session, _)| session).collect())
+            }
+            Err(error) => {
+                tracing::warn!(%error, "reviewers cannot be read; the next tick repeats it");
+                None
+            }
         }
     }
 

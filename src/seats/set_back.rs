@@ -86,7 +86,7 @@ impl SeatService {
             Ok(Ratified::Accepted) => {
                 tracing::error!(%seat, %fence, "the database had lost a grant; ratified again");
             }
-            Ok(Ratified::Refused { .. } | Ratified::Gone) => {}
+            Ok(Ratified::Refused { .. } | Ratified::Gone | Ratified::NotTheReviewer) => {}
             Err(error) => tracing::warn!(%seat, %error, "a lost grant cannot be ratified"),
         }
     }
@@ -105,19 +105,23 @@ impl SeatService {
         }
         let links: Vec<_> =
             overtaken.iter().map(|(session, _)| session.identity.seat.link).collect();
-        // A revocation also raises the fences, and has its own close code.
+        // A revocation or the end of a reviewer also raises the fences, with close codes of their own.
         let revoked = match self.shared.storage.revoked_among(&links).await {
             Ok(revoked) => revoked,
             // The next tick repeats the query.
             Err(error) => return tracing::debug!(%error, "share links cannot be read"),
         };
+        let sessions = overtaken.iter().map(|(session, _)| *session);
+        let Some(removed) = self.former_reviewers_among(sessions).await else { return };
         for (session, ratified) in overtaken {
             let seat = session.identity.seat;
             if revoked.contains(&seat.link) {
                 self.lose_with_link(session).await;
                 continue;
             }
-            let reason = if ratified.0 == session.fence().0.saturating_add(1) {
+            let reason = if removed.contains(&session.identity.session) {
+                LostReason::Removed
+            } else if ratified.0 == session.fence().0.saturating_add(1) {
                 // An eviction raises the fence by one. A new grant's fence is a time in µs.
                 LostReason::Evicted
             } else {

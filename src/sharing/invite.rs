@@ -3,7 +3,8 @@
 //! An invite is an HMAC of the link's id under the server's secret: 256 bits. Every server computes
 //! the same invite on each request, and none stores it. The database stores only its hash, so a
 //! reader of the database can open no link. A revocation ends the invite, because a new link has
-//! another id.
+//! another id. A renewal ends it, because a renewed invite has a random id of its own: a database that
+//! was set back never brings a void invite into force again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +15,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::domain::ids::ShareLinkId;
+use crate::domain::ids::{InviteId, ShareLinkId};
 
 /// Separates this use of the secret from every other: no other HMAC gives the same bytes.
 const PURPOSE: &[u8] = b"galley invite\0";
+/// Separates a renewed invite from the first one of its link.
+const RENEWED: &[u8] = b"\0renewed\0";
 
 /// Creates and verifies invites. A cheap handle.
 #[derive(Clone)]
@@ -54,16 +57,32 @@ impl Invites {
         Self(secret.into())
     }
 
-    /// The invite of a link.
+    /// The first invite of a link.
     #[must_use]
     pub fn of(&self, link: ShareLinkId) -> Invite {
+        self.text(&[PURPOSE, link.to_string().as_bytes()])
+    }
+
+    /// The invite of a link that has this id; `None`: its first one.
+    #[must_use]
+    pub fn in_force(&self, link: ShareLinkId, invite: Option<InviteId>) -> Invite {
+        let Some(id) = invite else { return self.of(link) };
+        let (link, id) = (link.to_string(), id.to_string());
+        self.text(&[PURPOSE, link.as_bytes(), RENEWED, id.as_bytes()])
+    }
+
+    /// An invite that fits no text if the key cannot be used.
+    fn text(&self, parts: &[&[u8]]) -> Invite {
+        let code = self.authenticate(parts).map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
+        Invite(code.unwrap_or_default())
+    }
+
+    /// The HMAC of `parts` under the server's secret.
+    pub(super) fn authenticate(&self, parts: &[&[u8]]) -> Option<[u8; 32]> {
         // Unreachable: an HMAC accepts a key of any length.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
-            return Invite(String::new());
-        };
-        mac.update(PURPOSE);
-        mac.update(link.to_string().as_bytes());
-        Invite(URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
+        parts.iter().for_each(|part| mac.update(part));
+        Some(mac.finalize().into_bytes().into())
     }
 }
 
@@ -88,6 +107,20 @@ mod tests {
         assert_eq!(here.of(link), there.of(link));
         assert_ne!(here.of(link), here.of(ShareLinkId::generate()));
         assert_ne!(here.of(link), Invites::new(b"another").of(link));
+    }
+
+    #[test]
+    fn a_renewed_invite_opens_its_link_and_the_older_ones_do_not() {
+        let (invites, link) = (Invites::new(b"one secret"), ShareLinkId::generate());
+        let (one, two) = (InviteId::generate(), InviteId::generate());
+        let renewed = [None, Some(one), Some(two)].map(|id| invites.in_force(link, id));
+        assert_eq!(renewed[0], invites.of(link));
+        for (at, invite) in renewed.iter().enumerate() {
+            for (other, hash) in renewed.iter().map(Invite::hash).enumerate() {
+                assert_eq!(opens(invite.as_str(), &hash), at == other);
+            }
+        }
+        assert_ne!(renewed[1], invites.in_force(ShareLinkId::generate(), Some(one)));
     }
 
     #[test]

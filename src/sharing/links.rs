@@ -8,6 +8,7 @@ use crate::domain::user::User;
 use crate::sharing::documents::NO_DOCUMENT;
 use crate::sharing::invite::{Invite, opens};
 use crate::sharing::{Sharing, SharingError};
+use crate::storage::invites::Invitation;
 use crate::storage::links::{FindOrCreate, Joined, NewShareLink, ShareLink};
 use crate::storage::pagination::Page;
 
@@ -20,6 +21,22 @@ pub struct Shared {
     pub invite: Invite,
     /// Whether the call found or created the link.
     pub found: FindOrCreate,
+    /// The part of the link that only its owner sees.
+    pub invitation: Invitation,
+}
+
+/// The outcome of a join.
+#[derive(Clone, Debug)]
+pub enum Joining {
+    /// The caller is the reviewer, as of this call or before it.
+    Reviewer(ShareLink),
+    /// Another user is the reviewer.
+    Refused {
+        /// The document of the link.
+        document: DocumentId,
+        /// Whether the attempt was stored: it is the user's first within a minute.
+        is_noted: bool,
+    },
 }
 
 /// The role of `user` on a link.
@@ -50,7 +67,8 @@ impl Sharing {
         let invite_hash = self.invites.of(id).hash();
         let new = NewShareLink { id, document_id: document, invite_hash, now };
         let (link, found) = self.storage.find_or_create_link(&new).await?.ok_or(NO_DOCUMENT)?;
-        Ok(Shared { invite: self.invites.of(link.id), link, found })
+        let invitation = self.storage.invitation(link.id).await?.ok_or(NO_DOCUMENT)?;
+        Ok(Shared { invite: self.invite_of(link.id, &invitation), link, found, invitation })
     }
 
     /// The links on which the caller is the writer or the reviewer, newest first.
@@ -81,19 +99,20 @@ impl Sharing {
         Ok((link, role))
     }
 
-    /// Makes the caller the reviewer of the link. Idempotent for its reviewer.
+    /// Makes the caller the reviewer of the link. Idempotent for its reviewer. If another user joined
+    /// first, the link stores the attempt for its owner.
     ///
     /// # Errors
     ///
-    /// [`SharingError`] if the invite is wrong, the caller is the writer, or another user joined
-    /// first. A wrong invite hides the other two.
+    /// [`SharingError`] if the invite is wrong or the caller is the writer. A wrong invite hides the
+    /// rest.
     pub async fn join(
         &self,
         caller: &User,
         id: ShareLinkId,
         invite: &str,
         now: DateTime<Utc>,
-    ) -> Result<ShareLink, SharingError> {
+    ) -> Result<Joining, SharingError> {
         let link = self.active(&caller.id, id).await?;
         if !opens(invite, &link.invite_hash) {
             return Err(SharingError::WrongInvite);
@@ -102,8 +121,10 @@ impl Sharing {
             return Err(SharingError::AlreadyWriter);
         }
         match self.storage.join_link(id, caller, now).await? {
-            Joined::Reviewer(link) => Ok(link),
-            Joined::ReviewerExists => Err(SharingError::ReviewerExists),
+            Joined::Reviewer(link) => Ok(Joining::Reviewer(link)),
+            Joined::ReviewerExists { document, is_noted } => {
+                Ok(Joining::Refused { document, is_noted })
+            }
             Joined::Gone => Err(self.missing_link(&caller.id, id, NO_LINK).await?),
         }
     }
@@ -140,7 +161,11 @@ impl Sharing {
         self.storage.revoke_link(id, now).await?.then_some(()).ok_or(NO_LINK)
     }
 
-    async fn active(&self, caller: &UserId, id: ShareLinkId) -> Result<ShareLink, SharingError> {
+    pub(super) async fn active(
+        &self,
+        caller: &UserId,
+        id: ShareLinkId,
+    ) -> Result<ShareLink, SharingError> {
         let link = self.storage.link(id).await?;
         match link.filter(|link| link.revoked_at.is_none()) {
             Some(link) => Ok(link),
@@ -149,4 +174,4 @@ impl Sharing {
     }
 }
 
-const NO_LINK: SharingError = SharingError::NotFound("share link");
+pub(super) const NO_LINK: SharingError = SharingError::NotFound("share link");

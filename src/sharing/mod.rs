@@ -1,7 +1,7 @@
 //! Documents and share links, between the HTTP edge and storage.
 //!
 //! Only this module decides who may act on them. A document belongs to its owner and a share link
-//! to its writer. The reviewer is the first user who joins with the invite. A user without rights
+//! to its writer. The reviewer is the first user who joins with the invite, or a later one whom the owner lets in. A user without rights
 //! receives `NotFound`.
 
 pub mod bin;
@@ -9,10 +9,13 @@ pub mod documents;
 pub mod invite;
 pub mod links;
 pub mod quota;
+pub mod reviewers;
+pub mod transfer;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::line::InvalidLine;
+use crate::domain::ids::UserId;
+use crate::domain::line::{InvalidLine, Line};
 use crate::domain::user::User;
 use crate::sharing::bin::Deleted;
 use crate::sharing::invite::Invites;
@@ -52,6 +55,33 @@ impl Sharing {
     ) -> Result<(), SharingError> {
         Ok(self.storage.save_user(user, issued_at).await?)
     }
+
+    /// Stores the name that a guest chose.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError`] if the name is invalid, or the database cannot commit.
+    pub async fn rename_guest(
+        &self,
+        id: UserId,
+        name: &str,
+        now: DateTime<Utc>,
+    ) -> Result<User, SharingError> {
+        let user = User { id, name: Line::Name.parse(name)? };
+        self.storage.rename_user(&user, now).await?;
+        Ok(user)
+    }
+
+    /// The user under the stored name, which may be newer than that of the token.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError`] if the database cannot be read.
+    pub async fn named(&self, user: &User) -> Result<User, SharingError> {
+        let stored = self.storage.name_of(&user.id).await?;
+        let name = stored.unwrap_or_else(|| user.name.clone());
+        Ok(User { id: user.id.clone(), name })
+    }
 }
 
 /// Failures of documents and share links. Independent of HTTP.
@@ -72,10 +102,13 @@ pub enum SharingError {
     /// The writer asked to join as the reviewer.
     #[error("the writer of a document cannot review it")]
     AlreadyWriter,
-    /// Another user is the reviewer.
-    #[error("another user is the reviewer")]
-    ReviewerExists,
-    /// The title is invalid.
+    /// The link has no reviewer.
+    #[error("this share link has no reviewer")]
+    NoReviewer,
+    /// The code is wrong, used or expired.
+    #[error("the code is wrong, used or expired")]
+    WrongCode,
+    /// The title or the name is invalid.
     #[error(transparent)]
     Title(#[from] InvalidLine),
     /// The text exceeds the limit of a document.
@@ -90,6 +123,9 @@ pub enum SharingError {
     /// Too many creations wait for their turn.
     #[error("too many documents are being created")]
     Busy,
+    /// The operating system gives no random bytes.
+    #[error("the system gives no random bytes")]
+    NoRandomness,
     /// Storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),

@@ -70,7 +70,12 @@ pub enum Joined {
     /// The caller is the reviewer, as of this call or before it.
     Reviewer(ShareLink),
     /// Another user is the reviewer.
-    ReviewerExists,
+    ReviewerExists {
+        /// The document of the link.
+        document: DocumentId,
+        /// Whether the attempt was stored: it is the user's first within a minute.
+        is_noted: bool,
+    },
     /// There is no such link, or it is revoked.
     Gone,
 }
@@ -120,8 +125,8 @@ impl Storage {
         on_engine!(self, links_of(user, page))
     }
 
-    /// Makes `user` the reviewer, unless the link has another. The caller must check that `user` is
-    /// not the writer.
+    /// Makes `user` the reviewer, unless the link has another. The link then stores the attempt. The
+    /// caller must check that `user` is not the writer.
     ///
     /// # Errors
     ///

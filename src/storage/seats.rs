@@ -111,6 +111,8 @@ pub enum Ratified {
     },
     /// The link is missing or revoked: the seat no longer exists.
     Gone,
+    /// The owner removed or replaced this reviewer after the claim began.
+    NotTheReviewer,
 }
 
 /// Seats with their fences, from rows of an index into `wanted` and a fence. A fence that does not

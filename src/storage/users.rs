@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::ids::UserId;
 use crate::domain::limits::NAME_TIME_STEP_SECONDS;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
@@ -21,6 +22,24 @@ impl Storage {
         issued_at: DateTime<Utc>,
     ) -> Result<(), StorageError> {
         on_engine!(self, save_user(user, issued_at))
+    }
+
+    /// Stores the name that a guest chose at `now`, also over a stored name with a later time.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn rename_user(&self, user: &User, now: DateTime<Utc>) -> Result<(), StorageError> {
+        on_engine!(self, rename_user(user, now))
+    }
+
+    /// The stored name of a user. `None`: no row refers to the user yet.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn name_of(&self, user: &UserId) -> Result<Option<String>, StorageError> {
+        on_engine!(self, name_of(user))
     }
 }
 

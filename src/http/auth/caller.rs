@@ -76,7 +76,7 @@ impl Caller {
     }
 
     /// Stores the name in the token, unless a newer token carried another. The first write that refers
-    /// to a guest stores the guest's name, which never changes.
+    /// to a guest stores the guest's name, and only `PATCH /api/me` changes it.
     pub(crate) async fn save_name(&self, sharing: &Sharing) -> Result<(), ApiError> {
         if self.identity.is_guest() {
             return Ok(());

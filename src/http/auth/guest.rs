@@ -1,4 +1,5 @@
-//! Signing in and out: `GET /api/auth`, `POST /api/auth/guest`, `POST /api/auth/leave`, `GET /api/me`.
+//! Signing in and out: `GET /api/auth`, `POST /api/auth/guest`, `POST /api/auth/leave`, and the user at
+//! `/api/me`.
 
 use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::StatusCode;
@@ -23,6 +24,7 @@ use crate::http::limit::Limiter;
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::peer::Peer;
 use crate::http::security_log::SecurityLog;
+use crate::sharing::Sharing;
 
 /// The ways to sign in.
 #[derive(Serialize)]
@@ -39,18 +41,31 @@ pub(crate) async fn entry(State(access): State<Access>) -> Json<Entry> {
     Json(Entry { guests: access.takes_guests(), sign_in_url })
 }
 
-/// The body of a guest's entry.
+/// The body of a guest's entry, and of a correction of the name.
 #[derive(Deserialize)]
 pub(crate) struct NewGuest {
     name: String,
 }
 
-/// The response to a guest's entry.
+/// The response to a guest's sign-in.
 #[derive(Serialize)]
 struct Welcome<'a> {
     user: &'a User,
     token: &'a str,
     expires_at: DateTime<Utc>,
+}
+
+/// Signs a guest in: the token in the body and in the cookie.
+pub(super) fn welcome(
+    status: StatusCode,
+    user: &User,
+    tokens: &Tokens,
+    origins: &Origins,
+) -> Result<Response, ApiError> {
+    let signed = sign(tokens, user)?;
+    let body = Welcome { user, token: &signed.token, expires_at: signed.expires_at };
+    let jar = cookie::of_guest(&signed.token, origins.own());
+    Ok((status, jar, Json(body)).into_response())
 }
 
 /// Proves that the server accepts a guest from this address and origin now. As an extractor it runs
@@ -67,18 +82,28 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        if !Access::from_ref(state).takes_guests() {
-            return Err(ApiError::GuestsOff);
-        }
-        // The check prevents another site from signing its visitors in under an account of its choice.
-        if Origins::from_ref(state).check(&parts.headers) == OriginCheck::Foreign {
-            return Err(ApiError::ForeignOrigin);
-        }
+        takes_guest(parts, state)?;
         let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
         let entry = Limiter::from_ref(state).check_entry(peer);
         entry.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?;
         Ok(Self)
     }
+}
+
+/// Rejects a guest's sign-in where the settings allow none, and from a page of another site.
+pub(super) fn takes_guest<S>(parts: &Parts, state: &S) -> Result<(), ApiError>
+where
+    Access: FromRef<S>,
+    Origins: FromRef<S>,
+{
+    if !Access::from_ref(state).takes_guests() {
+        return Err(ApiError::GuestsOff);
+    }
+    // The check prevents another site from signing its visitors in under an account of its choice.
+    if Origins::from_ref(state).check(&parts.headers) == OriginCheck::Foreign {
+        return Err(ApiError::ForeignOrigin);
+    }
+    Ok(())
 }
 
 /// `POST /api/auth/guest`: creates a new user each time.
@@ -93,24 +118,44 @@ pub(crate) async fn enter(
     let name =
         Line::Name.parse(&guest.name).map_err(|error| ApiError::Invalid(error.to_string()))?;
     let user = User { id: UserId::generate(), name };
-    let signed = sign(&tokens, &user)?;
-    let welcome = Welcome { user: &user, token: &signed.token, expires_at: signed.expires_at };
     log.guest_entered(&user.id, peer.map_or_else(Peer::default, |Extension(peer)| peer));
-    let jar = cookie::of_guest(&signed.token, origins.own());
-    Ok((StatusCode::CREATED, jar, Json(welcome)).into_response())
+    welcome(StatusCode::CREATED, &user, &tokens, &origins)
 }
 
-/// `GET /api/me`: the user. The server replaces a guest's cookie in the second half of its lifetime.
+/// `GET /api/me`: the user. The server replaces a guest's cookie in the second half of its lifetime, and
+/// when the guest has another name since, because another device gave it.
 pub(crate) async fn me(
     State(tokens): State<Tokens>,
     State(origins): State<Origins>,
+    State(sharing): State<Sharing>,
     caller: Caller,
 ) -> Result<Response, ApiError> {
     let mut jar = CookieJar::new();
-    if caller.by == CredentialSource::Cookie && is_past_its_half(&caller.identity, Utc::now()) {
-        jar = cookie::of_guest(&sign(&tokens, caller.user())?.token, origins.own());
+    if !caller.identity.is_guest() {
+        return Ok((jar, Json(caller.user())).into_response());
     }
-    Ok((jar, Json(caller.user())).into_response())
+    let user = sharing.named(caller.user()).await?;
+    let is_old = is_past_its_half(&caller.identity, Utc::now()) || user.name != caller.user().name;
+    if caller.by == CredentialSource::Cookie && is_old {
+        jar = cookie::of_guest(&sign(&tokens, &user)?.token, origins.own());
+    }
+    Ok((jar, Json(user)).into_response())
+}
+
+/// `PATCH /api/me`: a guest corrects the name. Users of a host application have theirs from its tokens.
+pub(crate) async fn rename(
+    State(tokens): State<Tokens>,
+    State(origins): State<Origins>,
+    State(sharing): State<Sharing>,
+    caller: Caller,
+    JsonBody(body): JsonBody<NewGuest>,
+) -> Result<Response, ApiError> {
+    if !caller.identity.is_guest() {
+        return Err(ApiError::NameFromHost);
+    }
+    let id = caller.user().id.clone();
+    let user = sharing.rename_guest(id, &body.name, Utc::now()).await?;
+    welcome(StatusCode::OK, &user, &tokens, &origins)
 }
 
 /// `POST /api/auth/leave`: removes the token from the browser.

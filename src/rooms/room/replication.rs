@@ -105,6 +105,7 @@ impl Room {
             Message::Revoked(_)
             | Message::Deleted { .. }
             | Message::Evicted(_)
+            | Message::Removed { .. }
             | Message::Request { .. }
             | Message::Reply { .. } => {
                 tracing::debug!("a room received a message for a server");

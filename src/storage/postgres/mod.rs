@@ -34,6 +34,8 @@ mod tx_error;
 mod bin;
 #[path = "../sql/documents.rs"]
 mod documents;
+#[path = "../sql/invites.rs"]
+mod invites;
 #[path = "../sql/links.rs"]
 mod links;
 #[path = "../sql/progress.rs"]
@@ -46,6 +48,8 @@ mod review_changes;
 mod review_rows;
 #[path = "../sql/reviews.rs"]
 mod reviews;
+#[path = "../sql/transfers.rs"]
+mod transfers;
 #[path = "../sql/turn_rows.rs"]
 mod turn_rows;
 #[path = "../sql/users.rs"]

@@ -129,15 +129,16 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageErro
 /// waits, and then has no migration left to run. If this server dies, the database rolls back.
 async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
     let migrations = [
-        ("initial", include_str!("migrations/0001_initial.sql")),
-        ("versions", include_str!("migrations/0002_versions.sql")),
-        ("review_bytes", include_str!("migrations/0003_review_bytes.sql")),
-        ("review_changes", include_str!("migrations/0004_review_changes.sql")),
-        ("decisions", include_str!("migrations/0005_decisions.sql")),
-        ("talk", include_str!("migrations/0006_talk.sql")),
-        ("bin", include_str!("migrations/0007_bin.sql")),
+        (1, "initial", include_str!("migrations/0001_initial.sql")),
+        (2, "versions", include_str!("migrations/0002_versions.sql")),
+        (3, "review_bytes", include_str!("migrations/0003_review_bytes.sql")),
+        (4, "review_changes", include_str!("migrations/0004_review_changes.sql")),
+        (5, "decisions", include_str!("migrations/0005_decisions.sql")),
+        (6, "talk", include_str!("migrations/0006_talk.sql")),
+        (7, "bin", include_str!("migrations/0007_bin.sql")),
+        (8, "identity", include_str!("migrations/0008_identity.sql")),
     ];
-    let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
+    let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
     let mut migrator = Migrator::with_migrations(migrations.collect());

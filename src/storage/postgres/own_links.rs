@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow as _, PgConnection, Row as _};
 
-use crate::domain::ids::ShareLinkId;
+use crate::domain::ids::{ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
@@ -75,6 +75,27 @@ impl Postgres {
             Ok(rows)
         })?;
         rows.into_iter().map(|(id, title)| Ok((parse(&id)?, text(title)))).collect()
+    }
+
+    pub(in crate::storage) async fn not_reviewing_among(
+        &self,
+        reviewers: &[(ShareLinkId, UserId)],
+    ) -> Result<Vec<(ShareLinkId, UserId)>, StorageError> {
+        let (links, users): (Vec<String>, Vec<&str>) =
+            reviewers.iter().map(|(link, user)| (link.to_string(), user.as_str())).unzip();
+        let former = read!(self, connection => {
+            let former: Vec<(String, String)> = sqlx::query_as(
+                "SELECT w.link_id, w.user_id FROM unnest($1::text[], $2::text[]) AS w (link_id, user_id) \
+                 JOIN share_links l ON l.id = w.link_id COLLATE \"C\" AND l.revoked_at IS NULL \
+                 WHERE l.reviewer_id IS DISTINCT FROM w.user_id COLLATE \"C\"",
+            )
+            .bind(links.as_slice())
+            .bind(users.as_slice())
+            .fetch_all(connection)
+            .await?;
+            Ok(former)
+        })?;
+        former.iter().map(|(link, user)| Ok((parse(link)?, parse(user)?))).collect()
     }
 }
 

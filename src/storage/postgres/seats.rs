@@ -7,8 +7,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::domain::fence::Fence;
+use crate::domain::ids::ShareLinkId;
 use crate::domain::ids::{SessionId, UserId};
-use crate::domain::seat::Seat;
+use crate::domain::seat::{Role, Seat};
 use crate::storage::decode::{fence as fence_from, fence_column};
 use crate::storage::error::StorageError;
 use crate::storage::postgres::dialect::{read, transact};
@@ -46,6 +47,7 @@ impl Postgres {
             let ratified = sqlx::query(
                 "WITH active AS ( \
                    SELECT id, document_id FROM share_links WHERE id = $1 AND revoked_at IS NULL \
+                   AND ($2 <> 'reviewer' OR reviewer_id = $5) \
                  ), ratified AS ( \
                    INSERT INTO seats AS s (link_id, role, fence, session_id, user_id, ratified_at) \
                    SELECT a.id, $2, $3, $4, $5, $6 FROM active a \
@@ -69,12 +71,15 @@ impl Postgres {
             if 0 < ratified.rows_affected() {
                 return Ok(Ratified::Accepted);
             }
-            let active = sqlx::query("SELECT 1 FROM share_links WHERE id = $1 AND revoked_at IS NULL")
-                .bind(seat.link.to_string())
-                .fetch_optional(&mut *tx)
-                .await?;
-            if active.is_none() {
-                return Ok(Ratified::Gone);
+            let reviewer: Option<Option<String>> = sqlx::query_scalar(
+                "SELECT reviewer_id FROM share_links WHERE id = $1 AND revoked_at IS NULL",
+            )
+            .bind(seat.link.to_string())
+            .fetch_optional(&mut *tx)
+            .await?;
+            let Some(reviewer) = reviewer else { return Ok(Ratified::Gone) };
+            if seat.role == Role::Reviewer && reviewer.as_deref() != Some(user.as_str()) {
+                return Ok(Ratified::NotTheReviewer);
             }
             Ok(Ratified::Refused { last: last_fence(tx, seat).await? })
         })
@@ -126,6 +131,25 @@ impl Postgres {
             Ok(())
         })
     }
+}
+
+/// Raises the fence of the reviewer's seat, under the lock of the link's document: no write under an
+/// earlier grant counts any more.
+pub(super) async fn vacate_reviewer(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+) -> Result<(), TxError> {
+    sqlx::query(
+        "WITH vacated AS ( \
+           UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = 'reviewer' \
+           RETURNING link_id \
+         ) UPDATE documents d SET grants = d.grants + 1 \
+         FROM vacated v JOIN share_links l ON l.id = v.link_id WHERE d.id = l.document_id",
+    )
+    .bind(link.to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Refuses unless the seat has that fence and its link is active (D2). It locks the link's document

@@ -12,6 +12,7 @@ use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use super::dialect::{
     Connection, Engine, Moment, TxError, lock, lock_of, read, text, transact, user,
 };
+use super::invites::{forget_attempt, note_attempt};
 use super::users::put_user;
 
 /// Selects links as [`Row`]s, with further columns of the caller's.
@@ -127,10 +128,12 @@ impl Engine {
             let Some(before) = before else {
                 return Ok(Joined::Gone);
             };
-            if before.reviewer.is_some_and(|reviewer| reviewer.id != user.id) {
-                return Ok(Joined::ReviewerExists);
-            }
             put_user(tx, user, now).await?;
+            if before.reviewer.is_some_and(|reviewer| reviewer.id != user.id) {
+                let is_noted = note_attempt(tx, id, &user.id, now).await?;
+                return Ok(Joined::ReviewerExists { document: before.document_id, is_noted });
+            }
+            forget_attempt(tx, id, &user.id).await?;
             sqlx::query(
                 "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
                  WHERE id = $1",

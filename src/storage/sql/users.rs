@@ -2,11 +2,12 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::users::changes;
 
-use super::dialect::{Connection, Engine, Moment, TxError, encoded, read, transact};
+use super::dialect::{Connection, Engine, Moment, TxError, encoded, read, text, transact};
 
 impl Engine {
     pub(in crate::storage) async fn save_user(
@@ -39,9 +40,44 @@ impl Engine {
             Ok(())
         })
     }
+
+    pub(in crate::storage) async fn rename_user(
+        &self,
+        user: &User,
+        now: DateTime<Utc>,
+    ) -> Result<(), StorageError> {
+        transact!(self, Nothing, tx => {
+            // The stored time may be that of a server whose clock is ahead.
+            sqlx::query(
+                "INSERT INTO users AS u (id, name, updated_at) VALUES ($1, $2, $3) \
+                 ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = CASE \
+                   WHEN u.updated_at < excluded.updated_at THEN excluded.updated_at \
+                   ELSE u.updated_at END",
+            )
+            .bind(user.id.as_str())
+            .bind(encoded(&user.name))
+            .bind(Moment(now))
+            .execute(tx)
+            .await?;
+            Ok(())
+        })
+    }
+
+    pub(in crate::storage) async fn name_of(
+        &self,
+        user: &UserId,
+    ) -> Result<Option<String>, StorageError> {
+        read!(self, connection => {
+            let name: Option<String> = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
+                .bind(user.as_str())
+                .fetch_optional(connection)
+                .await?;
+            Ok(name.map(text))
+        })
+    }
 }
 
-/// Inserts a missing user, so that other rows can refer to it. Only `save_user` renames. It locks no
+/// Inserts a missing user, so that other rows can refer to it. Only `save_user` and `rename_user` rename. It locks no
 /// existing row; callers hold no lock, or that of a document.
 pub(super) async fn put_user(
     connection: &mut Connection,

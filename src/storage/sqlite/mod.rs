@@ -26,6 +26,9 @@ mod bin;
 #[path = "../sql/documents.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod documents;
+#[path = "../sql/invites.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod invites;
 #[path = "../sql/links.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod links;
@@ -44,6 +47,9 @@ mod review_rows;
 #[path = "../sql/reviews.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod reviews;
+#[path = "../sql/transfers.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod transfers;
 #[path = "../sql/turn_rows.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod turn_rows;

@@ -175,16 +175,17 @@ async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
 /// has no migration left to run.
 async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
     let migrations = [
-        ("initial", include_str!("migrations/0001_initial.sql")),
-        ("versions", include_str!("migrations/0002_versions.sql")),
-        ("journal", include_str!("migrations/0003_journal.sql")),
-        ("review_bytes", include_str!("migrations/0004_review_bytes.sql")),
-        ("review_changes", include_str!("migrations/0005_review_changes.sql")),
-        ("decisions", include_str!("migrations/0006_decisions.sql")),
-        ("talk", include_str!("migrations/0007_talk.sql")),
-        ("bin", include_str!("migrations/0008_bin.sql")),
+        (1, "initial", include_str!("migrations/0001_initial.sql")),
+        (2, "versions", include_str!("migrations/0002_versions.sql")),
+        (3, "journal", include_str!("migrations/0003_journal.sql")),
+        (4, "review_bytes", include_str!("migrations/0004_review_bytes.sql")),
+        (5, "review_changes", include_str!("migrations/0005_review_changes.sql")),
+        (6, "decisions", include_str!("migrations/0006_decisions.sql")),
+        (7, "talk", include_str!("migrations/0007_talk.sql")),
+        (8, "bin", include_str!("migrations/0008_bin.sql")),
+        (9, "identity", include_str!("migrations/0009_identity.sql")),
     ];
-    let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
+    let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
     let migrator = Migrator::with_migrations(migrations.collect());

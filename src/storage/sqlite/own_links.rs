@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow as _, Row as _, SqlitePool};
 
-use crate::domain::ids::ShareLinkId;
+use crate::domain::ids::{ShareLinkId, UserId};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
@@ -66,6 +66,21 @@ impl Sqlite {
         .fetch_all(&self.readers)
         .await?;
         rows.into_iter().map(|(id, title)| Ok((parse(&id)?, title))).collect()
+    }
+
+    pub(in crate::storage) async fn not_reviewing_among(
+        &self,
+        reviewers: &[(ShareLinkId, UserId)],
+    ) -> Result<Vec<(ShareLinkId, UserId)>, StorageError> {
+        let former: Vec<(String, String)> = sqlx::query_as(
+            "SELECT w.value ->> 0, w.value ->> 1 FROM json_each($1) w \
+             CROSS JOIN share_links l ON l.id = w.value ->> 0 AND l.revoked_at IS NULL \
+             WHERE l.reviewer_id IS NOT w.value ->> 1",
+        )
+        .bind(serde_json::to_string(reviewers).map_err(corrupt)?)
+        .fetch_all(&self.readers)
+        .await?;
+        former.iter().map(|(link, user)| Ok((parse(link)?, parse(user)?))).collect()
     }
 }
 

@@ -80,10 +80,8 @@ impl Sqlite {
         for grant in &group {
             outcomes.push(if accepted.contains(&(grant.seat, grant.fence, grant.session)) {
                 Ratified::Accepted
-            } else if is_active(&mut tx, grant.seat.link).await? {
-                Ratified::Refused { last: last_fence(&mut tx, grant.seat).await? }
             } else {
-                Ratified::Gone
+                refusal(&mut tx, grant).await?
             });
         }
         tx.commit().await?;
@@ -145,6 +143,7 @@ async fn accept(
         ") INSERT INTO seats (link_id, role, fence, session_id, user_id, ratified_at) \
          SELECT g.link_id, g.role, g.fence, g.session_id, g.user_id, g.ratified_at \
          FROM granted g JOIN share_links l ON l.id = g.link_id WHERE l.revoked_at IS NULL \
+         AND (g.role <> 'reviewer' OR l.reviewer_id = g.user_id) \
          ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
            session_id = excluded.session_id, user_id = excluded.user_id, \
            ratified_at = excluded.ratified_at \
@@ -160,6 +159,18 @@ async fn accept(
         Ok((seat, fence_from(fence)?, parse(&session)?))
     });
     written.collect()
+}
+
+/// Raises the fence of the reviewer's seat: no write under an earlier grant counts any more.
+pub(super) async fn vacate_reviewer(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+) -> Result<(), GuardError> {
+    sqlx::query("UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = 'reviewer'")
+        .bind(link.to_string())
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// Refuses unless the seat has that fence and its link is active (D2). Inside a write transaction,
@@ -180,17 +191,24 @@ pub(super) async fn require_seat(
     holds.map(|_| ()).ok_or(GuardError::Refused(Guarded::Fenced))
 }
 
-/// Whether the link exists and is not revoked.
-pub(super) async fn is_active(
+/// Why the database does not ratify a grant.
+async fn refusal(
     connection: &mut SqliteConnection,
-    link: ShareLinkId,
-) -> Result<bool, StorageError> {
-    let active: Option<i64> =
-        sqlx::query_scalar("SELECT 1 FROM share_links WHERE id = $1 AND revoked_at IS NULL")
-            .bind(link.to_string())
-            .fetch_optional(connection)
-            .await?;
-    Ok(active.is_some())
+    grant: &Grant,
+) -> Result<Ratified, StorageError> {
+    let reviewer: Option<Option<String>> = sqlx::query_scalar(
+        "SELECT reviewer_id FROM share_links WHERE id = $1 AND revoked_at IS NULL",
+    )
+    .bind(grant.seat.link.to_string())
+    .fetch_optional(&mut *connection)
+    .await?;
+    Ok(match reviewer {
+        None => Ratified::Gone,
+        Some(id) if grant.seat.role == Role::Reviewer && id.as_ref() != Some(&grant.user) => {
+            Ratified::NotTheReviewer
+        }
+        Some(_) => Ratified::Refused { last: last_fence(connection, grant.seat).await? },
+    })
 }
 
 pub(super) async fn last_fence(

@@ -159,6 +159,7 @@ pub(crate) fn envelopes() -> Vec<Vec<u8>> {
             },
         },
         Message::Evicted(session),
+        Message::Removed { link: ShareLinkId::generate(), user: UserId::generate() },
         Message::Request { id: 1, request: Request::Probe(session) },
         Message::Request { id: u64::MAX, request: Request::Replace { session, document } },
         Message::Request { id: 2, request: Request::Facts(session) },

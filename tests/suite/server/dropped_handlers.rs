@@ -12,6 +12,7 @@ use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use axum::body::Body;
@@ -79,8 +80,12 @@ struct Pair {
     front: Front,
     one: Server,
     two: Server,
+    requests: AtomicU32,
     _redis: redis_server::Server,
 }
+
+/// The addresses of requests: 127.1.0.0 and those after it.
+const LOOPBACK: u32 = 0x7f01_0000;
 
 impl Pair {
     async fn on(database: &str, folder: TempDir) -> Self {
@@ -102,7 +107,7 @@ impl Pair {
         let environment: HashMap<_, _> = SETTINGS.iter().chain(&more).map(named).collect();
         let (front, one) = start(&environment, &folder).await;
         let (_, two) = start(&environment, &folder).await;
-        Self { front, one, two, _redis: redis }
+        Self { front, one, two, requests: AtomicU32::new(0), _redis: redis }
     }
 
     /// Sends the request to the router and drops the response future after this number of polls. None: it was
@@ -141,7 +146,9 @@ impl Pair {
             .header("content-type", "application/json")
             .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))
             .expect("a request");
-        self.front.request(request, IpAddr::V4(Ipv4Addr::LOCALHOST))
+        // An address may try few codes in a minute.
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        self.front.request(request, IpAddr::V4(Ipv4Addr::from_bits(LOOPBACK + number)))
     }
 
     /// A case whose response future is dropped after this number of polls, and whether it had ended by then.

@@ -22,6 +22,7 @@ mod gaps;
 mod history;
 mod hostile_clients;
 mod http_edge;
+mod identity;
 mod input_validation;
 mod kill_campaign;
 mod malformed_frames;

@@ -34,7 +34,8 @@ pub(crate) async fn half_a_desk(
     let document = server.post(&writer, "/api/documents", body).await.ok(201);
     let document = text(&document["id"]);
     let mut link = Value::Null;
-    if matches!(act, Act::JoinShareLink | Act::RestoreDocument) {
+    let links = [Act::JoinShareLink, Act::RestoreDocument, Act::CheckInvite, Act::RenewInvite];
+    if links.contains(&act) {
         let path = format!("/api/documents/{document}/share-link");
         link = server.post(&writer, &path, json!({})).await.ok(201);
     }
@@ -44,6 +45,12 @@ pub(crate) async fn half_a_desk(
     }
     let (invite, link) = (text(&link["invite"]["token"]), text(&link["id"]));
     Desk { document, link, invite, writer, reviewer }
+}
+
+/// A code that signs this guest in on another device.
+pub(crate) async fn a_code(server: &Server, who: &Person) -> String {
+    let made = server.post(who, "/api/me/transfer", json!({})).await.ok(201);
+    made["code"].as_str().expect("a code").to_owned()
 }
 
 /// Waits for an event and puts it back among the others.

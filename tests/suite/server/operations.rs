@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
-use crate::server::operation_fixtures::{Users, a_reply, a_review, await_event, half_a_desk};
+use crate::server::operation_fixtures::{
+    Users, a_code, a_reply, a_review, await_event, half_a_desk,
+};
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
@@ -14,6 +16,9 @@ use crate::support::ws_client::{Peer, State};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Act {
     EnterAsGuest,
+    EnterByCode,
+    CreateCode,
+    RenameGuest,
     Leave,
     CreateDocument,
     RenameDocument,
@@ -21,6 +26,10 @@ pub(crate) enum Act {
     JoinShareLink,
     NameVersion,
     RestoreVersion,
+    CheckInvite,
+    RenewInvite,
+    RemoveReviewer,
+    ReplaceReviewer,
     RevokeShareLink,
     DeleteDocument,
     PurgeDocument,
@@ -42,8 +51,11 @@ pub(crate) enum Act {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 26] = [
+pub(crate) const ALL: [Act; 33] = [
     Act::EnterAsGuest,
+    Act::EnterByCode,
+    Act::CreateCode,
+    Act::RenameGuest,
     Act::Leave,
     Act::CreateDocument,
     Act::RenameDocument,
@@ -51,6 +63,10 @@ pub(crate) const ALL: [Act; 26] = [
     Act::JoinShareLink,
     Act::NameVersion,
     Act::RestoreVersion,
+    Act::CheckInvite,
+    Act::RenewInvite,
+    Act::RemoveReviewer,
+    Act::ReplaceReviewer,
     Act::RevokeShareLink,
     Act::DeleteDocument,
     Act::PurgeDocument,
@@ -72,6 +88,7 @@ pub(crate) const ALL: [Act; 26] = [
 ];
 
 const LINK: &str = "/api/share-links/{id}";
+const REVIEWER: &str = "/api/share-links/{id}/reviewer";
 const REVIEWS: &str = "/api/share-links/{id}/reviews";
 const REVIEW: &str = "/api/share-links/{id}/reviews/{rid}";
 const REPLY: &str = "/api/share-links/{id}/reviews/{rid}/replies/{reply}";
@@ -82,6 +99,9 @@ impl Act {
     pub(crate) fn route(self) -> (&'static str, &'static str) {
         match self {
             Self::EnterAsGuest => ("POST", "/api/auth/guest"),
+            Self::EnterByCode => ("POST", "/api/auth/transfer"),
+            Self::CreateCode => ("POST", "/api/me/transfer"),
+            Self::RenameGuest => ("PATCH", "/api/me"),
             Self::Leave => ("POST", "/api/auth/leave"),
             Self::CreateDocument => ("POST", "/api/documents"),
             Self::RenameDocument => ("PATCH", DOCUMENT),
@@ -92,6 +112,10 @@ impl Act {
             Self::RestoreVersion => ("POST", "/api/documents/{id}/versions/{vid}/restore"),
             Self::RevokeShareLink => ("DELETE", LINK),
             Self::JoinShareLink => ("POST", "/api/share-links/{id}/join"),
+            Self::CheckInvite => ("POST", "/api/share-links/{id}/invite/check"),
+            Self::RenewInvite => ("POST", "/api/share-links/{id}/invite"),
+            Self::RemoveReviewer => ("DELETE", REVIEWER),
+            Self::ReplaceReviewer => ("PUT", REVIEWER),
             Self::CreateReview => ("POST", REVIEWS),
             Self::EditReview => ("PATCH", REVIEW),
             Self::DeleteReview => ("DELETE", REVIEW),
@@ -109,9 +133,16 @@ impl Act {
         }
     }
 
-    /// Whether the operation stores nothing.
+    /// Whether no other request shows what the operation stores: nothing, or the row of a code.
     pub(crate) fn is_stateless(self) -> bool {
-        matches!(self, Self::EnterAsGuest | Self::Leave)
+        matches!(
+            self,
+            Self::EnterAsGuest
+                | Self::EnterByCode
+                | Self::CreateCode
+                | Self::CheckInvite
+                | Self::Leave
+        )
     }
 
     /// Whether the operation sends an event to sockets.
@@ -122,10 +153,13 @@ impl Act {
 
     /// Whether the operation closes sockets.
     pub(crate) fn ends_sockets(self) -> bool {
-        matches!(
-            self,
-            Self::RevokeShareLink | Self::RevokeForAdmin | Self::DeleteDocument | Self::EndSession
-        )
+        matches!(self, Self::RevokeShareLink | Self::RevokeForAdmin | Self::DeleteDocument)
+            || self.ends_the_reviewers_socket()
+    }
+
+    /// Whether the operation closes the reviewer's socket alone.
+    fn ends_the_reviewers_socket(self) -> bool {
+        matches!(self, Self::RemoveReviewer | Self::ReplaceReviewer | Self::EndSession)
     }
 
     /// Whether the operation changes a reply of the writer.
@@ -137,6 +171,11 @@ impl Act {
         matches!(
             self,
             Self::EnterAsGuest
+                | Self::EnterByCode
+                | Self::CreateCode
+                | Self::RenameGuest
+                | Self::CheckInvite
+                | Self::RenewInvite
                 | Self::Leave
                 | Self::CreateDocument
                 | Self::RenameDocument
@@ -213,8 +252,10 @@ impl Case {
         };
         let (kim, lee, actor) = (kim.clone(), lee.clone(), actor.clone());
         if act.needs_no_seat() {
+            let part =
+                if act == Act::EnterByCode { a_code(at_writer, &kim).await } else { String::new() };
             let desk = half_a_desk(act, at_writer, kim, lee).await;
-            let (part, reply) = (String::new(), String::new());
+            let reply = String::new();
             return Self { act, desk, actor, part, reply, writer: None, reviewer: None };
         }
         let desk = at_writer.desk_of(kim, lee, OLD).await;
@@ -227,6 +268,14 @@ impl Case {
         let mut reply = Value::Null;
         let part = match act {
             Act::EndSession => session["session_id"].clone(),
+            Act::RemoveReviewer => Value::Null,
+            Act::ReplaceReviewer => {
+                let park = at_writer.guest("Park").await;
+                let path = format!("/api/share-links/{}/join", desk.link);
+                let body = json!({ "invite": desk.invite });
+                at_writer.post(&park, &path, body).await.problem(409, "reviewer-exists");
+                json!(park.id)
+            }
             Act::RestoreVersion => {
                 let path = format!("/api/documents/{}/versions", desk.document);
                 let body = json!({ "label": "first" });
@@ -255,12 +304,12 @@ impl Case {
         Self { act, desk, actor, part, reply, writer: Some(writer), reviewer: Some(reviewer) }
     }
 
-    /// The sockets of both users; for an evicted session, its own socket only.
+    /// The sockets of both users; for the reviewer's end, that user's socket only.
     pub(crate) fn concerned(&self) -> Vec<&Peer> {
         if !self.act.concerns_sockets() {
             return Vec::new();
         }
-        let writer = self.writer.as_ref().filter(|_| self.act != Act::EndSession);
+        let writer = self.writer.as_ref().filter(|_| !self.act.ends_the_reviewers_socket());
         writer.into_iter().chain(&self.reviewer).collect()
     }
 
@@ -278,6 +327,10 @@ impl Case {
         let anchor = json!({ "start": 5, "end": 9, "quote": "here" });
         let body = match self.act {
             Act::EnterAsGuest => json!({ "name": "Kim" }),
+            Act::EnterByCode => json!({ "code": self.part }),
+            Act::RenameGuest => json!({ "name": document }),
+            Act::CheckInvite => json!({ "invite": invite }),
+            Act::ReplaceReviewer => json!({ "user_id": self.part }),
             Act::CreateDocument => json!({ "title": document, "text": OLD }),
             Act::RenameDocument => json!({ "title": MARK }),
             Act::NameVersion => json!({ "label": MARK }),
@@ -288,6 +341,7 @@ impl Case {
             Act::PassTurn => json!({ "to": "reviewer" }),
             Act::RevokeShareLink
             | Act::RevokeForAdmin
+            | Act::RemoveReviewer
             | Act::DeleteDocument
             | Act::PurgeDocument
             | Act::DeleteReview
@@ -333,7 +387,20 @@ impl Case {
         let is_gone = async |path: String| get(path).await.status == 404;
         let text = async || server.text(writer, &self.desk.document).await;
         match self.act {
-            Act::EnterAsGuest | Act::Leave => Vec::new(),
+            act if act.is_stateless() => Vec::new(),
+            // The name is unique to the document of this case.
+            Act::RenameGuest => {
+                vec![get("/api/me".to_owned()).await.ok(200)["name"] == self.desk.document]
+            }
+            Act::RenewInvite => {
+                let path = format!("{}/share-link", self.document());
+                let link = server.post(writer, &path, json!({})).await.ok(200);
+                vec![link["invite"]["token"] != self.desk.invite]
+            }
+            Act::RemoveReviewer => vec![get(self.link()).await.ok(200)["reviewer"].is_null()],
+            Act::ReplaceReviewer => {
+                vec![get(self.link()).await.ok(200)["reviewer"]["id"] == self.part]
+            }
             Act::CreateDocument => {
                 let list = get("/api/documents".to_owned()).await.ok(200);
                 // The title is unique to the document of this case.
@@ -436,6 +503,7 @@ impl Case {
         match self.act {
             Act::RevokeShareLink | Act::RevokeForAdmin | Act::DeleteDocument => code == Some(4404),
             Act::EndSession => code == Some(4410),
+            Act::RemoveReviewer | Act::ReplaceReviewer => code == Some(4403),
             Act::RestoreVersion => state.text() == OLD,
             Act::CreateReview => has_event("review.created", &|review| review["body"] == MARK),
             Act::DeleteReview => has_event("review.deleted", &|_review| true),

@@ -7,11 +7,14 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use galley::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use galley::domain::fence::Fence;
-use galley::domain::ids::{DocumentId, ReplyId, ReviewId, SessionId, ShareLinkId, UserId};
+use galley::domain::ids::{
+    DocumentId, InviteId, ReplyId, ReviewId, SessionId, ShareLinkId, UserId,
+};
 use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::storage::Storage;
 use galley::storage::documents::{Document, NewDocument};
+use galley::storage::invites::NewInvite;
 use galley::storage::links::{FindOrCreate, NewShareLink, ShareLink};
 use galley::storage::log::{Append, Appended};
 use galley::storage::reviews::{NewReply, NewReview};
@@ -183,8 +186,16 @@ pub(crate) fn new_link(document_id: DocumentId) -> NewShareLink {
     NewShareLink { id: ShareLinkId::generate(), document_id, invite_hash: [7; 32], now: at(1) }
 }
 
+pub(crate) fn new_invite(hash: [u8; 32], now: DateTime<Utc>) -> NewInvite {
+    NewInvite { id: InviteId::generate(), hash, now }
+}
+
 pub(crate) async fn ratify(storage: &Storage, seat: Seat, fence: u64) -> Ratified {
     let (session, kim) = (SessionId::generate(), user("kim"));
+    if seat.role == Role::Reviewer {
+        // Only the reviewer of the link gets a grant of that seat.
+        storage.join_link(seat.link, &kim, at(1)).await.unwrap();
+    }
     storage.ratify(seat, Fence(fence), session, &kim.id, at(2)).await.unwrap()
 }
 

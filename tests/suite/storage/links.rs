@@ -91,7 +91,7 @@ pub(crate) async fn of_concurrent_joins_one_user_becomes_the_reviewer_and_stays_
 
     let of_those = |outcome: &Joined| match outcome {
         Joined::Reviewer(link) => link.reviewer.clone(),
-        Joined::ReviewerExists | Joined::Gone => None,
+        Joined::ReviewerExists { .. } | Joined::Gone => None,
     };
     let reviewers: Vec<User> = outcomes.iter().filter_map(of_those).collect();
     let [reviewer] = &reviewers[..] else { panic!("{reviewers:?}") };

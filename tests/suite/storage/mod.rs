@@ -9,6 +9,7 @@ mod crash;
 pub(crate) mod database;
 mod documents;
 pub(crate) mod files;
+mod identity;
 mod links;
 mod log;
 mod open;

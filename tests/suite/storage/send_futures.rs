@@ -8,7 +8,7 @@ use galley::storage::pagination::Page;
 use galley::storage::replies::OwnReply;
 use galley::storage::reviews::ReviewChange;
 
-use crate::storage::database::{Desk, at, edit, new_link, new_reply, new_review, user};
+use crate::storage::database::{Desk, at, edit, new_invite, new_link, new_reply, new_review, user};
 
 crate::storage::on_both_engines! {
     send_futures:
@@ -41,6 +41,16 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.links_of(&kim.id, &Page { limit: 1, before: None }));
     movable(s.join_link(link, &kim, at(0)));
     movable(s.revoke_link(link, at(0)));
+    let invite = new_invite([0; 32], at(0));
+    movable(s.invitation(link));
+    movable(s.renew_invite(link, &invite));
+    movable(s.remove_reviewer(link, &invite));
+    movable(s.replace_reviewer(link, &kim.id, at(0)));
+    movable(s.not_reviewing_among(&[]));
+    movable(s.rename_user(&kim, at(0)));
+    movable(s.name_of(&kim.id));
+    movable(s.put_transfer(&kim, [0; 32], at(0), at(1)));
+    movable(s.take_transfer([0; 32], at(0)));
     movable(s.seat_lookup(guard.seat));
     movable(s.ratify(guard.seat, guard.fence, SessionId::generate(), &kim.id, at(0)));
     movable(s.vacate(guard.seat, guard.fence));

@@ -1,0 +1,131 @@
+//! The reviewer of a share link: `…/invite`, `…/invite/check` and `…/reviewer` under `/api/share-links/{id}`.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use chrono::Utc;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{ShareLinkId, UserId};
+use crate::domain::seat::Role;
+use crate::http::auth::caller::Caller;
+use crate::http::auth::credential::Credential;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path};
+use crate::http::links::{JoinBody, LinkBody, shown};
+use crate::http::origin::Origins;
+use crate::http::routes::Routes;
+use crate::reviews::Reviews;
+use crate::seats::SeatService;
+use crate::sharing::Sharing;
+use crate::sharing::reviewers::{Preview, ReviewerChanged};
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    const REVIEWER: &str = "/api/share-links/{id}/reviewer";
+    routes
+        .post("/api/share-links/{id}/invite", renew)
+        .post("/api/share-links/{id}/invite/check", check)
+        .put(REVIEWER, replace)
+        .delete(REVIEWER, remove)
+}
+
+/// A link as a visitor with its invite sees it.
+#[derive(Serialize)]
+struct PreviewBody {
+    title: String,
+    writer: WriterName,
+    /// Whether the link has no reviewer.
+    free: bool,
+    /// Whether the caller is its writer or its reviewer.
+    yours: bool,
+}
+
+/// The writer of a link, without the id.
+#[derive(Serialize)]
+struct WriterName {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct ReplacementBody {
+    user_id: UserId,
+}
+
+/// `POST /api/share-links/{id}/invite`: a new invite; every older one is void.
+async fn renew(
+    State(sharing): State<Sharing>,
+    State(origins): State<Origins>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<ShareLinkId>,
+) -> Result<Json<LinkBody>, ApiError> {
+    let renewing = async move {
+        let link = sharing.renew_invite(&caller.user().id, id, Utc::now()).await?;
+        let invitation = sharing.invitation(id, Role::Writer).await?;
+        let invitation = invitation.ok_or(ApiError::NotFound("share link"))?;
+        let invite = sharing.invite_of(id, &invitation);
+        Ok(Json(LinkBody::with_invite(link, &invite, invitation, &origins)))
+    };
+    sessions.complete(renewing).await
+}
+
+/// `POST /api/share-links/{id}/invite/check`: needs no token, so that a page can refuse a visitor
+/// before it asks for a name.
+async fn check(
+    State(sharing): State<Sharing>,
+    presented: Option<Extension<Credential>>,
+    Path(id): Path<ShareLinkId>,
+    JsonBody(body): JsonBody<JoinBody>,
+) -> Result<Json<PreviewBody>, ApiError> {
+    let caller = presented.as_ref().and_then(|Extension(presented)| presented.user());
+    let Preview { link, is_yours } = sharing.preview(caller, id, &body.invite).await?;
+    Ok(Json(PreviewBody {
+        title: link.title,
+        writer: WriterName { name: link.writer.name },
+        free: link.reviewer.is_none(),
+        yours: is_yours,
+    }))
+}
+
+/// `PUT /api/share-links/{id}/reviewer`: a refused user becomes the reviewer.
+async fn replace(
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(id): Path<ShareLinkId>,
+    JsonBody(body): JsonBody<ReplacementBody>,
+) -> Result<Json<LinkBody>, ApiError> {
+    let live = sessions.clone();
+    let replacing = async move {
+        let owner = &caller.user().id;
+        let changed = sharing.replace_reviewer(owner, id, &body.user_id, Utc::now()).await?;
+        end_former(&live, id, &changed).await;
+        shown(&sharing, &live, &reviews, &caller, id).await
+    };
+    sessions.complete(replacing).await
+}
+
+/// `DELETE /api/share-links/{id}/reviewer`
+async fn remove(
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<ShareLinkId>,
+) -> Result<StatusCode, ApiError> {
+    let live = sessions.clone();
+    let removing = async move {
+        let changed = sharing.remove_reviewer(&caller.user().id, id, Utc::now()).await?;
+        end_former(&live, id, &changed).await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    sessions.complete(removing).await
+}
+
+async fn end_former(sessions: &SeatService, link: ShareLinkId, changed: &ReviewerChanged) {
+    if let Some(former) = &changed.former {
+        tracing::info!(%link, document = %changed.document, user = %former, "a reviewer was removed");
+        sessions.reviewer_removed(link, former).await;
+    }
+}

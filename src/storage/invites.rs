@@ -1,0 +1,131 @@
+//! Invites of a share link: renewed ones, the users whom the link refused, and its reviewer's end.
+//!
+//! A link has one invite at a time. A renewal replaces its hash, so every older invite is void. The
+//! removal or replacement of the reviewer also raises the fence of the reviewer's seat in the same
+//! transaction: from its commit on, the database rejects every guarded write of the former reviewer.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::ids::{InviteId, ShareLinkId, UserId};
+use crate::domain::user::User;
+use crate::storage::error::StorageError;
+use crate::storage::{Storage, on_engine};
+
+/// An invite that replaces every older one of its link.
+#[derive(Clone, Debug)]
+pub struct NewInvite {
+    /// Its id, from which the server computes it.
+    pub id: InviteId,
+    /// SHA-256 of the invite.
+    pub hash: [u8; 32],
+    /// The time of its creation.
+    pub now: DateTime<Utc>,
+}
+
+/// A user whom a link refused because it had a reviewer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The user, who had a valid invite.
+    pub user: User,
+    /// The time of the last attempt.
+    pub at: DateTime<Utc>,
+}
+
+/// The part of a link that only its owner sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    /// The id of the invite in force. `None`: the link's first invite.
+    pub invite: Option<InviteId>,
+    /// When the invite in force was made.
+    pub invited_at: DateTime<Utc>,
+    /// When the reviewer joined.
+    pub reviewer_since: Option<DateTime<Utc>>,
+    /// The refused users, the last first.
+    pub attempts: Vec<Attempt>,
+}
+
+/// The outcome of a reviewer's removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// This user was the reviewer.
+    Done(UserId),
+    /// The link has no reviewer.
+    NoReviewer,
+    /// There is no such link, or it is revoked.
+    Gone,
+}
+
+/// The outcome of a reviewer's replacement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replaced {
+    /// The user is the reviewer. The former reviewer, if another user was.
+    Done(Option<UserId>),
+    /// The user is not among the refused ones.
+    NoAttempt,
+    /// There is no such link, or it is revoked.
+    Gone,
+}
+
+impl Storage {
+    /// Reads the part of an active link that only its owner sees.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn invitation(&self, link: ShareLinkId) -> Result<Option<Invitation>, StorageError> {
+        on_engine!(self, invitation(link))
+    }
+
+    /// Replaces the invite of an active link; the reviewer stays. False: there is no such link.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn renew_invite(
+        &self,
+        link: ShareLinkId,
+        invite: &NewInvite,
+    ) -> Result<bool, StorageError> {
+        on_engine!(self, renew_invite(link, invite))
+    }
+
+    /// Removes the reviewer and replaces the invite.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn remove_reviewer(
+        &self,
+        link: ShareLinkId,
+        invite: &NewInvite,
+    ) -> Result<Removed, StorageError> {
+        on_engine!(self, remove_reviewer(link, invite))
+    }
+
+    /// Makes a refused user the reviewer, in place of the present one.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn replace_reviewer(
+        &self,
+        link: ShareLinkId,
+        user: &UserId,
+        now: DateTime<Utc>,
+    ) -> Result<Replaced, StorageError> {
+        on_engine!(self, replace_reviewer(link, user, now))
+    }
+
+    /// Those of these users who are not the reviewer of their link, read in one statement. A revoked
+    /// link has no answer.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn not_reviewing_among(
+        &self,
+        reviewers: &[(ShareLinkId, UserId)],
+    ) -> Result<Vec<(ShareLinkId, UserId)>, StorageError> {
+        on_engine!(self, not_reviewing_among(reviewers))
+    }
+}
