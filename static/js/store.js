@@ -46,6 +46,7 @@ import { ample } from "./desk/document_size.js"
  * @property {Record<Role, SeatOccupancy>} occupancy
  * @property {Saving} saving
  * @property {number} unread the number of reviews with changes of the other user that were not seen
+ * @property {string | null} invitedAt when this browser copied the invite in force
  * @property {boolean} damaged the document cannot be read to its end, nor changed
  * @property {import("./desk/document_size.js").Size} size how near the document is to what it may take
  */
@@ -81,6 +82,7 @@ const initial = {
   occupancy: { writer: vacant, reviewer: vacant },
   saving: { count: 0, characters: 0, since: null, savedAt: null, slow: false, refusing: "no", retained: "yes" },
   unread: 0,
+  invitedAt: null,
   damaged: false,
   size: ample,
 }

@@ -49,11 +49,12 @@ test("the start page, empty and with documents", async () => {
 test("the gate, when it asks and when it refuses", async () => {
   const { writer } = await desk("en-GB")
   const invite = await writer.invite()
-  const third = await browser.newUser(galley)
-  await third.page.goto(invite)
+  const [other, third] = [await browser.newUser(galley), await browser.newUser(galley)]
+  await other.paste("Han", TEXT)
+  await third.page.goto(await other.invite())
   await third.page.locator("#entry-name").waitFor()
   await look(third, "gate-name")
-  await third.follow(invite, "Park")
+  await third.page.goto(invite)
   await third.page.getByRole("heading").waitFor()
   await look(third, "gate-refused")
 })

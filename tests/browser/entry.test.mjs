@@ -203,7 +203,7 @@ test("a guest signs out after a warning, and the browser retains nothing of thei
   )
   const openSignOut = async () => {
     await writer.page.locator("#menu summary").press("Enter")
-    await writer.page.getByRole("button", { name: "Sign out" }).press("Enter")
+    await writer.page.getByRole("button", { name: "Leave this computer" }).press("Enter")
     await writer.page.locator("#confirm").getByText("You are Kim, a guest.").waitFor()
   }
   await openSignOut()
@@ -212,7 +212,7 @@ test("a guest signs out after a warning, and the browser retains nothing of thei
   await writer.page.locator("#confirm").getByRole("button", { name: "Cancel" }).click()
   assert.equal(await storedEdits(writer.page), 3)
   await openSignOut()
-  await writer.page.locator("#confirm").getByRole("button", { name: "Sign out" }).click()
+  await writer.page.locator("#confirm").getByRole("button", { name: "Leave" }).click()
   await writer.page.locator("#name").waitFor()
   assert.equal(await storedEdits(writer.page), 0)
   const cookies = await writer.page.context().cookies()

@@ -22,6 +22,8 @@ test("the back-off grows with each attempt, up to a bound", () => {
 test("each close code of a lost seat has a sentence", () => {
   const reasons = ["taken_over", "expired", "evicted", "idle", "revoked"].map((reason) => lossReason(4410, reason))
   const codes = [4400, 4401, 4403, 4404, 4408, 4410, 4411, 4413].map((code) => lossReason(code, ""))
+  reasons.push(lossReason(4403, "not-your-role"))
+  assert.equal(reasons.at(-1), "replaced")
   for (const why of [...reasons, ...codes]) assert.ok(`state.lost.${why}` in languages.en, why)
 })
 

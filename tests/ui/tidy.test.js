@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../static/", import.meta.url))
 const LINES_MAX = 400
-const FOLDERS = ["admin", "desk", "history", "lib", "reviews", "seat", "start", "unsaved"]
+const FOLDERS = ["admin", "desk", "history", "identity", "lib", "reviews", "seat", "start", "unsaved"]
 /** The one script that is no module: it runs before the first paint. */
 const PRE_PAINT = "js/lib/pre_paint.js"
 
@@ -95,7 +95,7 @@ test("a page preloads every module that it imports, so that no import waits for 
 /** @param {string} path */
 const rank = (path) => (path.startsWith("vendor/") ? 0 : 1)
 
-test("the modules lie in eight folders, a page begins in a main.js, and every module belongs to a page", () => {
+test("the modules lie in nine folders, a page begins in a main.js, and every module belongs to a page", () => {
   const modules = files(".js").map(({ file }) => normalize(file))
   const folders = new Set(modules.map((file) => file.split("/")[1] ?? ""))
   assert.deepEqual([...folders].sort(), [...FOLDERS, "store.js"].sort())

@@ -34,7 +34,7 @@ import { RETURNABLE } from "./policy.js"
  */
 
 /** Reasons after which nothing that is here can go into this text by itself any more. */
-const ENDED = ["revoked", "deleted", "role", "reset", "malformed", "too-large"]
+const ENDED = ["revoked", "deleted", "replaced", "role", "reset", "malformed", "too-large"]
 
 export class Banner {
   #stopped = new AbortController()

@@ -6,9 +6,12 @@
  */
 
 import { History } from "../history/history.js"
+import { copiedAt, copyInvite } from "../identity/invite.js"
+import { ReviewerDialog } from "../identity/reviewer_dialog.js"
+import { SelfMenu } from "../identity/self_menu.js"
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { button, byId, copy, download, el, icon } from "../lib/dom.js"
+import { byId, copy, download, el, icon } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, t } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
@@ -40,7 +43,6 @@ import { Printing } from "./printing.js"
 import { ServedText } from "./served_text.js"
 import { ServerEvents } from "./server_events.js"
 import { Shortcuts } from "./shortcuts.js"
-import { SignOut } from "./sign_out.js"
 import { TextCountsBar } from "./text_counts_bar.js"
 import { TextOut } from "./text_out.js"
 import { Title } from "./title.js"
@@ -59,6 +61,7 @@ export class DeskPage {
     this.store = new Store()
     this.store.change({ me, role })
     this.store.applyLink(link)
+    this.store.change({ invitedAt: copiedAt(link) })
     this.role = role
     this.link = link
     this.connection = new Connection(doc, link.id, role)
@@ -97,6 +100,7 @@ export class DeskPage {
     this.selection = new SelectionBar(this.editor, mayReview, (options) => this.actions.begin(options))
     this.out = new TextOut(this.editor, this.store)
     this.printing = new Printing(this.editor, this.reviews, this.store)
+    this.reviewer = new ReviewerDialog(this.store, this.connection)
     this.keys = new Shortcuts(this.#commands())
     this.parts = [
       this.watch,
@@ -122,6 +126,7 @@ export class DeskPage {
       this.out,
       this.printing,
       new Menu(this.#menu()),
+      ...(role === "writer" ? [this.reviewer] : []),
       this.selection,
       new SummaryButton(this.store, () => this.actions.beginSummary()),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
@@ -338,15 +343,17 @@ export class DeskPage {
     const home = el("a", { href: "/", "data-t": "menu.home" })
     const history = el("button", { type: "button" }, el("span", { "data-t": "history.title" }), el("kbd", { text: this.keys.chord("history") }))
     history.addEventListener("click", () => this.history.open())
-    const signOut = new SignOut(() => this.stop())
-    signOut.setUser(this.store.state.me)
+    const self = new SelfMenu((me) => this.#renamed(me), () => this.stop())
+    self.setUser(this.store.state.me)
     const find = el("button", { type: "button" }, el("span", { "data-t": "find.title" }), el("kbd", { text: this.keys.chord("find") }))
     find.addEventListener("click", () => this.editor.find())
     const text = [find, ...this.out.entries, this.printing.entry]
-    if (this.role !== "writer") return [home, ...text, history, help, signOut.element]
+    if (this.role !== "writer") return [home, ...text, history, help, ...self.elements]
     const invite = el("button", { type: "button", "data-t": "desk.invite" })
     invite.addEventListener("click", () => this.#copyInvite())
-    return [home, invite, ...text, history, help, signOut.element]
+    const reviewer = el("button", { type: "button", "data-t": "identity.reviewer" })
+    reviewer.addEventListener("click", () => this.reviewer.open())
+    return [home, invite, reviewer, ...text, history, help, ...self.elements]
   }
 
   #invite() {
@@ -358,15 +365,16 @@ export class DeskPage {
   }
 
   async #copyInvite() {
-    const url = this.store.state.link?.invite?.url
-    if (url === undefined) return
-    if (await copy(url)) return showToast(t("desk.invite.copied"))
-    const field = el("input", { readonly: true, "aria-label": t("desk.invite") })
-    field.value = url
-    const dialog = byId("invite-dialog", HTMLDialogElement)
-    const close = button(t("common.close"), {}, () => dialog.close())
-    dialog.replaceChildren(el("p", { text: t("desk.invite.manual") }), field, el("div", { class: "actions" }, close))
-    dialog.showModal()
-    field.select()
+    const { link } = this.store.state
+    if (!link || !(await copyInvite(link))) return
+    this.store.change({ invitedAt: copiedAt(link) })
+    showToast(t("desk.invite.copied"))
+  }
+
+  /** The others see the new name once the socket carries it. @param {import("../lib/api.js").User} me */
+  #renamed(me) {
+    this.store.change({ me })
+    this.connection.renew()
+    this.events.readLinkSoon()
   }
 }

@@ -18,7 +18,12 @@
  * @typedef {{ role: Role, since: string, by: User }} Turn
  * @typedef {{ id: string, document_id: string, title: string, writer: User, reviewer: User | null,
  *   invite?: { token: string, url: string } | null, seats?: Record<Role, SeatView>, seen?: number,
- *   reviews?: { open: number, unread: number, total: number }, turn?: Turn | null }} Link
+ *   reviews?: { open: number, unread: number, total: number }, turn?: Turn | null,
+ *   reviewer_since?: string | null, invited_at?: string, attempts?: Attempt[] }} Link
+ * @typedef {{ user: User, at: string }} Attempt a user with a valid invite whom the link refused
+ * @typedef {{ title: string, writer: { name: string }, free: boolean, yours: boolean }} Preview a link as a
+ *   visitor with its invite sees it
+ * @typedef {{ code: string, url: string, expires_at: string }} Transfer a code for another device
  * @typedef {"exact" | "edited" | "moved" | "orphaned"} AnchorState
  * @typedef {{ state: AnchorState, start: number, end: number, quote: string, prefix: string,
  *   suffix: string }} Anchor
@@ -113,6 +118,15 @@ export const entry = () => call("GET", "/api/auth")
 /** Signs out: the browser forgets the cookie. @returns {Promise<void>} */
 export const signOut = () => call("POST", "/api/auth/leave")
 
+/** A guest corrects the name. @param {string} name @returns {Promise<User>} */
+export const renameGuest = async (name) => (await call("PATCH", "/api/me", { body: { name } })).user
+
+/** A code that signs this guest in on another device. @returns {Promise<Transfer>} */
+export const createCode = () => call("POST", "/api/me/transfer")
+
+/** Signs in by a code from another device. @param {string} code @returns {Promise<User>} */
+export const enterByCode = async (code) => (await call("POST", "/api/auth/transfer", { body: { code } })).user
+
 /** @param {string} name @returns {Promise<User>} */
 export const signInAsGuest = async (name) => (await call("POST", "/api/auth/guest", { body: { name } })).user
 
@@ -201,6 +215,31 @@ export const link = (id) => call("GET", `/api/share-links/${encode(id)}`)
 /** @param {string} id @param {string} invite @returns {Promise<Link>} */
 export const join = (id, invite) =>
   call("POST", `/api/share-links/${encode(id)}/join`, { body: { invite } })
+
+/**
+ * A link as a visitor with its invite sees it, signed in or not.
+ *
+ * @param {string} id
+ * @param {string} invite
+ * @returns {Promise<Preview | null>} `null`: the invite is wrong or void
+ */
+export async function checkInvite(id, invite) {
+  try {
+    return await call("POST", `/api/share-links/${encode(id)}/invite/check`, { body: { invite } })
+  } catch (error) {
+    if (error instanceof Problem && error.status === 404) return null
+    throw error
+  }
+}
+
+/** Makes a new invite; every older one is void. @param {string} id @returns {Promise<Link>} */
+export const renewInvite = (id) => call("POST", `/api/share-links/${encode(id)}/invite`)
+
+/** @param {string} id @returns {Promise<void>} */
+export const removeReviewer = (id) => call("DELETE", `/api/share-links/${encode(id)}/reviewer`)
+
+/** Makes a refused user the reviewer. @param {string} id @param {string} user @returns {Promise<Link>} */
+export const letIn = (id, user) => call("PUT", `/api/share-links/${encode(id)}/reviewer`, { body: { user_id: user } })
 
 /** @param {string} link @param {string} [rest] */
 const reviewsAt = (link, rest = "") => `/api/share-links/${encode(link)}/reviews${rest}`

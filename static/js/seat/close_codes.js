@@ -33,6 +33,8 @@ export function lossReason(code, reason) {
   const named = ["taken_over", "expired", "evicted", "idle", "revoked", "deleted"].find((why) => why === reason)
   if (named) return named
   if (code === 4401) return "signin"
+  // The page had the role when it opened: its writer has changed the reviewer since.
+  if (code === 4403 && reason === "not-your-role") return "replaced"
   if (code === 4403) return "role"
   if (code === 4404) return "revoked"
   if (code === 4411) return "idle"

@@ -129,6 +129,15 @@ export class Connection extends EventTarget {
     this.#claim()
   }
 
+  /** Opens the socket again, so that the others see the name in the newest token. */
+  renew() {
+    if (!this.#socket?.isOpen || this.queuePosition) return
+    // As when a server hands its clients over: without a notice for a moment.
+    this.draining = true
+    this.#disconnect()
+    this.#claim()
+  }
+
   /** Leaves the wait queue. */
   leaveQueue() {
     this.#leaveQueue()

@@ -12,6 +12,9 @@ import { byId } from "../lib/dom.js"
 import { storeInvite, takeInvite } from "../lib/sign_in.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 
+/** The interval in which a refused visitor asks whether the writer has let them in, in ms. */
+const LET_IN_POLL = 4_000
+
 /**
  * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
  * @typedef {import("./entry_dialog.js").EntryDialog} EntryDialog
@@ -23,6 +26,16 @@ import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphan
  */
 export async function enter(dialog) {
   dialog.opening()
+  const arrived = new AbortController()
+  // A visitor pastes the whole link after half of it, or a new one after a void one: only its end differs.
+  window.addEventListener("hashchange", () => location.reload(), { signal: arrived.signal })
+  const arrival = await arrive(dialog)
+  if (arrival) arrived.abort()
+  return arrival
+}
+
+/** @param {EntryDialog} dialog @returns {Promise<Arrival | null>} */
+async function arrive(dialog) {
   const [, kind, id] = /^\/([ds])\/([\w-]+)\/?$/.exec(location.pathname) ?? []
   try {
     if (id !== undefined) return await (kind === "d" ? asOwner(dialog, id) : byLink(dialog, id))
@@ -67,20 +80,41 @@ async function ownLink(document) {
 async function byLink(dialog, id) {
   const invite = decodeURIComponent(location.hash.slice(1)) || takeInvite(id)
   const signedIn = await api.me()
-  const me = signedIn ?? (await signInAsGuest(dialog, id, invite))
+  const member = signedIn && (await linkOfMember(id, signedIn))
+  if (member) return withRole(signedIn, member)
+  // The invite comes before the name: a visitor who cannot join is told so, and asked for nothing.
+  const preview = invite === "" ? null : await api.checkInvite(id, invite)
+  if (invite !== "" && !preview) {
+    history.replaceState(null, "", location.pathname)
+    dialog.refuse("void")
+    return null
+  }
+  if (preview && !preview.free) return await waitToBeLetIn(dialog, { id, invite, preview, signedIn })
+  const me = signedIn ?? (await signInAsGuest(dialog, id, invite, preview))
   if (!me) return null
-  const link = (await linkOfMember(id, me)) ?? (await joinByInvite(dialog, id, invite, { me, mustConfirm: signedIn !== null }))
+  const link = await joinByInvite(dialog, id, invite, { me, preview, mustConfirm: signedIn !== null })
+  return link && (await withRole(me, link))
+}
+
+/** @param {api.User} me @param {api.Link} link @returns {Promise<Arrival>} */
+async function withRole(me, link) {
   history.replaceState(null, "", location.pathname)
-  if (!link) return null
   if (link.writer.id === me.id) return { me, link: await ownLink(link.document_id), role: "writer" }
   return { me, link, role: "reviewer" }
 }
 
-/** A guest with an invite gives a name; all others sign in first. @param {EntryDialog} dialog @param {string} id @param {string} invite */
-async function signInAsGuest(dialog, id, invite) {
+/**
+ * A guest with an invite gives a name; all others sign in first.
+ *
+ * @param {EntryDialog} dialog
+ * @param {string} id
+ * @param {string} invite
+ * @param {api.Preview | null} preview
+ */
+async function signInAsGuest(dialog, id, invite, preview) {
   const { guests, sign_in_url: url } = await api.entry()
-  if (guests && invite !== "") {
-    const me = await dialog.requestName()
+  if (guests && preview) {
+    const me = await dialog.requestName(preview)
     dialog.opening()
     return me
   }
@@ -94,20 +128,45 @@ async function signInAsGuest(dialog, id, invite) {
 }
 
 /**
+ * The link has another reviewer. The visitor is told; on request the writer is told of the visitor, who
+ * enters once the writer lets them in.
+ *
+ * @param {EntryDialog} dialog
+ * @param {{ id: string, invite: string, preview: api.Preview, signedIn: api.User | null }} given
+ * @returns {Promise<Arrival | null>}
+ */
+async function waitToBeLetIn(dialog, { id, invite, preview, signedIn }) {
+  const { guests } = await api.entry()
+  await dialog.refuseTaken(preview, signedIn !== null || guests)
+  const me = signedIn ?? (await dialog.requestName(preview, "entry.tell.text"))
+  dialog.opening()
+  const joined = await api.join(id, invite).catch((error) => {
+    if (error instanceof api.Problem && error.kind === "reviewer-exists") return null
+    throw error
+  })
+  if (!joined) dialog.told(preview)
+  for (;;) {
+    const link = document.hidden ? null : await linkOfMember(id, me).catch(() => null)
+    if (link) return withRole(me, link)
+    await new Promise((resolve) => window.setTimeout(resolve, LET_IN_POLL))
+  }
+}
+
+/**
  * The link, when its invite makes one the reviewer. The writer and the reviewer need none.
  *
  * @param {EntryDialog} dialog
  * @param {string} id
  * @param {string} invite
- * @param {{ me: api.User, mustConfirm: boolean }} given `mustConfirm`: the user was signed in
- *   before, and has confirmed nothing yet
+ * @param {{ me: api.User, preview: api.Preview | null, mustConfirm: boolean }} given `mustConfirm`: the
+ *   user was signed in before, and has confirmed nothing yet
  */
-async function joinByInvite(dialog, id, invite, { me, mustConfirm }) {
-  if (invite === "") {
+async function joinByInvite(dialog, id, invite, { me, preview, mustConfirm }) {
+  if (!preview) {
     dialog.refuse("incomplete")
     return null
   }
-  if (mustConfirm && !(await dialog.confirmReview(me))) {
+  if (mustConfirm && !(await dialog.confirmReview(me, preview))) {
     location.assign("/")
     return null
   }
@@ -138,8 +197,8 @@ async function linkOfMember(id, me) {
 async function refuse(dialog, error) {
   if (!(error instanceof api.Problem)) return dialog.refuse("failed", error)
   if (error.kind === "reviewer-exists") {
-    history.replaceState(null, "", location.pathname)
-    return dialog.refuse("exists")
+    // Another visitor was faster.
+    return location.reload()
   }
   if (error.deleted) return dialog.deleted(error.deleted, null, "")
   if (error.status === 401) return dialog.signIn()

@@ -3,6 +3,7 @@
  * The dialog before the desk: the question for a name, or the reason why there is no desk. Owns one element.
  */
 
+import { NAME_MAX } from "../identity/name_dialog.js"
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { deletedSentence } from "../lib/deleted_sentence.js"
@@ -13,9 +14,6 @@ import { signInAddress } from "../lib/sign_in.js"
 import { countStoredEdits } from "../unsaved/drafts.js"
 
 /** @typedef {import("../lib/i18n.js").Sentence} Sentence */
-
-/** Longest name the server takes, in characters. */
-export const NAME_MAX = 80
 
 export class EntryDialog {
   constructor() {
@@ -35,7 +33,7 @@ export class EntryDialog {
   /**
    * Says why there is no desk.
    *
-   * @param {"exists" | "missing" | "incomplete" | "failed"} outcome
+   * @param {"void" | "missing" | "incomplete" | "failed"} outcome
    * @param {unknown} [error]
    */
   refuse(outcome, error) {
@@ -62,6 +60,26 @@ export class EntryDialog {
       }
     }))
     this.#showRefusal(t("deleted.title"), deletedSentence(deletion, isOwn), ...(isOwn ? [restore] : []))
+  }
+
+  /**
+   * Says that the link has another reviewer. Resolves when the visitor wants the writer to know.
+   *
+   * @param {api.Preview} preview
+   * @param {boolean} mayTell whether the visitor is signed in or may give a name
+   * @returns {Promise<void>}
+   */
+  refuseTaken({ title, writer: { name } }, mayTell) {
+    return new Promise((resolve) => {
+      const tell = button(t("entry.tell", { name }), { class: "button button-strong" }, () => resolve())
+      const text = t("entry.taken.text", { title: title || t("start.untitled"), name })
+      this.#showRefusal(t("entry.exists.title"), text, ...(mayTell ? [tell] : []))
+    })
+  }
+
+  /** The writer knows of the visitor. @param {api.Preview} preview */
+  told({ writer: { name } }) {
+    this.#showRefusal(t("entry.told.title", { name }), t("entry.told.text", { name }))
   }
 
   /** Says that there is no sign-in, how to get one, and that unsaved edits wait for it. */
@@ -93,24 +111,34 @@ export class EntryDialog {
    * Asks a user who is signed in before an invite makes them the reviewer: a link may be a lure.
    *
    * @param {api.User} me
+   * @param {api.Preview} preview
    * @returns {Promise<boolean>}
    */
-  confirmReview({ name }) {
+  confirmReview({ name }, preview) {
     return new Promise((resolve) => {
       const go = button(t("entry.review.go", { name }), { class: "button button-strong" }, () => resolve(true))
       const no = button(t("entry.review.no"), {}, () => resolve(false))
       const heading = el("h1", { tabindex: "-1", text: t("entry.name.title") })
-      this.#show(heading, el("p", { text: t("entry.review.text", { name }) }), el("div", { class: "actions" }, go, no))
+      const text = el("p", { text: t("entry.review.text", { name }) })
+      this.#show(heading, asks(preview), text, el("div", { class: "actions" }, go, no))
       heading.focus()
     })
   }
 
-  /** Asks for a name until the server takes one. @returns {Promise<api.User>} */
-  requestName() {
+  /**
+   * Asks for a name until the server takes one.
+   *
+   * @param {api.Preview} preview
+   * @param {"entry.name.text" | "entry.tell.text"} [why]
+   * @returns {Promise<api.User>}
+   */
+  requestName(preview, why = "entry.name.text") {
     return new Promise((resolve) => {
       const field = el("input", { id: "entry-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
       const error = el("p", { class: "form-error", role: "alert" })
-      const go = button(t("entry.name.go"), { class: "button button-strong" })
+      const { name } = preview.writer
+      const tells = why === "entry.tell.text"
+      const go = button(t(tells ? "entry.tell" : "entry.name.go", { name }), { class: "button button-strong" })
       go.type = "submit"
       const form = el(
         "form",
@@ -132,7 +160,8 @@ export class EntryDialog {
         event.preventDefault()
         once(go, submit)
       })
-      this.#show(el("h1", { text: t("entry.name.title") }), el("p", { text: t("entry.name.text") }), form)
+      const heading = el("h1", { text: t(tells ? "entry.exists.title" : "entry.name.title") })
+      this.#show(heading, ...(tells ? [] : [asks(preview)]), el("p", { text: t(why, { name }) }), form)
       field.focus()
     })
   }
@@ -142,4 +171,9 @@ export class EntryDialog {
     this.page.hidden = false
     this.element.replaceChildren(...parts)
   }
+}
+
+/** Who asks, and for what. @param {api.Preview} preview */
+function asks({ title, writer: { name } }) {
+  return el("p", { class: "entry-asks", text: t("entry.ask", { name, title: title || t("start.untitled") }) })
 }

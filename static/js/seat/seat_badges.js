@@ -38,9 +38,9 @@ export class SeatBadges {
   }
 
   #draw() {
-    const { occupancy, role: mine, phase, quiet } = this.store.state
+    const { occupancy, role: mine, phase, quiet, invitedAt } = this.store.state
     this.#announce(occupancy)
-    const drawn = JSON.stringify([occupancy, mine, phase, quiet, knowsPeer(this.store.state), i18n.language])
+    const drawn = JSON.stringify([occupancy, mine, phase, quiet, invitedAt, knowsPeer(this.store.state), i18n.language])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
     this.element.replaceChildren(...roles.map((role) => this.#badge(role, occupancy[role])))
@@ -51,6 +51,7 @@ export class SeatBadges {
     const own = role === this.store.state.role
     const state = own ? this.#ownState() : this.#peerState(seat)
     const here = state === "here" || state === "away"
+    const { invitedAt } = this.store.state
     const name = seat.user?.name ?? t(here ? "seat.unnamed" : "seat.empty")
     const since = here && seat.since ? when(seat.since) : ""
     const detail = {
@@ -60,7 +61,7 @@ export class SeatBadges {
       here: since && t("seat.since", { time: since }),
       away: t("seat.away"),
       absent: t("seat.empty"),
-      empty: t("seat.unassigned"),
+      empty: invitedAt ? t("seat.invited", { when: when(invitedAt) }) : t("seat.unassigned"),
     }[state]
     const initial = el("span", { class: "initial", "aria-hidden": "true" })
     if (seat.user) initial.textContent = initialOf(name)

@@ -2,9 +2,11 @@
 /** Where `index.html` begins: a name, two ways on, and what one has already. */
 
 import { Menu } from "../desk/menu.js"
-import { SignOut } from "../desk/sign_out.js"
+import { CodeForm } from "../identity/code_form.js"
+import { SelfMenu } from "../identity/self_menu.js"
+import { isGuest } from "../identity/sign_out.js"
 import * as api from "../lib/api.js"
-import { byId, el, once } from "../lib/dom.js"
+import { button, byId, el, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
 import { i18n, translateAll, t } from "../lib/i18n.js"
@@ -20,14 +22,16 @@ class StartPage {
   #me = null
   /** How a user without a sign-in gets one. @type {api.Entry} */
   #entry = { guests: true, sign_in_url: null }
-  #signOut = new SignOut()
+  #self = new SelfMenu((me) => this.#renamed(me))
+  #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
   #pasteDraft = new PasteDraft()
 
   async start() {
-    new Menu([this.#signOut.element]).start()
+    new Menu(this.#self.elements).start()
+    this.#code.start()
     for (const panel of ["paste", "link"]) {
       byId(`way-${panel}`).addEventListener("click", () => this.#choose(panel))
     }
@@ -43,6 +47,7 @@ class StartPage {
       this.#error.textContent = errorText(error)
     }
     if (this.#pasteDraft.start()) this.#open("paste")
+    this.#code.takeAddress()
   }
 
   /** @param {api.User | null} me */
@@ -50,7 +55,7 @@ class StartPage {
     this.#me = me
     // A returning user comes for a document: the slogan is small, and the lists stand right below it.
     document.body.dataset.returning = String(me !== null)
-    this.#signOut.setUser(me)
+    this.#self.setUser(me)
     this.#draw()
     if (me) this.#documentList.start(me)
     else if (this.#entry.guests) this.#name.focus()
@@ -65,8 +70,31 @@ class StartPage {
     byId("ways").hidden = !mayEnter
     this.#drawSignIn(mayEnter)
     byId("hello").hidden = this.#me === null
-    byId("hello").textContent = this.#me ? t("start.hello", { name: this.#me.name }) : ""
+    byId("hello").replaceChildren(...(this.#me ? this.#hello(this.#me) : []))
+    // The way stays open to a guest: a code may belong to the documents of another device.
+    byId("code-part").hidden = !mayEnter || (this.#me !== null && !isGuest(this.#me))
     byId("lists").hidden = this.#me === null
+  }
+
+  /** Who one is here, and what to do if that is wrong. @param {api.User} me */
+  #hello(me) {
+    const sentence = el("p", { text: t("start.hello", { name: me.name }) })
+    if (!isGuest(me)) return [sentence]
+    const correct = button(t("identity.name"), { class: "button button-quiet" }, () => this.#self.correct())
+    const leave = button(t("identity.not-me"), { class: "button button-quiet" }, () => this.#self.signOut.confirm())
+    return [sentence, correct, leave]
+  }
+
+  /** @param {api.User} me */
+  #renamed(me) {
+    this.#me = me
+    this.#draw()
+  }
+
+  /** Another user is here now: the lists are theirs. @param {api.User} me */
+  #changeUser(me) {
+    if (this.#me === null) return this.#showUser(me)
+    location.assign("/")
   }
 
   /** Where guests are off there is one way on: to sign in. @param {boolean} mayEnter */
@@ -81,7 +109,8 @@ class StartPage {
 
   /** @param {string} panel */
   #choose(panel) {
-    if (this.#mayGoOn()) this.#open(panel)
+    // A link says first what it opens, and asks for a name itself.
+    if (panel === "link" || this.#mayGoOn()) this.#open(panel)
   }
 
   /** @param {string} panel */
@@ -105,7 +134,7 @@ class StartPage {
 
   async #enter() {
     this.#me ??= await api.signInAsGuest(this.#name.value.trim())
-    this.#signOut.setUser(this.#me)
+    this.#self.setUser(this.#me)
   }
 
   /** @param {SubmitEvent} event */
@@ -131,14 +160,13 @@ class StartPage {
   /** @param {SubmitEvent} event */
   async #follow(event) {
     event.preventDefault()
-    if (!this.#mayGoOn()) return
     const path = linkPath(byId("link-field", HTMLInputElement).value, location.origin)
     if (path === null) {
       this.#error.textContent = t("start.link.wrong", { example: `${location.origin}/s/…#…` })
       return
     }
     try {
-      await this.#enter()
+      if (this.#name.value.trim() !== "") await this.#enter()
       location.assign(path)
     } catch (error) {
       this.#error.textContent = errorText(error)

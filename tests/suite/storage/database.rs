@@ -191,12 +191,13 @@ pub(crate) fn new_invite(hash: [u8; 32], now: DateTime<Utc>) -> NewInvite {
 }
 
 pub(crate) async fn ratify(storage: &Storage, seat: Seat, fence: u64) -> Ratified {
-    let (session, kim) = (SessionId::generate(), user("kim"));
+    let session = SessionId::generate();
+    let holder = user(if seat.role == Role::Writer { "kim" } else { "lee" });
     if seat.role == Role::Reviewer {
         // Only the reviewer of the link gets a grant of that seat.
-        storage.join_link(seat.link, &kim, at(1)).await.unwrap();
+        storage.join_link(seat.link, &holder, at(1)).await.unwrap();
     }
-    storage.ratify(seat, Fence(fence), session, &kim.id, at(2)).await.unwrap()
+    storage.ratify(seat, Fence(fence), session, &holder.id, at(2)).await.unwrap()
 }
 
 /// The last ratified fence of a seat on an existing link.

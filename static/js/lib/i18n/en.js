@@ -6,6 +6,7 @@ import { entryEn } from "./entry_en.js"
 import { spokenEn } from "./spoken_en.js"
 import { statesEn } from "./states_en.js"
 import { textEn } from "./text_en.js"
+import { identityEn } from "./identity_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
@@ -14,6 +15,7 @@ export const en = {
   ...textEn,
   ...statesEn,
   ...spokenEn,
+  ...identityEn,
   ...talkEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
@@ -154,6 +156,7 @@ export const en = {
   "state.lost.revoked": "The share link was withdrawn, or the document was deleted.",
   "state.lost.too-large": "The text or one edit is larger than this server takes.",
   "state.lost.signin": "You've been signed out.",
+  "state.lost.replaced": "The writer has changed the reviewer, so you no longer review this document. Your comments stay.",
   "state.lost.role": "You no longer have this role.",
   "state.lost.malformed": "The server and this page did not understand each other. Reload the page.",
   "state.lost.reset": "The server could not store what it had shown. Reload the page to see the text as it is stored.",

@@ -7,7 +7,6 @@ export const entryEn = {
   "entry.name.go": "Start reviewing",
   "entry.opening": "Opening the document…",
   "entry.exists.title": "This document already has a reviewer",
-  "entry.exists.text": "Somebody else is reviewing this document already, and there is one reviewer only. Nothing is wrong with your link: ask the writer if this is not what was meant.",
   "entry.missing.title": "There is no such document for you",
   "entry.missing.text": "It was deleted, or it belongs to somebody else, or the link was withdrawn. Ask the person who sent it.",
   "entry.incomplete.title": "The link is incomplete",
@@ -18,7 +17,7 @@ export const entryEn = {
   "entry.signin.text": "Your sign-in has ended, or this browser never had one. Everything that was saved is safe. Open this page from the product that brought you.",
   "entry.signin.back": "Your sign-in has ended, or this browser never had one. Everything that was saved is safe. Sign in, and you come back to this page.",
   "entry.stranger.title": "You are not signed in",
-  "entry.stranger.text": "This browser has no sign-in for this document. What a guest has begun opens only in the browser it was begun in. To review somebody's text, open the invite that you were sent.",
+  "entry.stranger.text": "This browser has no sign-in for this document. What a guest has begun opens in the browser it was begun in; from there, “Use on another device” brings it here. To review somebody's text, open the invite that you were sent.",
   "entry.unsaved": "Something you wrote is kept in this browser and not saved yet. Once you are signed in again it can go into the text.",
   "entry.review.text": "You are signed in as {name}. If you go on, you become the one reviewer of this document, and its writer sees your name. If you do not know who sent you the link, leave it.",
   "entry.review.go": "Review as {name}",
@@ -29,8 +28,8 @@ export const entryEn = {
 
   "menu.leave": "Sign out",
   "leave.sure": "Sign out? You are {name}.",
-  "leave.sure.guest": "Sign out? You are {name}, a guest. Nobody can sign in as you again: your documents and comments cannot be opened any more.",
-  "leave.unsaved": "Something you wrote is kept in this browser only and not saved. Signing out deletes it.",
+  "leave.sure.guest": "Leave this computer? You are {name}, a guest, and have no password to come back with. Unless you used “Use on another device” first, your documents and comments cannot be opened any more.",
+  "leave.unsaved": "Something you wrote is kept in this browser only and not saved. If you leave, it is deleted.",
   "leave.yes": "Sign out",
   "leave.elsewhere": "You are still signed in by the product that brought you. Sign out there.",
 }

@@ -6,6 +6,7 @@ import { entryKo } from "./entry_ko.js"
 import { spokenKo } from "./spoken_ko.js"
 import { statesKo } from "./states_ko.js"
 import { textKo } from "./text_ko.js"
+import { identityKo } from "./identity_ko.js"
 import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
@@ -15,6 +16,7 @@ export const ko = {
   ...textKo,
   ...statesKo,
   ...spokenKo,
+  ...identityKo,
   ...talkKo,
   "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 첨삭합니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
@@ -155,6 +157,7 @@ export const ko = {
   "state.lost.revoked": "공유 링크가 취소되었거나 문서가 삭제되었습니다.",
   "state.lost.too-large": "글이나 한 번의 수정이 이 서버의 한도를 넘었습니다.",
   "state.lost.signin": "로그인이 만료되었습니다.",
+  "state.lost.replaced": "작성자가 검토자를 바꾸어 이 문서를 더 검토할 수 없습니다. 남기신 의견은 그대로 있습니다.",
   "state.lost.role": "더 이상 이 역할로 쓸 수 없습니다.",
   "state.lost.malformed": "서버와 화면이 서로 맞지 않습니다. 새로고침해 주세요.",
   "state.lost.reset": "화면에 보인 글을 서버가 저장하지 못했습니다. 새로고침하면 저장된 글이 보입니다.",

@@ -17,6 +17,9 @@ import { Drafts } from "../unsaved/drafts.js"
 /** The ids that the server gives to guests. */
 const GUEST = /^usr_[0-9a-f]{32}$/
 
+/** Whether the user entered under a name, without a sign-in elsewhere. @param {api.User} user */
+export const isGuest = ({ id }) => GUEST.test(id)
+
 export class SignOut {
   /** @type {api.User | null} */
   #me = null
@@ -27,7 +30,7 @@ export class SignOut {
     this.stop = stop
     this.element = el("button", { type: "button", "data-t": "menu.leave" })
     this.element.hidden = true
-    this.element.addEventListener("click", () => this.#confirm())
+    this.element.addEventListener("click", () => this.confirm())
     this.#others.addEventListener("message", ({ data }) => data === this.#me?.id && this.#leave())
   }
 
@@ -35,18 +38,20 @@ export class SignOut {
   setUser(me) {
     this.#me = me
     this.element.hidden = me === null
+    this.element.dataset.t = me && isGuest(me) ? "identity.leave" : "menu.leave"
+    this.element.textContent = t(me && isGuest(me) ? "identity.leave" : "menu.leave")
   }
 
-  async #confirm() {
+  async confirm() {
     const me = this.#me
     if (!me) return
     const store = await Drafts.open(me.id)
     const unsaved = (await store?.count().catch(() => 0)) ?? 0
-    const isGuest = GUEST.test(me.id)
-    const question = t(isGuest ? "leave.sure.guest" : "leave.sure", { name: me.name })
+    const guest = isGuest(me)
+    const question = t(guest ? "leave.sure.guest" : "leave.sure", { name: me.name })
     const warning = 0 < unsaved ? ` ${t("leave.unsaved")}` : ""
-    const danger = isGuest || 0 < unsaved
-    if (!(await confirm(question + warning, t("leave.yes"), { danger }))) return
+    const yes = t(guest ? "identity.leave.yes" : "leave.yes")
+    if (!(await confirm(question + warning, yes, { danger: guest || 0 < unsaved }))) return
     try {
       await api.signOut()
       // A cookie of the host application's domain is not the server's to remove.

@@ -1,0 +1,79 @@
+// @ts-check
+/**
+ * The start page takes a code from another device: typed, or from the address (`#move=CODE`).
+ *
+ * The code of an address waits for a press: a stranger's link may be a lure, and would sign its reader in
+ * as the stranger. Owns one form and the button that opens it.
+ */
+
+import { showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
+import { byId, once } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { t } from "../lib/i18n.js"
+import { Drafts } from "../unsaved/drafts.js"
+
+export class CodeForm {
+  #form = byId("code", HTMLFormElement)
+  #opener = byId("code-open", HTMLButtonElement)
+  #field = byId("code-field", HTMLInputElement)
+  #error = byId("code-error")
+
+  /** @param {() => api.User | null} me @param {(user: api.User) => void} entered */
+  constructor(me, entered) {
+    this.me = me
+    this.entered = entered
+  }
+
+  start() {
+    this.#opener.addEventListener("click", () => this.#show(this.#form.hidden))
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault()
+      once(byId("code-go", HTMLButtonElement), () => this.#submit())
+    })
+    window.addEventListener("hashchange", () => this.takeAddress())
+  }
+
+  /** Takes the code out of the address, and shows it. */
+  takeAddress() {
+    const [, code] = /^#move=([\w-]{1,40})$/.exec(location.hash) ?? []
+    if (code === undefined) return
+    history.replaceState(null, "", location.pathname)
+    this.#field.value = code
+    this.#show(true)
+    byId("code-go").focus()
+  }
+
+  /** @param {boolean} shown */
+  #show(shown) {
+    this.#form.hidden = !shown
+    this.#opener.setAttribute("aria-expanded", String(shown))
+    this.#error.textContent = ""
+    if (shown) this.#field.focus()
+  }
+
+  async #submit() {
+    const before = this.me()
+    if (before && !(await this.#mayReplace(before))) return
+    try {
+      const user = await api.enterByCode(this.#field.value)
+      this.#field.value = ""
+      this.#show(false)
+      showToast(t("identity.code.done", { name: user.name }))
+      this.entered(user)
+    } catch (error) {
+      const isWrong = error instanceof api.Problem && error.kind === "transfer-code-invalid"
+      this.#error.textContent = isWrong ? t("identity.code.wrong") : errorText(error)
+      this.#field.focus()
+    }
+  }
+
+  /** @param {api.User} before */
+  async #mayReplace({ id, name }) {
+    const store = await Drafts.open(id)
+    const unsaved = (await store?.count().catch(() => 0)) ?? 0
+    const warning = 0 < unsaved ? ` ${t("identity.code.unsaved", { name })}` : ""
+    return confirm(t("identity.code.replace", { name }) + warning, t("identity.code.go"))
+  }
+}

@@ -1,0 +1,41 @@
+// @ts-check
+/** The invite: copying it, and when this browser copied it last. */
+
+import { button, byId, copy, el } from "../lib/dom.js"
+import { t } from "../lib/i18n.js"
+import { preference, setPreference } from "../lib/preferences.js"
+
+/** @typedef {import("../lib/api.js").Link} Link */
+
+/**
+ * Copies the invite, or shows it where the browser does not copy.
+ *
+ * @param {Link} link with its invite
+ * @returns {Promise<boolean>} whether it is on the clipboard
+ */
+export async function copyInvite(link) {
+  if (!link.invite) return false
+  const { token, url } = link.invite
+  const isCopied = await copy(url)
+  if (!isCopied) showByHand(url)
+  // The mark belongs to this invite: a renewed one was not copied yet.
+  setPreference(`invited.${link.id}`, `${new Date().toISOString()} ${token.slice(0, 6)}`)
+  return isCopied
+}
+
+/** When this browser copied the invite in force. @param {Link | null} link @returns {string | null} */
+export function copiedAt(link) {
+  const [at = "", of] = (link && preference(`invited.${link.id}`))?.split(" ") ?? []
+  return at !== "" && of === link?.invite?.token.slice(0, 6) ? at : null
+}
+
+/** @param {string} url */
+function showByHand(url) {
+  const field = el("input", { readonly: true, "aria-label": t("desk.invite") })
+  field.value = url
+  const dialog = byId("invite-dialog", HTMLDialogElement)
+  const close = button(t("common.close"), {}, () => dialog.close())
+  dialog.replaceChildren(el("p", { text: t("desk.invite.manual") }), field, el("div", { class: "actions" }, close))
+  dialog.showModal()
+  field.select()
+}

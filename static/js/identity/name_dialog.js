@@ -1,0 +1,43 @@
+// @ts-check
+/** A guest corrects the name. */
+
+import * as api from "../lib/api.js"
+import { button, el, once } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { t } from "../lib/i18n.js"
+import { IdentityDialog } from "./dialog.js"
+
+/** Longest name the server takes, in characters. */
+export const NAME_MAX = 80
+
+/** @param {api.User} me @param {(me: api.User) => void} renamed */
+export function correctName(me, renamed) {
+  const dialog = new IdentityDialog()
+  const field = el("input", { id: "identity-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
+  field.value = me.name
+  const save = button(t("identity.name.save"), { class: "button button-strong" })
+  save.type = "submit"
+  const form = el(
+    "form",
+    {},
+    el("label", { for: "identity-name", text: t("start.name") }),
+    field,
+    el("p", { class: "quiet", text: t("start.name.hint") }),
+    el("div", { class: "actions" }, save),
+  )
+  form.addEventListener("submit", (event) => {
+    event.preventDefault()
+    once(save, async () => {
+      try {
+        const user = await api.renameGuest(field.value.trim())
+        field.value = user.name
+        dialog.say(t("identity.name.done", { name: user.name }))
+        renamed(user)
+      } catch (error) {
+        dialog.fail(errorText(error))
+      }
+    })
+  })
+  dialog.open(t("identity.name"), form)
+  field.select()
+}

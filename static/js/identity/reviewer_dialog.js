@@ -1,0 +1,168 @@
+// @ts-check
+/**
+ * The writer's dialog about the reviewer: who it is, the invite, and the users whom the link refused.
+ *
+ * A refused user is announced at once (`invite.refused`), and stands in the list.
+ */
+
+import { showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
+import { button, el, once } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { i18n, t, when } from "../lib/i18n.js"
+import { IdentityDialog } from "./dialog.js"
+import { copiedAt, copyInvite } from "./invite.js"
+
+/** @typedef {import("../store.js").Store} Store */
+
+export class ReviewerDialog {
+  #stopped = new AbortController()
+  #dialog = new IdentityDialog()
+
+  /** @param {Store} store @param {import("../seat/connection.js").Connection} connection */
+  constructor(store, connection) {
+    this.store = store
+    this.connection = connection
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    this.connection.addEventListener("event", (event) => this.#apply(/** @type {CustomEvent} */ (event).detail), { signal })
+    i18n.addEventListener("change", () => this.#dialog.isOpen && this.#draw(), { signal })
+  }
+
+  stop() {
+    this.#stopped.abort()
+  }
+
+  open() {
+    this.#dialog.open(t("identity.reviewer"))
+    this.#draw()
+    this.#read()
+  }
+
+  /** @param {import("../seat/connection.js").ServerEvent} event */
+  #apply(event) {
+    if (event.event === "peer.joined" && this.#dialog.isOpen) return void this.#read()
+    if (event.event !== "invite.refused") return undefined
+    const sentence = t("identity.refused", { name: String(event.user?.name ?? "") })
+    if (!this.#dialog.isOpen) return showToast(sentence, { text: t("identity.refused.show"), act: () => this.open() })
+    this.#dialog.say(sentence)
+    return void this.#read()
+  }
+
+  /** Reads the link as its writer sees it, with the invite in force. */
+  async #read() {
+    const { link } = this.store.state
+    if (!link) return
+    try {
+      const [now, { invite }] = await Promise.all([api.link(link.id), api.shareLink(link.document_id)])
+      this.store.applyLink({ ...now, invite: invite ?? null })
+    } catch (error) {
+      this.#dialog.fail(errorText(error))
+    }
+    this.#draw()
+  }
+
+  #draw() {
+    const { link } = this.store.state
+    if (!link || !this.#dialog.isOpen) return
+    const focused = document.activeElement
+    const key = focused instanceof HTMLElement && this.#dialog.content.contains(focused) ? focused.dataset.key : undefined
+    this.#dialog.content.replaceChildren(this.#reviewer(link), this.#invite(link), ...this.#attempts(link))
+    if (key === undefined) return
+    const again = this.#dialog.content.querySelector(`[data-key="${CSS.escape(key)}"]`)
+    if (again instanceof HTMLElement) again.focus()
+    else this.#dialog.element.querySelector("h2")?.focus()
+  }
+
+  /** @param {api.Link} link */
+  #reviewer({ reviewer, reviewer_since: since }) {
+    const about = reviewer
+      ? since ? t("identity.reviewer.since", { name: reviewer.name, when: when(since) }) : reviewer.name
+      : t("identity.reviewer.none")
+    const section = el("section", {}, el("p", { class: reviewer ? "identity-who" : "", text: about }))
+    if (!reviewer) return section
+    const remove = this.#action(t("identity.remove"), "remove", "button button-danger", () => this.#remove(reviewer))
+    section.append(el("div", { class: "actions" }, remove))
+    return section
+  }
+
+  /** @param {api.Link} link */
+  #invite(link) {
+    const at = copiedAt(link)
+    const state = at ? t("identity.invite.copied", { when: when(at) }) : t("identity.invite.made")
+    const kind = link.reviewer ? "button" : "button button-strong"
+    const copy = this.#action(t("desk.invite"), "copy", kind, () => this.#copy())
+    const renew = this.#action(t("identity.invite.renew"), "renew", "button", () => this.#renew())
+    return el(
+      "section",
+      {},
+      el("h3", { text: t("identity.invite") }),
+      el("p", { class: "quiet", text: state }),
+      el("div", { class: "actions" }, copy, renew),
+      el("p", { class: "quiet", text: t("identity.invite.renew.hint") }),
+    )
+  }
+
+  /** @param {api.Link} link */
+  #attempts({ attempts = [], reviewer }) {
+    if (attempts.length === 0) return []
+    const rows = attempts.map(({ user, at }) => {
+      const words = t(reviewer ? "identity.let-in.instead" : "identity.let-in")
+      const letIn = this.#action(words, `let-in ${user.id}`, "button", () => this.#letIn(user))
+      letIn.setAttribute("aria-label", `${words}: ${user.name}`)
+      return el("li", {}, el("span", { text: t("identity.attempt", { name: user.name, when: when(at) }) }), letIn)
+    })
+    return [el("section", {}, el("h3", { text: t("identity.attempts") }), el("ul", { class: "identity-attempts" }, ...rows))]
+  }
+
+  /** @param {string} text @param {string} key @param {string} kind @param {() => Promise<void>} work */
+  #action(text, key, kind, work) {
+    const press = button(text, { class: kind }, () => {
+      once(press, () => work().catch((error) => this.#dialog.fail(errorText(error))))
+    })
+    press.dataset.key = key
+    return press
+  }
+
+  async #copy() {
+    const { link } = this.store.state
+    if (!link || !(await copyInvite(link))) return
+    this.store.change({ invitedAt: copiedAt(link) })
+    this.#draw()
+    this.#dialog.say(t("desk.invite.copied"))
+  }
+
+  async #renew() {
+    const { link } = this.store.state
+    if (!link || !(await confirm(t("identity.invite.renew.sure"), t("identity.invite.renew"), { danger: false }))) return
+    await api.renewInvite(link.id)
+    await this.#read()
+    this.store.change({ invitedAt: null })
+    this.#dialog.say(t("identity.invite.renewed"))
+  }
+
+  /** @param {api.User} reviewer */
+  async #remove({ name }) {
+    const { link } = this.store.state
+    if (!link || !(await confirm(t("identity.remove.sure", { name }), t("identity.remove.yes")))) return
+    await api.removeReviewer(link.id)
+    await this.#read()
+    this.store.change({ invitedAt: null })
+    this.#dialog.say(t("identity.removed", { name }))
+  }
+
+  /** @param {api.User} user */
+  async #letIn({ id, name }) {
+    const { link } = this.store.state
+    const former = link?.reviewer?.name
+    const question = former === undefined ? t("identity.let-in.sure", { name }) : t("identity.let-in.sure.instead", { name, former })
+    const yes = t(former === undefined ? "identity.let-in" : "identity.let-in.instead")
+    if (!link || !(await confirm(question, yes, { danger: former !== undefined }))) return
+    await api.letIn(link.id, id)
+    await this.#read()
+    this.#dialog.say(t("identity.let-in.done", { name }))
+  }
+}

@@ -1,0 +1,44 @@
+// @ts-check
+/** What a user can do about the own identity: correct the name, use another device, leave. Entries of the menu. */
+
+import { el } from "../lib/dom.js"
+import { SignOut, isGuest } from "./sign_out.js"
+import { MoveDialog } from "./move_dialog.js"
+import { correctName } from "./name_dialog.js"
+
+/** @typedef {import("../lib/api.js").User} User */
+
+export class SelfMenu {
+  /** @type {User | null} */
+  #me = null
+
+  /**
+   * @param {(me: User) => void} renamed
+   * @param {() => void} [stop] ends what the page does in the user's name
+   */
+  constructor(renamed, stop) {
+    this.renamed = renamed
+    this.signOut = new SignOut(stop)
+    this.name = el("button", { type: "button", "data-t": "identity.name" })
+    this.name.addEventListener("click", () => this.correct())
+    this.move = el("button", { type: "button", "data-t": "identity.move" })
+    this.move.addEventListener("click", () => this.#me && new MoveDialog(this.#me).open())
+    this.elements = [this.name, this.move, this.signOut.element]
+    this.setUser(null)
+  }
+
+  /** The names of others, and other devices, are the host application's. @param {User | null} me */
+  setUser(me) {
+    this.#me = me
+    this.name.hidden = this.move.hidden = me === null || !isGuest(me)
+    this.signOut.setUser(me)
+  }
+
+  correct() {
+    if (!this.#me) return
+    correctName(this.#me, (me) => {
+      this.setUser(me)
+      this.renamed(me)
+    })
+  }
+}
