@@ -92,6 +92,10 @@ define_id! {
     ReviewId, "rev"
 }
 define_id! {
+    /// Names one decision of a writer about one or many suggestions.
+    DecisionId, "dec"
+}
+define_id! {
     /// Names one reply to a review.
     ReplyId, "rpl"
 }

@@ -39,6 +39,16 @@ pub const PLACING_STEPS_MAX: usize = 64_000_000;
 pub const REVIEWS_PER_LINK_MAX: i64 = 2_000;
 /// Remarks on the whole text of one share link: some for each round of a review.
 pub const SUMMARIES_PER_LINK_MAX: i64 = 20;
+/// Reviews of one decision: all suggestions of a share link.
+pub const DECIDED_AT_ONCE_MAX: usize = 2_000;
+/// Reviews of one decision that the server announces one by one. Beyond it one event names them all,
+/// and a client reads the list again: that is faster than as many events.
+pub const DECIDED_ONE_BY_ONE_MAX: usize = 20;
+/// How long the writer can undo a decision: a day's work on a text.
+pub const DECISION_UNDO_WINDOW: Duration = Duration::from_hours(24);
+/// Reviews of all stored decisions of one share link. Beyond it the server deletes the oldest
+/// decisions; their reviews retain their states. Four times each review of a link within a day.
+pub const DECISION_PARTS_PER_LINK_MAX: i64 = 8_000;
 /// Replies to one review.
 pub const REPLIES_PER_REVIEW_MAX: i64 = 200;
 /// Bytes of one review: its quote, comment and suggestion, and all its replies. Each event about a
@@ -193,6 +203,7 @@ pub const REQUEST_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
 const _: () = assert!(SUMMARIES_PER_LINK_MAX < REVIEWS_PER_LINK_MAX);
+const _: () = assert!((DECIDED_AT_ONCE_MAX as i64) < DECISION_PARTS_PER_LINK_MAX);
 const _: () = assert!(REVIEW_BYTES_MAX < REVIEW_PAGE_BYTES_MAX);
 const _: () = assert!(REVIEW_PAGE_BYTES_MAX < REVIEWS_BYTES_MAX);
 const _: () = assert!(

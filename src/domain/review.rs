@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::anchor::Anchor;
-use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
+use crate::domain::ids::{DecisionId, ReplyId, ReviewId, ShareLinkId, UserId};
+use crate::domain::limits::DECISION_UNDO_WINDOW;
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 
@@ -66,6 +67,72 @@ pub enum Decision {
     Resolve,
     /// Undo a rejection or resolution.
     Reopen,
+}
+
+/// A decision about a suggestion, which the writer can undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Apply the suggestion to the text.
+    Accept,
+    /// Reject the suggestion.
+    Reject,
+}
+
+impl Verdict {
+    /// The verdict in JSON and in the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+        }
+    }
+
+    /// Parses the verdict from its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Accept, Self::Reject].into_iter().find(|verdict| verdict.as_str() == name)
+    }
+
+    /// The decision that it is.
+    #[must_use]
+    pub fn decision(self) -> Decision {
+        match self {
+            Self::Accept => Decision::Accept,
+            Self::Reject => Decision::Reject,
+        }
+    }
+
+    /// The status of a review under it.
+    #[must_use]
+    pub fn status(self) -> ReviewStatus {
+        match self {
+            Self::Accept => ReviewStatus::Accepted,
+            Self::Reject => ReviewStatus::Rejected,
+        }
+    }
+}
+
+/// The decision under which a review is accepted or rejected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decided {
+    /// The decision; several reviews may share it.
+    pub id: DecisionId,
+    /// The writer who made it.
+    pub by: User,
+    /// When it was made.
+    pub at: DateTime<Utc>,
+    /// Until when the writer can undo it.
+    pub undo_until: DateTime<Utc>,
+}
+
+impl Decided {
+    /// A decision made at `at`.
+    #[must_use]
+    pub fn new(id: DecisionId, by: User, at: DateTime<Utc>) -> Self {
+        Self { id, by, at, undo_until: at + DECISION_UNDO_WINDOW }
+    }
 }
 
 /// The decision does not fit the state of the review.
@@ -155,6 +222,8 @@ pub struct Review {
     pub suggestion: Option<String>,
     /// Its state.
     pub status: ReviewStatus,
+    /// The decision under which it is accepted or rejected.
+    pub decision: Option<Decided>,
     /// Rises with each change; the `ETag`.
     pub version: i64,
     /// The number of its last change among the review changes of the document. It rises.

@@ -15,6 +15,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::domain::deletion::Deletion;
+use crate::domain::ids::ReviewId;
 use crate::http::byte_budget::OverBudget;
 use crate::http::readiness::Finding;
 use crate::reviews::ReviewError;
@@ -151,6 +152,9 @@ struct Problem {
     remedy: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted: Option<DeletedBody>,
+    /// The reviews that prevent an undo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reviews: Option<Vec<ReviewId>>,
 }
 
 /// The deletion of the document that the request names.
@@ -276,12 +280,18 @@ fn review_contract(error: &ReviewError) -> Contract {
         ReviewError::Empty(_)
         | ReviewError::NothingToReplace
         | ReviewError::TooLong(_)
-        | ReviewError::Control(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
+        | ReviewError::Control(_)
+        | ReviewError::Selection(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
         ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
         ReviewError::TooFast(_) => {
             (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
         }
-        ReviewError::TooLarge => DOCUMENT_TOO_LARGE,
+        ReviewError::TooLarge(_) => DOCUMENT_TOO_LARGE,
+        ReviewError::UndoConflict(_) => {
+            (Is::CONFLICT, "undo-conflict", "The text there has changed since")
+        }
+        ReviewError::UndoExpired => (Is::CONFLICT, "undo-expired", "Too late to undo"),
+        ReviewError::AlreadyUndone => (Is::CONFLICT, "already-undone", "Undone already"),
         ReviewError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
         ReviewError::Session(error) => session_contract(error),
     }
@@ -331,9 +341,19 @@ impl IntoResponse for ApiError {
         let detail = status.is_client_error().then(|| self.to_string());
         let kind = format!("/problems/{name}");
         let status_number = status.as_u16();
-        let (down, remedy, deleted) = (None, None, None);
-        let mut problem =
-            Problem { kind, title, status: status_number, detail, down, remedy, deleted };
+        let mut problem = Problem {
+            kind,
+            title,
+            status: status_number,
+            detail,
+            down: None,
+            remedy: None,
+            deleted: None,
+            reviews: None,
+        };
+        if let Self::Review(ReviewError::UndoConflict(changed)) = &self {
+            problem.reviews = Some(changed.clone());
+        }
         if let Self::Deleted(it) = &self {
             let Deleted { deletion, purge_at } = it.as_ref().clone();
             problem.deleted = Some(DeletedBody { deletion, purge_at });

@@ -29,6 +29,7 @@ mod unread_body;
 
 mod admin;
 mod assets;
+mod decisions;
 mod documents;
 mod extract;
 pub mod guest_bytes;
@@ -172,6 +173,8 @@ fn reviewing() -> Routes {
         .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
         .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)
         .post("/api/share-links/{id}/reviews/{rid}/reopen", reviews::reopen)
+        .post_review("/api/share-links/{id}/decisions", decisions::decide)
+        .post("/api/share-links/{id}/decisions/{did}/undo", decisions::undo)
         .get(request_log::SOCKET, ws::connect)
 }
 

@@ -13,9 +13,9 @@ use serde_json::json;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
-use crate::domain::ids::{ReviewId, SessionId, ShareLinkId};
+use crate::domain::ids::{DecisionId, ReviewId, SessionId, ShareLinkId};
 use crate::domain::progress::Turn;
-use crate::domain::review::Review;
+use crate::domain::review::{Review, Verdict};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::outbox::close::LostReason;
@@ -104,6 +104,24 @@ pub enum Event<'a> {
         user: &'a User,
         /// The time of the attempt.
         at: DateTime<Utc>,
+    },
+    /// The writer decided many suggestions at once. A client reads the list of reviews again.
+    DecisionMade {
+        /// The decision.
+        id: DecisionId,
+        /// Accepted or rejected.
+        verdict: Verdict,
+        /// The reviews, with their versions.
+        done: &'a [(ReviewId, i64)],
+        /// The writer.
+        by: &'a User,
+    },
+    /// The writer undid a decision about many suggestions. A client reads the list of reviews again.
+    DecisionUndone {
+        /// The decision.
+        id: DecisionId,
+        /// The reviews.
+        undone: &'a [ReviewId],
     },
     /// The server rejected an edit.
     Denied(&'static str),
@@ -217,11 +235,20 @@ impl Event<'_> {
             Self::ReviewDeleted(_) | Self::ReviewGone { .. } => "review.deleted",
             Self::TurnChanged(_) => "turn.changed",
             Self::InviteRefused { .. } => "invite.refused",
+            Self::DecisionMade { .. } => "decision.made",
+            Self::DecisionUndone { .. } => "decision.undone",
             Self::Denied(_) => "denied",
             Self::Problem(_) => "problem",
             Self::ServerDraining { .. } => "server.draining",
         }
     }
+}
+
+/// A review of a decision.
+#[derive(Serialize)]
+struct VersionOf<'a> {
+    id: &'a ReviewId,
+    version: i64,
 }
 
 /// Serialized field by field, for speed: on connect each of thousands of clients receives six
@@ -282,6 +309,18 @@ impl Serialize for Event<'_> {
             Self::InviteRefused { user, at } => {
                 object.serialize_entry("user", user)?;
                 object.serialize_entry("at", at)?;
+            }
+            Self::DecisionMade { id, verdict, done, by } => {
+                let done: Vec<_> =
+                    done.iter().map(|(id, version)| VersionOf { id, version: *version }).collect();
+                object.serialize_entry("id", id)?;
+                object.serialize_entry("decision", verdict)?;
+                object.serialize_entry("done", &done)?;
+                object.serialize_entry("by", by)?;
+            }
+            Self::DecisionUndone { id, undone } => {
+                object.serialize_entry("id", id)?;
+                object.serialize_entry("undone", undone)?;
             }
             Self::Denied(reason) => object.serialize_entry("reason", reason)?,
             Self::Problem(Problem { kind, title, status }) => {

@@ -35,17 +35,26 @@ impl Reviews {
         document: DocumentId,
         stored: StoredReview,
     ) -> Review {
-        let review = stored.id;
-        match timeout(ANCHOR_TIMEOUT, self.resolve_one(document, stored.clone())).await {
+        let mut placed = self.resolve_all_committed(document, vec![stored.clone()]).await;
+        placed.pop().unwrap_or_else(|| unplaced(stored))
+    }
+
+    /// As [`resolve_committed`](Self::resolve_committed), for reviews whose change is one commit.
+    pub(crate) async fn resolve_all_committed(
+        &self,
+        document: DocumentId,
+        stored: Vec<StoredReview>,
+    ) -> Vec<Review> {
+        match timeout(ANCHOR_TIMEOUT, self.resolve(document, stored.clone())).await {
             Ok(Ok(placed)) => return placed,
             Ok(Err(error)) => {
-                tracing::warn!(%document, %review, %error, "a changed review is sent without its place");
+                tracing::warn!(%document, %error, "changed reviews are sent without their places");
             }
             Err(_elapsed) => {
-                tracing::warn!(%document, %review, "the text takes too long; a changed review is sent without its place");
+                tracing::warn!(%document, "the text takes too long; changed reviews are sent without their places");
             }
         }
-        unplaced(stored)
+        Self::unplaced(stored)
     }
 
     /// Resolves the current place of each review, and stores the place of each review that was lost
@@ -149,6 +158,7 @@ fn served(stored: StoredReview, anchor: Anchor) -> Review {
         body: stored.body,
         suggestion: stored.suggestion,
         status: stored.status,
+        decision: stored.decided,
         version: stored.version,
         change: stored.changes.1,
         changed_by: stored.changed_by,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::domain::ids::ReviewId;
 use crate::domain::review::DecisionRefused;
 use crate::domain::seat::Role;
 use crate::rooms::RoomError;
@@ -54,9 +55,21 @@ pub enum ReviewError {
     /// The user's events about reviews exceed their rate.
     #[error("too much about reviews at once; try again later")]
     TooFast(Duration),
-    /// With the suggestion the document would exceed its limit.
-    #[error("the document is as large as it may become; take some text out first")]
-    TooLarge,
+    /// With the text of the decision the document would exceed its limit by so many bytes.
+    #[error("the document would be {0} bytes larger than it may become; take some text out first")]
+    TooLarge(usize),
+    /// A request about many reviews names none, too many, or one of them twice.
+    #[error("{0}")]
+    Selection(&'static str),
+    /// The text of these reviews of a decision has changed since, or they have.
+    #[error("the text there has changed since; this decision cannot be undone")]
+    UndoConflict(Vec<ReviewId>),
+    /// The time for an undo is over.
+    #[error("this decision was made too long ago to be undone")]
+    UndoExpired,
+    /// The decision is undone.
+    #[error("this decision is undone already")]
+    AlreadyUndone,
     /// The text changes too fast for the edit of a suggestion.
     #[error("the text is changing; try again")]
     Contended,

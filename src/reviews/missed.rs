@@ -14,6 +14,7 @@ use crate::rooms::RoomError;
 use crate::rooms::room::Room;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::seats::SeatError;
+use crate::storage::decisions::ManyChanged;
 use crate::storage::reviews::StoredReview;
 
 /// Rooms in work at once: as many as the number of texts built at once, so a slow text delays no
@@ -53,6 +54,9 @@ impl Reviews {
             return Ok(());
         }
         let mut events = self.events_of(room, changes.changed, after).await?;
+        for many in changes.decided {
+            events.push((many.change, event_of(&many)));
+        }
         for deleted in changes.deleted {
             let gone = Event::ReviewGone { id: deleted.id, link: deleted.link };
             events.push((deleted.change, gone.json()));
@@ -86,5 +90,19 @@ impl Reviews {
             (last, event.json())
         });
         Ok(events.collect())
+    }
+}
+
+/// The event of a change of many reviews.
+fn event_of(many: &ManyChanged) -> String {
+    let ManyChanged { id, made, reviews, .. } = many;
+    match made {
+        Some((verdict, by)) => {
+            Event::DecisionMade { id: *id, verdict: *verdict, done: reviews, by }.json()
+        }
+        None => {
+            let undone: Vec<_> = reviews.iter().map(|(review, _)| *review).collect();
+            Event::DecisionUndone { id: *id, undone: &undone }.json()
+        }
     }
 }

@@ -4,13 +4,16 @@
 //! The registry returns the fence without IO if the session is on this server. The database checks
 //! the fence again in the statement of the write.
 
-pub(crate) mod accept;
 pub(crate) mod anchors;
 pub(crate) mod decide;
+pub(crate) mod decision_versions;
+pub mod decisions;
 pub(crate) mod error;
 pub(crate) mod missed;
+pub mod plan;
 pub(crate) mod progress;
 pub(crate) mod replies;
+pub(crate) mod undo;
 
 use chrono::Utc;
 
@@ -321,6 +324,23 @@ impl Reviews {
         let review = self.resolve_committed(link.document_id, stored).await;
         self.announce(link, seat, change, &Event::ReviewUpdated(&review)).await;
         review
+    }
+
+    /// As [`updated`](Self::updated), for reviews whose change is one commit.
+    pub(crate) async fn updated_all(
+        &self,
+        link: &ShareLink,
+        seat: Seat,
+        stored: Vec<StoredReview>,
+    ) -> Vec<Review> {
+        let changes: Vec<_> = stored.iter().map(|review| review.changes.1).collect();
+        let mut reviews = self.resolve_all_committed(link.document_id, stored).await;
+        let mut numbered: Vec<_> = changes.into_iter().zip(&mut reviews).collect();
+        numbered.sort_by_key(|(change, _)| *change);
+        for (change, review) in numbered {
+            self.announce(link, seat, change, &Event::ReviewUpdated(review)).await;
+        }
+        reviews
     }
 
     /// The active link. Only its writer and its reviewer receive it.

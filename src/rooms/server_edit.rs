@@ -14,17 +14,22 @@ use crate::rooms::room::Snapshot;
 use crate::rooms::{RoomError, Rooms};
 use crate::yjs::log::{Origin, UpdateLog};
 
-/// Whether an edit makes a document exceed its size limit. An edit that shrinks the document passes
-/// always. The cost: two merges of the whole log.
+/// Whether an edit makes a document exceed its size limit, as in [`excess`].
 pub(crate) fn is_too_large(log: &mut UpdateLog, update: &Bytes, limit: usize) -> bool {
+    excess(log, update, limit).is_some()
+}
+
+/// The bytes by which an edit makes a document exceed its size limit. An edit that shrinks the document
+/// passes always. The cost: two merges of the whole log.
+pub(crate) fn excess(log: &mut UpdateLog, update: &Bytes, limit: usize) -> Option<usize> {
     let before = log.merged().len();
     match log.check(update, Origin::Server) {
         Ok(checked) => log.append(update.clone(), checked),
         // Storage rejects this edit.
-        Err(_) => return false,
+        Err(_) => return None,
     }
     let after = log.merged().len();
-    limit < after && before < after
+    after.checked_sub(limit).filter(|excess| 0 < *excess && before < after)
 }
 
 /// Attempts of one edit. The bound ends an edit whose text changes during every attempt.

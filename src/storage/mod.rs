@@ -30,6 +30,7 @@
 mod append_plan;
 pub mod bin;
 pub mod capacity;
+pub mod decisions;
 mod decode;
 pub mod documents;
 pub mod error;

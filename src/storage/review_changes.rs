@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
+use crate::storage::decisions::ManyChanged;
 use crate::storage::error::StorageError;
 use crate::storage::progress::StoredTurn;
 use crate::storage::reviews::StoredReview;
@@ -34,6 +35,9 @@ pub struct ReviewChanges {
     pub upto: i64,
     /// Reviews of active links that changed, in the order of their last changes.
     pub changed: Vec<StoredReview>,
+    /// Decisions and undos that changed many reviews at once, in the order of their numbers. The
+    /// reviews are not among [`changed`](Self::changed).
+    pub decided: Vec<ManyChanged>,
     /// Reviews that were deleted, in the order of the deletions.
     pub deleted: Vec<DeletedReview>,
     /// The turn of the active link, if it changed.

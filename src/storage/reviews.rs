@@ -10,10 +10,9 @@ use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{
     REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
 };
-use crate::domain::review::{Reply, ReviewKind, ReviewStatus};
+use crate::domain::review::{Decided, Reply, ReviewKind, ReviewStatus};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
-use crate::storage::log::Append;
 use crate::storage::pagination::Cursor;
 use crate::storage::seats::{FenceGuard, Guarded};
 use crate::storage::{Storage, on_engine};
@@ -110,6 +109,8 @@ pub struct StoredReview {
     pub suggestion: Option<String>,
     /// Open, accepted, rejected or resolved.
     pub status: ReviewStatus,
+    /// The decision under which it is accepted or rejected.
+    pub decided: Option<Decided>,
     /// The version; each change increments it.
     pub version: i64,
     /// The numbers of its creation and of its last change among the document's review changes.
@@ -153,7 +154,7 @@ pub struct ReviewChange {
     pub body: Option<String>,
     /// The new suggestion; `Some(None)` deletes it.
     pub suggestion: Option<Option<String>>,
-    /// The new status.
+    /// The new status, outside of a decision that can be undone.
     pub status: Option<ReviewStatus>,
 }
 
@@ -292,24 +293,5 @@ impl Storage {
         current: &RelativeRange,
     ) -> Result<(), StorageError> {
         on_engine!(self, relocate(review, current))
-    }
-
-    /// Stores the edit that applies a suggestion, and marks the review accepted, in one transaction.
-    /// The edit must carry the guard of a writer's seat of that link, and in `expected_seq` the number
-    /// it was made on. A review that is not open is a `VersionMismatch`. An edit under another user's
-    /// Yjs client id is `Stale`: the caller rebuilds it.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn accept_review(
-        &self,
-        link: ShareLinkId,
-        id: ReviewId,
-        expected_version: Option<i64>,
-        edit: &Append,
-        now: DateTime<Utc>,
-    ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
-        on_engine!(self, accept_review(link, id, expected_version, edit, now))
     }
 }

@@ -30,6 +30,7 @@ mod lib0;
 pub mod log;
 pub mod protocol;
 mod quote_search;
+mod replacements;
 mod structs;
 #[cfg(test)]
 mod tests;

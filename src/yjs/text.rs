@@ -16,7 +16,7 @@ use crate::domain::limits::{CONTEXT_CHARS, DIFF_TIMEOUT, QUOTE_UTF16_MAX, RESTOR
 use crate::yjs::ROOT;
 use crate::yjs::document_order::DocumentOrder;
 use crate::yjs::error::{AnchorMismatch, SyncError};
-use crate::yjs::lib0::{Reader, put_number};
+use crate::yjs::lib0::{Reader, put_block, put_number};
 use crate::yjs::log;
 use crate::yjs::quote_search::{self, Wanted};
 use crate::yjs::structs::Id;
@@ -30,7 +30,7 @@ const EDITED_MIN: f64 = 0.6;
 
 /// The text of a document at one moment.
 pub struct Text {
-    order: DocumentOrder,
+    pub(super) order: DocumentOrder,
     content: String,
     /// Built at the first look-up.
     index: OnceCell<Index>,
@@ -125,19 +125,8 @@ impl Text {
         resolved(origin, AnchorState::Orphaned, TextRange { start: last, end: last }, None)
     }
 
-    /// The update that replaces a range by `with`, written under `client`. No other writer may ever
-    /// use that id.
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::Range`] when the range lies outside this text.
-    pub fn replace(&self, range: TextRange, with: &str, client: u64) -> Result<Bytes, SyncError> {
-        self.parts(range).map_err(|_| SyncError::Range)?;
-        Ok(self.order.replace(&[(range.start..range.end, with)], client))
-    }
-
-    /// The update that turns the text into `wanted`, written under `client` as in
-    /// [`replace`](Self::replace). It changes only the differing hunks, so positions in the rest
+    /// The update that turns the text into `wanted`, written under `client`. No
+    /// other writer may ever use that id. It changes only the differing hunks, so positions in the rest
     /// keep their place. `None`: the texts are equal.
     ///
     /// # Errors
@@ -168,7 +157,7 @@ impl Text {
     }
 
     /// The text before, in and after a range.
-    fn parts(&self, range: TextRange) -> Result<(&str, &str, &str), AnchorMismatch> {
+    pub(super) fn parts(&self, range: TextRange) -> Result<(&str, &str, &str), AnchorMismatch> {
         let (start, end) = (self.byte(range.start)?, self.byte(range.end)?);
         let part = |part: Option<_>| part.ok_or(AnchorMismatch::Empty);
         Ok((
@@ -254,6 +243,18 @@ impl Text {
     }
 }
 
+impl Text {
+    /// Whether a relative position is beside a visible unit, or at an end of the text.
+    pub(super) fn is_beside_text(&self, position: &[u8]) -> bool {
+        let mut reader = Reader::new(position);
+        if reader.byte() != Ok(BESIDE_A_UNIT) {
+            return self.offset(position).is_some();
+        }
+        let (Ok(client), Ok(clock)) = (reader.number(), reader.clock()) else { return false };
+        self.order.is_visible(Id { client, clock })
+    }
+}
+
 impl std::fmt::Debug for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Never the text: it is private, and debug output may reach a log.
@@ -265,17 +266,25 @@ impl std::fmt::Debug for Text {
 const BESIDE_A_UNIT: u8 = 0;
 const END_OF_A_ROOT: u8 = 1;
 /// The association of a relative position as lib0 encodes it: 0 and -1.
-const AFTER: u8 = 0;
-const BEFORE: u8 = 0x41;
+pub(super) const AFTER: u8 = 0;
+pub(super) const BEFORE: u8 = 0x41;
 /// The sign bit of a one-byte number, and the bit that announces another byte.
 const SIGN: u8 = 0x40;
 const MORE: u8 = 0x80;
 
 /// Encodes a relative position as Yjs does.
-fn beside(id: Id, association: u8) -> Vec<u8> {
+pub(super) fn beside(id: Id, association: u8) -> Vec<u8> {
     let mut out = vec![BESIDE_A_UNIT];
     put_number(&mut out, id.client);
     put_number(&mut out, id.clock);
+    out.push(association);
+    out
+}
+
+/// Encodes the beginning of the text, with [`BEFORE`], or its end, with [`AFTER`].
+pub(super) fn edge(association: u8) -> Vec<u8> {
+    let mut out = vec![END_OF_A_ROOT];
+    put_block(&mut out, ROOT.as_bytes());
     out.push(association);
     out
 }
@@ -370,14 +379,14 @@ mod tests {
         let name = request("김민수");
         let range = TextRange { start: name.start, end: name.end };
         let client = *log::SERVER_IDS.end();
-        let update = text.replace(range, "이영희 🙂", client).unwrap();
+        let (update, _) = text.replace_all(&[(range, "이영희 🙂")], client).unwrap();
         let parts = vec![document_from_text(LETTER, 9), update];
         let merged = log::UpdateLog::open(parts).unwrap().merged();
         let changed = Text::build(&merged).unwrap().content();
         assert_eq!(changed, LETTER.replace("김민수", "이영희 🙂"));
         let emoji = request("👩");
         let half = TextRange { start: emoji.start, end: emoji.start + 1 };
-        assert_eq!(text.replace(half, "", client), Err(SyncError::Range));
+        assert_eq!(text.replace_all(&[(half, "")], client), Err(SyncError::Range));
     }
 
     #[test]

@@ -98,6 +98,12 @@ impl Room {
         self.lock().snapshot()
     }
 
+    /// The number of the last update that the room has from the database.
+    #[must_use]
+    pub fn seq(&self) -> i64 {
+        self.lock().seq
+    }
+
     /// The maintenance that is due now. The call marks it as done, so a second call returns `None`.
     #[must_use]
     pub fn due_maintenance(&self, occasion: Trigger, now: Instant) -> Option<Maintenance> {

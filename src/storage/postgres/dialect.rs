@@ -24,6 +24,22 @@ macro_rules! listed {
 }
 pub(super) use listed;
 
+/// The elements of a JSON array, each as `w.value`.
+macro_rules! json_rows {
+    ($parameter:literal) => {
+        concat!("json_array_elements(", $parameter, "::json) AS w (value)")
+    };
+}
+pub(super) use json_rows;
+
+/// The bytes of a hexadecimal text.
+macro_rules! bytes_of_hex {
+    ($text:literal) => {
+        concat!("decode(", $text, ", 'hex')")
+    };
+}
+pub(super) use bytes_of_hex;
+
 /// A transaction without a guard. PostgreSQL has no cache, so no rows of it to invalidate.
 macro_rules! transact {
     ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {

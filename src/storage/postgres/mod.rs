@@ -32,6 +32,8 @@ mod tx_error;
 // The statements that both engines run alike, compiled for this one.
 #[path = "../sql/bin.rs"]
 mod bin;
+#[path = "../sql/decisions.rs"]
+mod decisions;
 #[path = "../sql/documents.rs"]
 mod documents;
 #[path = "../sql/invites.rs"]

@@ -7,14 +7,14 @@ use sqlx::Row as _;
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use crate::domain::ids::{ReviewId, ShareLinkId};
-use crate::domain::limits::REVIEW_PAGE_ROWS_MAX;
-use crate::domain::review::{Reply, ReviewStatus};
+use crate::domain::limits::{DECIDED_ONE_BY_ONE_MAX, REVIEW_PAGE_ROWS_MAX};
+use crate::domain::review::{Decided, Reply, ReviewStatus, Verdict};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{Listed, ReviewPage, StoredReview, rows_of_page};
 
-use super::dialect::{Connection, Moment, Row, TxError, text, user};
+use super::dialect::{Connection, Moment, Row, TxError, json_rows, text, user};
 
 /// Selects reviews for [`review_from`].
 macro_rules! select_reviews {
@@ -23,8 +23,10 @@ macro_rules! select_reviews {
             "SELECT r.id, r.link_id, r.author_id, u.name AS author_name, r.anchor_start, \
              r.anchor_end, r.quote, r.prefix, r.suffix, r.current_start, r.current_end, r.body, \
              r.suggestion, r.status, r.version, r.first_change, r.last_change, r.created_at, \
-             r.updated_at, r.kind, r.changed_by, r.changed_by_number \
-             FROM reviews r JOIN users u ON u.id = r.author_id ",
+             r.updated_at, r.kind, r.changed_by, r.changed_by_number, r.decision_id, r.decided_at, d.id AS decider_id, \
+             d.name AS decider_name \
+             FROM reviews r JOIN users u ON u.id = r.author_id \
+             LEFT JOIN users d ON d.id = r.decided_by ",
             $rest
         )
     };
@@ -154,6 +156,38 @@ pub(super) async fn fetch_one(
     Ok(Some(review))
 }
 
+/// These reviews of a link; many of them without their replies. Inside a transaction that sees one
+/// state.
+pub(super) async fn fetch_among(
+    connection: &mut Connection,
+    link: ShareLinkId,
+    ids: &[ReviewId],
+) -> Result<Vec<StoredReview>, TxError> {
+    if ids.len() <= DECIDED_ONE_BY_ONE_MAX {
+        let mut reviews = Vec::new();
+        for id in ids {
+            reviews.extend(fetch_one(connection, link, *id).await?);
+        }
+        return Ok(reviews);
+    }
+    let ids: Vec<_> = ids.iter().map(|id| (id.to_string(),)).collect();
+    let rows = sqlx::query(concat!(
+        select_reviews!(""),
+        "WHERE r.link_id = $2 AND r.id IN (SELECT w.value ->> 0 FROM ",
+        json_rows!("$1"),
+        ")"
+    ))
+    .bind(serde_json::to_string(&ids).map_err(corrupt)?)
+    .bind(link.to_string())
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.iter().map(review_from).collect::<Result<_, _>>()?)
+}
+
+pub(super) fn verdict(name: &str) -> Result<Verdict, StorageError> {
+    Verdict::from_name(name).ok_or_else(|| corrupt("a decision's verdict"))
+}
+
 pub(super) fn status(name: &str) -> Result<ReviewStatus, StorageError> {
     ReviewStatus::from_name(name).ok_or_else(|| corrupt("a review's status"))
 }
@@ -171,6 +205,7 @@ fn review_from(row: &Row) -> Result<StoredReview, StorageError> {
     let changed_by: Option<String> = row.try_get("changed_by")?;
     let is_its = row.try_get::<i64, _>("changed_by_number")? == last_change;
     let changed_by = changed_by.filter(|_| is_its).map(|id| parse(&id)).transpose()?;
+    let status = status(&plain("status")?)?;
     Ok(StoredReview {
         id: parse(&plain("id")?)?,
         link: parse(&plain("link_id")?)?,
@@ -188,7 +223,8 @@ fn review_from(row: &Row) -> Result<StoredReview, StorageError> {
         },
         body: text(plain("body")?),
         suggestion: suggestion.map(text),
-        status: status(&plain("status")?)?,
+        status,
+        decided: decided_from(row, status)?,
         version: row.try_get("version")?,
         changes: (row.try_get("first_change")?, last_change),
         changed_by,
@@ -196,6 +232,21 @@ fn review_from(row: &Row) -> Result<StoredReview, StorageError> {
         created_at: moment("created_at")?,
         updated_at: moment("updated_at")?,
     })
+}
+
+/// The decision of a review. A server of an earlier version changes the status without it.
+fn decided_from(row: &Row, status: ReviewStatus) -> Result<Option<Decided>, StorageError> {
+    if !matches!(status, ReviewStatus::Accepted | ReviewStatus::Rejected) {
+        return Ok(None);
+    }
+    let id: Option<String> = row.try_get("decision_id")?;
+    let at: Option<Moment> = row.try_get("decided_at")?;
+    let by: Option<String> = row.try_get("decider_id")?;
+    let name: Option<String> = row.try_get("decider_name")?;
+    let (Some(id), Some(Moment(at)), Some(by), Some(name)) = (id, at, by, name) else {
+        return Ok(None);
+    };
+    Ok(Some(Decided::new(parse(&id)?, user(&by, name)?, at)))
 }
 
 fn reply_from(row: ReplyRow) -> Result<Reply, StorageError> {

@@ -136,30 +136,6 @@ impl Engine {
             Ok(())
         })
     }
-
-    pub(in crate::storage) async fn accept_review(
-        &self,
-        link: ShareLinkId,
-        id: ReviewId,
-        expected_version: Option<i64>,
-        edit: &Append,
-        now: DateTime<Utc>,
-    ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
-        guarded!(self, Document(edit.document), tx => {
-            let guard = edit.guard.ok_or(TxError::Refused(Guarded::Fenced))?;
-            admit(tx, link, guard).await?;
-            let row = lock_for_update(tx, link, id, expected_version).await?;
-            if row.status != ReviewStatus::Open {
-                let current = row.version;
-                return Err(TxError::Refused(Guarded::VersionMismatch { current }));
-            }
-            let seq = store_edit(tx, edit).await?;
-            let status = Some(ReviewStatus::Accepted);
-            update(tx, id, &ReviewChange { status, ..ReviewChange::default() }, now).await?;
-            let review = the_review(tx, guard.seat, id).await?;
-            Ok((review, seq))
-        })
-    }
 }
 
 /// Stores a review, unless its link has the maximum number.
@@ -260,7 +236,10 @@ pub(super) async fn update(
          suggestion = CASE WHEN $3 THEN $4 ELSE suggestion END, \
          bytes = bytes + COALESCE(octet_length($2) - octet_length(body), 0) + CASE WHEN $3 \
          THEN COALESCE(octet_length($4), 0) - COALESCE(octet_length(suggestion), 0) ELSE 0 END, \
-         status = COALESCE($5, status), version = version + 1, updated_at = $6 WHERE id = $1",
+         status = COALESCE($5, status), version = version + 1, updated_at = $6, \
+         decision_id = CASE WHEN $5 IS NULL THEN decision_id END, \
+         decided_by = CASE WHEN $5 IS NULL THEN decided_by END, \
+         decided_at = CASE WHEN $5 IS NULL THEN decided_at END WHERE id = $1",
     )
     .bind(id.to_string())
     .bind(change.body.as_deref().map(encoded))

@@ -35,6 +35,22 @@ macro_rules! listed {
 }
 pub(super) use listed;
 
+/// The elements of a JSON array, each as `w.value`.
+macro_rules! json_rows {
+    ($parameter:literal) => {
+        concat!("json_each(", $parameter, ") AS w")
+    };
+}
+pub(super) use json_rows;
+
+/// The bytes of a hexadecimal text.
+macro_rules! bytes_of_hex {
+    ($text:literal) => {
+        concat!("unhex(", $text, ")")
+    };
+}
+pub(super) use bytes_of_hex;
+
 /// Runs a block of statements as one transaction, whose value commits. It first invalidates the cached
 /// rows that the block may change.
 macro_rules! transaction {

@@ -23,6 +23,9 @@ mod write_cache;
 #[path = "../sql/bin.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod bin;
+#[path = "../sql/decisions.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod decisions;
 #[path = "../sql/documents.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod documents;

@@ -52,6 +52,19 @@ impl DocumentOrder {
         Some(part.at.saturating_add(inside).saturating_add(is_included.into()))
     }
 
+    /// Whether a unit belongs to the text.
+    pub(crate) fn is_visible(&self, id: Id) -> bool {
+        let Some(client) = self.index.get(&id.client).copied() else { return false };
+        let part = self.part(self.find(super::Unit { client, clock: id.clock }));
+        part.is_some_and(|part| part.kind == Kind::Visible)
+    }
+
+    /// The first clock that a client has not used.
+    pub(crate) fn next_clock(&self, client: u64) -> u32 {
+        let existing = self.index.get(&client).and_then(|at| self.client(*at));
+        existing.map_or(0, |client| client.end)
+    }
+
     /// The visible unit at an offset.
     pub(crate) fn unit_at(&self, offset: u32) -> Option<Id> {
         let part = self.part(self.part_at(offset)?)?;
@@ -62,8 +75,7 @@ impl DocumentOrder {
     /// writes. No two ranges touch.
     pub(crate) fn replace(&self, replacements: &[(Range<u32>, &str)], client: u64) -> Bytes {
         let (mut structs, mut count) = (Vec::new(), 0_usize);
-        let existing = self.index.get(&client).and_then(|at| self.client(*at));
-        let start = existing.map_or(0, |client| client.end);
+        let start = self.next_clock(client);
         let mut clock = start;
         let mut deletes = Deletes::default();
         for (range, with) in replacements {

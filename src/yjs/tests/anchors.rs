@@ -28,6 +28,10 @@ impl Desk {
         Text::build(&self.log.merged()).unwrap()
     }
 
+    fn replace(&mut self, range: TextRange, with: &str, client: u64) -> Bytes {
+        self.text().replace_all(&[(range, with)], client).unwrap().0
+    }
+
     fn review(&mut self, quote: &str) -> (AnchorOrigin, RelativeRange) {
         let text = text_of(&self.writer);
         let (start, end) = range_of(&text, quote);
@@ -191,7 +195,7 @@ fn an_accepted_suggestion_is_in_every_replica() {
     let far = desk.review("company");
     let anchor = desk.resolve(&review).anchor;
     let range = TextRange { start: anchor.start, end: anchor.end };
-    let update: Bytes = desk.text().replace(range, "삼 년 \u{1F600}", *SERVER_IDS.end()).unwrap();
+    let update: Bytes = desk.replace(range, "삼 년 \u{1F600}", *SERVER_IDS.end());
     let checked = desk.log.check(&update, Origin::Server).unwrap();
     assert_eq!(checked.clients, [*SERVER_IDS.end()]);
     desk.log.append(update.clone(), checked);
@@ -199,7 +203,7 @@ fn an_accepted_suggestion_is_in_every_replica() {
     assert_eq!(text_of(&desk.writer), LETTER.replace("three years", "삼 년 \u{1F600}"));
     assert_eq!(desk.text().content(), text_of(&desk.writer));
     assert_eq!(desk.resolve(&far).anchor.state, AnchorState::Exact);
-    let deletion = desk.text().replace(TextRange { start: 0, end: 4 }, "", 5).unwrap();
+    let deletion = desk.replace(TextRange { start: 0, end: 4 }, "", 5);
     append(&mut desk.log, deletion);
     assert!(desk.text().content().starts_with(" Ms. Kim"));
 }

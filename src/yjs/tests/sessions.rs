@@ -113,7 +113,8 @@ impl World {
     fn suggest(&mut self, at: u16, length: u8, piece: &str) {
         let text = Text::build(&self.log.merged()).unwrap();
         let client = server_client_id(&self.log);
-        let update = text.replace(range(&text.content(), at, length), piece, client).unwrap();
+        let range = range(&text.content(), at, length);
+        let (update, _) = text.replace_all(&[(range, piece)], client).unwrap();
         let checked = self.log.check(&update, Origin::Server).unwrap();
         self.log.append(update, checked);
     }

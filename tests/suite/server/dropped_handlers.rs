@@ -199,7 +199,7 @@ impl Pair {
         for peer in case.concerned() {
             case.reaches(peer).await;
         }
-        if matches!(case.act, Act::AcceptReview | Act::RejectReview) {
+        if matches!(case.act, Act::AcceptReview | Act::RejectReview | Act::DecideReviews) {
             case.is_durable(&self.two).await;
         }
         assert!(case.act.ends_sockets() || case.works_on().await, "{:?} ends a socket", case.act);

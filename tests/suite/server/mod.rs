@@ -14,6 +14,8 @@ mod cost;
 mod costly_texts;
 mod crash_points;
 mod damaged_document;
+mod decision_fixtures;
+mod decisions;
 mod delivery;
 mod documents;
 mod dropped_handlers;

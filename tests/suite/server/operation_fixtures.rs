@@ -1,9 +1,11 @@
 //! The users of an operation of `operations`, and the documents and reviews that it changes.
 
 use serde_json::{Value, json};
+use tokio::time::{Duration, Instant, sleep};
 
-use crate::server::operations::{Act, OLD};
+use crate::server::operations::{Act, Case, OLD};
 use crate::support::galley_process::Server;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
 use crate::support::ws_client::{Peer, State};
 
@@ -75,8 +77,9 @@ pub(crate) async fn a_review(
     }
     let review = at_reviewer.post(&desk.reviewer, &path, body).await.ok(201);
     let id = review["id"].as_str().expect("an id");
-    if act == Act::ReopenReview {
-        let path = format!("{path}/{id}/resolve");
+    if act.is_about_a_decided_one() {
+        let decide = if act == Act::ReopenReview { "resolve" } else { "accept" };
+        let path = format!("{path}/{id}/{decide}");
         at_writer.post(&desk.writer, &path, json!({})).await.ok(200);
     }
     json!(id)
@@ -87,4 +90,27 @@ pub(crate) async fn a_reply(server: &Server, desk: &Desk, review: &Value) -> Val
     let review = review.as_str().expect("an id");
     let path = format!("/api/share-links/{}/reviews/{review}/replies", desk.link);
     server.post(&desk.writer, &path, json!({ "body": "because" })).await.ok(201)["id"].clone()
+}
+
+impl Case {
+    /// Whether a version has this value.
+    pub(crate) async fn has_version(&self, server: &Server, field: &str, value: &str) -> bool {
+        let path = format!("{}/versions", self.document());
+        let list = server.get(&self.desk.writer, &path).await.ok(200);
+        rows(&list, "versions").iter().any(|version| version[field] == value)
+    }
+
+    /// Waits until a version has the text of a decision.
+    pub(crate) async fn is_durable(&self, server: &Server) {
+        let began = Instant::now();
+        while !self.has_version(server, "kind", "decision").await {
+            assert!(began.elapsed() < TEST_TIMEOUT, "the text of {:?} has no version", self.act);
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// The rows of a list.
+pub(crate) fn rows(list: &Value, name: &str) -> Vec<Value> {
+    list[name].as_array().expect("rows").clone()
 }

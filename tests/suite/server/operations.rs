@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::server::operation_fixtures::{
-    Users, a_code, a_reply, a_review, await_event, half_a_desk,
+    Users, a_code, a_reply, a_review, await_event, half_a_desk, rows,
 };
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
@@ -46,12 +46,14 @@ pub(crate) enum Act {
     ResolveReview,
     ReopenReview,
     AcceptReview,
+    DecideReviews,
+    UndoDecision,
     EndSession,
     RevokeForAdmin,
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 33] = [
+pub(crate) const ALL: [Act; 35] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -83,6 +85,8 @@ pub(crate) const ALL: [Act; 33] = [
     Act::ResolveReview,
     Act::ReopenReview,
     Act::AcceptReview,
+    Act::DecideReviews,
+    Act::UndoDecision,
     Act::EndSession,
     Act::RevokeForAdmin,
 ];
@@ -128,6 +132,8 @@ impl Act {
             Self::RejectReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reject"),
             Self::ResolveReview => ("POST", "/api/share-links/{id}/reviews/{rid}/resolve"),
             Self::ReopenReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reopen"),
+            Self::DecideReviews => ("POST", "/api/share-links/{id}/decisions"),
+            Self::UndoDecision => ("POST", "/api/share-links/{id}/decisions/{did}/undo"),
             Self::EndSession => ("DELETE", "/api/admin/sessions/{session_id}"),
             Self::RevokeForAdmin => ("DELETE", "/api/admin/share-links/{id}"),
         }
@@ -186,6 +192,11 @@ impl Act {
         )
     }
 
+    /// Whether the writer has decided the review before.
+    pub(crate) fn is_about_a_decided_one(self) -> bool {
+        matches!(self, Self::ReopenReview | Self::UndoDecision)
+    }
+
     /// Whether the reviewer sends the request.
     pub(crate) fn is_the_reviewers(self) -> bool {
         matches!(
@@ -219,6 +230,8 @@ pub(crate) struct Case {
     part: String,
     /// The id of the reply that the request changes.
     reply: String,
+    /// The decision to undo.
+    decision: String,
     pub(crate) writer: Option<Peer>,
     pub(crate) reviewer: Option<Peer>,
 }
@@ -255,8 +268,9 @@ impl Case {
             let part =
                 if act == Act::EnterByCode { a_code(at_writer, &kim).await } else { String::new() };
             let desk = half_a_desk(act, at_writer, kim, lee).await;
-            let reply = String::new();
-            return Self { act, desk, actor, part, reply, writer: None, reviewer: None };
+            let (reply, decision) = (String::new(), String::new());
+            let (writer, reviewer) = (None, None);
+            return Self { act, desk, actor, part, reply, decision, writer, reviewer };
         }
         let desk = at_writer.desk_of(kim, lee, OLD).await;
         let (writer, reviewer) = tokio::join!(
@@ -290,7 +304,7 @@ impl Case {
                 if act.is_about_a_reply() {
                     reply = a_reply(at_writer, &desk, &review).await;
                 }
-                let is_updated = act == Act::ReopenReview || act.is_about_a_reply();
+                let is_updated = act.is_about_a_decided_one() || act.is_about_a_reply();
                 let last = if is_updated { "review.updated" } else { "review.created" };
                 // A socket that misses two changes of a review receives its last state once.
                 for peer in [&writer, &reviewer] {
@@ -301,7 +315,16 @@ impl Case {
         };
         let part = part.as_str().unwrap_or_default().to_owned();
         let reply = reply.as_str().unwrap_or_default().to_owned();
-        Self { act, desk, actor, part, reply, writer: Some(writer), reviewer: Some(reviewer) }
+        let mut decision = String::new();
+        if act == Act::UndoDecision {
+            let path = format!("/api/share-links/{}/reviews/{part}", desk.link);
+            let review = at_writer.get(&desk.writer, &path).await.ok(200);
+            review["decision"]["id"].as_str().unwrap_or_default().clone_into(&mut decision);
+            writer.reads(ACCEPTED).await;
+            reviewer.reads(ACCEPTED).await;
+        }
+        let (writer, reviewer) = (Some(writer), Some(reviewer));
+        Self { act, desk, actor, part, reply, decision, writer, reviewer }
     }
 
     /// The sockets of both users; for the reviewer's end, that user's socket only.
@@ -322,7 +345,8 @@ impl Case {
         let path = ["{rid}", "{vid}", "{session_id}"]
             .iter()
             .fold(path, |path, name| path.replace(name, &self.part))
-            .replace("{reply}", &self.reply);
+            .replace("{reply}", &self.reply)
+            .replace("{did}", &self.decision);
         let path = if self.act == Act::PurgeDocument { path + "?permanent=true" } else { path };
         let anchor = json!({ "start": 5, "end": 9, "quote": "here" });
         let body = match self.act {
@@ -335,6 +359,9 @@ impl Case {
             Act::RenameDocument => json!({ "title": MARK }),
             Act::NameVersion => json!({ "label": MARK }),
             Act::JoinShareLink => json!({ "invite": invite }),
+            Act::DecideReviews => {
+                json!({ "decision": "accept", "reviews": [{ "id": self.part, "version": 1 }] })
+            }
             Act::CreateReview => json!({ "anchor": anchor, "body": MARK }),
             Act::EditReview | Act::ReplyToReview | Act::EditReply => json!({ "body": MARK }),
             Act::MarkSeen => json!({ "change": 1 }),
@@ -357,7 +384,7 @@ impl Case {
         &self.actor
     }
 
-    fn document(&self) -> String {
+    pub(crate) fn document(&self) -> String {
         format!("/api/documents/{}", self.desk.document)
     }
 
@@ -452,8 +479,13 @@ impl Case {
                     return vec![review.status == 404];
                 }
                 let is_done = self.is_done_to(&review.ok(200));
-                let is_accepted = self.act == Act::AcceptReview;
-                if is_accepted { vec![is_done, text().await == ACCEPTED] } else { vec![is_done] }
+                match self.act {
+                    Act::AcceptReview | Act::DecideReviews => {
+                        vec![is_done, text().await == ACCEPTED]
+                    }
+                    Act::UndoDecision => vec![is_done, text().await == OLD],
+                    _ => vec![is_done],
+                }
             }
         }
     }
@@ -467,24 +499,9 @@ impl Case {
             Act::DeleteReply => review["replies"] == json!([]),
             Act::RejectReview => review["status"] == "rejected",
             Act::ResolveReview => review["status"] == "resolved",
-            Act::ReopenReview => review["status"] == "open",
-            Act::AcceptReview => review["status"] == "accepted",
+            Act::ReopenReview | Act::UndoDecision => review["status"] == "open",
+            Act::AcceptReview | Act::DecideReviews => review["status"] == "accepted",
             other => panic!("{other:?} changes no review"),
-        }
-    }
-
-    async fn has_version(&self, server: &Server, field: &str, value: &str) -> bool {
-        let path = format!("{}/versions", self.document());
-        let list = server.get(&self.desk.writer, &path).await.ok(200);
-        rows(&list, "versions").iter().any(|version| version[field] == value)
-    }
-
-    /// Waits until a version has the text of a decision.
-    pub(crate) async fn is_durable(&self, server: &Server) {
-        let began = Instant::now();
-        while !self.has_version(server, "kind", "decision").await {
-            assert!(began.elapsed() < TEST_TIMEOUT, "the text of {:?} has no version", self.act);
-            sleep(Duration::from_millis(20)).await;
         }
     }
 
@@ -507,8 +524,8 @@ impl Case {
             Act::RestoreVersion => state.text() == OLD,
             Act::CreateReview => has_event("review.created", &|review| review["body"] == MARK),
             Act::DeleteReview => has_event("review.deleted", &|_review| true),
-            Act::AcceptReview => {
-                state.text() == ACCEPTED
+            Act::AcceptReview | Act::DecideReviews | Act::UndoDecision => {
+                state.text() == if self.act == Act::UndoDecision { OLD } else { ACCEPTED }
                     && has_event("review.updated", &|review| self.is_done_to(review))
             }
             Act::PassTurn => {
@@ -541,8 +558,4 @@ impl Case {
             true
         }
     }
-}
-
-fn rows(list: &Value, name: &str) -> Vec<Value> {
-    list[name].as_array().expect("rows").clone()
 }

@@ -7,6 +7,7 @@
 mod bin;
 mod crash;
 pub(crate) mod database;
+mod decisions;
 mod documents;
 pub(crate) mod files;
 mod identity;

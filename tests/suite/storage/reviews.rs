@@ -9,13 +9,11 @@ use galley::domain::limits::{
 };
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::Role;
-use galley::storage::log::Append;
 use galley::storage::review_changes::{DeletedReview, ReviewChanges};
 use galley::storage::reviews::{NewReview, ReviewChange, StoredReview};
 use galley::storage::seats::{FenceGuard, Guarded};
-use tokio::task::JoinSet;
 
-use crate::storage::database::{Desk, Seated, at, edit, new_reply, new_review, user, within};
+use crate::storage::database::{Desk, Seated, at, new_reply, new_review, user};
 
 crate::storage::on_both_engines! {
     reviews:
@@ -27,8 +25,6 @@ crate::storage::on_both_engines! {
     g2_a_review_is_unchanged_under_an_older_fence_or_another_link
     g14_a_revoked_link_accepts_no_review
     a_moved_review_retains_its_version
-    an_acceptance_changes_text_and_review_in_one_transaction
-    of_concurrent_acceptances_one_changes_the_text
     g13_a_review_rejects_replies_beyond_its_limit
     g13_a_link_rejects_reviews_beyond_its_limit
     g17_a_review_rejects_bytes_beyond_its_limit
@@ -37,11 +33,11 @@ crate::storage::on_both_engines! {
     g15_each_change_of_a_review_has_the_next_number_of_its_document
 }
 
-async fn make(desk: &Desk, seated: Seated) -> StoredReview {
+pub(crate) async fn make(desk: &Desk, seated: Seated) -> StoredReview {
     done(desk.storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap())
 }
 
-fn done<T: std::fmt::Debug>(guarded: Guarded<T>) -> T {
+pub(crate) fn done<T: std::fmt::Debug>(guarded: Guarded<T>) -> T {
     match guarded {
         Guarded::Done(value) => value,
         other => panic!("{other:?}"),
@@ -138,9 +134,6 @@ pub(crate) async fn an_unknown_review_is_not_found(desk: Desk) {
         let reply = new_reply("x");
         let replied = desk.storage.add_reply(link, id, &reply, guard, at(5)).await;
         assert_eq!(replied.unwrap(), Guarded::NotFound);
-        let edit = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
-        let accepted = desk.storage.accept_review(link, id, None, &edit, at(5)).await;
-        assert_eq!(accepted.unwrap(), Guarded::NotFound);
     }
     assert_eq!(desk.text(seated.document).await, b"");
 }
@@ -178,9 +171,6 @@ pub(crate) async fn g2_a_review_is_unchanged_under_an_older_fence_or_another_lin
         assert_eq!(replied.unwrap(), Guarded::Fenced);
         let deleted = desk.storage.delete_review(link, made.id, None, guard).await;
         assert_eq!(deleted.unwrap(), Guarded::Fenced);
-        let edit = Append { guard: Some(guard), ..edit(seated.document, "x") };
-        let accepted = desk.storage.accept_review(link, made.id, None, &edit, at(9)).await;
-        assert_eq!(accepted.unwrap(), Guarded::Fenced);
     }
     assert_eq!(desk.storage.reviews(link, None, 100).await.unwrap().reviews, [made]);
     assert_eq!(desk.text(seated.document).await, b"");
@@ -200,57 +190,6 @@ pub(crate) async fn a_moved_review_retains_its_version(desk: Desk) {
     desk.storage.relocate(made.id, &current).await.unwrap();
     let moved = desk.storage.review(seated.link, made.id).await.unwrap().unwrap();
     assert_eq!(moved, StoredReview { current, ..made });
-}
-
-pub(crate) async fn an_acceptance_changes_text_and_review_in_one_transaction(desk: Desk) {
-    let seated = desk.seated().await;
-    let made = make(&desk, seated).await;
-    let (link, guard) = (seated.link, Some(seated.writer));
-    let good = Append { guard, user: None, expected_seq: Some(0), ..edit(seated.document, "x") };
-    let accept = async |edit: &Append, expected| {
-        desk.storage.accept_review(link, made.id, expected, edit, at(8)).await.unwrap()
-    };
-    let stale = Append { expected_seq: Some(3), ..good.clone() };
-    assert_eq!(accept(&stale, None).await, Guarded::Stale);
-    assert_eq!(accept(&good, Some(2)).await, Guarded::VersionMismatch { current: 1 });
-    let unguarded = Append { guard: None, ..good.clone() };
-    assert_eq!(accept(&unguarded, None).await, Guarded::Fenced);
-    let by_the_reviewer = Append { guard: Some(seated.reviewer), ..good.clone() };
-    assert_eq!(accept(&by_the_reviewer, None).await, Guarded::Fenced);
-    assert_eq!(desk.text(seated.document).await, b"");
-    assert_eq!(
-        desk.storage.reviews(link, None, 100).await.unwrap().reviews,
-        std::slice::from_ref(&made)
-    );
-
-    let (accepted, seq) = done(accept(&good, Some(1)).await);
-
-    assert_eq!((accepted.status, accepted.version, seq), (ReviewStatus::Accepted, 2, 1));
-    assert_eq!(desk.text(seated.document).await, b"x");
-    let again = Append { expected_seq: Some(1), ..good };
-    assert_eq!(accept(&again, None).await, Guarded::VersionMismatch { current: 2 });
-    let reject = to_status(ReviewStatus::Rejected);
-    let rejected =
-        desk.storage.change_review(link, made.id, &reject, None, seated.writer, at(9)).await;
-    assert_eq!(rejected.unwrap(), Guarded::VersionMismatch { current: 2 });
-    assert_eq!(desk.text(seated.document).await, b"x");
-}
-
-pub(crate) async fn of_concurrent_acceptances_one_changes_the_text(desk: Desk) {
-    let seated = desk.seated().await;
-    let made = make(&desk, seated).await;
-    let mut tasks = JoinSet::new();
-    let handles = [desk.storage.clone(), desk.another().await];
-    for number in 0..16 {
-        let storage = handles[number % 2].clone();
-        let edit = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
-        tasks.spawn(async move {
-            storage.accept_review(seated.link, made.id, None, &edit, at(8)).await.unwrap()
-        });
-    }
-    let outcomes = within(tasks.join_all()).await;
-    assert_eq!(outcomes.iter().filter(|one| matches!(one, Guarded::Done(_))).count(), 1);
-    assert_eq!(desk.text(seated.document).await, b"x");
 }
 
 pub(crate) async fn g13_a_review_rejects_replies_beyond_its_limit(desk: Desk) {
@@ -395,12 +334,8 @@ pub(crate) async fn g15_each_change_of_a_review_has_the_next_number_of_its_docum
     let deleted = desk.storage.delete_review(seated.link, two.id, None, seated.reviewer).await;
     assert_eq!(done(deleted.unwrap()), 4);
     let gone = DeletedReview { id: two.id, link: seated.link, change: 4 };
-    let expected = ReviewChanges {
-        upto: 4,
-        changed: vec![one.clone()],
-        deleted: vec![gone],
-        ..ReviewChanges::default()
-    };
+    let (changed, deleted) = (vec![one.clone()], vec![gone]);
+    let expected = ReviewChanges { upto: 4, changed, deleted, ..ReviewChanges::default() };
     assert_eq!(changes(2).await, expected);
     assert!(changes(2).await.is_whole(2));
     assert_eq!(desk.storage.log(document).await.unwrap().unwrap().review_changes, 4);

@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use galley::domain::anchor::RelativeRange;
-use galley::domain::ids::SessionId;
+use galley::domain::ids::{DecisionId, SessionId};
+use galley::domain::review::Verdict;
 use galley::domain::seat::Role;
+use galley::storage::decisions::{NewDecision, UndoneDecision};
 use galley::storage::pagination::Page;
 use galley::storage::replies::OwnReply;
 use galley::storage::reviews::ReviewChange;
@@ -69,5 +71,15 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.progress_of(&kim.id, &[link]));
     movable(s.pass_turn(link, Role::Writer, &kim, guard, at(0)));
     movable(s.relocate(review.id, &RelativeRange { start: vec![], end: vec![] }));
-    movable(s.accept_review(link, review.id, None, &edit(id, "x"), at(0)));
+    movable(s.reviews_among(link, &[review.id]));
+    let decision = DecisionId::generate();
+    movable(s.decision(link, decision));
+    let (by, at_zero) = (kim.clone(), at(0));
+    let undone =
+        UndoneDecision { id: decision, document: id, link, by, at: at_zero, parts: vec![] };
+    movable(s.undo_decision(&undone, guard, Some(&edit(id, "x"))));
+    let verdict = Verdict::Accept;
+    let UndoneDecision { at, parts, .. } = undone;
+    let new = NewDecision { id: decision, document: id, link, verdict, by: kim, at, parts };
+    movable(s.decide(&new, guard, Some(&edit(id, "x"))));
 }

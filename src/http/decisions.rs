@@ -1,0 +1,88 @@
+//! Decisions over HTTP: `/api/share-links/{id}/decisions`.
+
+use axum::Extension;
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId};
+use crate::domain::limits::{DECIDED_ONE_BY_ONE_MAX, REVIEW_PAGE_BYTES_MAX};
+use crate::domain::review::Verdict;
+use crate::http::auth::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Object, Path};
+use crate::http::response_budget::BodyCharge;
+use crate::reviews::Reviews;
+use crate::reviews::plan::Item;
+
+/// The server charges a decision about many reviews before it reads them, as a page of the list.
+const READ_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
+
+#[derive(Deserialize)]
+pub(crate) struct NewDecision {
+    decision: Verdict,
+    reviews: Vec<Object<Named>>,
+}
+
+/// A review in the version that the client has read.
+#[derive(Deserialize)]
+struct Named {
+    id: ReviewId,
+    version: i64,
+}
+
+#[derive(Serialize)]
+struct Made {
+    id: Option<DecisionId>,
+    decision: Verdict,
+    done: Vec<ReviewId>,
+    skipped: Vec<Left>,
+    undo_until: Option<DateTime<Utc>>,
+}
+
+#[derive(Serialize)]
+struct Left {
+    id: ReviewId,
+    reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct Undone {
+    id: DecisionId,
+    undone: Vec<ReviewId>,
+}
+
+/// `POST …/decisions`
+pub(crate) async fn decide(
+    State(reviews): State<Reviews>,
+    charge: Option<Extension<BodyCharge>>,
+    caller: Caller,
+    Path(link): Path<ShareLinkId>,
+    JsonBody(new): JsonBody<NewDecision>,
+) -> Result<Response, ApiError> {
+    if let Some(Extension(charge)) = charge
+        && DECIDED_ONE_BY_ONE_MAX < new.reviews.len()
+    {
+        charge.grow(READ_BYTES)?;
+    }
+    let named = new.reviews.into_iter();
+    let items = named.map(|Object(Named { id, version })| Item { id, version: Some(version) });
+    let result = reviews.decide_many(caller.user(), link, new.decision, items.collect()).await?;
+    let (id, undo_until) = result.made.unzip();
+    let skipped = result.skipped.into_iter();
+    let skipped = skipped.map(|(id, reason)| Left { id, reason: reason.as_str() }).collect();
+    let made = Made { id, decision: new.decision, done: result.done, skipped, undo_until };
+    Ok(Json(made).into_response())
+}
+
+/// `POST …/decisions/{did}/undo`
+pub(crate) async fn undo(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path((link, id)): Path<(ShareLinkId, DecisionId)>,
+) -> Result<Response, ApiError> {
+    let undone = reviews.undo(caller.user(), link, id).await?;
+    Ok(Json(Undone { id, undone }).into_response())
+}

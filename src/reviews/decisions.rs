@@ -1,0 +1,269 @@
+//! Decisions on one or many suggestions.
+//!
+//! The server makes one edit for all accepted suggestions, under a Yjs client id of its own. One
+//! transaction commits the edit, the new statuses and the decision, if the text of the edit is still
+//! the last stored one and no review has changed. Otherwise the server plans the decision again. A
+//! rejection makes no edit.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use chrono::{DateTime, SubsecRound as _, Utc};
+
+use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId};
+use crate::domain::limits::{DECIDED_AT_ONCE_MAX, DECIDED_ONE_BY_ONE_MAX, DECISION_UNDO_WINDOW};
+use crate::domain::review::{Review, Verdict};
+use crate::domain::user::User;
+use crate::outbox::event::Event;
+use crate::reviews::decision_versions::authors_of;
+use crate::reviews::error::done;
+use crate::reviews::plan::{self, Edit, Item, Left, Plan, Skipped};
+use crate::reviews::{ReviewError, Reviews};
+use crate::rooms::room::Snapshot;
+use crate::rooms::server_edit::TRIES;
+use crate::storage::decisions::{Committed, NewDecision};
+use crate::storage::links::ShareLink;
+use crate::storage::log::Append;
+use crate::storage::reviews::StoredReview;
+use crate::storage::seats::{FenceGuard, Guarded};
+use crate::yjs::text::Text;
+
+/// Bytes of a review in the event of a decision about many: its id and its version.
+const EVENT_BYTES_OF_ONE: usize = 80;
+
+/// The result of a decision.
+#[derive(Clone, Debug)]
+pub struct DecisionMade {
+    /// The decision and the time until which the writer can undo it. `None`: every review is left.
+    pub made: Option<(DecisionId, DateTime<Utc>)>,
+    /// The decided reviews, in the order of the request.
+    pub done: Vec<ReviewId>,
+    /// The reviews that it left, in the order of the request.
+    pub skipped: Vec<(ReviewId, Skipped)>,
+    /// The decided reviews with their places, if they are announced one by one.
+    pub reviews: Vec<Review>,
+}
+
+/// A decision to commit.
+struct Intent {
+    link: ShareLink,
+    by: User,
+    verdict: Verdict,
+    guard: FenceGuard,
+    authors: Vec<User>,
+}
+
+impl Reviews {
+    /// Accepts or rejects suggestions at once. Needs the writer's seat. It leaves those that it cannot
+    /// reach, each with a reason.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::TooLarge`] if the document would exceed its limit, and others. Nothing is decided
+    /// then.
+    pub async fn decide_many(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        verdict: Verdict,
+        items: Vec<Item>,
+    ) -> Result<DecisionMade, ReviewError> {
+        check_selection(&items)?;
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, verdict.decision().needs_seat_of()).await?;
+        let ids: Vec<_> = items.iter().map(|item| item.id).collect();
+        let mut is_charged = false;
+        for _ in 0..TRIES {
+            let Some(snapshot) = self.text_for(&link, verdict).await? else { continue };
+            // Read after the text: a review whose suggestion is in the text shows as decided.
+            let found = self.sessions.shared.storage.reviews_among(link.id, &ids).await?;
+            if !is_charged {
+                self.charge_for(user, &found)?;
+                is_charged = true;
+            }
+            let (selected, left) = plan::select(&items, found, verdict);
+            let authors = authors_of(&link, &selected);
+            let before = snapshot.as_ref().map(|text| Snapshot { permit: None, ..text.clone() });
+            let plan = self.plan(&link, snapshot, selected, left).await?;
+            if plan.parts.is_empty() {
+                // No commit has checked the text that the reviews are left because of.
+                if let Some(before) = before
+                    && plan.left.iter().any(|(_, why)| why.is_of_the_text())
+                    && self.is_behind(&link, &before).await
+                {
+                    continue;
+                }
+                return Ok(result_of(&items, None, &plan.left, Vec::new()));
+            }
+            let intent = Intent { link: link.clone(), by: user.clone(), verdict, guard, authors };
+            let Plan { edit, parts, left } = plan;
+            let new = NewDecision {
+                id: DecisionId::generate(),
+                document: link.document_id,
+                link: link.id,
+                verdict,
+                by: user.clone(),
+                at: now(),
+                parts,
+            };
+            let made = (new.id, new.at + DECISION_UNDO_WINDOW);
+            let deciding = self.clone().commit(intent, new, edit, before);
+            match self.sessions.complete(deciding).await? {
+                Some(reviews) => return Ok(result_of(&items, Some(made), &left, reviews)),
+                None => self.sessions.shared.rooms.read_on(link.document_id).await,
+            }
+        }
+        Err(ReviewError::Contended)
+    }
+
+    /// The settled text that an acceptance edits. The outer `None`: the text had unsaved updates.
+    async fn text_for(
+        &self,
+        link: &ShareLink,
+        verdict: Verdict,
+    ) -> Result<Option<Option<Snapshot>>, ReviewError> {
+        if verdict == Verdict::Reject {
+            return Ok(Some(None));
+        }
+        let snapshot = self.sessions.shared.rooms.durable_snapshot(link.document_id).await?;
+        Ok(snapshot.map(Some))
+    }
+
+    /// Charges the events of a decision to the user who causes them.
+    pub(crate) fn charge_for(
+        &self,
+        user: &User,
+        reviews: &[StoredReview],
+    ) -> Result<(), ReviewError> {
+        if DECIDED_ONE_BY_ONE_MAX < reviews.len() {
+            return self.charge(user, reviews.len() * EVENT_BYTES_OF_ONE);
+        }
+        reviews.iter().try_for_each(|review| self.charge(user, review.bytes()))
+    }
+
+    async fn plan(
+        &self,
+        link: &ShareLink,
+        snapshot: Option<Snapshot>,
+        selected: Vec<StoredReview>,
+        mut left: Left,
+    ) -> Result<Plan, ReviewError> {
+        let Some(snapshot) = snapshot.filter(|_| !selected.is_empty()) else {
+            return Ok(plan::rejection(&selected, left));
+        };
+        let merged = snapshot.merged.clone();
+        let limit = self.sessions.shared.limits.document_bytes;
+        let look = move |text: &Text| plan::acceptance(text, merged, &selected, limit);
+        let rooms = &self.sessions.shared.rooms;
+        let mut plan = rooms.read_text(link.document_id, snapshot, look).await??;
+        left.append(&mut plan.left);
+        Ok(Plan { left, ..plan })
+    }
+
+    /// Whether the database had updates behind a text, which the room has read now.
+    pub(crate) async fn is_behind(&self, link: &ShareLink, text: &Snapshot) -> bool {
+        let rooms = &self.sessions.shared.rooms;
+        rooms.read_on(link.document_id).await;
+        // A text without a room is from the database.
+        rooms.find(link.document_id).is_some_and(|room| room.seq() != text.seq)
+    }
+
+    /// Commits a decision and delivers it. `None`: the text or a review has changed since the server
+    /// planned it.
+    async fn commit(
+        self,
+        intent: Intent,
+        new: NewDecision,
+        edit: Option<Edit>,
+        before: Option<Snapshot>,
+    ) -> Result<Option<Vec<Review>>, ReviewError> {
+        let Intent { link, by, verdict, guard, authors } = intent;
+        let edit = edit.map(|edit| append_of(&link, guard, edit, before.as_ref()));
+        let storage = &self.sessions.shared.storage;
+        let decided = storage.decide(&new, guard, edit.as_ref()).await?;
+        if matches!(decided, Guarded::Stale) {
+            return Ok(None);
+        }
+        let Committed { seq, change, reviews } = done(decided, guard)?;
+        let edited = seq.zip(edit.map(|edit| edit.update));
+        self.show(&link, guard, authors, before, edited).await;
+        if new.parts.len() <= DECIDED_ONE_BY_ONE_MAX {
+            return Ok(Some(self.updated_all(&link, guard.seat, reviews).await));
+        }
+        let done: Vec<_> = new.parts.iter().map(|part| (part.review, part.version + 1)).collect();
+        let event = Event::DecisionMade { id: new.id, verdict, done: &done, by: &by };
+        self.announce(&link, guard.seat, change, &event).await;
+        Ok(Some(Vec::new()))
+    }
+
+    /// Broadcasts the edit of a decision or an undo, and stores versions of the text.
+    pub(crate) async fn show(
+        &self,
+        link: &ShareLink,
+        guard: FenceGuard,
+        authors: Vec<User>,
+        before: Option<Snapshot>,
+        edited: Option<(i64, Bytes)>,
+    ) {
+        let (Some(before), Some((seq, update))) = (before, edited) else {
+            return self.record_rejection(link, authors).await;
+        };
+        let rooms = &self.sessions.shared.rooms;
+        rooms.show_edit(link.document_id, guard.fence, seq, update.clone()).await;
+        self.record_decision(link, authors, before, Some((seq, update))).await;
+    }
+}
+
+/// The time of a decision, as the database stores it.
+pub(crate) fn now() -> DateTime<Utc> {
+    Utc::now().trunc_subsecs(3)
+}
+
+/// The edit as storage takes it.
+pub(crate) fn append_of(
+    link: &ShareLink,
+    guard: FenceGuard,
+    edit: Edit,
+    before: Option<&Snapshot>,
+) -> Append {
+    Append {
+        document: link.document_id,
+        guard: Some(guard),
+        update: edit.update,
+        clients: vec![edit.client],
+        user: None,
+        expected_seq: before.map(|before| before.seq),
+        after: 0,
+        now: Utc::now(),
+    }
+}
+
+/// The result, with the reviews in the order of the request.
+fn result_of(
+    items: &[Item],
+    made: Option<(DecisionId, DateTime<Utc>)>,
+    left: &Left,
+    mut reviews: Vec<Review>,
+) -> DecisionMade {
+    let reasons: std::collections::HashMap<_, _> = left.iter().copied().collect();
+    let (mut done, mut skipped) = (Vec::new(), Vec::new());
+    for item in items {
+        match reasons.get(&item.id) {
+            Some(reason) => skipped.push((item.id, *reason)),
+            None => done.push(item.id),
+        }
+    }
+    reviews.sort_by_key(|review| done.iter().position(|id| *id == review.id));
+    DecisionMade { made, done, skipped, reviews }
+}
+
+fn check_selection(items: &[Item]) -> Result<(), ReviewError> {
+    if items.is_empty() || DECIDED_AT_ONCE_MAX < items.len() {
+        return Err(ReviewError::Selection("a decision names 1 to 2,000 reviews"));
+    }
+    let ids: HashSet<_> = items.iter().map(|item| item.id).collect();
+    if ids.len() != items.len() {
+        return Err(ReviewError::Selection("a decision names each review once"));
+    }
+    Ok(())
+}

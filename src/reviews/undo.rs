@@ -1,0 +1,169 @@
+//! The undo of a decision.
+//!
+//! An undo turns each part of the decision round: the accepted text, which must still stand where the
+//! decision put it, becomes the quote again. All parts must stand, or the undo does nothing.
+
+use std::collections::HashMap;
+
+use chrono::Utc;
+
+use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId};
+use crate::domain::limits::{DECIDED_ONE_BY_ONE_MAX, DECISION_UNDO_WINDOW};
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::outbox::event::Event;
+use crate::reviews::decisions::{append_of, now};
+use crate::reviews::error::done;
+use crate::reviews::plan::{self, Edit, Plan, Put};
+use crate::reviews::{ReviewError, Reviews};
+use crate::rooms::room::Snapshot;
+use crate::rooms::server_edit::TRIES;
+use crate::storage::decisions::{Committed, StoredDecision, UndoneDecision};
+use crate::storage::links::ShareLink;
+use crate::storage::seats::{FenceGuard, Guarded};
+use crate::yjs::text::Text;
+
+impl Reviews {
+    /// Undoes a decision: its reviews are open again, and the text is as before. Needs the writer's
+    /// seat. Returns the reviews.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::UndoConflict`] with the reviews that have changed since,
+    /// [`ReviewError::UndoExpired`], [`ReviewError::AlreadyUndone`], and others. Nothing is undone
+    /// then.
+    pub async fn undo(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        id: DecisionId,
+    ) -> Result<Vec<ReviewId>, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, Role::Writer).await?;
+        let mut is_charged = false;
+        for _ in 0..TRIES {
+            let rooms = &self.sessions.shared.rooms;
+            let Some(snapshot) = rooms.durable_snapshot(link.document_id).await? else { continue };
+            // Read after the text, as for a decision.
+            let decision = self.undoable(&link, id).await?;
+            let decided = self.decided(&link, id, decision).await?;
+            if !is_charged {
+                let reviews: Vec<_> = decided.iter().map(|(review, _)| review.clone()).collect();
+                self.charge_for(user, &reviews)?;
+                is_charged = true;
+            }
+            let before = Snapshot { permit: None, ..snapshot.clone() };
+            let plan = match self.plan_undo(&link, snapshot, decided).await {
+                Err(ReviewError::UndoConflict(_)) if self.is_behind(&link, &before).await => {
+                    continue;
+                }
+                plan => plan?,
+            };
+            let Plan { edit, parts, .. } = plan;
+            let undone = UndoneDecision {
+                id,
+                document: link.document_id,
+                link: link.id,
+                by: user.clone(),
+                at: now(),
+                parts,
+            };
+            let ids: Vec<_> = undone.parts.iter().map(|part| part.review).collect();
+            let undoing = self.clone().commit_undo(link.clone(), guard, undone, edit, before);
+            if self.sessions.complete(undoing).await? {
+                return Ok(ids);
+            }
+            self.sessions.shared.rooms.read_on(link.document_id).await;
+        }
+        Err(ReviewError::Contended)
+    }
+
+    /// The decision, if it can still be undone.
+    async fn undoable(
+        &self,
+        link: &ShareLink,
+        id: DecisionId,
+    ) -> Result<StoredDecision, ReviewError> {
+        let decision = self.sessions.shared.storage.decision(link.id, id).await?;
+        let decision = decision.ok_or(ReviewError::NotFound("decision"))?;
+        if decision.is_undone {
+            return Err(ReviewError::AlreadyUndone);
+        }
+        if decision.at + DECISION_UNDO_WINDOW < Utc::now() {
+            return Err(ReviewError::UndoExpired);
+        }
+        Ok(decision)
+    }
+
+    /// The reviews of a decision, if each is still decided by it.
+    async fn decided(
+        &self,
+        link: &ShareLink,
+        id: DecisionId,
+        decision: StoredDecision,
+    ) -> Result<Vec<Put>, ReviewError> {
+        let ids: Vec<_> = decision.parts.iter().map(|(review, _)| *review).collect();
+        let found = self.sessions.shared.storage.reviews_among(link.id, &ids).await?;
+        let mut found: HashMap<_, _> =
+            found.into_iter().map(|review| (review.id, review)).collect();
+        let status = decision.verdict.status();
+        let (mut decided, mut changed) = (Vec::new(), Vec::new());
+        for (review, position) in decision.parts {
+            let stands = found.remove(&review).filter(|review| {
+                let is_its = review.decided.as_ref().is_some_and(|decided| decided.id == id);
+                is_its && review.status == status
+            });
+            match stands {
+                Some(stored) => decided.push((stored, position)),
+                None => changed.push(review),
+            }
+        }
+        match changed.is_empty() {
+            true => Ok(decided),
+            false => Err(ReviewError::UndoConflict(changed)),
+        }
+    }
+
+    async fn plan_undo(
+        &self,
+        link: &ShareLink,
+        snapshot: Snapshot,
+        decided: Vec<Put>,
+    ) -> Result<Plan, ReviewError> {
+        let merged = snapshot.merged.clone();
+        let limit = self.sessions.shared.limits.document_bytes;
+        let look = move |text: &Text| plan::reversal(text, merged, &decided, limit);
+        self.sessions.shared.rooms.read_text(link.document_id, snapshot, look).await?
+    }
+
+    /// Commits an undo and delivers it. False: the text or a review has changed since the server
+    /// planned it.
+    async fn commit_undo(
+        self,
+        link: ShareLink,
+        guard: FenceGuard,
+        undone: UndoneDecision,
+        edit: Option<Edit>,
+        before: Snapshot,
+    ) -> Result<bool, ReviewError> {
+        let edit = edit.map(|edit| append_of(&link, guard, edit, Some(&before)));
+        let storage = &self.sessions.shared.storage;
+        let committed = storage.undo_decision(&undone, guard, edit.as_ref()).await?;
+        if matches!(committed, Guarded::Stale) {
+            return Ok(false);
+        }
+        let Committed { seq, change, reviews } = done(committed, guard)?;
+        if let Some(edited) = seq.zip(edit.map(|edit| edit.update)) {
+            let writer = vec![link.writer.clone()];
+            self.show(&link, guard, writer, Some(before), Some(edited)).await;
+        }
+        if undone.parts.len() <= DECIDED_ONE_BY_ONE_MAX {
+            self.updated_all(&link, guard.seat, reviews).await;
+            return Ok(true);
+        }
+        let ids: Vec<_> = undone.parts.iter().map(|part| part.review).collect();
+        let event = Event::DecisionUndone { id: undone.id, undone: &ids };
+        self.announce(&link, guard.seat, change, &event).await;
+        Ok(true)
+    }
+}

@@ -1,0 +1,164 @@
+//! Decisions of the writer about suggestions, and their undo.
+//!
+//! One transaction stores the edit of a decision, the new status of each review and the decision
+//! itself, with the places of the texts that it put in. An undo reads these places. Each write names
+//! the seat that authorizes it (G14) and the version of each review that the caller has read.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::anchor::RelativeRange;
+use crate::domain::ids::{DecisionId, DocumentId, ReviewId, ShareLinkId};
+use crate::domain::review::Verdict;
+use crate::domain::user::User;
+use crate::storage::error::StorageError;
+use crate::storage::log::Append;
+use crate::storage::reviews::StoredReview;
+use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::{Storage, on_engine};
+
+/// A review of a decision, or of its undo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecisionPart {
+    /// The review.
+    pub review: ReviewId,
+    /// Its version, as the caller has read it.
+    pub version: i64,
+    /// The position of the review's range from now on. `None`: it stays.
+    pub current: Option<RelativeRange>,
+    /// The place of the accepted text. `None`: the decision puts nothing into the text.
+    pub position: Option<RelativeRange>,
+}
+
+/// A decision to store.
+#[derive(Clone, Debug)]
+pub struct NewDecision {
+    /// Its id; never used before.
+    pub id: DecisionId,
+    /// The document.
+    pub document: DocumentId,
+    /// The share link of its reviews.
+    pub link: ShareLinkId,
+    /// Accepted or rejected.
+    pub verdict: Verdict,
+    /// The writer.
+    pub by: User,
+    /// The time of the decision.
+    pub at: DateTime<Utc>,
+    /// Its reviews in the order of the text; at least one, each once.
+    pub parts: Vec<DecisionPart>,
+}
+
+/// The undo of a decision.
+#[derive(Clone, Debug)]
+pub struct UndoneDecision {
+    /// The decision.
+    pub id: DecisionId,
+    /// The document.
+    pub document: DocumentId,
+    /// Its share link.
+    pub link: ShareLinkId,
+    /// The writer.
+    pub by: User,
+    /// The time of the undo.
+    pub at: DateTime<Utc>,
+    /// All reviews of the decision. An undo stores no place.
+    pub parts: Vec<DecisionPart>,
+}
+
+/// A decision or an undo that is committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// The number of the edit, if there is one.
+    pub seq: Option<i64>,
+    /// The number of its last change among the document's review changes.
+    pub change: i64,
+    /// Its reviews, in the order of its parts; none of a decision that is announced as one.
+    pub reviews: Vec<StoredReview>,
+}
+
+/// A decision as the database has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredDecision {
+    /// Accepted or rejected.
+    pub verdict: Verdict,
+    /// The time of the decision.
+    pub at: DateTime<Utc>,
+    /// Whether it is undone. An undone decision has no parts any more.
+    pub is_undone: bool,
+    /// Its reviews in the order of the text, each with the place of its accepted text.
+    pub parts: Vec<(ReviewId, Option<RelativeRange>)>,
+}
+
+/// A change of many reviews at once, announced as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManyChanged {
+    /// Its number among the document's review changes.
+    pub change: i64,
+    /// The decision.
+    pub id: DecisionId,
+    /// The verdict and the writer of a decision; `None` for its undo.
+    pub made: Option<(Verdict, User)>,
+    /// The reviews with their versions.
+    pub reviews: Vec<(ReviewId, i64)>,
+}
+
+impl Storage {
+    /// Stores a decision: its edit, the status of its reviews, and the decision. An edit carries the
+    /// same guard, and in `expected_seq` the number it was made on. It changes nothing and is `Stale`
+    /// if the document or one of the reviews has changed since the caller read it. It deletes decisions
+    /// of the link that can no longer be undone, and the oldest ones beyond the bound.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn decide(
+        &self,
+        decision: &NewDecision,
+        guard: FenceGuard,
+        edit: Option<&Append>,
+    ) -> Result<Guarded<Committed>, StorageError> {
+        on_engine!(self, decide(decision, guard, edit))
+    }
+
+    /// Undoes a decision: stores its edit, and opens its reviews. `Stale` as in
+    /// [`decide`](Self::decide), and if the decision is undone already.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn undo_decision(
+        &self,
+        undone: &UndoneDecision,
+        guard: FenceGuard,
+        edit: Option<&Append>,
+    ) -> Result<Guarded<Committed>, StorageError> {
+        on_engine!(self, undo_decision(undone, guard, edit))
+    }
+
+    /// Reads one decision of a link.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn decision(
+        &self,
+        link: ShareLinkId,
+        id: DecisionId,
+    ) -> Result<Option<StoredDecision>, StorageError> {
+        on_engine!(self, decision(link, id))
+    }
+
+    /// Reads these reviews of a link, in any order. Missing ones are left out. Those of a decision that
+    /// is announced as one have no replies.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn reviews_among(
+        &self,
+        link: ShareLinkId,
+        ids: &[ReviewId],
+    ) -> Result<Vec<StoredReview>, StorageError> {
+        on_engine!(self, reviews_among(link, ids))
+    }
+}
