@@ -78,6 +78,9 @@ export class ServerEvents {
       case "review.created":
       case "review.updated":
         return this.reviews.apply(event.review)
+      case "decision.made":
+      case "decision.undone":
+        return void this.reviews.read().catch(() => undefined)
       case "review.deleted":
         return this.reviews.drop(event.review.id)
       case "turn.changed":

@@ -10,7 +10,7 @@ import { button, byId, el } from "../lib/dom.js"
 import { i18n, t } from "../lib/i18n.js"
 
 /**
- * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
+ * @typedef {"comment" | "next" | "previous" | "accept" | "acceptAll" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
  * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
  */
 
@@ -23,6 +23,7 @@ const shown = [
   ["keys.next", [[names.alt, "↓"]]],
   ["keys.previous", [[names.alt, "↑"]]],
   ["keys.accept", [[names.alt, "A"]]],
+  ["keys.acceptAll", [[names.control, names.alt, "A"]]],
   ["keys.resolve", [[names.alt, "R"]]],
   ["keys.history", [[names.alt, "H"]]],
   ["keys.find", [[names.control, "F"]]],
@@ -44,7 +45,7 @@ const shown = [
  */
 export function commandOf(event, typing) {
   const { code, key, altKey, ctrlKey, metaKey, shiftKey } = event
-  if (altKey && (ctrlKey || metaKey)) return code === "KeyM" ? "comment" : null
+  if (altKey && (ctrlKey || metaKey)) return code === "KeyM" ? "comment" : code === "KeyA" ? "acceptAll" : null
   if (altKey) {
     if (code === "ArrowDown") return "next"
     if (code === "ArrowUp") return "previous"

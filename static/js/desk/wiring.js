@@ -16,6 +16,8 @@ import { errorText } from "../lib/error_text.js"
 import { i18n, t } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
+import { DecideAll } from "../reviews/decide_all.js"
+import { Decisions } from "../reviews/decisions.js"
 import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
 import { News } from "../reviews/news.js"
@@ -82,7 +84,8 @@ export class DeskPage {
       },
     })
     this.reviews = new Reviews(this.editor, link.id, me.id, link.writer.id)
-    this.actions = new ReviewActions(this.editor, this.reviews)
+    this.decisions = new Decisions(this.editor, this.reviews, this.store)
+    this.actions = new ReviewActions(this.editor, this.reviews, this.decisions)
     const unread = new Unread(this.reviews, this.store)
     this.margin = new Margin(this.editor, this.reviews, this.store, this.actions, unread)
     this.actions.margin = this.margin
@@ -128,6 +131,8 @@ export class DeskPage {
       new Menu(this.#menu()),
       ...(role === "writer" ? [this.reviewer] : []),
       this.selection,
+      this.decisions,
+      new DecideAll(this.decisions, this.reviews, this.store),
       new SummaryButton(this.store, () => this.actions.beginSummary()),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
       this.answers,
@@ -272,6 +277,7 @@ export class DeskPage {
       next: () => this.#step(1),
       previous: () => this.#step(-1),
       accept: () => this.#decide("accept"),
+      acceptAll: () => void this.decisions.decideAll("accept"),
       resolve: () => this.#decide("resolve"),
       history: () => this.history.open(),
       find: () => this.editor.find(),

@@ -31,7 +31,11 @@
  * @typedef {"open" | "accepted" | "rejected" | "resolved"} Status
  * @typedef {{ id: string, share_link_id: string, author: User, anchor: Anchor | null, body: string,
  *   suggestion: string | null, status: Status, version: number, replies: Reply[],
+ *   decision?: { id: string, by: User, at: string, undo_until: string } | null,
  *   change?: number, changed_by?: string | null, created_at: string, updated_at: string }} Review
+ * @typedef {"accept" | "reject"} Verdict
+ * @typedef {{ id: string | null, decision: Verdict, done: string[],
+ *   skipped: { id: string, reason: string }[], undo_until: string | null }} DecisionMade
  * @typedef {"pause" | "seat" | "decision" | "named" | "restore"} VersionKind
  * @typedef {{ id: string, number: number, kind: VersionKind, label: string | null, authors: User[],
  *   restored_from: number | null, characters: number, created_at: string }} Version
@@ -288,6 +292,23 @@ export const deleteReview = (link, review) =>
  */
 export const decide = (link, review, decision) =>
   call("POST", reviewsAt(link, `/${encode(review.id)}/${decision}`), { version: review.version })
+
+/**
+ * Accepts or rejects suggestions at once.
+ *
+ * @param {string} link
+ * @param {Verdict} decision
+ * @param {Review[]} reviews as they are shown
+ * @returns {Promise<DecisionMade>}
+ */
+export const decideMany = (link, decision, reviews) => {
+  const body = { decision, reviews: reviews.map(({ id, version }) => ({ id, version })) }
+  return call("POST", `/api/share-links/${encode(link)}/decisions`, { body })
+}
+
+/** @param {string} link @param {string} id @returns {Promise<{ undone: string[] }>} */
+export const undoDecision = (link, id) =>
+  call("POST", `/api/share-links/${encode(link)}/decisions/${encode(id)}/undo`, { body: {} })
 
 /**
  * @param {string} link

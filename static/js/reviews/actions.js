@@ -31,10 +31,12 @@ export class ReviewActions {
   /**
    * @param {import("../desk/editor.js").Editor} editor
    * @param {import("./reviews.js").Reviews} reviews
+   * @param {import("./decisions.js").Decisions} decisions
    */
-  constructor(editor, reviews) {
+  constructor(editor, reviews, decisions) {
     this.editor = editor
     this.reviews = reviews
+    this.decisions = decisions
     /** @type {import("./margin.js").Margin | null} */
     this.margin = null
     /** Whether the server does not answer: a request would hang, and the words stay a draft. */
@@ -116,7 +118,7 @@ export class ReviewActions {
   decide = (review, decision) =>
     this.#attempt(async () => {
       const decided = await api.decide(this.reviews.link, review, decision)
-      showToast(t(`review.announce.${decided.status}`))
+      this.#announceDecision(decided)
       const { open } = this.reviews
       const at = open.findIndex(({ id }) => id === review.id)
       const next = open[at + 1] ?? open[at - 1]
@@ -124,6 +126,18 @@ export class ReviewActions {
       // One after the other, without looking for the next.
       if (decided.status !== "open") this.margin?.activate(next?.id ?? null)
     })
+
+  /** @param {Review} decided */
+  #announceDecision({ status, decision }) {
+    if (status === "resolved" || status === "open") showToast(t(`review.announce.${status}`))
+    else this.decisions.made(t(`decision.${status}`), decision?.id)
+  }
+
+  /** @param {Review} review */
+  takeBack = (review) => this.decisions.takeBackOf(review)
+
+  /** @param {Review} review */
+  undoableSize = (review) => this.decisions.undoableSize(review)
 
   /** @param {Review} review @param {string} body */
   reply = (review, body) =>

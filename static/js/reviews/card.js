@@ -26,11 +26,14 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {Role} role
  * @property {boolean} seated
  * @property {string} me
+ * @property {number} undoable the reviews of its decision, while that can be taken back
  *
  * @typedef {import("./replies.js").ReplyActions & CardActions} Actions
  *
  * @typedef {object} CardActions each answers why it did not work, or `null`
  * @property {(review: Review, decision: Decision) => Promise<string | null>} decide
+ * @property {(review: Review) => Promise<string | null>} takeBack
+ * @property {(review: Review) => number} undoableSize
  * @property {(review: Review, body: string) => Promise<string | null>} reply
  * @property {(review: Review, written: import("./form.js").Written) => Promise<string | null>} edit
  * @property {(review: Review) => Promise<string | null>} remove
@@ -152,7 +155,7 @@ export class ReviewCard {
     dataset.kind = isSummary(review) ? "summary" : "passage"
     this.element.setAttribute("aria-current", String(context.active))
     this.#editing?.quoteChanged()
-    const drawn = JSON.stringify([review, context.state, context.seated, context.role, context.unread])
+    const drawn = JSON.stringify([review, context.state, context.undoable, context.seated, context.role, context.unread])
     const hadFocus = this.element.contains(document.activeElement)
     if (drawn !== this.#drawn) {
       this.#drawn = drawn
@@ -220,13 +223,32 @@ export class ReviewCard {
     const { review, context } = this
     const open = review.status === "open"
     if (context.role === "writer") {
-      if (!open) return review.status === "accepted" ? [] : [this.#decisionButton("reopen")]
+      if (!open) return this.#waysBack()
       if (review.suggestion === null) return [this.#decisionButton("resolve", "button button-strong")]
       const isFound = context.state === "exact" || context.state === "moved"
       const first = isFound ? this.#decisionButton("accept", "button button-strong") : this.#decisionButton("resolve")
       return [first, this.#decisionButton("reject")]
     }
     return []
+  }
+
+  /** Of a decision about many, one rejected review can also be reopened by itself. */
+  #waysBack() {
+    const { review, context } = this
+    const ways = review.status === "accepted" || context.undoable === 1 ? [] : [this.#decisionButton("reopen")]
+    return 0 < context.undoable ? [...ways, this.#takeBackButton()] : ways
+  }
+
+  #takeBackButton() {
+    const label = actName(t("decision.take-back"), this.review)
+    const pressed = button(t("decision.take-back"), { class: "button", label }, (event) => {
+      event.stopPropagation()
+      once(pressed, async () => {
+        this.#note.textContent = await this.actions.takeBack(this.review)
+      })
+    })
+    pressed.dataset.decision = "take-back"
+    return pressed
   }
 
   /** The author's. Beside the decisions of a writer they are quiet. */

@@ -225,6 +225,7 @@ export class Margin {
       role: role ?? "reviewer",
       seated: this.store.seated,
       me: me?.id ?? "",
+      undoable: this.actions.undoableSize(review),
     }
     const existing = this.#cards.get(review.id)
     if (existing) {

@@ -6,6 +6,7 @@ import { entryEn } from "./entry_en.js"
 import { spokenEn } from "./spoken_en.js"
 import { statesEn } from "./states_en.js"
 import { textEn } from "./text_en.js"
+import { decisionEn } from "./decision_en.js"
 import { identityEn } from "./identity_en.js"
 import { talkEn } from "./talk_en.js"
 
@@ -17,6 +18,7 @@ export const en = {
   ...spokenEn,
   ...identityEn,
   ...talkEn,
+  ...decisionEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
@@ -236,8 +238,6 @@ export const en = {
   "review.new": "{name}: new comment on “{quote}”",
   "review.discarded": "Your comment was not sent.",
   "review.sent": "Sent.",
-  "review.announce.accepted": "Accepted. The text is changed.",
-  "review.announce.rejected": "Rejected.",
   "review.announce.resolved": "Resolved.",
   "review.announce.open": "Open again.",
   "review.announce.deleted": "Deleted.",

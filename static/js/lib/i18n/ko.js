@@ -6,6 +6,7 @@ import { entryKo } from "./entry_ko.js"
 import { spokenKo } from "./spoken_ko.js"
 import { statesKo } from "./states_ko.js"
 import { textKo } from "./text_ko.js"
+import { decisionKo } from "./decision_ko.js"
 import { identityKo } from "./identity_ko.js"
 import { talkKo } from "./talk_ko.js"
 
@@ -18,6 +19,7 @@ export const ko = {
   ...spokenKo,
   ...identityKo,
   ...talkKo,
+  ...decisionKo,
   "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 첨삭합니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
@@ -237,8 +239,6 @@ export const ko = {
   "review.new": "{name}님의 새 의견: “{quote}”",
   "review.discarded": "의견을 보내지 않았습니다.",
   "review.sent": "보냈습니다.",
-  "review.announce.accepted": "반영했습니다. 본문이 바뀌었습니다.",
-  "review.announce.rejected": "반영하지 않았습니다.",
   "review.announce.resolved": "해결했습니다.",
   "review.announce.open": "다시 열었습니다.",
   "review.announce.deleted": "삭제했습니다.",

@@ -1,0 +1,79 @@
+// @ts-check
+/** The buttons in the margin's head that decide all open suggestions at once. Owns one element. */
+
+import { button, byId, once } from "../lib/dom.js"
+import { i18n, number, t } from "../lib/i18n.js"
+
+/** @typedef {import("../lib/api.js").Verdict} Verdict */
+
+/** From this many open suggestions on a decision about all saves work. */
+const MANY = 2
+/** After an edit the suggestions are counted again at most this often, in ms. */
+const COUNT_DELAY = 250
+
+export class DecideAll {
+  #stopped = new AbortController()
+  #timer = 0
+  #drawn = ""
+
+  /**
+   * @param {import("./decisions.js").Decisions} decisions
+   * @param {import("./reviews.js").Reviews} reviews
+   * @param {import("../store.js").Store} store
+   */
+  constructor(decisions, reviews, store) {
+    this.decisions = decisions
+    this.reviews = reviews
+    this.store = store
+    this.element = byId("decide-all")
+    /** @type {Record<Verdict, HTMLButtonElement>} */
+    this.buttons = { accept: this.#button("accept"), reject: this.#button("reject") }
+    this.element.replaceChildren(this.buttons.accept, this.buttons.reject)
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    this.reviews.addEventListener("change", () => this.#drawSoon(), { signal })
+    this.store.addEventListener("change", () => this.#drawSoon(), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
+    this.#draw()
+  }
+
+  stop() {
+    this.#stopped.abort()
+    window.clearTimeout(this.#timer)
+  }
+
+  /** @param {Verdict} verdict */
+  #button(verdict) {
+    const icon = verdict === "accept" ? "check" : "cross"
+    const pressed = button("", { class: "button button-quiet", icon }, () => once(pressed, () => this.decisions.decideAll(verdict)))
+    pressed.dataset.decideAll = verdict
+    return pressed
+  }
+
+  #drawSoon() {
+    if (this.#timer !== 0) return
+    this.#timer = window.setTimeout(() => {
+      this.#timer = 0
+      this.#draw()
+    }, COUNT_DELAY)
+  }
+
+  #draw() {
+    const counts = { accept: 0, reject: 0 }
+    if (this.decisions.mayDecide) {
+      counts.accept = this.decisions.suggestions("accept").length
+      counts.reject = this.decisions.suggestions("reject").length
+    }
+    const drawn = JSON.stringify([counts, i18n.language])
+    if (drawn === this.#drawn) return
+    this.#drawn = drawn
+    this.element.hidden = counts.reject < MANY
+    for (const verdict of /** @type {const} */ (["accept", "reject"])) {
+      const pressed = this.buttons[verdict]
+      pressed.hidden = counts[verdict] === 0
+      pressed.lastElementChild?.replaceChildren(t(`decision.all.${verdict}`, { count: number(counts[verdict]) }))
+    }
+  }
+}

@@ -1,0 +1,202 @@
+// @ts-check
+/**
+ * Decisions about suggestions that can be taken back: by the toast, by Ctrl Z while nothing was typed
+ * since, and for a day by the card of a decided review.
+ *
+ * The server takes a decision back, with its text. The editor's own undo history knows only typing, so
+ * the key goes to one of both and never to both.
+ */
+
+import { showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
+import { reviewErrorText } from "../lib/error_text.js"
+import { number, t } from "../lib/i18n.js"
+
+/**
+ * @typedef {import("../lib/api.js").Review} Review
+ * @typedef {import("../lib/api.js").Verdict} Verdict
+ */
+
+/** Decisions that Ctrl Z takes back one after the other. */
+const UNDOABLE_MAX = 100
+
+export class Decisions {
+  /** Nothing was typed since these, the last one last. @type {string[]} */
+  #undoable = []
+  /** @type {Promise<string | null> | null} */
+  #undoing = null
+  /** How many reviews each decision has; counted again after a change. @type {Map<string, number> | null} */
+  #sizes = null
+  #stopped = new AbortController()
+
+  /**
+   * @param {import("../desk/editor.js").Editor} editor
+   * @param {import("./reviews.js").Reviews} reviews
+   * @param {import("../store.js").Store} store
+   */
+  constructor(editor, reviews, store) {
+    this.editor = editor
+    this.reviews = reviews
+    this.store = store
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    this.editor.addEventListener("edit", (event) => this.#edited(/** @type {CustomEvent} */ (event).detail), { signal })
+    this.reviews.addEventListener("change", () => (this.#sizes = null), { signal })
+    // Before the editor, whose own undo would take text back.
+    window.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true })
+  }
+
+  stop() {
+    this.#stopped.abort()
+  }
+
+  get mayDecide() {
+    return this.store.seated && this.store.state.role === "writer"
+  }
+
+  /** The open suggestions that a decision about all would reach. @param {Verdict} verdict */
+  suggestions(verdict) {
+    const { open, orphans } = this.reviews
+    const suggestions = [...open, ...orphans].filter(({ suggestion }) => suggestion !== null)
+    if (verdict === "reject") return suggestions
+    return suggestions.filter((review) => ["exact", "moved"].includes(this.reviews.stateOf(review)))
+  }
+
+  /** Shows what was decided, with the way back. @param {string} sentence @param {string | null | undefined} id */
+  made(sentence, id) {
+    if (!id) return showToast(sentence)
+    this.#undoable = [...this.#undoable, id].slice(-UNDOABLE_MAX)
+    showToast(sentence, { text: t("common.undo"), act: () => this.#takeBack(id) })
+  }
+
+  /** Asks, and accepts or rejects all open suggestions at once. @param {Verdict} verdict */
+  async decideAll(verdict) {
+    const count = this.suggestions(verdict).length
+    if (count === 0 || !this.mayDecide) return
+    const question = t(`decision.all.${verdict}.sure`, { count: number(count) })
+    if (!(await confirm(question, t(`decision.all.${verdict}.yes`), { danger: false }))) return
+    // The text may have changed behind the question.
+    const sent = this.suggestions(verdict)
+    if (sent.length === 0) return showToast(t("decision.none"))
+    // The text of the others has changed before.
+    const unsent = verdict === "accept" ? this.suggestions("reject").length - sent.length : 0
+    try {
+      const made = await api.decideMany(this.reviews.link, verdict, sent)
+      this.made(sentenceOf(made, unsent), made.id)
+    } catch (error) {
+      showToast(reviewErrorText(error))
+    }
+    await this.reviews.read().catch(() => undefined)
+  }
+
+  /** How many reviews share the decision of this one; 0 without a decision that can be taken back. @param {Review} review */
+  undoableSize({ decision }) {
+    if (!decision || Date.parse(decision.undo_until) <= Date.now()) return 0
+    this.#sizes ??= this.#countSizes()
+    return this.#sizes.get(decision.id) ?? 0
+  }
+
+  /** Takes back the decision of a review; asks if it is one about many. @param {Review} review @returns {Promise<string | null>} */
+  async takeBackOf(review) {
+    const count = this.undoableSize(review)
+    if (!review.decision || count === 0) return t("decision.expired")
+    const question = t("decision.take-back.sure", { count: number(count) })
+    if (1 < count && !(await confirm(question, t("decision.take-back"), { danger: false }))) return null
+    return this.#undo(review.decision.id)
+  }
+
+  /** @param {string} id */
+  async #takeBack(id) {
+    const failed = await this.#undo(id)
+    if (failed !== null) showToast(failed)
+  }
+
+  /** @param {string} id @returns {Promise<string | null>} why it did not work */
+  async #undo(id) {
+    if (this.#undoing) return this.#undoing
+    this.#undoable = this.#undoable.filter((other) => other !== id)
+    this.#undoing = this.#send(id)
+    try {
+      return await this.#undoing
+    } finally {
+      this.#undoing = null
+    }
+  }
+
+  /** @param {string} id @returns {Promise<string | null>} */
+  async #send(id) {
+    let failed = null
+    try {
+      await api.undoDecision(this.reviews.link, id)
+      showToast(t("decision.taken-back"))
+    } catch (error) {
+      failed = undoErrorText(error)
+      // A request that did not get through can be repeated.
+      if (error instanceof api.Problem && ![404, 409].includes(error.status)) this.#undoable.push(id)
+    }
+    await this.reviews.read().catch(() => undefined)
+    return failed
+  }
+
+  /** @param {boolean} isOurs whether it came from this editor and not from the server */
+  #edited(isOurs) {
+    if (isOurs) this.#undoable = []
+  }
+
+  /** @param {KeyboardEvent} event */
+  #press(event) {
+    if (!isUndo(event) || event.isComposing || !this.mayDecide) return
+    const target = event.target instanceof HTMLElement ? event.target : document.body
+    // A field undoes its own typing, and a dialog has the keyboard for itself.
+    if (target.matches("input, textarea, select") || document.querySelector("dialog[open]")) return
+    const last = this.#undoable.at(-1)
+    if (last === undefined && !this.#undoing) return
+    event.preventDefault()
+    event.stopImmediatePropagation()
+    if (last !== undefined && !this.#undoing && !event.repeat) this.#takeBack(last)
+  }
+
+  #countSizes() {
+    const sizes = new Map()
+    for (const { decision } of this.reviews.all) {
+      if (decision) sizes.set(decision.id, (sizes.get(decision.id) ?? 0) + 1)
+    }
+    return sizes
+  }
+}
+
+/** Whether a key is the one that undoes, also with a layout that types no Latin letters. @param {KeyboardEvent} event */
+export function isUndo({ key, code, ctrlKey, metaKey, altKey, shiftKey }) {
+  if (!(ctrlKey || metaKey) || altKey || shiftKey) return false
+  return key.toLowerCase() === "z" || (code === "KeyZ" && !/^[a-z]$/i.test(key))
+}
+
+/**
+ * A sentence on the result of a decision about many: the number done, the numbers left, and why.
+ *
+ * @param {import("../lib/api.js").DecisionMade} made
+ * @param {number} [unsent] suggestions left before the request, because their text had changed
+ */
+export function sentenceOf({ decision, done, skipped }, unsent = 0) {
+  const sentences = [t(done.length === 0 ? "decision.none" : `decision.all.${decision}.done`, { count: number(done.length) })]
+  const left = { text: unsent, overlaps: 0, changed: 0 }
+  for (const { reason } of skipped) {
+    left[reason === "anchor-moved" ? "text" : reason === "overlaps" ? "overlaps" : "changed"] += 1
+  }
+  if (0 < left.text) sentences.push(t("decision.left.text", { count: number(left.text) }))
+  if (0 < left.overlaps) sentences.push(t("decision.left.overlaps", { count: number(left.overlaps) }))
+  if (0 < left.changed) sentences.push(t("decision.left.changed", { count: number(left.changed) }))
+  return sentences.join(" ")
+}
+
+/** @param {unknown} error */
+function undoErrorText(error) {
+  if (!(error instanceof api.Problem)) return reviewErrorText(error)
+  if (error.kind === "undo-conflict") return t("decision.conflict")
+  if (error.kind === "undo-expired" || error.status === 404) return t("decision.expired")
+  if (error.kind === "already-undone") return t("decision.already")
+  return reviewErrorText(error)
+}

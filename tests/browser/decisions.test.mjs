@@ -1,0 +1,288 @@
+// @ts-check
+/** Decisions about one and many suggestions, and the ways to take them back. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+
+/** @typedef {import("./harness.mjs").User} User */
+
+withGalley()
+
+const WIDE = { width: 1280, height: 720 }
+const NARROW = { width: 360, height: 740 }
+
+const SAID = {
+  "en-GB": {
+    accepted: "Accepted",
+    undo: "Undo",
+    undone: "Undone.",
+    back: "Take back",
+    all: (/** @type {number} */ n) => `Accept all (${n})`,
+    none: (/** @type {number} */ n) => `Reject all (${n})`,
+    sure: (/** @type {number} */ n) => `Put all ${n} into the text? You can take it back.`,
+    yes: "Accept all",
+    no: "Reject all",
+    done: (/** @type {number} */ n) => `${n} put into the text.`,
+    left: (/** @type {number} */ n) => `${n} left: the text there has changed.`,
+    many: (/** @type {number} */ n) => `one decision about ${n} suggestions`,
+  },
+  "ko-KR": {
+    accepted: "반영했습니다",
+    undo: "실행 취소",
+    undone: "되돌렸습니다.",
+    back: "되돌리기",
+    all: (/** @type {number} */ n) => `모두 반영 (${n})`,
+    none: (/** @type {number} */ n) => `모두 반영 안 함 (${n})`,
+    sure: (/** @type {number} */ n) => `제안 ${n}건을 모두 반영할까요? 되돌릴 수 있습니다.`,
+    yes: "모두 반영",
+    no: "모두 반영 안 함",
+    done: (/** @type {number} */ n) => `${n}건을 반영했습니다.`,
+    left: (/** @type {number} */ n) => `${n}건은 그 부분의 글이 바뀌어 남겨 두었습니다.`,
+    many: (/** @type {number} */ n) => `제안 ${n}건을 한꺼번에`,
+  },
+}
+
+/**
+ * @param {keyof typeof SAID} locale
+ * @param {{ width: number, height: number }} viewport of the writer
+ * @param {string} text
+ */
+async function table(locale, viewport, text) {
+  const writer = await browser.newUser(galley, { locale, viewport: WIDE })
+  const reviewer = await browser.newUser(galley, { locale, viewport: WIDE })
+  await writer.paste("김민수", text)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await writer.page.setViewportSize(viewport)
+  return { writer, reviewer, said: SAID[locale] }
+}
+
+/** Suggests through the server, as another page of the reviewer would. @param {User} reviewer @param {[quote: string, suggestion: string][]} suggestions */
+async function suggest(reviewer, suggestions) {
+  const text = await reviewer.text()
+  await reviewer.page.evaluate(async ([text, suggestions]) => {
+    const link = location.pathname.split("/").at(-1)
+    for (const [quote, suggestion] of suggestions) {
+      const start = text.indexOf(quote)
+      const anchor = { start, end: start + quote.length, quote }
+      const body = JSON.stringify({ anchor, body: `for ${quote}`, suggestion })
+      const headers = { "content-type": "application/json" }
+      const answer = await fetch(`/api/share-links/${link}/reviews`, { method: "POST", headers, body })
+      if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`)
+    }
+  }, /** @type {const} */ ([text, suggestions]))
+}
+
+/** @param {User} user */
+const toast = (user) => user.page.locator("#toast")
+
+/** @param {User} user @param {string} body */
+const doneCard = (user, body) => user.page.locator("#done-cards .card", { hasText: body })
+
+/** @param {User} writer @param {string} body @param {"accept" | "reject"} decision */
+async function decide(writer, body, decision) {
+  await openSheet(writer)
+  // Beside the text the card of a neighbour may be above the column, and the passage leads to it.
+  const isSheet = await writer.page.locator("#sheet-close").isVisible()
+  const quote = body.replace("for ", "")
+  await (isSheet ? writer.card(body) : writer.page.locator(".passage", { hasText: quote })).click()
+  await writer.card(body).locator(`[data-decision=${decision}]`).click()
+}
+
+/** @param {User} writer @param {string} body */
+const takeBack = (writer, body) => doneCard(writer, body).locator("[data-decision=take-back]").click()
+
+/** @param {User} writer */
+async function openSheet(writer) {
+  const open = writer.page.locator("#sheet-open")
+  const isOpen = await writer.page.evaluate(() => document.body.dataset.sheet === "open")
+  if (!isOpen && (await open.isVisible())) await open.click()
+}
+
+/** @param {User} writer */
+async function closeSheet(writer) {
+  const close = writer.page.locator("#sheet-close")
+  if (await close.isVisible()) await close.click()
+}
+
+/** Types at the end of the text. @param {User} writer @param {string} text */
+async function typeAtEnd(writer, text) {
+  await closeSheet(writer)
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  await writer.page.keyboard.type(text)
+}
+
+/** The toast is inside the window, over everything else. @param {User} user */
+async function assertToastOnTop(user) {
+  const isOnTop = () =>
+    user.page.evaluate(() => {
+      const box = /** @type {HTMLElement} */ (document.querySelector("#toast p")).getBoundingClientRect()
+      const at = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2)
+      const isInside = 0 <= box.left && box.right <= innerWidth && 0 <= box.top && box.bottom <= innerHeight
+      return isInside && at?.closest("#toast") !== null
+    })
+  await until(isOnTop, "the toast is seen")
+}
+
+for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
+  for (const [size, viewport] of Object.entries({ wide: WIDE, narrow: NARROW })) {
+    test(`S1-3: an accepted suggestion is taken back with its text (${locale}, ${size})`, async () => {
+      const { writer, reviewer, said } = await table(locale, viewport, "저는 성실한 사람입니다. One plain sentence.")
+      await suggest(reviewer, [["성실한", "꾸준한"], ["plain", "clear"]])
+      const typed = "저는 성실한 사람입니다. One plain sentence. typed"
+      await typeAtEnd(writer, " typed")
+      await writer.waitForText(typed)
+
+      // By the key, while nothing was typed since. The typed text stays.
+      await decide(writer, "for 성실한", "accept")
+      await writer.waitForText(typed.replace("성실한", "꾸준한"))
+      await toast(writer).getByText(said.accepted, { exact: true }).waitFor()
+      assert.equal(await toast(writer).getAttribute("role"), "status")
+      await toast(writer).getByRole("button", { name: said.undo }).waitFor()
+      await assertToastOnTop(writer)
+      await writer.shot(`decision-toast-${locale}-${size}`)
+      await writer.page.keyboard.press("Control+z")
+      await toast(writer).getByText(said.undone).waitFor()
+      await writer.waitForText(typed)
+      await reviewer.waitForText(typed)
+      await writer.card("for 성실한").waitFor({ state: "attached" })
+      await reviewer.card("for 성실한").waitFor()
+
+      // By the button of the toast.
+      await decide(writer, "for 성실한", "accept")
+      await writer.waitForText(typed.replace("성실한", "꾸준한"))
+      await toast(writer).getByRole("button", { name: said.undo }).click()
+      await writer.waitForText(typed)
+      await toast(writer).getByText(said.undone).waitFor()
+
+      // After typing the key undoes the typing, and only that.
+      await decide(writer, "for 성실한", "accept")
+      await writer.waitForText(typed.replace("성실한", "꾸준한"))
+      await typeAtEnd(writer, "!")
+      await writer.waitForText(`${typed}!`.replace("성실한", "꾸준한"))
+      await writer.page.keyboard.press("Control+z")
+      await writer.waitForText(typed.replace("성실한", "꾸준한"))
+
+      // By the card, later.
+      await openSheet(writer)
+      await writer.page.locator("#tab-done").click()
+      await writer.shot(`decision-done-${locale}-${size}`)
+      await takeBack(writer, "for 성실한")
+      await writer.waitForText(typed)
+      await writer.page.locator("#tab-done").waitFor({ state: "hidden" })
+    })
+  }
+}
+
+test("S1-3: a decision whose text was changed is not taken back, and other text stays", async () => {
+  const { writer, reviewer } = await table("en-GB", WIDE, "One plain sentence.")
+  await suggest(reviewer, [["plain", "clear"]])
+  await writer.card("for plain").waitFor()
+  await typeAtEnd(writer, " Typed.")
+  await decide(writer, "for plain", "accept")
+  await writer.waitForText("One clear sentence. Typed.")
+  await writer.select("clear")
+  await writer.page.keyboard.type("plainer")
+  await writer.waitForText("One plainer sentence. Typed.")
+  await toast(writer).getByRole("button", { name: "Undo" }).click()
+  await toast(writer).getByText("The text there has changed since; this cannot be undone.").waitFor()
+  await writer.waitForText("One plainer sentence. Typed.")
+  await writer.page.locator(".cm-content").focus()
+  await writer.page.keyboard.press("Control+z")
+  await writer.waitForText("One clear sentence. Typed.")
+})
+
+test("S1-3: rejections are taken back one after the other by the key", async () => {
+  const { writer, reviewer } = await table("en-GB", WIDE, "One plain sentence.")
+  await suggest(reviewer, [["One", "A"], ["plain", "clear"]])
+  await decide(writer, "for One", "reject")
+  await writer.page.locator("#tab-done").getByText("1 done").waitFor()
+  await decide(writer, "for plain", "reject")
+  await writer.page.locator("#tab-done").getByText("2 done").waitFor()
+  await toast(writer).getByText("Rejected", { exact: true }).waitFor()
+  await writer.page.keyboard.press("Control+z")
+  await writer.card("for plain").waitFor()
+  await writer.page.keyboard.press("Control+z")
+  await writer.card("for One").waitFor()
+  await writer.page.locator("#tab-done").waitFor({ state: "hidden" })
+})
+
+for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
+  for (const [size, viewport] of Object.entries({ wide: WIDE, narrow: NARROW })) {
+    test(`S2-18: all suggestions are accepted at once, and taken back (${locale}, ${size})`, async () => {
+      const text = "한 둘 셋 넷 다섯 여섯 일곱"
+      const { writer, reviewer, said } = await table(locale, viewport, text)
+      const { page } = writer
+      assert.equal(await page.locator("#decide-all").isVisible(), false)
+      await suggest(reviewer, [["한", "1"], ["둘", "2"], ["셋", "3"], ["넷", "4"], ["다섯", ""]])
+      // The text of one changes: it is left.
+      await writer.card("for 넷").waitFor({ state: "attached" })
+      await closeSheet(writer)
+      await writer.select("넷")
+      await page.keyboard.type("사사")
+      const before = text.replace("넷", "사사")
+      await writer.waitForText(before)
+      await openSheet(writer)
+      const all = page.getByRole("button", { name: said.all(4) })
+      await all.waitFor()
+      await page.getByRole("button", { name: said.none(5) }).waitFor()
+      await assertFits(writer, `decide-all-${locale}-${size}`)
+      await writer.shot(`decide-all-${locale}-${size}`)
+
+      // It asks, with the number; Esc leaves everything as it is.
+      await all.click()
+      const dialog = page.locator("#confirm")
+      await dialog.getByText(said.sure(4)).waitFor()
+      await writer.shot(`decide-all-sure-${locale}-${size}`)
+      await assertAccessible(writer, `decide-all-sure-${locale}-${size}`)
+      await page.keyboard.press("Escape")
+      await dialog.waitFor({ state: "hidden" })
+      assert.equal(await writer.text(), before)
+
+      await page.keyboard.press("Control+Alt+a")
+      await dialog.getByRole("button", { name: said.yes, exact: true }).click()
+      const after = "1 2 3 사사  여섯 일곱"
+      await writer.waitForText(after)
+      await reviewer.waitForText(after)
+      await toast(writer).getByText(said.done(4)).waitFor()
+      await toast(writer).getByText(said.left(1)).waitFor()
+      await assertToastOnTop(writer)
+      await assertAccessible(writer, `decide-all-done-${locale}-${size}`)
+      await writer.shot(`decide-all-done-${locale}-${size}`)
+      await toast(writer).getByRole("button", { name: said.undo }).click()
+      await writer.waitForText(before)
+      await reviewer.waitForText(before)
+      await all.waitFor()
+
+      // All rejected; one card of the decision takes all of them back, and says so.
+      await page.getByRole("button", { name: said.none(5) }).click()
+      await dialog.getByRole("button", { name: said.no, exact: true }).click()
+      await page.locator("#decide-all").waitFor({ state: "hidden" })
+      assert.equal(await writer.text(), before)
+      await page.locator("#tab-done").click()
+      await takeBack(writer, "for 둘")
+      await dialog.getByText(said.many(5)).waitFor()
+      await dialog.getByRole("button", { name: said.back, exact: true }).click()
+      await all.waitFor()
+      assert.equal(await writer.text(), before)
+    })
+  }
+}
+
+test("S2-18: thirty suggestions are one decision on both pages", async () => {
+  const words = Array.from({ length: 30 }, (_, at) => `word${at}x`)
+  const { writer, reviewer, said } = await table("en-GB", WIDE, words.join(" "))
+  await suggest(reviewer, words.map((word) => [word, word.toUpperCase()]))
+  await writer.page.getByRole("button", { name: said.all(30) }).click()
+  await writer.page.locator("#confirm").getByRole("button", { name: said.yes }).click()
+  await writer.waitForText(words.join(" ").toUpperCase())
+  await reviewer.page.locator("#tab-done").getByText("30 done").waitFor()
+  await writer.page.keyboard.press("Control+z")
+  await writer.waitForText(words.join(" "))
+  await reviewer.waitForText(words.join(" "))
+  await reviewer.page.locator("#tab-done").waitFor({ state: "hidden" })
+})
