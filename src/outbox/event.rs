@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use serde::ser::SerializeMap as _;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
@@ -218,6 +218,31 @@ impl Event<'_> {
         protocol::event(&self.json())
     }
 
+    /// The fields of a claim's outcome.
+    fn seat_fields<M: SerializeMap>(&self, object: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::SeatGranted { session, role, fence, lease_ms, resume, user } => {
+                object.serialize_entry("session_id", session)?;
+                object.serialize_entry("role", role)?;
+                object.serialize_entry("fence", fence)?;
+                object.serialize_entry("lease_ms", lease_ms)?;
+                object.serialize_entry("resume", resume)?;
+                object.serialize_entry("user", user)?;
+            }
+            Self::SeatWaiting { position, holder, own, since, retry_at } => {
+                let mut holder = json!({ "name": holder, "since": since });
+                if *own && let Some(fields) = holder.as_object_mut() {
+                    fields.insert("you".to_owned(), true.into());
+                }
+                object.serialize_entry("position", position)?;
+                object.serialize_entry("holder", &holder)?;
+                object.serialize_entry("retry_at", retry_at)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn name(&self) -> &'static str {
         match self {
             Self::SeatGranted { .. } => "seat.granted",
@@ -251,6 +276,12 @@ struct VersionOf<'a> {
     version: i64,
 }
 
+impl<'a> VersionOf<'a> {
+    fn of((id, version): &'a (ReviewId, i64)) -> Self {
+        Self { id, version: *version }
+    }
+}
+
 /// Serialized field by field, for speed: on connect each of thousands of clients receives six
 /// events.
 impl Serialize for Event<'_> {
@@ -261,23 +292,7 @@ impl Serialize for Event<'_> {
             object.serialize_entry("type", self.name())?;
         }
         match self {
-            Self::SeatGranted { session, role, fence, lease_ms, resume, user } => {
-                object.serialize_entry("session_id", session)?;
-                object.serialize_entry("role", role)?;
-                object.serialize_entry("fence", fence)?;
-                object.serialize_entry("lease_ms", lease_ms)?;
-                object.serialize_entry("resume", resume)?;
-                object.serialize_entry("user", user)?;
-            }
-            Self::SeatWaiting { position, holder, own, since, retry_at } => {
-                let mut holder = json!({ "name": holder, "since": since });
-                if *own && let Some(fields) = holder.as_object_mut() {
-                    fields.insert("you".to_owned(), true.into());
-                }
-                object.serialize_entry("position", position)?;
-                object.serialize_entry("holder", &holder)?;
-                object.serialize_entry("retry_at", retry_at)?;
-            }
+            Self::SeatGranted { .. } | Self::SeatWaiting { .. } => self.seat_fields(&mut object)?,
             Self::SeatUncertain | Self::SeatRestored => {}
             Self::SeatIdle { release_at } => object.serialize_entry("release_at", release_at)?,
             Self::SeatLost(reason) => object.serialize_entry("reason", reason.as_str())?,
@@ -311,8 +326,7 @@ impl Serialize for Event<'_> {
                 object.serialize_entry("at", at)?;
             }
             Self::DecisionMade { id, verdict, done, by } => {
-                let done: Vec<_> =
-                    done.iter().map(|(id, version)| VersionOf { id, version: *version }).collect();
+                let done: Vec<_> = done.iter().map(VersionOf::of).collect();
                 object.serialize_entry("id", id)?;
                 object.serialize_entry("decision", verdict)?;
                 object.serialize_entry("done", &done)?;

@@ -85,14 +85,11 @@ impl Reviews {
             let authors = authors_of(&link, &selected);
             let before = snapshot.as_ref().map(|text| Snapshot { permit: None, ..text.clone() });
             let plan = self.plan(&link, snapshot, selected, left).await?;
-            if plan.parts.is_empty() {
-                // No commit has checked the text that the reviews are left because of.
-                if let Some(before) = before
-                    && plan.left.iter().any(|(_, why)| why.is_of_the_text())
-                    && self.is_behind(&link, &before).await
-                {
-                    continue;
-                }
+            let is_empty = plan.parts.is_empty();
+            if is_empty && self.is_left_too_early(&link, before.as_ref(), &plan.left).await {
+                continue;
+            }
+            if is_empty {
                 return Ok(result_of(&items, None, &plan.left, Vec::new()));
             }
             let intent = Intent { link: link.clone(), by: user.clone(), verdict, guard, authors };
@@ -158,6 +155,20 @@ impl Reviews {
         let mut plan = rooms.read_text(link.document_id, snapshot, look).await??;
         left.append(&mut plan.left);
         Ok(Plan { left, ..plan })
+    }
+
+    /// Whether reviews are left because of a text that is no longer the last one. No commit has checked
+    /// that text.
+    async fn is_left_too_early(
+        &self,
+        link: &ShareLink,
+        text: Option<&Snapshot>,
+        left: &Left,
+    ) -> bool {
+        match text.filter(|_| left.iter().any(|(_, why)| why.is_of_the_text())) {
+            Some(text) => self.is_behind(link, text).await,
+            None => false,
+        }
     }
 
     /// Whether the database had updates behind a text, which the room has read now.

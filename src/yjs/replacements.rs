@@ -94,7 +94,7 @@ impl Text {
                 None => runs.push(Run {
                     range: range.start..range.end,
                     text: (*text).to_owned(),
-                    inside: vec![0..length],
+                    inside: std::iter::once(0..length).collect(),
                 }),
             }
             end = range.end;
@@ -117,7 +117,7 @@ impl Text {
                 }
             } else {
                 let left = start.checked_sub(1).map(unit).or(before);
-                let right = if *start < all { Some(unit(*start)) } else { after };
+                let right = (*start < all).then(|| unit(*start)).or(after);
                 RelativeRange {
                     start: left.map_or_else(|| edge(BEFORE), |id| beside(id, BEFORE)),
                     end: right.map_or_else(|| edge(AFTER), |id| beside(id, AFTER)),

@@ -11,7 +11,6 @@ use galley::domain::user::User;
 use galley::storage::decisions::{DecisionPart, NewDecision};
 use galley::storage::seats::{FenceGuard, Guarded};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::server::decision_fixtures::Pair;
 use crate::support::rest_client::Person;
@@ -333,9 +332,7 @@ async fn g13_a_decision_names_up_to_two_thousand_suggestions_and_is_announced_as
     table.decide("accept", &[(&junk, 1)]).await.problem(422, "invalid");
     table.reads(&text).await;
 
-    let began = Instant::now();
     let made = table.decide("accept", &items).await.ok(200);
-    println!("accepted {} in {:?}", ids.len(), began.elapsed());
     assert_eq!((&made["done"], &made["skipped"]), (&json!(ids), &json!([])));
     for peer in [&table.writer, &table.reviewer] {
         let event = peer.event("decision.made").await;
@@ -346,9 +343,7 @@ async fn g13_a_decision_names_up_to_two_thousand_suggestions_and_is_announced_as
         assert!(done.iter().all(|row| row["version"] == 2));
     }
     table.reads(&text.replace("plain", "clear")).await;
-    let began = Instant::now();
     let undone = table.undo(&made["id"]).await.ok(200);
-    println!("undone in {:?}", began.elapsed());
     assert_eq!(undone["undone"].as_array().map(Vec::len), Some(ids.len()));
     for peer in [&table.writer, &table.reviewer] {
         let event = peer.event("decision.undone").await;
