@@ -218,6 +218,25 @@ impl Event<'_> {
         protocol::event(&self.json())
     }
 
+    /// The fields of a decision about many reviews.
+    fn decision_fields<M: SerializeMap>(&self, object: &mut M) -> Result<(), M::Error> {
+        match self {
+            Self::DecisionMade { id, verdict, done, by } => {
+                let done: Vec<_> = done.iter().map(VersionOf::of).collect();
+                object.serialize_entry("id", id)?;
+                object.serialize_entry("decision", verdict)?;
+                object.serialize_entry("done", &done)?;
+                object.serialize_entry("by", by)?;
+            }
+            Self::DecisionUndone { id, undone } => {
+                object.serialize_entry("id", id)?;
+                object.serialize_entry("undone", undone)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// The fields of a claim's outcome.
     fn seat_fields<M: SerializeMap>(&self, object: &mut M) -> Result<(), M::Error> {
         match self {
@@ -325,16 +344,8 @@ impl Serialize for Event<'_> {
                 object.serialize_entry("user", user)?;
                 object.serialize_entry("at", at)?;
             }
-            Self::DecisionMade { id, verdict, done, by } => {
-                let done: Vec<_> = done.iter().map(VersionOf::of).collect();
-                object.serialize_entry("id", id)?;
-                object.serialize_entry("decision", verdict)?;
-                object.serialize_entry("done", &done)?;
-                object.serialize_entry("by", by)?;
-            }
-            Self::DecisionUndone { id, undone } => {
-                object.serialize_entry("id", id)?;
-                object.serialize_entry("undone", undone)?;
+            Self::DecisionMade { .. } | Self::DecisionUndone { .. } => {
+                self.decision_fields(&mut object)?;
             }
             Self::Denied(reason) => object.serialize_entry("reason", reason)?,
             Self::Problem(Problem { kind, title, status }) => {

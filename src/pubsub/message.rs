@@ -5,12 +5,13 @@
 //! reports an undecodable frame as a gap: a newer server may send it during a rolling upgrade.
 
 use bytes::Bytes;
-use serde_json::json;
+use chrono::DateTime;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Role;
+use crate::domain::user::User;
 use crate::pubsub::seal::SEAL_BYTES;
 
 /// Rises with each change of the envelope or the seal. A reader of another version gets a gap. A new
@@ -251,7 +252,9 @@ impl Message {
             Self::Deleted { document, deletion } => {
                 out.push(13);
                 put_id(out, document);
-                out.extend_from_slice(json!(deletion).to_string().as_bytes());
+                put_id(out, &deletion.by.id);
+                out.extend_from_slice(&deletion.at.timestamp_micros().to_be_bytes());
+                out.extend_from_slice(deletion.by.name.as_bytes());
             }
             Self::Evicted(session) => {
                 out.push(6);
@@ -316,10 +319,12 @@ impl Message {
             }
             9 => Self::Reply { id: reader.number()?, reply: Reply::decode(reader)? },
             10 => Self::Worked(role_of(reader.byte()?)?),
-            13 => Self::Deleted {
-                document: reader.id()?,
-                deletion: serde_json::from_str(&reader.text()?).ok()?,
-            },
+            13 => {
+                let (document, id) = (reader.id()?, reader.id()?);
+                let at = DateTime::from_timestamp_micros(reader.number()?.cast_signed())?;
+                let by = User { id, name: reader.text()? };
+                Self::Deleted { document, deletion: Deletion { by, at } }
+            }
             11 => Self::Review { change: reader.number()?.cast_signed(), json: reader.text()? },
             14 => Self::Removed { link: reader.id()?, user: reader.id()? },
             _ => return None,

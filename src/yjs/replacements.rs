@@ -109,21 +109,17 @@ impl Text {
         let before = run.range.start.checked_sub(1).and_then(|at| self.order.unit_at(at));
         let after = self.order.unit_at(run.range.end);
         for Range { start, end } in &run.inside {
-            let position = if start < end {
+            if start < end {
                 let last = end.saturating_sub(1);
-                RelativeRange {
-                    start: beside(unit(*start), AFTER),
-                    end: beside(unit(last), BEFORE),
-                }
-            } else {
-                let left = start.checked_sub(1).map(unit).or(before);
-                let right = (*start < all).then(|| unit(*start)).or(after);
-                RelativeRange {
-                    start: left.map_or_else(|| edge(BEFORE), |id| beside(id, BEFORE)),
-                    end: right.map_or_else(|| edge(AFTER), |id| beside(id, AFTER)),
-                }
-            };
-            positions.push(position);
+                let (start, end) = (beside(unit(*start), AFTER), beside(unit(last), BEFORE));
+                positions.push(RelativeRange { start, end });
+                continue;
+            }
+            let left = start.checked_sub(1).map(unit).or(before);
+            let right = Some(unit(*start)).filter(|_| *start < all).or(after);
+            let start = left.map_or_else(|| edge(BEFORE), |id| beside(id, BEFORE));
+            let end = right.map_or_else(|| edge(AFTER), |id| beside(id, AFTER));
+            positions.push(RelativeRange { start, end });
         }
     }
 }

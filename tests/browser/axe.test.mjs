@@ -177,6 +177,14 @@ test("axe: the desk of both", async () => {
       await user.page.keyboard.press("Alt+r")
       await user.page.locator("#tab-done").click()
     }],
+    ["writer: an accepted suggestion", async (user) => {
+      await user.page.locator("#tab-open").click()
+      await user.card("Less of a slogan?").click()
+      await user.page.keyboard.press("Alt+a")
+      await user.page.locator("#toast button").waitFor()
+      await user.page.locator("#tab-done").click()
+      await user.page.locator("#done-cards [data-decision=take-back]").waitFor()
+    }],
     ["writer: a lost passage", async (user) => {
       await user.page.locator("#tab-open").click()
       await user.select("중복 응답 37건")
@@ -260,37 +268,6 @@ test("axe: the desk of both", async () => {
       await user.card("띄어쓰기").locator(".reply-actions button").first().click()
       await user.page.locator(".reply-edit").waitFor()
     }, WORDS],
-  ])
-})
-
-/** Opens an entry of the menu. @param {string} entry its sentence */
-const choose = (entry) => async (/** @type {User} */ { page }) => {
-  await page.locator("#menu summary").click()
-  await page.locator(`#menu-panel [data-t="${entry}"]`).click()
-  await page.locator("#identity-dialog[open]").waitFor()
-}
-
-test("axe: who is who", async () => {
-  const { writer } = await desk()
-  const third = await newUser()
-  await third.page.goto(await writer.invite())
-  await third.page.getByRole("heading").first().waitFor()
-  await assertAccessibleIn(third, "identity: the link is used")
-  await each(writer, [
-    ["identity: the reviewer", choose("identity.reviewer")],
-    ["identity: a new invite", async ({ page }) => {
-      await page.locator("#identity-dialog [data-key=renew]").click()
-      await page.locator("#confirm[open]").waitFor()
-    }, WORDS],
-    ["identity: the name", async (user) => {
-      await user.page.locator("#confirm").press("Escape")
-      await user.page.locator("#identity-dialog").press("Escape")
-      await choose("identity.name")(user)
-    }, WORDS],
-    ["identity: another device", async (user) => {
-      await user.page.locator("#identity-dialog").press("Escape")
-      await choose("identity.move")(user)
-    }],
   ])
 })
 

@@ -153,7 +153,8 @@ test("a third user is refused with a sentence, and sees nothing of the text", as
     await browser.newUser(galley),
     await browser.newUser(galley),
   ]
-  await writer.paste("Kim", "Between the two of us.")
+  // The first line is the title, which a valid invite shows.
+  await writer.paste("Kim", "A letter\n\nBetween the two of us.")
   const invite = await writer.invite()
   await reviewer.follow(invite, "Lee")
   await reviewer.seated()
@@ -178,9 +179,9 @@ test("the same user's other tab is named, and may take over", async () => {
   await second.goto(writer.page.url())
   const here = second.locator("#notice").getByRole("button", { name: "Use it here instead" })
   await second.getByText("You have this open in another tab.").waitFor()
-  // The page calls no text empty that it has not read.
+  // The text of the server stands there, read-only, so no text is called empty.
+  await second.locator(".cm-line", { hasText: "One tab." }).waitFor()
   assert.equal(await second.locator(".cm-placeholder").isVisible(), false)
-  assert.equal(await second.locator("#counts").isVisible(), false)
   await here.click()
   await second.locator("#saved[data-kind=saved]").waitFor()
   assert.equal(await second.locator("#counts").isVisible(), true)

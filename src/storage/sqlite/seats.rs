@@ -257,7 +257,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let url = format!("sqlite://{}", folder.path().join("galley.db").display());
         let sqlite = Sqlite::open(&url).await.expect("a new file");
-        let (link, other) = (link(&sqlite).await, link(&sqlite).await);
+        let (other, third) = (link(&sqlite).await, link(&sqlite).await);
+        let link = link(&sqlite).await;
         let ratify = |seat| {
             let (session, user) = (SessionId::generate(), "kim".to_owned());
             let grant = Grant { seat, fence: Fence(9), number: 9, session, user, now_ms: 0 };
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(poll_immediate(&mut before).await, None);
         let taker = Seat::new(link, Role::Writer);
         let mut takes = Box::pin(ratify(taker));
-        let mut taken = pin!(ratify(Seat::new(link, Role::Reviewer)));
+        let mut taken = pin!(ratify(Seat::new(third, Role::Writer)));
         assert!(takes.as_mut().now_or_never().is_none());
         assert_eq!(poll_immediate(&mut taken).await, None);
         drop(connection);

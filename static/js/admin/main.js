@@ -240,9 +240,9 @@ class AdminPage {
   }
 
   #draw() {
-    const wanted = this.#search.value.trim().toLowerCase()
+    const words = this.#search.value.trim().toLowerCase().split(/\s+/u)
     const text = (/** @type {HeldSeat} */ seat) => columns.map((column) => column.text(seat)).join(" ").toLowerCase()
-    const found = this.#seats.filter((seat) => text(seat).includes(wanted))
+    const found = this.#seats.filter((seat) => words.every((word) => text(seat).includes(word)))
     const by = columns[this.#sorted]?.by ?? nameOf
     const order = (/** @type {HeldSeat} */ a, /** @type {HeldSeat} */ b) => (by(a) < by(b) ? -1 : by(b) < by(a) ? 1 : 0)
     found.sort((a, b) => (this.#down ? order(b, a) : order(a, b)))

@@ -407,14 +407,11 @@ impl Case {
         }
     }
 
-    /// The parts of the effect that the database has.
-    async fn parts(&self, server: &Server) -> Vec<bool> {
+    /// The parts of the effect of an act on a user's name, an invite or the reviewer of a link.
+    async fn identity_parts(&self, server: &Server) -> Vec<bool> {
         let writer = &self.desk.writer;
         let get = async |path: String| server.get(writer, &path).await;
-        let is_gone = async |path: String| get(path).await.status == 404;
-        let text = async || server.text(writer, &self.desk.document).await;
         match self.act {
-            act if act.is_stateless() => Vec::new(),
             // The name is unique to the document of this case.
             Act::RenameGuest => {
                 vec![get("/api/me".to_owned()).await.ok(200)["name"] == self.desk.document]
@@ -427,6 +424,21 @@ impl Case {
             Act::RemoveReviewer => vec![get(self.link()).await.ok(200)["reviewer"].is_null()],
             Act::ReplaceReviewer => {
                 vec![get(self.link()).await.ok(200)["reviewer"]["id"] == self.part]
+            }
+            other => unreachable!("{other:?} changes no identity"),
+        }
+    }
+
+    /// The parts of the effect that the database has.
+    async fn parts(&self, server: &Server) -> Vec<bool> {
+        let writer = &self.desk.writer;
+        let get = async |path: String| server.get(writer, &path).await;
+        let is_gone = async |path: String| get(path).await.status == 404;
+        let text = async || server.text(writer, &self.desk.document).await;
+        match self.act {
+            act if act.is_stateless() => Vec::new(),
+            Act::RenameGuest | Act::RenewInvite | Act::RemoveReviewer | Act::ReplaceReviewer => {
+                self.identity_parts(server).await
             }
             Act::CreateDocument => {
                 let list = get("/api/documents".to_owned()).await.ok(200);
