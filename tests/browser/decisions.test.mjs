@@ -185,6 +185,8 @@ test("S1-3: a decision whose text was changed is not taken back, and other text 
   await typeAtEnd(writer, " Typed.")
   await decide(writer, "for plain", "accept")
   await writer.waitForText("One clear sentence. Typed.")
+  // The undo history joins typing within 600 ms.
+  await writer.page.waitForTimeout(700)
   await writer.select("clear")
   await writer.page.keyboard.type("plainer")
   await writer.waitForText("One plainer sentence. Typed.")

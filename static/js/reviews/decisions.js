@@ -24,7 +24,7 @@ const UNDOABLE_MAX = 100
 export class Decisions {
   /** Nothing was typed since these, the last one last. @type {string[]} */
   #undoable = []
-  /** @type {Promise<string | null> | null} */
+  /** The last request, until it is answered. @type {Promise<string | null> | null} */
   #undoing = null
   /** How many reviews each decision has; counted again after a change. @type {Map<string, number> | null} */
   #sizes = null
@@ -116,14 +116,13 @@ export class Decisions {
 
   /** @param {string} id @returns {Promise<string | null>} why it did not work */
   async #undo(id) {
-    if (this.#undoing) return this.#undoing
     this.#undoable = this.#undoable.filter((other) => other !== id)
-    this.#undoing = this.#send(id)
-    try {
-      return await this.#undoing
-    } finally {
-      this.#undoing = null
-    }
+    // One after the other: a second press may come before the first answer.
+    const undoing = (this.#undoing ?? Promise.resolve(null)).then(() => this.#send(id))
+    this.#undoing = undoing
+    const failed = await undoing
+    if (this.#undoing === undoing) this.#undoing = null
+    return failed
   }
 
   /** @param {string} id @returns {Promise<string | null>} */
@@ -156,7 +155,7 @@ export class Decisions {
     if (last === undefined && !this.#undoing) return
     event.preventDefault()
     event.stopImmediatePropagation()
-    if (last !== undefined && !this.#undoing && !event.repeat) this.#takeBack(last)
+    if (last !== undefined && !event.repeat) this.#takeBack(last)
   }
 
   #countSizes() {
