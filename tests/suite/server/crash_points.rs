@@ -17,10 +17,11 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
+use crate::server::acts::{ALL, Act};
 use crate::server::delivery::QUICK;
 use crate::server::kill_campaign::say;
 use crate::server::operation_fixtures::Users;
-use crate::server::operations::{ALL, Act, Case};
+use crate::server::operations::Case;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::proxy::{Fate, Proxy};

@@ -27,9 +27,10 @@ use tempfile::TempDir;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
+use crate::server::acts::{ALL, Act};
 use crate::server::kill_campaign::say;
 use crate::server::operation_fixtures::Users;
-use crate::server::operations::{ALL, Act, Case};
+use crate::server::operations::Case;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::{self, TEST_TIMEOUT};

@@ -4,6 +4,7 @@
 mod bin;
 mod document_quota;
 
+mod acts;
 mod admin_locks;
 mod admin_sessions;
 mod authentication;

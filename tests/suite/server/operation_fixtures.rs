@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep};
 
-use crate::server::operations::{Act, Case, OLD};
+use crate::server::acts::Act;
+use crate::server::operations::{Case, OLD};
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};

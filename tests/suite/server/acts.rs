@@ -1,0 +1,199 @@
+//! The mutating operations of the REST API by their routes, and what each needs and ends.
+
+/// A mutating operation, by its name in `openapi.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Act {
+    EnterAsGuest,
+    EnterByCode,
+    CreateCode,
+    RenameGuest,
+    Leave,
+    CreateDocument,
+    RenameDocument,
+    ShareDocument,
+    JoinShareLink,
+    NameVersion,
+    RestoreVersion,
+    CheckInvite,
+    RenewInvite,
+    RemoveReviewer,
+    ReplaceReviewer,
+    RevokeShareLink,
+    DeleteDocument,
+    PurgeDocument,
+    RestoreDocument,
+    CreateReview,
+    EditReview,
+    ReplyToReview,
+    DeleteReview,
+    EditReply,
+    DeleteReply,
+    MarkSeen,
+    PassTurn,
+    RejectReview,
+    ResolveReview,
+    ReopenReview,
+    AcceptReview,
+    DecideReviews,
+    UndoDecision,
+    EndSession,
+    RevokeForAdmin,
+}
+
+/// Every operation.
+pub(crate) const ALL: [Act; 35] = [
+    Act::EnterAsGuest,
+    Act::EnterByCode,
+    Act::CreateCode,
+    Act::RenameGuest,
+    Act::Leave,
+    Act::CreateDocument,
+    Act::RenameDocument,
+    Act::ShareDocument,
+    Act::JoinShareLink,
+    Act::NameVersion,
+    Act::RestoreVersion,
+    Act::CheckInvite,
+    Act::RenewInvite,
+    Act::RemoveReviewer,
+    Act::ReplaceReviewer,
+    Act::RevokeShareLink,
+    Act::DeleteDocument,
+    Act::PurgeDocument,
+    Act::RestoreDocument,
+    Act::CreateReview,
+    Act::EditReview,
+    Act::ReplyToReview,
+    Act::DeleteReview,
+    Act::EditReply,
+    Act::DeleteReply,
+    Act::MarkSeen,
+    Act::PassTurn,
+    Act::RejectReview,
+    Act::ResolveReview,
+    Act::ReopenReview,
+    Act::AcceptReview,
+    Act::DecideReviews,
+    Act::UndoDecision,
+    Act::EndSession,
+    Act::RevokeForAdmin,
+];
+
+const LINK: &str = "/api/share-links/{id}";
+const REVIEWER: &str = "/api/share-links/{id}/reviewer";
+const REVIEWS: &str = "/api/share-links/{id}/reviews";
+const REVIEW: &str = "/api/share-links/{id}/reviews/{rid}";
+const REPLY: &str = "/api/share-links/{id}/reviews/{rid}/replies/{reply}";
+const DOCUMENT: &str = "/api/documents/{id}";
+
+impl Act {
+    /// Method and path in `openapi.json`.
+    pub(crate) fn route(self) -> (&'static str, &'static str) {
+        match self {
+            Self::EnterAsGuest => ("POST", "/api/auth/guest"),
+            Self::EnterByCode => ("POST", "/api/auth/transfer"),
+            Self::CreateCode => ("POST", "/api/me/transfer"),
+            Self::RenameGuest => ("PATCH", "/api/me"),
+            Self::Leave => ("POST", "/api/auth/leave"),
+            Self::CreateDocument => ("POST", "/api/documents"),
+            Self::RenameDocument => ("PATCH", DOCUMENT),
+            Self::DeleteDocument | Self::PurgeDocument => ("DELETE", DOCUMENT),
+            Self::RestoreDocument => ("POST", "/api/documents/{id}/restore"),
+            Self::ShareDocument => ("POST", "/api/documents/{id}/share-link"),
+            Self::NameVersion => ("POST", "/api/documents/{id}/versions"),
+            Self::RestoreVersion => ("POST", "/api/documents/{id}/versions/{vid}/restore"),
+            Self::RevokeShareLink => ("DELETE", LINK),
+            Self::JoinShareLink => ("POST", "/api/share-links/{id}/join"),
+            Self::CheckInvite => ("POST", "/api/share-links/{id}/invite/check"),
+            Self::RenewInvite => ("POST", "/api/share-links/{id}/invite"),
+            Self::RemoveReviewer => ("DELETE", REVIEWER),
+            Self::ReplaceReviewer => ("PUT", REVIEWER),
+            Self::CreateReview => ("POST", REVIEWS),
+            Self::EditReview => ("PATCH", REVIEW),
+            Self::DeleteReview => ("DELETE", REVIEW),
+            Self::ReplyToReview => ("POST", "/api/share-links/{id}/reviews/{rid}/replies"),
+            Self::EditReply => ("PATCH", REPLY),
+            Self::DeleteReply => ("DELETE", REPLY),
+            Self::MarkSeen => ("PUT", "/api/share-links/{id}/seen"),
+            Self::PassTurn => ("POST", "/api/share-links/{id}/turn"),
+            Self::AcceptReview => ("POST", "/api/share-links/{id}/reviews/{rid}/accept"),
+            Self::RejectReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reject"),
+            Self::ResolveReview => ("POST", "/api/share-links/{id}/reviews/{rid}/resolve"),
+            Self::ReopenReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reopen"),
+            Self::DecideReviews => ("POST", "/api/share-links/{id}/decisions"),
+            Self::UndoDecision => ("POST", "/api/share-links/{id}/decisions/{did}/undo"),
+            Self::EndSession => ("DELETE", "/api/admin/sessions/{session_id}"),
+            Self::RevokeForAdmin => ("DELETE", "/api/admin/share-links/{id}"),
+        }
+    }
+
+    /// Whether no other request shows what the operation stores: nothing, or the row of a code.
+    pub(crate) fn is_stateless(self) -> bool {
+        matches!(
+            self,
+            Self::EnterAsGuest
+                | Self::EnterByCode
+                | Self::CreateCode
+                | Self::CheckInvite
+                | Self::Leave
+        )
+    }
+
+    /// Whether the operation sends an event to sockets.
+    pub(crate) fn concerns_sockets(self) -> bool {
+        let is_unannounced = matches!(self, Self::NameVersion | Self::MarkSeen);
+        !self.is_stateless() && !self.needs_no_seat() && !is_unannounced
+    }
+
+    /// Whether the operation closes sockets.
+    pub(crate) fn ends_sockets(self) -> bool {
+        matches!(self, Self::RevokeShareLink | Self::RevokeForAdmin | Self::DeleteDocument)
+            || self.ends_the_reviewers_socket()
+    }
+
+    /// Whether the operation closes the reviewer's socket alone.
+    pub(crate) fn ends_the_reviewers_socket(self) -> bool {
+        matches!(self, Self::RemoveReviewer | Self::ReplaceReviewer | Self::EndSession)
+    }
+
+    /// Whether the operation changes a reply of the writer.
+    pub(crate) fn is_about_a_reply(self) -> bool {
+        matches!(self, Self::EditReply | Self::DeleteReply)
+    }
+
+    pub(crate) fn needs_no_seat(self) -> bool {
+        matches!(
+            self,
+            Self::EnterAsGuest
+                | Self::EnterByCode
+                | Self::CreateCode
+                | Self::RenameGuest
+                | Self::CheckInvite
+                | Self::RenewInvite
+                | Self::Leave
+                | Self::CreateDocument
+                | Self::RenameDocument
+                | Self::ShareDocument
+                | Self::JoinShareLink
+                | Self::PurgeDocument
+                | Self::RestoreDocument
+        )
+    }
+
+    /// Whether the writer has decided the review before.
+    pub(crate) fn is_about_a_decided_one(self) -> bool {
+        matches!(self, Self::ReopenReview | Self::UndoDecision)
+    }
+
+    /// Whether the reviewer sends the request.
+    pub(crate) fn is_the_reviewers(self) -> bool {
+        matches!(
+            self,
+            Self::CreateReview
+                | Self::EditReview
+                | Self::ReplyToReview
+                | Self::DeleteReview
+                | Self::JoinShareLink
+        )
+    }
+}
