@@ -38,7 +38,7 @@ test("a document near its quota warns in time, is only shortened when full, and 
   // An edit above the quota: the server rejects it, and the page shows that.
   await pasteAtEnd(writer, "c".repeat(40_000))
   await writer.notice.getByText("문서 용량이 가득 차서, 일부를 지울 때까지").waitFor()
-  await writer.notice.getByText("아직 저장하지 못한 수정이 1건 있습니다.").waitFor()
+  await writer.notice.getByText("아직 저장되지 않은 글자 40,000자").waitFor()
   await reviewer.notice.getByText("the writer can only shorten it for now").waitFor()
   await writer.shot("full")
   await reviewer.shot("full-reviewer")

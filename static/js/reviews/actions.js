@@ -117,8 +117,11 @@ export class ReviewActions {
   /** @param {Review} review @param {Decision} decision */
   decide = (review, decision) =>
     this.#attempt(async () => {
-      const decided = await api.decide(this.reviews.link, review, decision)
-      this.#announceDecision(decided)
+      const decided = await this.decisions.during(async () => {
+        const answer = await api.decide(this.reviews.link, review, decision)
+        this.#announceDecision(answer)
+        return answer
+      })
       const { open } = this.reviews
       const at = open.findIndex(({ id }) => id === review.id)
       const next = open[at + 1] ?? open[at - 1]

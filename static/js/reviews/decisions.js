@@ -26,6 +26,10 @@ export class Decisions {
   #undoable = []
   /** The last request, until it is answered. @type {Promise<string | null> | null} */
   #undoing = null
+  /** The last decision, until it is answered. @type {Promise<unknown> | null} */
+  #deciding = null
+  /** Whether this user typed since the last decision was sent. */
+  #hasTyped = false
   /** How many reviews each decision has; counted again after a change. @type {Map<string, number> | null} */
   #sizes = null
   #stopped = new AbortController()
@@ -68,8 +72,26 @@ export class Decisions {
   /** Shows what was decided, with the way back. @param {string} sentence @param {string | null | undefined} id */
   made(sentence, id) {
     if (!id) return showToast(sentence)
-    this.#undoable = [...this.#undoable, id].slice(-UNDOABLE_MAX)
+    if (!this.#hasTyped) this.#undoable = [...this.#undoable, id].slice(-UNDOABLE_MAX)
     showToast(sentence, { text: t("common.undo"), act: () => this.#takeBack(id) })
+  }
+
+  /**
+   * Runs a decision. The text may change before its answer is here, so Ctrl Z waits for the answer.
+   *
+   * @template T
+   * @param {() => Promise<T>} decide
+   * @returns {Promise<T>}
+   */
+  async during(decide) {
+    this.#hasTyped = false
+    const deciding = decide()
+    this.#deciding = deciding
+    try {
+      return await deciding
+    } finally {
+      if (this.#deciding === deciding) this.#deciding = null
+    }
   }
 
   /** Asks, and accepts or rejects all open suggestions at once. @param {Verdict} verdict */
@@ -84,8 +106,10 @@ export class Decisions {
     // The text of the others has changed before.
     const unsent = verdict === "accept" ? this.suggestions("reject").length - sent.length : 0
     try {
-      const made = await api.decideMany(this.reviews.link, verdict, sent)
-      this.made(sentenceOf(made, unsent), made.id)
+      await this.during(async () => {
+        const made = await api.decideMany(this.reviews.link, verdict, sent)
+        this.made(sentenceOf(made, unsent), made.id)
+      })
     } catch (error) {
       showToast(reviewErrorText(error))
     }
@@ -106,6 +130,11 @@ export class Decisions {
     const question = t("decision.take-back.sure", { count: number(count) })
     if (1 < count && !(await confirm(question, t("decision.take-back"), { danger: false }))) return null
     return this.#undo(review.decision.id)
+  }
+
+  #takeBackLast() {
+    const last = this.#undoable.at(-1)
+    if (last !== undefined) void this.#takeBack(last)
   }
 
   /** @param {string} id */
@@ -142,7 +171,9 @@ export class Decisions {
 
   /** @param {boolean} isOurs whether it came from this editor and not from the server */
   #edited(isOurs) {
-    if (isOurs) this.#undoable = []
+    if (!isOurs) return
+    this.#undoable = []
+    this.#hasTyped = true
   }
 
   /** @param {KeyboardEvent} event */
@@ -151,11 +182,13 @@ export class Decisions {
     const target = event.target instanceof HTMLElement ? event.target : document.body
     // A field undoes its own typing, and a dialog has the keyboard for itself.
     if (target.matches("input, textarea, select") || document.querySelector("dialog[open]")) return
-    const last = this.#undoable.at(-1)
-    if (last === undefined && !this.#undoing) return
+    const isDeciding = this.#deciding !== null && !this.#hasTyped
+    if (this.#undoable.length === 0 && !this.#undoing && !isDeciding) return
     event.preventDefault()
     event.stopImmediatePropagation()
-    if (last !== undefined && !event.repeat) this.#takeBack(last)
+    if (event.repeat) return
+    if (isDeciding) void this.#deciding?.then(() => this.#takeBackLast(), () => undefined)
+    else this.#takeBackLast()
   }
 
   #countSizes() {

@@ -85,7 +85,9 @@ export class News {
   #hideLater() {
     window.clearTimeout(this.#hiding)
     this.#hiding = window.setTimeout(() => {
-      if (this.#element.matches(":hover, :focus-within")) this.#hideLater()
+      // A touched element stays hovered.
+      const isPointedAt = matchMedia("(hover: hover)").matches && this.#element.matches(":hover")
+      if (isPointedAt || this.#element.matches(":focus-within")) this.#hideLater()
       else this.#hide()
     }, SHOWN)
   }

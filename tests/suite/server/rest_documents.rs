@@ -173,7 +173,13 @@ async fn the_first_user_with_the_invite_becomes_the_reviewer() {
     server.post(&park, &join, invite.clone()).await.problem(409, "reviewer-exists");
     assert_eq!(server.text(&lee, id(&made)).await, "text");
     for who in [&kim, &lee] {
-        assert_eq!(server.get(who, &path).await.ok(200), joined);
+        let mut read = server.get(who, &path).await.ok(200);
+        let fields = read.as_object_mut().expect("a link");
+        // Only the writer reads these.
+        for only in ["attempts", "invited_at", "reviewer_since"] {
+            assert_eq!(fields.remove(only).is_some(), who.id == kim.id, "{only}");
+        }
+        assert_eq!(read, joined);
         let listed = server.get(who, "/api/share-links").await.ok(200);
         assert_eq!(listed["share_links"], json!([joined]));
     }
