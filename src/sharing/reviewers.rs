@@ -12,7 +12,7 @@ use crate::sharing::{Sharing, SharingError};
 use crate::storage::invites::{Invitation, NewInvite, Removed, Replaced};
 use crate::storage::links::ShareLink;
 
-/// What a visitor with a valid invite may know before signing in.
+/// The facts that a valid invite shows to a visitor before the sign-in.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The link.

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Who is who: the reviewer's dialog, an invite that is taken or void, a guest's name, and a guest on another
+ * Identities: the reviewer's dialog, an invite that is taken or void, a guest's name, and a guest on another
  * device. Two windows and more, in both languages.
  */
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** What a user can do about the own identity: correct the name, use another device, leave. Entries of the menu. */
+/** The menu entries of a user's own identity: correct the name, use another device, leave. */
 
 import { el } from "../lib/dom.js"
 import { SignOut, isGuest } from "./sign_out.js"

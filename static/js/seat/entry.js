@@ -82,7 +82,7 @@ async function byLink(dialog, id) {
   const signedIn = await api.me()
   const member = signedIn && (await linkOfMember(id, signedIn))
   if (member) return withRole(signedIn, member)
-  // The invite comes before the name: a visitor who cannot join is told so, and asked for nothing.
+  // The invite comes before the name: a visitor who cannot join reads that first, and enters nothing.
   const preview = invite === "" ? null : await api.checkInvite(id, invite)
   if (invite !== "" && !preview) {
     history.replaceState(null, "", location.pathname)
@@ -128,8 +128,8 @@ async function signInAsGuest(dialog, id, invite, preview) {
 }
 
 /**
- * The link has another reviewer. The visitor is told; on request the writer is told of the visitor, who
- * enters once the writer lets them in.
+ * The link has another reviewer. The page shows that; on request the server notifies the writer of the visitor,
+ * who enters once the writer lets them in.
  *
  * @param {EntryDialog} dialog
  * @param {{ id: string, invite: string, preview: api.Preview, signedIn: api.User | null }} given
@@ -144,7 +144,7 @@ async function waitToBeLetIn(dialog, { id, invite, preview, signedIn }) {
     if (error instanceof api.Problem && error.kind === "reviewer-exists") return null
     throw error
   })
-  if (!joined) dialog.told(preview)
+  if (!joined) dialog.notified(preview)
   for (;;) {
     const link = document.hidden ? null : await linkOfMember(id, me).catch(() => null)
     if (link) return withRole(me, link)

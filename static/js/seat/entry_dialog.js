@@ -66,19 +66,19 @@ export class EntryDialog {
    * Says that the link has another reviewer. Resolves when the visitor wants the writer to know.
    *
    * @param {api.Preview} preview
-   * @param {boolean} mayTell whether the visitor is signed in or may give a name
+   * @param {boolean} mayNotify whether the visitor is signed in or may give a name
    * @returns {Promise<void>}
    */
-  refuseTaken({ title, writer: { name } }, mayTell) {
+  refuseTaken({ title, writer: { name } }, mayNotify) {
     return new Promise((resolve) => {
-      const tell = button(t("entry.tell", { name }), { class: "button button-strong" }, () => resolve())
+      const notify = button(t("entry.tell", { name }), { class: "button button-strong" }, () => resolve())
       const text = t("entry.taken.text", { title: title || t("start.untitled"), name })
-      this.#showRefusal(t("entry.exists.title"), text, ...(mayTell ? [tell] : []))
+      this.#showRefusal(t("entry.exists.title"), text, ...(mayNotify ? [notify] : []))
     })
   }
 
   /** The writer knows of the visitor. @param {api.Preview} preview */
-  told({ writer: { name } }) {
+  notified({ writer: { name } }) {
     this.#showRefusal(t("entry.told.title", { name }), t("entry.told.text", { name }))
   }
 
@@ -120,7 +120,7 @@ export class EntryDialog {
       const no = button(t("entry.review.no"), {}, () => resolve(false))
       const heading = el("h1", { tabindex: "-1", text: t("entry.name.title") })
       const text = el("p", { text: t("entry.review.text", { name }) })
-      this.#show(heading, asks(preview), text, el("div", { class: "actions" }, go, no))
+      this.#show(heading, introduction(preview), text, el("div", { class: "actions" }, go, no))
       heading.focus()
     })
   }
@@ -137,8 +137,8 @@ export class EntryDialog {
       const field = el("input", { id: "entry-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
       const error = el("p", { class: "form-error", role: "alert" })
       const { name } = preview.writer
-      const tells = why === "entry.tell.text"
-      const go = button(t(tells ? "entry.tell" : "entry.name.go", { name }), { class: "button button-strong" })
+      const isNotice = why === "entry.tell.text"
+      const go = button(t(isNotice ? "entry.tell" : "entry.name.go", { name }), { class: "button button-strong" })
       go.type = "submit"
       const form = el(
         "form",
@@ -160,8 +160,8 @@ export class EntryDialog {
         event.preventDefault()
         once(go, submit)
       })
-      const heading = el("h1", { text: t(tells ? "entry.exists.title" : "entry.name.title") })
-      this.#show(heading, ...(tells ? [] : [asks(preview)]), el("p", { text: t(why, { name }) }), form)
+      const heading = el("h1", { text: t(isNotice ? "entry.exists.title" : "entry.name.title") })
+      this.#show(heading, ...(isNotice ? [] : [introduction(preview)]), el("p", { text: t(why, { name }) }), form)
       field.focus()
     })
   }
@@ -173,7 +173,7 @@ export class EntryDialog {
   }
 }
 
-/** Who asks, and for what. @param {api.Preview} preview */
-function asks({ title, writer: { name } }) {
+/** The sentence that names the writer and the document. @param {api.Preview} preview */
+function introduction({ title, writer: { name } }) {
   return el("p", { class: "entry-asks", text: t("entry.ask", { name, title: title || t("start.untitled") }) })
 }

@@ -76,7 +76,7 @@ class StartPage {
     byId("lists").hidden = this.#me === null
   }
 
-  /** Who one is here, and what to do if that is wrong. @param {api.User} me */
+  /** The name of the user, and the entries that change it. @param {api.User} me */
   #hello(me) {
     const sentence = el("p", { text: t("start.hello", { name: me.name }) })
     if (!isGuest(me)) return [sentence]

@@ -297,7 +297,7 @@ async fn g14_a_removed_reviewer_loses_the_seat_on_every_server_on_postgresql() {
 }
 
 #[tokio::test]
-async fn a_refused_user_is_let_in_in_place_of_the_reviewer() {
+async fn a_refused_user_replaces_the_reviewer() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let writer = cluster.one.writer(&desk).await;
