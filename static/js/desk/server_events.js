@@ -147,7 +147,7 @@ export class ServerEvents {
         this.editor.mayType(false)
         return this.store.change({ damaged: true })
       default:
-        return showToast(t("state.problem", { why: String(problem.title ?? "") }))
+        return void showToast(t("state.problem", { why: String(problem.title ?? "") }))
     }
   }
 }

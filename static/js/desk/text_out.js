@@ -63,7 +63,7 @@ export class TextOut {
 
   /** @param {string} text @param {Copied} sentence */
   async #copy(text, sentence) {
-    if (await copy(text)) return showToast(t(sentence, { count: number(charactersIn(text)) }))
+    if (await copy(text)) return void showToast(t(sentence, { count: number(charactersIn(text)) }))
     showToast(t("out.failed"), { text: t("menu.save"), act: () => this.#save() })
   }
 

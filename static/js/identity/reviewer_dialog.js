@@ -47,7 +47,7 @@ export class ReviewerDialog {
     if (event.event === "peer.joined" && this.#dialog.isOpen) return void this.#read()
     if (event.event !== "invite.refused") return undefined
     const sentence = t("identity.refused", { name: String(event.user?.name ?? "") })
-    if (!this.#dialog.isOpen) return showToast(sentence, { text: t("identity.refused.show"), act: () => this.open() })
+    if (!this.#dialog.isOpen) return void showToast(sentence, { text: t("identity.refused.show"), act: () => this.open() })
     this.#dialog.say(sentence)
     return void this.#read()
   }

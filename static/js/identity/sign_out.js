@@ -55,9 +55,9 @@ export class SignOut {
     try {
       await api.signOut()
       // A cookie of the host application's domain is not the server's to remove.
-      if (await api.me()) return showToast(t("leave.elsewhere"))
+      if (await api.me()) return void showToast(t("leave.elsewhere"))
     } catch (error) {
-      return showToast(errorText(error))
+      return void showToast(errorText(error))
     }
     this.#others.postMessage(me.id)
     this.stop()

@@ -43,6 +43,7 @@ function say() {
  *
  * @param {string} sentence
  * @param {{ text: string, act: () => void }} [action]
+ * @returns {() => void} hides it
  */
 export function showToast(sentence, action) {
   const region = byId("toast")
@@ -60,6 +61,7 @@ export function showToast(sentence, action) {
   }
   region.append(toast)
   hideLater(toast, action ? SHOWN_WITH_ACTION : SHOWN)
+  return () => toast.remove()
 }
 
 /** A sentence without an action goes first: an undo would be lost with its toast. @param {HTMLElement} region */

@@ -54,7 +54,7 @@ export class ReviewActions {
     const range = this.editor.selection
     if (this.#draft && (this.#draft.isTouched || range.from === range.to)) return this.#draft.focus()
     if (range.from === range.to) return
-    if (PASSAGE_MAX < range.to - range.from) return showToast(t("review.too-long"))
+    if (PASSAGE_MAX < range.to - range.from) return void showToast(t("review.too-long"))
     this.#open(range, suggests && this.editor.role === "reviewer")
   }
 

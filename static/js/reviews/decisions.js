@@ -28,6 +28,8 @@ export class Decisions {
   #undoing = null
   /** The last decision, until it is answered. @type {Promise<unknown> | null} */
   #deciding = null
+  /** Hides the notice of the last decision, whose button offers no undo after another way was taken. */
+  #hideToast = () => {}
   /** Whether this user typed since the last decision was sent. */
   #hasTyped = false
   /** How many reviews each decision has; counted again after a change. @type {Map<string, number> | null} */
@@ -71,9 +73,9 @@ export class Decisions {
 
   /** Shows what was decided, with the way back. @param {string} sentence @param {string | null | undefined} id */
   made(sentence, id) {
-    if (!id) return showToast(sentence)
+    if (!id) return void showToast(sentence)
     if (!this.#hasTyped) this.#undoable = [...this.#undoable, id].slice(-UNDOABLE_MAX)
-    showToast(sentence, { text: t("common.undo"), act: () => this.#takeBack(id) })
+    this.#hideToast = showToast(sentence, { text: t("common.undo"), act: () => this.#takeBack(id) })
   }
 
   /**
@@ -102,7 +104,7 @@ export class Decisions {
     if (!(await confirm(question, t(`decision.all.${verdict}.yes`), { danger: false }))) return
     // The text may have changed behind the question.
     const sent = this.suggestions(verdict)
-    if (sent.length === 0) return showToast(t("decision.none"))
+    if (sent.length === 0) return void showToast(t("decision.none"))
     // The text of the others has changed before.
     const unsent = verdict === "accept" ? this.suggestions("reject").length - sent.length : 0
     try {
@@ -146,6 +148,7 @@ export class Decisions {
   /** @param {string} id @returns {Promise<string | null>} why it did not work */
   async #undo(id) {
     this.#undoable = this.#undoable.filter((other) => other !== id)
+    this.#hideToast()
     // One after the other: a second press may come before the first answer.
     const undoing = (this.#undoing ?? Promise.resolve(null)).then(() => this.#send(id))
     this.#undoing = undoing
