@@ -228,7 +228,8 @@ impl Peer {
         })
     }
 
-    /// Waits until `document.saved` names every edit of this client.
+    /// Waits until `document.saved` names every insertion of this client. A state vector names no
+    /// deletion: after one, wait until the other user reads the text.
     #[track_caller]
     pub(crate) fn saved(&self) -> impl Future<Output = ()> {
         self.until("document.saved of everything", |state| {

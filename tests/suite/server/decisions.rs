@@ -141,7 +141,7 @@ async fn a_decision_leaves_some_suggestions_and_says_why(pair: Pair) {
     let edit = Some(json!({ "suggestion": "uno" }));
     pair.two.call(&table.desk.reviewer, "PATCH", &path, edit).await.ok(200);
     table.writer.remove(28, 5);
-    table.writer.saved().await;
+    table.reads("one two three four five six ").await;
     let unknown = json!(ReviewId::generate().to_string());
     let items = [
         (&younger["id"], 1),
@@ -224,7 +224,7 @@ async fn an_undo_is_whole_or_nothing_and_names_the_changed_suggestions(pair: Pai
     // The text of the decision stands again.
     table.writer.remove(11, 1);
     table.writer.remove(2, 5);
-    table.writer.saved().await;
+    table.reads("1 3 vier").await;
     table.undo(&decision["id"]).await.ok(200);
     table.reads("one two three four").await;
     // A deleted review prevents the undo.

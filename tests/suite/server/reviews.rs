@@ -236,13 +236,13 @@ async fn g9_an_anchor_follows_its_text_or_reports_that_it_is_orphaned() {
     let server = Server::start().await;
     let text = "One plain sentence. Another plain sentence that stays.";
     let desk = server.desk(text).await;
-    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let suggest = json!({ "anchor": at("One plain", text), "body": "", "suggestion": "A" });
     let gone = server.post(&desk.reviewer, &all(&desk), suggest).await.ok(201);
     let stays = json!({ "anchor": at("Another plain sentence", text), "body": "good" });
     let stays = server.post(&desk.reviewer, &all(&desk), stays).await.ok(201);
     writer.remove(0, 20);
-    writer.saved().await;
+    reviewer.reads(&writer.text()).await;
     let read = async |review| server.get(&desk.writer, &one(&desk, review)).await.ok(200);
     assert_eq!(read(&gone).await["anchor"]["state"], "orphaned");
     assert_eq!(read(&gone).await["anchor"]["quote"], "One plain");

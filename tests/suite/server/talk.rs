@@ -117,7 +117,7 @@ async fn s2_2_a_remark_on_the_whole_text_has_no_anchor_and_is_never_orphaned() {
     let comment = json!({ "anchor": at("성실한"), "body": "?" });
     server.post(&desk.reviewer, &all(&desk), comment).await.ok(201);
     writer.remove(0, u32::try_from(TEXT.encode_utf16().count()).expect("short"));
-    writer.saved().await;
+    reviewer.reads("").await;
     let list = server.get(&desk.writer, &all(&desk)).await.ok(200);
     assert_eq!(list["reviews"][0], made);
     assert_eq!(list["reviews"][1]["anchor"]["state"], "orphaned");
