@@ -14,6 +14,7 @@ mod identity;
 mod links;
 mod log;
 mod open;
+mod partners;
 mod postgres;
 mod proxy;
 mod reviews;
