@@ -3,12 +3,18 @@
 -- A transaction that makes a request or partners locks the rows of both users, after the row of the
 -- document if there is one, the lower id first.
 
--- How other users reach a user. The token of the personal link is not stored, only its hash.
-CREATE TABLE addresses (
+-- How other users reach a user: by a handle, or by a personal link, of which the table has a hash.
+CREATE TABLE handles (
+    handle  text COLLATE "C" NOT NULL PRIMARY KEY,
+    user_id text COLLATE "C" NOT NULL REFERENCES users (id)
+);
+
+CREATE INDEX handles_of_user ON handles (user_id);
+
+CREATE TABLE personal_links (
     user_id   text  COLLATE "C" NOT NULL PRIMARY KEY REFERENCES users (id),
-    handle    text  COLLATE "C" UNIQUE,
-    link_id   text  COLLATE "C",
-    link_hash bytea UNIQUE CHECK (octet_length(link_hash) = 32)
+    link_id   text  COLLATE "C" NOT NULL,
+    link_hash bytea NOT NULL UNIQUE CHECK (octet_length(link_hash) = 32)
 );
 
 -- Two users who accepted a request or a claim. The lower id comes first, so a pair has one row.
@@ -45,6 +51,10 @@ CREATE TABLE review_requests (
 
 -- One pending request for each pair, in either direction.
 CREATE UNIQUE INDEX review_requests_one_pending ON review_requests (low_id, high_id)
+    WHERE state = 'pending';
+CREATE INDEX review_requests_pending_of_sender ON review_requests (sender_id)
+    WHERE state = 'pending';
+CREATE INDEX review_requests_pending_of_receiver ON review_requests (receiver_id)
     WHERE state = 'pending';
 CREATE INDEX review_requests_of_sender ON review_requests (sender_id, created_at);
 CREATE INDEX review_requests_of_receiver ON review_requests (receiver_id, created_at);

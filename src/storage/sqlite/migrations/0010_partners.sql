@@ -1,11 +1,17 @@
 -- Handles and personal links, requests of one user to another, and partners.
 
--- How other users reach a user. The token of the personal link is not stored, only its hash.
-CREATE TABLE addresses (
+-- How other users reach a user: by a handle, or by a personal link, of which the table has a hash.
+CREATE TABLE handles (
+    handle  TEXT NOT NULL PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX handles_of_user ON handles (user_id);
+
+CREATE TABLE personal_links (
     user_id   TEXT NOT NULL PRIMARY KEY REFERENCES users (id),
-    handle    TEXT UNIQUE,
-    link_id   TEXT,
-    link_hash BLOB UNIQUE
+    link_id   TEXT NOT NULL,
+    link_hash BLOB NOT NULL UNIQUE
 ) STRICT;
 
 -- Two users who accepted a request or a claim. The lower id comes first, so a pair has one row.
@@ -40,6 +46,10 @@ CREATE TABLE review_requests (
 
 -- One pending request for each pair, in either direction.
 CREATE UNIQUE INDEX review_requests_one_pending ON review_requests (low_id, high_id)
+    WHERE state = 'pending';
+CREATE INDEX review_requests_pending_of_sender ON review_requests (sender_id)
+    WHERE state = 'pending';
+CREATE INDEX review_requests_pending_of_receiver ON review_requests (receiver_id)
     WHERE state = 'pending';
 CREATE INDEX review_requests_of_sender ON review_requests (sender_id, created_at);
 CREATE INDEX review_requests_of_receiver ON review_requests (receiver_id, created_at);
