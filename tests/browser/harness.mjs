@@ -219,11 +219,17 @@ export class User {
   }
 }
 
-/** Waits until it is true. @param {() => Promise<boolean>} condition @param {string} what */
-export async function until(condition, what) {
+/**
+ * Waits until it is true.
+ *
+ * @param {() => Promise<boolean>} condition
+ * @param {string} what
+ * @param {() => Promise<string>} [found] what there is instead, for the message of a failure
+ */
+export async function until(condition, what, found) {
   const deadline = Date.now() + TIMEOUT_MS
   while (!(await condition())) {
-    assert.ok(Date.now() < deadline, `waited in vain: ${what}`)
+    if (deadline <= Date.now()) assert.fail(`waited in vain: ${what}${found ? `\n${await found()}` : ""}`)
     await new Promise((done) => setTimeout(done, 50))
   }
 }

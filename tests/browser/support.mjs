@@ -76,7 +76,18 @@ export async function assertFits(user, name, selector = "html") {
       return element.scrollWidth - room
     })
   // The page lays out absolute positions one frame after the narrower one.
-  await until(async () => (await tooWide()) <= 0, `${name} fits`)
+  await until(async () => (await tooWide()) <= 0, `${name} fits`, () => outside(user, selector))
+}
+
+/** The elements that end to the right of `selector`, for the message of a failure. @param {User} user @param {string} selector */
+async function outside({ page }, selector) {
+  const found = await page.locator(selector).evaluate((element) => {
+    const edge = element === document.documentElement ? innerWidth : element.getBoundingClientRect().left + element.clientLeft + element.clientWidth
+    return [...element.querySelectorAll("*")]
+      .filter((inner) => inner.checkVisibility() && edge < inner.getBoundingClientRect().right)
+      .map((inner) => `${inner.outerHTML.slice(0, 120)} ends at ${inner.getBoundingClientRect().right} of ${edge} px`)
+  })
+  return found.slice(0, 12).join("\n")
 }
 
 /** Axe reports no violation. @param {User} user @param {string} name */

@@ -186,7 +186,9 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
     for (const [at, size] of [...SIZES, ...SIZES].entries()) {
       if (at === SIZES.length) await writer.select(String(text).slice(0, 8))
       await writer.page.setViewportSize(size)
-      await assertFits(writer, `window-${locale}-${size.width}-${size.height}${at < SIZES.length ? "" : "-selected"}`)
+      const name = `window-${locale}-${size.width}-${size.height}${at < SIZES.length ? "" : "-selected"}`
+      await assertFits(writer, name)
+      await assertFits(writer, `${name}-foot`, "#text-counts-bar")
       assert.deepEqual(await brokenWords(writer), [], JSON.stringify(size))
       assert.deepEqual(await overlapping(writer), [], JSON.stringify(size))
       const foot = await box(writer, "#text-counts-bar")
@@ -195,6 +197,33 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
     await writer.page.setViewportSize({ width: 320, height: 256 })
     const pinned = await writer.page.evaluate(() => ["#bar", "#text-counts-bar"].map((of) => getComputedStyle(/** @type {Element} */ (document.querySelector(of))).position))
     assert.deepEqual(pinned, ["static", "relative"], "a low window is for the text")
+  })
+}
+
+for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
+  test(`§3 a long selection, a target and an unread comment stand beside each other in a narrow foot (${locale})`, async () => {
+    const { writer, reviewer } = await both(`${text}\n\n`.repeat(60), { locale: String(locale), viewport: { width: 320, height: 640 } })
+    await writer.page.locator("#target summary").click()
+    await writer.page.locator("#target-number").fill("10000")
+    await writer.page.keyboard.press("Escape")
+    await reviewer.page.evaluate(async () => {
+      const api = await import(String("/js/lib/api.js"))
+      await api.createReview(location.pathname.split("/").pop(), { anchor: null, body: "?" })
+    })
+    // In the closed sheet the comment stays unread.
+    await writer.page.locator("#sheet-unread").waitFor()
+    await writer.page.locator(".cm-content").focus()
+    await writer.page.keyboard.press("Control+a")
+    await writer.page.locator("#selected").waitFor()
+    for (const size of [...SIZES, { width: 700, height: 900 }]) {
+      await writer.page.setViewportSize(size)
+      await assertFits(writer, `long-selection-${locale}-${size.width}-${size.height}`, "#text-counts-bar")
+      await assertFits(writer, `long-selection-${locale}-${size.width}-${size.height}-page`)
+      assert.deepEqual(await overlapping(writer), [], JSON.stringify(size))
+      const cut = await writer.page.locator("#selected").evaluate((selected) => selected.scrollWidth - selected.clientWidth)
+      assert.ok(cut <= 0, `the count is whole at ${size.width} px`)
+    }
+    await writer.page.getByRole("button", { name: locale === "ko-KR" ? /첨삭|의견/ : /Comments/ }).and(writer.page.locator("#sheet-open")).waitFor()
   })
 }
 
