@@ -33,6 +33,25 @@ use super::reviews::{admit, store_edit};
 type Row = (String, i64, i64, usize, Hex, Hex, Hex, Hex);
 type Hex = Option<String>;
 
+/// Changes the reviews of the rows `$1`.
+///
+/// The link is compared as an expression, so that SQLite finds each review by its id. By an index of
+/// the link it parses the whole JSON once a review: 5 s for 2,000 reviews instead of 12 ms.
+pub(super) const UPDATE_REVIEWS: &str = concat!(
+    "UPDATE reviews SET status = $2, version = reviews.version + 1, updated_at = $3, \
+     decision_id = $4, decided_by = $5, decided_at = $6, \
+     last_change = CAST(w.value ->> 2 AS bigint), changed_by = $8, \
+     changed_by_number = CAST(w.value ->> 2 AS bigint), \
+     current_start = COALESCE(",
+    bytes_of_hex!("w.value ->> 4"),
+    ", reviews.current_start), current_end = COALESCE(",
+    bytes_of_hex!("w.value ->> 5"),
+    ", reviews.current_end) FROM ",
+    json_rows!("$1"),
+    " WHERE reviews.id = w.value ->> 0 AND reviews.link_id || '' = $7 \
+     AND reviews.version = CAST(w.value ->> 1 AS bigint)"
+);
+
 /// The new state of the reviews of a change.
 struct NewState<'a> {
     status: ReviewStatus,
@@ -162,30 +181,17 @@ async fn update_reviews(
     rows: &str,
     count: usize,
 ) -> Result<(), TxError> {
-    let changed = sqlx::query(concat!(
-        "UPDATE reviews SET status = $2, version = reviews.version + 1, updated_at = $3, \
-         decision_id = $4, decided_by = $5, decided_at = $6, \
-         last_change = CAST(w.value ->> 2 AS bigint), changed_by = $8, \
-         changed_by_number = CAST(w.value ->> 2 AS bigint), \
-         current_start = COALESCE(",
-        bytes_of_hex!("w.value ->> 4"),
-        ", reviews.current_start), current_end = COALESCE(",
-        bytes_of_hex!("w.value ->> 5"),
-        ", reviews.current_end) FROM ",
-        json_rows!("$1"),
-        " WHERE reviews.id = w.value ->> 0 AND reviews.link_id = $7 \
-         AND reviews.version = CAST(w.value ->> 1 AS bigint)"
-    ))
-    .bind(rows)
-    .bind(state.status.as_str())
-    .bind(Moment(state.at))
-    .bind(state.decision.map(|id| id.to_string()))
-    .bind(state.decision.map(|_| state.by.as_str()))
-    .bind(state.decision.map(|_| Moment(state.at)))
-    .bind(link.to_string())
-    .bind(state.by.as_str())
-    .execute(connection)
-    .await?;
+    let changed = sqlx::query(UPDATE_REVIEWS)
+        .bind(rows)
+        .bind(state.status.as_str())
+        .bind(Moment(state.at))
+        .bind(state.decision.map(|id| id.to_string()))
+        .bind(state.decision.map(|_| state.by.as_str()))
+        .bind(state.decision.map(|_| Moment(state.at)))
+        .bind(link.to_string())
+        .bind(state.by.as_str())
+        .execute(connection)
+        .await?;
     if u64::try_from(count) == Ok(changed.rows_affected()) {
         return Ok(());
     }

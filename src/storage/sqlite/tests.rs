@@ -7,6 +7,7 @@ use bytes::Bytes;
 use sqlx::{AssertSqlSafe, SqlitePool};
 use tempfile::TempDir;
 
+use super::decisions::UPDATE_REVIEWS;
 use super::*;
 use crate::domain::ids::DocumentId;
 use crate::domain::user::User;
@@ -94,6 +95,21 @@ async fn lists_and_checks_use_indexes() {
             assert!(is_good && !step.contains("TEMP B-TREE"), "{sql}\n{plan:?}");
         }
     }
+}
+
+/// A decision has up to 2,000 rows of JSON: SQLite scans them once, not once a review.
+#[tokio::test]
+async fn a_decision_finds_its_reviews_by_id() {
+    let (_folder, sqlite, _) = open().await;
+    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {UPDATE_REVIEWS}"));
+    let plan: Vec<(i64, i64, i64, String)> =
+        sqlx::query_as(explain).fetch_all(&sqlite.writer).await.unwrap();
+    let steps: Vec<_> = plan.iter().map(|(.., step)| step.as_str()).collect();
+    assert!(
+        matches!(steps[..], [json, reviews]
+        if json.starts_with("SCAN w") && reviews.contains("(id=?)")),
+        "{plan:?}"
+    );
 }
 
 #[tokio::test]

@@ -1,0 +1,103 @@
+// @ts-check
+/**
+ * The time from a key to its frame in a text of 200 kB with 300 comments, in Chromium: for
+ * `tests/bench/RESULTS.md`.
+ *
+ *     GALLEY_BEFORE=path/of/an/earlier/galley GALLEY_BIN=target/release/galley node tests/browser/measure_margin.mjs
+ *
+ * Both servers take turns, so that the machine's other load falls on both. Each round opens the document, places the
+ * caret in the middle and types a sentence. A key counts from the browser's time stamp of its event to the first task
+ * behind the next frame.
+ */
+
+import { Browser, Galley } from "./harness.mjs"
+
+const ROUNDS = 5
+const COMMENTS = 300
+const SENTENCE = "물류 현장에서 배운 점을 한 문장으로 적었습니다. "
+const TEXT = Array.from({ length: 1_300 }, (_, at) => `${at + 1}번째 문단. ${SENTENCE.repeat(2)}`).join("\n\n")
+const TYPED = "typed in the middle of it all, one letter after the other"
+
+/** @param {number[]} values @param {number} share */
+const quantile = (values, share) => {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}
+
+/** Measures each key of a page. */
+function watch() {
+  /** @type {number[]} */
+  const keys = []
+  Object.assign(globalThis, { keys })
+  addEventListener(
+    "keydown",
+    ({ timeStamp }) => {
+      requestAnimationFrame(() => {
+        const { port1, port2 } = new MessageChannel()
+        port1.onmessage = () => keys.push(performance.now() - timeStamp)
+        port2.postMessage(null)
+      })
+    },
+    { capture: true },
+  )
+}
+
+/** @param {string} binary @param {Browser} browser */
+async function prepare(binary, browser) {
+  process.env.GALLEY_BIN = binary
+  const galley = await Galley.start()
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
+  await writer.page.addInitScript(watch)
+  await writer.paste("김민수", TEXT)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await reviewer.page.evaluate(
+    async ({ text, count }) => {
+      const api = await import(String("/js/lib/api.js"))
+      const link = location.pathname.split("/").pop()
+      for (let at = 0; at < count; at++) {
+        const quote = `${at * 4 + 1}번째 문단`
+        const start = text.indexOf(at === 0 ? quote : `\n${quote}`) + (at === 0 ? 0 : 1)
+        await api.createReview(link, { anchor: { start, end: start + quote.length, quote }, body: `${at + 1}번째 의견입니다. 근거를 더 써 주세요.` })
+        if (at % 20 === 0) await new Promise((done) => setTimeout(done, 500))
+      }
+    },
+    { text: TEXT, count: COMMENTS },
+  )
+  const url = writer.page.url()
+  await reviewer.page.context().close()
+  return { galley, writer, url, /** @type {number[]} */ keys: [], /** @type {number[]} */ opened: [] }
+}
+
+const browser = await Browser.start()
+const names = { before: process.env.GALLEY_BEFORE, after: process.env.GALLEY_BIN }
+/** @type {Record<string, Awaited<ReturnType<typeof prepare>>>} */
+const runs = {}
+for (const [name, binary] of Object.entries(names)) if (binary) runs[name] = await prepare(binary, browser)
+for (let round = 0; round < ROUNDS; round++) {
+  for (const run of Object.values(runs)) {
+    const { page } = run.writer
+    const start = performance.now()
+    await page.goto(run.url)
+    await run.writer.seated()
+    run.opened.push(performance.now() - start)
+    await page.waitForTimeout(1_500)
+    await page.locator(".cm-content").click()
+    for (let down = 0; down < 12; down++) await page.keyboard.press("PageDown")
+    await page.waitForTimeout(700)
+    await page.evaluate(() => void (/** @type {any} */ (globalThis).keys.length = 0))
+    for (const letter of TYPED) {
+      await page.keyboard.type(letter)
+      await page.waitForTimeout(60)
+    }
+    run.keys.push(.../** @type {number[]} */ (await page.evaluate(() => /** @type {any} */ (globalThis).keys)))
+  }
+}
+for (const [name, { keys, opened }] of Object.entries(runs)) {
+  console.log(
+    `${name}: ${keys.length} keys, p50 ${quantile(keys, 0.5).toFixed(1)} ms, p95 ${quantile(keys, 0.95).toFixed(1)} ms, ` +
+      `max ${Math.max(...keys).toFixed(1)} ms; opened in ${quantile(opened, 0.5).toFixed(0)} ms`,
+  )
+}
+await browser.stop()
+for (const { galley } of Object.values(runs)) await galley.stop()
