@@ -66,7 +66,7 @@ async function prepare(binary, browser) {
   )
   const url = writer.page.url()
   await reviewer.page.context().close()
-  return { galley, writer, url, /** @type {number[]} */ keys: [], /** @type {number[]} */ opened: [] }
+  return { galley, writer, url, keys: /** @type {number[]} */ ([]), opened: /** @type {number[]} */ ([]) }
 }
 
 const browser = await Browser.start()
