@@ -303,7 +303,6 @@ export class Editor extends EventTarget {
       placeholder(t(reader ? "desk.text.empty.reader" : "desk.text.empty")),
       EditorView.contentAttributes.of({
         "aria-label": t(reader ? "desk.text.reader" : "desk.text"),
-        "aria-readonly": String(reader),
         ...(this.language ? { lang: this.language } : {}),
         spellcheck: "true",
         autocorrect: "on",

@@ -139,6 +139,6 @@ export class Shortcuts {
 function typesInto(target) {
   if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return true
   if (target instanceof HTMLSelectElement) return true
-  const editable = target.closest("[contenteditable=true]")
-  return editable !== null && editable.getAttribute("aria-readonly") !== "true"
+  // A writer whose typing is paused still means letters.
+  return target.closest("[contenteditable=true]") !== null && document.body.dataset.role !== "reviewer"
 }

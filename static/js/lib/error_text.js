@@ -4,15 +4,48 @@
 import { Problem } from "./api.js"
 import { t } from "./i18n.js"
 
-/** @param {unknown} error */
+/** @typedef {import("./i18n.js").Sentence} Sentence */
+
+/** Problems by their names. @type {ReadonlyMap<string, Sentence>} */
+const BY_NAME = new Map([
+  ["quota-spent", "error.quota"],
+  ["storage-full", "error.full"],
+  ["foreign-origin", "error.address"],
+  ["wrong-host", "error.address"],
+  ["guests-off", "error.guests-off"],
+  ["wrong-invite", "error.invite"],
+  ["already-writer", "error.own-document"],
+  ["no-reviewer", "error.no-reviewer"],
+  ["reviewer-exists", "error.reviewer-exists"],
+  ["name-from-host", "error.name-from-host"],
+  ["not-a-guest", "error.not-a-guest"],
+  ["transfer-code-invalid", "error.code"],
+  ["document-too-large", "error.document-full"],
+  ["text-changing", "error.text-changing"],
+  ["too-many", "error.too-many"],
+])
+
+/** All others by their status. A newer server has problems that this page cannot name. @type {Readonly<Record<number, Sentence>>} */
+const BY_STATUS = {
+  401: "error.signed-out",
+  403: "error.rights",
+  404: "error.gone",
+  409: "error.changed",
+  410: "error.gone",
+  412: "error.changed",
+  413: "error.too-large",
+  422: "error.invalid",
+  429: "error.limited",
+}
+
+/** A sentence of the page's own: the server's details are in English. @param {unknown} error */
 export function errorText(error) {
   if (!(error instanceof Problem)) return t("error.server")
   if (error.status === 0) return t("error.offline")
-  if (error.kind === "quota-spent") return t("error.quota")
-  if (error.kind === "storage-full") return t("error.full")
-  if (error.status === 429) return t("error.limited")
+  const name = BY_NAME.get(error.kind)
+  if (name) return t(name)
   if (500 <= error.status) return t("error.server")
-  return error.detail
+  return t(BY_STATUS[error.status] ?? "error.unknown")
 }
 
 /** The same, where a review was to be written or decided. @param {unknown} error */

@@ -3,6 +3,7 @@
 
 import { binEn } from "./bin_en.js"
 import { entryEn } from "./entry_en.js"
+import { errorsEn } from "./errors_en.js"
 import { spokenEn } from "./spoken_en.js"
 import { statesEn } from "./states_en.js"
 import { textEn } from "./text_en.js"
@@ -13,6 +14,7 @@ import { talkEn } from "./talk_en.js"
 export const en = {
   ...binEn,
   ...entryEn,
+  ...errorsEn,
   ...textEn,
   ...statesEn,
   ...spokenEn,
@@ -388,10 +390,4 @@ export const en = {
   "admin.alarm.wait": "{name}: the mean wait of the last five minutes was {measured}. Shorten the work that is done under these locks, or divide what one of them guards.",
   "admin.alarm.hold": "{name}: one was held for {measured} in the last five minutes. See below who holds them; shorten the work, or set a longest hold.",
   "admin.alarm.since": "since {time}",
-
-  "error.offline": "The server cannot be reached.",
-  "error.server": "The server has a problem; try again in a moment.",
-  "error.limited": "Too much at once; try again in a moment.",
-  "error.quota": "You have as many documents as you may. Delete some first.",
-  "error.full": "The server has no space for anything new. What you write in open documents is still saved.",
 }

@@ -3,6 +3,7 @@
 
 import { binKo } from "./bin_ko.js"
 import { entryKo } from "./entry_ko.js"
+import { errorsKo } from "./errors_ko.js"
 import { spokenKo } from "./spoken_ko.js"
 import { statesKo } from "./states_ko.js"
 import { textKo } from "./text_ko.js"
@@ -14,6 +15,7 @@ import { talkKo } from "./talk_ko.js"
 export const ko = {
   ...binKo,
   ...entryKo,
+  ...errorsKo,
   ...textKo,
   ...statesKo,
   ...spokenKo,
@@ -389,10 +391,4 @@ export const ko = {
   "admin.alarm.wait": "{name}: 최근 5분 동안 평균 {measured} 기다렸습니다. 잠금을 잡고 하는 일을 줄이거나, 잠금 하나가 지키는 범위를 나누세요.",
   "admin.alarm.hold": "{name}: 최근 5분 동안 하나를 {measured} 동안 잡고 있었습니다. 누가 잡고 있는지 아래에서 확인하고, 하는 일을 줄이거나 가장 오래 잡을 수 있는 시간을 정하세요.",
   "admin.alarm.since": "{time}부터",
-
-  "error.offline": "서버에 연결할 수 없습니다.",
-  "error.server": "서버에 문제가 있습니다. 잠시 뒤 다시 시도해 주세요.",
-  "error.limited": "요청이 너무 많습니다. 잠시 뒤 다시 시도해 주세요.",
-  "error.quota": "만들 수 있는 문서를 모두 만들었습니다. 먼저 몇 개를 지워 주세요.",
-  "error.full": "서버에 새로 저장할 공간이 없습니다. 열려 있는 문서에 쓰는 글은 계속 저장됩니다.",
 }
