@@ -203,7 +203,7 @@ test("a guest signs out after a warning, and the browser retains nothing of thei
   )
   const openSignOut = async () => {
     await writer.page.locator("#menu summary").press("Enter")
-    await writer.page.getByRole("button", { name: "Leave this computer" }).press("Enter")
+    await writer.page.getByRole("button", { name: "Leave this device" }).press("Enter")
     await writer.page.locator("#confirm").getByText("You are Kim, a guest").waitFor()
   }
   await openSignOut()

@@ -91,7 +91,7 @@ test("A11Y-2 A11Y-3 the list, a card and the form are named, and each button say
       - /placeholder: What should be different, and why?
     - button "Send" [disabled]
     - button "Cancel"
-    - button "Without a suggestion"`,
+    - button "Comment only"`,
   )
   for (const user of [writer, reviewer]) await assertAccessible(user, "the named margin")
 })

@@ -29,9 +29,12 @@ export class Menu {
     this.theme.addEventListener("change", () => useTheme(/** @type {Theme} */ (this.theme.value)), { signal })
     document.addEventListener("pointerdown", (event) => this.#outside(event), { signal })
     this.element.addEventListener("keydown", (event) => this.#key(event), { signal })
+    // Before the entry acts: a dialog that it opens gives the focus back to the menu, not to a hidden entry.
     this.panel.addEventListener("click", (event) => {
-      if (event.target instanceof Element && event.target.closest("button, a")) this.element.open = false
-    }, { signal })
+      if (!(event.target instanceof Element) || !event.target.closest("button, a")) return
+      this.element.querySelector("summary")?.focus()
+      this.element.open = false
+    }, { signal, capture: true })
     this.#translate()
   }
 

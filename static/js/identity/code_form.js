@@ -50,7 +50,9 @@ export class CodeForm {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
     this.#error.textContent = ""
-    if (shown) this.#field.focus()
+    if (!shown) return
+    this.#field.focus()
+    this.#form.scrollIntoView({ block: "nearest" })
   }
 
   async #submit() {

@@ -53,8 +53,13 @@ export function showToast(sentence, action) {
   makeRoom(region)
   const toast = el("p", {}, el("span", { text: sentence }))
   if (action) {
+    /** The element that had the focus before the toast. @type {EventTarget | null} */
+    let before = null
+    toast.addEventListener("focusin", ({ relatedTarget }) => (before = relatedTarget ?? before))
     const press = () => {
+      const hadFocus = toast.contains(document.activeElement)
       toast.remove()
+      if (hadFocus && before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true })
       action.act()
     }
     toast.append(button(action.text, { class: "button", label: `${action.text}: ${sentence}` }, press))

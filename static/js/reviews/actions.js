@@ -117,18 +117,25 @@ export class ReviewActions {
   /** @param {Review} review @param {Decision} decision */
   decide = (review, decision) =>
     this.#attempt(async () => {
+      // The event of the server may come before the answer, and takes the review from the open ones.
+      const order = this.reviews.open.map(({ id }) => id)
       const decided = await this.decisions.during(async () => {
         const answer = await api.decide(this.reviews.link, review, decision)
         this.#announceDecision(answer)
         return answer
       })
-      const { open } = this.reviews
-      const at = open.findIndex(({ id }) => id === review.id)
-      const next = open[at + 1] ?? open[at - 1]
       this.reviews.apply(decided)
       // One after the other, without looking for the next.
-      if (decided.status !== "open") this.margin?.activate(next?.id ?? null)
+      if (decided.status !== "open") this.margin?.activate(this.#nextOf(order, review.id))
     })
+
+  /** The open review after this one, or else before it. @param {string[]} order @param {string} id */
+  #nextOf(order, id) {
+    const open = new Set(this.reviews.open.map((review) => review.id))
+    const at = order.indexOf(id)
+    const isOpen = (/** @type {string} */ other) => other !== id && open.has(other)
+    return order.slice(at + 1).find(isOpen) ?? order.slice(0, Math.max(at, 0)).findLast(isOpen) ?? null
+  }
 
   /** @param {Review} decided */
   #announceDecision({ status, decision }) {

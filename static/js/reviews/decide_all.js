@@ -69,11 +69,14 @@ export class DecideAll {
     const drawn = JSON.stringify([counts, i18n.language])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
+    const pressed = Object.values(this.buttons).find((decide) => decide === document.activeElement)
     this.element.hidden = counts.reject < MANY
     for (const verdict of /** @type {const} */ (["accept", "reject"])) {
-      const pressed = this.buttons[verdict]
-      pressed.hidden = counts[verdict] === 0
-      pressed.lastElementChild?.replaceChildren(t(`decision.all.${verdict}`, { count: number(counts[verdict]) }))
+      const decide = this.buttons[verdict]
+      decide.hidden = counts[verdict] === 0
+      decide.lastElementChild?.replaceChildren(t(`decision.all.${verdict}`, { count: number(counts[verdict]) }))
     }
+    // The pressed button is gone with the suggestions: the tab above it takes the focus.
+    if (pressed && !pressed.checkVisibility()) byId("tab-open").focus({ preventScroll: true })
   }
 }

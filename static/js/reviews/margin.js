@@ -76,10 +76,7 @@ export class Margin {
     }).start(signal)
     this.#narrow.addEventListener("change", () => this.#resized(), { signal })
     const sizes = new ResizeObserver(() => {
-      // In a low window the bar scrolls away with the text.
-      const height = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0
-      this.desk.style.setProperty("--bar-height", `${height}px`)
-      this.desk.style.setProperty("--head-height", `${head.offsetHeight}px`)
+      this.#measure()
       this.arrangeSoon()
     })
     for (const element of [bar, head, this.desk, this.list]) sizes.observe(element)
@@ -150,7 +147,20 @@ export class Margin {
     if (!this.#narrow.matches) return
     document.body.dataset.sheet = "open"
     this.#revealSoon()
-    requestAnimationFrame(() => this.cardOf(this.active ?? "")?.scrollIntoView({ block: "start" }))
+    requestAnimationFrame(() => {
+      // The head is higher once a form has left the sheet: the card stands below it.
+      this.#measure()
+      this.cardOf(this.active ?? "")?.scrollIntoView({ block: "start" })
+    })
+  }
+
+  /** The heights that the style of the cards needs. */
+  #measure() {
+    const bar = byId("bar")
+    // In a low window the bar scrolls away with the text.
+    const height = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0
+    this.desk.style.setProperty("--bar-height", `${height}px`)
+    this.desk.style.setProperty("--head-height", `${byId("margin-head").offsetHeight}px`)
   }
 
   /** The margin became a sheet, or the other way round: the element in use stays in view. */

@@ -121,7 +121,10 @@ class StartPage {
       byId(`way-${other}`).setAttribute("aria-expanded", String(open))
     }
     const field = byId(panel === "paste" ? "paste-text" : "link-field")
-    if (!byId(panel).hidden) field.focus()
+    if (byId(panel).hidden) return
+    field.focus()
+    // A form higher than the window shows its first field, any other one its button, too.
+    if (byId(panel).offsetHeight < window.innerHeight) byId(panel).scrollIntoView({ block: "nearest" })
   }
 
   #mayGoOn() {

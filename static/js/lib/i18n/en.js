@@ -211,7 +211,7 @@ export const en = {
   "review.body": "Comment",
   "review.suggestion": "Instead of the passage",
   "review.suggestion.add": "Suggest other words",
-  "review.suggestion.drop": "Without a suggestion",
+  "review.suggestion.drop": "Comment only",
   "review.suggestion.deletes": "(delete)",
   "review.suggests": "Suggests",
   "review.removed": "deleted",

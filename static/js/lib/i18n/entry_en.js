@@ -28,7 +28,7 @@ export const entryEn = {
 
   "menu.leave": "Sign out",
   "leave.sure": "Sign out? You are {name}.",
-  "leave.sure.guest": "Leave this computer? You are {name}, a guest, and have no password to come back with. Unless you used “Use on another device” first, your documents and comments cannot be opened any more.",
+  "leave.sure.guest": "Leave this device? You are {name}, a guest, and have no password to come back with. Unless you used “Use on another device” first, your documents and comments cannot be opened any more.",
   "leave.unsaved": "Something you wrote is kept in this browser only and not saved. If you leave, it is deleted.",
   "leave.yes": "Sign out",
   "leave.elsewhere": "You are still signed in by the product that brought you. Sign out there.",

@@ -6,7 +6,7 @@ export const identityEn = {
   "identity.name.save": "Save",
   "identity.name.done": "You are now {name}.",
   "identity.not-me": "This is not me",
-  "identity.leave": "Leave this computer",
+  "identity.leave": "Leave this device",
   "identity.leave.yes": "Leave",
 
   "identity.move": "Use on another device",

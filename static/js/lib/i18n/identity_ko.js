@@ -7,7 +7,7 @@ export const identityKo = {
   "identity.name.save": "저장",
   "identity.name.done": "이제 {name}님으로 보입니다.",
   "identity.not-me": "제가 아니에요",
-  "identity.leave": "이 컴퓨터에서 나가기",
+  "identity.leave": "이 기기에서 나가기",
   "identity.leave.yes": "나가기",
 
   "identity.move": "다른 기기에서 사용하기",
