@@ -22,7 +22,8 @@ const make = (/** @type {[string, string, any[]]} */ [link, text, reviews]) =>
   Promise.all(
     reviews.map(async ({ quote, ...rest }) => {
       const start = text.indexOf(quote)
-      const anchor = { start, end: start + quote.length, quote }
+      // Without a quote it is a remark on the whole text.
+      const anchor = quote === undefined ? null : { start, end: start + quote.length, quote }
       const response = await fetch(`/api/share-links/${link}/reviews`, {
         method: "POST",
         headers: { "content-type": "application/json" },
@@ -33,6 +34,7 @@ const make = (/** @type {[string, string, any[]]} */ [link, text, reviews]) =>
   )
 
 const reviews = [
+  { body: "경험이 구체적이어서 좋습니다. 2번에는 결과까지 써 주세요." },
   {
     quote: "원인은 사람이 아니라 마감 시각이 저마다 다른 분류표였습니다.",
     body: "이 문장이 가장 좋습니다. 첫머리로 올리면 어떨까요?",
@@ -47,8 +49,8 @@ const reviews = [
 /** @param {Galley} galley @param {Browser} browser @param {string} locale @param {string} file */
 async function shoot(galley, browser, locale, file) {
   const options = { locale, viewport, deviceScaleFactor: 1.5, colorScheme: /** @type {const} */ ("light") }
-  const writer = await browser.person(galley, options)
-  const reviewer = await browser.person(galley, options)
+  const writer = await browser.newUser(galley, options)
+  const reviewer = await browser.newUser(galley, options)
   await writer.page.goto(galley.url)
   await writer.page.locator("#name").fill("김민수")
   await writer.page.locator("#way-paste").click()
@@ -65,8 +67,8 @@ async function shoot(galley, browser, locale, file) {
   await card.waitFor()
   await writer.page.locator(".cm-content").click({ position: { x: 40, y: 20 } })
   await card.click()
-  // The toast about the copied invite has disappeared.
-  await writer.page.waitForTimeout(6_000)
+  // The notices of the copied invite and of the new comments have disappeared.
+  await writer.page.waitForFunction(() => document.querySelector(".toast > p, .news > p") === null)
   await writer.page.screenshot({ path: join(here, file) })
 }
 
