@@ -58,6 +58,8 @@ async function violations(page, language) {
     const { i18n } = await import(String("/js/lib/i18n.js"))
     i18n.setLanguage(chosen)
     for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
+    // A version that the page loads again is faint until its text is there.
+    while (document.querySelector('.history-text[aria-busy="true"]')) await new Promise(requestAnimationFrame)
   }, language)
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source)
   return page.evaluate(async () => {
