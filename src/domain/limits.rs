@@ -148,8 +148,6 @@ pub const BIN_DOCUMENTS_MAX: u32 = 100;
 /// Documents that a server purges in one round. Each is a transaction of its own, so an edit waits
 /// for one of them at most.
 pub const PURGED_AT_ONCE: u32 = 100;
-/// Partners of one user: a class or a department. Each row has some 150 bytes.
-pub const PARTNERS_MAX: i64 = 500;
 /// Time budget of a comparison by words. After it the diff reports the rest by whole paragraphs.
 pub const DIFF_TIMEOUT: Duration = Duration::from_millis(400);
 /// Hunks in which a restored text may differ from the current one. Beyond it the diff joins

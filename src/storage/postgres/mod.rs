@@ -40,8 +40,6 @@ mod documents;
 mod invites;
 #[path = "../sql/links.rs"]
 mod links;
-#[path = "../sql/partners.rs"]
-mod partners;
 #[path = "../sql/progress.rs"]
 mod progress;
 #[path = "../sql/replies.rs"]

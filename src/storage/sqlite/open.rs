@@ -184,7 +184,6 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         (7, "talk", include_str!("migrations/0007_talk.sql")),
         (8, "bin", include_str!("migrations/0008_bin.sql")),
         (9, "identity", include_str!("migrations/0009_identity.sql")),
-        (10, "partners", include_str!("migrations/0010_partners.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

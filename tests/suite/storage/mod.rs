@@ -14,7 +14,6 @@ mod identity;
 mod links;
 mod log;
 mod open;
-mod partners;
 mod postgres;
 mod proxy;
 mod reviews;
