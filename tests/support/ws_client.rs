@@ -43,6 +43,8 @@ pub(crate) struct State {
     pub(crate) presence: BTreeMap<u64, (u64, Option<Value>)>,
     pub(crate) closed: Option<(u16, String)>,
     synced: bool,
+    /// The last edit inserted text: a state vector that covers this document names it.
+    is_last_edit_named: bool,
     /// Empty frames, which stop a stock client from counting the silence as a lost connection.
     pub(crate) keep_alives: usize,
     clock: u64,
@@ -85,6 +87,7 @@ impl Peer {
             presence: BTreeMap::new(),
             closed: None,
             synced: false,
+            is_last_edit_named: true,
             keep_alives: 0,
             clock: 0,
         };
@@ -223,15 +226,23 @@ impl Peer {
     ) -> Vec<u8> {
         self.look(|state| {
             let mut transaction = state.doc.transact_mut();
+            let before = transaction.state_vector();
             edit(&state.content, &mut transaction);
+            state.is_last_edit_named = before != transaction.state_vector();
             transaction.encode_update_v1()
         })
     }
 
-    /// Waits until `document.saved` names every insertion of this client. A state vector names no
-    /// deletion: after one, wait until the other user reads the text.
+    /// Waits until `document.saved` names every edit of this client.
+    ///
+    /// # Panics
+    ///
+    /// When the last edit only deletes: a state vector names no deletion, so the event of an earlier edit
+    /// would end the wait. Wait until the other user reads the text instead.
     #[track_caller]
     pub(crate) fn saved(&self) -> impl Future<Output = ()> {
+        let is_named = self.look(|state| state.is_last_edit_named);
+        assert!(is_named, "`document.saved` names no deletion");
         self.until("document.saved of everything", |state| {
             let mine = state.doc.transact().state_vector();
             let covers = |event: &Value| {

@@ -98,7 +98,6 @@ async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_no_other_is_
     neighbour.saved().await;
     // The writer removes the rejected text: only its deletion mark is stored.
     writer.remove(end, 40_000);
-    writer.saved().await;
     both_are_notified(&writer, &reviewer, "near").await;
     server.post(&desk.writer, &accept(&shorter), json!({})).await.ok(200);
     let shortened = fits.replacen("Begin. xx", "B", 1);
@@ -119,6 +118,7 @@ async fn an_edit_above_the_quota_is_stored_when_there_is_room_again() {
     // The client keeps typing: each edit builds on a rejected one.
     writer.append("and more");
     writer.remove(0, 40_000);
+    writer.append(".");
     let text = writer.text();
     reviewer.reads(&text).await;
     writer.saved().await;

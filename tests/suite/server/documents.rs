@@ -27,7 +27,6 @@ async fn an_edit_of_the_writer_reaches_the_reviewer() {
     reviewer.reads(&expected).await;
     writer.remove(utf16("저는 "), utf16("오늘 🙂 "));
     reviewer.reads(KOREAN).await;
-    writer.saved().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, KOREAN);
 }
 
@@ -45,6 +44,7 @@ async fn g8_at_rest_every_replica_has_the_same_text() {
             _ => writer.remove(0, 1),
         };
     }
+    writer.append("끝");
     writer.saved().await;
     let text = writer.text();
     reviewer.reads(&text).await;
