@@ -134,3 +134,37 @@ test("s1-2: done reviews have a tab of their own, and leave the open cards besid
   await writer.page.locator(".passage", { hasText: clause(4) }).first().click()
   await assertInside(writer, "the open tab again")
 })
+
+test("s1-1: a line connects the active card and the one under the pointer with their passages, and no other", async () => {
+  const { reviewer } = await crowd(3)
+  const { page } = reviewer
+  /** Where the lines to the cards begin and end, in px of the window. */
+  const lines = () =>
+    page.locator(".connectors path:not(.connector-under)").evaluateAll((paths) =>
+      paths.map((path) => {
+        const { left, right, top, bottom } = path.getBoundingClientRect()
+        return { left, right, top, bottom, active: path.classList.contains("connector-active") }
+      }),
+    )
+  const number = async (/** @type {number} */ count, /** @type {string} */ what) =>
+    until(async () => (await lines()).length === count, what, async () => JSON.stringify(await lines()))
+  await page.locator(".cm-line").last().click()
+  await page.mouse.move(5, 5)
+  await number(0, "no card is active: no line")
+  await page.locator(".passage", { hasText: clause(0) }).first().click()
+  await page.mouse.move(5, 5)
+  await number(1, "the active card has a line")
+  const [line] = await lines()
+  const card = await page.locator("#cards .card[data-active=true]").boundingBox()
+  const passage = await page.locator(".passage-active").first().boundingBox()
+  assert.ok(line?.active && card && passage)
+  assert.ok(Math.abs(line.right - card.x) <= 2, `the line ends at the card: ${line.right} and ${card.x}`)
+  assert.ok(card.y <= line.bottom && line.top <= card.y + card.height, "and at its height")
+  const under = await page.locator(".connector-under.connector-active").boundingBox()
+  assert.ok(under && Math.abs(under.y - passage.y - passage.height) <= 6, `and runs under the passage: ${JSON.stringify([under, passage])}`)
+  await page.locator("#cards .card").nth(2).hover()
+  await number(2, "the card under the pointer has a line, too")
+  assert.deepEqual((await lines()).map(({ active }) => active).sort(), [false, true])
+  await page.mouse.move(5, 5)
+  await number(1, "and loses it with the pointer")
+})

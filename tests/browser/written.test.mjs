@@ -4,6 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -55,4 +56,27 @@ test("s1-6: a reload keeps a half-written comment and a reply, and a cancelled c
   await writer.seated()
   await writer.card("첫 의견").click()
   assert.equal(await writer.card("첫 의견").locator(".reply-field").inputValue(), "반쯤 쓴 답글")
+})
+
+test("s1-6: a tab that crashes has the half-written comment when it is loaded again", async () => {
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
+  await writer.paste("김민수", "첫 문장입니다. 둘째 문장입니다.")
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await reviewer.select("둘째")
+  await reviewer.page.keyboard.press("Control+Alt+m")
+  await reviewer.page.locator(".card-draft textarea:not(.prose)").fill("탭이 멎기 전에 쓴 의견입니다.")
+  const { page } = reviewer
+  const crashed = page.waitForEvent("crash")
+  const tab = await page.context().newCDPSession(page)
+  tab.send("Page.crash").catch(() => undefined)
+  await crashed
+  // Playwright drives no crashed page: the protocol below it loads the same tab again.
+  tab.send("Page.reload").catch(() => undefined)
+  const expression = 'document.querySelector(".card-draft textarea:not(.prose)")?.value ?? ""'
+  const written = async () => {
+    const answer = await tab.send("Runtime.evaluate", { expression }).catch(() => null)
+    return answer?.result.value === "탭이 멎기 전에 쓴 의견입니다."
+  }
+  await until(written, "the form has the comment")
 })
