@@ -4,6 +4,7 @@
  * dark and forced colors, in a wide window and on a phone (`looks.mjs`).
  */
 
+import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { ALL, assertAccessibleIn, WORDS } from "./looks.mjs"
@@ -31,8 +32,9 @@ const REVIEWS = [
   { quote: "중복 응답 37건", body: "출처가 있나요?" },
 ]
 
-async function desk() {
-  const [writer, reviewer] = [await newUser(), await newUser()]
+/** @param {import("playwright-core").BrowserContextOptions} [options] */
+async function desk(options) {
+  const [writer, reviewer] = [await newUser(options), await newUser(options)]
   await writer.paste("김민수", TEXT)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
@@ -112,27 +114,38 @@ test("axe: the start page", async () => {
   ])
 })
 
-test("axe: the gate", async () => {
-  const { writer } = await desk()
-  const invite = await writer.invite()
-  const [third, member] = [await newUser(), await newUser()]
-  await third.page.goto(invite)
-  await each(third, [
-    ["gate: name or refusal", ({ page }) => page.locator("#entry-dialog :is(input, h1)").first().waitFor()],
-    ["gate: half of a link", async ({ page }) => {
-      await page.goto(invite.split("#")[0] ?? "")
-      await page.getByRole("heading").first().waitFor()
-    }, WORDS],
-    ["gate: no such document", async ({ page }) => {
-      await page.goto(`${galley.url}/d/doc_00000000000000000000000000000000`)
-      await page.getByRole("heading").first().waitFor()
-    }, WORDS],
-  ])
-  await member.paste("박제삼", "Another text.")
-  const another = await member.invite()
-  await writer.page.goto(another)
-  await assertAccessibleIn(writer, "gate: a confirmation")
-})
+/** The gate says its sentences once, so each language has a browser of its own. */
+for (const [locale, language] of /** @type {const} */ ([["ko-KR", "ko"], ["en-GB", "en"]])) {
+  /** @param {readonly import("./looks.mjs").Look[]} looks */
+  const own = (looks) => looks.filter((look) => look.language === language)
+  test(`axe: the gate (${language})`, async () => {
+    const { writer } = await desk({ locale })
+    const invite = await writer.invite()
+    const [third, member] = [await newUser({ locale }), await newUser({ locale })]
+    await member.paste("박제삼", "Another text.")
+    const another = await member.invite()
+    await third.page.goto(another)
+    await each(third, [
+      ["gate: name", ({ page }) => page.locator("#entry-name").waitFor(), own(ALL)],
+      ["gate: refusal", async ({ page }) => {
+        await page.goto(invite)
+        await page.locator("#entry-dialog h1").waitFor()
+      }, own(ALL)],
+      ["gate: half of a link", async ({ page }) => {
+        await page.goto(invite.split("#")[0] ?? "")
+        await page.getByRole("heading").first().waitFor()
+      }, own(WORDS)],
+      ["gate: no such document", async ({ page }) => {
+        await page.goto(`${galley.url}/d/doc_00000000000000000000000000000000`)
+        await page.getByRole("heading").first().waitFor()
+      }, own(WORDS)],
+    ])
+    await writer.page.goto(another)
+    await writer.page.locator("#entry-dialog h1").waitFor()
+    await assertAccessibleIn(writer, "gate: a confirmation", own(ALL))
+    assert.equal(await writer.page.evaluate(() => document.documentElement.lang), language)
+  })
+}
 
 test("axe: the desk of both", async () => {
   const writer = await newUser()
@@ -166,7 +179,14 @@ test("axe: the desk of both", async () => {
   await reviewer.select("매력을")
   await each(writer, [
     ["writer: news", ({ page }) => page.locator(".news").waitFor({ state: "attached" })],
-    ["writer: an active suggestion", (user) => user.card("띄어쓰기").click()],
+    ["writer: all suggestions at once", async ({ page }) => {
+      await page.locator("[data-decide-all=reject]").click()
+      await page.locator("#confirm[open]").waitFor()
+    }],
+    ["writer: an active suggestion", async (user) => {
+      await user.page.locator("#confirm").press("Escape")
+      await user.card("띄어쓰기").click()
+    }],
     ["writer: a reply is written", (user) => user.card("띄어쓰기").locator(".reply-field").fill("고맙습니다."), WORDS],
     ["writer: a reply is sent", async ({ page }) => {
       await page.keyboard.press("Control+Enter")
