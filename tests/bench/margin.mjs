@@ -1,16 +1,15 @@
 // @ts-check
 /**
- * The time from a key to its frame in a text of 200 kB with 300 comments, in Chromium: for
- * `tests/bench/RESULTS.md`.
+ * The time from a key to its frame in a text of 200 kB with 300 comments, in Chromium.
  *
- *     GALLEY_BEFORE=path/of/an/earlier/galley GALLEY_BIN=target/release/galley node tests/browser/measure_margin.mjs
+ *     GALLEY_BEFORE=path/of/an/earlier/galley GALLEY_BIN=target/release/galley node tests/bench/margin.mjs
  *
  * Both servers take turns, so that the machine's other load falls on both. Each round opens the document, places the
  * caret in the middle and types a sentence. A key counts from the browser's time stamp of its event to the first task
  * behind the next frame.
  */
 
-import { Browser, Galley } from "./harness.mjs"
+import { Browser, Galley } from "../browser/harness.mjs"
 
 const ROUNDS = 5
 const COMMENTS = 300
