@@ -213,6 +213,15 @@ export class User {
     return this.page.locator("#notice")
   }
 
+  /** Ends the renderer of the tab. @returns the protocol of the tab: Playwright drives no crashed page */
+  async crash() {
+    const crashed = this.page.waitForEvent("crash")
+    const tab = await this.page.context().newCDPSession(this.page)
+    tab.send("Page.crash").catch(() => undefined)
+    await crashed
+    return tab
+  }
+
   /** @param {string} name */
   async shot(name) {
     if (shots) await this.page.screenshot({ path: join(shots, `${name}.png`) })

@@ -93,10 +93,7 @@ test("a tab crash loses no journaled edit, and the page recovers it once", async
   await unsaved(writer, "Here.", " Before the crash.")
   const { page } = writer
   const desk = page.url()
-  const crashed = page.waitForEvent("crash")
-  const client = await page.context().newCDPSession(page)
-  client.send("Page.crash").catch(() => undefined)
-  await crashed
+  await writer.crash()
   await galley.run()
   const again = new User(galley, await page.context().newPage())
   await again.page.goto(desk)

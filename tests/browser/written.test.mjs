@@ -66,12 +66,7 @@ test("s1-6: a tab that crashes has the half-written comment when it is loaded ag
   await reviewer.select("둘째")
   await reviewer.page.keyboard.press("Control+Alt+m")
   await reviewer.page.locator(".card-draft textarea:not(.prose)").fill("탭이 멎기 전에 쓴 의견입니다.")
-  const { page } = reviewer
-  const crashed = page.waitForEvent("crash")
-  const tab = await page.context().newCDPSession(page)
-  tab.send("Page.crash").catch(() => undefined)
-  await crashed
-  // Playwright drives no crashed page: the protocol below it loads the same tab again.
+  const tab = await reviewer.crash()
   tab.send("Page.reload").catch(() => undefined)
   const expression = 'document.querySelector(".card-draft textarea:not(.prose)")?.value ?? ""'
   const written = async () => {
