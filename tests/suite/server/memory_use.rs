@@ -41,11 +41,8 @@ async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
     const LETTERS: u32 = 5_000;
     let server = Server::start().await;
     let mut seated_peers = Vec::new();
-    let (mut before, mut sent) = (0, 0);
-    for room in 0..ROOMS_BEFORE + ROOMS {
-        if room == ROOMS_BEFORE {
-            before = server.peak();
-        }
+    let (mut peaks, mut sent) = (Vec::new(), 0);
+    for room in 0..3 * ROOMS {
         let desk = server.desk("").await;
         let writer = server.writer(&desk).await;
         let update = writer.edit_offline(|content, transaction| {
@@ -56,8 +53,14 @@ async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
         writer.saved().await;
         assert_eq!(server.text(&desk.writer, &desk.document).await.len(), LETTERS as usize);
         seated_peers.push(writer);
+        if (room + 1).is_multiple_of(ROOMS) {
+            peaks.push(server.peak());
+        }
     }
-    let each = server.peak().saturating_sub(before) / ROOMS;
-    assert!(each < 400 * KIB, "{each} bytes each for {sent}");
+    // Retained bytes are in both later parts. An allocation of the process, such as the arena of one more
+    // thread that builds a text, is in one of them.
+    let grown = peaks.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) / ROOMS);
+    let each = grown.min().expect("two parts");
+    assert!(each < 400 * KIB, "{each} bytes each for {sent}, of peaks {peaks:?}");
     assert!(seated_peers.iter().all(Peer::is_open));
 }
