@@ -41,7 +41,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
-use crate::outbox::close::{Close, LostReason};
+use crate::outbox::close::Close;
 use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
 use crate::rooms::persister::{self, Persister, persister};
@@ -55,7 +55,6 @@ use crate::seats::tick::TickClock;
 use crate::sessions::budgets::UserBudgets;
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sessions::registry::Registry;
-use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::yjs::text::Text;
@@ -279,18 +278,6 @@ impl SeatService {
     pub async fn text(&self, document: DocumentId) -> Result<String, RoomError> {
         let snapshot = self.shared.rooms.snapshot(document).await?;
         self.shared.rooms.read_text(document, snapshot, Text::content).await
-    }
-
-    /// The reason why a renewal found the key gone: another session of the same user holds it, or
-    /// it expired.
-    async fn why_lost(&self, session: &Session) -> LostReason {
-        let name = LockName::seat(session.identity.seat);
-        match self.shared.locks.holder(&name).await {
-            Ok(Some(holder)) if holder.owner.id == session.identity.user.id => {
-                LostReason::TakenOver
-            }
-            Ok(_) | Err(_) => LostReason::Expired,
-        }
     }
 
     /// Seats no further session: the server closes each new socket with 1012. Seated sessions stay.

@@ -9,19 +9,21 @@
 //! the next tick wait for none of them (G16).
 //!
 //! The same comparison finds sessions whose seat a later grant or an eviction took, when the acting
-//! server died before its message.
+//! server died before its message. It also names the cause when a renewal finds a key gone.
 
 use std::collections::HashMap;
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use chrono::Utc;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::domain::fence::Fence;
-use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
+use crate::domain::limits::{GRANTS_RATIFIED_AT_ONCE, PROBE_TIMEOUT};
 use crate::domain::seat::Seat;
+use crate::locks::LockName;
 use crate::outbox::close::LostReason;
 use crate::seats::SeatService;
 use crate::sessions::session::{Session, SessionState};
@@ -73,6 +75,32 @@ impl SeatService {
                 self.ratify_lost(&session).await;
             })
             .await;
+    }
+
+    /// Ends a session whose renewal found its key gone, with the cause.
+    ///
+    /// A revocation, the end of a reviewer and an eviction release the key. Their message may be lost,
+    /// and the renewal may come before the comparison of the tick, so this reads the database too. A
+    /// database that does not answer delays the end by [`PROBE_TIMEOUT`] at most.
+    pub(super) async fn end_without_key(&self, session: &Arc<Session>) {
+        let (seat, user) = (session.identity.seat, &session.identity.user.id);
+        match self.shared.locks.holder(&LockName::seat(seat)).await {
+            Ok(Some(holder)) if holder.owner.id == *user => {
+                return self.lose(session, LostReason::TakenOver);
+            }
+            Ok(_) | Err(_) => {}
+        }
+        let end_for_cause = async {
+            match self.shared.storage.fences(&[seat]).await {
+                Ok(fences) => {
+                    self.end_overtaken(from_ref(session), &HashMap::from_iter(fences)).await
+                }
+                Err(error) => tracing::debug!(%seat, %error, "the ratified fence cannot be read"),
+            }
+        };
+        let _in_time = timeout(PROBE_TIMEOUT, end_for_cause).await;
+        // Without effect on a session that has ended.
+        self.lose(session, LostReason::Expired);
     }
 
     /// Ratifies one grant that the database has lost, if its session may still write.

@@ -241,8 +241,7 @@ impl LeaseHolder for SeatLease {
         self.sessions.shared.tasks.spawn(async move {
             // A session released during the pipeline has lost nothing.
             if session.phase() != SessionState::Ended {
-                let reason = sessions.why_lost(&session).await;
-                sessions.lose(&session, reason);
+                sessions.end_without_key(&session).await;
             }
         });
     }
