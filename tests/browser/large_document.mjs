@@ -31,6 +31,8 @@ const PIECES = ["물류 ", "원인 ", "again ", "words, ", "quick ", "분석 ", 
 const RUN = 10
 /** The writer deletes the first letter of each piece with this interval. */
 const DELETE_EVERY = 20
+/** Time for all of it on a busy machine and with a debug build. */
+const STORED_IN_MS = 90_000
 const CLIENT = 4_000_000_000
 const STRING = 4
 const HAS_LEFT = 0x80
@@ -117,6 +119,8 @@ function message(written, from, to) {
 export async function writeLargeDocument(galley, { document, link, writer: token }, operations) {
   const written = pieces(operations)
   const socket = new WebSocket(`${galley.url.replace("http", "ws")}/ws/share-links/${link}/writer?token=${token}`)
+  let closed = ""
+  socket.once("close", (/** @type {number} */ code, /** @type {Buffer} */ reason) => (closed = `${code} ${reason}`))
   await new Promise((opened) => socket.once("open", opened))
   for (let from = 0; from < operations; from += PIECES_PER_MESSAGE) {
     socket.send(message(written, from, Math.min(from + PIECES_PER_MESSAGE, operations)))
@@ -124,9 +128,12 @@ export async function writeLargeDocument(galley, { document, link, writer: token
   const wanted = textOf(written)
   const headers = { authorization: `Bearer ${token}` }
   const read = async () => (await fetch(`${galley.url}/api/documents/${document}/text`, { headers })).text()
-  for (let attempt = 0; (await read()) !== wanted; attempt++) {
-    assert.ok(attempt < 100, "the server has not stored the whole text")
-    await new Promise((later) => setTimeout(later, 200))
+  const began = performance.now()
+  // Each reply costs the server a copy of the text, so the pauses are long.
+  while ((await read()) !== wanted) {
+    assert.equal(closed, "", "the server closed the writer's socket")
+    assert.ok(performance.now() - began < STORED_IN_MS, "the server has not stored the whole text")
+    await new Promise((later) => setTimeout(later, 500))
   }
   socket.close()
   return wanted

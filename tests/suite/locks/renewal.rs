@@ -65,14 +65,10 @@ async fn a_holder_that_is_not_renewable_is_skipped(backend: TestBackend) {
     assert!(lease_holder.notified().len() <= notified + 1);
     // Still registered, and without another holder in between: the actor reasserts it.
     lease_holder.is(Renewable::Yes);
-    until("it is back", async || backend.locks.holder(&name).await.expect("a reply").is_some())
-        .await;
-    assert!(
-        lease_holder
-            .notified()
-            .iter()
-            .any(|it| matches!(it, Notification::Renewed(_, Verdict::Reasserted)))
-    );
+    let is_reasserted =
+        |it: &Notification| matches!(it, Notification::Renewed(_, Verdict::Reasserted));
+    until("it is back", async || lease_holder.notified().iter().any(is_reasserted)).await;
+    assert!(backend.locks.holder(&name).await.expect("a reply").is_some());
     assert!(registration.end());
 }
 
