@@ -36,13 +36,14 @@ async fn an_idle_session_and_its_half_of_a_room_take_little_memory() {
 /// only during a request for the text.
 #[tokio::test]
 async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
-    const ROOMS: u64 = 20;
+    const ROOMS: u64 = 15;
+    const PARTS: u64 = 4;
     /// Each before the previous one, so that no two are merged.
     const LETTERS: u32 = 5_000;
     let server = Server::start().await;
     let mut seated_peers = Vec::new();
     let (mut peaks, mut sent) = (Vec::new(), 0);
-    for room in 0..3 * ROOMS {
+    for room in 0..PARTS * ROOMS {
         let desk = server.desk("").await;
         let writer = server.writer(&desk).await;
         let update = writer.edit_offline(|content, transaction| {
@@ -57,10 +58,10 @@ async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
             peaks.push(server.peak());
         }
     }
-    // Retained bytes are in both later parts. An allocation of the process, such as the arena of one more
-    // thread that builds a text, is in one of them.
+    // Retained bytes are in every later part. An allocation of the process, such as the arena of one more
+    // thread that builds a text, is in some of them.
     let grown = peaks.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) / ROOMS);
-    let each = grown.min().expect("two parts");
+    let each = grown.min().expect("later parts");
     assert!(each < 400 * KIB, "{each} bytes each for {sent}, of peaks {peaks:?}");
     assert!(seated_peers.iter().all(Peer::is_open));
 }
