@@ -148,6 +148,38 @@ pub const BIN_DOCUMENTS_MAX: u32 = 100;
 /// Documents that a server purges in one round. Each is a transaction of its own, so an edit waits
 /// for one of them at most.
 pub const PURGED_AT_ONCE: u32 = 100;
+/// Bytes of an exported file. A text of 8 MiB with all its reviews takes less; the server holds one such
+/// file in memory for each build, and SQLite writes it in one commit while edits wait.
+pub const EXPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of all parts of a Word document before compression: eight million lines take 50 MiB.
+pub const EXPORT_INFLATED_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of the stored exports of one share link: each format once, and the largest ones twice.
+pub const EXPORTS_PER_LINK_BYTES_MAX: i64 = 2 * 16 * 1024 * 1024;
+/// Bytes of all stored exports. They are a cache: beyond it the server deletes the oldest ones.
+pub const EXPORTS_BYTES_MAX: i64 = 256 * 1024 * 1024;
+/// Stored exports. The trim after each build reads the sizes of all.
+pub const EXPORTS_MAX: i64 = 10_000;
+/// How long the database stores an export: a day's downloads.
+pub const EXPORT_AGE_MAX: TimeDelta = TimeDelta::hours(24);
+/// Builds of exports that one user starts in a second, on average; ten times as many from one address.
+/// Each builds the whole text.
+pub const EXPORT_BUILDS_PER_SECOND: NonZeroU32 = at_least_one(1);
+/// The same, at once: each format of some documents.
+pub const EXPORT_BUILDS_BURST: NonZeroU32 = at_least_one(30);
+/// Longest file of an import, in bytes: a Word document with pictures.
+pub const IMPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Parts of an imported Word document. A long one with pictures has some hundred.
+pub const IMPORT_ENTRIES_MAX: usize = 2_000;
+/// Bytes of an imported part after decompression. The server reads it as a stream.
+pub const IMPORT_INFLATED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// An imported part may inflate to a megabyte, and beyond it by this factor: Word's own parts stay
+/// below 60.
+pub const IMPORT_RATIO_MAX: u64 = 200;
+/// Deepest nesting of XML in an import. Tables in tables in text boxes reach some fifty.
+pub const IMPORT_DEPTH_MAX: usize = 256;
+/// Namespaces of all open elements of an import. Word declares some forty at the root; the reader
+/// searches them for each element.
+pub const IMPORT_NAMESPACES_MAX: usize = 256;
 /// Time budget of a comparison by words. After it the diff reports the rest by whole paragraphs.
 pub const DIFF_TIMEOUT: Duration = Duration::from_millis(400);
 /// Hunks in which a restored text may differ from the current one. Beyond it the diff joins
@@ -209,6 +241,8 @@ const _: () = assert!(REVIEW_PAGE_BYTES_MAX < REVIEWS_BYTES_MAX);
 const _: () = assert!(
     REVIEW_BODY_BYTES_MAX + SUGGESTION_BYTES_MAX + 3 * (QUOTE_UTF16_MAX as usize) < (256 * 1024)
 );
+const _: () = assert!(2 * (EXPORT_BYTES_MAX as i64) <= EXPORTS_PER_LINK_BYTES_MAX);
+const _: () = assert!(EXPORTS_PER_LINK_BYTES_MAX < EXPORTS_BYTES_MAX);
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
 const _: () = assert!(PEER_ACK_TIMEOUT.as_millis() < PROBE_TIMEOUT.as_millis());
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

@@ -39,6 +39,8 @@
 
 pub mod anchor;
 pub mod deletion;
+#[cfg(feature = "server")]
+pub mod export;
 pub mod fence;
 pub mod ids;
 pub mod lease;

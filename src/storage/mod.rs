@@ -34,6 +34,7 @@ pub mod decisions;
 mod decode;
 pub mod documents;
 pub mod error;
+pub mod exports;
 pub mod invites;
 pub mod links;
 pub mod log;

@@ -36,6 +36,8 @@ mod bin;
 mod decisions;
 #[path = "../sql/documents.rs"]
 mod documents;
+#[path = "../sql/exports.rs"]
+mod exports;
 #[path = "../sql/invites.rs"]
 mod invites;
 #[path = "../sql/links.rs"]

@@ -29,6 +29,9 @@ mod decisions;
 #[path = "../sql/documents.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod documents;
+#[path = "../sql/exports.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod exports;
 #[path = "../sql/invites.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod invites;

@@ -9,6 +9,7 @@ mod crash;
 pub(crate) mod database;
 mod decisions;
 mod documents;
+mod exports;
 pub(crate) mod files;
 mod identity;
 mod links;

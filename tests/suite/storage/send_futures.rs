@@ -1,11 +1,17 @@
 //! Futures of storage are `Send`, so tasks may move between threads. Compilation proves it.
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use galley::domain::anchor::RelativeRange;
+use galley::domain::export::ExportFormat;
+use galley::domain::fence::Fence;
 use galley::domain::ids::{DecisionId, SessionId};
 use galley::domain::review::Verdict;
 use galley::domain::seat::Role;
 use galley::storage::decisions::{NewDecision, UndoneDecision};
+use galley::storage::exports::{
+    ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
+};
 use galley::storage::pagination::Page;
 use galley::storage::replies::OwnReply;
 use galley::storage::reviews::ReviewChange;
@@ -15,6 +21,17 @@ use crate::storage::database::{Desk, at, edit, new_invite, new_link, new_reply, 
 crate::storage::on_both_engines! {
     send_futures:
     every_future_of_storage_is_send
+}
+
+const BOUNDS: ExportBounds =
+    ExportBounds { rows: 0, bytes: 0, link_bytes: 0, built_after: DateTime::<Utc>::MIN_UTC };
+
+fn export(key: ExportKey) -> (ExportBuild, NewExport) {
+    let build = ExportBuild { fence: Fence(1), progress: 0, failure: None, changed_at: at(0) };
+    let mark = ExportMark { seq: 0, change: 0, title: String::new() };
+    let (hash, built_at) = ([0; 32], at(0));
+    let export = StoredExport { mark, hash, length: 0, took_ms: 0, built_at };
+    (build, NewExport { key, export, bytes: Bytes::new() })
 }
 
 /// Accepts only futures that are `Send`.
@@ -72,6 +89,14 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.pass_turn(link, Role::Writer, &kim, guard, at(0)));
     movable(s.relocate(review.id, &RelativeRange { start: vec![], end: vec![] }));
     movable(s.reviews_among(link, &[review.id]));
+    let key = ExportKey { link, format: ExportFormat::Text, has_reviews: true };
+    let (build, new) = export(key);
+    movable(s.export_state(key));
+    movable(s.export_bytes(key, [0; 32]));
+    movable(s.begin_export(key, build.fence, at(0)));
+    movable(s.note_export(key, &build));
+    movable(s.store_export(build.fence, &new));
+    movable(s.trim_exports(BOUNDS, Some(key)));
     let decision = DecisionId::generate();
     movable(s.decision(link, decision));
     let (by, at_zero) = (kim.clone(), at(0));

@@ -1,0 +1,176 @@
+//! Exports: the last file of each format of a share link, and the builds of these files.
+//!
+//! The lock of a build carries a fence. [`Storage::begin_export`] ratifies it; from then on the
+//! database rejects the file of every earlier build. So of two builds that overlap, because a server
+//! froze beyond its lease, only the later one stores its file.
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+
+use crate::domain::export::{ExportFailure, ExportFormat};
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::storage::error::StorageError;
+use crate::storage::{Storage, on_engine};
+
+/// The name of a file among all exports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ExportKey {
+    /// The share link, whose members read the file.
+    pub link: ShareLinkId,
+    /// The format.
+    pub format: ExportFormat,
+    /// Whether the file contains the reviews of the link.
+    pub has_reviews: bool,
+}
+
+/// The state of a document that a file shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportMark {
+    /// The number of the last update.
+    pub seq: i64,
+    /// The number of the last change of the reviews.
+    pub change: i64,
+    /// The title.
+    pub title: String,
+}
+
+/// A stored file without its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredExport {
+    /// The state of the document in it.
+    pub mark: ExportMark,
+    /// SHA-256 of the bytes.
+    pub hash: [u8; 32],
+    /// The number of bytes.
+    pub length: i64,
+    /// How long the build took, in milliseconds.
+    pub took_ms: i64,
+    /// When the build ended.
+    pub built_at: DateTime<Utc>,
+}
+
+/// The last build of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportBuild {
+    /// The fence of its lock.
+    pub fence: Fence,
+    /// The progress, 0 to 100.
+    pub progress: u8,
+    /// Why it produced no file. `None`: it runs, it has stored its file, or its server died.
+    pub failure: Option<ExportFailure>,
+    /// When the row last changed.
+    pub changed_at: DateTime<Utc>,
+}
+
+/// A document with the last file of a key and its last build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportState {
+    /// The document.
+    pub document: DocumentId,
+    /// Its current state.
+    pub now: ExportMark,
+    /// The last file.
+    pub stored: Option<StoredExport>,
+    /// The last build.
+    pub build: Option<ExportBuild>,
+}
+
+/// A file to store.
+#[derive(Clone, Debug)]
+pub struct NewExport {
+    /// Its key.
+    pub key: ExportKey,
+    /// The file without its bytes.
+    pub export: StoredExport,
+    /// The bytes.
+    pub bytes: Bytes,
+}
+
+/// The bounds of all stored files.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportBounds {
+    /// Files.
+    pub rows: i64,
+    /// Bytes of all files.
+    pub bytes: i64,
+    /// Bytes of the files of one link.
+    pub link_bytes: i64,
+    /// Files that were built before this time are deleted.
+    pub built_after: DateTime<Utc>,
+}
+
+impl Storage {
+    /// The document of an active link with its last file and build. `None`: there is no such link.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn export_state(&self, key: ExportKey) -> Result<Option<ExportState>, StorageError> {
+        on_engine!(self, export_state(key))
+    }
+
+    /// The bytes of a stored file. `None`: it is deleted, or another one has replaced it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn export_bytes(
+        &self,
+        key: ExportKey,
+        hash: [u8; 32],
+    ) -> Result<Option<Bytes>, StorageError> {
+        on_engine!(self, export_bytes(key, hash))
+    }
+
+    /// Ratifies the fence of a build. False: a later build is ratified, or the link has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn begin_export(
+        &self,
+        key: ExportKey,
+        fence: Fence,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StorageError> {
+        on_engine!(self, begin_export(key, fence, now))
+    }
+
+    /// Stores the progress or the failure of a build. False: a later build is ratified.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn note_export(
+        &self,
+        key: ExportKey,
+        build: &ExportBuild,
+    ) -> Result<bool, StorageError> {
+        on_engine!(self, note_export(key, build))
+    }
+
+    /// Stores the file of a build, in place of the last one. False: a later build is ratified, and the
+    /// file is not stored.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn store_export(&self, fence: Fence, new: &NewExport) -> Result<bool, StorageError> {
+        on_engine!(self, store_export(fence, new))
+    }
+
+    /// Deletes the files beyond the bounds, oldest first, and returns their number. It keeps the file
+    /// of `newest`.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn trim_exports(
+        &self,
+        bounds: ExportBounds,
+        newest: Option<ExportKey>,
+    ) -> Result<u64, StorageError> {
+        on_engine!(self, trim_exports(bounds, newest))
+    }
+}

@@ -1,0 +1,238 @@
+//! Exports, on either engine.
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use sqlx::Row as _;
+
+use crate::domain::export::ExportFailure;
+use crate::domain::fence::Fence;
+use crate::storage::decode::{corrupt, fence as fence_from, fence_column, parse};
+use crate::storage::error::StorageError;
+use crate::storage::exports::{
+    ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
+};
+
+use super::dialect::{Engine, Moment, Row, documents, encoded, read, text, transact};
+
+/// The document of the link `$1`, its file and its build.
+const STATE: &str = concat!(
+    "SELECT d.id, (SELECT n.last_seq FROM ",
+    documents!(),
+    " n WHERE n.id = d.id) AS now_seq, d.review_changes, d.title AS now_title, \
+     e.seq, e.change, e.title, e.hash, e.length, e.took_ms, e.built_at, \
+     b.fence, b.progress, b.failure, b.changed_at \
+     FROM share_links l JOIN documents d ON d.id = l.document_id \
+     LEFT JOIN exports e ON e.link_id = l.id AND e.format = $2 AND e.with_reviews = $3 \
+     LEFT JOIN export_builds b ON b.link_id = l.id AND b.format = $2 AND b.with_reviews = $3 \
+     WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL"
+);
+
+impl Engine {
+    pub(in crate::storage) async fn export_state(
+        &self,
+        key: ExportKey,
+    ) -> Result<Option<ExportState>, StorageError> {
+        read!(self, connection => {
+            let row = sqlx::query(STATE)
+                .bind(key.link.to_string())
+                .bind(key.format.as_str())
+                .bind(i64::from(key.has_reviews))
+                .fetch_optional(connection)
+                .await?;
+            Ok(row.as_ref().map(state_from).transpose()?)
+        })
+    }
+
+    pub(in crate::storage) async fn export_bytes(
+        &self,
+        key: ExportKey,
+        hash: [u8; 32],
+    ) -> Result<Option<Bytes>, StorageError> {
+        read!(self, connection => {
+            let bytes: Option<Vec<u8>> = sqlx::query_scalar(
+                "SELECT bytes FROM exports WHERE link_id = $1 AND format = $2 \
+                 AND with_reviews = $3 AND hash = $4",
+            )
+            .bind(key.link.to_string())
+            .bind(key.format.as_str())
+            .bind(i64::from(key.has_reviews))
+            .bind(hash.as_slice())
+            .fetch_optional(connection)
+            .await?;
+            Ok(bytes.map(Bytes::from))
+        })
+    }
+
+    pub(in crate::storage) async fn begin_export(
+        &self,
+        key: ExportKey,
+        fence: Fence,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StorageError> {
+        let number = fence_column(fence)?;
+        transact!(self, Nothing, tx => {
+            let begun = sqlx::query(
+                "INSERT INTO export_builds \
+                 (link_id, format, with_reviews, fence, progress, failure, changed_at) \
+                 SELECT l.id, $2, $3, $4, 0, NULL, $5 FROM share_links l \
+                 JOIN documents d ON d.id = l.document_id \
+                 WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
+                 ON CONFLICT (link_id, format, with_reviews) DO UPDATE \
+                 SET fence = excluded.fence, progress = 0, failure = NULL, \
+                   changed_at = excluded.changed_at \
+                 WHERE export_builds.fence < excluded.fence",
+            )
+            .bind(key.link.to_string())
+            .bind(key.format.as_str())
+            .bind(i64::from(key.has_reviews))
+            .bind(number)
+            .bind(Moment(now))
+            .execute(tx)
+            .await?;
+            Ok(begun.rows_affected() == 1)
+        })
+    }
+
+    pub(in crate::storage) async fn note_export(
+        &self,
+        key: ExportKey,
+        build: &ExportBuild,
+    ) -> Result<bool, StorageError> {
+        let number = fence_column(build.fence)?;
+        transact!(self, Nothing, tx => {
+            let noted = sqlx::query(
+                "UPDATE export_builds SET progress = $5, failure = $6, changed_at = $7 \
+                 WHERE link_id = $1 AND format = $2 AND with_reviews = $3 AND fence = $4",
+            )
+            .bind(key.link.to_string())
+            .bind(key.format.as_str())
+            .bind(i64::from(key.has_reviews))
+            .bind(number)
+            .bind(i64::from(build.progress))
+            .bind(build.failure.map(ExportFailure::as_str))
+            .bind(Moment(build.changed_at))
+            .execute(tx)
+            .await?;
+            Ok(noted.rows_affected() == 1)
+        })
+    }
+
+    pub(in crate::storage) async fn store_export(
+        &self,
+        fence: Fence,
+        new: &NewExport,
+    ) -> Result<bool, StorageError> {
+        let number = fence_column(fence)?;
+        let NewExport { key, export, bytes } = new;
+        transact!(self, Nothing, tx => {
+            // The row of the build is locked until the commit: no later build is ratified before.
+            let ended = sqlx::query(
+                "UPDATE export_builds SET progress = 100, failure = NULL, changed_at = $5 \
+                 WHERE link_id = $1 AND format = $2 AND with_reviews = $3 AND fence = $4",
+            )
+            .bind(key.link.to_string())
+            .bind(key.format.as_str())
+            .bind(i64::from(key.has_reviews))
+            .bind(number)
+            .bind(Moment(export.built_at))
+            .execute(&mut *tx)
+            .await?;
+            if ended.rows_affected() == 0 {
+                return Ok(false);
+            }
+            sqlx::query(
+                "INSERT INTO exports (link_id, format, with_reviews, seq, change, title, hash, \
+                 length, took_ms, built_at, bytes) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+                 ON CONFLICT (link_id, format, with_reviews) DO UPDATE \
+                 SET seq = excluded.seq, change = excluded.change, title = excluded.title, \
+                   hash = excluded.hash, length = excluded.length, took_ms = excluded.took_ms, \
+                   built_at = excluded.built_at, bytes = excluded.bytes",
+            )
+            .bind(key.link.to_string())
+            .bind(key.format.as_str())
+            .bind(i64::from(key.has_reviews))
+            .bind(export.mark.seq)
+            .bind(export.mark.change)
+            .bind(encoded(&export.mark.title))
+            .bind(export.hash.as_slice())
+            .bind(export.length)
+            .bind(export.took_ms)
+            .bind(Moment(export.built_at))
+            .bind(bytes.as_ref())
+            .execute(tx)
+            .await?;
+            Ok(true)
+        })
+    }
+
+    pub(in crate::storage) async fn trim_exports(
+        &self,
+        bounds: ExportBounds,
+        newest: Option<ExportKey>,
+    ) -> Result<u64, StorageError> {
+        let link = newest.map(|key| key.link.to_string()).unwrap_or_default();
+        transact!(self, Nothing, tx => {
+            // The window counts the bytes of each file and of all later ones.
+            let trimmed = sqlx::query(
+                "DELETE FROM exports WHERE (link_id, format, with_reviews) IN ( \
+                   SELECT r.link_id, r.format, r.with_reviews FROM ( \
+                     SELECT link_id, format, with_reviews, built_at, \
+                       ROW_NUMBER() OVER newer AS number, SUM(length) OVER newer AS bytes, \
+                       SUM(length) OVER (PARTITION BY link_id ORDER BY built_at DESC, format, \
+                         with_reviews ROWS UNBOUNDED PRECEDING) AS link_bytes \
+                     FROM exports \
+                     WINDOW newer AS (ORDER BY built_at DESC, link_id, format, with_reviews \
+                       ROWS UNBOUNDED PRECEDING)) r \
+                   WHERE $1 < r.number OR $2 < r.bytes OR $3 < r.link_bytes OR r.built_at < $4) \
+                 AND NOT (link_id = $5 AND format = $6 AND with_reviews = $7)",
+            )
+            .bind(bounds.rows)
+            .bind(bounds.bytes)
+            .bind(bounds.link_bytes)
+            .bind(Moment(bounds.built_after))
+            .bind(link.as_str())
+            .bind(newest.map_or("", |key| key.format.as_str()))
+            .bind(newest.map_or(0, |key| i64::from(key.has_reviews)))
+            .execute(tx)
+            .await?;
+            Ok(trimmed.rows_affected())
+        })
+    }
+}
+
+fn state_from(row: &Row) -> Result<ExportState, StorageError> {
+    let number = |column: &str| row.try_get::<i64, _>(column);
+    let hash: Option<Vec<u8>> = row.try_get("hash")?;
+    let stored = match hash {
+        None => None,
+        Some(hash) => {
+            let title = text(row.try_get::<String, _>("title")?);
+            let Moment(built_at) = row.try_get("built_at")?;
+            Some(StoredExport {
+                mark: ExportMark { seq: number("seq")?, change: number("change")?, title },
+                hash: hash.try_into().map_err(|_| corrupt("a hash of another length"))?,
+                length: number("length")?,
+                took_ms: number("took_ms")?,
+                built_at,
+            })
+        }
+    };
+    let fence: Option<i64> = row.try_get("fence")?;
+    let build = match fence {
+        None => None,
+        Some(fence) => {
+            let failure: Option<String> = row.try_get("failure")?;
+            let Moment(changed_at) = row.try_get("changed_at")?;
+            Some(ExportBuild {
+                fence: fence_from(fence)?,
+                progress: u8::try_from(number("progress")?).map_err(corrupt)?,
+                failure: failure.as_deref().map(ExportFailure::from_name),
+                changed_at,
+            })
+        }
+    };
+    let title = text(row.try_get::<String, _>("now_title")?);
+    let now = ExportMark { seq: number("now_seq")?, change: number("review_changes")?, title };
+    Ok(ExportState { document: parse(&row.try_get::<String, _>("id")?)?, now, stored, build })
+}

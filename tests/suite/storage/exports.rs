@@ -1,0 +1,185 @@
+//! Exports: the fence of a build, and the bounds of stored files.
+
+use chrono::{DateTime, Utc};
+use galley::domain::export::{ExportFailure, ExportFormat};
+use galley::domain::fence::Fence;
+use galley::domain::ids::ShareLinkId;
+use galley::storage::exports::{
+    ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
+};
+use tokio::task::JoinSet;
+
+use crate::storage::database::{Desk, append_one, at, edit, within};
+
+crate::storage::on_both_engines! {
+    exports:
+    a_stored_file_is_read_back_with_the_state_of_its_document
+    g11_of_overlapping_builds_the_one_with_the_last_fence_stores
+    g11_of_many_builds_that_store_at_once_one_stores
+    a_failure_is_read_by_every_caller_until_the_next_build
+    g14_a_revoked_link_has_no_export
+    g13_files_beyond_the_bounds_are_deleted_oldest_first
+    a_purged_document_leaves_no_export
+}
+
+const FORMAT: ExportFormat = ExportFormat::Docx;
+
+fn key(link: ShareLinkId) -> ExportKey {
+    ExportKey { link, format: FORMAT, has_reviews: true }
+}
+
+fn file(key: ExportKey, bytes: &'static [u8], built_at: DateTime<Utc>) -> NewExport {
+    let mark = ExportMark { seq: 1, change: 0, title: "글\0".to_owned() };
+    let length = i64::try_from(bytes.len()).unwrap();
+    let export = StoredExport { mark, hash: [7; 32], length, took_ms: 3, built_at };
+    NewExport { key, export, bytes: bytes.into() }
+}
+
+async fn linked(desk: &Desk) -> ShareLinkId {
+    desk.link(desk.document().await).await.id
+}
+
+/// Builds and stores a file.
+async fn store(desk: &Desk, key: ExportKey, bytes: &'static [u8], built_at: DateTime<Utc>) {
+    let floor = desk.storage.export_state(key).await.unwrap().unwrap().build;
+    let fence = Fence(floor.map_or(1, |build| build.fence.0 + 1));
+    assert!(desk.storage.begin_export(key, fence, built_at).await.unwrap());
+    assert!(desk.storage.store_export(fence, &file(key, bytes, built_at)).await.unwrap());
+}
+
+pub(crate) async fn a_stored_file_is_read_back_with_the_state_of_its_document(desk: Desk) {
+    let (storage, document) = (&desk.storage, desk.document().await);
+    let key = key(desk.link(document).await.id);
+    append_one(storage, edit(document, "an update")).await;
+    let before = storage.export_state(key).await.unwrap().unwrap();
+    assert_eq!((before.document, before.now.seq, before.now.change), (document, 1, 0));
+    assert_eq!((before.stored, before.build), (None, None));
+
+    let new = file(key, b"bytes", at(5));
+    assert!(storage.begin_export(key, Fence(9), at(4)).await.unwrap());
+    let begun = ExportBuild { fence: Fence(9), progress: 0, failure: None, changed_at: at(4) };
+    let state = storage.export_state(key).await.unwrap().unwrap();
+    assert_eq!((state.stored, state.build.as_ref()), (None, Some(&begun)));
+    let half = ExportBuild { progress: 50, ..begun.clone() };
+    assert!(storage.note_export(key, &half).await.unwrap());
+    assert!(storage.store_export(Fence(9), &new).await.unwrap());
+    let state = storage.export_state(key).await.unwrap().unwrap();
+    assert_eq!(state.stored.as_ref(), Some(&new.export));
+    assert_eq!(state.build.map(|build| (build.fence, build.progress)), Some((Fence(9), 100)));
+    let bytes = storage.export_bytes(key, [7; 32]).await.unwrap();
+    assert_eq!(bytes.as_deref(), Some(&b"bytes"[..]));
+    assert_eq!(storage.export_bytes(key, [8; 32]).await.unwrap(), None);
+    for other in [
+        ExportKey { has_reviews: false, ..key },
+        ExportKey { format: ExportFormat::Text, ..key },
+        self::key(ShareLinkId::generate()),
+    ] {
+        assert_eq!(storage.export_bytes(other, [7; 32]).await.unwrap(), None);
+    }
+}
+
+pub(crate) async fn g11_of_overlapping_builds_the_one_with_the_last_fence_stores(desk: Desk) {
+    let (storage, key) = (&desk.storage, key(linked(&desk).await));
+    assert!(storage.begin_export(key, Fence(5), at(0)).await.unwrap());
+    assert!(storage.begin_export(key, Fence(8), at(1)).await.unwrap());
+    // The first builder froze beyond its lease.
+    assert!(!storage.store_export(Fence(5), &file(key, b"old", at(2))).await.unwrap());
+    let late = ExportBuild { fence: Fence(5), progress: 9, failure: None, changed_at: at(2) };
+    assert!(!storage.note_export(key, &late).await.unwrap());
+    for fence in [5, 7, 8] {
+        assert!(!storage.begin_export(key, Fence(fence), at(2)).await.unwrap(), "{fence}");
+    }
+    assert!(storage.store_export(Fence(8), &file(key, b"new", at(3))).await.unwrap());
+    assert!(!storage.store_export(Fence(5), &file(key, b"old", at(4))).await.unwrap());
+    let bytes = storage.export_bytes(key, [7; 32]).await.unwrap();
+    assert_eq!(bytes.as_deref(), Some(&b"new"[..]));
+}
+
+pub(crate) async fn g11_of_many_builds_that_store_at_once_one_stores(desk: Desk) {
+    let key = key(linked(&desk).await);
+    let handles = [desk.storage.clone(), desk.another().await];
+    for number in 1..=20 {
+        assert!(desk.storage.begin_export(key, Fence(number), at(0)).await.unwrap());
+    }
+    let mut tasks = JoinSet::new();
+    for number in 1..=20_u64 {
+        let storage = handles[usize::from(number % 2 == 0)].clone();
+        tasks.spawn(async move {
+            let new = file(key, b"bytes", at(1));
+            storage.store_export(Fence(number), &new).await.unwrap().then_some(number)
+        });
+    }
+    let stored: Vec<_> = within(tasks.join_all()).await.into_iter().flatten().collect();
+    assert_eq!(stored, [20]);
+}
+
+pub(crate) async fn a_failure_is_read_by_every_caller_until_the_next_build(desk: Desk) {
+    let (storage, key) = (&desk.storage, key(linked(&desk).await));
+    assert!(storage.begin_export(key, Fence(1), at(0)).await.unwrap());
+    let failure = Some(ExportFailure::TooLarge);
+    let failed = ExportBuild { fence: Fence(1), progress: 100, failure, changed_at: at(1) };
+    assert!(storage.note_export(key, &failed).await.unwrap());
+    let state = storage.export_state(key).await.unwrap().unwrap();
+    assert_eq!(state.build, Some(failed));
+    assert!(storage.begin_export(key, Fence(2), at(2)).await.unwrap());
+    let build = storage.export_state(key).await.unwrap().unwrap().build;
+    assert_eq!(build.and_then(|build| build.failure), None);
+}
+
+pub(crate) async fn g14_a_revoked_link_has_no_export(desk: Desk) {
+    let (storage, document) = (&desk.storage, desk.document().await);
+    let link = desk.link(document).await.id;
+    store(&desk, key(link), b"with the reviews of this link", at(1)).await;
+    storage.revoke_link(link, at(2)).await.unwrap();
+    assert_eq!(storage.export_state(key(link)).await.unwrap(), None);
+    assert!(!storage.begin_export(key(link), Fence(99), at(3)).await.unwrap());
+    // The next link of the document has other members and other reviews.
+    let next = desk.link(document).await.id;
+    assert_ne!(next, link);
+    let state = storage.export_state(key(next)).await.unwrap().unwrap();
+    assert_eq!((state.stored, state.build), (None, None));
+}
+
+pub(crate) async fn g13_files_beyond_the_bounds_are_deleted_oldest_first(desk: Desk) {
+    let one = linked(&desk).await;
+    let two = linked(&desk).await;
+    let keys = [
+        key(one),
+        ExportKey { format: ExportFormat::Html, ..key(one) },
+        ExportKey { has_reviews: false, ..key(one) },
+        key(two),
+    ];
+    for (key, second) in keys.into_iter().zip(1..) {
+        store(&desk, key, b"ten bytes.", at(second)).await;
+    }
+    let bounds = ExportBounds { rows: 10, bytes: 1_000, link_bytes: 1_000, built_after: at(0) };
+    let left = async |bounds, newest| {
+        let trimmed = desk.storage.trim_exports(bounds, newest).await.unwrap();
+        let mut left = Vec::new();
+        for (key, number) in keys.into_iter().zip(1..) {
+            if desk.storage.export_state(key).await.unwrap().unwrap().stored.is_some() {
+                left.push(number);
+            }
+        }
+        (trimmed, left)
+    };
+    assert_eq!(left(bounds, None).await, (0, vec![1, 2, 3, 4]));
+    assert_eq!(left(ExportBounds { built_after: at(2), ..bounds }, None).await.1, [2, 3, 4]);
+    assert_eq!(left(ExportBounds { link_bytes: 19, ..bounds }, None).await.1, [3, 4]);
+    // A clock that stepped back makes the newest file the oldest; it is kept all the same.
+    let newest = Some(keys[2]);
+    assert_eq!(left(ExportBounds { rows: 1, ..bounds }, newest).await.1, [3, 4]);
+    assert_eq!(left(ExportBounds { bytes: 19, ..bounds }, None).await, (1, vec![4]));
+    assert_eq!(left(ExportBounds { bytes: 9, ..bounds }, None).await, (1, vec![]));
+}
+
+pub(crate) async fn a_purged_document_leaves_no_export(desk: Desk) {
+    let (storage, document) = (&desk.storage, desk.document().await);
+    let key = key(desk.link(document).await.id);
+    store(&desk, key, b"bytes", at(1)).await;
+    assert!(storage.bin_document(document, at(2)).await.unwrap());
+    assert_eq!(storage.export_state(key).await.unwrap(), None);
+    assert!(storage.purge_document(document, None).await.unwrap());
+    assert_eq!(storage.export_bytes(key, [7; 32]).await.unwrap(), None);
+    assert!(!storage.store_export(Fence(9), &file(key, b"late", at(3))).await.unwrap());
+}
