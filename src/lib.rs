@@ -13,6 +13,8 @@ pub mod app;
 pub mod config;
 pub mod domain;
 #[cfg(feature = "server")]
+pub mod exports;
+#[cfg(feature = "server")]
 pub mod http;
 pub mod locks;
 #[cfg(feature = "server")]

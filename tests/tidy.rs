@@ -37,13 +37,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("seats", &["domain", "yjs", "locks", "pubsub", "storage", "outbox", "sessions", "rooms"]),
     ("reviews", &["domain", "yjs", "pubsub", "storage", "outbox", "sessions", "rooms", "seats"]),
     ("versions", &["domain", "yjs", "pubsub", "storage", "outbox", "sessions", "rooms", "seats"]),
+    ("exports", &["domain", "yjs", "locks", "storage", "rooms", "seats", "reviews"]),
     ("admin", &["domain", "locks", "pubsub", "sessions", "seats"]),
     ("sharing", &["domain", "yjs", "storage"]),
     (
         "http",
         &[
             "domain", "storage", "outbox", "sessions", "rooms", "seats", "reviews", "versions",
-            "admin", "sharing",
+            "exports", "admin", "sharing",
         ],
     ),
     ("config", BELOW),
@@ -63,8 +64,10 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["main"]),
     ("config", &["config"]),
     ("dashmap", &["sessions", "rooms"]),
-    // Compresses the texts of versions, and decompresses a file for a client without gzip.
-    ("flate2", &["http", "storage"]),
+    // The code page of Korean text files.
+    ("encoding_rs", &["exports"]),
+    // Compresses the texts of versions and Word files, and decompresses a file for a client without gzip.
+    ("flate2", &["exports", "http", "storage"]),
     // Both bound rates: `http` of requests, the others of messages of one socket.
     ("governor", &["http", "seats", "sessions"]),
     // Secrets that only the service can make: invites, and the seal of messages between servers.
@@ -75,6 +78,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("metrics_exporter_prometheus", &["telemetry"]),
     // The allocator of the program: it returns memory to the system after a peak.
     ("mimalloc", &["main"]),
+    ("quick_xml", &["exports"]),
     // Locks and pub/sub use one Redis, and neither imports the other; both import its client.
     ("redis", &["redis_client", "locks", "pubsub"]),
     ("rust_embed", &["http"]),
@@ -85,7 +89,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // From the settings to the code that passes a secret to its key.
     ("secrecy", &["config", "app", "main"]),
     // Tags of files, hashes of invites and resume tokens, seals, and equality of version texts.
-    ("sha2", &["http", "locks", "pubsub", "sharing", "storage"]),
+    ("sha2", &["exports", "http", "locks", "pubsub", "sharing", "storage"]),
     ("similar", &["yjs"]),
     ("sqlx", &["storage"]),
     // Wherever code compares a secret.

@@ -26,6 +26,7 @@ use crate::app::shutdown::Stopping;
 use crate::app::signals::{Signals, StopSignal};
 use crate::config::{ServerSettings, Settings};
 use crate::domain::ids::NodeId;
+use crate::exports::build::Exports;
 use crate::http::access::Access;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::{BudgetLimits, ByteBudget};
@@ -218,6 +219,7 @@ impl App {
         let (limiter, guest_bytes) = (state.limiter.clone(), state.guest_bytes.clone());
         let readiness = state.readiness.clone();
         let purging = state.sharing.clone().keep_purging();
+        let trimming = state.exports.clone().keep_trimming();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let body_bytes = as_size(settings.limits.body_bytes);
         let connections = ConnectionLimits {
@@ -238,6 +240,8 @@ impl App {
         tasks.spawn(async move { stopped.run_until_cancelled(measuring).await });
         let stopped = stop.clone();
         tasks.spawn(async move { stopped.run_until_cancelled(purging).await });
+        let stopped = stop.clone();
+        tasks.spawn(async move { stopped.run_until_cancelled(trimming).await });
         let mut linger = Duration::ZERO;
         let died = tokio::select! {
             signal = signals.next() => {
@@ -412,6 +416,7 @@ fn state(
         policy: Policy::new(&origins),
         origins,
         sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes, quota),
+        exports: Exports::new(reviews.clone()),
         reviews,
         versions: Versions::new(sessions.clone()),
         sessions,

@@ -148,8 +148,8 @@ pub const BIN_DOCUMENTS_MAX: u32 = 100;
 /// Documents that a server purges in one round. Each is a transaction of its own, so an edit waits
 /// for one of them at most.
 pub const PURGED_AT_ONCE: u32 = 100;
-/// Bytes of an exported file. A text of 8 MiB with all its reviews takes less; the server holds one such
-/// file in memory for each build, and SQLite writes it in one commit while edits wait.
+/// Bytes of an exported file: twice the largest text. The server holds one such file in memory for each
+/// build, and SQLite writes it in one commit while edits wait. A longer one is a typed problem.
 pub const EXPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of all parts of a Word document before compression: eight million lines take 50 MiB.
 pub const EXPORT_INFLATED_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -172,8 +172,8 @@ pub const IMPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const IMPORT_ENTRIES_MAX: usize = 2_000;
 /// Bytes of an imported part after decompression. The server reads it as a stream.
 pub const IMPORT_INFLATED_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// An imported part may inflate to a megabyte, and beyond it by this factor: Word's own parts stay
-/// below 60.
+/// An imported part may inflate to a megabyte, and beyond it by this factor. Deflate reaches 1,032 with
+/// one repeated byte; prose in XML stays far below this.
 pub const IMPORT_RATIO_MAX: u64 = 200;
 /// Deepest nesting of XML in an import. Tables in tables in text boxes reach some fifty.
 pub const IMPORT_DEPTH_MAX: usize = 256;

@@ -43,7 +43,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 
 /// A document as JSON.
 #[derive(Serialize)]
-struct DocumentBody {
+pub(crate) struct DocumentBody {
     id: DocumentId,
     title: String,
     owner: User,

@@ -16,7 +16,9 @@ use serde::Serialize;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::ReviewId;
+use crate::exports::error::ExportError;
 use crate::http::byte_budget::OverBudget;
+use crate::http::export_problems;
 use crate::http::readiness::Finding;
 use crate::reviews::ReviewError;
 use crate::rooms::RoomError;
@@ -111,6 +113,9 @@ pub enum ApiError {
     /// A version could not be read, created or restored.
     #[error(transparent)]
     Version(#[from] VersionError),
+    /// An export or an import failed.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// A session or a room failed.
     #[error(transparent)]
     Session(#[from] SeatError),
@@ -201,6 +206,7 @@ impl ApiError {
             Self::UnknownTag => PRECONDITION_FAILED,
             Self::Review(error) => review_contract(error),
             Self::Version(error) => version_contract(error),
+            Self::Export(error) => export_problems::contract(error, session_contract),
             Self::Session(error) => session_contract(error),
             Self::TooManyRequests { .. } => {
                 (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
@@ -243,6 +249,7 @@ impl ApiError {
 
     fn retry_after(&self) -> Option<u64> {
         if let Self::TooManyRequests { retry_after }
+        | Self::Export(ExportError::TooFast(retry_after))
         | Self::Review(ReviewError::TooFast(retry_after)) = self
         {
             // Rounded up: the limit would reject a client that retries too soon.
@@ -362,6 +369,9 @@ impl IntoResponse for ApiError {
         if let Self::NotReady { down } = &self {
             problem.down = Some(down.iter().map(|it| it.name).collect());
             problem.remedy = Some(remedies(down));
+        }
+        if let Self::Export(error @ ExportError::NotAvailable) = &self {
+            problem.remedy = Some(error.to_string());
         }
         let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], Json(problem)).into_response();
         let headers = response.headers_mut();

@@ -26,6 +26,9 @@ pub(crate) struct BodyMax(pub(crate) usize);
 /// A body that is a JSON object. Its rejection is a problem document.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
+/// A body of any kind, of at most `MAX` bytes, or the reason why it was not read.
+pub(crate) struct RawBody<const MAX: usize>(pub(crate) Result<Bytes, ApiError>);
+
 /// The query. Its rejection is a problem document.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Query), rejection(ApiError))]
@@ -48,6 +51,15 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         let request = Request::from_parts(parts, Body::from(body));
         let axum::Json(Object(body)) = axum::Json::from_request(request, state).await?;
         Ok(Self(body))
+    }
+}
+
+impl<S: Send + Sync, const MAX: usize> FromRequest<S> for RawBody<MAX> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        Ok(Self(read(body, MAX, parts.extensions.get::<BodyCharge>()).await))
     }
 }
 

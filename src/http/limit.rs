@@ -19,7 +19,8 @@ use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
 use crate::domain::limits::{
-    REFUSED_BEARERS_BURST, REFUSED_BEARERS_PER_SECOND, TRANSFER_TRIES_PER_MINUTE,
+    EXPORT_BUILDS_BURST, EXPORT_BUILDS_PER_SECOND, REFUSED_BEARERS_BURST,
+    REFUSED_BEARERS_PER_SECOND, TRANSFER_TRIES_PER_MINUTE,
 };
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
@@ -44,6 +45,8 @@ pub struct Limiter(Arc<Both>);
 struct Both {
     requests: Buckets,
     joins: Buckets,
+    /// Builds of exports.
+    builds: Buckets,
     /// Invalid bearer tokens, by address.
     refused_bearers: DefaultKeyedRateLimiter<IpAddr>,
     /// New guests, by address.
@@ -65,13 +68,16 @@ impl Limiter {
     #[must_use]
     pub fn new(requests: Rate, joins: Rate, entries: Rate) -> Self {
         let (requests, joins) = (Buckets::new(requests), Buckets::new(joins));
+        let builds = Rate { per_second: EXPORT_BUILDS_PER_SECOND, burst: EXPORT_BUILDS_BURST };
+        let builds = Buckets::new(builds);
         let refused = Quota::per_second(REFUSED_BEARERS_PER_SECOND);
         let refused_bearers = RateLimiter::keyed(refused.allow_burst(REFUSED_BEARERS_BURST));
         let entries = Quota::per_second(entries.per_second).allow_burst(entries.burst);
         let entries = RateLimiter::keyed(entries);
         let transfers = RateLimiter::keyed(Quota::per_minute(TRANSFER_TRIES_PER_MINUTE));
         let clock = DefaultClock::default();
-        Self(Arc::new(Both { requests, joins, refused_bearers, entries, transfers, clock }))
+        let both = Both { requests, joins, builds, refused_bearers, entries, transfers, clock };
+        Self(Arc::new(both))
     }
 
     /// Counts one request.
@@ -111,6 +117,15 @@ impl Limiter {
         self.wait(self.0.transfers.check_key(&network(peer.0)).err())
     }
 
+    /// Counts one build of an export.
+    ///
+    /// # Errors
+    ///
+    /// The time until the limit accepts the next build.
+    pub(crate) fn check_build(&self, user: &UserId, peer: Peer) -> Result<(), Duration> {
+        self.wait(self.0.builds.check(Some(user), peer))
+    }
+
     fn wait(&self, refused: Option<NotUntil<QuantaInstant>>) -> Result<(), Duration> {
         refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
     }
@@ -123,7 +138,7 @@ impl Limiter {
 
     /// Removes full buckets. The upkeep task calls it, or memory would grow with every user and address.
     pub fn forget_the_quiet(&self) {
-        for buckets in [&self.0.requests, &self.0.joins] {
+        for buckets in [&self.0.requests, &self.0.joins, &self.0.builds] {
             buckets.users.retain_recent();
             buckets.addresses.retain_recent();
         }

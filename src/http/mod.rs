@@ -31,6 +31,8 @@ mod admin;
 mod assets;
 mod decisions;
 mod documents;
+mod export_problems;
+mod exports;
 mod extract;
 pub mod guest_bytes;
 mod links;
@@ -53,6 +55,7 @@ use axum::{Extension, Router};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use crate::exports::build::Exports;
 use crate::http::access::Access;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::ByteBudget;
@@ -107,6 +110,8 @@ pub struct HttpState {
     pub reviews: Reviews,
     /// Versions of the documents.
     pub versions: Versions,
+    /// Documents as files.
+    pub exports: Exports,
     /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,
     /// Store budgets of guests.
@@ -156,7 +161,7 @@ fn guarded() -> Routes {
         .patch("/api/me", auth::guest::rename)
         .post("/api/me/transfer", auth::transfer::create);
     let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
-    admin::routes(shared)
+    admin::routes(exports::routes(shared))
 }
 
 /// Routes of reviews, and of the websocket.

@@ -115,6 +115,16 @@ impl Reviews {
     }
 }
 
+/// The reviews with their places in `text`, which the caller has built.
+pub(crate) fn placed_in(text: &Text, stored: Vec<StoredReview>) -> Vec<Review> {
+    let mut effort = Effort::default();
+    let placed = stored.into_iter().map(|review| {
+        let anchor = stands(text, &review, &mut effort).anchor;
+        served(review, anchor)
+    });
+    placed.collect()
+}
+
 /// The place of a review in the text. An accepted suggestion has replaced the quote of its review,
 /// so the search uses the suggestion instead.
 fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Resolved {

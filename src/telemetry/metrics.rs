@@ -21,6 +21,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_documents_damaged_total", "Stored documents opened without their damaged end."),
     ("galley_relay_foreign_total", "Messages of another installation on the same Redis."),
     ("galley_locks_clock_steps_back_total", "Steps back of the clock of Redis."),
+    ("galley_exports_total", "Builds of exports, by format and outcome."),
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
@@ -46,6 +47,7 @@ const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_lock_hold_seconds", "Holding a lock, by class."),
     ("galley_document_persist_seconds", "From the first attempt to store a group to its commit."),
     ("galley_relay_seconds", "From an update's arrival to its broadcast; the Redis round trip."),
+    ("galley_export_seconds", "Builds of exports, by format."),
     ("galley_http_request_seconds", "Requests, by method and route."),
 ];
 
@@ -67,6 +69,12 @@ fn begin_at_zero() {
     }
     for alarm in ["failures", "wait", "hold"] {
         gauge!("galley_lock_alarm", "class" => "seat", "alarm" => alarm).set(0.0);
+    }
+    for format in ["docx", "html", "md", "txt"] {
+        for outcome in ["built", "failed", "found", "gone", "lost"] {
+            counter!("galley_exports_total", "format" => format, "outcome" => outcome).increment(0);
+        }
+        let _registered = histogram!("galley_export_seconds", "format" => format);
     }
     for name in [
         "galley_renewal_reasserted_total",

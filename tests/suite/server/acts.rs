@@ -9,6 +9,7 @@ pub(crate) enum Act {
     RenameGuest,
     Leave,
     CreateDocument,
+    ImportDocument,
     RenameDocument,
     ShareDocument,
     JoinShareLink,
@@ -41,13 +42,14 @@ pub(crate) enum Act {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 35] = [
+pub(crate) const ALL: [Act; 36] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
     Act::RenameGuest,
     Act::Leave,
     Act::CreateDocument,
+    Act::ImportDocument,
     Act::RenameDocument,
     Act::ShareDocument,
     Act::JoinShareLink,
@@ -96,6 +98,7 @@ impl Act {
             Self::RenameGuest => ("PATCH", "/api/me"),
             Self::Leave => ("POST", "/api/auth/leave"),
             Self::CreateDocument => ("POST", "/api/documents"),
+            Self::ImportDocument => ("POST", "/api/documents/import"),
             Self::RenameDocument => ("PATCH", DOCUMENT),
             Self::DeleteDocument | Self::PurgeDocument => ("DELETE", DOCUMENT),
             Self::RestoreDocument => ("POST", "/api/documents/{id}/restore"),
@@ -172,6 +175,7 @@ impl Act {
                 | Self::RenewInvite
                 | Self::Leave
                 | Self::CreateDocument
+                | Self::ImportDocument
                 | Self::RenameDocument
                 | Self::ShareDocument
                 | Self::JoinShareLink

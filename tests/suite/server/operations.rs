@@ -150,7 +150,11 @@ impl Case {
             .fold(path, |path, name| path.replace(name, &self.part))
             .replace("{reply}", &self.reply)
             .replace("{did}", &self.decision);
-        let path = if self.act == Act::PurgeDocument { path + "?permanent=true" } else { path };
+        let path = match self.act {
+            Act::PurgeDocument => path + "?permanent=true",
+            Act::ImportDocument => format!("{path}?title={document}&name=text.txt"),
+            _ => path,
+        };
         let anchor = json!({ "start": 5, "end": 9, "quote": "here" });
         let body = match self.act {
             Act::EnterAsGuest => json!({ "name": "Kim" }),
@@ -159,6 +163,8 @@ impl Case {
             Act::CheckInvite => json!({ "invite": invite }),
             Act::ReplaceReviewer => json!({ "user_id": self.part }),
             Act::CreateDocument => json!({ "title": document, "text": OLD }),
+            // The file is the JSON itself, with its quotes.
+            Act::ImportDocument => json!(OLD),
             Act::RenameDocument => json!({ "title": MARK }),
             Act::NameVersion => json!({ "label": MARK }),
             Act::JoinShareLink => json!({ "invite": invite }),
@@ -232,6 +238,18 @@ impl Case {
         }
     }
 
+    /// The parts of the effect of an act that creates a document of this text.
+    async fn created_parts(&self, server: &Server, text: &str) -> Vec<bool> {
+        let writer = &self.desk.writer;
+        let list = server.get(writer, "/api/documents").await.ok(200);
+        // The title is unique to the document of this case.
+        let is_it = |row: &Value| row["title"] == self.desk.document;
+        let made = rows(&list, "documents").into_iter().find(is_it);
+        let Some(made) = made else { return vec![false] };
+        let id = made["id"].as_str().expect("an id");
+        vec![server.text(writer, id).await == text, made["characters"] == text.len()]
+    }
+
     /// The parts of the effect that the database has.
     async fn parts(&self, server: &Server) -> Vec<bool> {
         let writer = &self.desk.writer;
@@ -243,15 +261,8 @@ impl Case {
             Act::RenameGuest | Act::RenewInvite | Act::RemoveReviewer | Act::ReplaceReviewer => {
                 self.identity_parts(server).await
             }
-            Act::CreateDocument => {
-                let list = get("/api/documents".to_owned()).await.ok(200);
-                // The title is unique to the document of this case.
-                let is_it = |row: &Value| row["title"] == self.desk.document;
-                let made = rows(&list, "documents").into_iter().find(is_it);
-                let Some(made) = made else { return vec![false] };
-                let id = made["id"].as_str().expect("an id");
-                vec![server.text(writer, id).await == OLD, made["characters"] == OLD.len()]
-            }
+            Act::CreateDocument => self.created_parts(server, OLD).await,
+            Act::ImportDocument => self.created_parts(server, &format!("\"{OLD}\"")).await,
             Act::RenameDocument => vec![get(self.document()).await.ok(200)["title"] == MARK],
             Act::ShareDocument => {
                 let list = get("/api/share-links".to_owned()).await.ok(200);

@@ -1,0 +1,459 @@
+//! Finds the stored file of a document, or builds it once for all callers.
+//!
+//! # Order of a build
+//!
+//! 1. The request acquires the lock of the file and moves the guard into the build task.
+//! 2. The task ratifies the fence of the lock. From then on the database refuses the file of every
+//!    earlier build.
+//! 3. It reads the state of the document again: an earlier build may have stored the file meanwhile.
+//! 4. It reads the reviews, and renders the file on a blocking thread under a build permit of the
+//!    user who asked.
+//! 5. It stores the file under its fence, and then releases the lock.
+//!
+//! A document that changes while its file is built needs another build for the next caller. A writer
+//! who types would keep a caller waiting for ever, so a file that took long answers requests for
+//! [`SERVED_FOR`] after its end, also if the text has changed since.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use crate::domain::export::{ExportFailure, ExportFormat};
+use crate::domain::fence::Fence;
+use crate::domain::ids::ShareLinkId;
+use crate::domain::limits::{
+    EXPORT_AGE_MAX, EXPORTS_BYTES_MAX, EXPORTS_MAX, EXPORTS_PER_LINK_BYTES_MAX,
+    REVIEW_PAGE_ROWS_MAX,
+};
+use crate::domain::user::User;
+use crate::exports::error::ExportError;
+use crate::exports::paper::{Heading, Paper};
+use crate::exports::{docx, html, markdown, text};
+use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName};
+use crate::reviews::Reviews;
+use crate::reviews::anchors::placed_in;
+use crate::rooms::RoomError;
+use crate::rooms::permits::passed_on;
+use crate::seats::SeatError;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::storage::exports::{
+    ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
+};
+use crate::storage::reviews::StoredReview;
+
+/// How long the request that starts a build waits for its file. Most files take a few milliseconds.
+const QUICK: Duration = Duration::from_millis(300);
+/// Lease of the lock, renewed every two seconds: a dead builder is replaced after it.
+const LEASE: Duration = Duration::from_secs(6);
+/// How long a file that took longer than [`QUICK`] answers requests after a change of the text:
+/// callers ask again every second.
+const SERVED_FOR: TimeDelta = TimeDelta::seconds(5);
+/// How long a stored failure answers requests. After it the next request starts another build.
+const FAILED_FOR: TimeDelta = TimeDelta::seconds(10);
+/// Shortest interval between two stored steps of the progress.
+const NOTE_EVERY: Duration = Duration::from_millis(500);
+/// Period of the deletion of old files.
+const TRIM_EVERY: Duration = Duration::from_secs(10 * 60);
+/// The sequence number of a text that the database has not in full: no later state equals it.
+const UNSAVED: i64 = -1;
+
+/// The exports of all documents. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct Exports {
+    pub(super) reviews: Reviews,
+}
+
+/// The answer to a request for a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Export {
+    /// The database has it.
+    Ready {
+        /// The file.
+        file: StoredExport,
+        /// The title of the document now.
+        title: String,
+    },
+    /// A server builds it.
+    Building {
+        /// The progress, 0 to 100.
+        progress: u8,
+    },
+}
+
+/// The outcome of a look for a file.
+#[derive(Debug)]
+pub enum Look {
+    /// There is an answer.
+    Found(Export),
+    /// A build is due, from this state.
+    Due(Box<ExportState>),
+}
+
+/// The outcome of a build.
+type Built = Result<StoredExport, ExportError>;
+
+impl Exports {
+    /// The exports of these reviews' documents.
+    #[must_use]
+    pub fn new(reviews: Reviews) -> Self {
+        Self { reviews }
+    }
+
+    /// Looks for the file of a member's share link.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportError::NotFound`] for a user who is no member, [`ExportError::Failed`] shortly after a
+    /// build failed, or storage's failure.
+    pub async fn look(&self, user: &User, key: ExportKey) -> Result<Look, ExportError> {
+        self.reviews.link_of(user, key.link).await?;
+        let state = self.storage().export_state(key).await?.ok_or(ExportError::NotFound)?;
+        let now = Utc::now();
+        if let Some(file) = servable(key, &state, now) {
+            let title = state.now.title;
+            return Ok(Look::Found(Export::Ready { file, title }));
+        }
+        let failed = state.build.as_ref().filter(|build| now < build.changed_at + FAILED_FOR);
+        match failed.and_then(|build| build.failure) {
+            Some(failure) => Err(failure.into()),
+            None => Ok(Look::Due(Box::new(state))),
+        }
+    }
+
+    /// The bytes of a file. `None`: another file has replaced it.
+    ///
+    /// # Errors
+    ///
+    /// Storage's failure.
+    pub async fn bytes(
+        &self,
+        key: ExportKey,
+        file: &StoredExport,
+    ) -> Result<Option<Bytes>, ExportError> {
+        Ok(self.storage().export_bytes(key, file.hash).await?)
+    }
+
+    /// Starts the build of a file, unless another caller builds it, and waits a moment for its end.
+    /// `charge` counts the build to its user.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportError::TooFast`] from `charge`, [`ExportError::Failed`] when the build fails in this
+    /// moment, or the failure of the locks.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before the grant, it starts no build and leaves no lock behind. From then on the task
+    /// owns the lock and finishes the build.
+    pub async fn build(
+        &self,
+        key: ExportKey,
+        state: ExportState,
+        charge: impl FnOnce() -> Result<(), Duration>,
+    ) -> Result<Export, ExportError> {
+        let shared = &self.reviews.sessions.shared;
+        if !shared.storage.has_room() {
+            return Err(SeatError::Room(RoomError::StorageSpent).into());
+        }
+        let floor = state.build.as_ref().map_or(Fence::ZERO, |build| build.fence);
+        let options = AcquireOptions::new(Lease::Renewed(LEASE)).above(floor);
+        let guard = match shared.locks.lock(&lock_of(key), &options).await {
+            Ok(guard) => guard,
+            Err(LockError::Busy(_) | LockError::WaitTimeout(_)) => {
+                let progress = state.build.map_or(0, |build| build.progress.min(99));
+                return Ok(Export::Building { progress });
+            }
+            Err(LockError::Unavailable(error)) => return Err(SeatError::Locks(error).into()),
+            Err(LockError::Lost(_)) => return Err(ExportFailure::Unavailable.into()),
+        };
+        charge().map_err(ExportError::TooFast)?;
+        let (done, built) = oneshot::channel();
+        let this = self.clone();
+        // The guard moves into the task. The build counts towards the permits of this user.
+        let building = passed_on(async move {
+            let built = this.build_under(&guard, key).await;
+            if let Err(error) = guard.release().await {
+                tracing::debug!(%error, "the lock of an export is released later");
+            }
+            // The caller may have stopped waiting.
+            let _gone = done.send(built);
+            this.trim(Some(key)).await;
+        });
+        shared.tasks.spawn(building);
+        match timeout(QUICK, built).await {
+            Ok(Ok(built)) => Ok(Export::Ready { file: built?, title: state.now.title }),
+            Ok(Err(_panicked)) => Err(ExportFailure::Unavailable.into()),
+            Err(_elapsed) => Ok(Export::Building { progress: 0 }),
+        }
+    }
+
+    /// Deletes old files, periodically, until the caller drops the future.
+    pub async fn keep_trimming(self) {
+        let mut ticker = interval(TRIM_EVERY);
+        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticker.tick().await;
+            self.trim(None).await;
+        }
+    }
+
+    /// Deletes the files beyond the bounds.
+    async fn trim(&self, newest: Option<ExportKey>) {
+        let bounds = ExportBounds {
+            rows: EXPORTS_MAX,
+            bytes: EXPORTS_BYTES_MAX,
+            link_bytes: EXPORTS_PER_LINK_BYTES_MAX,
+            built_after: Utc::now() - EXPORT_AGE_MAX,
+        };
+        if let Err(error) = self.storage().trim_exports(bounds, newest).await {
+            tracing::warn!(%error, "old exports were not deleted; the next build tries again");
+        }
+    }
+
+    fn storage(&self) -> &Storage {
+        &self.reviews.sessions.shared.storage
+    }
+
+    /// Builds the file until the lock is lost, and counts the outcome.
+    async fn build_under(&self, guard: &Guard, key: ExportKey) -> Built {
+        let began = Instant::now();
+        let work = Build { exports: self, key, fence: guard.fence(), began, noted: began };
+        let built = tokio::select! {
+            // Polled first: the database would refuse the file.
+            biased;
+            loss = guard.lost() => {
+                tracing::warn!(link = %key.link, %loss, "the build of an export has lost its lock");
+                Err(Stop::Lost)
+            }
+            built = work.run() => built,
+        };
+        let (outcome, built) = match built {
+            Ok(built) => built,
+            Err(Stop::Lost) => ("lost", Err(ExportFailure::Unavailable.into())),
+            Err(Stop::Gone) => ("gone", Err(ExportError::NotFound)),
+            Err(Stop::Failed(error)) => {
+                tracing::warn!(link = %key.link, %error, "an export cannot be built");
+                ("failed", Err(error))
+            }
+        };
+        let format = key.format.as_str();
+        metrics::counter!("galley_exports_total", "format" => format, "outcome" => outcome)
+            .increment(1);
+        if outcome == "built" {
+            metrics::histogram!("galley_export_seconds", "format" => format)
+                .record(began.elapsed());
+        }
+        built
+    }
+}
+
+/// Why a build ended early.
+enum Stop {
+    /// A later build is ratified.
+    Lost,
+    /// The link has ended.
+    Gone,
+    Failed(ExportError),
+}
+
+impl From<StorageError> for Stop {
+    fn from(error: StorageError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<RoomError> for Stop {
+    fn from(error: RoomError) -> Self {
+        match error {
+            RoomError::NoSuchDocument => Self::Gone,
+            RoomError::Unreadable => Self::Failed(ExportFailure::Damaged.into()),
+            RoomError::TooCostly => Self::Failed(ExportFailure::TooCostly.into()),
+            other => Self::Failed(ExportError::Session(other.into())),
+        }
+    }
+}
+
+/// A build under way.
+struct Build<'a> {
+    exports: &'a Exports,
+    key: ExportKey,
+    fence: Fence,
+    began: Instant,
+    /// When it last stored its progress.
+    noted: Instant,
+}
+
+impl Build<'_> {
+    /// The name of the outcome, and the file.
+    async fn run(mut self) -> Result<(&'static str, Built), Stop> {
+        let (storage, key) = (self.exports.storage(), self.key);
+        if !storage.begin_export(key, self.fence, Utc::now()).await? {
+            let state = storage.export_state(key).await?;
+            return Err(if state.is_some() { Stop::Lost } else { Stop::Gone });
+        }
+        let state = storage.export_state(key).await?.ok_or(Stop::Gone)?;
+        if let Some(file) = servable(key, &state, Utc::now()) {
+            return Ok(("found", Ok(file)));
+        }
+        match self.render(&state).await {
+            Ok((mark, bytes)) => self.store(mark, bytes).await.map(|file| ("built", Ok(file))),
+            Err(Stop::Failed(ExportError::Failed(failure))) => {
+                self.note(100, Some(failure)).await?;
+                Err(Stop::Failed(failure.into()))
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// The file, and the state of the document in it.
+    async fn render(&mut self, state: &ExportState) -> Result<(ExportMark, Bytes), Stop> {
+        let shared = &self.exports.reviews.sessions.shared;
+        let (key, storage) = (self.key, &shared.storage);
+        let link = storage.link(key.link).await?.ok_or(Stop::Gone)?;
+        // The permit comes before the reviews: a waiting build holds no memory.
+        let snapshot = shared.rooms.snapshot(state.document).await?;
+        self.progress(20).await?;
+        let reviews = if key.has_reviews { self.reviews(key.link).await? } else { Vec::new() };
+        self.progress(40).await?;
+        let mark = ExportMark {
+            seq: if snapshot.is_durable { snapshot.seq } else { UNSAVED },
+            ..state.now.clone()
+        };
+        let heading =
+            Heading { title: mark.title.clone(), writer: link.writer.name, built_at: Utc::now() };
+        let format = key.format;
+        let rendering = shared.rooms.read_text(state.document, snapshot, move |text| {
+            let reviews = placed_in(text, reviews);
+            file_of(format, &Paper::new(heading, text.content(), reviews))
+        });
+        let bytes = rendering.await?.map_err(|failure| Stop::Failed(failure.into()))?;
+        self.progress(90).await?;
+        Ok((mark, bytes.into()))
+    }
+
+    /// All reviews of the link. A link has a bound of bytes for them.
+    async fn reviews(&self, link: ShareLinkId) -> Result<Vec<StoredReview>, StorageError> {
+        let (mut reviews, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.exports.storage().reviews(link, after, REVIEW_PAGE_ROWS_MAX).await?;
+            reviews.extend(page.reviews);
+            after = page.next;
+            if after.is_none() {
+                return Ok(reviews);
+            }
+        }
+    }
+
+    async fn store(&self, mark: ExportMark, bytes: Bytes) -> Result<StoredExport, Stop> {
+        let export = StoredExport {
+            mark,
+            hash: Sha256::digest(&bytes).into(),
+            length: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+            took_ms: i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX),
+            built_at: whole_milliseconds(Utc::now()),
+        };
+        let new = NewExport { key: self.key, export, bytes };
+        let is_stored = self.exports.storage().store_export(self.fence, &new).await?;
+        if is_stored { Ok(new.export) } else { Err(Stop::Lost) }
+    }
+
+    /// Stores the progress of a long build.
+    async fn progress(&mut self, progress: u8) -> Result<(), Stop> {
+        if self.noted.elapsed() < NOTE_EVERY {
+            return Ok(());
+        }
+        self.noted = Instant::now();
+        self.note(progress, None).await
+    }
+
+    async fn note(&self, progress: u8, failure: Option<ExportFailure>) -> Result<(), Stop> {
+        let build = ExportBuild { fence: self.fence, progress, failure, changed_at: Utc::now() };
+        let is_last = self.exports.storage().note_export(self.key, &build).await?;
+        is_last.then_some(()).ok_or(Stop::Lost)
+    }
+}
+
+fn file_of(format: ExportFormat, paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+    match format {
+        ExportFormat::Docx => docx::render(paper),
+        ExportFormat::Html => html::render(paper),
+        ExportFormat::Markdown => markdown::render(paper),
+        ExportFormat::Text => text::render(paper),
+    }
+}
+
+/// The name of the lock of a file.
+fn lock_of(key: ExportKey) -> LockName {
+    let ExportKey { link, format, has_reviews } = key;
+    LockName::named(&format!("export:{link}:{format}:{}", u8::from(has_reviews)))
+}
+
+/// The stored file, if it shows the document as it is now, or took so long that callers wait for it.
+fn servable(key: ExportKey, state: &ExportState, now: DateTime<Utc>) -> Option<StoredExport> {
+    let file = state.stored.as_ref()?;
+    let ExportMark { seq, change, title } = &state.now;
+    let has_state = file.mark.title == *title && (!key.has_reviews || file.mark.change == *change);
+    let is_current = file.mark.seq == *seq;
+    let was_quick = u128::try_from(file.took_ms).unwrap_or_default() <= QUICK.as_millis();
+    let is_fresh = !was_quick && now < file.built_at + SERVED_FOR;
+    (has_state && (is_current || is_fresh)).then(|| file.clone())
+}
+
+/// A time as the database stores it.
+fn whole_milliseconds(at: DateTime<Utc>) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::DocumentId;
+    use crate::exports::paper::tests::at;
+
+    fn state(seq: i64, change: i64, title: &str, took_ms: i64) -> ExportState {
+        let mark = |seq, change, title: &str| ExportMark { seq, change, title: title.to_owned() };
+        let file = StoredExport {
+            mark: mark(seq, change, title),
+            hash: [0; 32],
+            length: 1,
+            took_ms,
+            built_at: at(0),
+        };
+        let (stored, now) = (Some(file), mark(7, 3, "글"));
+        ExportState { document: DocumentId::generate(), now, stored, build: None }
+    }
+
+    fn key(has_reviews: bool) -> ExportKey {
+        ExportKey { link: ShareLinkId::generate(), format: ExportFormat::Docx, has_reviews }
+    }
+
+    #[test]
+    fn a_file_is_served_while_the_document_is_as_in_it() {
+        let is_served = |has_reviews, seq, change, title| {
+            servable(key(has_reviews), &state(seq, change, title, 5), at(1)).is_some()
+        };
+        assert!(is_served(true, 7, 3, "글"));
+        assert!(is_served(false, 7, 2, "글"), "without reviews their changes do not count");
+        for (seq, change, title) in [(6, 3, "글"), (UNSAVED, 3, "글"), (7, 2, "글"), (7, 3, "옛")]
+        {
+            assert!(!is_served(true, seq, change, title), "{seq} {change} {title}");
+        }
+    }
+
+    /// Goal: a writer who types does not keep the callers of a long build waiting for ever.
+    #[test]
+    fn g16_a_file_that_took_long_is_served_for_some_seconds_whatever_is_typed() {
+        let is_served =
+            |took, second| servable(key(true), &state(6, 3, "글", took), at(second)).is_some();
+        assert!(servable(key(true), &state(6, 2, "글", 301), at(1)).is_none(), "a new review");
+        assert!(servable(key(true), &state(6, 3, "옛", 301), at(1)).is_none(), "a new title");
+        assert!(is_served(301, 4));
+        assert!(!is_served(301, 5));
+        assert!(!is_served(300, 4), "the caller of a quick build has its file already");
+    }
+}

@@ -1,0 +1,63 @@
+//! Failures of exports and imports.
+
+use std::time::Duration;
+
+use crate::domain::export::ExportFailure;
+use crate::reviews::ReviewError;
+use crate::seats::SeatError;
+use crate::storage::error::StorageError;
+
+/// Failures of an export. Independent of HTTP.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// There is no such share link for this user.
+    #[error("there is no such share link")]
+    NotFound,
+    /// The request names no format of this server.
+    #[error("format is docx, html, md, txt or pdf, and reviews is 1 or 0")]
+    UnknownFormat,
+    /// The format needs a part that this build of the server does not have.
+    #[error("this server makes no PDF; open the document's page and print it to a file")]
+    NotAvailable,
+    /// The rate limit rejects the build.
+    #[error("too many files at once; try again later")]
+    TooFast(Duration),
+    /// The build failed.
+    #[error(transparent)]
+    Failed(#[from] ExportFailure),
+    /// The imported file was refused.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A seat, a room, the locks or storage failed.
+    #[error(transparent)]
+    Session(#[from] SeatError),
+}
+
+impl From<StorageError> for ExportError {
+    fn from(error: StorageError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<ReviewError> for ExportError {
+    fn from(error: ReviewError) -> Self {
+        match error {
+            ReviewError::Session(error) => Self::Session(error),
+            _ => Self::NotFound,
+        }
+    }
+}
+
+/// Failures of an import. Nothing is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImportError {
+    /// The file has no known format.
+    #[error("send a .docx, .md or .txt file, with its Content-Type or its name")]
+    Format,
+    /// The file is damaged or hostile.
+    #[error("the file cannot be read: {0}")]
+    Unreadable(&'static str),
+    /// The file or its content exceeds a bound.
+    #[error("the file is larger than this server takes: {0}")]
+    TooLarge(&'static str),
+}

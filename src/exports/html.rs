@@ -1,0 +1,265 @@
+//! HTML: one file with its style, ready for print. Reviews are numbered notes beside the text.
+//!
+//! Each text of a user is escaped, and the file's own policy forbids scripts and foreign files.
+
+use std::collections::BTreeSet;
+
+use crate::domain::export::ExportFailure;
+use crate::exports::paper::{Edge, Location, Note, Paper};
+use crate::exports::sheet::Sheet;
+use crate::exports::words::{Words, time};
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--line:#b9b2a3;--mark:#fdf0c4;--ins:#1d6b3a;--del:#a1352b;--soft:#6b6558}
+@media(prefers-color-scheme:dark){:root{--line:#5d574b;--mark:#4d431c;--ins:#7fd39c;--del:#f09a90;--soft:#a9a294}}
+body{font:1rem/1.75 'Pretendard','Noto Sans KR','Malgun Gothic','맑은 고딕','Apple SD Gothic Neo',system-ui,sans-serif;
+max-width:62rem;margin:2.5rem auto;padding:0 1.25rem;overflow-wrap:anywhere}
+h1{font-size:1.6rem;line-height:1.3}h2{font-size:1.1rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
+.by,time{color:var(--soft);font-size:.85rem}p{margin:0;min-height:1.75em;white-space:pre-wrap}
+.has-notes main{padding-right:21rem}
+.note{font-size:.85rem;line-height:1.5;border-left:2px solid var(--line);padding-left:.6rem;margin:0 0 .8rem}
+main .note{float:right;clear:right;width:19rem;margin-right:-21rem}
+.note p{min-height:0}.note .reply{margin:.4rem 0 0 .8rem}
+blockquote{margin:.2rem 0;color:var(--soft);white-space:pre-wrap}
+mark{background:var(--mark);color:inherit}ins{color:var(--ins)}del{color:var(--del)}
+sup a{text-decoration:none;color:inherit;font-weight:600}
+@media(max-width:52rem){.has-notes main{padding-right:0}main .note{float:none;width:auto;margin:.3rem 0 .8rem 1rem}}
+@media print{:root{color-scheme:light}body{margin:0;max-width:none;padding:0;font-size:10.5pt}
+.has-notes main{padding-right:6.2cm}main .note{width:5.6cm;margin-right:-6.2cm;font-size:8pt;break-inside:avoid}
+mark{background:none;border-bottom:1px solid #8a8371}@page{size:A4;margin:2cm}}
+";
+
+/// Renders the file.
+///
+/// # Errors
+///
+/// [`ExportFailure::TooLarge`].
+pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+    let mut sheet = Sheet::default();
+    let title = escaped(&paper.title);
+    let class = if paper.notes.is_empty() { "" } else { " class=\"has-notes\"" };
+    sheet.push(&format!(
+        "<!DOCTYPE html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body{class}>\n\
+         <header><h1>{title}</h1><div class=\"by\">{}, {}</div></header>\n<main>\n",
+        paper.words.lang,
+        escaped(&paper.writer),
+        time(paper.built_at),
+    ))?;
+    Body::new(paper).write(&mut sheet)?;
+    sheet.push("</main>\n")?;
+    for (location, heading) in
+        [(Location::Whole, paper.words.whole), (Location::Lost, paper.words.lost)]
+    {
+        let mut notes = paper.notes_at(&location).peekable();
+        if notes.peek().is_some() {
+            sheet.push(&format!("<h2>{heading}</h2>\n"))?;
+        }
+        for note in notes {
+            write_note(&mut sheet, note, paper.words)?;
+        }
+    }
+    sheet.push("</body>\n</html>\n")?;
+    Ok(sheet.into_bytes())
+}
+
+/// The text under construction.
+struct Body<'a> {
+    paper: &'a Paper,
+    /// The notes whose range covers the current position.
+    covering: BTreeSet<usize>,
+    is_deleted: bool,
+    /// The current line.
+    line: String,
+    /// The notes whose range ends in it.
+    ended: Vec<usize>,
+}
+
+impl<'a> Body<'a> {
+    fn new(paper: &'a Paper) -> Self {
+        let (covering, line, ended) = (BTreeSet::new(), String::new(), Vec::new());
+        Self { paper, covering, is_deleted: false, line, ended }
+    }
+
+    fn write(mut self, sheet: &mut Sheet) -> Result<(), ExportFailure> {
+        let mut from = 0;
+        for (at, edge) in self.paper.edges() {
+            self.text(self.paper.text.get(from..at).unwrap_or_default(), sheet)?;
+            from = at;
+            self.edge(edge);
+        }
+        self.text(self.paper.text.get(from..).unwrap_or_default(), sheet)?;
+        self.end_line(sheet)
+    }
+
+    fn text(&mut self, text: &str, sheet: &mut Sheet) -> Result<(), ExportFailure> {
+        for (number, piece) in text.split('\n').enumerate() {
+            if number != 0 {
+                self.end_line(sheet)?;
+            }
+            if piece.is_empty() {
+                continue;
+            }
+            let (mark, end_mark) =
+                if self.covering.is_empty() { ("", "") } else { ("<mark>", "</mark>") };
+            let (del, end_del) = if self.is_deleted { ("<del>", "</del>") } else { ("", "") };
+            self.line.extend([mark, del, &escaped(piece), end_del, end_mark]);
+        }
+        Ok(())
+    }
+
+    fn edge(&mut self, edge: Edge) {
+        match edge {
+            Edge::NoteBegins(index) => {
+                self.covering.insert(index);
+            }
+            Edge::ChangeBegins(_) => self.is_deleted = true,
+            Edge::ChangeEnds(index) => {
+                self.is_deleted = false;
+                self.insertion(index);
+            }
+            Edge::NoteEnds(index) => {
+                self.covering.remove(&index);
+                self.reference(index);
+            }
+            Edge::Point(index) => {
+                self.insertion(index);
+                self.reference(index);
+            }
+        }
+    }
+
+    fn insertion(&mut self, index: usize) {
+        let note = self.paper.notes.get(index).filter(|note| note.is_change);
+        let suggestion = note.and_then(|note| note.suggestion.as_ref());
+        if let Some(suggestion) = suggestion.filter(|suggestion| !suggestion.is_empty()) {
+            self.line.extend(["<ins>", &escaped(suggestion), "</ins>"]);
+        }
+    }
+
+    fn reference(&mut self, index: usize) {
+        let number = index.saturating_add(1);
+        self.line.push_str(&format!(
+            "<sup><a id=\"ref-{number}\" href=\"#note-{number}\">{number}</a></sup>"
+        ));
+        self.ended.push(index);
+    }
+
+    fn end_line(&mut self, sheet: &mut Sheet) -> Result<(), ExportFailure> {
+        // A float begins at the line that follows it.
+        for index in std::mem::take(&mut self.ended) {
+            if let Some(note) = self.paper.notes.get(index) {
+                write_note(sheet, note, self.paper.words)?;
+            }
+        }
+        sheet.push("<p>")?;
+        sheet.push(&self.line)?;
+        sheet.push("</p>\n")?;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+fn write_note(sheet: &mut Sheet, note: &Note, words: &Words) -> Result<(), ExportFailure> {
+    let number = note.number;
+    let status = words.status(note.status).map(|it| format!(" · {it}")).unwrap_or_default();
+    sheet.push(&format!(
+        "<aside class=\"note\" id=\"note-{number}\"><a href=\"#ref-{number}\">{number}</a> \
+         <strong>{}</strong> <time>{}{status}</time>",
+        escaped(&note.author),
+        time(note.at),
+    ))?;
+    if !matches!(note.location, Location::Range(_)) && !note.quote.is_empty() {
+        sheet.push(&format!("<blockquote>{}</blockquote>", escaped(&note.quote)))?;
+    }
+    if let Some(suggestion) = note.suggestion.as_ref().filter(|_| !note.is_change) {
+        let label = words.suggested(suggestion);
+        sheet.push(&format!(
+            "<p>{label}: <del>{}</del> <ins>{}</ins></p>",
+            escaped(&note.quote),
+            escaped(suggestion)
+        ))?;
+    }
+    if !note.body.is_empty() {
+        sheet.push(&format!("<p>{}</p>", escaped(&note.body)))?;
+    }
+    for reply in &note.replies {
+        sheet.push(&format!(
+            "<div class=\"reply\"><strong>{}</strong> <time>{}</time><p>{}</p></div>",
+            escaped(&reply.author.name),
+            time(reply.created_at),
+            escaped(&reply.body)
+        ))?;
+    }
+    sheet.push("</aside>\n")
+}
+
+/// The text with the characters of markup escaped. HTML has no other control character than tab and
+/// line feed.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + text.len() / 16);
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '\n' | '\t' => escaped.push(c),
+            c if c.is_control() => escaped.push('\u{FFFD}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exports::paper::tests::{paper, reply, review, suggestion};
+
+    fn rendered(paper: &Paper) -> String {
+        String::from_utf8(render(paper).expect("a file")).expect("UTF-8")
+    }
+
+    #[test]
+    fn every_text_of_a_user_is_escaped() {
+        let evil = "<script>alert('1')</script>&\"\u{1}";
+        let mut one = review(evil, Some(evil), evil);
+        evil.clone_into(&mut one.author.name);
+        one.replies.push(reply(evil));
+        let mut paper = paper(evil, vec![one, review(evil, Some("gone<b>"), "<i>")]);
+        evil.clone_into(&mut paper.title);
+        evil.clone_into(&mut paper.writer);
+        let file = rendered(&paper);
+        assert!(
+            !file.contains("<script") && !file.contains("<b>") && !file.contains("<i>"),
+            "{file}"
+        );
+        let escaped = "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;\u{FFFD}";
+        assert_eq!(file.matches(escaped).count(), 7, "{file}");
+    }
+
+    #[test]
+    fn a_range_over_several_lines_is_marked_in_each() {
+        let text = "하나\n둘\n셋";
+        let file = rendered(&paper(text, vec![suggestion(text, "나\n둘", "A\nB")]));
+        let body = "<p>하<mark><del>나</del></mark></p>\n<aside class=\"note\" id=\"note-1\">";
+        assert!(file.contains(body), "{file}");
+        let body = "<p><mark><del>둘</del></mark><ins>A\nB</ins><sup><a id=\"ref-1\" \
+                    href=\"#note-1\">1</a></sup></p>\n<p>셋</p>\n</main>";
+        assert!(file.contains(body), "{file}");
+    }
+
+    #[test]
+    fn the_file_needs_no_other_file() {
+        let file = rendered(&paper("글\n\n끝", vec![]));
+        assert!(file.contains("<p>글</p>\n<p></p>\n<p>끝</p>\n</main>"));
+        for foreign in ["http://", "https://", "src=", "<link", "@import", "url("] {
+            assert!(!file.contains(foreign), "{foreign}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The text of an imported file: Word, Markdown or plain text.
+//!
+//! Callers run it on a thread that may block: a file at its bounds takes a second.
+
+use bytes::Bytes;
+
+use crate::domain::ids::DocumentId;
+use crate::domain::limits::{IMPORT_BYTES_MAX, LABEL_CHARS_MAX};
+use crate::domain::line::Line;
+use crate::domain::text::normalize_line_breaks;
+use crate::exports::build::Exports;
+use crate::exports::error::{ExportError, ImportError};
+use crate::exports::word_text;
+use crate::exports::words::Words;
+use crate::seats::SeatError;
+
+/// The format of an imported file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportFormat {
+    /// Word (OOXML).
+    Docx,
+    /// Markdown or plain text.
+    Text,
+}
+
+impl ImportFormat {
+    /// The format by the media type; by the extension of the file's name if the type is another one.
+    /// Systems without Word name other types for its files.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Format`].
+    pub fn of(media_type: Option<&str>, name: Option<&str>) -> Result<Self, ImportError> {
+        let essence = media_type.map(|it| it.split(';').next().unwrap_or(it).trim());
+        let essence = essence.map(str::to_ascii_lowercase);
+        match essence.as_deref() {
+            Some("text/markdown" | "text/x-markdown" | "text/plain") => return Ok(Self::Text),
+            Some("application/vnd.openxmlformats-officedocument.wordprocessingml.document") => {
+                return Ok(Self::Docx);
+            }
+            _ => {}
+        }
+        let extension = name.and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
+        match extension.map(str::to_ascii_lowercase).as_deref() {
+            Some("docx") => Ok(Self::Docx),
+            Some("md" | "markdown" | "txt" | "text") => Ok(Self::Text),
+            _ => Err(ImportError::Format),
+        }
+    }
+}
+
+impl Exports {
+    /// Reads the text of a file on a blocking thread, under a permit of the user who sends it.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportError::Import`], or `Session` when too many requests wait.
+    pub async fn text_of(&self, format: ImportFormat, bytes: Bytes) -> Result<String, ExportError> {
+        let shared = &self.reviews.sessions.shared;
+        let permit = shared.rooms.permit(DocumentId::generate()).await.map_err(SeatError::from)?;
+        let reading = shared.tasks.spawn_blocking(move || {
+            let _permit = permit;
+            read(format, &bytes)
+        });
+        let read = reading.await.map_err(|panicked| {
+            tracing::error!(%panicked, "a file cannot be imported");
+            ImportError::Unreadable("this server failed at it")
+        });
+        Ok(read??)
+    }
+}
+
+/// Reads the text of a file, with line feeds, and without control characters.
+///
+/// # Errors
+///
+/// [`ImportError`] when the file is damaged, hostile or too large.
+pub fn read(format: ImportFormat, bytes: &[u8]) -> Result<String, ImportError> {
+    if IMPORT_BYTES_MAX < bytes.len() {
+        return Err(ImportError::TooLarge("the file itself"));
+    }
+    let text = match format {
+        ImportFormat::Docx => word_text::read(bytes)?,
+        ImportFormat::Text => decoded(bytes)?,
+    };
+    let mut text = normalize_line_breaks(&text);
+    if text.contains('\0') {
+        return Err(ImportError::Unreadable("it is no text"));
+    }
+    text.retain(|c| !c.is_ascii_control() || matches!(c, '\n' | '\t'));
+    Ok(text)
+}
+
+/// The text of bytes in UTF-8, in UTF-16 with a byte order mark, or in the Korean code page 949.
+fn decoded(bytes: &[u8]) -> Result<String, ImportError> {
+    if let Some((encoding, mark)) = encoding_rs::Encoding::for_bom(bytes) {
+        let rest = bytes.get(mark..).unwrap_or_default();
+        let text = encoding.decode_without_bom_handling_and_without_replacement(rest);
+        return text
+            .map(std::borrow::Cow::into_owned)
+            .ok_or(ImportError::Unreadable("it is not in the encoding of its first bytes"));
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Ok(text.to_owned());
+    }
+    // The standard's EUC-KR is code page 949.
+    let korean = encoding_rs::EUC_KR.decode_without_bom_handling_and_without_replacement(bytes);
+    korean
+        .map(std::borrow::Cow::into_owned)
+        .ok_or(ImportError::Unreadable("it is neither UTF-8 nor a Korean text; save it as UTF-8"))
+}
+
+/// The title of a document from the name of its file, or from its first line.
+#[must_use]
+pub fn title_of(name: Option<&str>, text: &str) -> String {
+    let stem = name.map(|name| name.rsplit(['/', '\\']).next().unwrap_or(name));
+    let stem = stem.map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem));
+    let first = text.lines().map(|line| line.trim_start_matches(['#', ' ', '\t']).trim());
+    let first = first.filter(|line| !line.is_empty()).take(1);
+    let titles = stem.into_iter().chain(first).map(|title| {
+        title.chars().filter(|c| !c.is_control()).take(LABEL_CHARS_MAX).collect::<String>()
+    });
+    let mut titles = titles.filter_map(|title| Line::Title.parse(&title).ok());
+    let is_korean = || Words::of([text]).lang == "ko";
+    let untitled = || if is_korean() { "제목 없음" } else { "Untitled" }.to_owned();
+    titles.next().unwrap_or_else(untitled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &[u8]) -> Result<String, ImportError> {
+        read(ImportFormat::Text, bytes)
+    }
+
+    #[test]
+    fn a_text_of_any_usual_encoding_is_read() {
+        let text_of = |bytes: &[u8]| text(bytes).expect("a text");
+        assert_eq!(text_of("나는\r\n글을\r쓴다\u{C}".as_bytes()), "나는\n글을\n쓴다");
+        assert_eq!(text_of("\u{FEFF}나는".as_bytes()), "나는");
+        let utf16 = |order: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            "\u{FEFF}나는 😀".encode_utf16().flat_map(order).collect()
+        };
+        assert_eq!(text_of(&utf16(u16::to_le_bytes)), "나는 😀");
+        assert_eq!(text_of(&utf16(u16::to_be_bytes)), "나는 😀");
+        // 뷁 is in code page 949 alone, not in the older standard.
+        assert_eq!(text_of(b"\xB3\xAA\xB4\xC2 \x94\xEE\r\n"), "나는 뷁\n");
+        assert_eq!(text_of(b""), "");
+        // The bytes keep their normalization.
+        assert_eq!(text_of("\u{1100}\u{1161}".as_bytes()), "\u{1100}\u{1161}");
+    }
+
+    #[test]
+    fn g12_bytes_that_are_no_text_are_refused() {
+        for bytes in [&b"\xFF\xFE\x00\xD8"[..], b"\x80\x81\xFF", b"a\0b", b"\xEF\xBB\xBF\xFF"] {
+            assert!(matches!(text(bytes), Err(ImportError::Unreadable(_))), "{bytes:?}");
+        }
+        let long = vec![b'a'; IMPORT_BYTES_MAX + 1];
+        assert!(matches!(text(&long), Err(ImportError::TooLarge(_))));
+    }
+
+    #[test]
+    fn the_media_type_or_the_name_decides_the_format() {
+        let docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+        for (media_type, name, expected) in [
+            (Some(docx), None, Ok(ImportFormat::Docx)),
+            (Some("Text/Plain; charset=utf-8"), Some("x.docx"), Ok(ImportFormat::Text)),
+            (None, Some("글.DOCX"), Ok(ImportFormat::Docx)),
+            (Some("application/octet-stream"), Some("a.b.md"), Ok(ImportFormat::Text)),
+            (Some("application/x-zip-compressed"), Some("x.docx"), Ok(ImportFormat::Docx)),
+            (Some("application/pdf"), None, Err(ImportError::Format)),
+            (None, Some("x.hwp"), Err(ImportError::Format)),
+            (None, Some("docx"), Err(ImportError::Format)),
+            (None, None, Err(ImportError::Format)),
+        ] {
+            assert_eq!(ImportFormat::of(media_type, name), expected, "{media_type:?} {name:?}");
+        }
+    }
+
+    #[test]
+    fn a_title_comes_from_the_name_or_the_first_line() {
+        for (name, text, title) in [
+            (Some("C:\\글\\자기 소개서.최종.docx"), "x", "자기 소개서.최종"),
+            (Some("\u{202E}.txt"), "\n# 지원동기\n", "지원동기"),
+            (None, " ", "Untitled"),
+            (None, "\u{200B}\n가", "제목 없음"),
+        ] {
+            assert_eq!(title_of(name, text), title);
+        }
+        assert_eq!(title_of(None, &"가".repeat(500)).chars().count(), LABEL_CHARS_MAX);
+    }
+}

@@ -1,0 +1,159 @@
+//! Markdown: the text as it is, with its reviews as footnotes.
+//!
+//! The text may be Markdown, so it is not escaped. The words of the notes are: a note is no heading,
+//! link or HTML of the file.
+
+use crate::domain::export::ExportFailure;
+use crate::exports::paper::{Edge, Location, Note, Paper};
+use crate::exports::sheet::Sheet;
+use crate::exports::words::{Words, time};
+
+/// Prefixes of the footnotes' labels, by preference. A text may have footnotes of its own.
+const LABELS: [&str; 3] = ["r", "review-", "galley-review-"];
+
+/// Renders the file.
+///
+/// # Errors
+///
+/// [`ExportFailure::TooLarge`].
+pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+    let is_free = |label: &&str| !paper.text.contains(&format!("[^{label}"));
+    let label = LABELS.into_iter().find(is_free).unwrap_or("note-of-galley-");
+    let mut sheet = Sheet::default();
+    let mut from = 0;
+    for (at, edge) in paper.edges() {
+        sheet.push(paper.text.get(from..at).unwrap_or_default())?;
+        from = at;
+        if let Edge::NoteEnds(index) | Edge::Point(index) = edge {
+            sheet.push(&format!("[^{label}{}]", index.saturating_add(1)))?;
+        }
+    }
+    sheet.push(paper.text.get(from..).unwrap_or_default())?;
+    if paper.notes.is_empty() {
+        return Ok(sheet.into_bytes());
+    }
+    sheet.push(if sheet.ends_with('\n') { "" } else { "\n" })?;
+    for note in paper.notes.iter().filter(|note| matches!(note.location, Location::Range(_))) {
+        let (first, rest) = lines(note, paper.words);
+        sheet.push(&format!("\n[^{label}{}]: {first}\n", note.number))?;
+        push_block(&mut sheet, "    ", &rest)?;
+    }
+    for (location, heading) in
+        [(Location::Whole, paper.words.whole), (Location::Lost, paper.words.lost)]
+    {
+        let mut notes = paper.notes_at(&location).peekable();
+        if notes.peek().is_some() {
+            sheet.push(&format!("\n---\n\n## {heading}\n"))?;
+        }
+        for note in notes {
+            let (first, rest) = lines(note, paper.words);
+            sheet.push(&format!("\n{}. {first}\n", note.number))?;
+            push_block(&mut sheet, "   ", &rest)?;
+        }
+    }
+    Ok(sheet.into_bytes())
+}
+
+/// Appends lines that belong to the item before them.
+fn push_block(sheet: &mut Sheet, indent: &str, lines: &[String]) -> Result<(), ExportFailure> {
+    for line in lines {
+        let indent = if line.is_empty() { "" } else { indent };
+        sheet.push(&format!("{indent}{line}\n"))?;
+    }
+    Ok(())
+}
+
+/// The lines of a note: the first, and the others in blocks.
+fn lines(note: &Note, words: &Words) -> (String, Vec<String>) {
+    let status = words.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
+    let first = format!("**{}**, {}{status}", escaped(&note.author), time(note.at));
+    let mut lines = Vec::new();
+    let mut block = |prefix: &str, text: &str| {
+        lines.push(String::new());
+        // Two spaces before the end of a line break it.
+        lines.extend(text.split('\n').map(|line| format!("{prefix}{}  ", escaped(line))));
+    };
+    if !note.quote.is_empty() {
+        block("> ", &note.quote);
+    }
+    if let Some(suggestion) = &note.suggestion {
+        block("", &format!("{}: {suggestion}", words.suggested(suggestion)));
+    }
+    if !note.body.is_empty() {
+        block("", &note.body);
+    }
+    for reply in &note.replies {
+        block("", &format!("↳ {}, {}\n{}", reply.author.name, time(reply.created_at), reply.body));
+    }
+    (first, lines)
+}
+
+/// One line without a meaning in Markdown.
+fn escaped(line: &str) -> String {
+    let mut escaped = String::with_capacity(line.len());
+    for c in line.trim_start().chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '!' | '&')
+        {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    // The beginning of a list, a rule or a heading.
+    let digits = escaped.bytes().take_while(u8::is_ascii_digit).count();
+    match escaped.as_bytes().get(digits) {
+        Some(b'.' | b')') if 0 < digits => escaped.insert(digits, '\\'),
+        Some(b'-' | b'+' | b'=') if digits == 0 => escaped.insert(0, '\\'),
+        _ => {}
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exports::paper::tests::{paper, reply, review, suggestion};
+
+    fn rendered(paper: &Paper) -> String {
+        String::from_utf8(render(paper).expect("a file")).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_text_without_reviews_is_exported_byte_for_byte() {
+        for text in ["", "# 제목\n\n* 하나", "a\n\n"] {
+            assert_eq!(rendered(&paper(text, vec![])), text);
+        }
+    }
+
+    #[test]
+    fn reviews_are_footnotes_whose_words_have_no_meaning_in_markdown() {
+        let text = "# 나는\n글을 쓴다";
+        let mut first = review(text, Some("나는"), "# <b>왜</b>?\n- 정말\n1. [링크](x)");
+        first.replies.push(reply("*그냥*"));
+        let file = rendered(&paper(text, vec![first, suggestion(text, "쓴다", "적는다")]));
+        assert!(file.starts_with("# 나는[^r1]\n글을 쓴다[^r2]\n\n[^r1]: **이검토**, "), "{file}");
+        for part in [
+            "\n\n    > 나는  \n\n    \\# \\<b\\>왜\\</b\\>?  \n    \\- 정말  \n    1\\. \\[링크\\](x)  \n",
+            "    \\*그냥\\*  \n",
+            "\n    제안: 적는다  \n",
+        ] {
+            assert!(file.contains(part), "{part}\n---\n{file}");
+        }
+    }
+
+    #[test]
+    fn footnotes_of_the_text_keep_their_labels() {
+        let text = "글[^r1]\n\n[^r1]: 내 각주";
+        let file = rendered(&paper(text, vec![review(text, Some("글"), "?")]));
+        assert!(
+            file.starts_with("글[^review-1][^r1]\n\n[^r1]: 내 각주\n\n[^review-1]: "),
+            "{file}"
+        );
+    }
+
+    #[test]
+    fn lost_reviews_stand_at_the_end_with_their_quote() {
+        let file = rendered(&paper("글", vec![review("글", Some("없다"), "?")]));
+        assert!(file.starts_with("글\n\n---\n\n## 본문에서"), "{file}");
+        assert!(file.contains("\n1. **이검토**, 2026-09-21 14:13 UTC\n\n   > 없다  \n\n   ?  \n"));
+    }
+}

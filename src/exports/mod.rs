@@ -1,0 +1,32 @@
+//! Exports and imports: documents as files.
+//!
+//! # Exports
+//!
+//! A request for a file that the database has not takes the lock of the file (class `export`, one
+//! attempt) and hands its guard over to a task, which builds the file, stores it and releases the lock
+//! ([`build`]). Every other caller receives the progress and asks again. So a hundred requests on any
+//! number of servers cause one build (G11). If the builder dies, its lease ends and the next request
+//! takes the lock. The fence of the lock guards the database: a builder that froze beyond its lease
+//! stores nothing.
+//!
+//! [`paper`] places the reviews in the text. [`docx`], [`html`], [`markdown`] and [`text`] render it;
+//! each has a bound of bytes, and the docx is compressed while it is written.
+//!
+//! # Imports
+//!
+//! [`import`] reads the text of a Word, Markdown or plain-text file, within bounds (G12, G13).
+
+pub mod build;
+pub(crate) mod docx;
+mod docx_comments;
+mod docx_parts;
+pub mod error;
+pub(crate) mod html;
+pub mod import;
+pub(crate) mod markdown;
+pub(crate) mod paper;
+pub(crate) mod sheet;
+pub(crate) mod text;
+mod word_text;
+pub(crate) mod words;
+pub(crate) mod zip;

@@ -1,0 +1,329 @@
+//! A document as every format renders it: the text, and its reviews as numbered notes on byte ranges.
+
+use std::ops::Range;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::anchor::{Anchor, AnchorState};
+use crate::domain::review::{Reply, Review, ReviewStatus};
+use crate::exports::words::Words;
+
+/// A document to render.
+#[derive(Debug)]
+pub(crate) struct Paper {
+    pub(crate) title: String,
+    /// The name of the writer.
+    pub(crate) writer: String,
+    pub(crate) text: String,
+    /// The notes on ranges by position, then those on the whole text, then those without a place.
+    pub(crate) notes: Vec<Note>,
+    pub(crate) words: &'static Words,
+    /// The time of the build.
+    pub(crate) built_at: DateTime<Utc>,
+}
+
+/// The place of a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// A range of bytes of the text.
+    Range(Range<usize>),
+    /// The whole text.
+    Whole,
+    /// None: the text does not contain the quote any more.
+    Lost,
+}
+
+/// A review.
+#[derive(Debug)]
+pub(crate) struct Note {
+    /// Its number, from 1.
+    pub(crate) number: usize,
+    pub(crate) location: Location,
+    pub(crate) author: String,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) quote: String,
+    pub(crate) body: String,
+    pub(crate) suggestion: Option<String>,
+    /// The range stands as deleted, with the suggestion after it. Such ranges do not overlap.
+    pub(crate) is_change: bool,
+    pub(crate) status: ReviewStatus,
+    pub(crate) replies: Vec<Reply>,
+}
+
+/// The begin or the end of a note's range or change.
+///
+/// The order is that of the edges of one position. A range that ends here ends before another begins;
+/// the edges of an empty range stand last, its begin before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Edge {
+    /// The change of this note ends: its suggestion follows.
+    ChangeEnds(usize),
+    /// The range of this note ends.
+    NoteEnds(usize),
+    /// The range of this note begins.
+    NoteBegins(usize),
+    /// The change of this note begins: the text is deleted.
+    ChangeBegins(usize),
+    /// An empty range: all edges at once.
+    Point(usize),
+}
+
+/// The facts of a document besides its text and reviews.
+#[derive(Clone, Debug)]
+pub(crate) struct Heading {
+    pub(crate) title: String,
+    pub(crate) writer: String,
+    pub(crate) built_at: DateTime<Utc>,
+}
+
+impl Paper {
+    /// Places the reviews in the text.
+    pub(crate) fn new(heading: Heading, text: String, reviews: Vec<Review>) -> Self {
+        let Heading { title, writer, built_at } = heading;
+        let locations = locations(&text, &reviews);
+        let mut notes: Vec<_> = reviews
+            .into_iter()
+            .zip(locations)
+            .map(|(review, location)| note(review, location))
+            .collect();
+        notes.sort_by_key(|note| (order(&note.location), note.at));
+        let mut changed_up_to = 0;
+        for (note, number) in notes.iter_mut().zip(1..) {
+            note.number = number;
+            let Location::Range(range) = &note.location else { continue };
+            let stands = text.get(range.clone()) == Some(note.quote.as_str());
+            let is_open = note.status == ReviewStatus::Open && note.suggestion.is_some();
+            if is_open && stands && changed_up_to <= range.start {
+                note.is_change = true;
+                changed_up_to = range.end;
+            }
+        }
+        let words = Words::of(
+            [title.as_str(), &text].into_iter().chain(notes.iter().map(|note| note.body.as_str())),
+        );
+        Self { title, writer, text, notes, words, built_at }
+    }
+
+    /// The edges of all ranges with their positions, in order. The number of an edge is the index of
+    /// its note.
+    pub(crate) fn edges(&self) -> Vec<(usize, Edge)> {
+        let mut edges = Vec::with_capacity(self.notes.len().saturating_mul(2));
+        for (index, note) in self.notes.iter().enumerate() {
+            let Location::Range(range) = &note.location else { continue };
+            if range.is_empty() {
+                edges.push((range.start, Edge::Point(index)));
+                continue;
+            }
+            edges.push((range.start, Edge::NoteBegins(index)));
+            edges.push((range.end, Edge::NoteEnds(index)));
+            if note.is_change {
+                edges.push((range.start, Edge::ChangeBegins(index)));
+                edges.push((range.end, Edge::ChangeEnds(index)));
+            }
+        }
+        edges.sort_unstable();
+        edges
+    }
+
+    /// The notes at this place.
+    pub(crate) fn notes_at<'a>(&'a self, location: &'a Location) -> impl Iterator<Item = &'a Note> {
+        self.notes.iter().filter(move |note| note.location == *location)
+    }
+}
+
+fn order(location: &Location) -> (u8, usize, usize) {
+    match location {
+        Location::Range(range) => (0, range.start, range.end),
+        Location::Whole => (1, 0, 0),
+        Location::Lost => (2, 0, 0),
+    }
+}
+
+fn note(review: Review, location: Location) -> Note {
+    Note {
+        number: 0,
+        location,
+        author: review.author.name,
+        at: review.created_at,
+        quote: review.anchor.map(|anchor| anchor.quote).unwrap_or_default(),
+        body: review.body,
+        suggestion: review.suggestion,
+        is_change: false,
+        status: review.status,
+        replies: review.replies,
+    }
+}
+
+/// The place of each review, in one walk through the text.
+fn locations(text: &str, reviews: &[Review]) -> Vec<Location> {
+    let placed = |review: &Review| review.anchor.clone().filter(is_placed);
+    let mut units: Vec<u32> =
+        reviews.iter().filter_map(placed).flat_map(|anchor| [anchor.start, anchor.end]).collect();
+    units.sort_unstable();
+    units.dedup();
+    let bytes = bytes_of(text, &units);
+    let byte = |unit: u32| units.binary_search(&unit).ok().and_then(|at| bytes.get(at).copied());
+    let location = |review: &Review| {
+        let Some(anchor) = &review.anchor else { return Location::Whole };
+        match (byte(anchor.start), byte(anchor.end)) {
+            (Some(start), Some(end)) if is_placed(anchor) && start <= end => {
+                Location::Range(start..end)
+            }
+            _ => Location::Lost,
+        }
+    };
+    reviews.iter().map(location).collect()
+}
+
+fn is_placed(anchor: &Anchor) -> bool {
+    anchor.state != AnchorState::Orphaned
+}
+
+/// The byte of each of these UTF-16 units, which are sorted. A unit inside a character or beyond the
+/// text counts as the next boundary.
+fn bytes_of(text: &str, units: &[u32]) -> Vec<usize> {
+    let mut bytes = Vec::with_capacity(units.len());
+    let mut wanted = units.iter().copied().peekable();
+    let mut passed = 0_u32;
+    for (byte, c) in text.char_indices() {
+        while wanted.next_if(|unit| *unit <= passed).is_some() {
+            bytes.push(byte);
+        }
+        if wanted.peek().is_none() {
+            return bytes;
+        }
+        passed = passed.saturating_add(if u32::from(c) < 0x1_0000 { 1 } else { 2 });
+    }
+    bytes.resize(units.len(), text.len());
+    bytes
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
+    use crate::domain::review::ReviewKind;
+    use crate::domain::user::User;
+
+    pub(crate) fn user(name: &str) -> User {
+        User { id: UserId::generate(), name: name.to_owned() }
+    }
+
+    pub(crate) fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_790_000_000 + second, 0).expect("a time")
+    }
+
+    /// A review of the first `quote` in `text`; `None`: of the whole text.
+    pub(crate) fn review(text: &str, quote: Option<&str>, body: &str) -> Review {
+        let anchor = quote.map(|quote| {
+            let found = text.find(quote);
+            let units = |bytes: usize| {
+                u32::try_from(text[..bytes].encode_utf16().count()).expect("a short text")
+            };
+            let (start, end) = found.map_or((0, 0), |at| (units(at), units(at + quote.len())));
+            let state = if found.is_some() { AnchorState::Exact } else { AnchorState::Orphaned };
+            let quote = quote.to_owned();
+            Anchor { state, start, end, quote, prefix: String::new(), suffix: String::new() }
+        });
+        Review {
+            id: ReviewId::generate(),
+            share_link_id: ShareLinkId::generate(),
+            author: user("이검토"),
+            kind: ReviewKind::Comment,
+            anchor,
+            body: body.to_owned(),
+            suggestion: None,
+            status: ReviewStatus::Open,
+            decision: None,
+            version: 1,
+            change: 1,
+            changed_by: None,
+            replies: Vec::new(),
+            created_at: at(0),
+            updated_at: at(0),
+        }
+    }
+
+    pub(crate) fn suggestion(text: &str, quote: &str, put_in: &str) -> Review {
+        let suggestion = Some(put_in.to_owned());
+        Review { suggestion, kind: ReviewKind::Suggestion, ..review(text, Some(quote), "") }
+    }
+
+    pub(crate) fn reply(body: &str) -> Reply {
+        let (id, author, body) = (ReplyId::generate(), user("김작가"), body.to_owned());
+        Reply { id, author, body, created_at: at(60), edited_at: None }
+    }
+
+    pub(crate) fn paper(text: &str, reviews: Vec<Review>) -> Paper {
+        let (title, writer) = ("자기소개서".to_owned(), "김작가".to_owned());
+        Paper::new(Heading { title, writer, built_at: at(0) }, text.to_owned(), reviews)
+    }
+
+    #[test]
+    fn notes_are_numbered_by_position_and_lost_ones_come_last() {
+        let text = "😀나는 글을 쓴다";
+        let paper = paper(
+            text,
+            vec![
+                review(text, Some("없다"), "lost"),
+                review(text, None, "whole"),
+                review(text, Some("쓴다"), "late"),
+                review(text, Some("나는"), "early"),
+            ],
+        );
+        let found: Vec<_> = paper.notes.iter().map(|note| (note.number, &*note.body)).collect();
+        assert_eq!(found, [(1, "early"), (2, "late"), (3, "whole"), (4, "lost")]);
+        let Location::Range(range) = paper.notes[0].location.clone() else { panic!("a range") };
+        assert_eq!(&text[range], "나는");
+        assert_eq!(paper.words.lang, "ko");
+    }
+
+    #[test]
+    fn changes_do_not_overlap_and_stand_on_their_quote() {
+        let text = "one two three";
+        let mut decided = suggestion(text, "three", "3");
+        decided.status = ReviewStatus::Rejected;
+        let mut edited = suggestion(text, "three", "III");
+        edited.anchor.as_mut().expect("an anchor").quote = "four".to_owned();
+        let reviews = vec![
+            suggestion(text, "one two", "1 2"),
+            suggestion(text, "two three", "2 3"),
+            decided,
+            edited,
+        ];
+        let paper = paper(text, reviews);
+        let changes: Vec<_> =
+            paper.notes.iter().filter(|note| note.is_change).map(|note| &*note.quote).collect();
+        assert_eq!(changes, ["one two"]);
+    }
+
+    #[test]
+    fn g12_any_offsets_become_boundaries_of_the_text() {
+        let text = "가😀";
+        for (start, end) in [(0, 0), (1, 2), (2, 3), (3, 3), (0, 99), (99, 4_000_000_000), (3, 1)] {
+            let mut one = review(text, Some("가"), "");
+            let anchor = one.anchor.as_mut().expect("an anchor");
+            (anchor.start, anchor.end) = (start, end);
+            let paper = paper(text, vec![one]);
+            match paper.notes[0].location.clone() {
+                Location::Range(range) => assert!(text.get(range).is_some(), "{start} {end}"),
+                location => assert_eq!(location, Location::Lost),
+            }
+        }
+    }
+
+    #[test]
+    fn edges_of_one_position_end_before_others_begin() {
+        let text = "ab";
+        let paper = paper(text, vec![suggestion(text, "a", "x"), review(text, Some("b"), "!")]);
+        let expected = [
+            (0, Edge::NoteBegins(0)),
+            (0, Edge::ChangeBegins(0)),
+            (1, Edge::ChangeEnds(0)),
+            (1, Edge::NoteEnds(0)),
+            (1, Edge::NoteBegins(1)),
+            (2, Edge::NoteEnds(1)),
+        ];
+        assert_eq!(paper.edges(), expected);
+    }
+}

@@ -1,0 +1,33 @@
+//! A text file under construction, with a bound.
+
+use crate::domain::export::ExportFailure;
+use crate::domain::limits::EXPORT_BYTES_MAX;
+
+/// The text of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Sheet(String);
+
+impl Sheet {
+    /// Appends a text.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportFailure::TooLarge`] beyond the bound of a file.
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
+        if EXPORT_BYTES_MAX < self.0.len().saturating_add(text.len()) {
+            return Err(ExportFailure::TooLarge);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0.into_bytes()
+    }
+
+    /// Whether the text ends with `end`.
+    pub(crate) fn ends_with(&self, end: char) -> bool {
+        self.0.ends_with(end)
+    }
+}

@@ -1,0 +1,109 @@
+//! Plain text: the text as it is, with its reviews as footnotes.
+
+use crate::domain::export::ExportFailure;
+use crate::exports::paper::{Edge, Location, Note, Paper};
+use crate::exports::sheet::Sheet;
+use crate::exports::words::{Words, time};
+
+const RULE: &str = "────────────────────";
+
+/// Renders the file.
+///
+/// # Errors
+///
+/// [`ExportFailure::TooLarge`].
+pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+    let mut sheet = Sheet::default();
+    let mut from = 0;
+    for (at, edge) in paper.edges() {
+        sheet.push(paper.text.get(from..at).unwrap_or_default())?;
+        from = at;
+        if let Edge::NoteEnds(index) | Edge::Point(index) = edge {
+            sheet.push(&format!("[{}]", index.saturating_add(1)))?;
+        }
+    }
+    sheet.push(paper.text.get(from..).unwrap_or_default())?;
+    if paper.notes.is_empty() {
+        return Ok(sheet.into_bytes());
+    }
+    let line_break = if sheet.ends_with('\n') { "" } else { "\n" };
+    sheet.push(&format!("{line_break}\n{RULE}\n{}\n", paper.words.reviews))?;
+    let ranges = paper.notes.iter().filter(|note| matches!(note.location, Location::Range(_)));
+    for note in ranges {
+        write_note(&mut sheet, note, paper.words)?;
+    }
+    for (location, heading) in
+        [(Location::Whole, paper.words.whole), (Location::Lost, paper.words.lost)]
+    {
+        let mut notes = paper.notes_at(&location).peekable();
+        if notes.peek().is_some() {
+            sheet.push(&format!("\n{RULE}\n{heading}\n"))?;
+        }
+        for note in notes {
+            write_note(&mut sheet, note, paper.words)?;
+        }
+    }
+    Ok(sheet.into_bytes())
+}
+
+fn write_note(sheet: &mut Sheet, note: &Note, words: &Words) -> Result<(), ExportFailure> {
+    let status = words.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
+    sheet.push(&format!("\n[{}] {}, {}{status}\n", note.number, note.author, time(note.at)))?;
+    if !note.quote.is_empty() {
+        sheet.push(&indented(&format!("“{}”", note.quote)))?;
+    }
+    if let Some(suggestion) = &note.suggestion {
+        sheet.push(&indented(&format!("{}: {suggestion}", words.suggested(suggestion))))?;
+    }
+    if !note.body.is_empty() {
+        sheet.push(&indented(&note.body))?;
+    }
+    for reply in &note.replies {
+        let head = format!("↳ {}, {}", reply.author.name, time(reply.created_at));
+        sheet.push(&indented(&head))?;
+        sheet.push(&indented(&reply.body))?;
+    }
+    Ok(())
+}
+
+fn indented(text: &str) -> String {
+    text.split('\n').map(|line| format!("    {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::review::ReviewStatus;
+    use crate::exports::paper::tests::{paper, reply, review, suggestion};
+
+    fn rendered(paper: &Paper) -> String {
+        String::from_utf8(render(paper).expect("a file")).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_text_without_reviews_is_exported_byte_for_byte() {
+        for text in ["", "나는\n글을 쓴다", "a\n\n", "\t[1] \u{1F469}"] {
+            assert_eq!(rendered(&paper(text, vec![])), text);
+        }
+    }
+
+    #[test]
+    fn reviews_are_footnotes_and_lost_ones_stand_at_the_end() {
+        let text = "나는 글을 쓴다";
+        let mut decided = suggestion(text, "쓴다", "적는다");
+        decided.status = ReviewStatus::Rejected;
+        let mut first = review(text, Some("나는"), "왜?\n정말?");
+        first.replies.push(reply("그냥"));
+        let all = vec![first, decided, review(text, None, "좋다"), review(text, Some("없다"), "?")];
+        let file = rendered(&paper(text, all));
+        assert!(file.starts_with("나는[1] 글을 쓴다[2]\n\n"), "{file}");
+        for part in [
+            "\n[1] 이검토, 2026-09-21 14:13 UTC\n    “나는”\n    왜?\n    정말?\n    ↳ 김작가",
+            "\n[2] 이검토, 2026-09-21 14:13 UTC (거절됨)\n    “쓴다”\n    제안: 적는다\n",
+            "글 전체에 대한 의견\n\n[3] ",
+            "자리를 찾을 수 없는 의견\n\n[4] 이검토, 2026-09-21 14:13 UTC\n    “없다”\n    ?\n",
+        ] {
+            assert!(file.contains(part), "{part}\n---\n{file}");
+        }
+    }
+}

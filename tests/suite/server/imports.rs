@@ -1,0 +1,156 @@
+//! Imports: a Word, Markdown or text file becomes a document; a hostile file becomes nothing.
+
+use std::io::Write as _;
+
+use serde_json::Value;
+
+use crate::server::exports::{download, review};
+use crate::support::galley_process::Server;
+use crate::support::rest_client::{Answer, Person};
+
+const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+
+async fn import(server: &Server, who: &Person, query: &str, kind: &str, body: Vec<u8>) -> Answer {
+    let url = format!("{}/api/documents/import{query}", server.url);
+    let request = server.http.post(url).bearer_auth(&who.token).header("content-type", kind);
+    let response = request.body(body).send().await.expect("an answer");
+    let status = response.status();
+    let json = serde_json::from_slice(&response.bytes().await.expect("a body"));
+    Answer { status, etag: None, json: json.unwrap_or(Value::Null) }
+}
+
+async fn documents(server: &Server, who: &Person) -> usize {
+    let list = server.get(who, "/api/documents").await.ok(200);
+    list["documents"].as_array().expect("rows").len()
+}
+
+#[tokio::test]
+async fn a_file_of_each_kind_becomes_a_document() {
+    let server = Server::start().await;
+    let kim = server.guest("Kim").await;
+    let utf16: Vec<u8> = "\u{FEFF}나는\r\n쓴다".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (query, kind, body, title, text) in [
+        ("?name=%EA%B8%80.txt", "text/plain", "나는\r\n쓴다".into(), "글", "나는\n쓴다"),
+        ("?title=t&name=x", "text/markdown; charset=utf-8", b"# a\n*b*".to_vec(), "t", "# a\n*b*"),
+        ("", "text/plain", b"\xB3\xAA\xB4\xC2".to_vec(), "나는", "나는"),
+        ("?name=a.TXT", "application/octet-stream", utf16, "a", "나는\n쓴다"),
+        ("", "text/plain", Vec::new(), "Untitled", ""),
+    ] {
+        let made = import(&server, &kim, query, kind, body).await.ok(201);
+        assert_eq!(made["title"], title);
+        assert_eq!(made["owner"]["id"], kim.id);
+        let id = made["id"].as_str().expect("an id");
+        assert_eq!(server.text(&kim, id).await, text);
+    }
+    assert_eq!(documents(&server, &kim).await, 5);
+}
+
+#[tokio::test]
+async fn an_exported_word_file_is_imported_with_its_suggestions_accepted() {
+    let server = Server::start().await;
+    let desk = server.desk("지원동기 & <성장>\n\n\t나는 글을\n쓴다 👩‍👩‍👧\n").await;
+    let _reviewer = server.reviewer(&desk).await;
+    review(&server, &desk, "글을\n쓴다", "", Some("책을\n\n읽는다")).await;
+    review(&server, &desk, "성장", "왜?", None).await;
+    for (query, text) in [
+        ("format=docx&reviews=0", "지원동기 & <성장>\n\n\t나는 글을\n쓴다 👩‍👩‍👧\n"),
+        ("format=docx", "지원동기 & <성장>\n\n\t나는 책을\n\n읽는다 👩‍👩‍👧\n"),
+    ] {
+        let file = download(&server, &desk.writer, &desk, query).await;
+        let made = import(&server, &desk.reviewer, "?name=a.docx", DOCX, file.bytes).await.ok(201);
+        let id = made["id"].as_str().expect("an id");
+        assert_eq!(server.text(&desk.reviewer, id).await, text);
+    }
+}
+
+/// An archive with one entry of this name, in which the directory claims `length` bytes.
+fn archive(name: &str, content: &[u8], length: Option<usize>, entries: u16) -> Vec<u8> {
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(content).expect("in memory");
+    let deflated = encoder.finish().expect("in memory");
+    let mut crc = flate2::Crc::new();
+    crc.update(content);
+    let number = |number: usize| u32::try_from(number).expect("a short file").to_le_bytes();
+    let mut shared = vec![20, 0, 0, 0, 8, 0, 0, 0, 0x21, 0];
+    shared.extend(crc.sum().to_le_bytes());
+    shared.extend(number(deflated.len()));
+    shared.extend(number(length.unwrap_or(content.len())));
+    shared.extend(u16::try_from(name.len()).expect("a short name").to_le_bytes());
+    shared.extend([0, 0]);
+    let mut file = Vec::from(*b"PK\x03\x04");
+    file.extend(&shared);
+    file.extend(name.as_bytes());
+    file.extend(deflated);
+    let directory = file.len();
+    for _ in 0..entries {
+        file.extend(b"PK\x01\x02\x14\x00");
+        file.extend(&shared);
+        file.extend([0; 14]);
+        file.extend(name.as_bytes());
+    }
+    let length = file.len() - directory;
+    file.extend(b"PK\x05\x06\0\0\0\0");
+    file.extend(entries.to_le_bytes());
+    file.extend(entries.to_le_bytes());
+    file.extend(number(length));
+    file.extend(number(directory));
+    file.extend([0, 0]);
+    file
+}
+
+#[tokio::test]
+async fn g12_a_hostile_file_is_a_typed_problem_and_nothing_is_stored() {
+    const PART: &str = "word/document.xml";
+    let server = Server::start().await;
+    let kim = server.guest("Kim").await;
+    let word = "<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\"><w:body>";
+    let end = "</w:body></w:document>";
+    let sound = archive(PART, format!("{word}<w:p/>{end}").as_bytes(), None, 1);
+    let part = |body: &str| archive(PART, format!("{word}{body}{end}").as_bytes(), None, 1);
+    let bomb = [word.as_bytes(), &vec![b' '; 80 * 1024 * 1024], end.as_bytes()].concat();
+    let cases = [
+        ("a bomb", archive(PART, &bomb, None, 1), 413, "import-too-large"),
+        ("a lying bomb", archive(PART, &bomb, Some(1_000), 1), 422, "import-unreadable"),
+        ("many parts", archive(PART, b"<a/>", None, 10_000), 413, "import-too-large"),
+        ("a long file", vec![b'a'; 16 * 1024 * 1024 + 1], 413, "import-too-large"),
+        ("deep XML", part(&"<w:x>".repeat(50_000)), 422, "import-unreadable"),
+        ("an entity", part("<w:p><w:r><w:t>&x;</w:t></w:r></w:p>"), 422, "import-unreadable"),
+        ("no document", archive("other.xml", b"<a/>", None, 1), 422, "import-unreadable"),
+        ("another document", archive(PART, b"<a/>", None, 1), 422, "import-unreadable"),
+        ("a cut file", sound[..sound.len() / 2].to_vec(), 422, "import-unreadable"),
+        ("no archive", b"PK\x03\x04".to_vec(), 422, "import-unreadable"),
+        ("nothing", Vec::new(), 422, "import-unreadable"),
+    ];
+    for (name, body, status, problem) in cases {
+        let answer = import(&server, &kim, "", DOCX, body).await;
+        assert_eq!((name, answer.status.as_u16()), (name, status), "{}", answer.json);
+        answer.problem(status, problem);
+    }
+    for (query, kind, body, status, problem) in [
+        ("", "text/plain", b"\x80\x81\xFF".to_vec(), 422, "import-unreadable"),
+        ("", "text/plain", b"a\0b".to_vec(), 422, "import-unreadable"),
+        ("?name=a.hwp", "application/x-hwp", b"x".to_vec(), 415, "import-format"),
+        ("?name=docx", "application/pdf", b"x".to_vec(), 415, "import-format"),
+        ("?title=%00", "text/plain", b"x".to_vec(), 422, "invalid"),
+        ("?title=", "text/plain", b"x".to_vec(), 422, "invalid"),
+        ("", "text/plain", vec![b'a'; 9 * 1024 * 1024], 413, "too-large"),
+    ] {
+        import(&server, &kim, query, kind, body).await.problem(status, problem);
+    }
+    assert_eq!(documents(&server, &kim).await, 0);
+    // The same file without a fault is imported.
+    import(&server, &kim, "", DOCX, sound).await.ok(201);
+    assert_eq!(documents(&server, &kim).await, 1);
+}
+
+#[tokio::test]
+async fn g17_an_import_counts_towards_the_quota_of_its_user() {
+    let server = Server::with(&[("LIMITS__USER_DOCUMENTS", "1")]).await;
+    let kim = server.guest("Kim").await;
+    import(&server, &kim, "", "text/plain", b"one".to_vec()).await.ok(201);
+    import(&server, &kim, "", "text/plain", b"two".to_vec()).await.problem(409, "quota-spent");
+    let stranger = Person { token: String::new(), ..kim.clone() };
+    let refused = import(&server, &stranger, "", "text/plain", b"x".to_vec()).await;
+    refused.problem(401, "unauthenticated");
+    assert_eq!(documents(&server, &kim).await, 1);
+}
