@@ -38,6 +38,7 @@ import { BackButton } from "./back_button.js"
 import { Banner } from "./banner.js"
 import { fileName } from "./document_size.js"
 import { Editor } from "./editor.js"
+import { ExportDialog } from "./export_dialog.js"
 import { Menu } from "./menu.js"
 import { ENDED_LINKS, divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "./policy.js"
 import { Presence } from "./presence.js"
@@ -102,6 +103,7 @@ export class DeskPage {
     const mayReview = () => this.store.seated
     this.selection = new SelectionBar(this.editor, mayReview, (options) => this.actions.begin(options))
     this.out = new TextOut(this.editor, this.store)
+    this.exports = new ExportDialog(this.store, link.id)
     this.printing = new Printing(this.editor, this.reviews, this.store)
     this.reviewer = new ReviewerDialog(this.store, this.connection)
     this.keys = new Shortcuts(this.#commands())
@@ -127,6 +129,7 @@ export class DeskPage {
       this.keys,
       this.history,
       this.out,
+      this.exports,
       this.printing,
       new Menu(this.#menu()),
       ...(role === "writer" ? [this.reviewer] : []),
@@ -353,7 +356,7 @@ export class DeskPage {
     self.setUser(this.store.state.me)
     const find = el("button", { type: "button" }, el("span", { "data-t": "find.title" }), el("kbd", { text: this.keys.chord("find") }))
     find.addEventListener("click", () => this.editor.find())
-    const text = [find, ...this.out.entries, this.printing.entry]
+    const text = [find, ...this.out.entries, this.exports.entry, this.printing.entry]
     if (this.role !== "writer") return [home, ...text, history, help, ...self.elements]
     const invite = el("button", { type: "button", "data-t": "desk.invite" })
     invite.addEventListener("click", () => this.#copyInvite())

@@ -99,8 +99,13 @@ async function call(method, path, { body, version, bearer, signal, keepalive = f
   }
   const json = await response.json().catch(() => null)
   if (response.ok) return json
+  throw problemIn(response.status, json)
+}
+
+/** The problem that an answer carries. @param {number} status @param {any} json the body, `null` if it is none */
+export function problemIn(status, json) {
   const name = String(json?.type ?? "").replace(/^.*\/problems\//, "")
-  throw new Problem(response.status, name || "unknown", String(json?.detail ?? json?.title ?? ""), json?.deleted ?? null)
+  return new Problem(status, name || "unknown", String(json?.detail ?? json?.title ?? ""), json?.deleted ?? null)
 }
 
 /** @param {string} id */

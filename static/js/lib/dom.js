@@ -110,9 +110,9 @@ export async function copy(text) {
   }
 }
 
-/** Has the browser keep a text as a file. @param {string} name @param {string} text */
-export function download(name, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }))
+/** Has the browser keep a text, or the bytes of a file, as a file. @param {string} name @param {string | Blob} content */
+export function download(name, content) {
+  const url = URL.createObjectURL(typeof content === "string" ? new Blob([content], { type: "text/plain;charset=utf-8" }) : content)
   const link = el("a", { href: url, download: name, hidden: true })
   document.body.append(link)
   link.click()

@@ -23,6 +23,10 @@ const BY_NAME = new Map([
   ["document-too-large", "error.document-full"],
   ["text-changing", "error.text-changing"],
   ["too-many", "error.too-many"],
+  ["export-too-large", "error.export-too-large"],
+  ["import-format", "error.import-format"],
+  ["import-unreadable", "error.import-unreadable"],
+  ["import-too-large", "error.import-too-large"],
 ])
 
 /** All others by their status. A newer server has problems that this page cannot name. @type {Readonly<Record<number, Sentence>>} */

@@ -12,8 +12,13 @@ import { graphemesOf } from "../lib/graphemes.js"
 import { i18n, translateAll, t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { DocumentList } from "./document_list.js"
+import { ImportFile } from "./import_file.js"
 import { PasteDraft } from "./paste_draft.js"
 
+/** The ways to a document. */
+const PANELS = ["paste", "file", "link"]
+/** The first element of each, which receives the focus. @type {Readonly<Record<string, string>>} */
+const FIRST = { paste: "paste-text", file: "file-choose", link: "link-field" }
 /** Longest title that is made from a first line, in characters. */
 const TITLE_MAX = 60
 
@@ -28,11 +33,18 @@ class StartPage {
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
   #pasteDraft = new PasteDraft()
+  #importFile = new ImportFile({
+    mayGoOn: () => this.#mayGoOn(),
+    enter: () => this.#enter(),
+    open: () => this.#open("file"),
+    stayed: () => this.#stayed(),
+  })
 
   async start() {
     new Menu(this.#self.elements).start()
     this.#code.start()
-    for (const panel of ["paste", "link"]) {
+    this.#importFile.start()
+    for (const panel of PANELS) {
       byId(`way-${panel}`).addEventListener("click", () => this.#choose(panel))
     }
     byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#submitPaste(event))
@@ -115,14 +127,13 @@ class StartPage {
 
   /** @param {string} panel */
   #open(panel) {
-    for (const other of ["paste", "link"]) {
+    for (const other of PANELS) {
       const open = other === panel && byId(other).hidden
       byId(other).hidden = !open
       byId(`way-${other}`).setAttribute("aria-expanded", String(open))
     }
-    const field = byId(panel === "paste" ? "paste-text" : "link-field")
     if (byId(panel).hidden) return
-    field.focus()
+    byId(FIRST[panel] ?? panel).focus()
     // A form higher than the window shows its first field, any other one its button, too.
     if (byId(panel).offsetHeight < window.innerHeight) byId(panel).scrollIntoView({ block: "nearest" })
   }
@@ -138,6 +149,11 @@ class StartPage {
   async #enter() {
     this.#me ??= await api.signInAsGuest(this.#name.value.trim())
     this.#self.setUser(this.#me)
+  }
+
+  /** A new user whose file was refused is here now, as after a reload. */
+  #stayed() {
+    if (this.#me !== null && document.body.dataset.returning !== "true") this.#showUser(this.#me)
   }
 
   /** @param {SubmitEvent} event */

@@ -4,6 +4,7 @@
 import { binEn } from "./bin_en.js"
 import { entryEn } from "./entry_en.js"
 import { errorsEn } from "./errors_en.js"
+import { filesEn } from "./files_en.js"
 import { spokenEn } from "./spoken_en.js"
 import { statesEn } from "./states_en.js"
 import { textEn } from "./text_en.js"
@@ -15,6 +16,7 @@ export const en = {
   ...binEn,
   ...entryEn,
   ...errorsEn,
+  ...filesEn,
   ...textEn,
   ...statesEn,
   ...spokenEn,

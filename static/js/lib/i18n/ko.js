@@ -4,6 +4,7 @@
 import { binKo } from "./bin_ko.js"
 import { entryKo } from "./entry_ko.js"
 import { errorsKo } from "./errors_ko.js"
+import { filesKo } from "./files_ko.js"
 import { spokenKo } from "./spoken_ko.js"
 import { statesKo } from "./states_ko.js"
 import { textKo } from "./text_ko.js"
@@ -16,6 +17,7 @@ export const ko = {
   ...binKo,
   ...entryKo,
   ...errorsKo,
+  ...filesKo,
   ...textKo,
   ...statesKo,
   ...spokenKo,

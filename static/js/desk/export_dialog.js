@@ -1,0 +1,138 @@
+// @ts-check
+/** The dialog that makes a file of the document: format, comments, progress. Owns one element. */
+
+import { showToast } from "../lib/announce.js"
+import { button, byId, download, el } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { exportFile, FORMATS } from "../lib/files.js"
+import { i18n, t } from "../lib/i18n.js"
+import { ENDED_LINKS } from "./policy.js"
+
+export class ExportDialog {
+  #stopped = new AbortController()
+  /** The build that this dialog waits for. @type {AbortController | null} */
+  #work = null
+
+  /** @param {import("../store.js").Store} store @param {string} link */
+  constructor(store, link) {
+    this.store = store
+    this.link = link
+    this.element = byId("export-dialog", HTMLDialogElement)
+    /** For the menu. */
+    this.entry = el("button", { type: "button", "data-t": "menu.export" })
+    this.format = el("select", { id: "export-format", "aria-describedby": "export-about" })
+    this.format.append(...FORMATS.map((value) => el("option", { value })))
+    this.about = el("p", { id: "export-about", class: "quiet" })
+    this.reviews = el("input", { id: "export-reviews", type: "checkbox", checked: true })
+    this.unsaved = el("p", { class: "quiet" })
+    this.progress = el("progress", { max: "100", "data-t-label": "export.progress" })
+    this.percent = el("span", { class: "quiet", "aria-hidden": "true" })
+    this.track = el("div", { class: "file-track" }, this.progress, this.percent)
+    // Outside a modal dialog nothing is spoken.
+    this.status = el("p", { class: "quiet", role: "status" })
+    this.error = el("p", { class: "form-error", role: "alert" })
+    this.go = el("button", { type: "submit", class: "button button-strong", "data-t": "export.go" })
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    const close = button("", {}, () => this.element.close())
+    close.firstElementChild?.setAttribute("data-t", "common.close")
+    const form = el(
+      "form",
+      { class: "file-form" },
+      el("h2", { id: "export-title", tabindex: "-1", "data-t": "export.title" }),
+      el("label", { for: "export-format", "data-t": "export.format" }),
+      this.format,
+      this.about,
+      el("label", { class: "file-check" }, this.reviews, el("span", { "data-t": "export.reviews" })),
+      this.unsaved,
+      this.track,
+      this.status,
+      this.error,
+      el("div", { class: "actions" }, close, this.go),
+    )
+    this.element.replaceChildren(form)
+    form.addEventListener("submit", (event) => {
+      event.preventDefault()
+      void this.#run()
+    }, { signal })
+    this.entry.addEventListener("click", () => this.open(), { signal })
+    this.format.addEventListener("change", () => this.#draw(), { signal })
+    this.element.addEventListener("close", () => this.#work?.abort(), { signal })
+    this.store.addEventListener("change", () => this.#draw(), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
+    this.#draw()
+  }
+
+  stop() {
+    this.#stopped.abort()
+    this.#work?.abort()
+  }
+
+  open() {
+    this.status.textContent = ""
+    this.error.textContent = ""
+    this.track.hidden = true
+    this.element.showModal()
+    this.format.focus()
+  }
+
+  get #format() {
+    return FORMATS.find((format) => format === this.format.value) ?? "docx"
+  }
+
+  #draw() {
+    // A deleted document has no file; its text can still be copied.
+    this.entry.hidden = ENDED_LINKS.includes(this.store.state.reason)
+    for (const option of this.format.options) {
+      option.textContent = t(`export.format.${/** @type {import("../lib/files.js").Format} */ (option.value)}`)
+    }
+    this.about.textContent = t(`export.about.${this.#format}`)
+    this.unsaved.textContent = this.store.state.saving.count === 0 ? "" : t("export.unsaved")
+  }
+
+  async #run() {
+    if (this.#work !== null) return
+    const work = new AbortController()
+    this.#begin(work)
+    try {
+      const kind = { format: this.#format, hasReviews: this.reviews.checked }
+      const building = (/** @type {number} */ percent) => this.#building(percent)
+      const { name, content } = await exportFile(this.link, kind, { signal: work.signal, building })
+      const title = this.store.state.link?.title.trim() || t("start.untitled")
+      const named = name ?? `${title}.${kind.format}`
+      download(named, content)
+      this.element.close()
+      showToast(t("out.saved", { name: named }))
+    } catch (error) {
+      if (!work.signal.aborted) this.error.textContent = t("export.failed", { why: errorText(error) })
+    } finally {
+      if (this.#work === work) this.#end()
+    }
+  }
+
+  /** @param {AbortController} work */
+  #begin(work) {
+    this.#work = work
+    this.error.textContent = ""
+    this.status.textContent = t("export.building")
+    this.progress.removeAttribute("value")
+    this.percent.textContent = ""
+    this.track.hidden = false
+    this.go.ariaBusy = "true"
+  }
+
+  /** @param {number} percent */
+  #building(percent) {
+    this.progress.value = percent
+    this.percent.textContent = t("export.percent", { percent })
+  }
+
+  #end() {
+    this.#work = null
+    this.status.textContent = ""
+    this.track.hidden = true
+    this.go.ariaBusy = null
+  }
+}

@@ -1,0 +1,132 @@
+// @ts-check
+/**
+ * Documents as files: the export of a share link, and the import of a file.
+ *
+ * A server builds an export once for all callers; until then it answers 202 with the progress. An import
+ * is a request of its own kind: only `XMLHttpRequest` reports how much of a body is sent.
+ */
+
+import { Problem, problemIn } from "./api.js"
+
+/** The formats of an export, the most useful one first. */
+export const FORMATS = /** @type {const} */ (["docx", "html", "md", "txt"])
+/** The longest file of an import, in bytes: `IMPORT_BYTES_MAX` of the server, which may close the connection
+    of a longer one before the answer is read. */
+export const IMPORT_BYTES_MAX = 16 * 1024 * 1024
+/** The extensions of an import. */
+export const EXTENSIONS = [".docx", ".md", ".markdown", ".txt", ".text"]
+
+/** Bounds of the pause before the next request for an unfinished export, in ms. */
+const PAUSE = { least: 200, most: 10_000 }
+
+/** @typedef {(typeof FORMATS)[number]} Format */
+
+/**
+ * The file of a document, once the server has built it.
+ *
+ * @param {string} link
+ * @param {{ format: Format, hasReviews: boolean }} kind
+ * @param {{ signal: AbortSignal, building: (percent: number) => void }} options
+ * @returns {Promise<{ name: string | null, content: Blob }>} with the name that the server gives it
+ */
+export async function exportFile(link, { format, hasReviews }, { signal, building }) {
+  const path = `/api/share-links/${encodeURIComponent(link)}/export?format=${format}&reviews=${hasReviews ? 1 : 0}`
+  for (;;) {
+    const response = await request(path, signal)
+    if (!response.ok) throw problemIn(response.status, await response.json().catch(() => null))
+    if (response.status !== 202) {
+      const name = nameIn(response.headers.get("content-disposition") ?? "")
+      return { name, content: await whole(response.blob(), signal) }
+    }
+    const { progress } = await whole(response.json(), signal)
+    building(Math.min(Math.max(Number(progress) || 0, 0), 100))
+    await pause(pauseIn(response.headers.get("retry-after")), signal)
+  }
+}
+
+/** @param {string} path @param {AbortSignal} signal */
+const request = (path, signal) => whole(fetch(path, { signal, credentials: "same-origin", headers: { accept: "*/*" } }), signal)
+
+/**
+ * A failed connection as a problem.
+ *
+ * @template T
+ * @param {Promise<T>} work @param {AbortSignal} signal
+ */
+async function whole(work, signal) {
+  try {
+    return await work
+  } catch (error) {
+    if (signal.aborted) throw error
+    throw new Problem(0, "offline")
+  }
+}
+
+/** The file's name in a `Content-Disposition` (RFC 8187). @param {string} header */
+export function nameIn(header) {
+  const [, encoded] = /filename\*=UTF-8''([^;]+)/i.exec(header) ?? []
+  try {
+    return encoded === undefined ? null : decodeURIComponent(encoded)
+  } catch {
+    return null
+  }
+}
+
+/** The pause that a `Retry-After` asks for, in ms. @param {string | null} header in seconds */
+export function pauseIn(header) {
+  return Math.min(Math.max(1_000 * (Number(header) || 0), PAUSE.least), PAUSE.most)
+}
+
+/** @param {number} ms @param {AbortSignal} signal @returns {Promise<void>} */
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const end = () => reject(signal.reason)
+    signal.addEventListener("abort", end, { once: true })
+    window.setTimeout(() => {
+      signal.removeEventListener("abort", end)
+      resolve()
+    }, ms)
+  })
+}
+
+/**
+ * Why the server would refuse a file, as far as its name and length tell.
+ *
+ * @param {{ name: string, size: number }} file
+ * @returns {Problem | null}
+ */
+export function refusalOf({ name, size }) {
+  if (!EXTENSIONS.some((extension) => name.toLowerCase().endsWith(extension))) return new Problem(415, "import-format")
+  return IMPORT_BYTES_MAX < size ? new Problem(413, "import-too-large") : null
+}
+
+/**
+ * Makes a document of a file.
+ *
+ * @param {File} file
+ * @param {{ signal: AbortSignal, sent: (share: number) => void }} options `sent`: 1 is all of it
+ * @returns {Promise<import("./api.js").Document>}
+ */
+export function importFile(file, { signal, sent }) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    // A Mac spells Hangul in names by its letters.
+    request.open("POST", `/api/documents/import?name=${encodeURIComponent(file.name.normalize("NFC"))}`)
+    // The name decides: systems disagree on the types.
+    request.setRequestHeader("content-type", "application/octet-stream")
+    request.setRequestHeader("accept", "application/json")
+    request.responseType = "json"
+    request.upload.addEventListener("progress", ({ loaded, total }) => sent(0 < total ? loaded / total : 1))
+    request.upload.addEventListener("load", () => sent(1))
+    request.addEventListener("load", () => {
+      const { status, response } = request
+      if (200 <= status && status < 300) resolve(response)
+      else reject(problemIn(status, response))
+    })
+    request.addEventListener("error", () => reject(new Problem(0, "offline")))
+    request.addEventListener("abort", () => reject(signal.reason))
+    signal.addEventListener("abort", () => request.abort(), { once: true })
+    request.send(file)
+  })
+}

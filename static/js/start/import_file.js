@@ -1,0 +1,189 @@
+// @ts-check
+/**
+ * The start page makes a document of a file: chosen, or dropped anywhere on the page.
+ *
+ * A file waits until the user has a name; a refused one stays for another try. Owns one form, and the
+ * notice that the page takes a drop.
+ */
+
+import { Problem } from "../lib/api.js"
+import { byId } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { EXTENSIONS, importFile, refusalOf } from "../lib/files.js"
+import { i18n, number, t } from "../lib/i18n.js"
+
+/**
+ * @typedef {object} Page what the start page does for it
+ * @property {() => boolean} mayGoOn whether the user has a name; without one the page asks for it
+ * @property {() => Promise<void>} enter signs in
+ * @property {() => void} stayed nothing was opened: shows the user who has signed in for it
+ * @property {() => void} open shows the form
+ */
+
+export class ImportFile {
+  #form = byId("file", HTMLFormElement)
+  #field = byId("file-field", HTMLInputElement)
+  #choose = byId("file-choose", HTMLButtonElement)
+  #name = byId("file-name")
+  #track = byId("file-track")
+  #progress = byId("file-progress", HTMLProgressElement)
+  #percent = byId("file-percent")
+  #status = byId("file-status")
+  #error = byId("file-error")
+  #go = byId("file-go", HTMLButtonElement)
+  #cancel = byId("file-cancel", HTMLButtonElement)
+  #drop = byId("drop-hint")
+  /** The file of the user, until it is a document. @type {File | null} */
+  #file = null
+  /** The upload under way. @type {AbortController | null} */
+  #work = null
+  #wasTried = false
+
+  /** @param {Page} page */
+  constructor(page) {
+    this.page = page
+  }
+
+  start() {
+    this.#field.accept = EXTENSIONS.join(",")
+    this.#choose.addEventListener("click", () => this.#field.click())
+    this.#field.addEventListener("change", () => {
+      const files = [...(this.#field.files ?? [])]
+      // The same file may be chosen again after it was saved anew.
+      this.#field.value = ""
+      this.#take(files)
+    })
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault()
+      void this.#run()
+    })
+    this.#cancel.addEventListener("click", () => this.#work?.abort())
+    i18n.addEventListener("change", () => this.#draw())
+    window.addEventListener("dragover", (event) => this.#over(event))
+    window.addEventListener("dragleave", ({ relatedTarget }) => this.#showDrop(!this.#drop.hidden && relatedTarget !== null))
+    window.addEventListener("drop", (event) => this.#dropped(event))
+    window.addEventListener("pageshow", ({ persisted }) => persisted && this.#forget())
+    this.#draw()
+  }
+
+  /** After a way back from the document that was made. */
+  #forget() {
+    this.#work = null
+    this.#file = null
+    this.#status.textContent = ""
+    this.#draw()
+  }
+
+  /** @param {DragEvent} event */
+  #over(event) {
+    if (!event.dataTransfer?.types.includes("Files")) return
+    // Without this the browser opens the file instead of the page.
+    event.preventDefault()
+    const isTaken = this.#isOpenTo()
+    event.dataTransfer.dropEffect = isTaken ? "copy" : "none"
+    this.#showDrop(isTaken)
+  }
+
+  /** @param {DragEvent} event */
+  #dropped(event) {
+    if (!event.dataTransfer?.types.includes("Files")) return
+    event.preventDefault()
+    this.#showDrop(false)
+    if (!this.#isOpenTo()) return
+    const files = [...event.dataTransfer.files]
+    if (this.#form.hidden) this.page.open()
+    this.#take(files)
+  }
+
+  /** Not before a sign-in, below a dialog, or beside another upload. */
+  #isOpenTo() {
+    return !byId("ways").hidden && this.#work === null && document.querySelector("dialog[open]") === null
+  }
+
+  /** @param {boolean} isShown */
+  #showDrop(isShown) {
+    this.#drop.hidden = !isShown
+  }
+
+  /** @param {File[]} files */
+  #take(files) {
+    const [file] = files
+    if (!file || this.#work !== null) return
+    this.#wasTried = false
+    this.#error.textContent = ""
+    this.#status.textContent = ""
+    this.#file = files.length === 1 ? file : null
+    if (this.#file === null) this.#error.textContent = t("import.one")
+    this.#draw()
+    if (this.#file !== null) void this.#run()
+  }
+
+  async #run() {
+    const file = this.#file
+    if (file === null || this.#work !== null) return
+    const refusal = refusalOf(file)
+    if (refusal) return this.#fail(file, refusal)
+    if (!this.page.mayGoOn()) return
+    const work = new AbortController()
+    this.#work = work
+    this.#wasTried = true
+    this.#error.textContent = ""
+    this.#sent(file, 0)
+    this.#draw()
+    this.#cancel.focus()
+    try {
+      await this.page.enter()
+      const { id } = await importFile(file, { signal: work.signal, sent: (share) => this.#sent(file, share) })
+      location.assign(`/d/${encodeURIComponent(id)}`)
+    } catch (error) {
+      this.#work = null
+      this.page.stayed()
+      this.#draw()
+      if (work.signal.aborted) this.#status.textContent = t("import.cancelled")
+      else this.#fail(file, error)
+      this.#go.focus()
+    }
+  }
+
+  /** @param {File} file @param {unknown} error */
+  #fail(file, error) {
+    this.#status.textContent = ""
+    const isLost = error instanceof Problem && error.status === 0
+    this.#error.textContent = isLost ? t("import.lost") : t("import.failed", { name: file.name, why: errorText(error) })
+    // Another try of a file that cannot become a document is no way on.
+    const isHopeless = error instanceof Problem && error.kind.startsWith("import-")
+    if (isHopeless) this.#file = null
+    this.#draw()
+    if (isHopeless) this.#choose.focus()
+  }
+
+  /** @param {File} file @param {number} share */
+  #sent(file, share) {
+    const percent = Math.floor(100 * share)
+    // A sent file cannot be called back: the server may be storing its text.
+    const isSent = 1 <= share
+    if (isSent) this.#progress.removeAttribute("value")
+    else this.#progress.value = percent
+    this.#percent.textContent = isSent ? "" : t("export.percent", { percent })
+    const sentence = t(isSent ? "import.reading" : "import.sending", { name: file.name })
+    if (this.#status.textContent !== sentence) this.#status.textContent = sentence
+    if (isSent && document.activeElement === this.#cancel) this.#status.focus()
+    this.#cancel.hidden = isSent
+  }
+
+  #draw() {
+    const isBusy = this.#work !== null
+    this.#track.hidden = !isBusy
+    this.#choose.hidden = isBusy
+    this.#cancel.hidden = !isBusy
+    this.#go.hidden = isBusy || this.#file === null
+    this.#go.textContent = t(this.#wasTried ? "import.again" : "import.go")
+    this.#name.textContent = this.#file === null || isBusy ? "" : t("import.chosen", { name: this.#file.name, size: sizeOf(this.#file.size) })
+  }
+}
+
+/** @param {number} bytes */
+function sizeOf(bytes) {
+  const kilobytes = Math.max(1, Math.ceil(bytes / 1024))
+  return kilobytes < 1024 ? `${number(kilobytes)} KB` : `${number(Math.ceil(kilobytes / 102.4) / 10)} MB`
+}

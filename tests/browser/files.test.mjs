@@ -1,0 +1,363 @@
+// @ts-check
+/**
+ * Documents as files: the export of each format from the menu, and the import of a dropped or chosen file;
+ * refusals with their remedy; at 360 px and 1280×720, in both languages.
+ */
+
+import assert from "node:assert/strict"
+import { readFileSync } from "node:fs"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { assertAccessibleIn, WORDS } from "./looks.mjs"
+import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+
+/** @typedef {import("./harness.mjs").User} User */
+/** @typedef {{ name: string, mimeType: string, buffer: Buffer }} Given a file as Playwright takes it */
+
+withGalley()
+
+const SIZES = [{ width: 1280, height: 720 }, { width: 360, height: 740 }]
+/** In the order of the list. */
+const FORMATS = ["docx", "html", "md", "txt"]
+const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+const TEXT = "I write.\n나는 글을 쓴다."
+const COMMENT = "Which text?"
+
+/** Fits and is accessible at both sizes. @param {User} user @param {string} name @param {string} [part] */
+async function looks(user, name, part) {
+  const before = user.page.viewportSize()
+  for (const size of SIZES) {
+    await user.page.setViewportSize(size)
+    await assertFits(user, `files-${name}-${size.width}`)
+    if (part) await assertFits(user, `files-${name}-${size.width}-part`, part)
+    await assertAccessible(user, `${name} at ${size.width}`)
+  }
+  if (before) await user.page.setViewportSize(before)
+}
+
+/** A writer, and a reviewer with one comment. @param {string} locale */
+async function reviewed(locale) {
+  const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley)]
+  await writer.paste("Kim", TEXT)
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await reviewer.review("나는 글을", { body: COMMENT })
+  await writer.card(COMMENT).waitFor()
+  return { writer, reviewer }
+}
+
+/** Opens the dialog from the menu, by the keyboard alone. @param {User} user @param {string} entry */
+async function openExport({ page }, entry) {
+  await page.locator("#menu > summary").press("Enter")
+  await page.locator("#menu-panel").getByRole("button", { name: entry, exact: true }).press("Enter")
+  await page.locator("#export-dialog[open]").waitFor()
+}
+
+/** Answers of exports after the page's own tests of them. @param {User} user @param {(answers: number) => object | null} answer */
+async function answerExports({ page }, answer) {
+  let answers = 0
+  await page.route("**/api/share-links/*/export?*", async (route) => {
+    const given = answer(answers)
+    answers += 1
+    await (given ? route.fulfill(given) : route.continue())
+  })
+}
+
+/** A problem as the server sends it. @param {number} status @param {string} name */
+const problem = (status, name) => ({
+  status,
+  contentType: "application/problem+json",
+  body: JSON.stringify({ type: `https://galley.test/problems/${name}`, title: name, status }),
+})
+
+const exportWords = {
+  "en-GB": {
+    entry: "Export",
+    title: "Export the document",
+    format: "Format",
+    reviews: "With comments and suggestions",
+    go: "Download",
+    close: "Close",
+    saved: /^Downloaded as “(.+)”\.$/,
+    building: "The server is making the file…",
+    tooLarge: /^No file was made\. The file would have more than 16 MB\. Export it without comments/,
+    offline: /^No file was made\. The server cannot be reached\./,
+  },
+  "ko-KR": {
+    entry: "내보내기",
+    title: "문서 내보내기",
+    format: "형식",
+    reviews: "의견과 제안도 함께 내보내기",
+    go: "내려받기",
+    close: "닫기",
+    saved: /^‘(.+)’ 파일로 내려받았습니다\.$/,
+    building: "서버가 파일을 만들고 있습니다…",
+    tooLarge: /^파일을 만들지 못했습니다\. 파일이 16MB를 넘습니다\. 의견을 빼거나/,
+    offline: /^파일을 만들지 못했습니다\. 서버에 연결할 수 없습니다\./,
+  },
+}
+
+for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
+  const said = exportWords[locale]
+
+  test(`each format is exported by the keyboard, with comments and without (${locale})`, async () => {
+    const { writer } = await reviewed(locale)
+    const { page } = writer
+    for (const [format, isReviewed] of /** @type {const} */ ([["docx", true], ["html", true], ["md", true], ["txt", true], ["txt", false]])) {
+      await openExport(writer, said.entry)
+      const dialog = page.getByRole("dialog", { name: said.title })
+      const field = dialog.getByLabel(said.format)
+      assert.ok(await field.evaluate((element) => element === document.activeElement), "the focus is in the dialog")
+      await field.press("Home")
+      for (let steps = FORMATS.indexOf(format); 0 < steps; steps -= 1) await field.press("ArrowDown")
+      assert.equal(await field.inputValue(), format)
+      const check = dialog.getByRole("checkbox", { name: said.reviews })
+      assert.equal(await check.isChecked(), true)
+      if (!isReviewed) await check.press("Space")
+      const downloads = page.waitForEvent("download")
+      await dialog.getByRole("button", { name: said.go }).press("Enter")
+      const download = await downloads
+      assert.equal(download.suggestedFilename(), `I write.${format}`)
+      const bytes = readFileSync(await download.path())
+      const text = bytes.toString("utf8")
+      if (format === "docx") assert.equal(text.slice(0, 2), "PK")
+      else {
+        assert.ok(text.includes("나는"), text)
+        assert.equal(text.includes(COMMENT), isReviewed, text)
+      }
+      if (format === "html") assert.match(text, /^<!doctype html>/i)
+      await page.locator("#toast").getByText(said.saved).first().waitFor()
+      await page.locator("#export-dialog").waitFor({ state: "hidden" })
+      await until(() => page.evaluate(() => document.activeElement?.closest("#menu") !== null), "the focus is at the menu")
+      // The next dialog begins as the first one did.
+      await page.evaluate(() => /** @type {HTMLInputElement} */ (document.querySelector("#export-reviews")).checked = true)
+    }
+  })
+
+  test(`an export shows its progress, can be closed, and names its failure with a remedy (${locale})`, async () => {
+    const { writer } = await reviewed(locale)
+    const { page } = writer
+    const dialog = page.getByRole("dialog", { name: said.title })
+    const building = { status: 202, contentType: "application/json", headers: { "retry-after": "1" }, body: JSON.stringify({ status: "building", progress: 40 }) }
+    await openExport(writer, said.entry)
+    await looks(writer, `export-${locale}`, "#export-dialog")
+
+    let isReady = false
+    await answerExports(writer, () => (isReady ? null : building))
+    await dialog.getByRole("button", { name: said.go }).press("Enter")
+    const bar = dialog.getByRole("progressbar")
+    await until(async () => (await bar.getAttribute("value")) === "40", "the server's progress is shown")
+    assert.equal(await dialog.getByRole("status").textContent(), said.building)
+    await looks(writer, `export-progress-${locale}`, "#export-dialog")
+    // A closed dialog waits no more: the file is not downloaded behind the user's back.
+    const [downloads, download] = [/** @type {string[]} */ ([]), page.waitForEvent("download")]
+    page.on("download", (begun) => downloads.push(begun.suggestedFilename()))
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "hidden" })
+    await openExport(writer, said.entry)
+    assert.equal(await bar.count(), 0)
+    await dialog.getByRole("button", { name: said.go }).press("Enter")
+    await bar.waitFor()
+    isReady = true
+    await download
+    assert.equal(downloads.length, 1)
+    await dialog.waitFor({ state: "hidden" })
+    await page.unroute("**/api/share-links/*/export?*")
+
+    await answerExports(writer, () => problem(409, "export-too-large"))
+    await openExport(writer, said.entry)
+    await dialog.getByRole("button", { name: said.go }).press("Enter")
+    await dialog.getByRole("alert").getByText(said.tooLarge).waitFor()
+    assert.equal(await bar.count(), 0)
+    await looks(writer, `export-failed-${locale}`, "#export-dialog")
+    await page.unroute("**/api/share-links/*/export?*")
+    await page.route("**/api/share-links/*/export?*", (route) => route.abort())
+    await dialog.getByRole("button", { name: said.go }).press("Enter")
+    await dialog.getByRole("alert").getByText(said.offline).waitFor()
+    await page.unroute("**/api/share-links/*/export?*")
+    const again = page.waitForEvent("download")
+    await dialog.getByRole("button", { name: said.go }).press("Enter")
+    await again
+  })
+}
+
+test("a reviewer exports, too; the dialog says what is not in the file while something is unsaved", async () => {
+  const { writer, reviewer } = await reviewed("en-GB")
+  const download = reviewer.page.waitForEvent("download")
+  await openExport(reviewer, "Export")
+  await reviewer.page.getByRole("dialog").getByRole("button", { name: "Download" }).press("Enter")
+  assert.equal((await download).suggestedFilename(), "I write.docx")
+
+  await writer.page.context().setOffline(true)
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.type("Unsaved. ")
+  await openExport(writer, "Export")
+  await writer.page.getByText("Your last words are not saved yet").waitFor()
+  await assertAccessibleIn(writer, "an export with unsaved words", WORDS)
+})
+
+/** A real Word file of the server, of a text of its own. @param {User} user @returns {Promise<Buffer>} */
+async function wordFile(user) {
+  await openExport(user, "Export")
+  const download = user.page.waitForEvent("download")
+  await user.page.getByRole("dialog").getByRole("button", { name: "Download" }).press("Enter")
+  return readFileSync(await (await download).path())
+}
+
+/** Drops files on the page, as from the system. @param {User} user @param {Given[]} files @param {"dragover" | "drop"} [last] */
+async function drop({ page }, files, last = "drop") {
+  const given = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, bytes: buffer.toString("base64") }))
+  await page.evaluate(
+    ({ given, last }) => {
+      const dataTransfer = new DataTransfer()
+      for (const { name, mimeType, bytes } of given) {
+        const content = Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0))
+        dataTransfer.items.add(new File([content], name, { type: mimeType }))
+      }
+      for (const type of ["dragenter", "dragover", ...(last === "drop" ? ["drop"] : [])]) {
+        document.querySelector(".sheet")?.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }))
+      }
+    },
+    { given, last },
+  )
+}
+
+const importWords = {
+  "en-GB": {
+    way: "Open a file",
+    choose: "Choose a file",
+    name: "Enter your name first.",
+    start: "Start",
+    drop: "Drop the file: it becomes a document.",
+    format: /Galley opens \.docx, \.md and \.txt files\./,
+    damaged: /^No document was made of “broken\.docx”\. The file is damaged.+save it again/,
+    large: /^No document was made of “large\.txt”\. It is too large.+at most 16 MB.+try again/,
+    one: "Several files were dropped. Drop one at a time.",
+  },
+  "ko-KR": {
+    way: "파일 열기",
+    choose: "파일 선택",
+    name: "먼저 이름을 적어 주세요.",
+    start: "시작하기",
+    drop: "여기에 놓으면 문서가 됩니다.",
+    format: /\.docx, \.md, \.txt 파일만 열 수 있습니다\./,
+    damaged: /^‘broken\.docx’ 파일로 문서를 만들지 못했습니다\. 파일이 손상되었거나.+다시 저장한/,
+    large: /^‘large\.txt’ 파일로 문서를 만들지 못했습니다\. 파일이 너무 크거나.+16MB.+다시 시도/,
+    one: "파일을 여러 개 놓으셨습니다. 하나씩 놓아 주세요.",
+  },
+}
+
+/** @param {string} name @param {string | Buffer} content @param {string} [mimeType] @returns {Given} */
+const file = (name, content, mimeType = "") => ({ name, mimeType, buffer: Buffer.from(content) })
+
+for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
+  const said = importWords[locale]
+
+  test(`a chosen file becomes a document, by the keyboard (${locale})`, async () => {
+    const user = await browser.newUser(galley, { locale })
+    const { page } = user
+    await page.goto(galley.url)
+    await page.locator("#name").fill("Kim")
+    await page.getByRole("button", { name: said.way }).press("Enter")
+    const choose = page.getByRole("button", { name: said.choose })
+    assert.ok(await choose.evaluate((element) => element === document.activeElement), "the focus is at the choice")
+    await looks(user, `import-${locale}`)
+    const chooser = page.waitForEvent("filechooser")
+    await choose.press("Enter")
+    // The name as a Mac spells it.
+    await (await chooser).setFiles(file("자기소개서.md".normalize("NFD"), "# 지원동기\r\n나는 쓴다.", "text/markdown"))
+    await user.seated()
+    await user.waitForText("# 지원동기\n나는 쓴다.")
+    assert.equal(await page.locator("#title").inputValue(), "자기소개서")
+  })
+
+  test(`a dropped file waits for a name, and becomes a document (${locale})`, async () => {
+    const user = await browser.newUser(galley, { locale })
+    const { page } = user
+    await page.goto(galley.url)
+    await page.locator("#ways").waitFor()
+    const given = file("notes.txt", "One.\nTwo.", "text/plain")
+    await drop(user, [given], "dragover")
+    await page.getByText(said.drop).waitFor()
+    await looks(user, `import-drag-${locale}`)
+    await drop(user, [given])
+    await page.getByText(said.drop).waitFor({ state: "hidden" })
+    await page.getByRole("alert").getByText(said.name).waitFor()
+    assert.ok(await page.locator("#name").evaluate((element) => element === document.activeElement), "the focus is in the field of the name")
+    await page.locator("#file").getByText("notes.txt (1 KB)").waitFor()
+    await looks(user, `import-name-${locale}`)
+    await page.locator("#name").fill("Kim")
+    await page.locator("#file").getByRole("button", { name: said.start }).press("Enter")
+    await user.seated()
+    await user.waitForText("One.\nTwo.")
+  })
+
+  test(`a file that cannot become a document is refused with a remedy, and nothing is made (${locale})`, async () => {
+    const user = await browser.newUser(galley, { locale })
+    const { page } = user
+    await page.goto(galley.url)
+    await page.locator("#name").fill("Kim")
+    const error = page.locator("#file").getByRole("alert")
+    await drop(user, [file("a.hwp", "x")])
+    await error.getByText(said.format).waitFor()
+    await drop(user, [file("large.txt", Buffer.alloc(16 * 1024 * 1024 + 1, "a"), "text/plain")])
+    await error.getByText(said.large).waitFor()
+    await drop(user, [file("a.txt", "a"), file("b.txt", "b")])
+    await error.getByText(said.one).waitFor()
+    // The server itself refuses this one.
+    await drop(user, [file("broken.docx", "PK\u0003\u0004 no archive", DOCX)])
+    await error.getByText(said.damaged).waitFor()
+    await until(() => page.evaluate(() => document.activeElement?.id === "file-choose"), "the focus is at another choice")
+    await looks(user, `import-refused-${locale}`)
+    assert.equal(await page.locator("#mine .row").count(), 0)
+    // The refused user is known by now, and another file goes through.
+    await drop(user, [file("good.txt", "Good.", "text/plain")])
+    await user.seated()
+    await user.waitForText("Good.")
+  })
+}
+
+test("a Word file comes back as the text that it was made of", async () => {
+  const { writer } = await reviewed("en-GB")
+  const bytes = await wordFile(writer)
+  await writer.page.goto(galley.url)
+  await drop(writer, [file("again.docx", bytes, DOCX)])
+  await writer.seated()
+  await writer.waitForText(TEXT)
+  assert.equal(await writer.page.locator("#title").inputValue(), "again")
+})
+
+test("an upload shows its progress and can be cancelled; a lost one asks to look before it is sent again", async () => {
+  const user = await browser.newUser(galley)
+  const { page } = user
+  await page.goto(galley.url)
+  await page.locator("#name").fill("Kim")
+  const form = page.locator("#file")
+  // No answer comes until the test gives one up.
+  /** @type {import("playwright-core").Route[]} */
+  const held = []
+  await page.route("**/api/documents/import?*", (route) => void held.push(route))
+  await drop(user, [file("slow.txt", "Slow.", "text/plain")])
+  await form.getByRole("progressbar").waitFor()
+  await form.getByRole("status").getByText("Sending “slow.txt”…").waitFor()
+  await until(async () => held.length === 1, "the file is on its way")
+  await looks(user, "import-progress")
+  const cancel = form.getByRole("button", { name: "Cancel" })
+  assert.ok(await cancel.evaluate((element) => element === document.activeElement), "the focus is at the way back")
+  await cancel.press("Enter")
+  await form.getByRole("status").getByText("Not sent. No document was made.").waitFor()
+  await form.getByRole("progressbar").waitFor({ state: "hidden" })
+
+  const again = form.getByRole("button", { name: "Try again" })
+  await until(() => again.evaluate((element) => element === document.activeElement), "the focus is at another try")
+  await again.press("Enter")
+  await until(async () => held.length === 2, "the file is on its way again")
+  await held[1]?.abort()
+  await form.getByRole("alert").getByText(/See in your list whether the document is there/).waitFor()
+  await looks(user, "import-lost")
+  await page.unroute("**/api/documents/import?*")
+  await again.press("Enter")
+  await user.seated()
+  await user.waitForText("Slow.")
+})
