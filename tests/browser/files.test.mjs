@@ -7,6 +7,7 @@
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
+import { deflateRawSync } from "node:zlib"
 
 import { until } from "./harness.mjs"
 import { assertAccessibleIn, WORDS } from "./looks.mjs"
@@ -233,6 +234,7 @@ const importWords = {
     format: /Galley opens \.docx, \.md and \.txt files\./,
     damaged: /^No document was made of “broken\.docx”\. The file is damaged.+save it again/,
     large: /^No document was made of “large\.txt”\. It is too large.+at most 16 MB.+try again/,
+    bomb: /^No document was made of “bomb\.docx”\. It is too large, or unpacks to more than fits/,
     one: "Several files were dropped. Drop one at a time.",
   },
   "ko-KR": {
@@ -244,8 +246,26 @@ const importWords = {
     format: /\.docx, \.md, \.txt 파일만 열 수 있습니다\./,
     damaged: /^‘broken\.docx’ 파일로 문서를 만들지 못했습니다\. 파일이 손상되었거나.+다시 저장한/,
     large: /^‘large\.txt’ 파일로 문서를 만들지 못했습니다\. 파일이 너무 크거나.+16MB.+다시 시도/,
+    bomb: /^‘bomb\.docx’ 파일로 문서를 만들지 못했습니다\. 파일이 너무 크거나 압축을 풀면 너무 커집니다/,
     one: "파일을 여러 개 놓으셨습니다. 하나씩 놓아 주세요.",
   },
+}
+
+/** An archive with one part, compressed. @param {string} name @param {Buffer} content */
+function archive(name, content) {
+  const deflated = deflateRawSync(content)
+  const shared = Buffer.alloc(26)
+  for (const [at, number] of /** @type {const} */ ([[0, 20], [4, 8], [8, 0x21], [22, name.length]])) shared.writeUInt16LE(number, at)
+  shared.writeUInt32LE(deflated.length, 14)
+  shared.writeUInt32LE(content.length, 18)
+  const part = Buffer.concat([Buffer.from("PK\x03\x04"), shared, Buffer.from(name), deflated])
+  const directory = Buffer.concat([Buffer.from("PK\x01\x02\x14\x00"), shared, Buffer.alloc(14), Buffer.from(name)])
+  const end = Buffer.alloc(22)
+  end.write("PK\x05\x06")
+  for (const at of [8, 10]) end.writeUInt16LE(1, at)
+  end.writeUInt32LE(directory.length, 12)
+  end.writeUInt32LE(part.length, 16)
+  return Buffer.concat([part, directory, end])
 }
 
 /** @param {string} name @param {string | Buffer} content @param {string} [mimeType] @returns {Given} */
@@ -305,7 +325,11 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
     await error.getByText(said.large).waitFor()
     await drop(user, [file("a.txt", "a"), file("b.txt", "b")])
     await error.getByText(said.one).waitFor()
-    // The server itself refuses this one.
+    // The server itself refuses the next ones.
+    const bomb = archive("word/document.xml", Buffer.alloc(80 * 1024 * 1024, " "))
+    assert.ok(bomb.length < 1024 * 1024)
+    await drop(user, [file("bomb.docx", bomb, DOCX)])
+    await error.getByText(said.bomb).waitFor()
     await drop(user, [file("broken.docx", "PK\u0003\u0004 no archive", DOCX)])
     await error.getByText(said.damaged).waitFor()
     await until(() => page.evaluate(() => document.activeElement?.id === "file-choose"), "the focus is at another choice")

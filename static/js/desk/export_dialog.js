@@ -59,7 +59,7 @@ export class ExportDialog {
     }, { signal })
     this.entry.addEventListener("click", () => this.open(), { signal })
     this.format.addEventListener("change", () => this.#draw(), { signal })
-    this.element.addEventListener("close", () => this.#work?.abort(), { signal })
+    this.element.addEventListener("close", () => this.#cancel(), { signal })
     this.store.addEventListener("change", () => this.#draw(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     this.#draw()
@@ -67,7 +67,7 @@ export class ExportDialog {
 
   stop() {
     this.#stopped.abort()
-    this.#work?.abort()
+    this.#cancel()
   }
 
   open() {
@@ -127,6 +127,12 @@ export class ExportDialog {
   #building(percent) {
     this.progress.value = percent
     this.percent.textContent = t("export.percent", { percent })
+  }
+
+  /** A closed dialog waits no more. The server finishes its build, for the next caller. */
+  #cancel() {
+    this.#work?.abort()
+    this.#end()
   }
 
   #end() {
