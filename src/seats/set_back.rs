@@ -93,7 +93,7 @@ impl SeatService {
         let end_for_cause = async {
             match self.shared.storage.fences(&[seat]).await {
                 Ok(fences) => {
-                    self.end_overtaken(from_ref(session), &HashMap::from_iter(fences)).await
+                    self.end_overtaken(from_ref(session), &HashMap::from_iter(fences)).await;
                 }
                 Err(error) => tracing::debug!(%seat, %error, "the ratified fence cannot be read"),
             }
