@@ -55,6 +55,7 @@ async fn g17_versions_of_costly_texts_leave_a_build_permit_for_others() {
     fill(&costly).await;
     let began = Instant::now();
     writer.append("!");
+    writer.saved().await;
     let (mut longest, mut stored_before_the_last) = (Duration::ZERO, false);
     loop {
         let requested_at = Instant::now();
