@@ -209,6 +209,8 @@ async function wordFile(user) {
 /** Drops files on the page, as from the system. @param {User} user @param {Given[]} files @param {"dragover" | "drop"} [last] */
 async function drop({ page }, files, last = "drop") {
   const given = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, bytes: buffer.toString("base64") }))
+  // The page takes no file before it knows the user.
+  await page.locator("#ways").waitFor()
   await page.evaluate(
     ({ given, last }) => {
       const dataTransfer = new DataTransfer()
