@@ -180,6 +180,8 @@ pub const IMPORT_DEPTH_MAX: usize = 256;
 /// Namespaces of all open elements of an import. Word declares some forty at the root; the reader
 /// searches them for each element.
 pub const IMPORT_NAMESPACES_MAX: usize = 256;
+/// Partners of one user: a class or a department. Each row has some 150 bytes.
+pub const PARTNERS_MAX: i64 = 500;
 /// Time budget of a comparison by words. After it the diff reports the rest by whole paragraphs.
 pub const DIFF_TIMEOUT: Duration = Duration::from_millis(400);
 /// Hunks in which a restored text may differ from the current one. Beyond it the diff joins

@@ -39,6 +39,7 @@ pub mod invites;
 pub mod links;
 pub mod log;
 pub mod pagination;
+pub mod partners;
 mod postgres;
 pub mod progress;
 pub mod replies;

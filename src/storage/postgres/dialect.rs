@@ -3,7 +3,9 @@
 pub(super) use crate::storage::postgres::Postgres as Engine;
 pub(super) use crate::storage::postgres::append::append_in;
 pub(super) use crate::storage::postgres::encoding::{Moment, encoded, text, user};
-pub(super) use crate::storage::postgres::locks::{change_guards, lock, lock_histories, lock_of};
+pub(super) use crate::storage::postgres::locks::{
+    change_guards, lock, lock_histories, lock_of, lock_users,
+};
 pub(super) use crate::storage::postgres::tx_error::TxError;
 
 pub(super) type Connection = sqlx::PgConnection;

@@ -1,8 +1,8 @@
-//! The locks of a transaction: a document's row, and the history of its versions.
+//! The locks of a transaction: a document's row, the history of its versions, the rows of two users.
 
 use sqlx::PgConnection;
 
-use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::storage::decode::parse;
 use crate::storage::postgres::tx_error::TxError;
 
@@ -39,6 +39,21 @@ pub(super) async fn change_guards(
 ) -> Result<(), TxError> {
     let query = sqlx::query("UPDATE documents SET grants = grants + 1 WHERE id = $1");
     query.bind(id.to_string()).execute(connection).await?;
+    Ok(())
+}
+
+/// Locks two users for a change of what both share, the lower id first. A transaction that also locks a
+/// document has locked it before. Rows that refer to the users do not wait for it.
+pub(super) async fn lock_users(
+    connection: &mut PgConnection,
+    one: &UserId,
+    other: &UserId,
+) -> Result<(), TxError> {
+    sqlx::query("SELECT 1 FROM users WHERE id IN ($1, $2) ORDER BY id FOR NO KEY UPDATE")
+        .bind(one.as_str())
+        .bind(other.as_str())
+        .fetch_all(connection)
+        .await?;
     Ok(())
 }
 

@@ -42,6 +42,8 @@ mod exports;
 mod invites;
 #[path = "../sql/links.rs"]
 mod links;
+#[path = "../sql/partners.rs"]
+mod partners;
 #[path = "../sql/progress.rs"]
 mod progress;
 #[path = "../sql/replies.rs"]

@@ -137,6 +137,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
         (6, "talk", include_str!("migrations/0006_talk.sql")),
         (7, "bin", include_str!("migrations/0007_bin.sql")),
         (8, "identity", include_str!("migrations/0008_identity.sql")),
+        (9, "partners", include_str!("migrations/0009_partners.sql")),
         (14, "exports", include_str!("migrations/0014_exports.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {

@@ -9,7 +9,7 @@ use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef};
 use sqlx::{Decode, Encode, Type};
 
-use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::storage::decode::time;
 pub(super) use crate::storage::decode::user;
 pub(super) use crate::storage::seats::GuardError as TxError;
@@ -143,6 +143,11 @@ pub(super) fn lock_of(_: &mut Connection, _: ShareLinkId) -> Ready<Result<(), Tx
 
 /// A write transaction has the lock of the whole file.
 pub(super) fn lock_histories(_: &mut Connection, _: &[String]) -> Ready<Result<(), TxError>> {
+    ready(Ok(()))
+}
+
+/// A write transaction has the lock of the whole file.
+pub(super) fn lock_users(_: &mut Connection, _: &UserId, _: &UserId) -> Ready<Result<(), TxError>> {
     ready(Ok(()))
 }
 

@@ -38,6 +38,9 @@ mod invites;
 #[path = "../sql/links.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod links;
+#[path = "../sql/partners.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod partners;
 #[path = "../sql/progress.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod progress;

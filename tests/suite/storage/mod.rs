@@ -15,6 +15,7 @@ mod identity;
 mod links;
 mod log;
 mod open;
+mod partners;
 mod postgres;
 mod proxy;
 mod reviews;

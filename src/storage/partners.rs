@@ -1,0 +1,96 @@
+//! Partners: pairs of users of whom one accepted a request or a claim of the other.
+//!
+//! A pair has one row, also when several servers make it at once (G11): its key is the lower id and the
+//! higher id. A transaction that adds a row has locked both users, so that the bound of each is exact.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::ids::UserId;
+use crate::domain::user::User;
+use crate::storage::error::StorageError;
+use crate::storage::pagination::{Cursor, Page};
+use crate::storage::{Storage, on_engine};
+
+/// A partner of a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partner {
+    /// The partner.
+    pub user: User,
+    /// When both became partners.
+    pub since: DateTime<Utc>,
+}
+
+impl Partner {
+    /// The cursor of the next page, if this partner is the last of a page.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<UserId> {
+        Cursor { at: self.since, id: self.user.id.clone() }
+    }
+}
+
+/// The outcome of making two users partners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partnership {
+    /// They are partners as of this call.
+    Made,
+    /// They were partners before it.
+    Existing,
+    /// One of them has as many partners as a user may have.
+    Full,
+}
+
+/// The two users of a pair, the lower id first.
+pub(super) fn sorted<'u>(one: &'u UserId, other: &'u UserId) -> (&'u UserId, &'u UserId) {
+    if one <= other { (one, other) } else { (other, one) }
+}
+
+impl Storage {
+    /// Makes two users partners. Idempotent. Both must have a row, and `one` must not be `other`.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn make_partners(
+        &self,
+        one: &UserId,
+        other: &UserId,
+        now: DateTime<Utc>,
+    ) -> Result<Partnership, StorageError> {
+        on_engine!(self, make_partners(one, other, now))
+    }
+
+    /// Ends a partnership. False: they are no partners.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn remove_partners(
+        &self,
+        one: &UserId,
+        other: &UserId,
+    ) -> Result<bool, StorageError> {
+        on_engine!(self, remove_partners(one, other))
+    }
+
+    /// Whether two users are partners.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn are_partners(&self, one: &UserId, other: &UserId) -> Result<bool, StorageError> {
+        on_engine!(self, are_partners(one, other))
+    }
+
+    /// Reads a page of a user's partners, newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn partners_of(
+        &self,
+        user: &UserId,
+        page: &Page<UserId>,
+    ) -> Result<Vec<Partner>, StorageError> {
+        on_engine!(self, partners_of(user, page))
+    }
+}
