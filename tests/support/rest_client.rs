@@ -1,9 +1,13 @@
 //! Users, documents and links over REST.
 
+use std::time::Duration;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
 use crate::support::galley_process::Server;
+use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::ws_client::Peer;
 
 /// A user with a token.
@@ -24,11 +28,12 @@ pub(crate) struct Desk {
     pub(crate) reviewer: Person,
 }
 
-/// A response: status, `ETag` and JSON.
+/// A response: status, `ETag`, the seconds of `Retry-After`, and JSON.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) etag: Option<String>,
+    pub(crate) retry_after: Option<u64>,
     pub(crate) json: Value,
 }
 
@@ -91,10 +96,32 @@ impl Server {
         }
         let response = request.send().await.expect("an answer");
         let status = response.status();
-        let etag = response.headers().get("etag").map(|tag| tag.to_str().expect("text").to_owned());
+        let header = |name| response.headers().get(name).map(|it| it.to_str().expect("text"));
+        let etag = header("etag").map(str::to_owned);
+        let retry_after = header("retry-after").map(|it| it.parse().expect("seconds"));
         let bytes = response.bytes().await.expect("a body");
         let json = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Answer { status, etag, json }
+        Answer { status, etag, retry_after, json }
+    }
+
+    /// The same; a 503 is sent again after its `Retry-After`, as the protocol asks of a client. The
+    /// writes of SQLite wait for one another, and on a slow disk the last ones wait in vain.
+    pub(crate) async fn call_patiently(
+        &self,
+        who: &Person,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
+        let served = async {
+            let mut answer = self.call(who, method, path, body.clone()).await;
+            while answer.status == StatusCode::SERVICE_UNAVAILABLE {
+                sleep(Duration::from_secs(answer.retry_after.expect("a hint"))).await;
+                answer = self.call(who, method, path, body.clone()).await;
+            }
+            answer
+        };
+        timeout(3 * TEST_TIMEOUT, served).await.expect("an answer other than 503")
     }
 
     pub(crate) async fn get(&self, who: &Person, path: &str) -> Answer {

@@ -34,7 +34,7 @@ async fn by_cookie(
     let response = request.json(&json!({ "title": "t" })).send().await.expect("an answer");
     let status = response.status();
     let json = response.json().await.unwrap_or(Value::Null);
-    Answer { status, etag: None, json }
+    Answer { status, etag: None, retry_after: None, json }
 }
 
 async fn enter(server: &Server, body: Value) -> (StatusCode, HeaderMap, Value) {

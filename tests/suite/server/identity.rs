@@ -24,7 +24,7 @@ async fn anonymous(server: &Server, path: &str, body: Value) -> Answer {
     let response = request.send().await.expect("an answer");
     let status = response.status();
     let json = response.json().await.unwrap_or(Value::Null);
-    Answer { status, etag: None, json }
+    Answer { status, etag: None, retry_after: None, json }
 }
 
 async fn redeem(server: &Server, code: &str) -> Answer {

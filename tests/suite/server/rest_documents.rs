@@ -107,7 +107,7 @@ async fn g12_an_invalid_body_gets_a_typed_problem() {
         let response = request.send().await.expect("an answer");
         assert_eq!(response.headers()["content-type"], "application/problem+json");
         let status = response.status();
-        Answer { status, etag: None, json: response.json().await.expect("JSON") }
+        Answer { status, etag: None, retry_after: None, json: response.json().await.expect("JSON") }
     };
     let json = "application/json";
     send(json, "{".to_owned()).await.problem(400, "malformed");
