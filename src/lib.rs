@@ -20,6 +20,8 @@ pub mod locks;
 #[cfg(feature = "server")]
 pub mod outbox;
 #[cfg(feature = "server")]
+pub mod partners;
+#[cfg(feature = "server")]
 pub mod pubsub;
 pub mod redis_client;
 #[cfg(feature = "server")]

@@ -40,11 +40,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("exports", &["domain", "yjs", "locks", "storage", "rooms", "seats", "reviews"]),
     ("admin", &["domain", "locks", "pubsub", "sessions", "seats"]),
     ("sharing", &["domain", "yjs", "storage"]),
+    ("partners", &["domain", "locks", "storage", "sharing"]),
     (
         "http",
         &[
             "domain", "storage", "outbox", "sessions", "rooms", "seats", "reviews", "versions",
-            "exports", "admin", "sharing",
+            "exports", "admin", "sharing", "partners",
         ],
     ),
     ("config", BELOW),

@@ -43,6 +43,7 @@ use crate::http::tarpit::Tarpit;
 use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
+use crate::partners::Partners;
 use crate::pubsub::{Pubsub, RelayError};
 use crate::reviews::Reviews;
 use crate::rooms::room::review_events::MissedQueue;
@@ -180,7 +181,8 @@ impl App {
             MetricsHandle::new(move || figures.render())
         });
         let entry = Entry { secret, admin_token, origins };
-        let state = state(&settings, &storage, (sessions, reviews), entry, readiness, scrape);
+        let below = (&storage, &locks);
+        let state = state(&settings, below, (sessions, reviews), entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
@@ -376,7 +378,7 @@ fn locks_down(error: &LocksError) -> Down {
 
 fn state(
     settings: &Settings,
-    storage: &Storage,
+    (storage, locks): (&Storage, &Locks),
     (sessions, reviews): (SeatService, Reviews),
     entry: Entry,
     readiness: Readiness,
@@ -403,6 +405,7 @@ fn state(
         bytes: limits.user_bytes,
         bin_retention: limits.bin_retention,
     };
+    let invites = Invites::new(secret);
     let guest_bytes = NonZeroU32::new(limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
     HttpState {
         tokens: Tokens::new(secret),
@@ -415,7 +418,8 @@ fn state(
         proxies: settings.server.trusted_proxies.clone(),
         policy: Policy::new(&origins),
         origins,
-        sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes, quota),
+        sharing: Sharing::new(storage.clone(), invites.clone(), document_bytes, quota),
+        partners: Partners::new(storage.clone(), locks.clone(), invites),
         exports: Exports::new(reviews.clone()),
         reviews,
         versions: Versions::new(sessions.clone()),

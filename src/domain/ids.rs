@@ -84,6 +84,14 @@ define_id! {
     InviteId, "inv"
 }
 define_id! {
+    /// Names one personal link of a user. Grants nothing: the token is its keyed hash.
+    PersonalLinkId, "ask"
+}
+define_id! {
+    /// Names one request of a user to another.
+    RequestId, "req"
+}
+define_id! {
     /// Names one session. It is the value of its seat's key in Redis, so logs should not contain it.
     SessionId, "ses"
 }

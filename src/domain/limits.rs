@@ -75,6 +75,9 @@ pub const TRANSFER_TRIES_PER_MINUTE: NonZeroU32 = NonZeroU32::MIN.saturating_add
 /// Longest request body without a text or a review, in bytes. A title, a name, a label or an invite
 /// takes at most 2,400 bytes with each character escaped.
 pub const SMALL_REQUEST_BYTES_MAX: usize = 4 * 1024;
+/// Longest request body with a message to another user, in bytes: its characters take twelve bytes each
+/// if a client escapes them.
+pub const MESSAGE_REQUEST_BYTES_MAX: usize = 16 * 1024;
 /// Longest request body with a review or a reply, in bytes. Body, suggestion and quote take 140 KiB
 /// in UTF-8, and three times as much if a client escapes each character.
 pub const REVIEW_REQUEST_BYTES_MAX: usize = 512 * 1024;
@@ -180,6 +183,36 @@ pub const IMPORT_DEPTH_MAX: usize = 256;
 /// Namespaces of all open elements of an import. Word declares some forty at the root; the reader
 /// searches them for each element.
 pub const IMPORT_NAMESPACES_MAX: usize = 256;
+/// Shortest and longest handle, in characters: the page has room for so many beside a name.
+pub const HANDLE_CHARS_MIN: usize = 2;
+/// See [`HANDLE_CHARS_MIN`].
+pub const HANDLE_CHARS_MAX: usize = 30;
+/// Handles, personal links and ids that one user may try in a minute, and at once: people type them.
+/// A guess of a handle costs one.
+pub const PEOPLE_TRIES_PER_MINUTE: NonZeroU32 = at_least_one(30);
+/// Unknown handles, links and ids that one address may name in a minute, and at once: ten users.
+/// Guests are free, so a limit by user restricts no guest.
+pub const UNKNOWN_PEOPLE_PER_MINUTE: NonZeroU32 = at_least_one(300);
+/// Longest message of a request, in characters: a paragraph.
+pub const REQUEST_MESSAGE_CHARS_MAX: usize = 1_000;
+/// Pending requests that one user has sent: each waits in the list of another user.
+pub const REQUESTS_PENDING_MAX: i64 = 20;
+/// Pending requests that one user has received. Beyond it that list helps no reader.
+pub const REQUESTS_RECEIVED_MAX: i64 = 200;
+/// Requests of one user to one other within a day: a receiver who declines is left alone.
+pub const REQUESTS_PER_PAIR_AND_DAY: i64 = 3;
+/// Requests of one user within a day.
+pub const REQUESTS_PER_DAY: i64 = 50;
+/// How long a request is pending.
+pub const REQUEST_TTL: TimeDelta = TimeDelta::days(30);
+/// How long a request stays in the lists of its users. With [`REQUESTS_PER_DAY`] it bounds the rows of a
+/// sender to 4,500.
+pub const REQUEST_RETENTION: TimeDelta = TimeDelta::days(90);
+/// Requests beyond their retention that one new request deletes, at most.
+pub const REQUESTS_PURGED_AT_ONCE: i64 = 10;
+/// Lease of the lock of a pair: longer than a transaction, whose bound is fifteen seconds. A pair waits
+/// that long for a server that died.
+pub const REQUEST_LEASE: Duration = Duration::from_secs(20);
 /// Partners of one user: a class or a department. Each row has some 150 bytes.
 pub const PARTNERS_MAX: i64 = 500;
 /// Time budget of a comparison by words. After it the diff reports the rest by whole paragraphs.
@@ -236,6 +269,8 @@ const fn at_least_one(number: u32) -> NonZeroU32 {
 pub const REQUEST_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
+const _: () = assert!(REQUEST_MESSAGE_CHARS_MAX * 12 < MESSAGE_REQUEST_BYTES_MAX);
+const _: () = assert!(REQUEST_TTL.num_days() < REQUEST_RETENTION.num_days());
 const _: () = assert!(SUMMARIES_PER_LINK_MAX < REVIEWS_PER_LINK_MAX);
 const _: () = assert!((DECIDED_AT_ONCE_MAX as i64) < DECISION_PARTS_PER_LINK_MAX);
 const _: () = assert!(REVIEW_BYTES_MAX < REVIEW_PAGE_BYTES_MAX);

@@ -21,6 +21,9 @@
 //! - **ratify**: register a grant's fence in the database. The database then rejects writes under
 //!   any other fence.
 //! - **review**: a comment, with or without a suggestion, anchored to a range of the text.
+//! - **review request**: a request of one user to another, for a review or with the offer of one.
+//! - **partners**: two users of whom one accepted a request or a claim of the other.
+//! - **handle**, **personal link**: how other users reach a user: an exact name, or a secret token.
 //! - **version**: the text of a document at one point of its update log, stored permanently or until
 //!   the retention rules remove it.
 //! - **room**: an open document in one process, with its sessions as members.
@@ -42,6 +45,8 @@ pub mod deletion;
 #[cfg(feature = "server")]
 pub mod export;
 pub mod fence;
+#[cfg(feature = "server")]
+pub mod handle;
 pub mod ids;
 pub mod lease;
 pub mod limits;
@@ -49,6 +54,8 @@ pub mod line;
 pub mod printable;
 pub mod progress;
 pub mod review;
+#[cfg(feature = "server")]
+pub mod review_request;
 pub mod seat;
 #[cfg(feature = "server")]
 pub mod text;

@@ -19,8 +19,8 @@ use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
 use crate::domain::limits::{
-    EXPORT_BUILDS_BURST, EXPORT_BUILDS_PER_SECOND, REFUSED_BEARERS_BURST,
-    REFUSED_BEARERS_PER_SECOND, TRANSFER_TRIES_PER_MINUTE,
+    EXPORT_BUILDS_BURST, EXPORT_BUILDS_PER_SECOND, PEOPLE_TRIES_PER_MINUTE, REFUSED_BEARERS_BURST,
+    REFUSED_BEARERS_PER_SECOND, TRANSFER_TRIES_PER_MINUTE, UNKNOWN_PEOPLE_PER_MINUTE,
 };
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
@@ -53,6 +53,10 @@ struct Both {
     entries: DefaultKeyedRateLimiter<IpAddr>,
     /// Codes that sign a guest in on another device, by address.
     transfers: DefaultKeyedRateLimiter<IpAddr>,
+    /// Handles, personal links and ids of other users, by user.
+    people: DefaultKeyedRateLimiter<UserId>,
+    /// Those of them that no user has, by address: they may be guesses.
+    unknown_people: DefaultKeyedRateLimiter<IpAddr>,
     clock: DefaultClock,
 }
 
@@ -75,9 +79,20 @@ impl Limiter {
         let entries = Quota::per_second(entries.per_second).allow_burst(entries.burst);
         let entries = RateLimiter::keyed(entries);
         let transfers = RateLimiter::keyed(Quota::per_minute(TRANSFER_TRIES_PER_MINUTE));
+        let people = RateLimiter::keyed(Quota::per_minute(PEOPLE_TRIES_PER_MINUTE));
+        let unknown_people = RateLimiter::keyed(Quota::per_minute(UNKNOWN_PEOPLE_PER_MINUTE));
         let clock = DefaultClock::default();
-        let both = Both { requests, joins, builds, refused_bearers, entries, transfers, clock };
-        Self(Arc::new(both))
+        Self(Arc::new(Both {
+            requests,
+            joins,
+            builds,
+            refused_bearers,
+            entries,
+            transfers,
+            people,
+            unknown_people,
+            clock,
+        }))
     }
 
     /// Counts one request.
@@ -126,6 +141,24 @@ impl Limiter {
         self.wait(self.0.builds.check(Some(user), peer))
     }
 
+    /// Counts one handle, personal link or id that a user names.
+    ///
+    /// # Errors
+    ///
+    /// The time until the limit accepts the next one.
+    pub(crate) fn check_people(&self, user: &UserId) -> Result<(), Duration> {
+        self.wait(self.0.people.check_key(user).err())
+    }
+
+    /// Counts one of them that no user has.
+    ///
+    /// # Errors
+    ///
+    /// The time until the limit accepts the next one.
+    pub(crate) fn check_unknown_people(&self, peer: Peer) -> Result<(), Duration> {
+        self.wait(self.0.unknown_people.check_key(&network(peer.0)).err())
+    }
+
     fn wait(&self, refused: Option<NotUntil<QuantaInstant>>) -> Result<(), Duration> {
         refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
     }
@@ -145,6 +178,8 @@ impl Limiter {
         self.0.refused_bearers.retain_recent();
         self.0.entries.retain_recent();
         self.0.transfers.retain_recent();
+        self.0.people.retain_recent();
+        self.0.unknown_people.retain_recent();
     }
 }
 
@@ -249,6 +284,20 @@ mod tests {
         assert!(limiter.check_transfer(Peer::default()).is_err());
         assert_eq!(limiter.check_transfer(other), Ok(()));
         assert_eq!(limiter.check(&Credential::Nothing, Peer::default()), Ok(()));
+    }
+
+    #[test]
+    fn g17_a_user_names_few_people_and_an_address_few_unknown_ones() {
+        let (limiter, peer) = (limiter(1), Peer::default());
+        let (kim, lee) = (UserId::generate(), UserId::generate());
+        assert!((0..30).all(|_| limiter.check_people(&kim).is_ok()));
+        assert!(limiter.check_people(&kim).is_err());
+        assert_eq!(limiter.check_people(&lee), Ok(()));
+        // Guests of one address guess with as many ids as they like.
+        assert!((0..300).all(|_| limiter.check_unknown_people(peer).is_ok()));
+        assert!(limiter.check_unknown_people(peer).is_err());
+        let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
+        assert_eq!(limiter.check_unknown_people(other), Ok(()));
     }
 
     #[test]

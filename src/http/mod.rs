@@ -31,13 +31,14 @@ mod admin;
 mod assets;
 mod decisions;
 mod documents;
-mod export_problems;
 mod exports;
 mod extract;
 pub mod guest_bytes;
 mod links;
+mod partners;
 mod progress;
 mod replies;
+mod review_requests;
 mod reviewers;
 mod reviews;
 mod routes;
@@ -71,6 +72,7 @@ use crate::http::readiness::Readiness;
 use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
+use crate::partners::Partners;
 use crate::reviews::Reviews;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
@@ -100,6 +102,8 @@ pub struct HttpState {
     pub policy: Policy,
     /// Documents and share links.
     pub sharing: Sharing,
+    /// People, review requests and partners.
+    pub partners: Partners,
     /// Probes of the dependencies.
     pub readiness: Readiness,
     /// The metrics endpoint.
@@ -161,7 +165,7 @@ fn guarded() -> Routes {
         .patch("/api/me", auth::guest::rename)
         .post("/api/me/transfer", auth::transfer::create);
     let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
-    admin::routes(exports::routes(shared))
+    admin::routes(review_requests::routes(partners::routes(exports::routes(shared))))
 }
 
 /// Routes of reviews, and of the websocket.

@@ -35,10 +35,10 @@ impl PageQuery {
     }
 }
 
-impl<Id: Copy + std::fmt::Display> PageRequest<Id> {
+impl<Id: Clone + std::fmt::Display> PageRequest<Id> {
     /// The page to read. Its extra row shows whether a next page exists.
     pub(crate) fn page(&self) -> Page<Id> {
-        Page { limit: self.limit + 1, before: self.before }
+        Page { limit: self.limit + 1, before: self.before.clone() }
     }
 
     /// Removes the extra row, and returns the cursor of the next page if there was one.

@@ -7,12 +7,15 @@ use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
 use axum::{Extension, Router};
 
-use crate::domain::limits::{REVIEW_REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX};
+use crate::domain::limits::{
+    MESSAGE_REQUEST_BYTES_MAX, REVIEW_REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX,
+};
 use crate::http::HttpState;
 use crate::http::extract::BodyLimit;
 
 /// Body limits by route.
 const SMALL: BodyLimit = BodyLimit(SMALL_REQUEST_BYTES_MAX);
+const MESSAGE: BodyLimit = BodyLimit(MESSAGE_REQUEST_BYTES_MAX);
 const REVIEW: BodyLimit = BodyLimit(REVIEW_REQUEST_BYTES_MAX);
 const TEXT: BodyLimit = BodyLimit(usize::MAX);
 
@@ -40,6 +43,15 @@ impl Routes {
         handler: H,
     ) -> Self {
         self.on(MethodFilter::POST, "post", path, handler, SMALL)
+    }
+
+    /// `POST path`, with a body that contains a message to another user.
+    pub(crate) fn post_message<H: Handler<T, HttpState>, T: 'static>(
+        self,
+        path: &'static str,
+        handler: H,
+    ) -> Self {
+        self.on(MethodFilter::POST, "post", path, handler, MESSAGE)
     }
 
     /// `POST path`, with a body that contains a review or a reply.

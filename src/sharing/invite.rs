@@ -15,12 +15,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::domain::ids::{InviteId, ShareLinkId};
+use crate::domain::ids::{InviteId, PersonalLinkId, ShareLinkId};
 
 /// Separates this use of the secret from every other: no other HMAC gives the same bytes.
 const PURPOSE: &[u8] = b"galley invite\0";
 /// Separates a renewed invite from the first one of its link.
 const RENEWED: &[u8] = b"\0renewed\0";
+/// Separates the tokens of personal links from invites.
+const PERSONAL: &[u8] = b"galley personal link\0";
 
 /// Creates and verifies invites. A cheap handle.
 #[derive(Clone)]
@@ -71,6 +73,12 @@ impl Invites {
         self.text(&[PURPOSE, link.as_bytes(), RENEWED, id.as_bytes()])
     }
 
+    /// The token of a personal link. Its id is random, so a renewal voids the older token.
+    #[must_use]
+    pub fn personal(&self, link: PersonalLinkId) -> Invite {
+        self.text(&[PERSONAL, link.to_string().as_bytes()])
+    }
+
     /// An invite that fits no text if the key cannot be used.
     fn text(&self, parts: &[&[u8]]) -> Invite {
         let code = self.authenticate(parts).map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
@@ -92,7 +100,9 @@ pub fn opens(text: &str, stored: &[u8; 32]) -> bool {
     !text.is_empty() && bool::from(hash(text).ct_eq(stored))
 }
 
-fn hash(text: &str) -> [u8; 32] {
+/// The hash of the text of an invite or of a personal link, as the database stores it.
+#[must_use]
+pub fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
@@ -121,6 +131,17 @@ mod tests {
             }
         }
         assert_ne!(renewed[1], invites.in_force(ShareLinkId::generate(), Some(one)));
+    }
+
+    #[test]
+    fn the_token_of_a_personal_link_is_no_invite_and_differs_for_each_link() {
+        let (here, there) = (Invites::new(b"one secret"), Invites::new(b"one secret"));
+        let link = PersonalLinkId::generate();
+        assert_eq!(here.personal(link), there.personal(link));
+        assert_eq!(here.personal(link).as_str().len(), 43);
+        assert_ne!(here.personal(link), here.personal(PersonalLinkId::generate()));
+        assert_ne!(here.personal(link), Invites::new(b"another").personal(link));
+        assert_eq!(hash(here.personal(link).as_str()), here.personal(link).hash());
     }
 
     #[test]

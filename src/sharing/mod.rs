@@ -105,6 +105,12 @@ pub enum SharingError {
     /// The link has no reviewer.
     #[error("this share link has no reviewer")]
     NoReviewer,
+    /// The owner named a user who is neither a partner nor refused.
+    #[error("this user is no partner of yours, and this share link did not refuse them")]
+    NotAPartner,
+    /// Another user is the reviewer.
+    #[error("this share link has another reviewer; remove them first")]
+    ReviewerExists,
     /// The code is wrong, used or expired.
     #[error("the code is wrong, used or expired")]
     WrongCode,

@@ -1,4 +1,5 @@
-//! The reviewer of a link: its owner renews the invite, removes the reviewer, or lets a refused user in.
+//! The reviewer of a link: its owner renews the invite, removes the reviewer, or lets a refused user or
+//! a partner in.
 //!
 //! Every other user receives `NotFound`, the reviewer as well.
 
@@ -106,11 +107,13 @@ impl Sharing {
         }
     }
 
-    /// Makes a user whom the link refused its reviewer, for the owner.
+    /// Makes a user whom the link refused its reviewer, for the owner. So does a partner of the owner, if
+    /// the link has no reviewer.
     ///
     /// # Errors
     ///
-    /// [`SharingError::NotFound`] for every other caller, and for a user whom the link did not refuse.
+    /// [`SharingError::NotFound`] for every other caller, [`SharingError::NotAPartner`] for a user who
+    /// is neither, [`SharingError::ReviewerExists`] for a partner if another user is the reviewer.
     pub async fn replace_reviewer(
         &self,
         caller: &UserId,
@@ -121,7 +124,8 @@ impl Sharing {
         let link = self.owned(caller, id).await?;
         match self.storage.replace_reviewer(id, user, now).await? {
             Replaced::Done(former) => Ok(ReviewerChanged { document: link.document_id, former }),
-            Replaced::NoAttempt => Err(SharingError::NotFound("attempt of this user")),
+            Replaced::NotAPartner => Err(SharingError::NotAPartner),
+            Replaced::ReviewerExists => Err(SharingError::ReviewerExists),
             Replaced::Gone => Err(NO_LINK),
         }
     }

@@ -60,8 +60,10 @@ pub enum Removed {
 pub enum Replaced {
     /// The user is the reviewer. The former reviewer, if another user was.
     Done(Option<UserId>),
-    /// The user is not among the refused ones.
-    NoAttempt,
+    /// The user is neither among the refused ones nor a partner of the owner.
+    NotAPartner,
+    /// The user is a partner whom the link did not refuse, and it has another reviewer.
+    ReviewerExists,
     /// There is no such link, or it is revoked.
     Gone,
 }
@@ -102,7 +104,8 @@ impl Storage {
         on_engine!(self, remove_reviewer(link, invite))
     }
 
-    /// Makes a refused user the reviewer, in place of the present one.
+    /// Makes a refused user the reviewer, in place of the present one. A partner of the owner whom the
+    /// link did not refuse becomes the reviewer of a link without one.
     ///
     /// # Errors
     ///

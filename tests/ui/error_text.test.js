@@ -2,14 +2,15 @@
 /** Each rejection by the server is a sentence of the page, in the page's language. */
 
 import assert from "node:assert/strict"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
 import { test } from "node:test"
 
 import { Problem } from "../../static/js/lib/api.js"
 import { errorText, reviewErrorText } from "../../static/js/lib/error_text.js"
 import { i18n, t } from "../../static/js/lib/i18n.js"
 
-const source = readFileSync(new URL("../../src/http/error.rs", import.meta.url), "utf8")
+const folder = new URL("../../src/http/error/", import.meta.url)
+const source = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), "utf8")).join("\n")
 /** The names of the server's problems. */
 const names = [...source.matchAll(/"([a-z]+(?:-[a-z]+)*)",\s+"[A-Z]/g)].map(([, name = ""]) => name)
 const STATUSES = [400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 418, 421, 422, 429, 500, 503, 507]

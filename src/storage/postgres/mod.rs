@@ -44,12 +44,18 @@ mod invites;
 mod links;
 #[path = "../sql/partners.rs"]
 mod partners;
+#[path = "../sql/people.rs"]
+mod people;
 #[path = "../sql/progress.rs"]
 mod progress;
 #[path = "../sql/replies.rs"]
 mod replies;
+#[path = "../sql/request_rows.rs"]
+mod request_rows;
 #[path = "../sql/review_changes.rs"]
 mod review_changes;
+#[path = "../sql/review_requests.rs"]
+mod review_requests;
 #[path = "../sql/review_rows.rs"]
 mod review_rows;
 #[path = "../sql/reviews.rs"]

@@ -9,6 +9,7 @@ use crate::storage::error::StorageError;
 use crate::storage::invites::{Attempt, Invitation, NewInvite, Removed, Replaced};
 
 use super::dialect::{Connection, Engine, Moment, TxError, lock_of, snapshot, transact, user};
+use super::partners::are_partners;
 use super::seats::vacate_reviewer;
 
 type Row = (Option<String>, Moment, Option<Moment>);
@@ -93,7 +94,12 @@ impl Engine {
                 return Ok(Replaced::Done(None));
             }
             if !forget_attempt(tx, link, user).await? {
-                return Ok(Replaced::NoAttempt);
+                if !is_partner_of_owner(tx, link, user).await? {
+                    return Ok(Replaced::NotAPartner);
+                }
+                if former.is_some() {
+                    return Ok(Replaced::ReviewerExists);
+                }
             }
             sqlx::query("UPDATE share_links SET reviewer_id = $2, joined_at = $3 WHERE id = $1")
                 .bind(link.to_string())
@@ -118,6 +124,19 @@ async fn reviewer(
         sqlx::query_scalar(select).bind(link.to_string()).fetch_optional(connection).await?;
     let Some(id) = row else { return Ok(None) };
     Ok(Some(id.as_deref().map(parse).transpose()?))
+}
+
+/// Whether a user is a partner of the owner of a link's document.
+async fn is_partner_of_owner(
+    connection: &mut Connection,
+    link: ShareLinkId,
+    user: &UserId,
+) -> Result<bool, TxError> {
+    let select = "SELECT d.owner_id FROM share_links l JOIN documents d ON d.id = l.document_id \
+                  WHERE l.id = $1";
+    let owner: String =
+        sqlx::query_scalar(select).bind(link.to_string()).fetch_one(&mut *connection).await?;
+    are_partners(connection, &parse(&owner)?, user).await
 }
 
 async fn put_invite(

@@ -58,21 +58,7 @@ impl Engine {
             if !lock(tx, new.document_id).await? {
                 return Ok(None);
             }
-            let made = sqlx::query(
-                "INSERT INTO share_links (id, document_id, invite_hash, created_at) \
-                 SELECT $1, d.id, $3, $4 FROM documents d \
-                 WHERE d.id = $2 AND d.deleted_at IS NULL \
-                 ON CONFLICT (document_id) WHERE revoked_at IS NULL DO NOTHING",
-            )
-            .bind(new.id.to_string())
-            .bind(new.document_id.to_string())
-            .bind(new.invite_hash.as_slice())
-            .bind(Moment(new.now))
-            .execute(&mut *tx)
-            .await?;
-            let found = if made.rows_affected() == 0 { FindOrCreate::Existing } else { FindOrCreate::Created };
-            let link = fetch_active(tx, new.document_id).await?;
-            Ok(link.map(|link| (link, found)))
+            find_or_create(tx, new).await
         })
     }
 
@@ -133,20 +119,54 @@ impl Engine {
                 let is_noted = note_attempt(tx, id, &user.id, now).await?;
                 return Ok(Joined::ReviewerExists { document: before.document_id, is_noted });
             }
-            forget_attempt(tx, id, &user.id).await?;
-            sqlx::query(
-                "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
-                 WHERE id = $1",
-            )
-            .bind(id.to_string())
-            .bind(user.id.as_str())
-            .bind(Moment(now))
-            .execute(&mut *tx)
-            .await?;
+            put_reviewer(tx, id, &user.id, now).await?;
             let link = fetch(tx, id).await?.ok_or(sqlx::Error::RowNotFound)?;
             Ok(Joined::Reviewer(link))
         })
     }
+}
+
+/// Finds or creates the link of a document, under its lock. `None`: there is no such document.
+pub(super) async fn find_or_create(
+    connection: &mut Connection,
+    new: &NewShareLink,
+) -> Result<Option<(ShareLink, FindOrCreate)>, TxError> {
+    let made = sqlx::query(
+        "INSERT INTO share_links (id, document_id, invite_hash, created_at) \
+         SELECT $1, d.id, $3, $4 FROM documents d \
+         WHERE d.id = $2 AND d.deleted_at IS NULL \
+         ON CONFLICT (document_id) WHERE revoked_at IS NULL DO NOTHING",
+    )
+    .bind(new.id.to_string())
+    .bind(new.document_id.to_string())
+    .bind(new.invite_hash.as_slice())
+    .bind(Moment(new.now))
+    .execute(&mut *connection)
+    .await?;
+    let is_old = made.rows_affected() == 0;
+    let found = if is_old { FindOrCreate::Existing } else { FindOrCreate::Created };
+    let link = fetch_active(connection, new.document_id).await?;
+    Ok(link.map(|link| (link, found)))
+}
+
+/// Makes a user who has a row the reviewer of a link without another, under the lock of its document.
+pub(super) async fn put_reviewer(
+    connection: &mut Connection,
+    link: ShareLinkId,
+    user: &UserId,
+    now: DateTime<Utc>,
+) -> Result<(), TxError> {
+    forget_attempt(connection, link, user).await?;
+    sqlx::query(
+        "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
+         WHERE id = $1",
+    )
+    .bind(link.to_string())
+    .bind(user.as_str())
+    .bind(Moment(now))
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 async fn fetch(connection: &mut Connection, id: ShareLinkId) -> Result<Option<ShareLink>, TxError> {
@@ -157,7 +177,7 @@ async fn fetch(connection: &mut Connection, id: ShareLinkId) -> Result<Option<Sh
     Ok(row.map(link_from).transpose()?)
 }
 
-async fn fetch_active(
+pub(super) async fn fetch_active(
     connection: &mut Connection,
     document: DocumentId,
 ) -> Result<Option<ShareLink>, TxError> {

@@ -41,15 +41,24 @@ mod links;
 #[path = "../sql/partners.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod partners;
+#[path = "../sql/people.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod people;
 #[path = "../sql/progress.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod progress;
 #[path = "../sql/replies.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod replies;
+#[path = "../sql/request_rows.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod request_rows;
 #[path = "../sql/review_changes.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod review_changes;
+#[path = "../sql/review_requests.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod review_requests;
 #[path = "../sql/review_rows.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod review_rows;

@@ -39,10 +39,18 @@ pub(crate) enum Act {
     UndoDecision,
     EndSession,
     RevokeForAdmin,
+    SetHandle,
+    RenewAddress,
+    FindPerson,
+    SendRequest,
+    AcceptRequest,
+    DeclineRequest,
+    WithdrawRequest,
+    RemovePartner,
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 36] = [
+pub(crate) const ALL: [Act; 44] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -79,6 +87,14 @@ pub(crate) const ALL: [Act; 36] = [
     Act::UndoDecision,
     Act::EndSession,
     Act::RevokeForAdmin,
+    Act::SetHandle,
+    Act::RenewAddress,
+    Act::FindPerson,
+    Act::SendRequest,
+    Act::AcceptRequest,
+    Act::DeclineRequest,
+    Act::WithdrawRequest,
+    Act::RemovePartner,
 ];
 
 const LINK: &str = "/api/share-links/{id}";
@@ -127,6 +143,14 @@ impl Act {
             Self::UndoDecision => ("POST", "/api/share-links/{id}/decisions/{did}/undo"),
             Self::EndSession => ("DELETE", "/api/admin/sessions/{session_id}"),
             Self::RevokeForAdmin => ("DELETE", "/api/admin/share-links/{id}"),
+            Self::SetHandle => ("PUT", "/api/me/address"),
+            Self::RenewAddress => ("POST", "/api/me/address/renew"),
+            Self::FindPerson => ("POST", "/api/people/find"),
+            Self::SendRequest => ("POST", "/api/review-requests"),
+            Self::AcceptRequest => ("POST", "/api/review-requests/{id}/accept"),
+            Self::DeclineRequest => ("POST", "/api/review-requests/{id}/decline"),
+            Self::WithdrawRequest => ("POST", "/api/review-requests/{id}/withdraw"),
+            Self::RemovePartner => ("DELETE", "/api/partners/{user_id}"),
         }
     }
 
@@ -138,7 +162,23 @@ impl Act {
                 | Self::EnterByCode
                 | Self::CreateCode
                 | Self::CheckInvite
+                | Self::FindPerson
                 | Self::Leave
+        )
+    }
+
+    /// Whether the operation concerns two users and no share link.
+    pub(crate) fn is_about_people(self) -> bool {
+        matches!(
+            self,
+            Self::SetHandle
+                | Self::RenewAddress
+                | Self::FindPerson
+                | Self::SendRequest
+                | Self::AcceptRequest
+                | Self::DeclineRequest
+                | Self::WithdrawRequest
+                | Self::RemovePartner
         )
     }
 
@@ -165,7 +205,7 @@ impl Act {
     }
 
     pub(crate) fn needs_no_seat(self) -> bool {
-        matches!(
+        let is_alone = matches!(
             self,
             Self::EnterAsGuest
                 | Self::EnterByCode
@@ -181,7 +221,8 @@ impl Act {
                 | Self::JoinShareLink
                 | Self::PurgeDocument
                 | Self::RestoreDocument
-        )
+        );
+        is_alone || self.is_about_people()
     }
 
     /// Whether the writer has decided the review before.

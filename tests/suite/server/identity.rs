@@ -324,7 +324,7 @@ async fn a_refused_user_replaces_the_reviewer() {
     for stranger in [&desk.reviewer, &park, &choi] {
         put(stranger, &park.id).await.problem(404, "not-found");
     }
-    put(&desk.writer, &choi.id).await.problem(404, "not-found");
+    put(&desk.writer, &choi.id).await.problem(404, "not-a-partner");
     put(&desk.writer, "no such id!").await.problem(422, "invalid");
     for _ in 0..2 {
         let changed = put(&desk.writer, &park.id).await.ok(200);

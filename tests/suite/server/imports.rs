@@ -16,7 +16,7 @@ async fn import(server: &Server, who: &Person, query: &str, kind: &str, body: Ve
     let response = request.body(body).send().await.expect("an answer");
     let status = response.status();
     let json = serde_json::from_slice(&response.bytes().await.expect("a body"));
-    Answer { status, etag: None, json: json.unwrap_or(Value::Null) }
+    Answer { status, etag: None, retry_after: None, json: json.unwrap_or(Value::Null) }
 }
 
 async fn documents(server: &Server, who: &Person) -> usize {

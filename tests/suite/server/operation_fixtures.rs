@@ -50,6 +50,15 @@ pub(crate) async fn half_a_desk(
     Desk { document, link, invite, writer, reviewer }
 }
 
+/// A guest whom a link with a reviewer refused.
+pub(crate) async fn refused_visitor(server: &Server, desk: &Desk) -> Person {
+    let park = server.guest("Park").await;
+    let path = format!("/api/share-links/{}/join", desk.link);
+    let body = json!({ "invite": desk.invite });
+    server.post(&park, &path, body).await.problem(409, "reviewer-exists");
+    park
+}
+
 /// A code that signs this guest in on another device.
 pub(crate) async fn a_code(server: &Server, who: &Person) -> String {
     let made = server.post(who, "/api/me/transfer", json!({})).await.ok(201);

@@ -6,8 +6,9 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::server::acts::Act;
 use crate::server::operation_fixtures::{
-    Users, a_code, a_reply, a_review, await_event, half_a_desk, rows,
+    Users, a_code, a_reply, a_review, await_event, half_a_desk, refused_visitor, rows,
 };
+use crate::server::request_operations::{prepared, stored};
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
@@ -67,6 +68,11 @@ impl Case {
             _ => kim,
         };
         let (kim, lee, actor) = (kim.clone(), lee.clone(), actor.clone());
+        if act.is_about_people() {
+            let (desk, actor, part) = prepared(act, at_writer).await;
+            let (reply, decision) = (String::new(), String::new());
+            return Self { act, desk, actor, part, reply, decision, writer: None, reviewer: None };
+        }
         if act.needs_no_seat() {
             let part =
                 if act == Act::EnterByCode { a_code(at_writer, &kim).await } else { String::new() };
@@ -86,13 +92,7 @@ impl Case {
         let part = match act {
             Act::EndSession => session["session_id"].clone(),
             Act::RemoveReviewer => Value::Null,
-            Act::ReplaceReviewer => {
-                let park = at_writer.guest("Park").await;
-                let path = format!("/api/share-links/{}/join", desk.link);
-                let body = json!({ "invite": desk.invite });
-                at_writer.post(&park, &path, body).await.problem(409, "reviewer-exists");
-                json!(park.id)
-            }
+            Act::ReplaceReviewer => json!(refused_visitor(at_writer, &desk).await.id),
             Act::RestoreVersion => {
                 let path = format!("/api/documents/{}/versions", desk.document);
                 let body = json!({ "label": "first" });
@@ -144,8 +144,10 @@ impl Case {
         let (method, path) = self.act.route();
         let Desk { document, link, invite, .. } = &self.desk;
         let is_of_a_link = path.contains("/share-links/");
-        let path = path.replace("{id}", if is_of_a_link { link } else { document });
-        let path = ["{rid}", "{vid}", "{session_id}"]
+        let id = if is_of_a_link { link } else { document };
+        let id = if path.contains("/review-requests/") { &self.part } else { id };
+        let path = path.replace("{id}", id);
+        let path = ["{rid}", "{vid}", "{session_id}", "{user_id}"]
             .iter()
             .fold(path, |path, name| path.replace(name, &self.part))
             .replace("{reply}", &self.reply)
@@ -160,6 +162,9 @@ impl Case {
             Act::EnterAsGuest => json!({ "name": "Kim" }),
             Act::EnterByCode => json!({ "code": self.part }),
             Act::RenameGuest => json!({ "name": document }),
+            Act::SetHandle => json!({ "handle": self.part }),
+            Act::FindPerson => json!({ "to": self.part }),
+            Act::SendRequest => json!({ "to": self.part, "as": "writer", "message": MARK }),
             Act::CheckInvite => json!({ "invite": invite }),
             Act::ReplaceReviewer => json!({ "user_id": self.part }),
             Act::CreateDocument => json!({ "title": document, "text": OLD }),
@@ -182,6 +187,7 @@ impl Case {
             | Act::PurgeDocument
             | Act::DeleteReview
             | Act::DeleteReply
+            | Act::RemovePartner
             | Act::EndSession => return (method, path, None),
             _ => json!({}),
         };
@@ -258,6 +264,7 @@ impl Case {
         let text = async || server.text(writer, &self.desk.document).await;
         match self.act {
             act if act.is_stateless() => Vec::new(),
+            act if act.is_about_people() => stored(act, server, &self.desk, &self.part).await,
             Act::RenameGuest | Act::RenewInvite | Act::RemoveReviewer | Act::ReplaceReviewer => {
                 self.identity_parts(server).await
             }

@@ -144,7 +144,7 @@ pub(crate) async fn g2_of_a_replaced_reviewer_only_the_new_one_is_ratified(desk:
     let seat = Seat::new(link, Role::Reviewer);
     storage.join_link(link, &lee, at(2)).await.unwrap();
     let none = storage.replace_reviewer(link, &park.id, at(3)).await.unwrap();
-    assert_eq!(none, Replaced::NoAttempt);
+    assert_eq!(none, Replaced::NotAPartner);
     let refused = storage.join_link(link, &park, at(3)).await.unwrap();
     assert!(matches!(refused, Joined::ReviewerExists { is_noted: true, .. }));
     let claim = async |fence: u64, who: &str| {

@@ -46,12 +46,17 @@ pub(crate) async fn g11_many_concurrent_calls_in_either_order_make_one_partnersh
 pub(crate) async fn g13_a_user_has_five_hundred_partners_at_most(desk: Desk) {
     let (storage, kim) = (&desk.storage, user("kim").id);
     enter(&desk, &["kim", "lee"]).await;
-    for number in 0..499 {
-        let other = user(&format!("partner{number}"));
-        storage.save_user(&other, at(0)).await.unwrap();
-        let made = storage.make_partners(&kim, &other.id, at(1)).await.unwrap();
-        assert_eq!(made, Partnership::Made);
-    }
+    desk.location
+        .stranger()
+        .await
+        .run(
+            "INSERT INTO users (id, name, updated_at) \
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 499) \
+             SELECT 'partner' || i, 'P', (SELECT updated_at FROM users WHERE id = 'kim') FROM n; \
+             INSERT INTO partners (low_id, high_id, since) \
+             SELECT 'kim', id, updated_at FROM users WHERE name = 'P'",
+        )
+        .await;
     // Two servers make the last one at once: one of them succeeds.
     let another = desk.another().await;
     enter(&desk, &["choi"]).await;

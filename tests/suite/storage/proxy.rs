@@ -1,7 +1,8 @@
-//! A proxy for PostgreSQL that delays one chosen reply. Its drop closes it.
+//! A proxy for PostgreSQL that delays one chosen reply and counts all of them. Its drop closes it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -26,7 +27,12 @@ struct Shared {
     /// The proxy delays the reply that contains this text, and all later replies.
     wanted: watch::Sender<Option<String>>,
     is_held: watch::Sender<bool>,
+    /// Replies that ended a round trip.
+    replies: AtomicUsize,
 }
+
+/// `ReadyForQuery`: the end of a round trip, before one byte of state.
+const READY: [u8; 5] = [b'Z', 0, 0, 0, 5];
 
 impl Proxy {
     /// A proxy for a database whose server listens on a socket.
@@ -45,6 +51,11 @@ impl Proxy {
         let database = &self.database;
         let socket = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://galley@{socket}/{database}")
+    }
+
+    /// The round trips since the last call.
+    pub(crate) fn round_trips(&self) -> usize {
+        self.shared.replies.swap(0, Ordering::Relaxed)
     }
 
     /// Delays the next reply that contains `text`.
@@ -86,9 +97,11 @@ async fn accept(
 
 async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, holds: Option<Arc<Shared>>) {
     let mut bytes = vec![0; 64 * 1024];
+    let mut last = Vec::new();
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
         if let Some(shared) = &holds {
             shared.let_through(&bytes[..read]).await;
+            shared.count(&mut last, &bytes[..read]);
         }
         if to.write_all(&bytes[..read]).await.is_err() {
             return;
@@ -97,6 +110,14 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, holds: Option<Arc
 }
 
 impl Shared {
+    /// Counts the ends of round trips. `last` holds the end of the bytes before, which may begin one.
+    fn count(&self, last: &mut Vec<u8>, bytes: &[u8]) {
+        last.extend_from_slice(bytes);
+        let ends = last.windows(READY.len()).filter(|some| *some == READY).count();
+        self.replies.fetch_add(ends, Ordering::Relaxed);
+        last.drain(..last.len().saturating_sub(READY.len() - 1));
+    }
+
     /// Waits while these bytes are to be delayed.
     async fn let_through(&self, bytes: &[u8]) {
         let mut wanted = self.wanted.subscribe();

@@ -70,6 +70,10 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.name_of(&kim.id));
     movable(s.put_transfer(&kim, [0; 32], at(0), at(1)));
     movable(s.take_transfer([0; 32], at(0)));
+    movable(s.make_partners(&kim.id, &kim.id, at(0)));
+    movable(s.remove_partners(&kim.id, &kim.id));
+    movable(s.are_partners(&kim.id, &kim.id));
+    movable(s.partners_of(&kim.id, &Page { limit: 1, before: None }));
     movable(s.seat_lookup(guard.seat));
     movable(s.ratify(guard.seat, guard.fence, SessionId::generate(), &kim.id, at(0)));
     movable(s.vacate(guard.seat, guard.fence));

@@ -3,6 +3,10 @@
 //! Failed responses are problem documents (RFC 9457). `type` and `status` are contract, and `detail` is
 //! prose for the caller. A 5xx hides its cause, which goes to the log.
 
+mod contracts;
+mod exports;
+mod partners;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +19,15 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::domain::deletion::Deletion;
-use crate::domain::ids::ReviewId;
+use crate::domain::ids::{RequestId, ReviewId};
+use crate::domain::review_request::RequestState;
 use crate::exports::error::ExportError;
 use crate::http::byte_budget::OverBudget;
-use crate::http::export_problems;
+use crate::http::error::contracts::{
+    PRECONDITION_FAILED, review_contract, session_contract, version_contract,
+};
 use crate::http::readiness::Finding;
+use crate::partners::PartnersError;
 use crate::reviews::ReviewError;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
@@ -107,6 +115,12 @@ pub enum ApiError {
     /// Another user is the reviewer already.
     #[error("somebody else is the reviewer of this share link")]
     ReviewerExists,
+    /// The owner named a user who is neither a partner nor refused.
+    #[error("this user is no partner of yours, and this share link did not refuse them")]
+    NotAPartner,
+    /// A request, a handle or a partner could not be read or changed.
+    #[error(transparent)]
+    Partners(#[from] PartnersError),
     /// A review could not be created or changed.
     #[error(transparent)]
     Review(#[from] ReviewError),
@@ -160,6 +174,12 @@ struct Problem {
     /// The reviews that prevent an undo.
     #[serde(skip_serializing_if = "Option::is_none")]
     reviews: Option<Vec<ReviewId>>,
+    /// The pending request of the same pair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<RequestId>,
+    /// The state of a request that is not pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<RequestState>,
 }
 
 /// The deletion of the document that the request names.
@@ -202,11 +222,13 @@ impl ApiError {
             Self::NoReviewer => (Is::NOT_FOUND, "no-reviewer", "There is no reviewer"),
             Self::AlreadyWriter => (Is::CONFLICT, "already-writer", "Already the writer"),
             Self::ReviewerExists => (Is::CONFLICT, "reviewer-exists", "There is a reviewer"),
+            Self::NotAPartner => (Is::NOT_FOUND, "not-a-partner", "Not a partner"),
+            Self::Partners(error) => partners::contract(error),
             Self::QuotaSpent(_) => (Is::CONFLICT, "quota-spent", "The quota is spent"),
             Self::UnknownTag => PRECONDITION_FAILED,
             Self::Review(error) => review_contract(error),
             Self::Version(error) => version_contract(error),
-            Self::Export(error) => export_problems::contract(error, session_contract),
+            Self::Export(error) => exports::contract(error),
             Self::Session(error) => session_contract(error),
             Self::TooManyRequests { .. } => {
                 (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
@@ -248,10 +270,14 @@ impl ApiError {
     }
 
     fn retry_after(&self) -> Option<u64> {
-        if let Self::TooManyRequests { retry_after }
-        | Self::Export(ExportError::TooFast(retry_after))
-        | Self::Review(ReviewError::TooFast(retry_after)) = self
-        {
+        let by_limit = match self {
+            Self::TooManyRequests { retry_after }
+            | Self::Export(ExportError::TooFast(retry_after))
+            | Self::Review(ReviewError::TooFast(retry_after)) => Some(*retry_after),
+            Self::Partners(error) => partners::retry_after(error),
+            _other => None,
+        };
+        if let Some(retry_after) = by_limit {
             // Rounded up: the limit would reject a client that retries too soon.
             return Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0));
         }
@@ -262,78 +288,6 @@ impl ApiError {
 
 /// Status, name and title.
 type Contract = (StatusCode, &'static str, &'static str);
-
-const PRECONDITION_FAILED: Contract =
-    (StatusCode::PRECONDITION_FAILED, "version-mismatch", "It has changed");
-
-const STORAGE_FULL: Contract =
-    (StatusCode::INSUFFICIENT_STORAGE, "storage-full", "The server has no room for anything new");
-
-const DOCUMENT_TOO_LARGE: Contract =
-    (StatusCode::CONFLICT, "document-too-large", "The document is as large as it may become");
-
-fn review_contract(error: &ReviewError) -> Contract {
-    use StatusCode as Is;
-    match error {
-        ReviewError::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
-        ReviewError::SeatNotHeld(_) => (Is::FORBIDDEN, "seat-not-held", "Seat not held"),
-        ReviewError::NotAuthor => (Is::FORBIDDEN, "not-author", "Not the author"),
-        ReviewError::AnchorMismatch => {
-            (Is::UNPROCESSABLE_ENTITY, "anchor-mismatch", "The text there is not the quote")
-        }
-        ReviewError::AnchorMoved => (Is::CONFLICT, "anchor-moved", "The quoted text is gone"),
-        ReviewError::VersionMismatch { .. } => PRECONDITION_FAILED,
-        ReviewError::Refused(_) => (Is::CONFLICT, "not-in-this-state", "Not in this state"),
-        ReviewError::Empty(_)
-        | ReviewError::NothingToReplace
-        | ReviewError::TooLong(_)
-        | ReviewError::Control(_)
-        | ReviewError::Selection(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
-        ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
-        ReviewError::TooFast(_) => {
-            (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
-        }
-        ReviewError::TooLarge(_) => DOCUMENT_TOO_LARGE,
-        ReviewError::UndoConflict(_) => {
-            (Is::CONFLICT, "undo-conflict", "The text there has changed since")
-        }
-        ReviewError::UndoExpired => (Is::CONFLICT, "undo-expired", "Too late to undo"),
-        ReviewError::AlreadyUndone => (Is::CONFLICT, "already-undone", "Undone already"),
-        ReviewError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
-        ReviewError::Session(error) => session_contract(error),
-    }
-}
-
-fn version_contract(error: &VersionError) -> Contract {
-    use StatusCode as Is;
-    match error {
-        VersionError::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
-        VersionError::SeatNotHeld => (Is::FORBIDDEN, "seat-not-held", "Seat not held"),
-        VersionError::Label(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
-        VersionError::Full => (Is::CONFLICT, "too-many", "Too many"),
-        VersionError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
-        VersionError::TooLarge => DOCUMENT_TOO_LARGE,
-        VersionError::Session(error) => session_contract(error),
-    }
-}
-
-fn session_contract(error: &SeatError) -> Contract {
-    use StatusCode as Is;
-    match error {
-        SeatError::Room(RoomError::NoSuchDocument) => (Is::NOT_FOUND, "not-found", "Not found"),
-        SeatError::Room(RoomError::RoomFull) => (Is::SERVICE_UNAVAILABLE, "room-full", "Try again"),
-        SeatError::Room(RoomError::Unreadable) => {
-            (Is::INTERNAL_SERVER_ERROR, "document-damaged", "The stored document is damaged")
-        }
-        SeatError::Room(RoomError::TooCostly) => {
-            (Is::SERVICE_UNAVAILABLE, "text-too-costly", "The text takes too long to read")
-        }
-        SeatError::Room(RoomError::StorageSpent) => STORAGE_FULL,
-        SeatError::Room(RoomError::Busy | RoomError::Storage(_)) | SeatError::Locks(_) => {
-            (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
-        }
-    }
-}
 
 /// Joins the remedies in one line, each behind the name of its probe.
 fn remedies(found: &[Finding]) -> String {
@@ -357,9 +311,15 @@ impl IntoResponse for ApiError {
             remedy: None,
             deleted: None,
             reviews: None,
+            id: None,
+            state: None,
         };
         if let Self::Review(ReviewError::UndoConflict(changed)) = &self {
             problem.reviews = Some(changed.clone());
+        }
+        if let Self::Partners(error) = &self {
+            problem.id = partners::pending(error);
+            problem.state = partners::state(error);
         }
         if let Self::Deleted(it) = &self {
             let Deleted { deletion, purge_at } = it.as_ref().clone();
@@ -439,6 +399,8 @@ impl From<SharingError> for ApiError {
             SharingError::WrongInvite => Self::WrongInvite,
             SharingError::AlreadyWriter => Self::AlreadyWriter,
             SharingError::NoReviewer => Self::NoReviewer,
+            SharingError::NotAPartner => Self::NotAPartner,
+            SharingError::ReviewerExists => Self::ReviewerExists,
             SharingError::WrongCode => Self::WrongCode,
             SharingError::NoRandomness => Self::Internal(error.to_string()),
             SharingError::Title(error) => Self::Invalid(error.to_string()),

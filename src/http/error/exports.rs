@@ -1,20 +1,16 @@
-//! Problems of exports and imports.
+//! The contract of the failures of exports and imports.
 
 use axum::http::StatusCode;
 
 use crate::domain::export::ExportFailure;
 use crate::exports::error::{ExportError, ImportError};
+use crate::http::error::Contract;
+use crate::http::error::contracts::session_contract;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
 
 /// Status, name and title.
-type Contract = (StatusCode, &'static str, &'static str);
-
-/// The problem of a failure; `of_session` maps those of rooms, locks and storage.
-pub(super) fn contract(
-    error: &ExportError,
-    of_session: impl Fn(&SeatError) -> Contract,
-) -> Contract {
+pub(super) fn contract(error: &ExportError) -> Contract {
     use StatusCode as Is;
     match error {
         ExportError::NotFound => (Is::NOT_FOUND, "not-found", "Not found"),
@@ -31,13 +27,13 @@ pub(super) fn contract(
             (Is::CONFLICT, "export-too-large", "The file would be too large")
         }
         ExportError::Failed(ExportFailure::TooCostly) => {
-            of_session(&SeatError::Room(RoomError::TooCostly))
+            session_contract(&SeatError::Room(RoomError::TooCostly))
         }
         ExportError::Failed(ExportFailure::Damaged) => {
-            of_session(&SeatError::Room(RoomError::Unreadable))
+            session_contract(&SeatError::Room(RoomError::Unreadable))
         }
         ExportError::Failed(ExportFailure::Unavailable) => {
-            of_session(&SeatError::Room(RoomError::Busy))
+            session_contract(&SeatError::Room(RoomError::Busy))
         }
         ExportError::Import(ImportError::Format) => {
             (Is::UNSUPPORTED_MEDIA_TYPE, "import-format", "Unknown kind of file")
@@ -48,6 +44,6 @@ pub(super) fn contract(
         ExportError::Import(ImportError::TooLarge(_)) => {
             (Is::PAYLOAD_TOO_LARGE, "import-too-large", "The file is too large")
         }
-        ExportError::Session(error) => of_session(error),
+        ExportError::Session(error) => session_contract(error),
     }
 }

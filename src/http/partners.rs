@@ -1,0 +1,205 @@
+//! People and partners: `/api/me/address`, `/api/people/find` and `/api/partners`.
+
+use axum::Json;
+use axum::extract::{FromRef, FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::UserId;
+use crate::domain::user::User;
+use crate::http::auth::caller::Caller;
+use crate::http::auth::credential::Credential;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::limit::Limiter;
+use crate::http::origin::Origins;
+use crate::http::pagination::PageQuery;
+use crate::http::peer::Peer;
+use crate::http::routes::Routes;
+use crate::partners::people::Reachable;
+use crate::partners::{Partners, PartnersError};
+use crate::seats::SeatService;
+use crate::sharing::Sharing;
+use crate::storage::partners::Partner;
+
+/// Default and maximum of rows on a page.
+pub(super) const ROWS: u32 = 50;
+pub(super) const ROWS_MAX: u32 = 100;
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .get("/api/me/address", address)
+        .put("/api/me/address", set_handle)
+        .post("/api/me/address/renew", renew)
+        .post("/api/people/find", find)
+        .get("/api/partners", partners)
+        .delete("/api/partners/{user_id}", remove)
+}
+
+/// How other users reach the caller.
+#[derive(Serialize)]
+struct AddressBody {
+    handle: Option<String>,
+    link: LinkBody,
+}
+
+/// The personal link. The token stands behind the `#`: browsers send no fragment.
+#[derive(Serialize)]
+struct LinkBody {
+    token: String,
+    url: String,
+}
+
+impl AddressBody {
+    fn new(reachable: &Reachable, origins: &Origins) -> Self {
+        let token = reachable.token.as_str().to_owned();
+        let url = format!("{}/#ask={token}", origins.own());
+        let handle = reachable.handle.as_ref().map(ToString::to_string);
+        Self { handle, link: LinkBody { token, url } }
+    }
+}
+
+/// The field must be there: `null` removes the handle.
+#[derive(Deserialize)]
+struct HandleBody {
+    #[serde(deserialize_with = "Option::deserialize")]
+    handle: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct FindBody {
+    to: String,
+}
+
+#[derive(Serialize)]
+struct FoundBody {
+    user: User,
+}
+
+#[derive(Serialize)]
+struct PartnersBody {
+    partners: Vec<PartnerBody>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct PartnerBody {
+    user: User,
+    since: DateTime<Utc>,
+}
+
+/// Proves that the caller may name another user now. As an extractor it runs before the body is read.
+pub(super) struct MayName {
+    limiter: Limiter,
+    peer: Peer,
+}
+
+impl MayName {
+    /// Counts a name that no user has.
+    pub(super) fn counted<T>(&self, found: Result<T, PartnersError>) -> Result<T, ApiError> {
+        if matches!(found, Err(PartnersError::UnknownUser)) {
+            let counted = self.limiter.check_unknown_people(self.peer);
+            counted.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?;
+        }
+        Ok(found?)
+    }
+}
+
+impl<S> FromRequestParts<S> for MayName
+where
+    S: Send + Sync,
+    Limiter: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let limiter = Limiter::from_ref(state);
+        let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
+        // `Caller` rejects a request without a user.
+        if let Some(user) = parts.extensions.get::<Credential>().and_then(Credential::user) {
+            let counted = limiter.check_people(user);
+            counted.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?;
+        }
+        Ok(Self { limiter, peer })
+    }
+}
+
+/// `GET /api/me/address`
+async fn address(
+    State(partners): State<Partners>,
+    State(sharing): State<Sharing>,
+    State(origins): State<Origins>,
+    caller: Caller,
+) -> Result<Json<AddressBody>, ApiError> {
+    caller.save_name(&sharing).await?;
+    let reachable = partners.address(caller.user(), Utc::now()).await?;
+    Ok(Json(AddressBody::new(&reachable, &origins)))
+}
+
+/// `PUT /api/me/address`
+async fn set_handle(
+    State(partners): State<Partners>,
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    State(origins): State<Origins>,
+    caller: Caller,
+    JsonBody(body): JsonBody<HandleBody>,
+) -> Result<Json<AddressBody>, ApiError> {
+    caller.save_name(&sharing).await?;
+    let changing =
+        async move { partners.set_handle(caller.user(), body.handle.as_deref(), Utc::now()).await };
+    let reachable = sessions.complete(changing).await?;
+    Ok(Json(AddressBody::new(&reachable, &origins)))
+}
+
+/// `POST /api/me/address/renew`: a new personal link; the older one is unknown.
+async fn renew(
+    State(partners): State<Partners>,
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    State(origins): State<Origins>,
+    caller: Caller,
+) -> Result<Json<AddressBody>, ApiError> {
+    caller.save_name(&sharing).await?;
+    let renewing = async move { partners.renew_link(caller.user(), Utc::now()).await };
+    let reachable = sessions.complete(renewing).await?;
+    Ok(Json(AddressBody::new(&reachable, &origins)))
+}
+
+/// `POST /api/people/find`: the user with this handle or personal link.
+async fn find(
+    State(partners): State<Partners>,
+    _caller: Caller,
+    may_name: MayName,
+    JsonBody(body): JsonBody<FindBody>,
+) -> Result<Json<FoundBody>, ApiError> {
+    let user = may_name.counted(partners.find(&body.to).await)?;
+    Ok(Json(FoundBody { user }))
+}
+
+/// `GET /api/partners`
+async fn partners(
+    State(partners): State<Partners>,
+    caller: Caller,
+    Query(query): Query<PageQuery>,
+) -> Result<Json<PartnersBody>, ApiError> {
+    let page = query.parse(ROWS, ROWS_MAX)?;
+    let mut rows = partners.partners_of(&caller.user().id, &page.page()).await?;
+    let next_cursor = page.cut(&mut rows, Partner::cursor);
+    let partners = rows.into_iter().map(|Partner { user, since }| PartnerBody { user, since });
+    Ok(Json(PartnersBody { partners: partners.collect(), next_cursor }))
+}
+
+/// `DELETE /api/partners/{user_id}`
+async fn remove(
+    State(partners): State<Partners>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(partner): Path<UserId>,
+) -> Result<StatusCode, ApiError> {
+    let removing = async move { partners.remove(&caller.user().id, &partner).await };
+    sessions.complete(removing).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

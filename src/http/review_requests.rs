@@ -1,0 +1,249 @@
+//! `/api/review-requests`: requests of one user to another.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, SubsecRound as _, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{DocumentId, RequestId, ShareLinkId};
+use crate::domain::review_request::RequestState;
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::http::auth::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Limit, Path, Query};
+use crate::http::guest_bytes::Storing;
+use crate::http::pagination::PageQuery;
+use crate::http::partners::{MayName, ROWS, ROWS_MAX};
+use crate::http::routes::Routes;
+use crate::outbox::event::Event;
+use crate::partners::Partners;
+use crate::partners::requests::NewReviewRequest;
+use crate::seats::SeatService;
+use crate::sharing::Sharing;
+use crate::storage::review_requests::{
+    AcceptedRequest, Direction, LinkOutcome, Refusal, RequestFilter, ReviewRequest,
+};
+
+/// Bytes of a request's row and its index entries, besides its message, that the address of a guest pays.
+const REQUEST_BYTES: usize = 1_024;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post_message("/api/review-requests", create)
+        .get("/api/review-requests", list)
+        .get("/api/review-requests/{id}", show)
+        .post("/api/review-requests/{id}/accept", accept)
+        .post("/api/review-requests/{id}/decline", decline)
+        .post("/api/review-requests/{id}/withdraw", withdraw)
+}
+
+#[derive(Deserialize)]
+struct NewRequestBody {
+    to: String,
+    #[serde(rename = "as")]
+    sender_role: Role,
+    message: Option<String>,
+    document_id: Option<DocumentId>,
+}
+
+/// A review request as JSON.
+#[derive(Serialize)]
+struct RequestBody {
+    id: RequestId,
+    from: User,
+    to: User,
+    #[serde(rename = "as")]
+    sender_role: Role,
+    message: Option<String>,
+    document_id: Option<DocumentId>,
+    title: Option<String>,
+    state: RequestState,
+    created_at: DateTime<Utc>,
+    decided_at: Option<DateTime<Utc>>,
+    expires_at: DateTime<Utc>,
+}
+
+impl From<ReviewRequest> for RequestBody {
+    fn from(request: ReviewRequest) -> Self {
+        let ReviewRequest { id, from, to, sender_role, message, document, title, .. } = request;
+        let ReviewRequest { state, created_at, decided_at, expires_at, .. } = request;
+        let document_id = document;
+        Self {
+            id,
+            from,
+            to,
+            sender_role,
+            message,
+            document_id,
+            title,
+            state,
+            created_at,
+            decided_at,
+            expires_at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RequestsBody {
+    requests: Vec<RequestBody>,
+    next_cursor: Option<String>,
+}
+
+/// The effect of an acceptance on the document of the request.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum ShareLinkBody {
+    /// The caller is its reviewer.
+    Joined,
+    /// It has another reviewer; its owner may let the caller in.
+    ReviewerExists,
+    /// The document is in the bin, or purged.
+    DocumentGone,
+}
+
+#[derive(Serialize)]
+struct AcceptedBody {
+    request: RequestBody,
+    partner: User,
+    share_link_id: Option<ShareLinkId>,
+    /// `null`: the request names no document.
+    share_link: Option<ShareLinkBody>,
+}
+
+impl From<AcceptedRequest> for AcceptedBody {
+    fn from(AcceptedRequest { request, link }: AcceptedRequest) -> Self {
+        let (share_link_id, share_link) = match link {
+            LinkOutcome::NoDocument => (None, None),
+            LinkOutcome::Joined(id) => (Some(id), Some(ShareLinkBody::Joined)),
+            LinkOutcome::ReviewerExists { .. } => (None, Some(ShareLinkBody::ReviewerExists)),
+            LinkOutcome::DocumentGone => (None, Some(ShareLinkBody::DocumentGone)),
+        };
+        Self { partner: request.from.clone(), request: request.into(), share_link_id, share_link }
+    }
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    state: Option<String>,
+    direction: Option<String>,
+    limit: Option<Limit>,
+    cursor: Option<String>,
+}
+
+/// `POST /api/review-requests`
+async fn create(
+    State(partners): State<Partners>,
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    may_name: MayName,
+    storing: Storing,
+    JsonBody(body): JsonBody<NewRequestBody>,
+) -> Result<Response, ApiError> {
+    caller.save_name(&sharing).await?;
+    storing.charge(REQUEST_BYTES + body.message.as_ref().map_or(0, String::len))?;
+    let NewRequestBody { to, sender_role, message, document_id: document } = body;
+    let new = NewReviewRequest { to, sender_role, message, document };
+    let user = caller.user().clone();
+    let creating = async move {
+        // The response has the time that the database stores.
+        partners.request(&user, new, Utc::now().trunc_subsecs(3)).await
+    };
+    let request = may_name.counted(sessions.complete(creating).await)?;
+    let location = [(LOCATION, format!("/api/review-requests/{}", request.id))];
+    Ok((StatusCode::CREATED, location, Json(RequestBody::from(request))).into_response())
+}
+
+/// `GET /api/review-requests`: sent and received ones, newest first.
+async fn list(
+    State(partners): State<Partners>,
+    caller: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<RequestsBody>, ApiError> {
+    let ListQuery { state, direction, limit, cursor } = query;
+    let page = PageQuery { limit, cursor }.parse(ROWS, ROWS_MAX)?;
+    let state = state.map(|state| state.parse::<RequestState>()).transpose();
+    let state = state.map_err(|error| ApiError::Invalid(format!("state: {error}")))?;
+    let direction = match direction.as_deref() {
+        None => Direction::Either,
+        Some("sent") => Direction::Sent,
+        Some("received") => Direction::Received,
+        Some(_) => return Err(ApiError::Invalid("direction is `sent` or `received`".into())),
+    };
+    let user = caller.user().id.clone();
+    let filter = RequestFilter { user, direction, state, now: Utc::now() };
+    let mut requests = partners.requests_of(&filter, &page.page()).await?;
+    let next_cursor = page.cut(&mut requests, ReviewRequest::cursor);
+    let requests = requests.into_iter().map(RequestBody::from).collect();
+    Ok(Json(RequestsBody { requests, next_cursor }))
+}
+
+/// `GET /api/review-requests/{id}`
+async fn show(
+    State(partners): State<Partners>,
+    caller: Caller,
+    Path(id): Path<RequestId>,
+) -> Result<Json<RequestBody>, ApiError> {
+    let request = partners.request_of(&caller.user().id, id, Utc::now()).await?;
+    Ok(Json(request.into()))
+}
+
+/// `POST /api/review-requests/{id}/accept`
+async fn accept(
+    State(partners): State<Partners>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<RequestId>,
+) -> Result<Json<AcceptedBody>, ApiError> {
+    let (live, user) = (sessions.clone(), caller.user().clone());
+    let accepting = async move {
+        let now = Utc::now().trunc_subsecs(3);
+        let accepted = partners.accept(&user.id, id, now).await?;
+        if let LinkOutcome::ReviewerExists { document, is_noted: true } = accepted.link {
+            let refused = Event::InviteRefused { user: &accepted.request.to, at: now };
+            live.notify_writer(document, &refused).await;
+        }
+        Ok::<_, ApiError>(accepted)
+    };
+    Ok(Json(sessions.complete(accepting).await?.into()))
+}
+
+/// `POST /api/review-requests/{id}/decline`
+async fn decline(
+    State(partners): State<Partners>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<RequestId>,
+) -> Result<Json<RequestBody>, ApiError> {
+    refuse(partners, &sessions, caller, id, Refusal::Decline).await
+}
+
+/// `POST /api/review-requests/{id}/withdraw`
+async fn withdraw(
+    State(partners): State<Partners>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<RequestId>,
+) -> Result<Json<RequestBody>, ApiError> {
+    refuse(partners, &sessions, caller, id, Refusal::Withdraw).await
+}
+
+async fn refuse(
+    partners: Partners,
+    sessions: &SeatService,
+    caller: Caller,
+    id: RequestId,
+    refusal: Refusal,
+) -> Result<Json<RequestBody>, ApiError> {
+    let refusing = async move {
+        let now = Utc::now().trunc_subsecs(3);
+        partners.refuse(&caller.user().id, id, refusal, now).await
+    };
+    Ok(Json(sessions.complete(refusing).await?.into()))
+}

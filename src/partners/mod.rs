@@ -1,0 +1,166 @@
+//! People who work together: how they find each other, their requests, and their partners.
+//!
+//! Only this module decides who may act on a request. A request belongs to its sender and its receiver;
+//! to every other user it does not exist. There is no search: a user is found by an exact handle, a
+//! personal link or an id.
+//!
+//! # Two lines
+//!
+//! A new request and an acceptance hold the lock of the pair: of two users who ask each other at the
+//! same moment, on any servers, the second reads the request of the first. Behind the lock stand the
+//! constraints of the database (G11): one pending request and one partnership for each pair.
+
+pub mod people;
+pub mod requests;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::handle::InvalidHandle;
+use crate::domain::ids::{RequestId, UserId};
+use crate::domain::limits::{PARTNERS_MAX, REQUEST_LEASE, REQUEST_MESSAGE_CHARS_MAX};
+use crate::domain::review_request::RequestState;
+use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks};
+use crate::sharing::invite::Invites;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::storage::pagination::Page;
+use crate::storage::partners::Partner;
+
+/// The class of the locks of pairs.
+const CLASS: &str = "request";
+
+/// People, requests and partners. A cheap handle.
+#[derive(Clone)]
+pub struct Partners {
+    storage: Storage,
+    locks: Locks,
+    invites: Invites,
+}
+
+/// Failures of requests and partners. Independent of HTTP.
+#[derive(Debug, thiserror::Error)]
+pub enum PartnersError {
+    /// No user has this handle, personal link or id.
+    #[error("no user has this handle, personal link or id")]
+    UnknownUser,
+    /// The caller named themselves.
+    #[error("this is your own address")]
+    OwnSelf,
+    /// The resource does not exist, or the caller may not know that it does.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// The handle has other characters or another length.
+    #[error(transparent)]
+    Handle(#[from] InvalidHandle),
+    /// Another user has the handle.
+    #[error("another user has this handle")]
+    HandleTaken,
+    /// The message is too long, or has a control character.
+    #[error(
+        "a message has at most {REQUEST_MESSAGE_CHARS_MAX} characters, and no control character but \
+         line feed and tab"
+    )]
+    Message,
+    /// Only a request for a review names a document.
+    #[error("only the writer of a document asks for its review: send document_id with as = writer")]
+    DocumentOfReviewer,
+    /// A request of the caller to this user is pending.
+    #[error("your request to this user is pending")]
+    AlreadySent(RequestId),
+    /// A request of this user to the caller is pending.
+    #[error("this user's request to you is pending; accept it")]
+    AlreadyReceived(RequestId),
+    /// Both users are partners.
+    #[error("you are partners already")]
+    AlreadyPartners,
+    /// The request has another state.
+    #[error("the request is {}", .0.as_str())]
+    NotPending(RequestState),
+    /// The decision belongs to the receiver.
+    #[error("only the receiver of a request accepts or declines it")]
+    NotTheReceiver,
+    /// The decision belongs to the sender.
+    #[error("only the sender of a request withdraws it")]
+    NotTheSender,
+    /// A bound of pending requests is reached.
+    #[error("{0} as many pending requests as a user may have")]
+    TooManyPending(&'static str),
+    /// A daily bound of requests is reached.
+    #[error("you have sent as many requests as a day allows")]
+    TooManyToday {
+        /// When the next one is allowed.
+        retry_after: Duration,
+    },
+    /// One of the two users has as many partners as a user may have.
+    #[error(
+        "one of you has {PARTNERS_MAX} partners, as many as a user may have; remove some first"
+    )]
+    PartnersFull,
+    /// Another request about the same pair held the lock for too long.
+    #[error("another request about this pair takes too long")]
+    LockTimeout,
+    /// The database is above its bound.
+    #[error("the server has no room for new requests")]
+    StorageSpent,
+    /// The locks are unavailable.
+    #[error("the lock of the pair is unavailable: {0}")]
+    Locks(LockError),
+    /// Storage failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Partners {
+    /// Creates the handle. `invites` creates the tokens of personal links and of share links.
+    #[must_use]
+    pub fn new(storage: Storage, locks: Locks, invites: Invites) -> Self {
+        Self { storage, locks, invites }
+    }
+
+    /// A page of the caller's partners, newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::Storage`].
+    pub async fn partners_of(
+        &self,
+        caller: &UserId,
+        page: &Page<UserId>,
+    ) -> Result<Vec<Partner>, PartnersError> {
+        Ok(self.storage.partners_of(caller, page).await?)
+    }
+
+    /// Ends a partnership, for either user. The reviewer of a share link stays.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::NotFound`] if they are no partners.
+    pub async fn remove(&self, caller: &UserId, partner: &UserId) -> Result<(), PartnersError> {
+        let is_removed = self.storage.remove_partners(caller, partner).await?;
+        is_removed.then_some(()).ok_or(PartnersError::NotFound("partner"))
+    }
+
+    /// Acquires the lock of a pair, in either order of the two.
+    async fn lock_pair(&self, one: &UserId, other: &UserId) -> Result<Guard, PartnersError> {
+        let name = LockName::pair(CLASS, one.as_str(), other.as_str());
+        let options = AcquireOptions::new(Lease::Fixed(REQUEST_LEASE)).backing_off();
+        self.locks.lock(&name, &options).await.map_err(|error| match error {
+            LockError::Busy(_) | LockError::WaitTimeout(_) => PartnersError::LockTimeout,
+            LockError::Lost(_) | LockError::Unavailable(_) => PartnersError::Locks(error),
+        })
+    }
+}
+
+/// Releases the lock of a pair. A pending release delays only the next request of the pair.
+async fn unlock(guard: Guard) {
+    if let Err(error) = guard.release().await {
+        tracing::debug!(%error, "the release of a pair is pending");
+    }
+}
+
+/// The time from `now` until `until`, at least a second: a daily bound knows no shorter wait.
+fn wait_until(until: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
+    (until - now).to_std().unwrap_or_default().max(Duration::from_secs(1))
+}

@@ -1,0 +1,116 @@
+//! Handles and personal links: how a user is found.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::handle::Handle;
+use crate::domain::ids::PersonalLinkId;
+use crate::domain::user::User;
+use crate::partners::{Partners, PartnersError};
+use crate::sharing::invite::{Invite, hash};
+use crate::storage::people::{Address, HandleSet, NewPersonalLink, UserKey};
+
+/// Characters of the token of a personal link: 256 bits in base 64.
+const TOKEN_CHARS: usize = 43;
+
+/// How other users reach a user.
+#[derive(Clone, Debug)]
+pub struct Reachable {
+    /// The handle, if the user chose one.
+    pub handle: Option<Handle>,
+    /// The token of the personal link.
+    pub token: Invite,
+}
+
+impl Partners {
+    /// The caller's handle and personal link. The first call creates the link.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::Storage`].
+    pub async fn address(
+        &self,
+        caller: &User,
+        now: DateTime<Utc>,
+    ) -> Result<Reachable, PartnersError> {
+        let link = self.new_link();
+        let address = self.storage.find_or_create_address(caller, &link, now).await?;
+        Ok(self.reachable(address))
+    }
+
+    /// Replaces the caller's handle; `None` removes it.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::Handle`] or [`PartnersError::HandleTaken`]; nothing changes.
+    pub async fn set_handle(
+        &self,
+        caller: &User,
+        handle: Option<&str>,
+        now: DateTime<Utc>,
+    ) -> Result<Reachable, PartnersError> {
+        let handle = handle.map(str::parse::<Handle>).transpose()?;
+        let link = self.new_link();
+        match self.storage.set_handle(caller, handle.as_ref(), &link, now).await? {
+            HandleSet::Done(address) => Ok(self.reachable(address)),
+            HandleSet::Taken => Err(PartnersError::HandleTaken),
+        }
+    }
+
+    /// Replaces the caller's personal link. The older token is unknown from then on.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::Storage`].
+    pub async fn renew_link(
+        &self,
+        caller: &User,
+        now: DateTime<Utc>,
+    ) -> Result<Reachable, PartnersError> {
+        let link = self.new_link();
+        let address = self.storage.renew_personal_link(caller, &link, now).await?;
+        Ok(self.reachable(address))
+    }
+
+    /// The user with this handle, which begins with `@`, or with this personal link.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::UnknownUser`].
+    pub async fn find(&self, to: &str) -> Result<User, PartnersError> {
+        let key = by_handle(to).or_else(|| by_link(to));
+        self.lookup(key).await?.ok_or(PartnersError::UnknownUser)
+    }
+
+    /// As [`Partners::find`], and also by id.
+    pub(super) async fn resolve(&self, to: &str) -> Result<User, PartnersError> {
+        if let Some(user) = self.lookup(by_handle(to).or_else(|| by_link(to))).await? {
+            return Ok(user);
+        }
+        let user = self.lookup(to.parse().ok().map(UserKey::Id)).await?;
+        user.ok_or(PartnersError::UnknownUser)
+    }
+
+    async fn lookup(&self, key: Option<UserKey>) -> Result<Option<User>, PartnersError> {
+        match key {
+            Some(key) => Ok(self.storage.find_user(&key).await?),
+            None => Ok(None),
+        }
+    }
+
+    fn new_link(&self) -> NewPersonalLink {
+        let id = PersonalLinkId::generate();
+        NewPersonalLink { id, hash: self.invites.personal(id).hash() }
+    }
+
+    fn reachable(&self, address: Address) -> Reachable {
+        Reachable { handle: address.handle, token: self.invites.personal(address.link) }
+    }
+}
+
+fn by_handle(to: &str) -> Option<UserKey> {
+    to.strip_prefix('@')?.parse().ok().map(UserKey::Handle)
+}
+
+fn by_link(to: &str) -> Option<UserKey> {
+    (to.len() == TOKEN_CHARS).then(|| UserKey::Link(hash(to)))
+}

@@ -1,0 +1,202 @@
+//! Requests: create, list, accept, decline, withdraw.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
+use crate::domain::limits::REQUEST_MESSAGE_CHARS_MAX;
+use crate::domain::printable::has_control_character;
+use crate::domain::review_request::RequestState;
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::partners::{Partners, PartnersError, unlock, wait_until};
+use crate::storage::pagination::Page;
+use crate::storage::review_requests::{
+    AcceptedRequest, Decided, LinkToOffer, NewRequest, Refusal, RequestFilter, Requested,
+    ReviewRequest,
+};
+use crate::storage::seats::Guarded;
+
+const NO_REQUEST: PartnersError = PartnersError::NotFound("review request");
+
+/// A request as its sender writes it.
+#[derive(Clone, Debug)]
+pub struct NewReviewRequest {
+    /// The receiver: `@handle`, the token of a personal link, or a user id.
+    pub to: String,
+    /// The role that the sender would have.
+    pub sender_role: Role,
+    /// The message of the sender.
+    pub message: Option<String>,
+    /// The sender's document to review.
+    pub document: Option<DocumentId>,
+}
+
+impl Partners {
+    /// Sends a request. Of two users who ask each other at the same moment, on any servers, one
+    /// succeeds; the other receives the id of that request (G11).
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError`]; nothing is stored.
+    pub async fn request(
+        &self,
+        caller: &User,
+        new: NewReviewRequest,
+        now: DateTime<Utc>,
+    ) -> Result<ReviewRequest, PartnersError> {
+        let message = new.message.as_deref().map(checked_message).transpose()?.flatten();
+        if new.document.is_some() && new.sender_role == Role::Reviewer {
+            return Err(PartnersError::DocumentOfReviewer);
+        }
+        let to = self.resolve(&new.to).await?.id;
+        if to == caller.id {
+            return Err(PartnersError::OwnSelf);
+        }
+        if !self.storage.has_room() {
+            return Err(PartnersError::StorageSpent);
+        }
+        let guard = self.lock_pair(&caller.id, &to).await?;
+        let NewReviewRequest { sender_role, document, .. } = new;
+        let (id, from) = (RequestId::generate(), caller.clone());
+        let new = NewRequest { id, from, to, sender_role, message, document, now };
+        // Not dropped if the lock is lost meanwhile: the database decides all the same.
+        let requested = self.storage.create_request(&new).await;
+        unlock(guard).await;
+        match requested? {
+            Requested::Created(request) => Ok(*request),
+            Requested::AlreadySent(id) => Err(PartnersError::AlreadySent(id)),
+            Requested::AlreadyReceived(id) => Err(PartnersError::AlreadyReceived(id)),
+            Requested::AlreadyPartners => Err(PartnersError::AlreadyPartners),
+            Requested::NoDocument => Err(PartnersError::NotFound("document")),
+            Requested::SenderFull => Err(PartnersError::TooManyPending("you have")),
+            Requested::ReceiverFull => Err(PartnersError::TooManyPending("this user has")),
+            Requested::DayFull { until } => {
+                Err(PartnersError::TooManyToday { retry_after: wait_until(until, now) })
+            }
+        }
+    }
+
+    /// A request, for its sender and its receiver.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::NotFound`] for every other user.
+    pub async fn request_of(
+        &self,
+        caller: &UserId,
+        id: RequestId,
+        now: DateTime<Utc>,
+    ) -> Result<ReviewRequest, PartnersError> {
+        let request = self.storage.request(id, now).await?;
+        let is_party =
+            |request: &ReviewRequest| request.from.id == *caller || request.to.id == *caller;
+        request.filter(is_party).ok_or(NO_REQUEST)
+    }
+
+    /// A page of a user's requests, newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::Storage`].
+    pub async fn requests_of(
+        &self,
+        filter: &RequestFilter,
+        page: &Page<RequestId>,
+    ) -> Result<Vec<ReviewRequest>, PartnersError> {
+        Ok(self.storage.requests_of(filter, page).await?)
+    }
+
+    /// Accepts a request, for its receiver. Both become partners, and the receiver becomes the reviewer
+    /// of the document of the request, unless its share link has another. Idempotent.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError`]; nothing changes.
+    pub async fn accept(
+        &self,
+        caller: &UserId,
+        id: RequestId,
+        now: DateTime<Utc>,
+    ) -> Result<AcceptedRequest, PartnersError> {
+        let request = self.request_of(caller, id, now).await?;
+        match request.state {
+            // A repeated acceptance reads its result in the transaction.
+            RequestState::Pending | RequestState::Accepted => {}
+            RequestState::Declined | RequestState::Withdrawn | RequestState::Expired => {
+                return Err(PartnersError::NotPending(request.state));
+            }
+        }
+        if request.to.id != *caller {
+            return Err(PartnersError::NotTheReceiver);
+        }
+        let link_id = ShareLinkId::generate();
+        let link = LinkToOffer { id: link_id, invite_hash: self.invites.of(link_id).hash() };
+        let guard = self.lock_pair(&request.from.id, &request.to.id).await?;
+        let accepted = self.storage.accept_request(id, caller, &link, now).await;
+        unlock(guard).await;
+        match accepted? {
+            Guarded::Done(decided) => done(decided, PartnersError::NotTheReceiver),
+            Guarded::Full => Err(PartnersError::PartnersFull),
+            // Guards of a review, which this transaction does not have.
+            Guarded::Fenced
+            | Guarded::NotFound
+            | Guarded::VersionMismatch { .. }
+            | Guarded::Stale => Err(NO_REQUEST),
+        }
+    }
+
+    /// Declines a request, for its receiver, or withdraws it, for its sender. One conditional update
+    /// decides, so it needs no lock. Idempotent.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError`]; nothing changes.
+    pub async fn refuse(
+        &self,
+        caller: &UserId,
+        id: RequestId,
+        refusal: Refusal,
+        now: DateTime<Utc>,
+    ) -> Result<ReviewRequest, PartnersError> {
+        let other_side = match refusal {
+            Refusal::Decline => PartnersError::NotTheReceiver,
+            Refusal::Withdraw => PartnersError::NotTheSender,
+        };
+        done(self.storage.refuse_request(id, caller, refusal, now).await?, other_side)
+    }
+}
+
+fn done<T>(decided: Decided<T>, other_side: PartnersError) -> Result<T, PartnersError> {
+    match decided {
+        Decided::Done(done) => Ok(done),
+        Decided::NotPending(state) => Err(PartnersError::NotPending(state)),
+        Decided::OtherSide => Err(other_side),
+        Decided::Gone => Err(NO_REQUEST),
+    }
+}
+
+/// The message without white space around it; `None` if nothing is left.
+fn checked_message(message: &str) -> Result<Option<String>, PartnersError> {
+    let message = message.trim();
+    let is_too_long = REQUEST_MESSAGE_CHARS_MAX < message.chars().count();
+    if is_too_long || has_control_character(message) {
+        return Err(PartnersError::Message);
+    }
+    Ok((!message.is_empty()).then(|| message.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_trimmed_and_bounded() {
+        let message = |text: &str| checked_message(text).ok();
+        assert_eq!(message("  첫 줄\n둘째 줄 "), Some(Some("첫 줄\n둘째 줄".to_owned())));
+        assert_eq!(message(" \n"), Some(None));
+        assert_eq!(message(&"글".repeat(1_000)).flatten().map(|text| text.len()), Some(3_000));
+        for bad in ["글".repeat(1_001), "a\0b".to_owned(), "a\u{1b}b".to_owned()] {
+            assert_eq!(message(&bad), None);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! How users find each other: by an exact handle, by a personal link, by id. There is no search.
+//!
+//! A handle belongs to one user, and a user has one handle at most. A personal link is a secret, like
+//! an invite: the database stores its id, from which a server computes it, and its hash.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::handle::Handle;
+use crate::domain::ids::{PersonalLinkId, UserId};
+use crate::domain::user::User;
+use crate::storage::error::StorageError;
+use crate::storage::{Storage, on_engine};
+
+/// A personal link to store.
+#[derive(Clone, Debug)]
+pub struct NewPersonalLink {
+    /// Its id, from which the server computes it.
+    pub id: PersonalLinkId,
+    /// SHA-256 of its token.
+    pub hash: [u8; 32],
+}
+
+/// How other users reach a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The handle, if the user chose one.
+    pub handle: Option<Handle>,
+    /// The personal link in force.
+    pub link: PersonalLinkId,
+}
+
+/// The outcome of choosing a handle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandleSet {
+    /// The user has this address.
+    Done(Address),
+    /// Another user has the handle.
+    Taken,
+}
+
+/// The key by which a caller names another user.
+#[derive(Clone, Debug)]
+pub enum UserKey {
+    /// The id.
+    Id(UserId),
+    /// The handle.
+    Handle(Handle),
+    /// SHA-256 of the token of the personal link.
+    Link([u8; 32]),
+}
+
+impl Storage {
+    /// Reads the address of a user, and stores `link` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn find_or_create_address(
+        &self,
+        user: &User,
+        link: &NewPersonalLink,
+        now: DateTime<Utc>,
+    ) -> Result<Address, StorageError> {
+        on_engine!(self, find_or_create_address(user, link, now))
+    }
+
+    /// Replaces the personal link of a user: the older token is unknown from the commit on.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn renew_personal_link(
+        &self,
+        user: &User,
+        link: &NewPersonalLink,
+        now: DateTime<Utc>,
+    ) -> Result<Address, StorageError> {
+        on_engine!(self, renew_personal_link(user, link, now))
+    }
+
+    /// Replaces the handle of a user, or removes it; the former one is free. `link` is stored if the
+    /// user has no personal link. Of two users who choose one handle at the same time, one gets it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn set_handle(
+        &self,
+        user: &User,
+        handle: Option<&Handle>,
+        link: &NewPersonalLink,
+        now: DateTime<Utc>,
+    ) -> Result<HandleSet, StorageError> {
+        on_engine!(self, set_handle(user, handle, link, now))
+    }
+
+    /// The user whom a caller knows by this.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn find_user(&self, key: &UserKey) -> Result<Option<User>, StorageError> {
+        on_engine!(self, find_user(key))
+    }
+}
