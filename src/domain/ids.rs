@@ -112,6 +112,14 @@ define_id! {
     VersionId, "ver"
 }
 define_id! {
+    /// Names one review offer. A signed-in user who knows it may claim the offer.
+    OfferId, "off"
+}
+define_id! {
+    /// Names one claim of a review offer.
+    ClaimId, "clm"
+}
+define_id! {
     /// Names one acquisition of a lock. It is the value of the lock's key, so logs should not
     /// contain it.
     AcquisitionId, "acq"

@@ -220,6 +220,38 @@ pub const DIFF_TIMEOUT: Duration = Duration::from_millis(400);
 /// Hunks in which a restored text may differ from the current one. Beyond it the diff joins
 /// neighbouring hunks, because each hunk costs a walk through the document.
 pub const RESTORE_HUNKS_MAX: usize = 1_000;
+/// Places of one review offer: the reviews of a class. Also a page of its claims.
+pub const OFFER_CAPACITY_MAX: u32 = 100;
+/// Longest message of an offer or a claim, in characters.
+pub const OFFER_MESSAGE_CHARS_MAX: usize = 1_000;
+/// Open offers of one user. With all places claimed they have 10,000 claims.
+pub const OPEN_OFFERS_MAX: i64 = 100;
+/// Closed offers of one user. A new offer deletes the oldest ones beyond it, with their claims;
+/// partners stay partners.
+pub const CLOSED_OFFERS_STORED: i64 = 200;
+/// Closed offers that a new one deletes, so that its transaction stays short.
+pub const OFFERS_PURGED_AT_ONCE: i64 = 10;
+/// Claims of one user within a day, withdrawn ones too: a user who works through many offers, and no
+/// program that takes the places of others.
+pub const CLAIMS_PER_DAY_MAX: i64 = 50;
+/// The day of [`CLAIMS_PER_DAY_MAX`].
+pub const CLAIM_DAY: TimeDelta = TimeDelta::hours(24);
+/// Ended claims that a withdrawal deletes: all of a day.
+pub const CLAIMS_PURGED_AT_ONCE: i64 = CLAIMS_PER_DAY_MAX;
+/// Interval at which a waiting claim polls its turn without a message, and the longest wait for it.
+/// 500 waiters send 500 short scripts a second in all. The wait is below the timeout of a request.
+pub const CLAIM_WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+/// Lease of an offer's lock, never renewed: a claim commits within some milliseconds. The waiters of
+/// a dead server's claim continue after it, within their own wait.
+pub const CLAIM_LEASE: Duration = Duration::from_secs(4);
+/// Further attempts of a claim that Redis does not answer in time. Each takes a second and a half at
+/// most, so a claim without Redis fails within five seconds.
+pub const CLAIM_RETRIES: u32 = 2;
+/// Claims of one user that one server handles at once: some tabs.
+pub const CLAIMS_WAITING_PER_USER_MAX: usize = 4;
+/// Claims that one server handles at once. Each takes some kilobytes. The wait queue of one offer
+/// holds 1,000 claims of all servers.
+pub const CLAIMS_WAITING_MAX: usize = 4_096;
 /// Timeout of a liveness probe.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a server waits for the flush of a session's pending edits before it releases the seat or
@@ -280,6 +312,8 @@ const _: () = assert!(
 );
 const _: () = assert!(2 * (EXPORT_BYTES_MAX as i64) <= EXPORTS_PER_LINK_BYTES_MAX);
 const _: () = assert!(EXPORTS_PER_LINK_BYTES_MAX < EXPORTS_BYTES_MAX);
+// A waiter outlasts the lease of a dead claimant before it.
+const _: () = assert!(CLAIM_LEASE.as_millis() * 2 < CLAIM_WAIT.1.as_millis());
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
 const _: () = assert!(PEER_ACK_TIMEOUT.as_millis() < PROBE_TIMEOUT.as_millis());
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

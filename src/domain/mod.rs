@@ -24,6 +24,7 @@
 //! - **review request**: a request of one user to another, for a review or with the offer of one.
 //! - **partners**: two users of whom one accepted a request or a claim of the other.
 //! - **handle**, **personal link**: how other users reach a user: an exact name, or a secret token.
+//! - **offer**: a number of reviews that a user offers. Each is a place, and a claim takes one.
 //! - **version**: the text of a document at one point of its update log, stored permanently or until
 //!   the retention rules remove it.
 //! - **room**: an open document in one process, with its sessions as members.
@@ -51,6 +52,7 @@ pub mod ids;
 pub mod lease;
 pub mod limits;
 pub mod line;
+pub mod offer;
 pub mod printable;
 pub mod progress;
 pub mod review;

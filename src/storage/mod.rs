@@ -38,6 +38,7 @@ pub mod exports;
 pub mod invites;
 pub mod links;
 pub mod log;
+pub mod offers;
 pub mod pagination;
 pub mod partners;
 pub mod people;

@@ -32,6 +32,8 @@ mod tx_error;
 // The statements that both engines run alike, compiled for this one.
 #[path = "../sql/bin.rs"]
 mod bin;
+#[path = "../sql/claims.rs"]
+mod claims;
 #[path = "../sql/decisions.rs"]
 mod decisions;
 #[path = "../sql/documents.rs"]
@@ -42,6 +44,8 @@ mod exports;
 mod invites;
 #[path = "../sql/links.rs"]
 mod links;
+#[path = "../sql/offers.rs"]
+mod offers;
 #[path = "../sql/partners.rs"]
 mod partners;
 #[path = "../sql/people.rs"]

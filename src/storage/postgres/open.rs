@@ -138,6 +138,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
         (7, "bin", include_str!("migrations/0007_bin.sql")),
         (8, "identity", include_str!("migrations/0008_identity.sql")),
         (9, "partners", include_str!("migrations/0009_partners.sql")),
+        (10, "offers", include_str!("migrations/0010_offers.sql")),
         (14, "exports", include_str!("migrations/0014_exports.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {

@@ -23,6 +23,9 @@ mod write_cache;
 #[path = "../sql/bin.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod bin;
+#[path = "../sql/claims.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod claims;
 #[path = "../sql/decisions.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod decisions;
@@ -38,6 +41,9 @@ mod invites;
 #[path = "../sql/links.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod links;
+#[path = "../sql/offers.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod offers;
 #[path = "../sql/partners.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod partners;

@@ -185,6 +185,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         (8, "bin", include_str!("migrations/0008_bin.sql")),
         (9, "identity", include_str!("migrations/0009_identity.sql")),
         (10, "partners", include_str!("migrations/0010_partners.sql")),
+        (11, "offers", include_str!("migrations/0011_offers.sql")),
         (15, "exports", include_str!("migrations/0015_exports.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {

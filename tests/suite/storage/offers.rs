@@ -1,0 +1,352 @@
+//! Review offers and their claims, without the lock: the second line.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use galley::domain::fence::Fence;
+use galley::domain::ids::{ClaimId, OfferId};
+use galley::domain::offer::{ClaimState, OfferState};
+use galley::storage::Storage;
+use galley::storage::offers::{Accepted, Claimed, NewClaim, NewOffer, Offer, OfferClaim};
+use galley::storage::pagination::Page;
+use galley::storage::partners::Partnership;
+use tokio::task::JoinSet;
+
+use crate::storage::database::{Desk, Location, Stranger, at, user, within};
+
+crate::storage::on_both_engines! {
+    offers:
+    o1_concurrent_claims_without_the_lock_take_as_many_slots_as_there_are
+    g11_of_concurrent_claims_of_one_user_one_takes_a_slot
+    o2_a_claim_under_an_older_fence_takes_no_slot
+    a_claim_that_ends_many_times_at_once_frees_one_slot
+    of_a_withdrawal_and_an_acceptance_at_once_one_succeeds
+    a_closed_offer_takes_no_claim_and_retains_those_it_has
+    an_acceptance_makes_partners_unless_one_of_them_has_too_many
+    g13_a_user_has_a_hundred_open_offers_and_older_closed_ones_are_deleted
+    g13_a_user_makes_fifty_claims_a_day
+    offers_and_claims_are_listed_by_page_newest_first
+}
+
+fn offer_of(owner: &str, capacity: u32, now: DateTime<Utc>) -> NewOffer {
+    let (id, owner) = (OfferId::generate(), user(owner));
+    NewOffer {
+        id,
+        owner,
+        title: "다섯 편".to_owned(),
+        message: Some("a\0b".to_owned()),
+        capacity,
+        now,
+    }
+}
+
+async fn an_offer(storage: &Storage, capacity: u32) -> Offer {
+    storage.create_offer(&offer_of("kim", capacity, at(1))).await.unwrap().expect("an offer")
+}
+
+fn claim(offer: OfferId, claimant: &str, fence: u64, now: DateTime<Utc>) -> NewClaim {
+    NewClaim {
+        id: ClaimId::generate(),
+        offer,
+        user: user(claimant),
+        message: None,
+        fence: Fence(fence),
+        now,
+        since: now - TimeDelta::hours(24),
+    }
+}
+
+/// Claims under a fence above every earlier one.
+async fn take(storage: &Storage, offer: OfferId, claimant: &str) -> Option<Claimed> {
+    let terms = storage.claim_terms(offer, &user(claimant).id, at(0)).await.unwrap();
+    let fence = terms.expect("an offer").fence.0 + 1;
+    storage.claim_offer(&claim(offer, claimant, fence, at(2))).await.unwrap()
+}
+
+async fn live(storage: &Storage, offer: OfferId) -> Vec<OfferClaim> {
+    storage.claims_of(offer, None, &Page { limit: 200, before: None }).await.unwrap()
+}
+
+async fn now_is(storage: &Storage, offer: OfferId) -> Offer {
+    storage.offer(offer, &user("kim").id).await.unwrap().expect("an offer").offer
+}
+
+pub(crate) async fn o1_concurrent_claims_without_the_lock_take_as_many_slots_as_there_are(
+    desk: Desk,
+) {
+    let handles = [desk.storage.clone(), desk.another().await];
+    for _round in 0..5 {
+        let offer = an_offer(&desk.storage, 5).await.id;
+        let mut tasks = JoinSet::new();
+        for number in 0..30_u64 {
+            let storage = handles[usize::from(number % 2 == 0)].clone();
+            tasks.spawn(async move {
+                let new = claim(offer, &format!("user{number}"), 100 + number, at(2));
+                storage.claim_offer(&new).await.unwrap()
+            });
+        }
+        let made: Vec<_> = within(tasks.join_all()).await.into_iter().flatten().collect();
+        // The fence refuses a claim that comes after a later grant's.
+        assert!((1..=5).contains(&made.len()), "{} places of 5", made.len());
+        assert_eq!(
+            now_is(&desk.storage, offer).await.remaining(),
+            5 - u32::try_from(made.len()).unwrap()
+        );
+        for number in made.len()..5 {
+            let late = take(&desk.storage, offer, &format!("late{number}")).await;
+            assert_eq!(late.expect("a place").remaining, 4 - u32::try_from(number).unwrap());
+        }
+        assert_eq!(take(&desk.storage, offer, "last").await, None);
+        let mut numbers: Vec<_> =
+            live(&desk.storage, offer).await.iter().map(|claim| claim.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 2, 3, 4, 5]);
+        assert_eq!(now_is(&desk.storage, offer).await.state(), OfferState::SoldOut);
+    }
+}
+
+pub(crate) async fn g11_of_concurrent_claims_of_one_user_one_takes_a_slot(desk: Desk) {
+    let handles = [desk.storage.clone(), desk.another().await];
+    for round in 0..5 {
+        let offer = an_offer(&desk.storage, 5).await.id;
+        let claimant = format!("lee{round}");
+        let mut tasks = JoinSet::new();
+        for number in 0..10_u64 {
+            let storage = handles[usize::from(number % 2 == 0)].clone();
+            let new = claim(offer, &claimant, 100 + number, at(2));
+            tasks.spawn(async move { storage.claim_offer(&new).await.unwrap() });
+        }
+        let made = within(tasks.join_all()).await.into_iter().flatten().count();
+        assert_eq!(made, 1);
+        assert_eq!(now_is(&desk.storage, offer).await.remaining(), 4);
+        assert_eq!(live(&desk.storage, offer).await.len(), 1);
+    }
+}
+
+pub(crate) async fn o2_a_claim_under_an_older_fence_takes_no_slot(desk: Desk) {
+    let storage = &desk.storage;
+    let offer = an_offer(storage, 5).await.id;
+    let first = storage.claim_offer(&claim(offer, "lee", 20, at(2))).await.unwrap();
+    assert_eq!(first.expect("a place").claim.number, 1);
+    for fence in [19, 20] {
+        assert_eq!(storage.claim_offer(&claim(offer, "park", fence, at(3))).await.unwrap(), None);
+    }
+    let terms = storage.claim_terms(offer, &user("park").id, at(0)).await.unwrap().unwrap();
+    assert_eq!((terms.fence, terms.view.offer.remaining()), (Fence(20), 4));
+    assert!(storage.name_of(&user("park").id).await.unwrap().is_none(), "nothing is stored");
+    let second = storage.claim_offer(&claim(offer, "park", 21, at(4))).await.unwrap();
+    assert_eq!(second.expect("a place").claim.number, 2);
+}
+
+pub(crate) async fn a_claim_that_ends_many_times_at_once_frees_one_slot(desk: Desk) {
+    let handles = [desk.storage.clone(), desk.another().await];
+    let offer = an_offer(&desk.storage, 2).await.id;
+    for claimant in ["lee", "park"] {
+        take(&desk.storage, offer, claimant).await.expect("a place");
+    }
+    let first = live(&desk.storage, offer).await.remove(0);
+    let mut tasks = JoinSet::new();
+    for storage in handles.iter().cycle().take(10) {
+        let (storage, claim) = (storage.clone(), first.clone());
+        tasks.spawn(async move { storage.end_claim(&claim, at(5), at(0)).await.unwrap() });
+    }
+    let ended = within(tasks.join_all()).await.into_iter().filter(|ended| *ended).count();
+    assert_eq!(ended, 1);
+    assert_eq!(now_is(&desk.storage, offer).await.remaining(), 1);
+    assert_eq!(desk.storage.claim_of(offer, first.id).await.unwrap(), None);
+    // The claimant may return, under a new number.
+    let again = take(&desk.storage, offer, first.user.id.as_str()).await.expect("a place");
+    assert_eq!((again.claim.number, again.remaining), (3, 0));
+}
+
+pub(crate) async fn of_a_withdrawal_and_an_acceptance_at_once_one_succeeds(desk: Desk) {
+    let (storage, other) = (&desk.storage, desk.another().await);
+    let kim = user("kim").id;
+    for round in 0..10 {
+        let offer = an_offer(storage, 1).await.id;
+        let claimant = format!("lee{round}");
+        let claim = take(storage, offer, &claimant).await.expect("a place").claim;
+        let (ended, accepted) = within(async {
+            tokio::join!(
+                storage.end_claim(&claim, at(5), at(0)),
+                other.accept_claim(&claim, &kim, at(5))
+            )
+        })
+        .await;
+        let (ended, accepted) = (ended.unwrap(), accepted.unwrap());
+        assert_eq!(ended, accepted == Accepted::Gone, "{accepted:?}");
+        let are_partners = storage.are_partners(&kim, &claim.user.id).await.unwrap();
+        assert_eq!(are_partners, !ended, "round {round}");
+        assert_eq!(now_is(storage, offer).await.remaining(), u32::from(ended));
+    }
+}
+
+pub(crate) async fn a_closed_offer_takes_no_claim_and_retains_those_it_has(desk: Desk) {
+    let storage = &desk.storage;
+    let offer = an_offer(storage, 3).await.id;
+    let first = take(storage, offer, "lee").await.expect("a place").claim;
+    assert!(!storage.close_offer(offer, &user("lee").id, at(4)).await.unwrap());
+    assert!(storage.close_offer(offer, &user("kim").id, at(5)).await.unwrap());
+    assert!(storage.close_offer(offer, &user("kim").id, at(9)).await.unwrap());
+    assert_eq!(take(storage, offer, "park").await, None);
+    let closed = now_is(storage, offer).await;
+    assert_eq!((closed.state(), closed.closed_at), (OfferState::Closed, Some(at(5))));
+    assert_eq!((closed.title.as_str(), closed.message.as_deref()), ("다섯 편", Some("a\0b")));
+    let accepted = storage.accept_claim(&first, &closed.owner.id, at(6)).await.unwrap();
+    let expected = OfferClaim { state: ClaimState::Accepted, ..first.clone() };
+    assert_eq!(accepted, Accepted::Done(expected.clone()));
+    assert!(!storage.end_claim(&expected, at(7), at(0)).await.unwrap());
+    assert_eq!(live(storage, offer).await, [expected]);
+}
+
+pub(crate) async fn an_acceptance_makes_partners_unless_one_of_them_has_too_many(desk: Desk) {
+    let storage = &desk.storage;
+    let (kim, lee) = (user("kim"), user("lee"));
+    let offer = an_offer(storage, 2).await.id;
+    let claim = take(storage, offer, "lee").await.expect("a place").claim;
+    let mut stranger = desk.location.stranger().await;
+    stranger
+        .run(
+            "WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 599) \
+             INSERT INTO users (id, name, updated_at) \
+             SELECT 'partner' || i, 'P', (SELECT min(updated_at) FROM users) FROM n",
+        )
+        .await;
+    stranger
+        .run(
+            "INSERT INTO partners (low_id, high_id, since) \
+             SELECT 'kim', id, updated_at FROM users WHERE id LIKE 'partner%'",
+        )
+        .await;
+    let full = storage.accept_claim(&claim, &kim.id, at(5)).await.unwrap();
+    assert_eq!(full, Accepted::Full);
+    assert_eq!(live(storage, offer).await, std::slice::from_ref(&claim));
+    assert!(!storage.are_partners(&kim.id, &lee.id).await.unwrap());
+    assert!(storage.remove_partners(&kim.id, &user("partner100").id).await.unwrap());
+    for _again in 0..2 {
+        let accepted = storage.accept_claim(&claim, &kim.id, at(6)).await.unwrap();
+        assert!(matches!(accepted, Accepted::Done(_)), "{accepted:?}");
+        assert!(storage.are_partners(&kim.id, &lee.id).await.unwrap());
+    }
+    let existing = storage.make_partners(&lee.id, &kim.id, at(7)).await.unwrap();
+    assert_eq!(existing, Partnership::Existing);
+}
+
+pub(crate) async fn g13_a_user_has_a_hundred_open_offers_and_older_closed_ones_are_deleted(
+    desk: Desk,
+) {
+    let handles = [desk.storage.clone(), desk.another().await];
+    an_offer(&desk.storage, 1).await;
+    let mut tasks = JoinSet::new();
+    for number in 0..104_usize {
+        let storage = handles[number % 2].clone();
+        tasks.spawn(async move {
+            storage.create_offer(&offer_of("kim", 1, at(2))).await.unwrap().is_some()
+        });
+    }
+    let made = within(tasks.join_all()).await.into_iter().filter(|made| *made).count();
+    assert_eq!(made, 99);
+    let mut stranger = desk.location.stranger().await;
+    stranger.run("UPDATE review_offers SET closed_at = created_at").await;
+    stranger
+        .run(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 103) \
+             INSERT INTO review_offers (id, owner_id, title, capacity, created_at, closed_at) \
+             SELECT 'off_' || i, 'kim', 't', 1, (SELECT min(created_at) FROM review_offers), \
+             (SELECT min(created_at) FROM review_offers) FROM n",
+        )
+        .await;
+    // 203 are closed. The new one deletes three of them, the next one none.
+    for expected in [201, 202] {
+        desk.storage.create_offer(&offer_of("kim", 1, at(3))).await.unwrap().expect("an offer");
+        let stored = count(&desk.location, "SELECT count(*) FROM review_offers").await;
+        assert_eq!(stored, expected);
+    }
+}
+
+/// The number that a query counts.
+async fn count(location: &Location, query: &'static str) -> i64 {
+    match location.stranger().await {
+        Stranger::Sqlite(mut connection) => {
+            sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap()
+        }
+        Stranger::Postgres(mut connection) => {
+            sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap()
+        }
+    }
+}
+
+pub(crate) async fn g13_a_user_makes_fifty_claims_a_day(desk: Desk) {
+    let handles = [desk.storage.clone(), desk.another().await];
+    let mut offers = Vec::new();
+    for _ in 0..55 {
+        offers.push(an_offer(&desk.storage, 1).await.id);
+    }
+    let first = take(&desk.storage, offers[0], "lee").await.expect("a place").claim;
+    // A withdrawn claim counts.
+    assert!(desk.storage.end_claim(&first, at(3), at(0)).await.unwrap());
+    let mut tasks = JoinSet::new();
+    for (number, offer) in offers.iter().copied().enumerate() {
+        let storage = handles[number % 2].clone();
+        tasks.spawn(async move {
+            storage.claim_offer(&claim(offer, "lee", 50, at(3))).await.unwrap().is_some()
+        });
+    }
+    let made = within(tasks.join_all()).await.into_iter().filter(|made| *made).count();
+    assert_eq!(made, 49);
+    let lee = user("lee").id;
+    let offer = an_offer(&desk.storage, 1).await.id;
+    let spent = desk.storage.claim_terms(offer, &lee, at(0)).await.unwrap().unwrap();
+    assert_eq!(spent.spent_since, Some(first.created_at));
+    // A day after the first claim.
+    let later = first.created_at + TimeDelta::hours(24);
+    let free = desk.storage.claim_terms(offer, &lee, first.created_at).await.unwrap().unwrap();
+    assert_eq!(free.spent_since, None);
+    let made = desk.storage.claim_offer(&claim(offer, "lee", 50, later)).await.unwrap();
+    let made = made.expect("a place").claim;
+    // A withdrawal deletes ended claims that no longer count.
+    assert!(desk.storage.end_claim(&made, later, first.created_at).await.unwrap());
+    let ended = "SELECT count(*) FROM review_claims WHERE ended_at IS NOT NULL";
+    assert_eq!(count(&desk.location, ended).await, 1, "the one of today");
+}
+
+pub(crate) async fn offers_and_claims_are_listed_by_page_newest_first(desk: Desk) {
+    let storage = &desk.storage;
+    let mut made = Vec::new();
+    for second in 1..=5 {
+        let new = offer_of("kim", 5, at(second));
+        made.insert(0, storage.create_offer(&new).await.unwrap().expect("an offer"));
+    }
+    storage.create_offer(&offer_of("lee", 5, at(9))).await.unwrap().expect("an offer");
+    let kim = user("kim").id;
+    let mut read = Vec::new();
+    let mut before = None;
+    loop {
+        let page = storage.offers_of(&kim, &Page { limit: 2, before }).await.unwrap();
+        let Some(last) = page.last() else { break };
+        before = Some(last.cursor());
+        read.extend(page);
+    }
+    assert_eq!(read, made);
+    let offer = made[0].id;
+    for (second, claimant) in (11_u32..).zip(["lee", "park", "choi"]) {
+        let fence = u64::from(second);
+        let new = claim(offer, claimant, fence, at(i64::from(second)));
+        storage.claim_offer(&new).await.unwrap().expect("a place");
+    }
+    let page = Page { limit: 2, before: None };
+    let first = storage.claims_of(offer, None, &page).await.unwrap();
+    let page = Page { limit: 2, before: first.last().map(OfferClaim::cursor) };
+    let rest = storage.claims_of(offer, None, &page).await.unwrap();
+    let names = |claims: &[OfferClaim]| -> Vec<_> {
+        claims.iter().map(|claim| claim.user.id.to_string()).collect()
+    };
+    assert_eq!(
+        (names(&first), names(&rest)),
+        (vec!["choi".into(), "park".into()], vec!["lee".into()])
+    );
+    let (park, page) = (user("park").id, Page { limit: 9, before: None });
+    let own = storage.claims_of(offer, Some(&park), &page).await.unwrap();
+    assert_eq!(names(&own), ["park"]);
+    let seen = storage.offer(offer, &user("park").id).await.unwrap().expect("an offer");
+    assert_eq!(seen.claim.map(|claim| claim.number), Some(2));
+    assert_eq!(seen.offer.remaining(), 2);
+}
