@@ -44,6 +44,7 @@ use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::partners::Partners;
+use crate::partners::offers::Offers;
 use crate::pubsub::{Pubsub, RelayError};
 use crate::reviews::Reviews;
 use crate::rooms::room::review_events::MissedQueue;
@@ -421,6 +422,7 @@ fn state(
         sharing: Sharing::new(storage.clone(), invites.clone(), document_bytes, quota),
         partners: Partners::new(storage.clone(), locks.clone(), invites),
         exports: Exports::new(reviews.clone()),
+        offers: Offers::new(storage.clone(), locks.clone()),
         reviews,
         versions: Versions::new(sessions.clone()),
         sessions,

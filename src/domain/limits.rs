@@ -302,6 +302,7 @@ pub const REQUEST_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
 const _: () = assert!(REQUEST_MESSAGE_CHARS_MAX * 12 < MESSAGE_REQUEST_BYTES_MAX);
+const _: () = assert!((TITLE_CHARS_MAX + OFFER_MESSAGE_CHARS_MAX) * 12 < MESSAGE_REQUEST_BYTES_MAX);
 const _: () = assert!(REQUEST_TTL.num_days() < REQUEST_RETENTION.num_days());
 const _: () = assert!(SUMMARIES_PER_LINK_MAX < REVIEWS_PER_LINK_MAX);
 const _: () = assert!((DECIDED_AT_ONCE_MAX as i64) < DECISION_PARTS_PER_LINK_MAX);

@@ -4,7 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use axum::body::{Body, Bytes, HttpBody as _};
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Request};
+use axum::http::header::CONTENT_TYPE;
 use futures_util::StreamExt as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
@@ -49,7 +50,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         let charge = parts.extensions.get::<BodyCharge>();
         let body = read(body, by_route.min(by_server), charge).await?;
         let request = Request::from_parts(parts, Body::from(body));
-        let axum::Json(Object(body)) = axum::Json::from_request(request, state).await?;
+        let read = <axum::Json<_> as FromRequest<S>>::from_request(request, state).await?;
+        let axum::Json(Object(body)) = read;
         Ok(Self(body))
     }
 }
@@ -60,6 +62,20 @@ impl<S: Send + Sync, const MAX: usize> FromRequest<S> for RawBody<MAX> {
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         Ok(Self(read(body, MAX, parts.extensions.get::<BodyCharge>()).await))
+    }
+}
+
+/// A body that the client may omit: no bytes, and no content type.
+impl<S: Send + Sync, T: DeserializeOwned> OptionalFromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Option<Self>, ApiError> {
+        let is_absent =
+            request.body().is_end_stream() && !request.headers().contains_key(CONTENT_TYPE);
+        if is_absent {
+            return Ok(None);
+        }
+        <Self as FromRequest<S>>::from_request(request, state).await.map(Some)
     }
 }
 

@@ -35,6 +35,7 @@ mod exports;
 mod extract;
 pub mod guest_bytes;
 mod links;
+mod offers;
 mod partners;
 mod progress;
 mod replies;
@@ -73,6 +74,7 @@ use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::partners::Partners;
+use crate::partners::offers::Offers;
 use crate::reviews::Reviews;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
@@ -110,6 +112,8 @@ pub struct HttpState {
     pub scrape: MetricsHandle,
     /// Seats and sessions.
     pub sessions: SeatService,
+    /// Review offers.
+    pub offers: Offers,
     /// Reviews.
     pub reviews: Reviews,
     /// Versions of the documents.
@@ -165,7 +169,9 @@ fn guarded() -> Routes {
         .patch("/api/me", auth::guest::rename)
         .post("/api/me/transfer", auth::transfer::create);
     let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
-    admin::routes(review_requests::routes(partners::routes(exports::routes(shared))))
+    admin::routes(offers::routes(review_requests::routes(partners::routes(exports::routes(
+        shared,
+    )))))
 }
 
 /// Routes of reviews, and of the websocket.

@@ -2,7 +2,8 @@
 //!
 //! Only this module decides who may act on a request. A request belongs to its sender and its receiver;
 //! to every other user it does not exist. There is no search: a user is found by an exact handle, a
-//! personal link or an id.
+//! personal link or an id. Review offers, whose accepted claims make partners too, are in [`offers`] and
+//! [`claims`].
 //!
 //! # Two lines
 //!
@@ -10,8 +11,12 @@
 //! same moment, on any servers, the second reads the request of the first. Behind the lock stand the
 //! constraints of the database (G11): one pending request and one partnership for each pair.
 
+pub mod claims;
+pub mod offer_error;
+pub mod offers;
 pub mod people;
 pub mod requests;
+mod waiting_claims;
 
 use std::time::Duration;
 

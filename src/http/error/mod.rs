@@ -5,6 +5,7 @@
 
 mod contracts;
 mod exports;
+mod offers;
 mod partners;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::domain::deletion::Deletion;
-use crate::domain::ids::{RequestId, ReviewId};
+use crate::domain::ids::ReviewId;
 use crate::domain::review_request::RequestState;
 use crate::exports::error::ExportError;
 use crate::http::byte_budget::OverBudget;
@@ -28,6 +29,7 @@ use crate::http::error::contracts::{
 };
 use crate::http::readiness::Finding;
 use crate::partners::PartnersError;
+use crate::partners::offer_error::OfferError;
 use crate::reviews::ReviewError;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
@@ -130,6 +132,9 @@ pub enum ApiError {
     /// An export or an import failed.
     #[error(transparent)]
     Export(#[from] ExportError),
+    /// An offer could not be created, claimed or changed.
+    #[error(transparent)]
+    Offer(OfferError),
     /// A session or a room failed.
     #[error(transparent)]
     Session(#[from] SeatError),
@@ -174,9 +179,9 @@ struct Problem {
     /// The reviews that prevent an undo.
     #[serde(skip_serializing_if = "Option::is_none")]
     reviews: Option<Vec<ReviewId>>,
-    /// The pending request of the same pair.
+    /// The pending request of the same pair, or the caller's claim of the offer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<RequestId>,
+    id: Option<String>,
     /// The state of a request that is not pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<RequestState>,
@@ -229,6 +234,7 @@ impl ApiError {
             Self::Review(error) => review_contract(error),
             Self::Version(error) => version_contract(error),
             Self::Export(error) => exports::contract(error),
+            Self::Offer(error) => offers::offer_contract(error),
             Self::Session(error) => session_contract(error),
             Self::TooManyRequests { .. } => {
                 (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
@@ -275,11 +281,12 @@ impl ApiError {
             | Self::Export(ExportError::TooFast(retry_after))
             | Self::Review(ReviewError::TooFast(retry_after)) => Some(*retry_after),
             Self::Partners(error) => partners::retry_after(error),
+            Self::Offer(error) => offers::retry_after(error),
             _other => None,
         };
-        if let Some(retry_after) = by_limit {
+        if let Some(wait) = by_limit {
             // Rounded up: the limit would reject a client that retries too soon.
-            return Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0));
+            return Some(wait.as_secs() + u64::from(wait.subsec_nanos() != 0));
         }
         let (status, _, _) = self.contract();
         (status == StatusCode::SERVICE_UNAVAILABLE).then_some(UNAVAILABLE_RETRY_SECONDS)
@@ -318,8 +325,11 @@ impl IntoResponse for ApiError {
             problem.reviews = Some(changed.clone());
         }
         if let Self::Partners(error) = &self {
-            problem.id = partners::pending(error);
+            problem.id = partners::pending(error).map(|id| id.to_string());
             problem.state = partners::state(error);
+        }
+        if let Self::Offer(OfferError::AlreadyClaimed(claim)) = &self {
+            problem.id = Some(claim.to_string());
         }
         if let Self::Deleted(it) = &self {
             let Deleted { deletion, purge_at } = it.as_ref().clone();

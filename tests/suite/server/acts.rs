@@ -47,10 +47,15 @@ pub(crate) enum Act {
     DeclineRequest,
     WithdrawRequest,
     RemovePartner,
+    CreateOffer,
+    CloseOffer,
+    ClaimOffer,
+    EndClaim,
+    AcceptClaim,
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 44] = [
+pub(crate) const ALL: [Act; 49] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -95,6 +100,11 @@ pub(crate) const ALL: [Act; 44] = [
     Act::DeclineRequest,
     Act::WithdrawRequest,
     Act::RemovePartner,
+    Act::CreateOffer,
+    Act::CloseOffer,
+    Act::ClaimOffer,
+    Act::EndClaim,
+    Act::AcceptClaim,
 ];
 
 const LINK: &str = "/api/share-links/{id}";
@@ -102,6 +112,7 @@ const REVIEWER: &str = "/api/share-links/{id}/reviewer";
 const REVIEWS: &str = "/api/share-links/{id}/reviews";
 const REVIEW: &str = "/api/share-links/{id}/reviews/{rid}";
 const REPLY: &str = "/api/share-links/{id}/reviews/{rid}/replies/{reply}";
+const CLAIM: &str = "/api/review-offers/{id}/claims/{cid}";
 const DOCUMENT: &str = "/api/documents/{id}";
 
 impl Act {
@@ -151,6 +162,11 @@ impl Act {
             Self::DeclineRequest => ("POST", "/api/review-requests/{id}/decline"),
             Self::WithdrawRequest => ("POST", "/api/review-requests/{id}/withdraw"),
             Self::RemovePartner => ("DELETE", "/api/partners/{user_id}"),
+            Self::CreateOffer => ("POST", "/api/review-offers"),
+            Self::CloseOffer => ("POST", "/api/review-offers/{id}/close"),
+            Self::ClaimOffer => ("POST", "/api/review-offers/{id}/claims"),
+            Self::EndClaim => ("DELETE", CLAIM),
+            Self::AcceptClaim => ("POST", "/api/review-offers/{id}/claims/{cid}/accept"),
         }
     }
 
@@ -204,8 +220,20 @@ impl Act {
         matches!(self, Self::EditReply | Self::DeleteReply)
     }
 
+    /// Whether the operation is about an offer or its claim.
+    pub(crate) fn is_about_an_offer(self) -> bool {
+        matches!(
+            self,
+            Self::CreateOffer
+                | Self::CloseOffer
+                | Self::ClaimOffer
+                | Self::EndClaim
+                | Self::AcceptClaim
+        )
+    }
+
     pub(crate) fn needs_no_seat(self) -> bool {
-        let is_alone = matches!(
+        let needs_none = matches!(
             self,
             Self::EnterAsGuest
                 | Self::EnterByCode
@@ -222,7 +250,7 @@ impl Act {
                 | Self::PurgeDocument
                 | Self::RestoreDocument
         );
-        is_alone || self.is_about_people()
+        needs_none || self.is_about_people() || self.is_about_an_offer()
     }
 
     /// Whether the writer has decided the review before.
@@ -239,6 +267,7 @@ impl Act {
                 | Self::ReplyToReview
                 | Self::DeleteReview
                 | Self::JoinShareLink
+                | Self::ClaimOffer
         )
     }
 }

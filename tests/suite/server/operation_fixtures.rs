@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::server::acts::Act;
+use crate::server::offer_fixtures;
 use crate::server::operations::{Case, OLD};
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
@@ -100,6 +101,25 @@ pub(crate) async fn a_reply(server: &Server, desk: &Desk, review: &Value) -> Val
     let review = review.as_str().expect("an id");
     let path = format!("/api/share-links/{}/reviews/{review}/replies", desk.link);
     server.post(&desk.writer, &path, json!({ "body": "because" })).await.ok(201)["id"].clone()
+}
+
+/// The ids of an offer with one place and of its claim, as far as the operation needs them.
+pub(crate) async fn a_claim(
+    act: Act,
+    server: &Server,
+    owner: &Person,
+    claimant: &Person,
+) -> (String, String) {
+    if act == Act::CreateOffer {
+        return (String::new(), String::new());
+    }
+    let offer = offer_fixtures::an_offer(server, owner, 1).await;
+    if !matches!(act, Act::EndClaim | Act::AcceptClaim) {
+        return (offer, String::new());
+    }
+    let claim = offer_fixtures::claim(server, claimant, &offer).await.ok(201);
+    let claim = claim["id"].as_str().expect("an id").to_owned();
+    (offer, claim)
 }
 
 impl Case {

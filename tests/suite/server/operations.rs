@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
 use crate::server::acts::Act;
+use crate::server::offer_fixtures;
 use crate::server::operation_fixtures::{
-    Users, a_code, a_reply, a_review, await_event, half_a_desk, refused_visitor, rows,
+    Users, a_claim, a_code, a_reply, a_review, await_event, half_a_desk, refused_visitor, rows,
 };
 use crate::server::request_operations::{prepared, stored};
 use crate::support::galley_process::Server;
@@ -32,7 +33,7 @@ pub(crate) struct Case {
     actor: Person,
     /// The part of the path after the document or the link.
     part: String,
-    /// The id of the reply that the request changes.
+    /// The id of the reply or the claim that the request changes.
     reply: String,
     /// The decision to undo.
     decision: String,
@@ -60,6 +61,11 @@ impl Case {
         Self::prepare(act, at_writer, at_reviewer, users).await
     }
 
+    fn without_seats(act: Act, desk: Desk, actor: Person, ids: (String, String)) -> Self {
+        let ((part, reply), decision) = (ids, String::new());
+        Self { act, desk, actor, part, reply, decision, writer: None, reviewer: None }
+    }
+
     async fn prepare(act: Act, at_writer: &Server, at_reviewer: &Server, users: &Users) -> Self {
         let Users { kim, lee, admin } = users;
         let actor = match act {
@@ -70,16 +76,16 @@ impl Case {
         let (kim, lee, actor) = (kim.clone(), lee.clone(), actor.clone());
         if act.is_about_people() {
             let (desk, actor, part) = prepared(act, at_writer).await;
-            let (reply, decision) = (String::new(), String::new());
-            return Self { act, desk, actor, part, reply, decision, writer: None, reviewer: None };
+            return Self::without_seats(act, desk, actor, (part, String::new()));
         }
         if act.needs_no_seat() {
-            let part =
-                if act == Act::EnterByCode { a_code(at_writer, &kim).await } else { String::new() };
+            let ids = match act {
+                act if act.is_about_an_offer() => a_claim(act, at_writer, &kim, &lee).await,
+                Act::EnterByCode => (a_code(at_writer, &kim).await, String::new()),
+                _ => (String::new(), String::new()),
+            };
             let desk = half_a_desk(act, at_writer, kim, lee).await;
-            let (reply, decision) = (String::new(), String::new());
-            let (writer, reviewer) = (None, None);
-            return Self { act, desk, actor, part, reply, decision, writer, reviewer };
+            return Self::without_seats(act, desk, actor, ids);
         }
         let desk = at_writer.desk_of(kim, lee, OLD).await;
         let (writer, reviewer) = tokio::join!(
@@ -144,9 +150,10 @@ impl Case {
         let (method, path) = self.act.route();
         let Desk { document, link, invite, .. } = &self.desk;
         let is_of_a_link = path.contains("/share-links/");
-        let id = if is_of_a_link { link } else { document };
-        let id = if path.contains("/review-requests/") { &self.part } else { id };
-        let path = path.replace("{id}", id);
+        let named = if is_of_a_link { link } else { document };
+        let is_part = self.act.is_about_an_offer() || path.contains("/review-requests/");
+        let named = if is_part { &self.part } else { named };
+        let path = path.replace("{id}", named).replace("{cid}", &self.reply);
         let path = ["{rid}", "{vid}", "{session_id}", "{user_id}"]
             .iter()
             .fold(path, |path, name| path.replace(name, &self.part))
@@ -171,6 +178,7 @@ impl Case {
             // The file is the JSON itself, with its quotes.
             Act::ImportDocument => json!(OLD),
             Act::RenameDocument => json!({ "title": MARK }),
+            Act::CreateOffer => json!({ "title": document, "capacity": 1 }),
             Act::NameVersion => json!({ "label": MARK }),
             Act::JoinShareLink => json!({ "invite": invite }),
             Act::DecideReviews => {
@@ -188,6 +196,7 @@ impl Case {
             | Act::DeleteReview
             | Act::DeleteReply
             | Act::RemovePartner
+            | Act::EndClaim
             | Act::EndSession => return (method, path, None),
             _ => json!({}),
         };
@@ -256,6 +265,24 @@ impl Case {
         vec![server.text(writer, id).await == text, made["characters"] == text.len()]
     }
 
+    /// The parts of an effect on an offer. The title of a new one is unique to this case.
+    async fn offer_parts(&self, server: &Server) -> Vec<bool> {
+        let (owner, offer) = (&self.desk.writer, &self.part);
+        if self.act == Act::CreateOffer {
+            let list = server.get(owner, "/api/review-offers").await.ok(200);
+            let is_it = |row: &Value| row["title"] == self.desk.document;
+            return vec![rows(&list, "offers").iter().any(is_it)];
+        }
+        let seen = offer_fixtures::offer(server, owner, offer).await;
+        let claims = offer_fixtures::claims(server, owner, offer).await;
+        match self.act {
+            Act::CloseOffer => vec![seen["state"] == "closed"],
+            Act::ClaimOffer => vec![seen["remaining"] == 0, claims.len() == 1],
+            Act::EndClaim => vec![seen["remaining"] == 1, claims.is_empty()],
+            _ => vec![claims[0]["state"] == "accepted"],
+        }
+    }
+
     /// The parts of the effect that the database has.
     async fn parts(&self, server: &Server) -> Vec<bool> {
         let writer = &self.desk.writer;
@@ -265,6 +292,7 @@ impl Case {
         match self.act {
             act if act.is_stateless() => Vec::new(),
             act if act.is_about_people() => stored(act, server, &self.desk, &self.part).await,
+            act if act.is_about_an_offer() => self.offer_parts(server).await,
             Act::RenameGuest | Act::RenewInvite | Act::RemoveReviewer | Act::ReplaceReviewer => {
                 self.identity_parts(server).await
             }
