@@ -21,6 +21,7 @@ use crate::storage::database::{Desk, at, edit, new_invite, new_link, new_reply, 
 crate::storage::on_both_engines! {
     send_futures:
     every_future_of_storage_is_send
+    every_future_of_exports_and_partners_is_send
 }
 
 const BOUNDS: ExportBounds =
@@ -70,10 +71,6 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.name_of(&kim.id));
     movable(s.put_transfer(&kim, [0; 32], at(0), at(1)));
     movable(s.take_transfer([0; 32], at(0)));
-    movable(s.make_partners(&kim.id, &kim.id, at(0)));
-    movable(s.remove_partners(&kim.id, &kim.id));
-    movable(s.are_partners(&kim.id, &kim.id));
-    movable(s.partners_of(&kim.id, &Page { limit: 1, before: None }));
     movable(s.seat_lookup(guard.seat));
     movable(s.ratify(guard.seat, guard.fence, SessionId::generate(), &kim.id, at(0)));
     movable(s.vacate(guard.seat, guard.fence));
@@ -93,14 +90,6 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.pass_turn(link, Role::Writer, &kim, guard, at(0)));
     movable(s.relocate(review.id, &RelativeRange { start: vec![], end: vec![] }));
     movable(s.reviews_among(link, &[review.id]));
-    let key = ExportKey { link, format: ExportFormat::Text, has_reviews: true };
-    let (build, new) = export(key);
-    movable(s.export_state(key));
-    movable(s.export_bytes(key, [0; 32]));
-    movable(s.begin_export(key, build.fence, at(0)));
-    movable(s.note_export(key, &build));
-    movable(s.store_export(build.fence, &new));
-    movable(s.trim_exports(BOUNDS, Some(key)));
     let decision = DecisionId::generate();
     movable(s.decision(link, decision));
     let (by, at_zero) = (kim.clone(), at(0));
@@ -111,4 +100,21 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     let UndoneDecision { at, parts, .. } = undone;
     let new = NewDecision { id: decision, document: id, link, verdict, by: kim, at, parts };
     movable(s.decide(&new, guard, Some(&edit(id, "x"))));
+}
+
+pub(crate) async fn every_future_of_exports_and_partners_is_send(desk: Desk) {
+    let link = desk.seated().await.link;
+    let (s, kim) = (&desk.storage, user("kim").id);
+    let key = ExportKey { link, format: ExportFormat::Text, has_reviews: true };
+    let (build, new) = export(key);
+    movable(s.export_state(key));
+    movable(s.export_bytes(key, [0; 32]));
+    movable(s.begin_export(key, build.fence, at(0)));
+    movable(s.note_export(key, &build));
+    movable(s.store_export(build.fence, &new));
+    movable(s.trim_exports(BOUNDS, Some(key)));
+    movable(s.make_partners(&kim, &kim, at(0)));
+    movable(s.remove_partners(&kim, &kim));
+    movable(s.are_partners(&kim, &kim));
+    movable(s.partners_of(&kim, &Page { limit: 1, before: None }));
 }
