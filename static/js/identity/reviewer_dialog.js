@@ -11,14 +11,18 @@ import { confirm } from "../lib/confirm.js"
 import { button, el, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, t, when } from "../lib/i18n.js"
+import { partners } from "../lib/partners_api.js"
 import { IdentityDialog } from "./dialog.js"
 import { copiedAt, copyInvite } from "./invite.js"
+import { partnerChoice } from "./partner_choice.js"
 
 /** @typedef {import("../store.js").Store} Store */
 
 export class ReviewerDialog {
   #stopped = new AbortController()
   #dialog = new IdentityDialog()
+  /** `null`: not read yet. @type {import("../lib/partners_api.js").Partner[] | null} */
+  #partners = null
 
   /** @param {Store} store @param {import("../seat/connection.js").Connection} connection */
   constructor(store, connection) {
@@ -57,7 +61,8 @@ export class ReviewerDialog {
     const { link } = this.store.state
     if (!link) return
     try {
-      const [now, { invite }] = await Promise.all([api.link(link.id), api.shareLink(link.document_id)])
+      const [now, { invite }, found] = await Promise.all([api.link(link.id), api.shareLink(link.document_id), partners()])
+      this.#partners = found
       this.store.applyLink({ ...now, invite: invite ?? null })
     } catch (error) {
       this.#dialog.fail(errorText(error))
@@ -70,7 +75,8 @@ export class ReviewerDialog {
     if (!link || !this.#dialog.isOpen) return
     const focused = document.activeElement
     const key = focused instanceof HTMLElement && this.#dialog.content.contains(focused) ? focused.dataset.key : undefined
-    this.#dialog.content.replaceChildren(this.#reviewer(link), this.#invite(link), ...this.#attempts(link))
+    const parts = [this.#reviewer(link), ...this.#choice(link), this.#invite(link), ...this.#attempts(link)]
+    this.#dialog.content.replaceChildren(...parts)
     if (key === undefined) return
     const again = this.#dialog.content.querySelector(`[data-key="${CSS.escape(key)}"]`)
     if (again instanceof HTMLElement) again.focus()
@@ -87,6 +93,14 @@ export class ReviewerDialog {
     const remove = this.#action(t("identity.remove"), "remove", "button button-danger", () => this.#remove(reviewer))
     section.append(el("div", { class: "actions" }, remove))
     return section
+  }
+
+  /** The partners, while the document has no reviewer. @param {api.Link} link */
+  #choice({ reviewer }) {
+    if (reviewer || this.#partners === null) return []
+    const before = this.#dialog.content.querySelector("select")?.value ?? ""
+    const go = (/** @type {() => api.User} */ user) => this.#action(t("reviewer.partner.go"), "partner-go", "button", () => this.#name(user()))
+    return [partnerChoice(this.#partners, before, go)]
   }
 
   /** @param {api.Link} link */
@@ -152,6 +166,21 @@ export class ReviewerDialog {
     await this.#read()
     this.store.change({ invitedAt: null })
     this.#dialog.say(t("identity.removed", { name }))
+  }
+
+  /** A partner needs no invite. @param {api.User} user */
+  async #name({ id, name }) {
+    const { link } = this.store.state
+    if (!link) return
+    try {
+      await api.letIn(link.id, id)
+    } catch (error) {
+      // Another one was first, or the partnership has ended: the dialog shows who it is.
+      await this.#read()
+      throw error
+    }
+    await this.#read()
+    this.#dialog.say(t("identity.let-in.done", { name }))
   }
 
   /** @param {api.User} user */

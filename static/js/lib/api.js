@@ -73,6 +73,11 @@ export class Problem extends Error {
     this.kind = name
     this.detail = detail
     this.deleted = deleted
+    /** What stands in the way: its id, and its state. */
+    this.id = ""
+    this.state = ""
+    /** When to try again, in ms; 0: the server does not know. */
+    this.retryAfter = 0
   }
 }
 
@@ -83,7 +88,7 @@ export class Problem extends Error {
  *   keepalive?: boolean }} [options] `keepalive`: the request outlives the page
  * @returns {Promise<any>} the JSON of the answer, `null` when it has none
  */
-async function call(method, path, { body, version, bearer, signal, keepalive = false } = {}) {
+export async function call(method, path, { body, version, bearer, signal, keepalive = false } = {}) {
   const headers = new Headers({ accept: "application/json" })
   if (body !== undefined) headers.set("content-type", "application/json")
   if (version !== undefined) headers.set("if-match", `"${version}"`)
@@ -99,7 +104,9 @@ async function call(method, path, { body, version, bearer, signal, keepalive = f
   }
   const json = await response.json().catch(() => null)
   if (response.ok) return json
-  throw problemIn(response.status, json)
+  const retryAfter = 1_000 * (Number(response.headers.get("retry-after")) || 0)
+  const problem = problemIn(response.status, json)
+  throw Object.assign(problem, { id: String(json?.id ?? ""), state: String(json?.state ?? ""), retryAfter })
 }
 
 /** The problem that an answer carries. @param {number} status @param {any} json the body, `null` if it is none */

@@ -53,6 +53,11 @@ export class DocumentList {
     window.clearInterval(this.#timer)
   }
 
+  /** Reads the lists now. */
+  refresh() {
+    return this.#poll()
+  }
+
   async #poll() {
     try {
       const [documents, links] = await Promise.all([api.documents(), api.links(), this.#bin.read()])

@@ -13,6 +13,7 @@ import { i18n, translateAll, t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { DocumentList } from "./document_list.js"
 import { ImportFile } from "./import_file.js"
+import { Partners } from "./partners.js"
 import { PasteDraft } from "./paste_draft.js"
 
 /** The ways to a document. */
@@ -30,6 +31,7 @@ class StartPage {
   #self = new SelfMenu((me) => this.#renamed(me))
   #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()
+  #partners = new Partners(() => this.#documentList.refresh())
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
   #pasteDraft = new PasteDraft()
@@ -49,6 +51,8 @@ class StartPage {
     }
     byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#submitPaste(event))
     byId("link", HTMLFormElement).addEventListener("submit", (event) => this.#follow(event))
+    byId("asked", HTMLFormElement).addEventListener("submit", (event) => this.#submitAsked(event))
+    this.#partners.watchAddress(() => this.#asked())
     i18n.addEventListener("change", () => this.#draw())
     try {
       const me = await api.me()
@@ -69,8 +73,17 @@ class StartPage {
     document.body.dataset.returning = String(me !== null)
     this.#self.setUser(me)
     this.#draw()
-    if (me) this.#documentList.start(me)
-    else if (this.#entry.guests) this.#name.focus()
+    if (me) {
+      this.#documentList.start(me)
+      this.#partners.start(me)
+    } else if (this.#entry.guests) this.#name.focus()
+  }
+
+  /** The user opened a personal link. */
+  #asked() {
+    if (this.#me === null) this.#partners.keepAsked()
+    this.#partners.openAsked()
+    this.#draw()
   }
 
   #draw() {
@@ -80,6 +93,7 @@ class StartPage {
     const mayEnter = this.#me !== null || this.#entry.guests
     byId("name-part").hidden = this.#me !== null || !mayEnter
     byId("ways").hidden = !mayEnter
+    byId("asked").hidden = this.#me !== null || !mayEnter || !this.#partners.isAsked
     this.#drawSignIn(mayEnter)
     byId("hello").hidden = this.#me === null
     byId("hello").replaceChildren(...(this.#me ? this.#hello(this.#me) : []))
@@ -174,6 +188,20 @@ class StartPage {
     } catch (error) {
       this.#error.textContent = errorText(error)
     }
+  }
+
+  /** @param {SubmitEvent} event */
+  #submitAsked(event) {
+    event.preventDefault()
+    if (!this.#mayGoOn()) return
+    once(byId("asked-go", HTMLButtonElement), async () => {
+      try {
+        await this.#enter()
+        this.#showUser(this.#me)
+      } catch (error) {
+        this.#error.textContent = errorText(error)
+      }
+    })
   }
 
   /** @param {SubmitEvent} event */

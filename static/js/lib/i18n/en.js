@@ -10,6 +10,7 @@ import { statesEn } from "./states_en.js"
 import { textEn } from "./text_en.js"
 import { decisionEn } from "./decision_en.js"
 import { identityEn } from "./identity_en.js"
+import { partnersEn } from "./partners_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
@@ -21,6 +22,7 @@ export const en = {
   ...statesEn,
   ...spokenEn,
   ...identityEn,
+  ...partnersEn,
   ...talkEn,
   ...decisionEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",

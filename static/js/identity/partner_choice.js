@@ -1,0 +1,37 @@
+// @ts-check
+/** The choice of a reviewer among the partners. */
+
+import { el } from "../lib/dom.js"
+import { t, when } from "../lib/i18n.js"
+
+/**
+ * @typedef {import("../lib/api.js").User} User
+ * @typedef {import("../lib/partners_api.js").Partner} Partner
+ */
+
+/**
+ * @param {readonly Partner[]} partners
+ * @param {string} chosen the id of the one to select
+ * @param {(user: () => User) => HTMLElement} go the button that takes the selected one
+ */
+export function partnerChoice(partners, chosen, go) {
+  const title = el("h3", { text: t("reviewer.partner") })
+  if (partners.length === 0) {
+    const start = el("a", { class: "button", href: "/", text: t("reviewer.partner.start") })
+    start.dataset.key = "partner-start"
+    return el("section", {}, title, el("p", { class: "quiet", text: t("reviewer.partner.none") }), el("div", { class: "actions" }, start))
+  }
+  const select = el("select", { "aria-label": t("reviewer.partner"), "aria-describedby": "partner-hint" })
+  select.dataset.key = "partner"
+  // Two partners may have one name.
+  select.append(...partners.map(({ user, since }) => el("option", { value: user.id, text: `${user.name} (${t("partners.since", { when: when(since) })})` })))
+  if (partners.some(({ user }) => user.id === chosen)) select.value = chosen
+  const selected = () => /** @type {Partner} */ (partners.find(({ user }) => user.id === select.value) ?? partners[0]).user
+  return el(
+    "section",
+    {},
+    title,
+    el("div", { class: "identity-value" }, select, go(selected)),
+    el("p", { id: "partner-hint", class: "quiet", text: t("reviewer.partner.hint") }),
+  )
+}

@@ -1,0 +1,119 @@
+// @ts-check
+/** How other users reach one: the handle and the personal link. Owns one form and the button that opens it. */
+
+import { showToast } from "../lib/announce.js"
+import { Problem } from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
+import { byId, copy, once } from "../lib/dom.js"
+import { t } from "../lib/i18n.js"
+import * as people from "../lib/partners_api.js"
+import { handleIn } from "./person_address.js"
+import { peopleErrorText } from "./request_text.js"
+
+export class AddressForm {
+  /** @type {people.Address | null} */
+  #address = null
+  #form = byId("address", HTMLFormElement)
+  #opener = byId("address-open", HTMLButtonElement)
+  #handle = byId("address-handle", HTMLInputElement)
+  #link = byId("address-link", HTMLInputElement)
+  #error = byId("address-error")
+
+  /** @param {() => void} opened the other form closes */
+  constructor(opened) {
+    this.opened = opened
+  }
+
+  start() {
+    this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
+    this.#handle.addEventListener("input", () => this.#fail(""))
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault()
+      this.#press("address-save", () => this.#save())
+    })
+    for (const [id, work] of /** @type {const} */ ([
+      ["address-remove", () => this.#remove()],
+      ["address-copy", () => this.#copy()],
+      ["address-renew", () => this.#renew()],
+    ])) byId(id).addEventListener("click", () => this.#press(id, work))
+  }
+
+  /** @param {boolean} shown */
+  show(shown) {
+    this.#form.hidden = !shown
+    this.#opener.setAttribute("aria-expanded", String(shown))
+    this.#fail("")
+    if (!shown) return
+    this.opened()
+    this.#handle.value = this.#address?.handle ?? ""
+    this.#handle.focus()
+  }
+
+  async read() {
+    this.#address = await people.address()
+    this.draw()
+  }
+
+  draw() {
+    const handle = this.#address?.handle ?? null
+    byId("address-now").textContent = handle === null ? "" : `@${handle}`
+    byId("address-remove").hidden = handle === null
+    this.#link.value = this.#address?.link.url ?? ""
+  }
+
+  /** @param {string} id @param {() => Promise<void>} work */
+  #press(id, work) {
+    once(byId(id, HTMLButtonElement), () => work().catch((error) => this.#failed(error)))
+  }
+
+  /** @param {unknown} error */
+  #failed(error) {
+    this.#fail(peopleErrorText(error))
+    if (!(error instanceof Problem) || !["handle-taken", "invalid-handle"].includes(error.kind)) return
+    this.#handle.setAttribute("aria-invalid", "true")
+    this.#handle.focus()
+  }
+
+  /** @param {string} sentence */
+  #fail(sentence) {
+    this.#handle.removeAttribute("aria-invalid")
+    this.#error.textContent = sentence
+  }
+
+  async #save() {
+    const handle = handleIn(this.#handle.value)
+    if (handle === null) throw new Problem(422, "invalid-handle")
+    this.#change(await people.setHandle(handle))
+    this.#handle.value = handle
+    showToast(t("address.handle.saved", { handle }))
+  }
+
+  async #remove() {
+    const handle = this.#address?.handle ?? ""
+    if (!(await confirm(t("address.handle.remove.sure", { handle }), t("address.handle.remove")))) return
+    this.#change(await people.setHandle(null))
+    this.#handle.value = ""
+    // Its button is gone.
+    this.#handle.focus()
+    showToast(t("address.handle.removed"))
+  }
+
+  async #copy() {
+    if (await copy(this.#link.value)) return void showToast(t("address.link.copied"))
+    this.#link.select()
+    this.#fail(t("identity.by-hand"))
+  }
+
+  async #renew() {
+    if (!(await confirm(t("address.link.renew.sure"), t("address.link.renew"), { danger: false }))) return
+    this.#change(await people.renewPersonalLink())
+    showToast(t("address.link.renewed"))
+  }
+
+  /** @param {people.Address} address */
+  #change(address) {
+    this.#address = address
+    this.#fail("")
+    this.draw()
+  }
+}

@@ -1,0 +1,202 @@
+// @ts-check
+/**
+ * The form that asks a user for a review, or offers one. Owns one form and the button that opens it.
+ *
+ * If the other user has asked first, their request stands in the form at once, to be accepted there.
+ */
+
+import { showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
+import { byId, el, once } from "../lib/dom.js"
+import { t } from "../lib/i18n.js"
+import * as people from "../lib/partners_api.js"
+import { personIn } from "./person_address.js"
+import { fillRows } from "./person_rows.js"
+import { peopleErrorText } from "./request_text.js"
+
+/** Problems of the field of the person. */
+const OF_PERSON = ["unknown-user", "own-self", "already-partners"]
+
+export class AskForm {
+  /** The user whom the field names, once the server has said so. @type {{ to: string, user: api.User } | null} */
+  #found = null
+  /** @type {people.ReviewRequest | null} */
+  #received = null
+  #form = byId("ask", HTMLFormElement)
+  #opener = byId("ask-open", HTMLButtonElement)
+  #to = byId("ask-to", HTMLInputElement)
+  #document = byId("ask-document", HTMLSelectElement)
+  #message = byId("ask-message", HTMLTextAreaElement)
+  #error = byId("ask-error")
+
+  /**
+   * @param {import("./request_row.js").RequestActions} actions
+   * @param {{ opened: () => void, sent: (request: people.ReviewRequest) => Promise<void> }} events
+   *   `opened`: the other form closes
+   */
+  constructor(actions, events) {
+    this.actions = actions
+    this.events = events
+  }
+
+  start() {
+    this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
+    this.#to.addEventListener("input", () => this.#retype())
+    this.#to.addEventListener("change", () => this.#find())
+    this.#form.addEventListener("change", () => this.draw())
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault()
+      once(byId("ask-go", HTMLButtonElement), () => this.#send())
+    })
+  }
+
+  /** @param {boolean} shown */
+  show(shown) {
+    this.#form.hidden = !shown
+    this.#opener.setAttribute("aria-expanded", String(shown))
+    this.#fail("")
+    if (!shown) return
+    this.events.opened()
+    this.draw()
+    this.#readDocuments()
+    this.#to.focus()
+    this.#form.scrollIntoView({ block: "nearest" })
+  }
+
+  /** A personal link was opened. @param {string} token */
+  take(token) {
+    this.show(true)
+    this.#to.value = `${location.origin}/#ask=${token}`
+    this.#retype()
+    this.#find()
+  }
+
+  draw() {
+    const name = this.#found?.user.name
+    byId("ask-found").textContent = name === undefined ? "" : t("ask.found", { name })
+    byId("ask-writer").textContent = name === undefined ? t("ask.as.writer.somebody") : t("ask.as.writer", { name })
+    byId("ask-reviewer").textContent = name === undefined ? t("ask.as.reviewer.somebody") : t("ask.as.reviewer", { name })
+    byId("ask-document-part").hidden = this.#role() !== "writer"
+    const [none] = this.#document.options
+    if (none) none.textContent = t("ask.document.none")
+    this.#drawReceived()
+  }
+
+  /** The request that came first is decided, or still open. @param {readonly people.ReviewRequest[]} pending */
+  update(pending) {
+    if (this.#received === null || pending.some(({ id }) => id === this.#received?.id)) return
+    const hadFocus = byId("ask-received").contains(document.activeElement)
+    this.#clear()
+    this.show(false)
+    if (hadFocus) this.#opener.focus()
+  }
+
+  #drawReceived() {
+    const request = this.#received
+    byId("ask-received").hidden = request === null
+    byId("ask-received-text").textContent = request === null ? "" : t("ask.received", { name: request.from.name })
+    fillRows(byId("ask-received-list"), request === null ? [] : [this.actions.row(request)], this.#to)
+    byId("ask-actions").hidden = request !== null
+  }
+
+  #role() {
+    return byId("ask-as-reviewer", HTMLInputElement).checked ? "reviewer" : "writer"
+  }
+
+  /** The address is another one now. */
+  #retype() {
+    this.#found = null
+    this.#received = null
+    this.#fail("")
+    this.draw()
+  }
+
+  /** Shows whose address it is. */
+  async #find() {
+    const to = personIn(this.#to.value, location.origin)
+    if (to === null || this.#found?.to === to) return
+    try {
+      const user = await people.findUser(to)
+      if (personIn(this.#to.value, location.origin) !== to) return
+      if (user.id === this.actions.me()) throw new api.Problem(422, "own-self")
+      this.#found = { to, user }
+      this.draw()
+    } catch (error) {
+      if (personIn(this.#to.value, location.origin) === to) this.#failed(error)
+    }
+  }
+
+  /** The choice of a document stays while the list is read. */
+  async #readDocuments() {
+    const documents = await api.documents().catch(() => [])
+    const chosen = this.#document.value
+    const options = documents.map(({ id, title }) => el("option", { value: id, text: title || t("start.untitled") }))
+    this.#document.replaceChildren(el("option", { value: "", text: t("ask.document.none") }), ...options)
+    this.#document.value = documents.some(({ id }) => id === chosen) ? chosen : ""
+  }
+
+  async #send() {
+    const to = personIn(this.#to.value, location.origin)
+    if (to === null) {
+      return this.#failPerson(t(this.#to.value.trim() === "" ? "ask.to.missing" : "ask.to.wrong"))
+    }
+    const role = this.#role()
+    const message = this.#message.value.trim()
+    const document = role === "writer" ? this.#document.value : ""
+    try {
+      this.#fail("")
+      const request = await people.sendRequest({
+        to,
+        as: role,
+        ...(message === "" ? {} : { message }),
+        ...(document === "" ? {} : { document_id: document }),
+      })
+      this.#clear()
+      this.show(false)
+      this.#opener.focus()
+      showToast(t("ask.sent", { name: request.to.name }))
+      await this.events.sent(request)
+    } catch (error) {
+      await this.#refused(error)
+    }
+  }
+
+  /** The other user was first: their request is shown, and one press accepts it. @param {unknown} error */
+  async #refused(error) {
+    if (!(error instanceof api.Problem) || error.kind !== "request-already-received") return this.#failed(error)
+    try {
+      this.#received = await people.request(error.id)
+    } catch {
+      return this.#failed(error)
+    }
+    this.draw()
+    const accept = byId("ask-received").querySelector("[data-act=accept]")
+    if (accept instanceof HTMLElement) accept.focus()
+  }
+
+  /** @param {unknown} error */
+  #failed(error) {
+    const isPerson = error instanceof api.Problem && OF_PERSON.includes(error.kind)
+    if (isPerson) this.#failPerson(peopleErrorText(error))
+    else this.#fail(peopleErrorText(error))
+  }
+
+  /** @param {string} sentence */
+  #failPerson(sentence) {
+    this.#fail(sentence)
+    this.#to.setAttribute("aria-invalid", "true")
+    // A look-up fails while its user goes on to another field.
+    if (!this.#form.contains(document.activeElement) || document.activeElement === byId("ask-go")) this.#to.focus()
+  }
+
+  /** @param {string} sentence */
+  #fail(sentence) {
+    this.#to.removeAttribute("aria-invalid")
+    this.#error.textContent = sentence
+  }
+
+  #clear() {
+    this.#form.reset()
+    this.#retype()
+  }
+}

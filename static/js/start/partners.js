@@ -1,0 +1,211 @@
+// @ts-check
+/** Partners and review requests on the start page. Owns two sections. */
+
+import { announce, showToast } from "../lib/announce.js"
+import { confirm } from "../lib/confirm.js"
+import { button, byId, el, once } from "../lib/dom.js"
+import { i18n, number, t, when } from "../lib/i18n.js"
+import * as people from "../lib/partners_api.js"
+import { storeInvite, takeInvite } from "../lib/sign_in.js"
+import { AddressForm } from "./address_form.js"
+import { AskForm } from "./ask_form.js"
+import { tokenIn } from "./person_address.js"
+import { fillRows } from "./person_rows.js"
+import { RequestActions } from "./request_row.js"
+import { peopleErrorText, requestSentence } from "./request_text.js"
+
+/** The interval of polling the requests, in ms. */
+const POLL_EVERY = 10_000
+/** Where the token of a personal link waits for a sign-in. */
+const ASKED = "ask"
+
+/** @typedef {import("../lib/api.js").User} User */
+
+export class Partners {
+  /** @type {User | null} */
+  #me = null
+  /** `null`: not read yet. @type {people.ReviewRequest[] | null} */
+  #requests = null
+  /** @type {people.Partner[]} */
+  #partners = []
+  /** The token of the personal link that the user opened. */
+  #token = ""
+  #timer = 0
+  #stopped = new AbortController()
+  #actions = new RequestActions(() => this.#me?.id ?? "", () => this.#changed())
+  #address = new AddressForm(() => this.#ask.show(false))
+  #ask = new AskForm(this.#actions, {
+    opened: () => this.#address.show(false),
+    sent: () => this.#read(),
+  })
+
+  /** @param {() => Promise<void>} changed the lists of documents are read again */
+  constructor(changed) {
+    this.changed = changed
+  }
+
+  /** Takes a personal link out of the address. @param {() => void} taken */
+  watchAddress(taken) {
+    const take = () => {
+      const token = tokenIn(location.hash)
+      if (token === null) return
+      history.replaceState(null, "", location.pathname)
+      this.#token = token
+      taken()
+    }
+    window.addEventListener("hashchange", take)
+    take()
+  }
+
+  /** Whether the user opened a personal link, and has not signed in yet. */
+  get isAsked() {
+    return this.#token !== ""
+  }
+
+  /** The token waits for the end of a sign-in elsewhere, or of a reload. */
+  keepAsked() {
+    storeInvite(ASKED, this.#token)
+  }
+
+  /** @param {User} me */
+  start(me) {
+    const { signal } = this.#stopped
+    this.#me = me
+    this.#address.start()
+    this.#ask.start()
+    i18n.addEventListener("change", () => this.#draw(), { signal })
+    document.addEventListener("visibilitychange", () => document.hidden || this.#read(), { signal })
+    this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
+    this.#try(() => this.#address.read())
+    this.#read()
+    this.#token ||= takeInvite(ASKED)
+    this.openAsked()
+  }
+
+  stop() {
+    this.#stopped.abort()
+    window.clearInterval(this.#timer)
+  }
+
+  /** Opens the form for the user whose personal link was opened. */
+  openAsked() {
+    if (this.#me === null || this.#token === "") return
+    const token = this.#token
+    this.#token = ""
+    takeInvite(ASKED)
+    this.#ask.take(token)
+  }
+
+  /** Shows why the lists are old. @param {() => Promise<void>} work */
+  async #try(work) {
+    try {
+      await work()
+      byId("partners-error").textContent = ""
+    } catch (error) {
+      byId("partners-error").textContent = t("partners.failed", { why: peopleErrorText(error) })
+    }
+  }
+
+  /** A request was decided, maybe for a document. */
+  async #changed() {
+    await Promise.all([this.#read(), this.changed()])
+  }
+
+  /** Everything. */
+  #read() {
+    return this.#try(async () => {
+      const [requests, partners] = await Promise.all([people.pendingRequests(), people.partners()])
+      this.#show(requests, partners)
+    })
+  }
+
+  /** The requests; the partners, too, if a request was answered. */
+  #poll() {
+    return this.#try(async () => {
+      const requests = await people.pendingRequests()
+      const known = requests.map(({ id }) => id)
+      const isAnswered = (this.#requests ?? []).some(({ id }) => !known.includes(id))
+      const partners = isAnswered ? await people.partners() : this.#partners
+      this.#show(requests, partners)
+    })
+  }
+
+  /** @param {people.ReviewRequest[]} requests @param {people.Partner[]} partners */
+  #show(requests, partners) {
+    const before = this.#requests
+    const isSame = JSON.stringify([before, this.#partners]) === JSON.stringify([requests, partners])
+    this.#requests = requests
+    this.#partners = partners
+    this.#ask.update(requests)
+    // A list that stays does not take its buttons from under the hand.
+    if (!isSame) this.#draw()
+    if (before !== null) this.#tell(before, requests)
+  }
+
+  /** Says what came and what was answered. @param {people.ReviewRequest[]} before @param {people.ReviewRequest[]} now */
+  #tell(before, now) {
+    const isNew = (/** @type {people.ReviewRequest} */ { id }) => before.every((known) => known.id !== id)
+    for (const request of now.filter(isNew)) {
+      if (this.#isReceived(request)) announce(t("request.came", { request: requestSentence(request, this.#me?.id ?? "") }))
+    }
+    const answered = before.filter(({ id }) => now.every((known) => known.id !== id))
+    for (const { id } of answered.filter((request) => !this.#isReceived(request))) this.#tellAnswer(id)
+  }
+
+  /** @param {string} id of a request that the user sent */
+  async #tellAnswer(id) {
+    const request = await people.request(id).catch(() => null)
+    if (request === null || request.state === "pending" || request.state === "withdrawn") return
+    showToast(t(`request.answer.${request.state}`, { name: request.to.name }))
+    if (request.state === "accepted") await this.changed()
+  }
+
+  /** @param {people.ReviewRequest} request */
+  #isReceived({ to }) {
+    return to.id === this.#me?.id
+  }
+
+  #draw() {
+    const requests = this.#requests ?? []
+    const received = requests.filter((request) => this.#isReceived(request))
+    const sent = requests.filter((request) => !this.#isReceived(request))
+    byId("requests-title").textContent = t("request.received.count", { count: number(received.length) })
+    byId("requests-sent-title").textContent = t("request.sent", { count: number(sent.length) })
+    byId("partners-none").hidden = this.#requests === null || 0 < this.#partners.length
+    this.#address.draw()
+    this.#ask.draw()
+    const title = byId("partners-title")
+    fillRows(byId("partners-list"), this.#partners.map((partner) => this.#partner(partner)), title)
+    fillRows(byId("requests-sent"), sent.map((request) => this.#actions.row(request)), title)
+    fillRows(byId("requests-received"), received.map((request) => this.#actions.row(request)), title)
+    byId("requests-waiting").hidden = sent.length === 0
+    byId("requests").hidden = received.length === 0
+  }
+
+  /** @param {people.Partner} partner */
+  #partner({ user, since }) {
+    const words = t("partners.remove")
+    const label = `${words}: ${user.name}`
+    const remove = button(words, { class: "button button-quiet", label }, () => void once(remove, () => this.#remove(user)))
+    remove.dataset.act = "remove"
+    const text = el(
+      "div",
+      { class: "row-text" },
+      el("p", { class: "row-title", text: user.name }),
+      el("p", { class: "quiet", text: t("partners.since", { when: when(since) }) }),
+    )
+    return el("li", { class: "row row-person", "data-key": user.id }, text, el("div", { class: "actions" }, remove))
+  }
+
+  /** @param {User} user */
+  async #remove({ id, name }) {
+    if (!(await confirm(t("partners.remove.sure", { name }), t("partners.remove.yes")))) return
+    try {
+      await people.removePartner(id)
+      showToast(t("partners.removed", { name }))
+    } catch (error) {
+      showToast(peopleErrorText(error))
+    }
+    await this.#read()
+  }
+}

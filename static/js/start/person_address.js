@@ -1,0 +1,50 @@
+// @ts-check
+/**
+ * How a user is named to the server: by an exact handle, or by a personal link.
+ * Pure, tested with `node --test`.
+ */
+
+/** Letters, digits, underscores and Hangul syllables. */
+const HANDLE = /^[a-z0-9_\uAC00-\uD7A3]{2,30}$/
+/** 256 bits in base 64. */
+const TOKEN = /^[\w-]{43}$/
+const FRAGMENT = /^#ask=([\w-]{43})$/
+
+/**
+ * A handle as the server stores it, without the `@`. A keyboard may compose Hangul of single letters.
+ *
+ * @param {string} text
+ * @returns {string | null} `null`: it cannot be a handle
+ */
+export function handleIn(text) {
+  const handle = text.normalize("NFC").trim().replace(/^[@＠]/, "").toLowerCase()
+  return HANDLE.test(handle) ? handle : null
+}
+
+/** The token of a personal link. @param {string} hash of an address @returns {string | null} */
+export const tokenIn = (hash) => FRAGMENT.exec(hash)?.[1] ?? null
+
+/**
+ * What a user typed or pasted, as the server reads it.
+ *
+ * @param {string} text
+ * @param {string} origin of this site
+ * @returns {string | null} `@handle` or a token; `null`: it is neither
+ */
+export function personIn(text, origin) {
+  const typed = text.trim()
+  if (TOKEN.test(typed)) return typed
+  if (typed.includes("#") || typed.includes("/")) return tokenOf(typed, origin)
+  const handle = handleIn(typed)
+  return handle === null ? null : `@${handle}`
+}
+
+/** @param {string} text @param {string} origin */
+function tokenOf(text, origin) {
+  // An address may come without its scheme.
+  const { host, protocol } = new URL(origin)
+  const address = text.startsWith(host) ? `${protocol}//${text}` : text
+  if (!URL.canParse(address, origin)) return null
+  const url = new URL(address, origin)
+  return url.origin === origin ? tokenIn(url.hash) : null
+}
