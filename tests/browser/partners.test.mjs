@@ -1,0 +1,344 @@
+// @ts-check
+/** Partners: two users find each other, ask, answer, and share a document without an invite. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { ALL, assertAccessibleIn } from "./looks.mjs"
+import { assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+
+/** @typedef {import("./harness.mjs").User} User */
+
+withGalley()
+
+/** Handles are the server's: each test has its own. */
+let pairs = 0
+
+/**
+ * A guest on the start page.
+ *
+ * @param {string} name
+ * @param {import("playwright-core").BrowserContextOptions} [options]
+ */
+async function newUser(name, options = {}) {
+  const user = await browser.newUser(galley, { viewport: { width: 1280, height: 720 }, ...options })
+  const headers = { origin: galley.url }
+  const entered = await user.page.context().request.post(`${galley.url}/api/auth/guest`, { data: { name }, headers })
+  assert.ok(entered.ok(), await entered.text())
+  await user.page.goto(galley.url)
+  await user.page.locator("#partners-none").waitFor()
+  return user
+}
+
+/** A call of the user's page. @param {User} user @param {string} name @param {...unknown} given @returns {Promise<any>} */
+const call = (user, name, ...given) =>
+  user.page.evaluate(async ([name, given]) => {
+    const api = await import(String("/js/lib/api.js"))
+    const people = await import(String("/js/lib/partners_api.js"))
+    return (people[name] ?? api[name])(...given)
+  }, /** @type {[string, any[]]} */ ([name, given]))
+
+/** @param {User} user @param {string} handle */
+async function choose({ page }, handle) {
+  await page.locator("#address-open").click()
+  await page.locator("#address-handle").fill(handle)
+  await page.locator("#address-save").click()
+}
+
+/** Two users with handles. @param {import("playwright-core").BrowserContextOptions} [options] */
+async function two(options) {
+  pairs += 1
+  const [kim, lee] = await Promise.all([newUser("Kim", options), newUser("Lee", options)])
+  const handles = { kim: `kim_${pairs}`, lee: `서연_${pairs}` }
+  await Promise.all([call(kim, "setHandle", handles.kim), call(lee, "setHandle", handles.lee)])
+  return { kim, lee, handles }
+}
+
+/** Fills the form. @param {User} user @param {string} to */
+async function write({ page }, to) {
+  await page.locator("#ask-open").click()
+  await page.locator("#ask-to").fill(to)
+}
+
+/** Waits for a passing sentence. @param {User} user @param {string | RegExp} sentence */
+const says = ({ page }, sentence) => page.locator("#toast").getByText(sentence).first().waitFor()
+
+/** @param {User} user @param {string} selector */
+const hasFocus = ({ page }, selector) =>
+  until(() => page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector), `the focus is on ${selector}`)
+
+/** @param {User} user @param {string} name */
+const partner = ({ page }, name) => page.locator("#partners-list li", { hasText: name })
+
+test("two users who ask each other at once are partners by one press, and one names the other reviewer", async () => {
+  const { kim, lee, handles } = await two()
+  await write(kim, `@${handles.lee}`)
+  await write(lee, handles.kim)
+  await Promise.all([kim.page.locator("#ask-go").click(), lee.page.locator("#ask-go").click()])
+  const waits = (/** @type {User} */ { page }) => page.locator("#ask-received [data-act=accept]").isVisible()
+  await until(async () => (await waits(kim)) || (await waits(lee)), "one of them is second")
+  const [first, second] = (await waits(kim)) ? [lee, kim] : [kim, lee]
+  const [firstName, secondName] = first === kim ? ["Kim", "Lee"] : ["Lee", "Kim"]
+  await says(first, `Your request was sent to ${secondName}.`)
+  await second.page.getByText(`${firstName} has asked you already.`).waitFor()
+  await hasFocus(second, "#ask-received [data-act=accept]")
+  await second.page.keyboard.press("Enter")
+  await says(second, `You and ${firstName} are partners now.`)
+  await partner(second, firstName).waitFor()
+  await second.page.locator("#ask").waitFor({ state: "hidden" })
+  await hasFocus(second, "#ask-open")
+  // The first one reads of it without a reload.
+  await says(first, `${secondName} accepted your request.`)
+  await partner(first, secondName).waitFor()
+  await first.page.locator("#requests-waiting").waitFor({ state: "hidden" })
+
+  await kim.page.locator("#way-paste").click()
+  await kim.page.locator("#paste-text").fill("A text of Kim.")
+  await kim.page.locator("#paste-go").click()
+  await kim.seated()
+  await kim.page.locator("#menu summary").click()
+  await kim.page.getByRole("button", { name: "The reviewer" }).click()
+  const dialog = kim.page.locator("#identity-dialog")
+  await dialog.locator("select").selectOption({ index: 0 })
+  await assertAccessibleIn(kim, "partners: the choice of a reviewer", ALL)
+  await dialog.getByRole("button", { name: /^(Make the reviewer|검토자로 정하기)$/ }).click()
+  await kim.page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("en"))
+  await dialog.getByText("Lee is the reviewer now.").waitFor()
+  await dialog.locator("select").waitFor({ state: "detached" })
+  await lee.page.locator("#waiting").getByRole("link", { name: "A text of Kim." }).click()
+  await lee.seated()
+  await lee.waitForText("A text of Kim.")
+  await lee.review("text", { body: "Which one?" })
+  await kim.page.keyboard.press("Escape")
+  await kim.card("Which one?").waitFor()
+})
+
+test("a request about a document with a message is accepted, and its receiver opens the document", async () => {
+  const { kim, lee, handles } = await two()
+  await call(kim, "createDocument", "Essay", "The text of the essay.")
+  await write(kim, handles.lee)
+  await kim.page.locator("#ask-message").fill("Until Friday,\nplease.")
+  await kim.page.locator("#ask-found").getByText("This is Lee.").waitFor()
+  await kim.page.getByLabel("Lee should review my text").waitFor()
+  await kim.page.locator("#ask-document option", { hasText: "Essay" }).waitFor({ state: "attached" })
+  await kim.page.locator("#ask-document").selectOption({ label: "Essay" })
+  await kim.page.locator("#ask-go").click()
+  await kim.page.locator("#requests-sent").getByText("You asked Lee to review “Essay”.").waitFor()
+  await kim.page.getByText("Not answered yet (1)").waitFor()
+  await hasFocus(kim, "#ask-open")
+
+  // It comes without a reload, is counted, and is spoken.
+  await lee.page.getByRole("heading", { name: "Requests to you (1)" }).waitFor()
+  const row = lee.page.locator("#requests-received li")
+  await row.getByText("Kim asks you to review “Essay”.").waitFor()
+  assert.equal(await row.locator(".request-message").textContent(), "Until Friday,\nplease.")
+  await until(async () => /New request\. Kim asks/.test((await lee.page.locator("#announcer").textContent()) ?? ""), "it is spoken")
+  await row.getByRole("button", { name: "Accept: Kim asks you" }).click()
+  await says(lee, "You and Kim are partners now, and you are the reviewer of “Essay”.")
+  await lee.page.locator("#requests").waitFor({ state: "hidden" })
+  await lee.page.locator("#waiting").getByRole("link", { name: "Essay" }).waitFor()
+  await lee.page.locator("#toast").getByRole("button", { name: "Open it" }).click()
+  await lee.seated()
+  await lee.waitForText("The text of the essay.")
+
+  // A further request is refused with what helps; then one of them ends the partnership.
+  await write(kim, handles.lee)
+  await kim.page.locator("#ask-go").click()
+  await kim.page.locator("#ask-error").getByText("You are partners already.").waitFor()
+  await partner(kim, "Lee").getByRole("button", { name: "Remove: Lee" }).click()
+  await kim.page.locator("#confirm").getByRole("button", { name: "Remove" }).click()
+  await says(kim, "Lee is no longer your partner.")
+  await kim.page.locator("#partners-none").waitFor()
+  await hasFocus(kim, "#partners-title")
+})
+
+test("a request is declined, and another one withdrawn", async () => {
+  const { kim, lee, handles } = await two()
+  await write(kim, handles.lee)
+  await kim.page.locator("#ask-as-reviewer").check()
+  await kim.page.locator("#ask-document").waitFor({ state: "hidden" })
+  await kim.page.locator("#ask-go").click()
+  await kim.page.getByText("You offered Lee to review a text.").waitFor()
+  const row = lee.page.locator("#requests-received li")
+  await row.getByText("Kim offers to review a text of yours.").waitFor()
+  await row.getByRole("button", { name: /^Decline/ }).click()
+  await says(lee, "You declined the request of Kim.")
+  await lee.page.locator("#requests").waitFor({ state: "hidden" })
+  await hasFocus(lee, "#partners-title")
+  await says(kim, "Lee declined your request.")
+  await kim.page.locator("#requests-waiting").waitFor({ state: "hidden" })
+
+  await write(lee, handles.kim)
+  await lee.page.locator("#ask-go").click()
+  await lee.page.locator("#requests-sent li").waitFor()
+  await kim.page.locator("#requests-received li").waitFor()
+  // A second one to the same user says what stands in the way.
+  await write(lee, handles.kim)
+  await lee.page.locator("#ask-go").click()
+  await lee.page.locator("#ask-error").getByText("A request to this person is still open.").waitFor()
+  await lee.page.locator("#requests-sent").getByRole("button", { name: /^Withdraw/ }).click()
+  await says(lee, "Your request to Kim is withdrawn.")
+  await lee.page.locator("#requests-waiting").waitFor({ state: "hidden" })
+  await kim.page.locator("#requests").waitFor({ state: "hidden" })
+})
+
+test("the answer to a withdrawn request says so, and the list is read again", async () => {
+  const { kim, lee, handles } = await two()
+  const { id } = await call(kim, "sendRequest", { to: `@${handles.lee}`, as: "writer" })
+  await lee.page.locator("#requests-received li").waitFor()
+  // The withdrawal arrives at the server while Lee reads.
+  const accept = lee.page.locator("#requests-received [data-act=accept]")
+  await lee.page.route(/accept$/, async (route) => {
+    await call(kim, "withdrawRequest", id)
+    await route.continue()
+  })
+  await accept.click()
+  await says(lee, "This request was withdrawn meanwhile.")
+  await lee.page.locator("#requests").waitFor({ state: "hidden" })
+})
+
+test("a handle that is taken or impossible is refused at its field, and one may be changed and removed", async () => {
+  const { kim, lee, handles } = await two()
+  const [error, field] = [lee.page.locator("#address-error"), lee.page.locator("#address-handle")]
+  await choose(lee, handles.kim)
+  await error.getByText("Another person has this handle. Choose a different one.").waitFor()
+  await hasFocus(lee, "#address-handle[aria-invalid=true]")
+  for (const wrong of ["k", "two words", "ㅁㅅㅅ"]) {
+    await field.fill(wrong)
+    await error.waitFor({ state: "hidden" })
+    await field.press("Enter")
+    await error.getByText("This cannot be a handle.").waitFor()
+  }
+  await field.fill(`@Lee_${pairs}`)
+  await field.press("Enter")
+  await says(lee, `Others find you as @lee_${pairs} now.`)
+  await lee.page.locator("#address-now").getByText(`@lee_${pairs}`).waitFor()
+  await lee.page.locator("#address-remove").click()
+  await lee.page.locator("#confirm").getByRole("button", { name: "Remove my handle" }).click()
+  await says(lee, "You have no handle any more.")
+  await hasFocus(lee, "#address-handle")
+
+  await write(kim, `lee_${pairs}`)
+  await kim.page.locator("#ask-go").click()
+  await kim.page.locator("#ask-error").getByText("Nobody has this handle or link.").waitFor()
+  await hasFocus(kim, "#ask-to[aria-invalid=true]")
+  for (const [typed, sentence] of /** @type {const} */ ([
+    [handles.kim, "This is your own address."],
+    ["https://other.example/#ask=x", "neither a handle nor a personal link"],
+    [" ", "Enter a handle or a personal link first."],
+  ])) {
+    await kim.page.locator("#ask-to").fill(typed)
+    await kim.page.locator("#ask-to").press("Enter")
+    await kim.page.locator("#ask-error").getByText(sentence).waitFor()
+  }
+})
+
+test("a personal link shows whose it is, also to a user without a name, until it is renewed", async () => {
+  const { kim, lee } = await two()
+  await kim.page.locator("#address-open").click()
+  const url = await kim.copied(() => kim.page.locator("#address-copy").click())
+  assert.match(url, /#ask=[\w-]{43}$/)
+  await says(kim, "The link is copied.")
+
+  await lee.page.goto(url)
+  await lee.page.locator("#ask-found").getByText("This is Kim.").waitFor()
+  assert.equal(new URL(lee.page.url()).hash, "", "the address is clean")
+  const visitor = await browser.newUser(galley, { viewport: { width: 360, height: 740 } })
+  await visitor.page.goto(url)
+  await visitor.page.locator("#asked").getByText("Somebody gave you a personal link.").waitFor()
+  await assertFits(visitor, "partners-asked-360")
+  await visitor.page.locator("#asked-go").click()
+  await visitor.page.locator("#start-error").getByText("Enter your name first.").waitFor()
+  // The link is still there after a reload.
+  await visitor.page.locator("#name").fill("Park")
+  await visitor.page.locator("#asked-go").click()
+  await visitor.page.locator("#ask-found").getByText("This is Kim.").waitFor()
+  await hasFocus(visitor, "#ask-to")
+  await visitor.page.locator("#ask-go").click()
+  await kim.page.locator("#requests-received").getByText("Park asks you to review a text.").waitFor()
+
+  await kim.page.locator("#address-renew").click()
+  await kim.page.locator("#confirm").getByRole("button", { name: "New link" }).click()
+  await says(kim, "This is your new personal link")
+  assert.notEqual(await kim.page.locator("#address-link").inputValue(), url)
+  await lee.page.goto(url)
+  await lee.page.locator("#ask-error").getByText("Nobody has this handle or link.").waitFor()
+  await kim.page.goto(await kim.page.locator("#address-link").inputValue())
+  await kim.page.locator("#ask-error").getByText("This is your own address.").waitFor()
+})
+
+/** Tabs until that has the focus. @param {User} user @param {string} selector */
+async function tabTo({ page }, selector) {
+  for (let step = 0; step < 60; step++) {
+    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
+    await page.keyboard.press("Tab")
+  }
+  assert.fail(`Tab does not lead to ${selector}`)
+}
+
+test("a request is sent and accepted by keyboard alone", async () => {
+  const { kim, lee, handles } = await two()
+  const keys = kim.page.keyboard
+  await tabTo(kim, "#ask-open")
+  await keys.press("Enter")
+  await hasFocus(kim, "#ask-to")
+  await keys.insertText(`@${handles.lee}`)
+  await keys.press("Tab")
+  await kim.page.locator("#ask-found").getByText("This is Lee.").waitFor()
+  await keys.press("ArrowDown")
+  await until(() => kim.page.locator("#ask-as-reviewer").isChecked(), "the arrow chooses")
+  await tabTo(kim, "#ask-go")
+  await keys.press("Enter")
+  await kim.page.locator("#requests-sent li").waitFor()
+
+  await lee.page.locator("#requests-received li").waitFor()
+  await tabTo(lee, "#requests-received [data-act=accept]")
+  await lee.page.keyboard.press("Enter")
+  await partner(lee, "Kim").waitFor()
+  await hasFocus(lee, "#partners-title")
+  await tabTo(lee, "#partners-list [data-act=remove]")
+  await lee.page.keyboard.press("Enter")
+  await tabTo(lee, "#confirm .button-danger")
+  await lee.page.keyboard.press("Enter")
+  await lee.page.locator("#partners-none").waitFor()
+})
+
+test("axe: the partners, their requests and both forms, in each look, without overflow", async () => {
+  const { kim, lee, handles } = await two({ locale: "ko-KR" })
+  const [park, choi] = await Promise.all([newUser("박제삼"), newUser("Choi With-A-Very-Long-Name-That-Never-Breaks-Anywhere")])
+  const { link } = await call(kim, "address")
+  await call(kim, "createDocument", "지원동기와 입사 후 포부", "저는 데이터로 문제를 푸는 일에 매력을 느꼈습니다.")
+  const { id } = await call(park, "sendRequest", { to: link.token, as: "writer" })
+  await call(kim, "acceptRequest", id)
+  await call(choi, "sendRequest", { to: link.token, as: "reviewer", message: `금요일까지 봐 드릴게요.\n${"longword".repeat(20)}` })
+  await call(kim, "sendRequest", { to: `@${handles.lee}`, as: "writer" })
+  await kim.page.reload()
+  for (const list of ["#partners-list", "#requests-received", "#requests-sent"]) await kim.page.locator(`${list} li`).waitFor()
+
+  /** @param {string} name */
+  const look = async (name) => {
+    await assertAccessibleIn(kim, `partners: ${name}`, ALL)
+    await inEachLook(kim, ({ width, scheme }) => assertFits(kim, `partners-${name}-${width}-${scheme}`))
+  }
+  await look("lists")
+  await kim.page.locator("#address-open").click()
+  await look("address")
+  await kim.page.locator("#address-handle").fill("!")
+  await kim.page.locator("#address-save").click()
+  await kim.page.locator("#address-error").getByText(/.+/).waitFor()
+  await look("address-refused")
+  await write(kim, `@${handles.kim}`)
+  await kim.page.locator("#ask-go").click()
+  await kim.page.locator("#ask-error").getByText(/.+/).waitFor()
+  await look("ask-refused")
+  // Lee asked meanwhile.
+  const sent = await call(kim, "pendingRequests")
+  await call(kim, "withdrawRequest", sent.find((/** @type {any} */ { to }) => to.name === "Lee").id)
+  const own = await call(kim, "setHandle", handles.kim)
+  await call(lee, "sendRequest", { to: own.link.token, as: "writer", message: "부탁드려요." })
+  await kim.page.locator("#ask-to").fill(handles.lee)
+  await kim.page.locator("#ask-go").click()
+  await kim.page.locator("#ask-received li").waitFor()
+  await look("ask-received")
+})
