@@ -145,7 +145,7 @@ test("a request about a document with a message is accepted, and its receiver op
   // A further request is refused with what helps; then one of them ends the partnership.
   await write(kim, handles.lee)
   await kim.page.locator("#ask-go").click()
-  await kim.page.locator("#ask-error").getByText("You are partners already.").waitFor()
+  await kim.page.locator("#ask-to-error").getByText("You are partners already.").waitFor()
   await partner(kim, "Lee").getByRole("button", { name: "Remove: Lee" }).click()
   await kim.page.locator("#confirm").getByRole("button", { name: "Remove" }).click()
   await says(kim, "Lee is no longer your partner.")
@@ -221,7 +221,7 @@ test("a handle that is taken or impossible is refused at its field, and one may 
 
   await write(kim, `lee_${pairs}`)
   await kim.page.locator("#ask-go").click()
-  await kim.page.locator("#ask-error").getByText("Nobody has this handle or link.").waitFor()
+  await kim.page.locator("#ask-to-error").getByText("Nobody has this handle or link.").waitFor()
   await hasFocus(kim, "#ask-to[aria-invalid=true]")
   for (const [typed, sentence] of /** @type {const} */ ([
     [handles.kim, "This is your own address."],
@@ -230,7 +230,7 @@ test("a handle that is taken or impossible is refused at its field, and one may 
   ])) {
     await kim.page.locator("#ask-to").fill(typed)
     await kim.page.locator("#ask-to").press("Enter")
-    await kim.page.locator("#ask-error").getByText(sentence).waitFor()
+    await kim.page.locator("#ask-to-error").getByText(sentence).waitFor()
   }
 })
 
@@ -250,9 +250,12 @@ test("a personal link shows whose it is, also to a user without a name, until it
   await assertFits(visitor, "partners-asked-360")
   await visitor.page.locator("#asked-go").click()
   await visitor.page.locator("#start-error").getByText("Enter your name first.").waitFor()
-  // The link is still there after a reload.
+  assert.equal(await visitor.page.locator("#ways").isVisible(), false, "there is one way on")
+  // It outlives a reload, and so a sign-in elsewhere.
+  await visitor.page.reload()
+  await visitor.page.locator("#asked").waitFor()
   await visitor.page.locator("#name").fill("Park")
-  await visitor.page.locator("#asked-go").click()
+  await visitor.page.locator("#name").press("Enter")
   await visitor.page.locator("#ask-found").getByText("This is Kim.").waitFor()
   await hasFocus(visitor, "#ask-to")
   await visitor.page.locator("#ask-go").click()
@@ -263,9 +266,43 @@ test("a personal link shows whose it is, also to a user without a name, until it
   await says(kim, "This is your new personal link")
   assert.notEqual(await kim.page.locator("#address-link").inputValue(), url)
   await lee.page.goto(url)
-  await lee.page.locator("#ask-error").getByText("Nobody has this handle or link.").waitFor()
+  await lee.page.locator("#ask-to-error").getByText("Nobody has this handle or link.").waitFor()
   await kim.page.goto(await kim.page.locator("#address-link").inputValue())
-  await kim.page.locator("#ask-error").getByText("This is your own address.").waitFor()
+  await kim.page.locator("#ask-to-error").getByText("This is your own address.").waitFor()
+})
+
+test("a partner who is too late, or no partner any more, is not named reviewer, and the dialog says why", async () => {
+  const { kim, lee } = await two()
+  const park = await newUser("Park")
+  const { link } = await call(kim, "address")
+  for (const user of [lee, park]) {
+    const { id } = await call(user, "sendRequest", { to: link.token, as: "reviewer" })
+    await call(kim, "acceptRequest", id)
+  }
+  const { id: document } = await call(kim, "createDocument", "Essay", "The text.")
+  const { id: share } = await call(kim, "shareLink", document)
+  await kim.page.goto(`${galley.url}/d/${document}`)
+  await kim.seated()
+  await kim.page.locator("#menu summary").click()
+  await kim.page.getByRole("button", { name: "The reviewer" }).click()
+  const dialog = kim.page.locator("#identity-dialog")
+  const [choice, go] = [dialog.locator("select"), dialog.getByRole("button", { name: "Make the reviewer" })]
+  const lees = choice.locator("option", { hasText: "Lee" })
+  await lees.waitFor({ state: "attached" })
+  await choice.selectOption(String(await lees.getAttribute("value")))
+  const { id: me } = await call(kim, "me")
+  await call(lee, "removePartner", me)
+  await go.click()
+  await dialog.getByText("This person is not your partner any more.").waitFor()
+  await lees.waitFor({ state: "detached" })
+
+  await call(kim, "letIn", share, (await call(park, "me")).id)
+  await go.click()
+  // The same user again: the reviewer stays, and the dialog shows them.
+  await dialog.getByText("Park is the reviewer now.").waitFor()
+  await dialog.getByText(/^Park, since \d\d:\d\d$/).waitFor()
+  assert.equal(await choice.count(), 0)
+  await hasFocus(kim, "#identity-title")
 })
 
 /** Tabs until that has the focus. @param {User} user @param {string} selector */
@@ -330,7 +367,7 @@ test("axe: the partners, their requests and both forms, in each look, without ov
   await look("address-refused")
   await write(kim, `@${handles.kim}`)
   await kim.page.locator("#ask-go").click()
-  await kim.page.locator("#ask-error").getByText(/.+/).waitFor()
+  await kim.page.locator("#ask-to-error").getByText(/.+/).waitFor()
   await look("ask-refused")
   // Lee asked meanwhile.
   const sent = await call(kim, "pendingRequests")

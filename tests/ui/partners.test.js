@@ -6,6 +6,7 @@ import { test } from "node:test"
 
 import { Problem } from "../../static/js/lib/api.js"
 import { i18n } from "../../static/js/lib/i18n.js"
+import { partners } from "../../static/js/lib/partners_api.js"
 import { handleIn, personIn, tokenIn } from "../../static/js/start/person_address.js"
 import { peopleErrorText, requestSentence } from "../../static/js/start/request_text.js"
 
@@ -81,4 +82,16 @@ test("an error says what happened to the request, and when the next one may be s
   assert.match(problem("handle-taken"), /Choose a different one/)
   assert.match(problem("unknown-user"), /letter by letter/)
   assert.match(peopleErrorText(new Problem(0, "offline")), /cannot be reached/)
+})
+
+test("a list of people is read to its last page", async (context) => {
+  const asked = /** @type {string[]} */ ([])
+  context.mock.method(globalThis, "fetch", async (/** @type {string} */ path) => {
+    asked.push(path)
+    const isLast = path.includes("cursor=a%3D1")
+    return Response.json({ partners: [{ since: String(asked.length) }], next_cursor: isLast ? null : "a=1" })
+  })
+  const rows = await partners()
+  assert.deepEqual(rows.map(({ since }) => since), ["1", "2"])
+  assert.deepEqual(asked, ["/api/partners?limit=100", "/api/partners?limit=100&cursor=a%3D1"])
 })

@@ -61,8 +61,10 @@ export class ReviewerDialog {
     const { link } = this.store.state
     if (!link) return
     try {
-      const [now, { invite }, found] = await Promise.all([api.link(link.id), api.shareLink(link.document_id), partners()])
-      this.#partners = found
+      // The invite stands there also while the partners cannot be read.
+      const found = partners().catch(() => this.#partners)
+      const [now, { invite }] = await Promise.all([api.link(link.id), api.shareLink(link.document_id)])
+      this.#partners = await found
       this.store.applyLink({ ...now, invite: invite ?? null })
     } catch (error) {
       this.#dialog.fail(errorText(error))

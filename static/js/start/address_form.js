@@ -18,6 +18,8 @@ export class AddressForm {
   #handle = byId("address-handle", HTMLInputElement)
   #link = byId("address-link", HTMLInputElement)
   #error = byId("address-error")
+  /** Said anew in another language. @type {() => string} */
+  #why = () => ""
 
   /** @param {() => void} opened the other form closes */
   constructor(opened) {
@@ -26,7 +28,7 @@ export class AddressForm {
 
   start() {
     this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
-    this.#handle.addEventListener("input", () => this.#fail(""))
+    this.#handle.addEventListener("input", () => this.#forgive())
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault()
       this.#press("address-save", () => this.#save())
@@ -42,7 +44,7 @@ export class AddressForm {
   show(shown) {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
-    this.#fail("")
+    this.#forgive()
     if (!shown) return
     this.opened()
     this.#handle.value = this.#address?.handle ?? ""
@@ -59,6 +61,7 @@ export class AddressForm {
     byId("address-now").textContent = handle === null ? "" : `@${handle}`
     byId("address-remove").hidden = handle === null
     this.#link.value = this.#address?.link.url ?? ""
+    this.#drawError()
   }
 
   /** @param {string} id @param {() => Promise<void>} work */
@@ -68,16 +71,25 @@ export class AddressForm {
 
   /** @param {unknown} error */
   #failed(error) {
-    this.#fail(peopleErrorText(error))
+    this.#fail(() => peopleErrorText(error))
     if (!(error instanceof Problem) || !["handle-taken", "invalid-handle"].includes(error.kind)) return
     this.#handle.setAttribute("aria-invalid", "true")
     this.#handle.focus()
   }
 
-  /** @param {string} sentence */
-  #fail(sentence) {
+  /** @param {() => string} why */
+  #fail(why) {
     this.#handle.removeAttribute("aria-invalid")
-    this.#error.textContent = sentence
+    this.#why = why
+    this.#drawError()
+  }
+
+  #forgive() {
+    this.#fail(() => "")
+  }
+
+  #drawError() {
+    if (this.#error.textContent !== this.#why()) this.#error.textContent = this.#why()
   }
 
   async #save() {
@@ -101,7 +113,7 @@ export class AddressForm {
   async #copy() {
     if (await copy(this.#link.value)) return void showToast(t("address.link.copied"))
     this.#link.select()
-    this.#fail(t("identity.by-hand"))
+    this.#fail(() => t("identity.by-hand"))
   }
 
   async #renew() {
@@ -113,7 +125,7 @@ export class AddressForm {
   /** @param {people.Address} address */
   #change(address) {
     this.#address = address
-    this.#fail("")
+    this.#forgive()
     this.draw()
   }
 }

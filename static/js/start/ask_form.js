@@ -27,7 +27,10 @@ export class AskForm {
   #to = byId("ask-to", HTMLInputElement)
   #document = byId("ask-document", HTMLSelectElement)
   #message = byId("ask-message", HTMLTextAreaElement)
-  #error = byId("ask-error")
+  /** Why the person, or the request, was refused; said anew in another language. @type {() => string} */
+  #whyNotThem = () => ""
+  /** @type {() => string} */
+  #whyNot = () => ""
 
   /**
    * @param {import("./request_row.js").RequestActions} actions
@@ -54,7 +57,7 @@ export class AskForm {
   show(shown) {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
-    this.#fail("")
+    this.#forgive()
     if (!shown) return
     this.events.opened()
     this.draw()
@@ -80,6 +83,13 @@ export class AskForm {
     const [none] = this.#document.options
     if (none) none.textContent = t("ask.document.none")
     this.#drawReceived()
+    this.#drawErrors()
+  }
+
+  #drawErrors() {
+    for (const [id, why] of /** @type {const} */ ([["ask-to-error", this.#whyNotThem], ["ask-error", this.#whyNot]])) {
+      if (byId(id).textContent !== why()) byId(id).textContent = why()
+    }
   }
 
   /** The request that came first is decided, or still open. @param {readonly people.ReviewRequest[]} pending */
@@ -107,7 +117,7 @@ export class AskForm {
   #retype() {
     this.#found = null
     this.#received = null
-    this.#fail("")
+    this.#forgive()
     this.draw()
   }
 
@@ -138,13 +148,14 @@ export class AskForm {
   async #send() {
     const to = personIn(this.#to.value, location.origin)
     if (to === null) {
-      return this.#failPerson(t(this.#to.value.trim() === "" ? "ask.to.missing" : "ask.to.wrong"))
+      const isEmpty = this.#to.value.trim() === ""
+      return this.#refusePerson(() => t(isEmpty ? "ask.to.missing" : "ask.to.wrong"))
     }
     const role = this.#role()
     const message = this.#message.value.trim()
     const document = role === "writer" ? this.#document.value : ""
     try {
-      this.#fail("")
+      this.#forgive()
       const request = await people.sendRequest({
         to,
         as: role,
@@ -176,23 +187,25 @@ export class AskForm {
 
   /** @param {unknown} error */
   #failed(error) {
-    const isPerson = error instanceof api.Problem && OF_PERSON.includes(error.kind)
-    if (isPerson) this.#failPerson(peopleErrorText(error))
-    else this.#fail(peopleErrorText(error))
+    const why = () => peopleErrorText(error)
+    if (error instanceof api.Problem && OF_PERSON.includes(error.kind)) return this.#refusePerson(why)
+    this.#whyNot = why
+    return this.#drawErrors()
   }
 
-  /** @param {string} sentence */
-  #failPerson(sentence) {
-    this.#fail(sentence)
+  /** @param {() => string} why */
+  #refusePerson(why) {
+    this.#whyNotThem = why
+    this.#drawErrors()
     this.#to.setAttribute("aria-invalid", "true")
-    // A look-up fails while its user goes on to another field.
-    if (!this.#form.contains(document.activeElement) || document.activeElement === byId("ask-go")) this.#to.focus()
+    // A look-up fails while its user is in another field already; only a press on the button ends here.
+    if (document.activeElement === byId("ask-go")) this.#to.focus()
   }
 
-  /** @param {string} sentence */
-  #fail(sentence) {
+  #forgive() {
     this.#to.removeAttribute("aria-invalid")
-    this.#error.textContent = sentence
+    this.#whyNotThem = this.#whyNot = () => ""
+    this.#drawErrors()
   }
 
   #clear() {

@@ -41,6 +41,8 @@ class StartPage {
     open: () => this.#open("file"),
     stayed: () => this.#stayed(),
   })
+  /** Not before it is known whether the user is signed in. */
+  #isDrawn = false
 
   async start() {
     new Menu(this.#self.elements).start()
@@ -83,17 +85,19 @@ class StartPage {
   #asked() {
     if (this.#me === null) this.#partners.keepAsked()
     this.#partners.openAsked()
-    this.#draw()
+    if (this.#isDrawn) this.#draw()
   }
 
   #draw() {
+    this.#isDrawn = true
     translateAll(document)
     document.title = t("start.title")
     byId("sentence").replaceChildren(...corrected(t("app.sentence")))
     const mayEnter = this.#me !== null || this.#entry.guests
     byId("name-part").hidden = this.#me !== null || !mayEnter
-    byId("ways").hidden = !mayEnter
-    byId("asked").hidden = this.#me !== null || !mayEnter || !this.#partners.isAsked
+    const isAsked = this.#me === null && mayEnter && this.#partners.isAsked
+    byId("asked").hidden = !isAsked
+    byId("ways").hidden = !mayEnter || isAsked
     this.#drawSignIn(mayEnter)
     byId("hello").hidden = this.#me === null
     byId("hello").replaceChildren(...(this.#me ? this.#hello(this.#me) : []))
@@ -193,7 +197,8 @@ class StartPage {
   /** @param {SubmitEvent} event */
   #submitAsked(event) {
     event.preventDefault()
-    if (!this.#mayGoOn()) return
+    // The Enter key in the field of the name submits this form also while it is hidden.
+    if (byId("asked").hidden || !this.#mayGoOn()) return
     once(byId("asked-go", HTMLButtonElement), async () => {
       try {
         await this.#enter()

@@ -31,6 +31,9 @@ export class Partners {
   /** The token of the personal link that the user opened. */
   #token = ""
   #timer = 0
+  /** The reads so far, and the one that the lists show. */
+  #reads = 0
+  #shown = 0
   #stopped = new AbortController()
   #actions = new RequestActions(() => this.#me?.id ?? "", () => this.#changed())
   #address = new AddressForm(() => this.#ask.show(false))
@@ -54,6 +57,8 @@ export class Partners {
       taken()
     }
     window.addEventListener("hashchange", take)
+    this.#token = takeInvite(ASKED)
+    if (this.#token !== "") taken()
     take()
   }
 
@@ -78,7 +83,6 @@ export class Partners {
     this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
     this.#try(() => this.#address.read())
     this.#read()
-    this.#token ||= takeInvite(ASKED)
     this.openAsked()
   }
 
@@ -98,12 +102,14 @@ export class Partners {
 
   /** Shows why the lists are old. @param {() => Promise<void>} work */
   async #try(work) {
+    let why = ""
     try {
       await work()
-      byId("partners-error").textContent = ""
     } catch (error) {
-      byId("partners-error").textContent = t("partners.failed", { why: peopleErrorText(error) })
+      why = t("partners.failed", { why: peopleErrorText(error) })
     }
+    // The same text again would be spoken again.
+    if (byId("partners-error").textContent !== why) byId("partners-error").textContent = why
   }
 
   /** A request was decided, maybe for a document. */
@@ -113,25 +119,30 @@ export class Partners {
 
   /** Everything. */
   #read() {
+    const read = ++this.#reads
     return this.#try(async () => {
       const [requests, partners] = await Promise.all([people.pendingRequests(), people.partners()])
-      this.#show(requests, partners)
+      this.#show(read, requests, partners)
     })
   }
 
   /** The requests; the partners, too, if a request was answered. */
   #poll() {
+    const read = ++this.#reads
     return this.#try(async () => {
       const requests = await people.pendingRequests()
       const known = requests.map(({ id }) => id)
       const isAnswered = (this.#requests ?? []).some(({ id }) => !known.includes(id))
       const partners = isAnswered ? await people.partners() : this.#partners
-      this.#show(requests, partners)
+      this.#show(read, requests, partners)
     })
   }
 
-  /** @param {people.ReviewRequest[]} requests @param {people.Partner[]} partners */
-  #show(requests, partners) {
+  /** @param {number} read @param {people.ReviewRequest[]} requests @param {people.Partner[]} partners */
+  #show(read, requests, partners) {
+    // An answer that a later one overtook is old.
+    if (read < this.#shown) return
+    this.#shown = read
     const before = this.#requests
     const isSame = JSON.stringify([before, this.#partners]) === JSON.stringify([requests, partners])
     this.#requests = requests

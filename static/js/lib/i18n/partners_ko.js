@@ -93,6 +93,6 @@ export const partnersKo = {
   "error.request-decided.expired": "너무 오래 답이 없어 만료된 요청입니다. 새로 보내 주세요.",
   "error.request-limit": "답을 기다리는 요청이 너무 많습니다. 보낸 요청을 취소하거나 답을 기다려 주세요.",
   "error.request-limit.day": "지금은 요청을 더 보낼 수 없습니다. {left} 뒤에 다시 시도해 주세요.",
-  "error.partners-full": "두 사람 중 한 명의 함께하는 사람이 이미 가득합니다. 먼저 한 명을 삭제해 주세요.",
+  "error.partners-full": "두 사람 중 한 명은 함께하는 사람을 더 추가할 수 없습니다. 먼저 한 명을 삭제해 주세요.",
   "error.not-a-partner": "더 이상 함께하는 사람이 아닙니다. 요청을 보내거나 초대 링크를 복사해 주세요.",
 }
