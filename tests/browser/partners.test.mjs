@@ -61,7 +61,7 @@ async function write({ page }, to) {
   await page.locator("#ask-to").fill(to)
 }
 
-/** Waits for a passing sentence. @param {User} user @param {string | RegExp} sentence */
+/** Waits for a passing sentence: from before what causes it, it goes soon. @param {User} user @param {string} sentence */
 const says = ({ page }, sentence) => page.locator("#toast").getByText(sentence).first().waitFor()
 
 /** @param {User} user @param {string} selector */
@@ -80,16 +80,17 @@ test("two users who ask each other at once are partners by one press, and one na
   await until(async () => (await waits(kim)) || (await waits(lee)), "one of them is second")
   const [first, second] = (await waits(kim)) ? [lee, kim] : [kim, lee]
   const [firstName, secondName] = first === kim ? ["Kim", "Lee"] : ["Lee", "Kim"]
-  await says(first, `Your request was sent to ${secondName}.`)
   await second.page.getByText(`${firstName} has asked you already.`).waitFor()
   await hasFocus(second, "#ask-received [data-act=accept]")
-  await second.page.keyboard.press("Enter")
-  await says(second, `You and ${firstName} are partners now.`)
+  await Promise.all([
+    says(second, `You and ${firstName} are partners now.`),
+    // The first one reads of it without a reload.
+    says(first, `${secondName} accepted your request.`),
+    second.page.keyboard.press("Enter"),
+  ])
   await partner(second, firstName).waitFor()
   await second.page.locator("#ask").waitFor({ state: "hidden" })
   await hasFocus(second, "#ask-open")
-  // The first one reads of it without a reload.
-  await says(first, `${secondName} accepted your request.`)
   await partner(first, secondName).waitFor()
   await first.page.locator("#requests-waiting").waitFor({ state: "hidden" })
 
@@ -123,7 +124,7 @@ test("a request about a document with a message is accepted, and its receiver op
   await kim.page.getByLabel("Lee should review my text").waitFor()
   await kim.page.locator("#ask-document option", { hasText: "Essay" }).waitFor({ state: "attached" })
   await kim.page.locator("#ask-document").selectOption({ label: "Essay" })
-  await kim.page.locator("#ask-go").click()
+  await Promise.all([says(kim, "Your request was sent to Lee."), kim.page.locator("#ask-go").click()])
   await kim.page.locator("#requests-sent").getByText("You asked Lee to review “Essay”.").waitFor()
   await kim.page.getByText("Not answered yet (1)").waitFor()
   await hasFocus(kim, "#ask-open")
@@ -134,11 +135,15 @@ test("a request about a document with a message is accepted, and its receiver op
   await row.getByText("Kim asks you to review “Essay”.").waitFor()
   assert.equal(await row.locator(".request-message").textContent(), "Until Friday,\nplease.")
   await until(async () => /New request\. Kim asks/.test((await lee.page.locator("#announcer").textContent()) ?? ""), "it is spoken")
-  await row.getByRole("button", { name: "Accept: Kim asks you" }).click()
-  await says(lee, "You and Kim are partners now, and you are the reviewer of “Essay”.")
+  await Promise.all([
+    says(lee, "You and Kim are partners now, and you are the reviewer of “Essay”."),
+    // A sentence stays while its button has the focus.
+    lee.page.locator("#toast").getByRole("button", { name: /^Open it/ }).focus(),
+    row.getByRole("button", { name: "Accept: Kim asks you" }).click(),
+  ])
   await lee.page.locator("#requests").waitFor({ state: "hidden" })
   await lee.page.locator("#waiting").getByRole("link", { name: "Essay" }).waitFor()
-  await lee.page.locator("#toast").getByRole("button", { name: "Open it" }).click()
+  await lee.page.locator("#toast").getByRole("button", { name: /^Open it/ }).click()
   await lee.seated()
   await lee.waitForText("The text of the essay.")
 
@@ -162,11 +167,13 @@ test("a request is declined, and another one withdrawn", async () => {
   await kim.page.getByText("You offered Lee to review a text.").waitFor()
   const row = lee.page.locator("#requests-received li")
   await row.getByText("Kim offers to review a text of yours.").waitFor()
-  await row.getByRole("button", { name: /^Decline/ }).click()
-  await says(lee, "You declined the request of Kim.")
+  await Promise.all([
+    says(lee, "You declined the request of Kim."),
+    says(kim, "Lee declined your request."),
+    row.getByRole("button", { name: /^Decline/ }).click(),
+  ])
   await lee.page.locator("#requests").waitFor({ state: "hidden" })
   await hasFocus(lee, "#partners-title")
-  await says(kim, "Lee declined your request.")
   await kim.page.locator("#requests-waiting").waitFor({ state: "hidden" })
 
   await write(lee, handles.kim)
@@ -303,6 +310,19 @@ test("a partner who is too late, or no partner any more, is not named reviewer, 
   await dialog.getByText(/^Park, since \d\d:\d\d$/).waitFor()
   assert.equal(await choice.count(), 0)
   await hasFocus(kim, "#identity-title")
+})
+
+test("a press that leaves the field reaches its button, however soon the name arrives", async () => {
+  const { kim, handles } = await two()
+  await write(kim, handles.lee)
+  const go = await kim.page.locator("#ask-go").boundingBox()
+  assert.ok(go)
+  const found = kim.page.waitForResponse(/people\/find$/)
+  await kim.page.mouse.move(go.x + go.width / 2, go.y + go.height - 2)
+  await kim.page.mouse.down()
+  await (await found).finished()
+  await kim.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+  await Promise.all([says(kim, "Your request was sent to Lee."), kim.page.mouse.up()])
 })
 
 /** Tabs until that has the focus. @param {User} user @param {string} selector */

@@ -73,7 +73,7 @@ export class Problem extends Error {
     this.kind = name
     this.detail = detail
     this.deleted = deleted
-    /** What stands in the way: its id, and its state. */
+    /** The id and the state of what stands in the way. */
     this.id = ""
     this.state = ""
     /** When to try again, in ms; 0: the server does not know. */

@@ -13,8 +13,8 @@ import { i18n, translateAll, t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { DocumentList } from "./document_list.js"
 import { ImportFile } from "./import_file.js"
-import { Partners } from "./partners.js"
 import { PasteDraft } from "./paste_draft.js"
+import { Partners } from "./partners.js"
 
 /** The ways to a document. */
 const PANELS = ["paste", "file", "link"]
@@ -32,6 +32,8 @@ class StartPage {
   #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()
   #partners = new Partners(() => this.#documentList.refresh())
+  /** Not before it is known whether the user is signed in. */
+  #isDrawn = false
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
   #pasteDraft = new PasteDraft()
@@ -41,8 +43,6 @@ class StartPage {
     open: () => this.#open("file"),
     stayed: () => this.#stayed(),
   })
-  /** Not before it is known whether the user is signed in. */
-  #isDrawn = false
 
   async start() {
     new Menu(this.#self.elements).start()
@@ -53,8 +53,8 @@ class StartPage {
     }
     byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#submitPaste(event))
     byId("link", HTMLFormElement).addEventListener("submit", (event) => this.#follow(event))
-    byId("asked", HTMLFormElement).addEventListener("submit", (event) => this.#submitAsked(event))
-    this.#partners.watchAddress(() => this.#asked())
+    byId("asked", HTMLFormElement).addEventListener("submit", (event) => this.#submitVisit(event))
+    this.#partners.watchAddress(() => this.#personalLinkOpened())
     i18n.addEventListener("change", () => this.#draw())
     try {
       const me = await api.me()
@@ -82,9 +82,9 @@ class StartPage {
   }
 
   /** The user opened a personal link. */
-  #asked() {
-    if (this.#me === null) this.#partners.keepAsked()
-    this.#partners.openAsked()
+  #personalLinkOpened() {
+    if (this.#me === null) this.#partners.storePersonalLink()
+    this.#partners.openPersonalLink()
     if (this.#isDrawn) this.#draw()
   }
 
@@ -95,9 +95,9 @@ class StartPage {
     byId("sentence").replaceChildren(...corrected(t("app.sentence")))
     const mayEnter = this.#me !== null || this.#entry.guests
     byId("name-part").hidden = this.#me !== null || !mayEnter
-    const isAsked = this.#me === null && mayEnter && this.#partners.isAsked
-    byId("asked").hidden = !isAsked
-    byId("ways").hidden = !mayEnter || isAsked
+    const hasPersonalLink = this.#me === null && mayEnter && this.#partners.hasPersonalLink
+    byId("asked").hidden = !hasPersonalLink
+    byId("ways").hidden = !mayEnter || hasPersonalLink
     this.#drawSignIn(mayEnter)
     byId("hello").hidden = this.#me === null
     byId("hello").replaceChildren(...(this.#me ? this.#hello(this.#me) : []))
@@ -195,7 +195,7 @@ class StartPage {
   }
 
   /** @param {SubmitEvent} event */
-  #submitAsked(event) {
+  #submitVisit(event) {
     event.preventDefault()
     // The Enter key in the field of the name submits this form also while it is hidden.
     if (byId("asked").hidden || !this.#mayGoOn()) return

@@ -8,7 +8,7 @@ import { i18n, number, t, when } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
 import { storeInvite, takeInvite } from "../lib/sign_in.js"
 import { AddressForm } from "./address_form.js"
-import { AskForm } from "./ask_form.js"
+import { RequestForm } from "./request_form.js"
 import { tokenIn } from "./person_address.js"
 import { fillRows } from "./person_rows.js"
 import { RequestActions } from "./request_row.js"
@@ -17,7 +17,7 @@ import { peopleErrorText, requestSentence } from "./request_text.js"
 /** The interval of polling the requests, in ms. */
 const POLL_EVERY = 10_000
 /** Where the token of a personal link waits for a sign-in. */
-const ASKED = "ask"
+const PERSONAL_LINK = "ask"
 
 /** @typedef {import("../lib/api.js").User} User */
 
@@ -36,8 +36,8 @@ export class Partners {
   #shown = 0
   #stopped = new AbortController()
   #actions = new RequestActions(() => this.#me?.id ?? "", () => this.#changed())
-  #address = new AddressForm(() => this.#ask.show(false))
-  #ask = new AskForm(this.#actions, {
+  #address = new AddressForm(() => this.#form.show(false))
+  #form = new RequestForm(this.#actions, {
     opened: () => this.#address.show(false),
     sent: () => this.#read(),
   })
@@ -57,19 +57,19 @@ export class Partners {
       taken()
     }
     window.addEventListener("hashchange", take)
-    this.#token = takeInvite(ASKED)
+    this.#token = takeInvite(PERSONAL_LINK)
     if (this.#token !== "") taken()
     take()
   }
 
   /** Whether the user opened a personal link, and has not signed in yet. */
-  get isAsked() {
+  get hasPersonalLink() {
     return this.#token !== ""
   }
 
   /** The token waits for the end of a sign-in elsewhere, or of a reload. */
-  keepAsked() {
-    storeInvite(ASKED, this.#token)
+  storePersonalLink() {
+    storeInvite(PERSONAL_LINK, this.#token)
   }
 
   /** @param {User} me */
@@ -77,13 +77,13 @@ export class Partners {
     const { signal } = this.#stopped
     this.#me = me
     this.#address.start()
-    this.#ask.start()
+    this.#form.start()
     i18n.addEventListener("change", () => this.#draw(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#read(), { signal })
     this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
     this.#try(() => this.#address.read())
     this.#read()
-    this.openAsked()
+    this.openPersonalLink()
   }
 
   stop() {
@@ -92,12 +92,12 @@ export class Partners {
   }
 
   /** Opens the form for the user whose personal link was opened. */
-  openAsked() {
+  openPersonalLink() {
     if (this.#me === null || this.#token === "") return
     const token = this.#token
     this.#token = ""
-    takeInvite(ASKED)
-    this.#ask.take(token)
+    takeInvite(PERSONAL_LINK)
+    this.#form.take(token)
   }
 
   /** Shows why the lists are old. @param {() => Promise<void>} work */
@@ -147,24 +147,24 @@ export class Partners {
     const isSame = JSON.stringify([before, this.#partners]) === JSON.stringify([requests, partners])
     this.#requests = requests
     this.#partners = partners
-    this.#ask.update(requests)
+    this.#form.update(requests)
     // A list that stays does not take its buttons from under the hand.
     if (!isSame) this.#draw()
-    if (before !== null) this.#tell(before, requests)
+    if (before !== null) this.#announceChanges(before, requests)
   }
 
   /** Says what came and what was answered. @param {people.ReviewRequest[]} before @param {people.ReviewRequest[]} now */
-  #tell(before, now) {
+  #announceChanges(before, now) {
     const isNew = (/** @type {people.ReviewRequest} */ { id }) => before.every((known) => known.id !== id)
     for (const request of now.filter(isNew)) {
       if (this.#isReceived(request)) announce(t("request.came", { request: requestSentence(request, this.#me?.id ?? "") }))
     }
     const answered = before.filter(({ id }) => now.every((known) => known.id !== id))
-    for (const { id } of answered.filter((request) => !this.#isReceived(request))) this.#tellAnswer(id)
+    for (const { id } of answered.filter((request) => !this.#isReceived(request))) this.#announceAnswer(id)
   }
 
   /** @param {string} id of a request that the user sent */
-  async #tellAnswer(id) {
+  async #announceAnswer(id) {
     const request = await people.request(id).catch(() => null)
     if (request === null || request.state === "pending" || request.state === "withdrawn") return
     showToast(t(`request.answer.${request.state}`, { name: request.to.name }))
@@ -184,7 +184,7 @@ export class Partners {
     byId("requests-sent-title").textContent = t("request.sent", { count: number(sent.length) })
     byId("partners-none").hidden = this.#requests === null || 0 < this.#partners.length
     this.#address.draw()
-    this.#ask.draw()
+    this.#form.draw()
     const title = byId("partners-title")
     fillRows(byId("partners-list"), this.#partners.map((partner) => this.#partner(partner)), title)
     fillRows(byId("requests-sent"), sent.map((request) => this.#actions.row(request)), title)

@@ -25,7 +25,7 @@ export function handleIn(text) {
 export const tokenIn = (hash) => FRAGMENT.exec(hash)?.[1] ?? null
 
 /**
- * What a user typed or pasted, as the server reads it.
+ * The person in a text that a user typed or pasted, as the server reads it.
  *
  * @param {string} text
  * @param {string} origin of this site

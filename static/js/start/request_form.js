@@ -17,11 +17,13 @@ import { peopleErrorText } from "./request_text.js"
 /** Problems of the field of the person. */
 const OF_PERSON = ["unknown-user", "own-self", "already-partners"]
 
-export class AskForm {
+export class RequestForm {
   /** The user whom the field names, once the server has said so. @type {{ to: string, user: api.User } | null} */
   #found = null
   /** @type {people.ReviewRequest | null} */
   #received = null
+  /** The end of a press that goes on. @type {Promise<void>} */
+  #released = Promise.resolve()
   #form = byId("ask", HTMLFormElement)
   #opener = byId("ask-open", HTMLButtonElement)
   #to = byId("ask-to", HTMLInputElement)
@@ -46,6 +48,7 @@ export class AskForm {
     this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
     this.#to.addEventListener("input", () => this.#retype())
     this.#to.addEventListener("change", () => this.#find())
+    this.#form.addEventListener("pointerdown", () => this.#press())
     this.#form.addEventListener("change", () => this.draw())
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault()
@@ -121,12 +124,20 @@ export class AskForm {
     this.draw()
   }
 
+  /** A press leaves the field; what the look-up shows must not move the button from under it. */
+  #press() {
+    this.#released = new Promise((done) => {
+      const end = () => window.setTimeout(done)
+      for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind, end, { once: true })
+    })
+  }
+
   /** Shows whose address it is. */
   async #find() {
     const to = personIn(this.#to.value, location.origin)
     if (to === null || this.#found?.to === to) return
     try {
-      const user = await people.findUser(to)
+      const user = await people.findUser(to).finally(() => this.#released)
       if (personIn(this.#to.value, location.origin) !== to) return
       if (user.id === this.actions.me()) throw new api.Problem(422, "own-self")
       this.#found = { to, user }
