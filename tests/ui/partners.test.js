@@ -85,13 +85,13 @@ test("an error says what happened to the request, and when the next one may be s
 })
 
 test("a list of people is read to its last page", async (context) => {
-  const asked = /** @type {string[]} */ ([])
+  const requested = /** @type {string[]} */ ([])
   context.mock.method(globalThis, "fetch", async (/** @type {string} */ path) => {
-    asked.push(path)
+    requested.push(path)
     const isLast = path.includes("cursor=a%3D1")
-    return Response.json({ partners: [{ since: String(asked.length) }], next_cursor: isLast ? null : "a=1" })
+    return Response.json({ partners: [{ since: String(requested.length) }], next_cursor: isLast ? null : "a=1" })
   })
   const rows = await partners()
   assert.deepEqual(rows.map(({ since }) => since), ["1", "2"])
-  assert.deepEqual(asked, ["/api/partners?limit=100", "/api/partners?limit=100&cursor=a%3D1"])
+  assert.deepEqual(requested, ["/api/partners?limit=100", "/api/partners?limit=100&cursor=a%3D1"])
 })

@@ -131,8 +131,8 @@ export class Partners {
     const read = ++this.#reads
     return this.#try(async () => {
       const requests = await people.pendingRequests()
-      const known = requests.map(({ id }) => id)
-      const isAnswered = (this.#requests ?? []).some(({ id }) => !known.includes(id))
+      const pendingIds = requests.map(({ id }) => id)
+      const isAnswered = (this.#requests ?? []).some(({ id }) => !pendingIds.includes(id))
       const partners = isAnswered ? await people.partners() : this.#partners
       this.#show(read, requests, partners)
     })
@@ -155,11 +155,11 @@ export class Partners {
 
   /** Says what came and what was answered. @param {people.ReviewRequest[]} before @param {people.ReviewRequest[]} now */
   #announceChanges(before, now) {
-    const isNew = (/** @type {people.ReviewRequest} */ { id }) => before.every((known) => known.id !== id)
+    const isNew = (/** @type {people.ReviewRequest} */ { id }) => before.every((other) => other.id !== id)
     for (const request of now.filter(isNew)) {
       if (this.#isReceived(request)) announce(t("request.came", { request: requestSentence(request, this.#me?.id ?? "") }))
     }
-    const answered = before.filter(({ id }) => now.every((known) => known.id !== id))
+    const answered = before.filter(({ id }) => now.every((other) => other.id !== id))
     for (const { id } of answered.filter((request) => !this.#isReceived(request))) this.#announceAnswer(id)
   }
 
