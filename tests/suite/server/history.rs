@@ -300,8 +300,10 @@ async fn two_servers_record_one_history_and_either_restores_for_the_holder_of_th
     let restore = format!("{}/restore", one(&desk, &versions[1]));
     let refused = cluster.one.post(&desk.reviewer, &restore, json!({})).await;
     refused.problem(403, "seat-not-held");
-    // The request goes to the server without the writer's socket while edits arrive at the other.
+    // The request goes to the server without the writer's socket. An edit that this server has not yet
+    // received would stay in the text behind the restoration.
     writer.append(" 셋째.");
+    reviewer.reads("첫 문장. 둘째 문장. 셋째.").await;
     cluster.two.post(&desk.writer, &restore, json!({})).await.ok(201);
     writer.reads("첫 문장.").await;
     reviewer.reads("첫 문장.").await;
