@@ -164,8 +164,8 @@ pub const EXPORTS_BYTES_MAX: i64 = 256 * 1024 * 1024;
 pub const EXPORTS_MAX: i64 = 10_000;
 /// How long the database stores an export: a day's downloads.
 pub const EXPORT_AGE_MAX: TimeDelta = TimeDelta::hours(24);
-/// Builds of exports that one user starts in a second, on average; ten times as many from one address.
-/// Each builds the whole text.
+/// Builds of exports and imports that one user starts in a second, on average; ten times as many from one
+/// address. Each builds the whole text.
 pub const EXPORT_BUILDS_PER_SECOND: NonZeroU32 = at_least_one(1);
 /// The same, at once: each format of some documents.
 pub const EXPORT_BUILDS_BURST: NonZeroU32 = at_least_one(30);

@@ -47,6 +47,9 @@ use crate::storage::exports::{
 use crate::storage::reviews::StoredReview;
 
 /// How long the request that starts a build waits for its file. Most files take a few milliseconds.
+const WAIT: Duration = Duration::from_secs(1);
+/// A file that was rendered within this time answers the request that started its build, also if the
+/// database takes twice as long to store it.
 const QUICK: Duration = Duration::from_millis(300);
 /// Lease of the lock, renewed every two seconds: a dead builder is replaced after it.
 const LEASE: Duration = Duration::from_secs(6);
@@ -185,7 +188,7 @@ impl Exports {
             this.trim(Some(key)).await;
         });
         shared.tasks.spawn(building);
-        match timeout(QUICK, built).await {
+        match timeout(WAIT, built).await {
             Ok(Ok(built)) => Ok(Export::Ready { file: built?, title: state.now.title }),
             Ok(Err(_panicked)) => Err(ExportFailure::Unavailable.into()),
             Err(_elapsed) => Ok(Export::Building { progress: 0 }),

@@ -12,6 +12,11 @@ use crate::exports::docx_parts::{
 use crate::exports::paper::{Edge, Location, Note, Paper};
 use crate::exports::zip::{Entry, ZipWriter};
 
+/// Longest run, in bytes of text.
+const RUN_BYTES: usize = 64 * 1024;
+/// Longest paragraph, in bytes of XML: four times the text of a document. Tabs take twenty times theirs.
+const PARAGRAPH_BYTES_MAX: usize = 32 * 1024 * 1024;
+
 /// Renders the file.
 ///
 /// # Errors
@@ -144,15 +149,19 @@ impl<'a> Body<'a> {
                 let mark = self.deletes.map_or(Mark::Plain, Mark::Deleted);
                 self.end_paragraph(mark)?;
             }
-            if line.is_empty() {
-                continue;
-            }
-            match self.deletes {
-                None => self.paragraph.push_str(&run(line, false)),
-                Some(index) => self.tracked("w:del", index, &run(line, true)),
-            }
+            pieces(line).try_for_each(|piece| self.piece(piece))?;
         }
         Ok(())
+    }
+
+    /// A part of a line.
+    fn piece(&mut self, piece: &str) -> Result<(), ExportFailure> {
+        match self.deletes {
+            None => self.paragraph.push_str(&run(piece, false)),
+            Some(index) => self.tracked("w:del", index, &run(piece, true)),
+        }
+        let is_bounded = self.paragraph.len() <= PARAGRAPH_BYTES_MAX;
+        is_bounded.then_some(()).ok_or(ExportFailure::TooLarge)
     }
 
     /// The suggestion of a change.
@@ -226,11 +235,22 @@ impl<'a> Body<'a> {
     }
 }
 
+/// Cuts a line into the texts of its runs.
+fn pieces(mut line: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let end = line.floor_char_boundary(RUN_BYTES);
+        let (piece, rest) = line.split_at_checked(end)?;
+        line = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::review::ReviewStatus;
     use crate::exports::paper::tests::{paper, reply, review, suggestion};
+    use crate::exports::word_text;
     use crate::exports::zip::tests::unpacked;
 
     /// The content of the body, without times and styles of references.
@@ -251,6 +271,16 @@ mod tests {
                         <w:p><w:r><w:tab/><w:t>끝</w:t></w:r></w:p>";
         assert_eq!(body(&paper(text, vec![])), expected);
         assert_eq!(body(&paper("", vec![])), "<w:p/>");
+    }
+
+    #[test]
+    fn g13_a_long_line_has_several_runs_and_a_paragraph_has_a_bound() {
+        let line = "가".repeat(50_000);
+        let file = render(&paper(&line, vec![])).expect("a file");
+        assert_eq!(word_text::read(&file, usize::MAX).as_deref(), Ok(&*line));
+        assert!(1 < body(&paper(&line, vec![])).matches("<w:r>").count());
+        let tabs = "a\t".repeat(1_000_000);
+        assert!(matches!(render(&paper(&tabs, vec![])), Err(ExportFailure::TooLarge)));
     }
 
     #[test]

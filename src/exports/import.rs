@@ -58,9 +58,10 @@ impl Exports {
     pub async fn text_of(&self, format: ImportFormat, bytes: Bytes) -> Result<String, ExportError> {
         let shared = &self.reviews.sessions.shared;
         let permit = shared.rooms.permit(DocumentId::generate()).await.map_err(SeatError::from)?;
+        let text_max = shared.limits.document_bytes;
         let reading = shared.tasks.spawn_blocking(move || {
             let _permit = permit;
-            read(format, &bytes)
+            read(format, &bytes, text_max)
         });
         let read = reading.await.map_err(|panicked| {
             tracing::error!(%panicked, "a file cannot be imported");
@@ -70,17 +71,18 @@ impl Exports {
     }
 }
 
-/// Reads the text of a file, with line feeds, and without control characters.
+/// Reads the text of a file, with line feeds, and without control characters. A small Word file may hold
+/// a long text, so its reader stops beyond `text_max` bytes.
 ///
 /// # Errors
 ///
 /// [`ImportError`] when the file is damaged, hostile or too large.
-pub fn read(format: ImportFormat, bytes: &[u8]) -> Result<String, ImportError> {
+pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<String, ImportError> {
     if IMPORT_BYTES_MAX < bytes.len() {
         return Err(ImportError::TooLarge("the file itself"));
     }
     let text = match format {
-        ImportFormat::Docx => word_text::read(bytes)?,
+        ImportFormat::Docx => word_text::read(bytes, text_max)?,
         ImportFormat::Text => decoded(bytes)?,
     };
     let mut text = normalize_line_breaks(&text);
@@ -110,12 +112,19 @@ fn decoded(bytes: &[u8]) -> Result<String, ImportError> {
         .ok_or(ImportError::Unreadable("it is neither UTF-8 nor a Korean text; save it as UTF-8"))
 }
 
+/// Lines at the start of a text among which [`title_of`] searches the first one with a word.
+const TITLE_LINES_MAX: usize = 1_000;
+
 /// The title of a document from the name of its file, or from its first line.
 #[must_use]
 pub fn title_of(name: Option<&str>, text: &str) -> String {
     let stem = name.map(|name| name.rsplit(['/', '\\']).next().unwrap_or(name));
     let stem = stem.map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem));
-    let first = text.lines().map(|line| line.trim_start_matches(['#', ' ', '\t']).trim());
+    // A text of empty lines alone has no title.
+    let first = text
+        .lines()
+        .take(TITLE_LINES_MAX)
+        .map(|line| line.trim_start_matches(['#', ' ', '\t']).trim());
     let first = first.filter(|line| !line.is_empty()).take(1);
     let titles = stem.into_iter().chain(first).map(|title| {
         title.chars().filter(|c| !c.is_control()).take(LABEL_CHARS_MAX).collect::<String>()
@@ -131,7 +140,7 @@ mod tests {
     use super::*;
 
     fn text(bytes: &[u8]) -> Result<String, ImportError> {
-        read(ImportFormat::Text, bytes)
+        read(ImportFormat::Text, bytes, usize::MAX)
     }
 
     #[test]

@@ -34,7 +34,7 @@ const NO_DOCUMENT: ImportError = ImportError::Unreadable("it contains no Word do
 /// # Errors
 ///
 /// [`ImportError`].
-pub(super) fn read(bytes: &[u8]) -> Result<String, ImportError> {
+pub(super) fn read(bytes: &[u8], text_max: usize) -> Result<String, ImportError> {
     let zip = ZipReader::open(bytes)?;
     let named = |name: &str| zip.entry(name, IMPORT_INFLATED_BYTES_MAX, IMPORT_RATIO_MAX);
     let part = match main_part(&zip)? {
@@ -44,6 +44,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<String, ImportError> {
     let mut reading = Reading::default();
     walk(part.ok_or(NO_DOCUMENT)?, |step| {
         reading.take(&step);
+        // The mark of the last paragraph is no part of the text.
+        if text_max < reading.text.len().saturating_sub(1) {
+            return Err(ImportError::TooLarge("its text is longer than a document"));
+        }
         Ok(())
     })?;
     reading.finish()
@@ -363,8 +367,24 @@ mod tests {
                         xmlns:mc=\"http://schemas.openxmlformats.org/markup-compatibility/2006\" \
                         xmlns:a=\"urn:drawing\"><w:body>";
 
+    fn whole(file: &[u8]) -> Result<String, ImportError> {
+        read(file, usize::MAX)
+    }
+
     fn text_of(body: &str) -> Result<String, ImportError> {
-        read(&archive(&[(MAIN_PART, &format!("{OPEN}{body}</w:body></w:document>"))]))
+        read_up_to(usize::MAX, body)
+    }
+
+    fn read_up_to(text_max: usize, body: &str) -> Result<String, ImportError> {
+        let part = format!("{OPEN}{body}</w:body></w:document>");
+        read(&archive(&[(MAIN_PART, &part)]), text_max)
+    }
+
+    #[test]
+    fn g13_the_text_of_a_file_has_a_bound() {
+        let body = "<w:p><w:r><w:t>four</w:t></w:r></w:p>".repeat(3);
+        assert_eq!(read_up_to(14, &body).as_deref(), Ok("four\nfour\nfour"));
+        assert!(matches!(read_up_to(13, &body), Err(ImportError::TooLarge(_))));
     }
 
     #[test]
@@ -372,7 +392,7 @@ mod tests {
         let rare = "a\u{301} \u{1100}\u{1161} 👩‍👩‍👧 & < > \" ' \t\tx  y ";
         for text in ["", "나는\n글을 쓴다", "\n\na\n\n", rare, "]]>&amp;&#65;"] {
             let file = docx::render(&paper(text, vec![])).expect("a file");
-            assert_eq!(read(&file).as_deref(), Ok(text));
+            assert_eq!(whole(&file).as_deref(), Ok(text));
         }
     }
 
@@ -386,7 +406,7 @@ mod tests {
         {
             let reviews = vec![suggestion(text, "a\nb", put_in), comment.clone()];
             let file = docx::render(&paper(text, reviews)).expect("a file");
-            assert_eq!(read(&file).as_deref(), Ok(expected));
+            assert_eq!(whole(&file).as_deref(), Ok(expected));
         }
     }
 
@@ -428,7 +448,7 @@ mod tests {
                          Target=\"/word/document2.xml\"/></Relationships>";
         let body = format!("{OPEN}<w:p><w:r><w:t>글</w:t></w:r></w:p></w:body></w:document>");
         let file = archive(&[("_rels/.rels", relations), ("word/document2.xml", &body)]);
-        assert_eq!(read(&file).as_deref(), Ok("글"));
+        assert_eq!(whole(&file).as_deref(), Ok("글"));
     }
 
     #[test]
@@ -443,13 +463,13 @@ mod tests {
         unreadable(text_of("<w:p><w:r><w:t>&bomb;</w:t></w:r></w:p>"));
         unreadable(text_of("<w:p></w:r>"));
         unreadable(text_of("<w:p>\u{0}<"));
-        unreadable(read(&archive(&[(MAIN_PART, "<!DOCTYPE a [<!ENTITY b \"x\">]><a>&b;</a>")])));
-        unreadable(read(&archive(&[(MAIN_PART, OPEN)])));
-        unreadable(read(&archive(&[(MAIN_PART, "")])));
-        unreadable(read(&archive(&[(MAIN_PART, "<a/>")])));
-        unreadable(read(&archive(&[("other.xml", "<a/>")])));
-        unreadable(read(b"PK\x03\x04 but no archive"));
-        unreadable(read(b""));
+        unreadable(whole(&archive(&[(MAIN_PART, "<!DOCTYPE a [<!ENTITY b \"x\">]><a>&b;</a>")])));
+        unreadable(whole(&archive(&[(MAIN_PART, OPEN)])));
+        unreadable(whole(&archive(&[(MAIN_PART, "")])));
+        unreadable(whole(&archive(&[(MAIN_PART, "<a/>")])));
+        unreadable(whole(&archive(&[("other.xml", "<a/>")])));
+        unreadable(whole(b"PK\x03\x04 but no archive"));
+        unreadable(whole(b""));
         let bomb = " ".repeat(20 * 1024 * 1024);
         assert!(matches!(text_of(&bomb), Err(ImportError::TooLarge(_))));
     }
@@ -458,7 +478,7 @@ mod tests {
     fn g12_no_cut_of_a_document_is_imported() {
         let file = docx::render(&paper("나는 글을 쓴다", vec![])).expect("a file");
         for length in (0..file.len()).step_by(7) {
-            assert!(read(&file[..length]).is_err(), "{length}");
+            assert!(whole(&file[..length]).is_err(), "{length}");
         }
     }
 }

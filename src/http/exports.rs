@@ -181,8 +181,8 @@ fn file_name(title: &str) -> String {
 /// `POST /api/documents/import`
 async fn import(
     (State(sharing), State(exports)): (State<Sharing>, State<Exports>),
+    (State(limiter), peer): (State<Limiter>, Option<Extension<Peer>>),
     storing: Storing,
-    peer: Option<Extension<Peer>>,
     caller: Caller,
     Query(query): Query<ImportQuery>,
     headers: HeaderMap,
@@ -195,12 +195,14 @@ async fn import(
         error => error,
     };
     let bytes = body.0.map_err(too_large)?;
+    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
+    // To read a file costs as much as to build one.
+    limiter.check_build(&caller.user().id, peer).map_err(ExportError::TooFast)?;
     let text = exports.text_of(format, bytes).await?;
     let ImportQuery { title, name } = query;
     let title = title.unwrap_or_else(|| import::title_of(name.as_deref(), &text));
     storing.charge(text.len())?;
     caller.save_name(&sharing).await?;
-    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
     let creator = (caller.user(), network(peer.0));
     let document = sharing.create_document(creator, &title, text, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];

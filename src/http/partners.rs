@@ -138,13 +138,14 @@ async fn address(
     Ok(Json(AddressBody::new(&reachable, &origins)))
 }
 
-/// `PUT /api/me/address`
+/// `PUT /api/me/address`: a taken handle is a user's, so each try counts as a name.
 async fn set_handle(
     State(partners): State<Partners>,
     State(sharing): State<Sharing>,
     State(sessions): State<SeatService>,
     State(origins): State<Origins>,
     caller: Caller,
+    _counted: MayName,
     JsonBody(body): JsonBody<HandleBody>,
 ) -> Result<Json<AddressBody>, ApiError> {
     caller.save_name(&sharing).await?;

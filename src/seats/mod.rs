@@ -39,6 +39,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
 use crate::outbox::close::Close;
@@ -104,6 +105,8 @@ pub(crate) struct Shared {
     pub(crate) reconcile_due: Notify,
     /// Wakes the search for grants that the database has lost.
     pub(crate) ratifying_due: Notify,
+    /// Permits to read why a key is gone: the loss of many at once leaves the database to others (G16).
+    pub(crate) cause_permits: Semaphore,
     /// Set by a drain. A draining server seats no further session.
     pub(crate) draining: AtomicBool,
     pub(crate) budgets: UserBudgets,
@@ -174,6 +177,7 @@ impl SeatService {
             last_visit: TickClock::now(),
             reconcile_due: Notify::new(),
             ratifying_due: Notify::new(),
+            cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             draining: AtomicBool::new(false),
             budgets: UserBudgets::new(&limits),
             namings: Semaphore::new(1),

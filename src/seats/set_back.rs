@@ -80,8 +80,9 @@ impl SeatService {
     /// Ends a session whose renewal found its key gone, with the cause.
     ///
     /// A revocation, the end of a reviewer and an eviction release the key. Their message may be lost,
-    /// and the renewal may come before the comparison of the tick, so this reads the database too. A
-    /// database that does not answer delays the end by [`PROBE_TIMEOUT`] at most.
+    /// and the renewal may come before the comparison of the tick, so this reads the database too:
+    /// [`GRANTS_RATIFIED_AT_ONCE`] sessions at a time, each for [`PROBE_TIMEOUT`] at most. Beyond it the
+    /// session ends without its cause.
     pub(super) async fn end_without_key(&self, session: &Arc<Session>) {
         let (seat, user) = (session.identity.seat, &session.identity.user.id);
         match self.shared.locks.holder(&LockName::seat(seat)).await {
@@ -91,6 +92,13 @@ impl SeatService {
             Ok(_) | Err(_) => {}
         }
         let end_for_cause = async {
+            let _permit = self.shared.cause_permits.acquire().await;
+            // A revoked link has no fences.
+            match self.shared.storage.revoked_among(&[seat.link]).await {
+                Ok(revoked) if !revoked.is_empty() => return self.lose_with_link(session).await,
+                Ok(_) => {}
+                Err(error) => tracing::debug!(%seat, %error, "a share link cannot be read"),
+            }
             match self.shared.storage.fences(&[seat]).await {
                 Ok(fences) => {
                     self.end_overtaken(from_ref(session), &HashMap::from_iter(fences)).await;

@@ -10,14 +10,15 @@ use crate::storage::review_requests::{Decided, ReviewRequest};
 
 use super::dialect::{Connection, Moment, TxError, text, user};
 
-/// Selects requests as [`Row`]s.
+/// Selects requests as [`Row`]s. After a refusal the other user no longer reads the document's title.
 macro_rules! select_requests {
     ($rest:literal) => {
         concat!(
             "SELECT r.id, f.id, f.name, t.id, t.name, r.sender_role, r.message, r.document_id, \
              d.title, r.state, r.created_at, r.decided_at, r.expires_at FROM review_requests r \
              JOIN users f ON f.id = r.sender_id JOIN users t ON t.id = r.receiver_id \
-             LEFT JOIN documents d ON d.id = r.document_id AND d.deleted_at IS NULL ",
+             LEFT JOIN documents d ON d.id = r.document_id AND d.deleted_at IS NULL \
+             AND r.state IN ('pending', 'accepted') ",
             $rest
         )
     };
