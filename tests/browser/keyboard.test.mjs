@@ -137,6 +137,26 @@ test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and
   await writer.waitForText("One. two. Three.")
 })
 
+test("a button keeps the focus when the reply of the other user draws its card again", async () => {
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
+  await writer.paste("Kim", "One. Two.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await reviewer.review("Two", { body: "about Two", suggestion: "two" })
+  const card = writer.card("about Two")
+  const accept = card.getByRole("button", { name: "Accept: Lee, “Two”", exact: true })
+  await card.waitFor()
+  await tabTo(writer, ".card")
+  await writer.page.keyboard.press("Enter")
+  await until(() => accept.evaluate((button) => button === document.activeElement), "the button has the focus")
+  await reviewer.card("about Two").getByRole("textbox").fill("or 2")
+  await reviewer.page.keyboard.press("Control+Enter")
+  await card.getByText("or 2").waitFor()
+  assert.ok(await accept.evaluate((button) => button === document.activeElement), "the button still has the focus")
+  await writer.page.keyboard.press("Enter")
+  await writer.waitForText("One. two.")
+})
+
 test("escape leads back into the text, to the passage", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.paste("Kim", "Begin. The middle part. The end.")

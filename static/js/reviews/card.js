@@ -157,6 +157,7 @@ export class ReviewCard {
     this.#editing?.quoteChanged()
     const drawn = JSON.stringify([review, context.state, context.undoable, context.seated, context.role, context.unread])
     const hadFocus = this.element.contains(document.activeElement)
+    const focused = this.#actions.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : ""
     if (drawn !== this.#drawn) {
       this.#drawn = drawn
       this.#content.replaceChildren(...this.#parts())
@@ -173,7 +174,12 @@ export class ReviewCard {
     this.replying.hidden = this.field.value === "" && !(mayReply && context.active && !this.#editing)
     this.#weighButtons()
     const lost = hadFocus && !this.element.contains(document.activeElement)
-    if (lost) this.element.focus({ preventScroll: true })
+    if (lost) (this.#actionNamed(focused ?? "") ?? this.element).focus({ preventScroll: true })
+  }
+
+  /** The button that replaces one of the same name. @param {string} name */
+  #actionNamed(name) {
+    return [...this.#actions.querySelectorAll("button")].find((action) => action.getAttribute("aria-label") === name)
   }
 
   #parts() {
