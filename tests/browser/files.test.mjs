@@ -387,3 +387,25 @@ test("an upload shows its progress and can be cancelled; a lost one asks to look
   await user.seated()
   await user.waitForText("Slow.")
 })
+
+test("an upload that is cancelled during the sign-in sends nothing", async () => {
+  const user = await browser.newUser(galley)
+  const { page } = user
+  await page.goto(galley.url)
+  await page.locator("#name").fill("Kim")
+  /** @type {import("playwright-core").Route[]} */
+  const held = []
+  await page.route("**/api/auth/guest", (route) => void held.push(route))
+  let uploads = 0
+  page.on("request", (request) => (uploads += request.url().includes("/api/documents/import") ? 1 : 0))
+  await drop(user, [file("early.txt", "Early.", "text/plain")])
+  await until(async () => held.length === 1, "the sign-in is on its way")
+  const form = page.locator("#file")
+  await form.getByRole("button", { name: "Cancel" }).press("Enter")
+  await held[0]?.continue()
+  await form.getByRole("status").getByText("Not sent. No document was made.").waitFor()
+  assert.equal(uploads, 0)
+  await form.getByRole("button", { name: "Try again" }).press("Enter")
+  await user.seated()
+  await user.waitForText("Early.")
+})

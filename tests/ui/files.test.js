@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { FORMATS, IMPORT_BYTES_MAX, nameIn, pauseIn, refusalOf } from "../../static/js/lib/files.js"
+import { FORMATS, IMPORT_BYTES_MAX, importFile, nameIn, pauseIn, refusalOf } from "../../static/js/lib/files.js"
 
 /** @param {string} path */
 const source = (path) => readFileSync(new URL(`../../src/${path}`, import.meta.url), "utf8")
@@ -34,4 +34,10 @@ test("the pause before the next request is the server's, within bounds", () => {
   assert.equal(pauseIn("1"), 1_000)
   for (const header of [null, "", "0", "-3", "Mon, 23 Nov 2026 15:00:00 GMT"]) assert.equal(pauseIn(header), 200)
   assert.equal(pauseIn("3600"), 10_000)
+})
+
+test("an import whose signal was aborted before it sends nothing", async () => {
+  const reason = new Error("cancelled")
+  const sent = () => assert.fail("the file is sent")
+  await assert.rejects(importFile(new File(["a"], "a.txt"), { signal: AbortSignal.abort(reason), sent }), reason)
 })

@@ -110,6 +110,8 @@ export function refusalOf({ name, size }) {
  */
 export function importFile(file, { signal, sent }) {
   return new Promise((resolve, reject) => {
+    // An aborted signal fires no event: a cancel during the sign-in ends here.
+    signal.throwIfAborted()
     const request = new XMLHttpRequest()
     // A Mac spells Hangul in names by its letters.
     request.open("POST", `/api/documents/import?name=${encodeURIComponent(file.name.normalize("NFC"))}`)
