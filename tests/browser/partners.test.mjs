@@ -6,70 +6,12 @@ import { test } from "node:test"
 
 import { until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
+import { becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, says, two, write } from "./people.mjs"
 import { assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
 withGalley()
-
-/** Handles are the server's: each test has its own. */
-let pairs = 0
-
-/**
- * A guest on the start page.
- *
- * @param {string} name
- * @param {import("playwright-core").BrowserContextOptions} [options]
- */
-async function newUser(name, options = {}) {
-  const user = await browser.newUser(galley, { viewport: { width: 1280, height: 720 }, ...options })
-  const headers = { origin: galley.url }
-  const entered = await user.page.context().request.post(`${galley.url}/api/auth/guest`, { data: { name }, headers })
-  assert.ok(entered.ok(), await entered.text())
-  await user.page.goto(galley.url)
-  await user.page.locator("#partners-none").waitFor()
-  return user
-}
-
-/** A call of the user's page. @param {User} user @param {string} name @param {...unknown} given @returns {Promise<any>} */
-const call = (user, name, ...given) =>
-  user.page.evaluate(async ([name, given]) => {
-    const api = await import(String("/js/lib/api.js"))
-    const people = await import(String("/js/lib/partners_api.js"))
-    return (people[name] ?? api[name])(...given)
-  }, /** @type {[string, any[]]} */ ([name, given]))
-
-/** @param {User} user @param {string} handle */
-async function choose({ page }, handle) {
-  await page.locator("#address-open").click()
-  await page.locator("#address-handle").fill(handle)
-  await page.locator("#address-save").click()
-}
-
-/** Two users with handles. @param {import("playwright-core").BrowserContextOptions} [options] */
-async function two(options) {
-  pairs += 1
-  const [kim, lee] = await Promise.all([newUser("Kim", options), newUser("Lee", options)])
-  const handles = { kim: `kim_${pairs}`, lee: `서연_${pairs}` }
-  await Promise.all([call(kim, "setHandle", handles.kim), call(lee, "setHandle", handles.lee)])
-  return { kim, lee, handles }
-}
-
-/** Fills the form. @param {User} user @param {string} to */
-async function write({ page }, to) {
-  await page.locator("#ask-open").click()
-  await page.locator("#ask-to").fill(to)
-}
-
-/** Waits for a passing sentence: from before what causes it, it goes soon. @param {User} user @param {string} sentence */
-const says = ({ page }, sentence) => page.locator("#toast").getByText(sentence).first().waitFor()
-
-/** @param {User} user @param {string} selector */
-const hasFocus = ({ page }, selector) =>
-  until(() => page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector), `the focus is on ${selector}`)
-
-/** @param {User} user @param {string} name */
-const partner = ({ page }, name) => page.locator("#partners-list li", { hasText: name })
 
 test("two users who ask each other at once are partners by one press, and one names the other reviewer", async () => {
   const { kim, lee, handles } = await two()
@@ -324,6 +266,79 @@ test("a press that leaves the field reaches its button, however soon the name ar
   await (await found).finished()
   await kim.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
   await Promise.all([says(kim, "Your request was sent to Lee."), kim.page.mouse.up()])
+})
+
+test("a form keeps its words while a request that came first is declined, also if an older list arrives late", async () => {
+  const { kim, lee, handles } = await two()
+  await call(lee, "createDocument", "Essay", "The text.")
+  await write(lee, handles.kim)
+  await lee.page.locator("#ask-message").fill("Until Friday.")
+  await lee.page.locator("#ask-document option", { hasText: "Essay" }).waitFor({ state: "attached" })
+  await lee.page.locator("#ask-document").selectOption({ label: "Essay" })
+  const release = await holdAnswer(lee, /review-requests\?/, () => readAgain(lee))
+  await call(kim, "sendRequest", { to: `@${handles.lee}`, as: "writer" })
+  await lee.page.locator("#ask-go").click()
+  await hasFocus(lee, "#ask-received [data-act=accept]")
+  await release()
+  await readAgain(lee)
+  await lee.page.locator("#requests-received li").waitFor()
+  await lee.page.locator("#ask-received [data-act=decline]").click()
+  await lee.page.locator("#ask-received").waitFor({ state: "hidden" })
+  await hasFocus(lee, "#ask-go")
+  assert.equal(await lee.page.locator("#ask-to").inputValue(), handles.kim)
+
+  // The answer leaves the focus in the other form.
+  const answer = await holdAnswer(lee, /review-requests$/, () => lee.page.locator("#ask-go").click())
+  await lee.page.locator("#address-open").click()
+  await answer()
+  await lee.page.locator("#requests-sent").getByText("You asked Kim to review “Essay”.").waitFor()
+  await lee.page.locator("#requests-sent").getByText("Until Friday.").waitFor()
+  await hasFocus(lee, "#address-handle")
+})
+
+test("a poll reads what a failed read left out, and discards nothing of a slow one", async () => {
+  const { kim, lee, handles } = await two()
+  const park = await newUser("Park")
+  await becomePartners(kim, lee, handles.lee)
+  await kim.page.clock.install()
+  const paths = /\/api\/(partners|me\/address)/
+  await kim.page.route(paths, (route) => route.abort())
+  await kim.page.reload()
+  await kim.page.locator("#partners-error").getByText("Your partners and requests could not be loaded.").waitFor()
+  await kim.page.locator("#address-open").click()
+  const error = kim.page.locator("#address-error")
+  await error.getByText("cannot be reached").waitFor()
+  // Without a link there is nothing to copy.
+  await kim.page.evaluate(() => navigator.clipboard.writeText("before"))
+  const failed = kim.page.waitForEvent("requestfailed")
+  await kim.page.locator("#address-copy").click()
+  await failed
+  await kim.page.locator("#address-copy:not([aria-busy])").waitFor()
+  assert.equal(await kim.page.evaluate(() => navigator.clipboard.readText()), "before")
+  assert.equal(await kim.page.locator("#partners-none").isVisible(), false)
+
+  await kim.page.unroute(paths)
+  await kim.page.clock.fastForward(10_000)
+  await partner(kim, "Lee").waitFor()
+  await kim.page.locator("#partners-error").waitFor({ state: "hidden" })
+  await error.waitFor({ state: "hidden" })
+  assert.match(await kim.copied(() => kim.page.locator("#address-copy").click()), /#ask=/)
+  assert.equal(await kim.page.locator("#address-handle").inputValue(), handles.kim)
+
+  await becomePartners(park, kim, handles.kim)
+  const release = await holdAnswer(kim, /\/api\/partners/, () => readAgain(kim))
+  await Promise.all([kim.page.waitForResponse(/review-requests\?/), kim.page.clock.fastForward(10_000)])
+  await release()
+  await partner(kim, "Park").waitFor()
+
+  // The list is drawn anew below the question whether to remove a partner.
+  await partner(kim, "Lee").getByRole("button", { name: "Remove: Lee" }).click()
+  const choi = await newUser("Choi")
+  await call(choi, "sendRequest", { to: `@${handles.kim}`, as: "writer" })
+  await readAgain(kim)
+  await kim.page.locator("#requests-received li").waitFor()
+  await kim.page.locator("#confirm").getByRole("button", { name: "Cancel" }).click()
+  await hasFocus(kim, "#partners-list [data-act=remove][aria-label='Remove: Lee']")
 })
 
 /** Tabs until that has the focus. @param {User} user @param {string} selector */

@@ -18,8 +18,10 @@ export class AddressForm {
   #handle = byId("address-handle", HTMLInputElement)
   #link = byId("address-link", HTMLInputElement)
   #error = byId("address-error")
-  /** Said anew in another language. @type {() => string} */
+  /** Why a change was refused, and why the address is missing; said anew in another language. @type {() => string} */
   #why = () => ""
+  /** @type {() => string} */
+  #whyMissing = () => ""
 
   /** @param {() => void} opened the other form closes */
   constructor(opened) {
@@ -49,11 +51,22 @@ export class AddressForm {
     this.opened()
     this.#handle.value = this.#address?.handle ?? ""
     this.#handle.focus()
+    void this.read()
   }
 
+  /** Reads a missing address. @returns {Promise<people.Address | null>} `null`: the form says why */
   async read() {
-    this.#address = await people.address()
+    if (this.#address !== null) return this.#address
+    try {
+      const address = await people.address()
+      // The answer to a change is newer.
+      this.#address ??= address
+      this.#handle.value ||= this.#address.handle ?? ""
+    } catch (error) {
+      this.#whyMissing = () => peopleErrorText(error)
+    }
     this.draw()
+    return this.#address
   }
 
   draw() {
@@ -89,7 +102,8 @@ export class AddressForm {
   }
 
   #drawError() {
-    if (this.#error.textContent !== this.#why()) this.#error.textContent = this.#why()
+    const why = this.#why() || (this.#address === null ? this.#whyMissing() : "")
+    if (this.#error.textContent !== why) this.#error.textContent = why
   }
 
   async #save() {
@@ -111,7 +125,9 @@ export class AddressForm {
   }
 
   async #copy() {
-    if (await copy(this.#link.value)) return void showToast(t("address.link.copied"))
+    const address = await this.read()
+    if (address === null) return
+    if (await copy(address.link.url)) return void showToast(t("address.link.copied"))
     this.#link.select()
     this.#fail(() => t("identity.by-hand"))
   }

@@ -10,7 +10,7 @@ import { storeInvite, takeInvite } from "../lib/sign_in.js"
 import { AddressForm } from "./address_form.js"
 import { RequestForm } from "./request_form.js"
 import { tokenIn } from "./person_address.js"
-import { fillRows } from "./person_rows.js"
+import { fillRows, restoreFocus } from "./person_rows.js"
 import { RequestActions } from "./request_row.js"
 import { peopleErrorText, requestSentence } from "./request_text.js"
 
@@ -26,13 +26,14 @@ export class Partners {
   #me = null
   /** `null`: not read yet. @type {people.ReviewRequest[] | null} */
   #requests = null
-  /** @type {people.Partner[]} */
-  #partners = []
+  /** `null`: not read yet. @type {people.Partner[] | null} */
+  #partners = null
   /** The token of the personal link that the user opened. */
   #token = ""
   #timer = 0
-  /** The reads so far, and the one that the lists show. */
+  /** The reads so far, the last one of everything, and the one that the lists show. */
   #reads = 0
+  #fullRead = 0
   #shown = 0
   #stopped = new AbortController()
   #actions = new RequestActions(() => this.#me?.id ?? "", () => this.#changed())
@@ -81,7 +82,6 @@ export class Partners {
     i18n.addEventListener("change", () => this.#draw(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#read(), { signal })
     this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
-    this.#try(() => this.#address.read())
     this.#read()
     this.openPersonalLink()
   }
@@ -120,21 +120,24 @@ export class Partners {
   /** Everything. */
   #read() {
     const read = ++this.#reads
+    this.#fullRead = read
+    void this.#address.read()
     return this.#try(async () => {
       const [requests, partners] = await Promise.all([people.pendingRequests(), people.partners()])
       this.#show(read, requests, partners)
     })
   }
 
-  /** The requests; the partners, too, if a request was answered. */
+  /** The requests; the partners, too, if a request was answered, or until a full read is done. */
   #poll() {
     const read = ++this.#reads
+    void this.#address.read()
     return this.#try(async () => {
       const requests = await people.pendingRequests()
       const pendingIds = requests.map(({ id }) => id)
       const isAnswered = (this.#requests ?? []).some(({ id }) => !pendingIds.includes(id))
-      const partners = isAnswered ? await people.partners() : this.#partners
-      this.#show(read, requests, partners)
+      const current = isAnswered || this.#shown < this.#fullRead ? null : this.#partners
+      this.#show(read, requests, current ?? (await people.partners()))
     })
   }
 
@@ -182,11 +185,11 @@ export class Partners {
     const sent = requests.filter((request) => !this.#isReceived(request))
     byId("requests-title").textContent = t("request.received.count", { count: number(received.length) })
     byId("requests-sent-title").textContent = t("request.sent", { count: number(sent.length) })
-    byId("partners-none").hidden = this.#requests === null || 0 < this.#partners.length
+    byId("partners-none").hidden = this.#partners?.length !== 0
     this.#address.draw()
     this.#form.draw()
     const title = byId("partners-title")
-    fillRows(byId("partners-list"), this.#partners.map((partner) => this.#partner(partner)), title)
+    fillRows(byId("partners-list"), (this.#partners ?? []).map((partner) => this.#partner(partner)), title)
     fillRows(byId("requests-sent"), sent.map((request) => this.#actions.row(request)), title)
     fillRows(byId("requests-received"), received.map((request) => this.#actions.row(request)), title)
     byId("requests-waiting").hidden = sent.length === 0
@@ -210,7 +213,10 @@ export class Partners {
 
   /** @param {User} user */
   async #remove({ id, name }) {
-    if (!(await confirm(t("partners.remove.sure", { name }), t("partners.remove.yes")))) return
+    const isSure = await confirm(t("partners.remove.sure", { name }), t("partners.remove.yes"))
+    // A poll below the dialog may have replaced the button.
+    restoreFocus(byId("partners-list"), { key: id, act: "remove" }, byId("partners-title"))
+    if (!isSure) return
     try {
       await people.removePartner(id)
       showToast(t("partners.removed", { name }))

@@ -19,3 +19,20 @@ export function fillRows(list, rows, elsewhere) {
   const next = row?.querySelector(`[data-act=${act}]`) ?? elsewhere
   if (next instanceof HTMLElement) next.focus()
 }
+
+/**
+ * Moves a lost focus to that button of a list, or elsewhere.
+ *
+ * @param {HTMLElement} list
+ * @param {{ key: string, act: string }} button
+ * @param {HTMLElement} elsewhere
+ */
+export function restoreFocus(list, { key, act }, elsewhere) {
+  const focused = document.activeElement
+  // The browser moves the focus out of a closed dialog at its next frame only.
+  if (focused !== document.body && !focused?.closest("dialog:not([open])")) return
+  const buttons = /** @type {NodeListOf<HTMLElement>} */ (list.querySelectorAll(`[data-act=${act}]`))
+  const found = [...buttons].find((button) => button.closest("li")?.dataset.key === key)
+  const next = found ?? elsewhere
+  next.focus()
+}

@@ -95,13 +95,22 @@ export class RequestForm {
     }
   }
 
-  /** The request that came first is decided, or still open. @param {readonly people.ReviewRequest[]} pending */
-  update(pending) {
-    if (this.#received === null || pending.some(({ id }) => id === this.#received?.id)) return
+  /**
+   * Drops the request that came first once it is decided. The list may be older than that request, so the
+   * request itself is read. The form is done if it was accepted; otherwise the user's own words stay.
+   *
+   * @param {readonly people.ReviewRequest[]} pending
+   */
+  async update(pending) {
+    const id = this.#received?.id
+    if (id === undefined || pending.some((request) => request.id === id)) return
+    const state = await stateOf(id)
+    if (state === "pending" || this.#received?.id !== id) return
     const hadFocus = byId("ask-received").contains(document.activeElement)
-    this.#clear()
-    this.show(false)
-    if (hadFocus) this.#opener.focus()
+    this.#received = null
+    if (state === "accepted") this.#close()
+    else this.draw()
+    if (hadFocus) (state === "accepted" ? this.#opener : byId("ask-go")).focus()
   }
 
   #drawReceived() {
@@ -173,9 +182,9 @@ export class RequestForm {
         ...(message === "" ? {} : { message }),
         ...(document === "" ? {} : { document_id: document }),
       })
-      this.#clear()
-      this.show(false)
-      this.#opener.focus()
+      const mayMove = this.#mayMoveFocus()
+      this.#close()
+      if (mayMove) this.#opener.focus()
       showToast(t("ask.sent", { name: request.to.name }))
       await this.events.sent(request)
     } catch (error) {
@@ -191,9 +200,15 @@ export class RequestForm {
     } catch {
       return this.#failed(error)
     }
+    const mayMove = this.#mayMoveFocus()
     this.draw()
     const accept = byId("ask-received").querySelector("[data-act=accept]")
-    if (accept instanceof HTMLElement) accept.focus()
+    if (mayMove && accept instanceof HTMLElement) accept.focus()
+  }
+
+  /** Whether an answer may move the focus: the user has not gone on to another part of the page. */
+  #mayMoveFocus() {
+    return document.activeElement === document.body || this.#form.contains(document.activeElement)
   }
 
   /** @param {unknown} error */
@@ -219,8 +234,19 @@ export class RequestForm {
     this.#drawErrors()
   }
 
-  #clear() {
+  /** The form is done. */
+  #close() {
     this.#form.reset()
     this.#retype()
+    this.show(false)
+  }
+}
+
+/** The state of a request; `pending` while the server cannot be reached. @param {string} id */
+async function stateOf(id) {
+  try {
+    return (await people.request(id)).state
+  } catch (error) {
+    return error instanceof api.Problem && error.status === 404 ? "expired" : "pending"
   }
 }
