@@ -91,7 +91,7 @@ export const partnersEn = {
   "error.request-decided.withdrawn": "This request was withdrawn meanwhile.",
   "error.request-decided.expired": "This request was open for too long and has expired. Send a new one.",
   "error.request-limit": "Too many requests are not answered yet. Withdraw one of yours, or wait for an answer.",
-  "error.request-limit.day": "You have sent as many requests as you may for now. Try again in {left}.",
+  "error.request-limit.day": "You have sent as many requests as one day allows. Try again in {left}.",
   "error.partners-full": "One of you has as many partners as possible. Remove one first.",
   "error.not-a-partner": "This person is not your partner any more. Send a request, or copy the invite.",
 }
