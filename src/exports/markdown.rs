@@ -4,7 +4,7 @@
 //! link or HTML of the file.
 
 use crate::domain::export::ExportFailure;
-use crate::exports::paper::{Edge, Location, Note, Paper};
+use crate::exports::paper::{Location, Note, Paper};
 use crate::exports::sheet::Sheet;
 use crate::exports::words::{Words, time};
 
@@ -20,15 +20,7 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let is_free = |label: &&str| !paper.text.contains(&format!("[^{label}"));
     let label = LABELS.into_iter().find(is_free).unwrap_or("note-of-galley-");
     let mut sheet = Sheet::default();
-    let mut from = 0;
-    for (at, edge) in paper.edges() {
-        sheet.push(paper.text.get(from..at).unwrap_or_default())?;
-        from = at;
-        if let Edge::NoteEnds(index) | Edge::Point(index) = edge {
-            sheet.push(&format!("[^{label}{}]", index.saturating_add(1)))?;
-        }
-    }
-    sheet.push(paper.text.get(from..).unwrap_or_default())?;
+    sheet.push_text(paper, |number| format!("[^{label}{number}]"))?;
     if paper.notes.is_empty() {
         return Ok(sheet.into_bytes());
     }

@@ -2,6 +2,7 @@
 
 use crate::domain::export::ExportFailure;
 use crate::domain::limits::EXPORT_BYTES_MAX;
+use crate::exports::paper::{Edge, Paper};
 
 /// The text of a file.
 #[derive(Debug, Default)]
@@ -19,6 +20,28 @@ impl Sheet {
         }
         self.0.push_str(text);
         Ok(())
+    }
+
+    /// Appends the text of the document, with the mark of each review behind its passage. `mark`
+    /// renders the number of a review.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub(crate) fn push_text(
+        &mut self,
+        paper: &Paper,
+        mark: impl Fn(usize) -> String,
+    ) -> Result<(), ExportFailure> {
+        let mut from = 0;
+        for (at, edge) in paper.edges() {
+            self.push(paper.text.get(from..at).unwrap_or_default())?;
+            from = at;
+            if let Edge::NoteEnds(index) | Edge::Point(index) = edge {
+                self.push(&mark(index.saturating_add(1)))?;
+            }
+        }
+        self.push(paper.text.get(from..).unwrap_or_default())
     }
 
     /// The bytes of the file.

@@ -1,7 +1,7 @@
 //! Plain text: the text as it is, with its reviews as footnotes.
 
 use crate::domain::export::ExportFailure;
-use crate::exports::paper::{Edge, Location, Note, Paper};
+use crate::exports::paper::{Location, Note, Paper};
 use crate::exports::sheet::Sheet;
 use crate::exports::words::{Words, time};
 
@@ -14,15 +14,7 @@ const RULE: &str = "────────────────────
 /// [`ExportFailure::TooLarge`].
 pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let mut sheet = Sheet::default();
-    let mut from = 0;
-    for (at, edge) in paper.edges() {
-        sheet.push(paper.text.get(from..at).unwrap_or_default())?;
-        from = at;
-        if let Edge::NoteEnds(index) | Edge::Point(index) = edge {
-            sheet.push(&format!("[{}]", index.saturating_add(1)))?;
-        }
-    }
-    sheet.push(paper.text.get(from..).unwrap_or_default())?;
+    sheet.push_text(paper, |number| format!("[{number}]"))?;
     if paper.notes.is_empty() {
         return Ok(sheet.into_bytes());
     }
