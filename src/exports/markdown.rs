@@ -40,7 +40,8 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
         for note in notes {
             let (first, rest) = lines(note, paper.words);
             sheet.push(&format!("\n{}. {first}\n", note.number))?;
-            push_block(&mut sheet, "   ", &rest)?;
+            // A block belongs to its item from the column of the item's text on.
+            push_block(&mut sheet, &" ".repeat(format!("{}. ", note.number).len()), &rest)?;
         }
     }
     Ok(sheet.into_bytes())
@@ -147,5 +148,10 @@ mod tests {
         let file = rendered(&paper("글", vec![review("글", Some("없다"), "?")]));
         assert!(file.starts_with("글\n\n---\n\n## 본문에서"), "{file}");
         assert!(file.contains("\n1. **이검토**, 2026-09-21 14:13 UTC\n\n   > 없다  \n\n   ?  \n"));
+        let ten = (0..10).map(|_| review("글", Some("없다"), "?")).collect();
+        let file = rendered(&paper("글", ten));
+        assert!(
+            file.contains("\n10. **이검토**, 2026-09-21 14:13 UTC\n\n    > 없다  \n\n    ?  \n")
+        );
     }
 }
