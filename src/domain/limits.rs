@@ -154,6 +154,10 @@ pub const PURGED_AT_ONCE: u32 = 100;
 /// Bytes of an exported file: twice the largest text. The server holds one such file in memory for each
 /// build, and SQLite writes it in one commit while edits wait. A longer one is a typed problem.
 pub const EXPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Exported files that the server holds in memory at once, from the rendering until they are stored: 64 MiB.
+pub const EXPORTS_HELD_MAX: usize = 4;
+/// The same for one address: one remains for others.
+pub const EXPORTS_HELD_PER_ADDRESS_MAX: usize = EXPORTS_HELD_MAX - 1;
 /// Bytes of all parts of a Word document before compression: eight million lines take 50 MiB.
 pub const EXPORT_INFLATED_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Bytes of the stored exports of one share link: each format once, and the largest ones twice.

@@ -6,9 +6,11 @@
 //! 2. The task ratifies the fence of the lock. From then on the database refuses the file of every
 //!    earlier build.
 //! 3. It reads the state of the document again: an earlier build may have stored the file meanwhile.
-//! 4. It reads the reviews, and renders the file on a blocking thread under a build permit of the
+//! 4. It waits for a file permit, fair by user and address, and holds it until the file is stored: files
+//!    that wait for a slow database have a bound of memory, and a waiting build holds none.
+//! 5. It reads the reviews, and renders the file on a blocking thread under a build permit of the
 //!    user who asked.
-//! 5. It stores the file under its fence, and then releases the lock.
+//! 6. It stores the file under its fence, and then releases the lock.
 //!
 //! A document that changes while its file is built needs another build for the next caller. A writer
 //! who types would keep a caller waiting for ever, so a file that took long answers requests for
@@ -26,8 +28,8 @@ use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
 use crate::domain::ids::ShareLinkId;
 use crate::domain::limits::{
-    EXPORT_AGE_MAX, EXPORTS_BYTES_MAX, EXPORTS_MAX, EXPORTS_PER_LINK_BYTES_MAX,
-    REVIEW_PAGE_ROWS_MAX,
+    EXPORT_AGE_MAX, EXPORTS_BYTES_MAX, EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX, EXPORTS_MAX,
+    EXPORTS_PER_LINK_BYTES_MAX, REVIEW_PAGE_ROWS_MAX,
 };
 use crate::domain::user::User;
 use crate::exports::error::ExportError;
@@ -37,7 +39,7 @@ use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName};
 use crate::reviews::Reviews;
 use crate::reviews::anchors::placed_in;
 use crate::rooms::RoomError;
-use crate::rooms::permits::passed_on;
+use crate::rooms::permits::{Permits, Requester, passed_on};
 use crate::seats::SeatError;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -69,6 +71,8 @@ const UNSAVED: i64 = -1;
 #[derive(Clone, Debug)]
 pub struct Exports {
     pub(super) reviews: Reviews,
+    /// One for each rendered file that is not stored yet.
+    files: Permits,
 }
 
 /// The answer to a request for a file.
@@ -104,7 +108,7 @@ impl Exports {
     /// The exports of these reviews' documents.
     #[must_use]
     pub fn new(reviews: Reviews) -> Self {
-        Self { reviews }
+        Self { reviews, files: Permits::new(EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX) }
     }
 
     /// Looks for the file of a member's share link.
@@ -303,6 +307,9 @@ impl Build<'_> {
         if let Some(file) = servable(key, &state, Utc::now()) {
             return Ok(("found", Ok(file)));
         }
+        let files = self.exports.files.take(Requester::now(state.document)).await;
+        let _file = files.ok_or(RoomError::Busy)?;
+        let _held = Held::count();
         match self.render(&state).await {
             Ok((mark, bytes)) => self.store(mark, bytes).await.map(|file| ("built", Ok(file))),
             Err(Stop::Failed(ExportError::Failed(failure))) => {
@@ -387,6 +394,22 @@ fn file_of(format: ExportFormat, paper: &Paper) -> Result<Vec<u8>, ExportFailure
         ExportFormat::Html => html::render(paper),
         ExportFormat::Markdown => markdown::render(paper),
         ExportFormat::Text => text::render(paper),
+    }
+}
+
+/// Counts a file in the gauge until it is stored or dropped.
+struct Held;
+
+impl Held {
+    fn count() -> Self {
+        metrics::gauge!("galley_exports_held").increment(1.0);
+        Self
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        metrics::gauge!("galley_exports_held").decrement(1.0);
     }
 }
 

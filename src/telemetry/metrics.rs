@@ -34,6 +34,10 @@ const GAUGES: &[(&str, &str)] = &[
     ("galley_locks_clock_ahead_seconds", "How far the clock of Redis is ahead of this server's."),
     ("galley_connections", "Open connections, websockets included."),
     ("galley_rooms", "Open rooms."),
+    (
+        "galley_exports_held",
+        "Exported files in memory, from their rendering until they are stored.",
+    ),
     ("galley_storage_failing", "1 while edits cannot be committed, by reason."),
 ];
 
@@ -94,6 +98,7 @@ fn begin_at_zero() {
         "galley_renewal_oldest_seconds",
         "galley_connections",
         "galley_rooms",
+        "galley_exports_held",
     ] {
         gauge!(name).set(0.0);
     }

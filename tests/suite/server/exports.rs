@@ -334,3 +334,32 @@ async fn g16_a_document_that_changes_all_the_time_is_exported() {
     };
     assert_eq!(file.status, 200);
 }
+
+/// Goal: files that wait for a slow database have a bound of memory, and all of them are stored later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g13_few_rendered_files_wait_for_a_slow_database() {
+    let postgres = postgres_server::shared();
+    let database = postgres.url(&postgres.empty().await);
+    let server = Server::with(&[("DATABASE__URL", database.as_str())]).await;
+    let desks = join_all((0..8).map(|_| server.desk("글"))).await;
+    let mut stranger = postgres_server::stranger(&database).await;
+    let lock = "BEGIN; LOCK TABLE exports IN EXCLUSIVE MODE";
+    sqlx::raw_sql(lock).execute(&mut stranger).await.expect("locked");
+    let files =
+        join_all(desks.iter().map(|desk| request(&server, &desk.writer, desk, "format=txt", None)));
+    assert!(files.await.iter().all(|answer| answer.status == 202));
+    let begun: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM export_builds")
+        .fetch_one(&mut stranger)
+        .await
+        .expect("a count");
+    assert_eq!(begun, 8);
+    server.has("galley_exports_held", 3).await;
+    // The other builds had their turn meanwhile.
+    assert_eq!(server.text(&desks[0].writer, &desks[0].document).await, "글");
+    assert_eq!(server.figure("galley_exports_held").await, Some(3.0));
+    sqlx::raw_sql("COMMIT").execute(&mut stranger).await.expect("unlocked");
+    for desk in &desks {
+        assert_eq!(download(&server, &desk.writer, desk, "format=txt").await.status, 200);
+    }
+    server.has("galley_exports_held", 0).await;
+}
