@@ -66,6 +66,11 @@ impl Server {
         Self::with("fsync = off\nfull_page_writes = off\n")
     }
 
+    /// A server that can count its statements.
+    pub(crate) fn counting() -> Self {
+        Self::with("fsync = off\nshared_preload_libraries = 'pg_stat_statements'\n")
+    }
+
     fn with(settings: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder").keep();
         if is_root() {

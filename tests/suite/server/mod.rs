@@ -56,6 +56,7 @@ mod rest_documents;
 mod reviews;
 mod seats;
 mod set_back;
+mod statements;
 mod stopping;
 mod storage_outage;
 mod stuck;
