@@ -55,6 +55,9 @@ const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_http_request_seconds", "Requests, by method and route."),
 ];
 
+/// The classes of the server's locks.
+const LOCK_CLASSES: [&str; 5] = ["seat", "request", "offer", "job", "export"];
+
 /// Registers the series before their first event. Prometheus computes no rate and raises no alert
 /// for a series that begins with its first event.
 fn begin_at_zero() {
@@ -67,12 +70,17 @@ fn begin_at_zero() {
     for reason in ["taken_over", "expired", "evicted", "idle", "revoked"] {
         counter!("galley_seats_lost_total", "reason" => reason).increment(0);
     }
-    for outcome in ["granted", "busy", "timeout", "failed"] {
-        counter!("galley_lock_acquisitions_total", "class" => "seat", "outcome" => outcome)
-            .increment(0);
-    }
-    for alarm in ["failures", "wait", "hold"] {
-        gauge!("galley_lock_alarm", "class" => "seat", "alarm" => alarm).set(0.0);
+    for class in LOCK_CLASSES {
+        for outcome in ["granted", "busy", "timeout", "failed"] {
+            counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
+                .increment(0);
+        }
+        for alarm in ["failures", "wait", "hold"] {
+            gauge!("galley_lock_alarm", "class" => class, "alarm" => alarm).set(0.0);
+        }
+        for name in ["galley_lock_wait_seconds", "galley_lock_hold_seconds"] {
+            let _registered = histogram!(name, "class" => class);
+        }
     }
     for format in ["docx", "html", "md", "txt"] {
         for outcome in ["built", "failed", "found", "gone", "lost"] {
@@ -101,9 +109,6 @@ fn begin_at_zero() {
         "galley_exports_held",
     ] {
         gauge!(name).set(0.0);
-    }
-    for name in ["galley_lock_wait_seconds", "galley_lock_hold_seconds"] {
-        let _registered = histogram!(name, "class" => "seat");
     }
     let _registered = histogram!("galley_relay_seconds", "path" => "room");
     for name in [
