@@ -191,6 +191,11 @@ pub const IMPORT_NAMESPACES_MAX: usize = 256;
 pub const HANDLE_CHARS_MIN: usize = 2;
 /// See [`HANDLE_CHARS_MIN`].
 pub const HANDLE_CHARS_MAX: usize = 30;
+/// How long a handle that its user gave up is reserved for them. Another user with it would receive the
+/// requests of those who know the former one.
+pub const HANDLE_RESERVED_FOR: TimeDelta = TimeDelta::days(30);
+/// Reserved handles of one user, so that changes take no name away from others.
+pub const HANDLES_RESERVED_MAX: i64 = 3;
 /// Handles, personal links and ids that one user may try in a minute, and at once: people type them.
 /// A guess of a handle costs one.
 pub const PEOPLE_TRIES_PER_MINUTE: NonZeroU32 = at_least_one(30);

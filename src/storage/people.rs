@@ -1,12 +1,15 @@
 //! How users find each other: by an exact handle, by a personal link, by id. There is no search.
 //!
-//! A handle belongs to one user, and a user has one handle at most. A personal link is a secret, like
+//! A handle belongs to one user, and a user has one handle at most. One that a user gave up stays
+//! reserved for them for [`HANDLE_RESERVED_FOR`]. A personal link is a secret, like
 //! an invite: the database stores its id, from which a server computes it, and its hash.
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::handle::Handle;
 use crate::domain::ids::{PersonalLinkId, UserId};
+#[cfg(doc)]
+use crate::domain::limits::HANDLE_RESERVED_FOR;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
@@ -78,8 +81,8 @@ impl Storage {
         on_engine!(self, renew_personal_link(user, link, now))
     }
 
-    /// Replaces the handle of a user, or removes it; the former one is free. `link` is stored if the
-    /// user has no personal link. Of two users who choose one handle at the same time, one gets it.
+    /// Replaces the handle of a user, or removes it; the former one is reserved for the user for
+    /// [`HANDLE_RESERVED_FOR`]. `link` is stored if the user has no personal link. Of two users who choose one handle at the same time, one gets it.
     ///
     /// # Errors
     ///

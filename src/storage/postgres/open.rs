@@ -140,6 +140,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
         (9, "partners", include_str!("migrations/0009_partners.sql")),
         (10, "offers", include_str!("migrations/0010_offers.sql")),
         (14, "exports", include_str!("migrations/0014_exports.sql")),
+        (16, "reserved_handles", include_str!("migrations/0016_reserved_handles.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

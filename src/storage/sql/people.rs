@@ -3,12 +3,15 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::handle::Handle;
+use crate::domain::limits::{HANDLE_RESERVED_FOR, HANDLES_RESERVED_MAX};
 use crate::domain::user::User;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::people::{Address, HandleSet, NewPersonalLink, UserKey};
 
-use super::dialect::{Connection, Engine, TxError, lock_users, read, transact, user as user_from};
+use super::dialect::{
+    Connection, Engine, Moment, TxError, lock_users, read, transact, user as user_from,
+};
 use super::users::put_user;
 
 impl Engine {
@@ -63,14 +66,10 @@ impl Engine {
             put_missing_link(tx, user, link).await?;
             // The lock puts the changes of one user in order.
             lock_users(tx, &user.id, &user.id).await?;
-            if let Some(handle) = handle && !put_handle(tx, user, handle).await? {
+            if let Some(handle) = handle && !put_handle(tx, user, handle, now).await? {
                 return Ok(HandleSet::Taken);
             }
-            sqlx::query("DELETE FROM handles WHERE user_id = $1 AND ($2 IS NULL OR handle <> $2)")
-                .bind(user.id.as_str())
-                .bind(handle.map(Handle::as_str))
-                .execute(&mut *tx)
-                .await?;
+            release_handles(tx, user, handle, now).await?;
             Ok(HandleSet::Done(fetch_stored(tx, user).await?))
         })
     }
@@ -86,7 +85,7 @@ impl Engine {
                 }
                 UserKey::Handle(handle) => sqlx::query_as(
                     "SELECT u.id, u.name FROM handles h JOIN users u ON u.id = h.user_id \
-                     WHERE h.handle = $1",
+                     WHERE h.handle = $1 AND h.released_at IS NULL",
                 )
                 .bind(handle.as_str()),
                 UserKey::Link(hash) => sqlx::query_as(
@@ -118,28 +117,58 @@ async fn put_missing_link(
     Ok(())
 }
 
-/// Gives a user a handle beside the former one. False: another user has it.
+/// Gives a user a handle beside the former one. False: another user has it, or it is reserved for them.
 async fn put_handle(
     connection: &mut Connection,
     user: &User,
     handle: &Handle,
+    now: DateTime<Utc>,
 ) -> Result<bool, TxError> {
     // PostgreSQL waits for another transaction that inserts the same handle.
-    let insert =
-        "INSERT INTO handles (handle, user_id) VALUES ($1, $2) ON CONFLICT (handle) DO NOTHING";
-    let put = sqlx::query(insert).bind(handle.as_str()).bind(user.id.as_str());
-    if 0 < put.execute(&mut *connection).await?.rows_affected() {
-        return Ok(true);
-    }
-    let select = "SELECT 1 FROM handles WHERE handle = $1 AND user_id = $2";
-    let own = sqlx::query(select).bind(handle.as_str()).bind(user.id.as_str());
-    Ok(own.fetch_optional(connection).await?.is_some())
+    let put = sqlx::query(
+        "INSERT INTO handles (handle, user_id) VALUES ($1, $2) ON CONFLICT (handle) DO UPDATE \
+         SET user_id = excluded.user_id, released_at = NULL \
+         WHERE handles.user_id = excluded.user_id OR handles.released_at < $3",
+    );
+    let put =
+        put.bind(handle.as_str()).bind(user.id.as_str()).bind(Moment(now - HANDLE_RESERVED_FOR));
+    Ok(0 < put.execute(connection).await?.rows_affected())
+}
+
+/// Releases the handles of a user except `current`. The newest ones stay reserved.
+async fn release_handles(
+    connection: &mut Connection,
+    user: &User,
+    current: Option<&Handle>,
+    now: DateTime<Utc>,
+) -> Result<(), TxError> {
+    sqlx::query(
+        "UPDATE handles SET released_at = $3 \
+         WHERE user_id = $1 AND released_at IS NULL AND ($2 IS NULL OR handle <> $2)",
+    )
+    .bind(user.id.as_str())
+    .bind(current.map(Handle::as_str))
+    .bind(Moment(now))
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "DELETE FROM handles WHERE user_id = $1 AND released_at IS NOT NULL AND handle NOT IN ( \
+           SELECT handle FROM handles WHERE user_id = $1 AND released_at >= $2 \
+           ORDER BY released_at DESC, handle LIMIT $3)",
+    )
+    .bind(user.id.as_str())
+    .bind(Moment(now - HANDLE_RESERVED_FOR))
+    .bind(HANDLES_RESERVED_MAX)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 async fn fetch(connection: &mut Connection, user: &User) -> Result<Option<Address>, TxError> {
     let row: Option<(String, Option<String>)> = sqlx::query_as(
         "SELECT l.link_id, h.handle FROM personal_links l \
-         LEFT JOIN handles h ON h.user_id = l.user_id WHERE l.user_id = $1",
+         LEFT JOIN handles h ON h.user_id = l.user_id AND h.released_at IS NULL \
+         WHERE l.user_id = $1",
     )
     .bind(user.id.as_str())
     .fetch_optional(connection)

@@ -1,5 +1,6 @@
 //! Handles and personal links.
 
+use chrono::TimeDelta;
 use galley::domain::handle::Handle;
 use galley::domain::ids::PersonalLinkId;
 use galley::domain::user::User;
@@ -12,7 +13,8 @@ use crate::storage::database::{Desk, at, user, within};
 crate::storage::on_both_engines! {
     people:
     g11_of_many_users_who_choose_one_handle_one_gets_it
-    a_changed_handle_is_free_for_another_user
+    a_changed_handle_is_reserved_for_its_user
+    g17_changes_of_a_handle_reserve_few_names
     concurrent_first_reads_return_one_personal_link
     a_renewed_personal_link_voids_the_older_one
     a_user_is_found_by_exactly_what_a_caller_knows
@@ -53,26 +55,51 @@ pub(crate) async fn g11_of_many_users_who_choose_one_handle_one_gets_it(desk: De
     }
 }
 
-pub(crate) async fn a_changed_handle_is_free_for_another_user(desk: Desk) {
+/// Sets the handle of a user on a day.
+async fn set(desk: &Desk, who: &User, text: Option<&str>, day: i64) -> HandleSet {
+    let (handle, link) = (text.map(handle), new_link(who.id.as_str().as_bytes()[0]));
+    let now = at(1) + TimeDelta::days(day);
+    desk.storage.set_handle(who, handle.as_ref(), &link, now).await.unwrap()
+}
+
+pub(crate) async fn a_changed_handle_is_reserved_for_its_user(desk: Desk) {
     let (storage, kim, lee) = (&desk.storage, user("kim"), user("lee"));
-    let set = async |who: &User, text: Option<&str>, byte| {
-        let (handle, link) = (text.map(handle), new_link(byte));
-        storage.set_handle(who, handle.as_ref(), &link, at(1)).await.unwrap()
-    };
     for _ in 0..2 {
-        let HandleSet::Done(address) = set(&kim, Some("kim"), 1).await else { panic!("taken") };
+        let HandleSet::Done(address) = set(&desk, &kim, Some("kim"), 0).await else {
+            panic!("taken")
+        };
         assert_eq!(address.handle, Some(handle("kim")));
     }
-    assert_eq!(set(&lee, Some("kim"), 2).await, HandleSet::Taken);
-    let HandleSet::Done(changed) = set(&kim, Some("kim_2"), 3).await else { panic!("taken") };
+    assert_eq!(set(&desk, &lee, Some("kim"), 0).await, HandleSet::Taken);
+    let HandleSet::Done(changed) = set(&desk, &kim, Some("kim_2"), 0).await else {
+        panic!("taken")
+    };
     assert_eq!(changed.handle, Some(handle("kim_2")));
+    // The former handle finds no user, and no other user gets it for thirty days.
     assert_eq!(found(storage, UserKey::Handle(handle("kim"))).await, None);
-    assert!(matches!(set(&lee, Some("kim"), 2).await, HandleSet::Done(_)));
-    let HandleSet::Done(removed) = set(&kim, None, 4).await else { panic!("taken") };
+    assert_eq!(set(&desk, &lee, Some("kim"), 30).await, HandleSet::Taken);
+    // Its user gets it back, and the thirty days begin again with the next change.
+    assert!(matches!(set(&desk, &kim, Some("kim"), 30).await, HandleSet::Done(_)));
+    let HandleSet::Done(removed) = set(&desk, &kim, None, 30).await else { panic!("taken") };
     // The personal link of the first call stays.
     assert_eq!((removed.handle, removed.link), (None, changed.link));
-    assert_eq!(found(storage, UserKey::Handle(handle("kim_2"))).await, None);
-    assert_eq!(found(storage, UserKey::Link([1; 32])).await, Some(kim));
+    assert_eq!(found(storage, UserKey::Link([b'k'; 32])).await, Some(kim));
+    assert_eq!(set(&desk, &lee, Some("kim"), 60).await, HandleSet::Taken);
+    assert!(matches!(set(&desk, &lee, Some("kim"), 61).await, HandleSet::Done(_)));
+    assert_eq!(found(storage, UserKey::Handle(handle("kim"))).await, Some(lee));
+}
+
+pub(crate) async fn g17_changes_of_a_handle_reserve_few_names(desk: Desk) {
+    let (kim, lee) = (user("kim"), user("lee"));
+    for day in 0..8 {
+        let name = format!("name_{day}");
+        assert!(matches!(set(&desk, &kim, Some(&name), day).await, HandleSet::Done(_)));
+    }
+    for day in 0..8 {
+        let is_taken = set(&desk, &lee, Some(&format!("name_{day}")), 8).await == HandleSet::Taken;
+        // The handle in force and the last three before it.
+        assert_eq!(is_taken, 4 <= day, "{day}");
+    }
 }
 
 pub(crate) async fn concurrent_first_reads_return_one_personal_link(desk: Desk) {
