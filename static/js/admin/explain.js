@@ -3,7 +3,7 @@
 
 import { announce } from "../lib/announce.js"
 import { Problem, seatDetails } from "../lib/api.js"
-import { el } from "../lib/dom.js"
+import { el, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { ago, clock, t } from "../lib/i18n.js"
 
@@ -98,9 +98,4 @@ export class Explanation {
     if (!this.#announced) announce(text)
     this.#announced = true
   }
-}
-
-/** Changes a text only if it is another. @param {Element} element @param {string} text */
-export function write(element, text) {
-  if (element.textContent !== text) element.textContent = text
 }

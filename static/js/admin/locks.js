@@ -2,10 +2,9 @@
 /** Held locks by class, with alarms: a table of classes, each of which opens to its locks. */
 
 import { heldLocks } from "../lib/api.js"
-import { button, byId, el } from "../lib/dom.js"
+import { button, byId, el, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { clock, i18n, length, number, t } from "../lib/i18n.js"
-import { write } from "./explain.js"
 
 /**
  * @typedef {import("../lib/api.js").LockList} LockList

@@ -5,10 +5,10 @@ import { Menu } from "../desk/menu.js"
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el } from "../lib/dom.js"
+import { button, byId, el, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { clock, i18n, number, translateAll, t, when } from "../lib/i18n.js"
-import { Explanation, write } from "./explain.js"
+import { Explanation } from "./explain.js"
 import { Locks } from "./locks.js"
 
 /** How often the seats are read, in ms. */

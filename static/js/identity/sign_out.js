@@ -12,6 +12,7 @@ import { confirm } from "../lib/confirm.js"
 import { el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
+import { setPreference } from "../lib/preferences.js"
 import { Drafts } from "../unsaved/drafts.js"
 
 /** The ids that the server gives to guests. */
@@ -62,6 +63,7 @@ export class SignOut {
     this.#others.postMessage(me.id)
     this.stop()
     await store?.clear().catch(() => undefined)
+    setPreference(`offers.${me.id}`, null)
     try {
       sessionStorage.clear()
     } catch {

@@ -100,6 +100,11 @@ export function byId(id, type) {
   return /** @type {InstanceType<T>} */ (element)
 }
 
+/** The same text again would be spoken again, and would take a selection away. @param {Element} element @param {string} text */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text
+}
+
 /** Puts text on the clipboard; false where the browser does not let us. @param {string} text */
 export async function copy(text) {
   try {

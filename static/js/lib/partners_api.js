@@ -64,7 +64,7 @@ export const removePartner = (user) => call("DELETE", `/api/partners/${encodeURI
  * @param {string} path with a query
  * @param {string} rows their name in the answer
  */
-async function all(path, rows) {
+export async function all(path, rows) {
   const found = []
   for (let cursor = ""; ; ) {
     const page = await call("GET", path + (cursor && `&cursor=${encodeURIComponent(cursor)}`))

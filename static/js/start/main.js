@@ -13,8 +13,11 @@ import { i18n, translateAll, t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { DocumentList } from "./document_list.js"
 import { ImportFile } from "./import_file.js"
+import { Offers } from "./offers.js"
 import { PasteDraft } from "./paste_draft.js"
 import { Partners } from "./partners.js"
+import { offerIn } from "./offer_text.js"
+import { tokenIn } from "./person_address.js"
 
 /** The ways to a document. */
 const PANELS = ["paste", "file", "link"]
@@ -32,6 +35,7 @@ class StartPage {
   #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()
   #partners = new Partners(() => this.#documentList.refresh())
+  #offers = new Offers(() => this.#partners.refresh())
   /** Not before it is known whether the user is signed in. */
   #isDrawn = false
   #name = byId("name", HTMLInputElement)
@@ -54,7 +58,7 @@ class StartPage {
     byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#submitPaste(event))
     byId("link", HTMLFormElement).addEventListener("submit", (event) => this.#follow(event))
     byId("asked", HTMLFormElement).addEventListener("submit", (event) => this.#submitVisit(event))
-    this.#partners.watchAddress(() => this.#personalLinkOpened())
+    for (const list of [this.#partners, this.#offers]) list.link.watch(() => this.#linkOpened(list))
     i18n.addEventListener("change", () => this.#draw())
     try {
       const me = await api.me()
@@ -78,13 +82,14 @@ class StartPage {
     if (me) {
       this.#documentList.start(me)
       this.#partners.start(me)
+      this.#offers.start(me)
     } else if (this.#entry.guests) this.#name.focus()
   }
 
-  /** The user opened a personal link. */
-  #personalLinkOpened() {
-    if (this.#me === null) this.#partners.storePersonalLink()
-    this.#partners.openPersonalLink()
+  /** The user opened a personal link, or that of an offer. @param {Partners | Offers} list */
+  #linkOpened(list) {
+    if (this.#me === null) list.link.store()
+    list.openLink()
     if (this.#isDrawn) this.#draw()
   }
 
@@ -95,9 +100,11 @@ class StartPage {
     byId("sentence").replaceChildren(...corrected(t("app.sentence")))
     const mayEnter = this.#me !== null || this.#entry.guests
     byId("name-part").hidden = this.#me !== null || !mayEnter
-    const hasPersonalLink = this.#me === null && mayEnter && this.#partners.hasPersonalLink
-    byId("asked").hidden = !hasPersonalLink
-    byId("ways").hidden = !mayEnter || hasPersonalLink
+    const hasOffer = this.#offers.link.isPresent
+    const hasLink = this.#me === null && mayEnter && (hasOffer || this.#partners.link.isPresent)
+    byId("asked").hidden = !hasLink
+    byId("asked-text").textContent = t(hasOffer ? "opened.visit" : "ask.visit")
+    byId("ways").hidden = !mayEnter || hasLink
     this.#drawSignIn(mayEnter)
     byId("hello").hidden = this.#me === null
     byId("hello").replaceChildren(...(this.#me ? this.#hello(this.#me) : []))
@@ -247,11 +254,12 @@ function titleOf(text) {
   return characters.length <= TITLE_MAX ? line : `${characters.slice(0, TITLE_MAX - 1).join("")}…`
 }
 
-/** The way to a share link, when it is one of ours. @param {string} text @param {string} origin */
+/** The way to a share link, a personal link or an offer, when it is one of ours. @param {string} text @param {string} origin */
 function linkPath(text, origin) {
   try {
     const { pathname, hash, origin: of } = new URL(text.trim(), origin)
-    return of === origin && /^\/[sd]\/[\w-]+$/.test(pathname) ? `${pathname}${hash}` : null
+    const isOurs = /^\/[sd]\/[\w-]+$/.test(pathname) || (pathname === "/" && (tokenIn(hash) ?? offerIn(hash)) !== null)
+    return of === origin && isOurs ? `${pathname}${hash}` : null
   } catch {
     return null
   }

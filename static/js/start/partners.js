@@ -6,8 +6,8 @@ import { confirm } from "../lib/confirm.js"
 import { button, byId, el, once } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
-import { storeInvite, takeInvite } from "../lib/sign_in.js"
 import { AddressForm } from "./address_form.js"
+import { OpenedLink } from "./opened_link.js"
 import { RequestForm } from "./request_form.js"
 import { tokenIn } from "./person_address.js"
 import { fillRows, restoreFocus } from "./person_rows.js"
@@ -16,8 +16,6 @@ import { peopleErrorText, requestSentence } from "./request_text.js"
 
 /** The interval of polling the requests, in ms. */
 const POLL_EVERY = 10_000
-/** Where the token of a personal link waits for a sign-in. */
-const PERSONAL_LINK = "ask"
 
 /** @typedef {import("../lib/api.js").User} User */
 
@@ -29,7 +27,7 @@ export class Partners {
   /** `null`: not read yet. @type {people.Partner[] | null} */
   #partners = null
   /** The token of the personal link that the user opened. */
-  #token = ""
+  link = new OpenedLink("ask", tokenIn)
   #timer = 0
   /** The reads so far, the last one of everything, and the one that the lists show. */
   #reads = 0
@@ -48,31 +46,6 @@ export class Partners {
     this.changed = changed
   }
 
-  /** Takes a personal link out of the address. @param {() => void} taken */
-  watchAddress(taken) {
-    const take = () => {
-      const token = tokenIn(location.hash)
-      if (token === null) return
-      history.replaceState(null, "", location.pathname)
-      this.#token = token
-      taken()
-    }
-    window.addEventListener("hashchange", take)
-    this.#token = takeInvite(PERSONAL_LINK)
-    if (this.#token !== "") taken()
-    take()
-  }
-
-  /** Whether the user opened a personal link, and has not signed in yet. */
-  get hasPersonalLink() {
-    return this.#token !== ""
-  }
-
-  /** The token waits for the end of a sign-in elsewhere, or of a reload. */
-  storePersonalLink() {
-    storeInvite(PERSONAL_LINK, this.#token)
-  }
-
   /** @param {User} me */
   start(me) {
     const { signal } = this.#stopped
@@ -83,7 +56,7 @@ export class Partners {
     document.addEventListener("visibilitychange", () => document.hidden || this.#read(), { signal })
     this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
     this.#read()
-    this.openPersonalLink()
+    this.openLink()
   }
 
   stop() {
@@ -92,12 +65,13 @@ export class Partners {
   }
 
   /** Opens the form for the user whose personal link was opened. */
-  openPersonalLink() {
-    if (this.#me === null || this.#token === "") return
-    const token = this.#token
-    this.#token = ""
-    takeInvite(PERSONAL_LINK)
-    this.#form.take(token)
+  openLink() {
+    if (this.#me !== null && this.link.isPresent) this.#form.take(this.link.take())
+  }
+
+  /** Reads everything now. */
+  refresh() {
+    return this.#read()
   }
 
   /** Shows why the lists are old. @param {() => Promise<void>} work */

@@ -1,6 +1,7 @@
 // @ts-check
 /** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
+import { adminEn } from "./admin_en.js"
 import { binEn } from "./bin_en.js"
 import { entryEn } from "./entry_en.js"
 import { errorsEn } from "./errors_en.js"
@@ -10,10 +11,12 @@ import { statesEn } from "./states_en.js"
 import { textEn } from "./text_en.js"
 import { decisionEn } from "./decision_en.js"
 import { identityEn } from "./identity_en.js"
+import { offersEn } from "./offers_en.js"
 import { partnersEn } from "./partners_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
+  ...adminEn,
   ...binEn,
   ...entryEn,
   ...errorsEn,
@@ -23,6 +26,7 @@ export const en = {
   ...spokenEn,
   ...identityEn,
   ...partnersEn,
+  ...offersEn,
   ...talkEn,
   ...decisionEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
@@ -314,84 +318,4 @@ export const en = {
   "keys.text": "Back into the text",
   "keys.undo": "Undo and redo",
   "keys.help": "This list",
-
-  "admin.title": "Held seats",
-  "admin.token": "Admin token",
-  "admin.token.hint": "It stands in data/admin-token and is kept in this tab only.",
-  "admin.token.go": "Show the seats",
-  "admin.token.wrong": "This token is not taken.",
-  "admin.token.forget": "Forget the token",
-  "admin.search": "Search",
-  "admin.none": "Nobody holds a seat.",
-  "admin.none.match": "No seat matches.",
-  "admin.total": "Seats: {count} · servers: {nodes} · read {time}",
-  "admin.failed": "Could not be read since {time}. {why}",
-  "admin.link": "Share link",
-  "admin.role": "Role",
-  "admin.user": "Who",
-  "admin.node": "Server",
-  "admin.since": "Since",
-  "admin.fence": "Fence",
-  "admin.ttl": "Lease left",
-  "admin.hint": "The fence is the number of an ownership: it rises with each one, and the database refuses what comes under an older number. The lease is the time for which a seat is held without being renewed.",
-  "admin.seen": "Last sign",
-  "admin.state": "State",
-  "admin.end": "End",
-  "admin.end.sure": "End the seat of {name} ({role})? Their page says that an administrator did it.",
-  "admin.end.yes": "End the seat",
-  "admin.ended": "The seat of {name} is ended.",
-
-  "admin.state.claiming": "opening",
-  "admin.state.held": "held",
-  "admin.state.uncertain": "uncertain",
-  "admin.state.away": "away",
-  "admin.state.ended": "ended",
-  "admin.seconds": "{count} s",
-  "admin.what": "What can be done",
-  "admin.gone": "This seat is not held any more.",
-
-  "admin.why": "Why?",
-  "admin.why.whose": "Why does {name} hold this seat?",
-  "admin.why.loading": "Asking…",
-  "admin.why.held": "The browser of {name} was heard {heard}, and the lease was renewed {renewed}. The seat is kept until {until} unless it is renewed again.",
-  "admin.why.uncertain": "The lease could not be renewed in time; the last renewal was {renewed}. Until the next one no edit is taken. Without one the seat is free at {until}.",
-  "admin.why.away": "The connection of {name} broke; the browser was last heard {heard}. The seat waits until {grace}, and then goes to whoever is next.",
-  "admin.why.claiming": "The seat was granted to {name} just now, whose page has not opened yet. It is kept until {until}.",
-  "admin.why.ended": "The session of {name} is ending.",
-  "admin.why.redis": "The server with this connection did not answer, so only this is known: it renewed the lease {renewed}, which it does only for browsers that it hears from. The seat is kept until {until} unless it is renewed again.",
-  "admin.why.never": "never",
-  "admin.why.unknown": "cannot be told",
-  "admin.why.last-heard": "Last heard",
-  "admin.why.last-active": "Last activity",
-  "admin.why.last-edit": "Last edit",
-  "admin.why.last-renewal": "Last renewal",
-  "admin.why.trusted": "Edits taken until",
-  "admin.why.until": "Kept until",
-  "admin.why.grace": "May come back until",
-  "admin.why.idle": "Ends if nothing is done",
-  "admin.why.source": "Known from",
-  "admin.why.source.this-server": "this server, which has the connection",
-  "admin.why.source.its-server": "the server that has the connection",
-  "admin.why.source.redis": "Redis alone",
-  "admin.why.queue": "Waiting",
-  "admin.why.queue.one": "{position}. {name}, since {time}",
-  "admin.why.queue.none": "nobody",
-
-  "admin.locks": "Locks by class",
-  "admin.locks.none": "Nothing is held.",
-  "admin.locks.class": "Class",
-  "admin.locks.seat": "Seats",
-  "admin.locks.held": "Held",
-  "admin.locks.waiting": "Waiting",
-  "admin.locks.oldest": "Oldest",
-  "admin.locks.show": "Show",
-  "admin.locks.show.all": "Show what is held of {name}",
-  "admin.locks.name": "Name",
-  "admin.locks.age": "Age",
-  "admin.locks.ttl": "Lease left",
-  "admin.locks.more": "The {count} oldest of {all}.",
-  "admin.alarm.failures": "{name}: {measured} of the attempts of the last five minutes failed. See whether Redis answers (/readyz), and whether one holder keeps these locks from all others.",
-  "admin.alarm.wait": "{name}: the mean wait of the last five minutes was {measured}. Shorten the work that is done under these locks, or divide what one of them guards.",
-  "admin.alarm.hold": "{name}: one was held for {measured} in the last five minutes. See below who holds them; shorten the work, or set a longest hold.",
-  "admin.alarm.since": "since {time}",
 }

@@ -1,6 +1,7 @@
 // @ts-check
 /** The sentences of the page in Korean. Not a literal translation, but idiomatic. */
 
+import { adminKo } from "./admin_ko.js"
 import { binKo } from "./bin_ko.js"
 import { entryKo } from "./entry_ko.js"
 import { errorsKo } from "./errors_ko.js"
@@ -10,11 +11,13 @@ import { statesKo } from "./states_ko.js"
 import { textKo } from "./text_ko.js"
 import { decisionKo } from "./decision_ko.js"
 import { identityKo } from "./identity_ko.js"
+import { offersKo } from "./offers_ko.js"
 import { partnersKo } from "./partners_ko.js"
 import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
+  ...adminKo,
   ...binKo,
   ...entryKo,
   ...errorsKo,
@@ -24,6 +27,7 @@ export const ko = {
   ...spokenKo,
   ...identityKo,
   ...partnersKo,
+  ...offersKo,
   ...talkKo,
   ...decisionKo,
   "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 첨삭합니다. 그 사이에는 아무도 끼어들 수 없습니다.",
@@ -315,84 +319,4 @@ export const ko = {
   "keys.text": "본문으로 돌아가기",
   "keys.undo": "실행 취소와 다시 실행",
   "keys.help": "이 목록 보기",
-
-  "admin.title": "사용 중인 자리",
-  "admin.token": "관리자 토큰",
-  "admin.token.hint": "data/admin-token 파일에 있습니다. 이 탭에만 보관합니다.",
-  "admin.token.go": "자리 보기",
-  "admin.token.wrong": "맞지 않는 토큰입니다.",
-  "admin.token.forget": "토큰 지우기",
-  "admin.search": "찾기",
-  "admin.none": "사용 중인 자리가 없습니다.",
-  "admin.none.match": "찾는 자리가 없습니다.",
-  "admin.total": "서버 {nodes}대에 자리 {count}개, {time} 기준",
-  "admin.failed": "{time} 이후로 읽지 못했습니다. {why}",
-  "admin.link": "공유 링크",
-  "admin.role": "역할",
-  "admin.user": "사람",
-  "admin.node": "서버",
-  "admin.since": "시작",
-  "admin.fence": "소유권 번호",
-  "admin.ttl": "남은 임대 시간",
-  "admin.hint": "소유권 번호는 자리의 주인이 바뀔 때마다 커지고, 데이터베이스는 더 작은 번호로 온 쓰기를 받지 않습니다. 임대 시간은 연장하지 않아도 자리가 유지되는 시간입니다.",
-  "admin.seen": "마지막 신호",
-  "admin.state": "상태",
-  "admin.end": "종료",
-  "admin.end.sure": "{name}님({role})의 자리를 종료할까요? 상대방 화면에는 관리자가 종료했다고 나옵니다.",
-  "admin.end.yes": "자리 종료",
-  "admin.ended": "{name}님의 자리를 종료했습니다.",
-
-  "admin.state.claiming": "들어오는 중",
-  "admin.state.held": "사용 중",
-  "admin.state.uncertain": "확인 중",
-  "admin.state.away": "자리 비움",
-  "admin.state.ended": "끝남",
-  "admin.seconds": "{count}초",
-  "admin.what": "할 수 있는 일",
-  "admin.gone": "이미 비워진 자리입니다.",
-
-  "admin.why": "이유",
-  "admin.why.whose": "{name}님이 이 자리를 쓰고 있는 이유",
-  "admin.why.loading": "알아보는 중…",
-  "admin.why.held": "{name}님의 브라우저에서 {heard}에 신호가 왔고, 임대 시간은 {renewed}에 연장했습니다. 다시 연장하지 않으면 자리는 {until}까지 유지됩니다.",
-  "admin.why.uncertain": "임대 시간을 제때 연장하지 못했습니다. 마지막 연장은 {renewed}입니다. 다음 연장까지 수정을 받지 않으며, 연장하지 못하면 {until}에 자리가 풀립니다.",
-  "admin.why.away": "{name}님의 연결이 끊겼습니다. 마지막 신호는 {heard}입니다. 자리는 {grace}까지 기다렸다가 다음 사람에게 넘어갑니다.",
-  "admin.why.claiming": "방금 {name}님에게 자리를 주었고 아직 화면이 열리지 않았습니다. {until}까지 유지됩니다.",
-  "admin.why.ended": "{name}님의 세션이 끝나는 중입니다.",
-  "admin.why.redis": "연결을 맡은 서버가 답하지 않아 이만큼만 알 수 있습니다. 그 서버는 신호가 오는 브라우저의 임대 시간만 연장하는데, {renewed}에 연장했습니다. 다시 연장하지 않으면 자리는 {until}까지 유지됩니다.",
-  "admin.why.never": "없음",
-  "admin.why.unknown": "알 수 없음",
-  "admin.why.last-heard": "마지막 신호",
-  "admin.why.last-active": "마지막 활동",
-  "admin.why.last-edit": "마지막 수정",
-  "admin.why.last-renewal": "마지막 연장",
-  "admin.why.trusted": "수정을 받는 시한",
-  "admin.why.until": "자리가 유지되는 시한",
-  "admin.why.grace": "돌아올 수 있는 시한",
-  "admin.why.idle": "활동이 없으면 비우는 시각",
-  "admin.why.source": "알려 준 곳",
-  "admin.why.source.this-server": "연결을 맡은 이 서버",
-  "admin.why.source.its-server": "연결을 맡은 다른 서버",
-  "admin.why.source.redis": "Redis만",
-  "admin.why.queue": "기다리는 사람",
-  "admin.why.queue.one": "{position}. {name}님, {time}부터",
-  "admin.why.queue.none": "없음",
-
-  "admin.locks": "종류별 잠금",
-  "admin.locks.none": "잡혀 있는 잠금이 없습니다.",
-  "admin.locks.class": "종류",
-  "admin.locks.seat": "자리",
-  "admin.locks.held": "잡힌 수",
-  "admin.locks.waiting": "기다리는 수",
-  "admin.locks.oldest": "가장 오래된 것",
-  "admin.locks.show": "보기",
-  "admin.locks.show.all": "{name} 잠금 보기",
-  "admin.locks.name": "이름",
-  "admin.locks.age": "지난 시간",
-  "admin.locks.ttl": "남은 시간",
-  "admin.locks.more": "전체 {all}개 중 오래된 {count}개입니다.",
-  "admin.alarm.failures": "{name}: 최근 5분 동안 시도의 {measured}가 실패했습니다. Redis가 답하는지(/readyz), 한 곳이 잠금을 놓지 않는지 확인하세요.",
-  "admin.alarm.wait": "{name}: 최근 5분 동안 평균 {measured} 기다렸습니다. 잠금을 잡고 하는 일을 줄이거나, 잠금 하나가 지키는 범위를 나누세요.",
-  "admin.alarm.hold": "{name}: 최근 5분 동안 하나를 {measured} 동안 잡고 있었습니다. 누가 잡고 있는지 아래에서 확인하고, 하는 일을 줄이거나 가장 오래 잡을 수 있는 시간을 정하세요.",
-  "admin.alarm.since": "{time}부터",
 }

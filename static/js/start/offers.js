@@ -1,0 +1,181 @@
+// @ts-check
+/**
+ * Review offers on the start page: the reader's own, and those of other users whose link was opened. Owns two
+ * sections. Free places are read while the page is visible, less and less often if nothing changes.
+ */
+
+import { byId, write } from "../lib/dom.js"
+import { i18n, number, t } from "../lib/i18n.js"
+import * as offers from "../lib/offers_api.js"
+import { preference, setPreference } from "../lib/preferences.js"
+import { OfferForm } from "./offer_form.js"
+import { offerErrorText, offerIn } from "./offer_text.js"
+import { OpenedLink } from "./opened_link.js"
+import { OpenedOffer } from "./opened_offer.js"
+import { OwnOffer } from "./own_offer.js"
+import { Poll } from "./poll.js"
+
+/** How many own offers show their people at once. The reader opens those of the others. */
+const SHOWN = 3
+/** How many offers a browser remembers that gave the reader a place. */
+const REMEMBERED_MAX = 10
+
+export class Offers {
+  /** The offer whose link the user opened. */
+  link = new OpenedLink("offer", offerIn)
+  /** @type {import("../lib/api.js").User | null} */
+  #me = null
+  /** `null`: not read yet. @type {OwnOffer[] | null} */
+  #own = null
+  /** @type {OpenedOffer[]} */
+  #opened = []
+  #reads = 0
+  /** Why the list is old; said anew in another language. @type {() => string} */
+  #why = () => ""
+  #poll = new Poll(() => this.#read())
+  #stopped = new AbortController()
+  #form = new OfferForm(async () => void (await this.#poll.now()))
+
+  /** @param {() => Promise<void>} accepted the reader has a new partner */
+  constructor(accepted) {
+    this.accepted = accepted
+  }
+
+  /** @param {import("../lib/api.js").User} me */
+  start(me) {
+    this.#me = me
+    this.#form.start()
+    i18n.addEventListener("change", () => this.#draw(), { signal: this.#stopped.signal })
+    this.#opened = this.#remembered().map((id) => this.#card(id, { hadClaim: true }))
+    this.#poll.start()
+    if (this.link.isPresent) this.openLink()
+    else this.#poll.now()
+  }
+
+  stop() {
+    this.#stopped.abort()
+    this.#poll.stop()
+  }
+
+  /** Shows the offer whose link was opened. */
+  async openLink() {
+    if (this.#me === null || !this.link.isPresent) return
+    const id = this.link.take()
+    // Opened once more, it says anew what it says.
+    this.#opened = [this.#card(id), ...this.#opened.filter((card) => card.id !== id)]
+    this.#drawOpened()
+    await this.#poll.now()
+    const [card] = this.#opened
+    if (card?.id === id) card.focus()
+  }
+
+  /** @param {string} id @param {{ hadClaim?: boolean }} [options] */
+  #card(id, options) {
+    const page = {
+      me: () => this.#me?.id ?? "",
+      changed: () => this.#remember(),
+      accepted: this.accepted,
+      showOwn: () => byId("offers-title").focus(),
+      hide: () => this.#hide(id),
+    }
+    return new OpenedOffer(id, page, options)
+  }
+
+  /** @param {string} id */
+  #hide(id) {
+    this.#opened = this.#opened.filter((card) => card.id !== id)
+    this.#remember()
+    this.#drawOpened()
+    const [next] = this.#opened
+    if (next) next.focus()
+    else byId("offers-title").focus()
+  }
+
+  /** The offers that gave the reader a place, by a claim in this browser. @returns {string[]} */
+  #remembered() {
+    const ids = (preference(`offers.${this.#me?.id}`) ?? "").split(" ")
+    return ids.filter((id) => offerIn(`#offer=${id}`) !== null).slice(0, REMEMBERED_MAX)
+  }
+
+  #remember() {
+    const ids = this.#opened.filter(({ hasClaim }) => hasClaim).map(({ id }) => id)
+    setPreference(`offers.${this.#me?.id}`, ids.length === 0 ? null : ids.slice(0, REMEMBERED_MAX).join(" "))
+  }
+
+  /** @returns {Promise<import("./poll.js").Outcome>} */
+  async #read() {
+    const outcomes = await Promise.all([this.#readOwn(), ...this.#opened.map((card) => card.read())])
+    this.#drawOpened()
+    return outcomes.find((outcome) => outcome !== "same") ?? "same"
+  }
+
+  /** @returns {Promise<import("./poll.js").Outcome>} */
+  async #readOwn() {
+    const read = ++this.#reads
+    try {
+      const list = await offers.ownOffers()
+      if (read !== this.#reads) return "same"
+      const before = JSON.stringify(this.#own?.map(({ offer }) => offer))
+      this.#why = () => ""
+      await this.#show(list)
+      return before === JSON.stringify(list) ? "same" : "changed"
+    } catch (error) {
+      if (read !== this.#reads) return "same"
+      this.#why = () => t("offers.failed", { why: offerErrorText(error) })
+      this.#drawError()
+      return "failed"
+    }
+  }
+
+  /** @param {offers.Offer[]} list newest first */
+  async #show(list) {
+    const rows = new Map((this.#own ?? []).map((row) => [row.offer.id, row]))
+    const page = { changed: async () => void (await this.#poll.now()), accepted: this.accepted }
+    const isFirst = this.#own === null
+    const claimed = list.filter(({ state, capacity, remaining }) => state !== "closed" && remaining < capacity).slice(0, SHOWN)
+    /** @type {Promise<void>[]} */
+    const updates = []
+    this.#own = list.map((offer) => {
+      const existing = rows.get(offer.id)
+      if (existing) updates.push(existing.update(offer))
+      return existing ?? new OwnOffer(offer, page)
+    })
+    if (isFirst) for (const row of this.#own) if (claimed.includes(row.offer)) row.open()
+    this.#draw()
+    await Promise.all(updates)
+  }
+
+  #draw() {
+    const own = this.#own ?? []
+    const closed = own.filter(({ offer }) => offer.state === "closed")
+    byId("offers-none").hidden = this.#own === null || own.length !== 0
+    byId("offers-closed").hidden = closed.length === 0
+    byId("offers-closed-title").textContent = t("offers.closed", { count: number(closed.length) })
+    for (const row of own) row.draw()
+    showRows(byId("offers-list"), own.filter((row) => !closed.includes(row)))
+    showRows(byId("offers-closed-list"), closed)
+    this.#form.draw()
+    this.#drawError()
+    this.#drawOpened()
+  }
+
+  #drawError() {
+    write(byId("offers-error"), this.#why())
+  }
+
+  #drawOpened() {
+    const shown = this.#opened.filter(({ isShown }) => isShown)
+    byId("opened").hidden = shown.length === 0
+    for (const card of shown) card.draw()
+    showRows(byId("opened-list"), shown)
+  }
+}
+
+/** Puts the rows into a list, in that order. Rows that are there stay, with their focus. @param {HTMLElement} list @param {readonly { element: HTMLElement }[]} rows */
+function showRows(list, rows) {
+  const elements = rows.map(({ element }) => element)
+  if (list.children.length === elements.length && elements.every((element, at) => element === list.children[at])) return
+  const focused = document.activeElement
+  list.replaceChildren(...elements)
+  if (focused instanceof HTMLElement && focused !== document.activeElement && list.contains(focused)) focused.focus()
+}

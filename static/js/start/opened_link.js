@@ -1,0 +1,47 @@
+// @ts-check
+/** A link that was opened on the start page, such as `/#ask=…`. It waits until its user has signed in. */
+
+import { storeInvite, takeInvite } from "../lib/sign_in.js"
+
+export class OpenedLink {
+  #value = ""
+
+  /** @param {string} name under which the tab stores it @param {(hash: string) => string | null} valueIn reads it from an address */
+  constructor(name, valueIn) {
+    this.name = name
+    this.valueIn = valueIn
+  }
+
+  /** Takes the link out of the address, now and later. @param {() => void} taken */
+  watch(taken) {
+    const take = () => {
+      const value = this.valueIn(location.hash)
+      if (value === null) return
+      history.replaceState(null, "", location.pathname)
+      this.#value = value
+      taken()
+    }
+    window.addEventListener("hashchange", take)
+    this.#value = takeInvite(this.name)
+    if (this.#value !== "") taken()
+    take()
+  }
+
+  /** Whether the user opened one, and has not signed in yet. */
+  get isPresent() {
+    return this.#value !== ""
+  }
+
+  /** It waits for the end of a sign-in elsewhere, or of a reload. */
+  store() {
+    storeInvite(this.name, this.#value)
+  }
+
+  /** The value; only once. */
+  take() {
+    const value = this.#value
+    this.#value = ""
+    takeInvite(this.name)
+    return value
+  }
+}

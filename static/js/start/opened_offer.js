@@ -1,0 +1,234 @@
+// @ts-check
+/**
+ * An offer of another user, opened by its link: what it is, how many places are free, and the reader's own
+ * claim. Owns one element.
+ */
+
+import { announce, showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
+import { button, el, once, write } from "../lib/dom.js"
+import { number, t } from "../lib/i18n.js"
+import * as offers from "../lib/offers_api.js"
+import { offerErrorText, remainingSentence } from "./offer_text.js"
+
+/** Longest message of a claim, in characters. */
+const MESSAGE_MAX = 1_000
+/** From here on a claim says that it waits for its turn, in ms. */
+const WAIT_SHOWN = 700
+/** The offer is not as it was shown: the new state says why. */
+const CHANGED = ["sold-out", "already-claimed", "offer-closed", "own-offer"]
+
+/**
+ * @typedef {object} Page what the start page does for it
+ * @property {() => string} me the reader's id
+ * @property {() => void} changed the reader has a claim now, or none any more
+ * @property {() => Promise<void>} accepted the reader has a new partner
+ * @property {() => void} showOwn shows the reader's own offers
+ * @property {() => void} hide
+ */
+
+export class OpenedOffer {
+  /** `null`: not read yet. @type {offers.OfferView | null} */
+  #offer = null
+  /** The reader had a place, and has none any more. */
+  #isLost = false
+  /** The offer is gone. */
+  isGone = false
+  #reads = 0
+  /** Why the last call failed; said anew in another language. @type {() => string} */
+  #why = () => ""
+  #heading = el("h3", { class: "row-title", tabindex: "-1" })
+  #owner = el("p", { class: "quiet" })
+  #message = el("blockquote", { class: "request-message" })
+  #remaining = el("p", { class: "offer-remaining" })
+  #state = el("p", { class: "offer-state" })
+  #label = el("label")
+  #words = el("textarea", { rows: "2", maxlength: String(MESSAGE_MAX) })
+  #go = button("", { class: "button button-strong" })
+  #waits = el("p", { class: "quiet", role: "status" })
+  #error = el("p", { class: "form-error", role: "alert" })
+  #withdraw = button("", { class: "button" }, () => once(this.#withdraw, () => this.#end()))
+  #own = button("", { class: "button" }, () => this.page.showOwn())
+  #hide = button("", { class: "button" }, () => this.page.hide())
+
+  /**
+   * @param {string} id
+   * @param {Page} page
+   * @param {{ hadClaim?: boolean }} [options] `hadClaim`: the reader had a place when the page was open last
+   */
+  constructor(id, page, { hadClaim = false } = {}) {
+    this.id = id
+    this.page = page
+    this.hadClaim = hadClaim
+    this.#go.type = "submit"
+    this.#words.id = `opened-message-${id}`
+    this.#label.htmlFor = this.#words.id
+    this.form = el("form", { class: "offer-claim", novalidate: true }, this.#label, this.#words, this.#waits, el("div", { class: "actions" }, this.#go))
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault()
+      once(this.#go, () => this.#claim())
+    })
+    this.element = el(
+      "li",
+      { class: "row-opened", "data-key": id },
+      this.#heading,
+      this.#owner,
+      this.#message,
+      this.#remaining,
+      this.#state,
+      this.form,
+      this.#error,
+      el("div", { class: "actions" }, this.#withdraw, this.#own, this.#hide),
+    )
+    this.draw()
+  }
+
+  /** Whether the reader has a place. */
+  get hasClaim() {
+    return this.#offer === null ? this.hadClaim && !this.isGone : this.#offer.claim !== null
+  }
+
+  /** Whether there is anything to show: an offer that was opened before shows no failure. */
+  get isShown() {
+    return this.#offer !== null || !this.hadClaim
+  }
+
+  focus() {
+    this.#heading.focus()
+    this.element.scrollIntoView({ block: "nearest" })
+  }
+
+  /** Reads the offer. @returns {Promise<import("./poll.js").Outcome>} */
+  async read() {
+    if (this.isGone) return "same"
+    const read = ++this.#reads
+    const before = this.#offer
+    try {
+      const offer = await offers.offer(this.id)
+      if (read !== this.#reads) return "same"
+      if (before === null) this.#why = () => ""
+      this.#show(offer)
+      return JSON.stringify(before) === JSON.stringify(offer) ? "same" : "changed"
+    } catch (error) {
+      if (read !== this.#reads) return "same"
+      this.isGone = error instanceof api.Problem && error.status === 404
+      if (this.isGone) this.page.changed()
+      if (before === null || this.isGone) this.#fail(() => (this.isGone ? t("opened.gone") : offerErrorText(error)))
+      return "failed"
+    }
+  }
+
+  /** @param {offers.OfferView} offer */
+  #show(offer) {
+    const before = this.#offer
+    const had = before === null ? this.hadClaim : before.claim !== null
+    const wasAccepted = before?.claim?.state === "accepted"
+    this.#isLost = offer.claim === null && (had || this.#isLost)
+    this.#offer = offer
+    const hadFocus = this.element.contains(document.activeElement)
+    this.draw()
+    // What had the focus may be hidden now.
+    if (hadFocus && !document.activeElement?.checkVisibility()) this.#heading.focus()
+    this.page.changed()
+    if (before === null) return
+    if (offer.claim?.state === "accepted" && !wasAccepted) {
+      showToast(t("opened.accepted", { name: offer.owner.name }))
+      void this.page.accepted()
+    }
+    if (had && offer.claim === null) announce(this.#sentence(offer))
+    if (before.state !== offer.state && offer.claim === null && !had) announce(`${offer.title}: ${offer.state === "open" ? remainingSentence(offer) : this.#sentence(offer)}`)
+  }
+
+  draw() {
+    const offer = this.#offer
+    write(this.#heading, offer?.title ?? t("opened.loading"))
+    write(this.#error, this.#why())
+    if (this.isGone && offer === null) write(this.#heading, t("opened.title"))
+    const isOwn = offer?.owner.id === this.page.me()
+    const mayClaim = offer?.state === "open" && offer.claim === null && !isOwn && !this.isGone
+    this.form.hidden = !mayClaim
+    this.#withdraw.hidden = offer?.claim?.state !== "claimed" || this.isGone
+    this.#own.hidden = !isOwn
+    const parts = [this.#owner, this.#message, this.#remaining, this.#state]
+    for (const part of parts) part.hidden = offer === null
+    this.#name(this.#go, t(this.#why() === "" ? "opened.go" : "common.retry"))
+    this.#name(this.#withdraw, t("opened.withdraw"))
+    this.#name(this.#own, t("opened.own.show"))
+    this.#name(this.#hide, t("opened.hide"))
+    if (offer === null) return
+    const { name } = offer.owner
+    write(this.#owner, t("opened.by", { name }))
+    write(this.#message, offer.message ?? "")
+    this.#message.hidden = offer.message === null
+    write(this.#remaining, remainingSentence(offer))
+    this.#remaining.hidden = offer.state === "closed"
+    write(this.#state, this.#sentence(offer))
+    this.#state.hidden = this.#state.textContent === ""
+    write(this.#label, t("opened.message", { name }))
+  }
+
+  /** The state of the offer for its reader. @param {offers.OfferView} offer */
+  #sentence({ claim, owner, state }) {
+    const { name } = owner
+    if (owner.id === this.page.me()) return t("opened.own")
+    if (claim?.state === "accepted") return t("opened.accepted", { name })
+    if (claim !== null) return t("opened.claimed", { name, number: number(claim.number) })
+    const lost = this.#isLost ? [t("opened.lost", { name })] : []
+    const rest = state === "open" ? [] : [state === "closed" ? t("opened.closed", { name }) : t("opened.sold-out")]
+    return [...lost, ...rest].join(" ")
+  }
+
+  /** @param {HTMLButtonElement} press @param {string} words */
+  #name(press, words) {
+    write(/** @type {HTMLElement} */ (press.lastElementChild), words)
+    press.setAttribute("aria-label", this.#offer === null ? words : `${words}: ${this.#offer.title}`)
+  }
+
+  /** @param {() => string} why */
+  #fail(why) {
+    this.#why = why
+    this.draw()
+  }
+
+  async #claim() {
+    const offer = this.#offer
+    if (offer === null) return
+    this.#fail(() => "")
+    const timer = window.setTimeout(() => write(this.#waits, t("opened.waiting")), WAIT_SHOWN)
+    try {
+      const claim = await offers.claimOffer(this.id, this.#words.value.trim())
+      // A read that began before the claim is old.
+      this.#reads += 1
+      this.#words.value = ""
+      this.#isLost = false
+      this.#show({ ...offer, remaining: Math.max(0, (this.#offer ?? offer).remaining - 1), claim })
+      showToast(t("opened.claimed", { name: offer.owner.name, number: number(claim.number) }))
+    } catch (error) {
+      const isChanged = error instanceof api.Problem && CHANGED.includes(error.kind)
+      if (isChanged) showToast(offerErrorText(error))
+      else this.#fail(() => offerErrorText(error))
+    } finally {
+      window.clearTimeout(timer)
+      write(this.#waits, "")
+    }
+    await this.read()
+  }
+
+  async #end() {
+    const offer = this.#offer
+    if (!offer?.claim || !(await confirm(t("opened.withdraw.sure", { title: offer.title }), t("opened.withdraw"), { danger: false }))) return
+    try {
+      await offers.endClaim(offer.claim)
+      this.#reads += 1
+      this.hadClaim = false
+      this.#offer = { ...offer, claim: null }
+      showToast(t("opened.withdrawn", { title: offer.title }))
+    } catch (error) {
+      const isGone = error instanceof api.Problem && error.status === 404
+      if (!isGone) this.#fail(() => offerErrorText(error))
+    }
+    await this.read()
+    if (document.activeElement === document.body || !document.activeElement?.checkVisibility()) this.#heading.focus()
+  }
+}

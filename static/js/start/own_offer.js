@@ -1,0 +1,205 @@
+// @ts-check
+/** An own offer as a row: its free places, the users who claimed one, its link and its end. Owns one element. */
+
+import { announce, showToast } from "../lib/announce.js"
+import { confirm } from "../lib/confirm.js"
+import { button, byId, copy, el, once, write } from "../lib/dom.js"
+import { t, number, when } from "../lib/i18n.js"
+import * as offers from "../lib/offers_api.js"
+import { claimErrorText, offerErrorText, remainingSentence } from "./offer_text.js"
+import { fillRows } from "./person_rows.js"
+
+/** @typedef {import("../lib/offers_api.js").Claim} Claim */
+
+/**
+ * @typedef {object} Page what the start page does for an offer
+ * @property {() => Promise<void>} changed the offers are read again
+ * @property {() => Promise<void>} accepted the reader has a new partner
+ */
+
+export class OwnOffer {
+  /** `null`: not read yet. @type {Claim[] | null} */
+  #claims = null
+  /** The claims that were read, as they stand in the list. */
+  #drawn = ""
+  #reads = 0
+  /** Why the claims are old; said anew in another language. @type {() => string} */
+  #why = () => ""
+  #heading = el("p", { class: "row-title" })
+  #remaining = el("strong")
+  #facts = el("span")
+  #copy = button("", { class: "button" }, () => once(this.#copy, () => this.#copyLink()))
+  #people = button("", { class: "button" }, () => this.#show(!this.isShown))
+  #close = button("", { class: "button button-quiet" }, () => once(this.#close, () => this.#end()))
+  #field = el("input", { readonly: true, hidden: true })
+  #error = el("p", { class: "form-error", role: "alert" })
+  #none = el("p", { class: "quiet" })
+  #list = el("ul", { class: "rows" })
+  #panel = el("div", { class: "offer-people" }, this.#error, this.#none, this.#list)
+
+  /** @param {offers.Offer} offer @param {Page} page */
+  constructor(offer, page) {
+    this.offer = offer
+    this.page = page
+    this.#panel.id = `people-${offer.id}`
+    this.#people.setAttribute("aria-controls", this.#panel.id)
+    const text = el(
+      "div",
+      { class: "row-text" },
+      this.#heading,
+      offer.message ? el("blockquote", { class: "request-message", text: offer.message }) : null,
+      el("p", { class: "quiet" }, this.#remaining, this.#facts),
+    )
+    const actions = el("div", { class: "actions" }, this.#people, this.#copy, this.#close)
+    this.element = el("li", { class: "row row-offer", "data-key": offer.id }, text, actions, this.#field, this.#panel)
+    this.#panel.hidden = true
+    this.draw()
+  }
+
+  get isShown() {
+    return !this.#panel.hidden
+  }
+
+  /** How many places are claimed. */
+  get taken() {
+    return this.offer.capacity - this.offer.remaining
+  }
+
+  /**
+   * A newer state of the offer. Its claims are read again if they are shown, or if their number has changed.
+   *
+   * @param {offers.Offer} offer
+   */
+  async update(offer) {
+    const before = this.taken
+    // Without a place taken there is no claim to read; the first one is new.
+    if (before === 0) this.#claims ??= []
+    this.offer = offer
+    this.draw()
+    if (this.isShown || before !== this.taken) await this.#read()
+  }
+
+  /** Shows the claims. */
+  open() {
+    this.#show(true)
+  }
+
+  draw() {
+    const { title, state, created_at: made, closed_at: closed } = this.offer
+    write(this.#heading, title)
+    write(this.#remaining, remainingSentence(this.offer))
+    const facts = [t("offer.at", { when: when(made) }), ...(closed === null ? [] : [t("offer.closed", { when: when(closed) })])]
+    write(this.#facts, ` · ${facts.join(" · ")}`)
+    this.#name(this.#copy, t("offer.copy"))
+    this.#name(this.#people, t("offer.people", { count: number(this.taken) }))
+    this.#name(this.#close, t("offer.close"))
+    this.#people.setAttribute("aria-expanded", String(this.isShown))
+    this.#copy.hidden = this.#close.hidden = state === "closed"
+    this.#field.setAttribute("aria-label", t("offer.link"))
+    if (state === "closed") this.#field.hidden = true
+    write(this.#none, t("offer.people.none"))
+    this.#none.hidden = this.#claims?.length !== 0
+    write(this.#error, this.#why())
+    const drawn = JSON.stringify([this.#claims, document.documentElement.lang])
+    if (drawn === this.#drawn) return
+    this.#drawn = drawn
+    fillRows(this.#list, (this.#claims ?? []).map((claim) => this.#claim(claim)), this.#people)
+  }
+
+  /** @param {HTMLButtonElement} press @param {string} words */
+  #name(press, words) {
+    write(/** @type {HTMLElement} */ (press.lastElementChild), words)
+    press.setAttribute("aria-label", `${words}: ${this.offer.title}`)
+  }
+
+  /** @param {boolean} shown */
+  #show(shown) {
+    this.#panel.hidden = !shown
+    this.draw()
+    if (shown) void this.#read()
+  }
+
+  async #read() {
+    const read = ++this.#reads
+    try {
+      const claims = await offers.claims(this.offer.id)
+      if (read !== this.#reads) return
+      this.#announceNew(claims)
+      this.#claims = claims
+      this.#why = () => ""
+    } catch (error) {
+      if (read !== this.#reads) return
+      this.#why = () => t("offer.people.failed", { why: offerErrorText(error) })
+    }
+    this.draw()
+  }
+
+  /** @param {readonly Claim[]} claims */
+  #announceNew(claims) {
+    const before = this.#claims
+    if (before === null) return
+    for (const { user } of claims.filter(({ id }) => before.every((other) => other.id !== id))) {
+      announce(t("offer.claim.came", { name: user.name, title: this.offer.title }))
+    }
+  }
+
+  /** @param {Claim} claim */
+  #claim(claim) {
+    const { id, user, message, state, number: position, created_at: at } = claim
+    const facts = [t("offer.claim.number", { number: number(position) }), when(at)]
+    if (state === "accepted") facts.push(t("offer.claim.accepted"))
+    const text = el(
+      "div",
+      { class: "row-text" },
+      el("p", { class: "row-title", text: user.name }),
+      message ? el("blockquote", { class: "request-message", text: message }) : null,
+      el("p", { class: "quiet", text: facts.join(" · ") }),
+    )
+    const buttons = state === "accepted" ? [] : [this.#answer("accept", claim), this.#answer("decline", claim)]
+    return el("li", { class: "row row-person", "data-key": id }, text, el("div", { class: "actions" }, ...buttons))
+  }
+
+  /** @param {"accept" | "decline"} act @param {Claim} claim */
+  #answer(act, claim) {
+    const words = t(`offer.claim.${act}`)
+    const kind = act === "accept" ? "button button-strong" : "button"
+    const press = button(words, { class: kind, label: `${words}: ${claim.user.name}` }, () => void once(press, () => this.#decide(act, claim)))
+    press.dataset.act = act
+    return press
+  }
+
+  /** @param {"accept" | "decline"} act @param {Claim} claim */
+  async #decide(act, claim) {
+    const { name } = claim.user
+    try {
+      if (act === "accept") await offers.acceptClaim(claim)
+      else await offers.endClaim(claim)
+      showToast(t(act === "accept" ? "offer.claim.accept.done" : "offer.claim.decline.done", { name }))
+    } catch (error) {
+      showToast(claimErrorText(error))
+    }
+    await Promise.all([this.#read(), this.page.changed(), ...(act === "accept" ? [this.page.accepted()] : [])])
+  }
+
+  async #copyLink() {
+    if (await copy(this.offer.url)) return void showToast(t("offer.copied"))
+    this.#field.value = this.offer.url
+    this.#field.hidden = false
+    this.#field.select()
+    showToast(t("identity.by-hand"))
+  }
+
+  async #end() {
+    const { id, title } = this.offer
+    if (!(await confirm(t("offer.close.sure", { title }), t("offer.close")))) return
+    try {
+      await offers.closeOffer(id)
+      showToast(t("offer.closed.done", { title }))
+    } catch (error) {
+      showToast(offerErrorText(error))
+    }
+    await this.page.changed()
+    // Its button is gone, and the row stands among the closed ones.
+    if (document.activeElement === document.body) byId("offers-title").focus()
+  }
+}

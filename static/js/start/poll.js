@@ -1,0 +1,61 @@
+// @ts-check
+/**
+ * Reads again and again while the page is visible: soon after a change, and less and less often without one.
+ * A failed read waits longest, so that many pages do not load a server that has trouble.
+ */
+
+/** The first interval, in ms. */
+const SHORTEST = 4_000
+/** The last one, in ms. */
+const LONGEST = 60_000
+/** Share of an interval by which pages that opened together drift apart. */
+const JITTER = 0.2
+
+/** @typedef {"changed" | "same" | "failed"} Outcome */
+
+/** The interval after that outcome, in ms. @param {number} delay the one before @param {Outcome} outcome */
+export function nextDelay(delay, outcome) {
+  if (outcome === "changed") return SHORTEST
+  return Math.min(LONGEST, delay * (outcome === "failed" ? 2 : 1.5))
+}
+
+export class Poll {
+  #delay = SHORTEST
+  #timer = 0
+  #runs = 0
+  #stopped = new AbortController()
+
+  /** @param {() => Promise<Outcome>} work reads once */
+  constructor(work) {
+    this.work = work
+  }
+
+  /** Reads whenever the page is visible again; the first read is the caller's. */
+  start() {
+    const { signal } = this.#stopped
+    document.addEventListener("visibilitychange", () => document.hidden || this.now(), { signal })
+  }
+
+  stop() {
+    this.#stopped.abort()
+    window.clearTimeout(this.#timer)
+  }
+
+  /** Reads now, and soon again: something happens. */
+  now() {
+    this.#delay = SHORTEST
+    return this.#run()
+  }
+
+  async #run() {
+    window.clearTimeout(this.#timer)
+    const run = ++this.#runs
+    const outcome = await this.work()
+    // A later run has set the timer.
+    if (run !== this.#runs || this.#stopped.signal.aborted) return
+    this.#delay = nextDelay(this.#delay, outcome)
+    const drift = 1 + JITTER * (Math.random() - 0.5)
+    // A page that is visible again reads at once.
+    this.#timer = window.setTimeout(() => document.hidden || this.#run(), this.#delay * drift)
+  }
+}
