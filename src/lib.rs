@@ -18,6 +18,8 @@ pub mod exports;
 pub mod http;
 pub mod locks;
 #[cfg(feature = "server")]
+pub mod notify;
+#[cfg(feature = "server")]
 pub mod outbox;
 #[cfg(feature = "server")]
 pub mod partners;

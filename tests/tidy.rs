@@ -31,6 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("locks", &["domain", "redis_client"]),
     ("pubsub", &["domain", "redis_client"]),
     ("storage", &["domain"]),
+    ("notify", &["domain", "storage"]),
     ("outbox", &["domain", "yjs"]),
     ("sessions", &["domain", "locks", "outbox"]),
     ("rooms", &["domain", "yjs", "pubsub", "storage", "outbox", "sessions"]),
@@ -45,7 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "http",
         &[
             "domain", "storage", "outbox", "sessions", "rooms", "seats", "reviews", "versions",
-            "exports", "admin", "sharing", "partners",
+            "exports", "admin", "sharing", "partners", "notify",
         ],
     ),
     ("config", BELOW),
@@ -60,6 +61,8 @@ const BELOW: &[&str] = &["any row above"];
 /// homes has a comment with the reason.
 const HOMES: &[(&str, &[&str])] = &[
     ("anyhow", &["main"]),
+    // The cryptography of pushes. `rustls` and `jsonwebtoken` bring it.
+    ("aws_lc_rs", &["notify"]),
     ("axum", &["http"]),
     ("axum_extra", &["http"]),
     ("clap", &["main"]),
@@ -73,9 +76,12 @@ const HOMES: &[(&str, &[&str])] = &[
     ("governor", &["http", "seats", "sessions"]),
     // Secrets that only the service can make: invites, and the seal of messages between servers.
     ("hmac", &["pubsub", "sharing"]),
-    ("hyper", &["http"]),
-    ("hyper_util", &["http"]),
-    ("jsonwebtoken", &["http"]),
+    ("http_body_util", &["notify"]),
+    // The server, and requests to other programs.
+    ("hyper", &["http", "notify"]),
+    ("hyper_util", &["http", "notify"]),
+    // Tokens of users, and the server's own for push services.
+    ("jsonwebtoken", &["http", "notify"]),
     ("metrics_exporter_prometheus", &["telemetry"]),
     // The allocator of the program: it returns memory to the system after a peak.
     ("mimalloc", &["main"]),
@@ -85,21 +91,25 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rust_embed", &["http"]),
     // The bound on open files.
     ("rustix", &["app"]),
-    // TLS to that Redis.
-    ("rustls", &["redis_client"]),
+    // TLS to that Redis, and to other programs.
+    ("rustls", &["redis_client", "notify"]),
+    ("rustls_native_certs", &["notify"]),
     // From the settings to the code that passes a secret to its key.
     ("secrecy", &["config", "app", "main"]),
-    // Tags of files, hashes of invites and resume tokens, seals, and equality of version texts.
-    ("sha2", &["exports", "http", "locks", "pubsub", "sharing", "storage"]),
+    // Tags of files, hashes of invites and resume tokens, seals, topics of pushes, and equality of
+    // version texts.
+    ("sha2", &["exports", "http", "locks", "notify", "pubsub", "sharing", "storage"]),
     ("similar", &["yjs"]),
     ("sqlx", &["storage"]),
     // Wherever code compares a secret.
     ("subtle", &["http", "sharing"]),
+    ("tokio_rustls", &["notify"]),
     ("tower", &["http"]),
     ("tower_http", &["http"]),
     ("tracing_subscriber", &["telemetry"]),
     ("tungstenite", &["http"]),
     ("unicode_segmentation", &["domain"]),
+    ("url", &["notify"]),
     ("utoipa_swagger_ui", &["http"]),
     ("uuid", &["domain"]),
     ("yrs", &["yjs"]),

@@ -9,6 +9,7 @@ mod open_files;
 pub mod secrets;
 mod shutdown;
 mod signals;
+mod web_push;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -43,6 +44,7 @@ use crate::http::tarpit::Tarpit;
 use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
+use crate::notify::Notify;
 use crate::partners::Partners;
 use crate::partners::offers::Offers;
 use crate::pubsub::{Pubsub, RelayError};
@@ -181,9 +183,11 @@ impl App {
         let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
             MetricsHandle::new(move || figures.render())
         });
+        let notify = web_push::start(&settings, &storage)?;
         let entry = Entry { secret, admin_token, origins };
         let below = (&storage, &locks);
-        let state = state(&settings, below, (sessions, reviews), entry, readiness, scrape);
+        let services = (sessions, reviews, notify);
+        let state = state(&settings, below, services, entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
@@ -223,6 +227,7 @@ impl App {
         let readiness = state.readiness.clone();
         let purging = state.sharing.clone().keep_purging();
         let trimming = state.exports.clone().keep_trimming();
+        let pushing = state.notify.clone().keep_pushing();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let body_bytes = as_size(settings.limits.body_bytes);
         let connections = ConnectionLimits {
@@ -245,6 +250,8 @@ impl App {
         tasks.spawn(async move { stopped.run_until_cancelled(purging).await });
         let stopped = stop.clone();
         tasks.spawn(async move { stopped.run_until_cancelled(trimming).await });
+        let stopped = stop.clone();
+        tasks.spawn(async move { stopped.run_until_cancelled(pushing).await });
         let mut linger = Duration::ZERO;
         let died = tokio::select! {
             signal = signals.next() => {
@@ -380,7 +387,7 @@ fn locks_down(error: &LocksError) -> Down {
 fn state(
     settings: &Settings,
     (storage, locks): (&Storage, &Locks),
-    (sessions, reviews): (SeatService, Reviews),
+    (sessions, reviews, notify): (SeatService, Reviews, Notify),
     entry: Entry,
     readiness: Readiness,
     scrape: MetricsHandle,
@@ -428,6 +435,7 @@ fn state(
         sessions,
         readiness,
         scrape,
+        notify,
         tarpit: Tarpit::default(),
         guest_bytes: GuestBytes::new(guest_bytes),
         security_log: SecurityLog::default(),

@@ -13,6 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::notify::vapid::PushKey;
+
 /// Default file of the admin token when `admin.token` is not set.
 pub const ADMIN_TOKEN_FILE: &str = "data/admin-token";
 /// Minimum length of a signing secret in bytes: the output length of HS256's hash (RFC 7518 §3.2).
@@ -40,6 +42,12 @@ pub enum SecretError {
          token must be another text; delete the file to have one made"
     )]
     Shared(PathBuf),
+    /// The file holds no key for Web Push.
+    #[error(
+        "{0}: no private key of P-256 in base64url; delete it to have one made, or set push.enabled \
+         = false"
+    )]
+    NoPushKey(PathBuf),
     /// The system returned no random bytes.
     #[error("no random bytes to make a secret of")]
     Random(#[source] getrandom::Error),
@@ -51,17 +59,41 @@ pub enum SecretError {
 ///
 /// [`SecretError`] when the file cannot be read or created, or holds too short a secret.
 pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
-    let secret = match read(path)? {
-        Some(secret) => secret,
-        None => {
-            make(path)?;
-            read(path)?.ok_or_else(|| io_error(path, ErrorKind::NotFound.into()))?
-        }
-    };
+    let secret = find_or_make_text(path, random_text)?;
     if secret.len() < BYTES_MIN {
         return Err(SecretError::TooShort(path.to_owned()));
     }
     Ok(secret.into())
+}
+
+/// Reads the private key of Web Push at `path`, and creates it first if the file is missing.
+///
+/// # Errors
+///
+/// [`SecretError`] when the file cannot be read or created, or holds no key.
+pub fn find_or_make_push_key(path: &Path) -> Result<PushKey, SecretError> {
+    let invalid = |_fault| SecretError::NoPushKey(path.to_owned());
+    let text = find_or_make_text(path, || PushKey::generate().map_err(invalid))?;
+    PushKey::parse(&text).map_err(invalid)
+}
+
+fn find_or_make_text(
+    path: &Path,
+    generate: impl FnOnce() -> Result<String, SecretError>,
+) -> Result<String, SecretError> {
+    match read(path)? {
+        Some(text) => Ok(text),
+        None => {
+            make(path, &generate()?)?;
+            read(path)?.ok_or_else(|| io_error(path, ErrorKind::NotFound.into()))
+        }
+    }
+}
+
+fn random_text() -> Result<String, SecretError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(SecretError::Random)?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
 /// Rejects an admin token that equals the signing secret: `data/admin-token` may be a link to it.
@@ -93,9 +125,7 @@ fn read(path: &Path) -> Result<Option<String>, SecretError> {
     Ok(Some(text.trim_end().to_owned()))
 }
 
-fn make(path: &Path) -> Result<(), SecretError> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(SecretError::Random)?;
+fn make(path: &Path, text: &str) -> Result<(), SecretError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -108,7 +138,7 @@ fn make(path: &Path) -> Result<(), SecretError> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(format!(".{}", URL_SAFE_NO_PAD.encode(suffix)));
     let draft = PathBuf::from(draft);
-    write(&draft, &URL_SAFE_NO_PAD.encode(bytes)).map_err(|error| io_error(&draft, error))?;
+    write(&draft, text).map_err(|error| io_error(&draft, error))?;
     let linked = fs::hard_link(&draft, path).or_else(|error| match error.kind() {
         // Another process's first start created the secret.
         ErrorKind::AlreadyExists => Ok(()),
@@ -160,10 +190,9 @@ mod tests {
     fn two_first_starts_agree_on_one_secret() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
-        make(&path).expect("made");
-        let first = read(&path).expect("readable");
-        make(&path).expect("not made again");
-        assert_eq!(read(&path).expect("readable"), first);
+        make(&path, "first").expect("made");
+        make(&path, "second").expect("not made again");
+        assert_eq!(read(&path).expect("readable").as_deref(), Some("first"));
     }
 
     #[test]
@@ -207,5 +236,17 @@ mod tests {
         let path = folder.path().join("secret");
         fs::write(&path, "hunter2\n").expect("written");
         assert!(matches!(find_or_make(&path), Err(SecretError::TooShort(_))));
+    }
+
+    #[test]
+    fn a_push_key_is_made_once_beside_the_secret_and_another_text_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("data/push-key");
+        let first = find_or_make_push_key(&path).expect("made");
+        assert_eq!(find_or_make_push_key(&path).expect("found").public(), first.public());
+        let mode = fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        fs::write(&path, "no key").expect("written");
+        assert!(matches!(find_or_make_push_key(&path), Err(SecretError::NoPushKey(_))));
     }
 }

@@ -10,8 +10,8 @@ const HIDDEN: &str = "***";
 
 /// All settings, section by section in the manual's order.
 pub(super) fn settings(all: &Settings) -> String {
-    [server(all), database(all), seats(all), history(all), auth(all), limits(all), log(all)]
-        .join("\n")
+    let first = [server(all), database(all), seats(all), history(all), auth(all)];
+    [first.as_slice(), &[push(all), limits(all), log(all)]].concat().join("\n")
 }
 
 /// `url` with its password, if any, replaced by `***`.
@@ -106,6 +106,24 @@ fn auth(all: &Settings) -> String {
         None => unset("token", "it is in data/admin-token, made on the first start"),
     };
     [auth, section("admin", &[token])].join("\n")
+}
+
+fn push(all: &Settings) -> String {
+    let push = &all.push;
+    let subject = match &push.subject {
+        Some(subject) => text("subject", subject),
+        None => unset("subject", "server.public_url, if that is https"),
+    };
+    section(
+        "push",
+        &[
+            plain("enabled", push.enabled),
+            text("key_file", push.key_file.display()),
+            subject,
+            text("hosts", push.hosts.join(", ")),
+            plain("allow_private", push.allow_private),
+        ],
+    )
 }
 
 fn limits(all: &Settings) -> String {

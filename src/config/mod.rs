@@ -11,6 +11,7 @@ mod duration;
 mod environment;
 mod parse;
 mod parse_fault;
+mod push;
 mod validate;
 
 use std::collections::HashMap;
@@ -75,6 +76,8 @@ pub struct Settings {
     pub auth: AuthSettings,
     /// The admin API.
     pub admin: AdminSettings,
+    /// Web Push.
+    pub push: PushSettings,
     /// Limits and rates.
     pub limits: LimitSettings,
     /// Level and format of the log.
@@ -169,6 +172,21 @@ pub struct AuthSettings {
 pub struct AdminSettings {
     /// Bearer token for `/api/admin`; the first start creates one when it is not set.
     pub token: Option<SecretString>,
+}
+
+/// `[push]`
+#[derive(Clone, Debug)]
+pub struct PushSettings {
+    /// Whether browsers may subscribe, and the server sends pushes.
+    pub enabled: bool,
+    /// The file of the private key.
+    pub key_file: PathBuf,
+    /// The operator's contact: `mailto:` or `https:`.
+    pub subject: Option<String>,
+    /// The hosts of push services. Empty: every public host.
+    pub hosts: Vec<String>,
+    /// Whether push services may have private addresses, and no TLS.
+    pub allow_private: bool,
 }
 
 /// `[limits]`

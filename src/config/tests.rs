@@ -285,3 +285,29 @@ fn the_examples_and_the_manual_agree_with_the_program() {
         assert!(DEFAULTS.contains(&format!("\n# {key} = ")), "{key}");
     }
 }
+
+#[test]
+fn web_push_is_on_with_a_key_beside_the_secret() {
+    let push = with(&[]).expect("valid").push;
+    assert!(push.enabled && !push.allow_private);
+    assert_eq!(push.key_file, PathBuf::from("data/push-key"));
+    assert_eq!((push.subject, push.hosts.len()), (None, 0));
+}
+
+#[test]
+fn a_subject_is_a_contact_and_a_push_service_a_host() {
+    let subject = |text| [("GALLEY_PUSH__SUBJECT", text)];
+    for text in ["mailto:ops@example.com", "https://example.com/contact"] {
+        assert_eq!(with(&subject(text)).expect("valid").push.subject.as_deref(), Some(text));
+    }
+    for text in ["ops@example.com", "mailto:ops", "https://", "http://example.com", "mailto:a@b c"]
+    {
+        assert!(fault(&subject(text)).starts_with("push.subject: must be a contact"), "{text}");
+    }
+    let hosts = |text| [("GALLEY_PUSH__HOSTS", text)];
+    let named = with(&hosts("FCM.googleapis.com, *.push.apple.com")).expect("valid").push.hosts;
+    assert_eq!(named, ["fcm.googleapis.com", "*.push.apple.com"]);
+    for text in ["https://push.example", "push.example:443", "*", "a..b", "a/b"] {
+        assert!(fault(&hosts(text)).starts_with("push.hosts: must be names"), "{text}");
+    }
+}

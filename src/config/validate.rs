@@ -8,6 +8,7 @@ use ::config::Value;
 use secrecy::SecretString;
 
 use crate::config::parse::Reader;
+use crate::config::push;
 use crate::config::{
     AdminSettings, AuthSettings, DatabaseSettings, HistorySettings, LimitSettings, LocksSettings,
     LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
@@ -38,6 +39,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
     let history = history(&mut reader);
     let auth = auth(&mut reader);
     let admin = admin(&mut reader);
+    let push = push::settings(&mut reader);
     let limits = limits(&mut reader);
     let log = log(&mut reader);
     let metrics = reader.switch("metrics.enabled").map(|enabled| MetricsSettings { enabled });
@@ -53,6 +55,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
             history: history?,
             auth: auth?,
             admin: admin?,
+            push: push?,
             limits: limits?,
             log: log?,
             metrics: metrics?,

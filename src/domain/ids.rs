@@ -129,6 +129,10 @@ define_id! {
     TokenId, "tok"
 }
 define_id! {
+    /// Names one browser that receives pushes for its user. Grants nothing, so logs may contain it.
+    PushSubscriptionId, "psh"
+}
+define_id! {
     /// Names one server process from its start to its end.
     NodeId, "node"
 }

@@ -301,6 +301,43 @@ pub const REFUSED_BEARERS_PER_SECOND: NonZeroU32 = at_least_one(10);
 /// The same, at once: all users behind one address whose tokens expire in the same minute.
 pub const REFUSED_BEARERS_BURST: NonZeroU32 = at_least_one(1_000);
 
+/// Browsers of one user that receive pushes. A further one replaces the oldest.
+pub const PUSH_SUBSCRIPTIONS_MAX: u32 = 10;
+/// Longest address of a push service's endpoint, in bytes. The services use some 200 to 800.
+pub const PUSH_ENDPOINT_BYTES_MAX: usize = 2 * 1024;
+/// Longest payload of a push, in bytes before the encryption. Every push service accepts a body of 4,096
+/// bytes (RFC 8030 §7.2), and the encryption adds 103.
+pub const PUSH_PAYLOAD_BYTES_MAX: usize = 3_000;
+/// Pushes that wait for another attempt, in all: some 5 MB.
+pub const PUSH_RETRIES_MAX: usize = 1_024;
+/// The same for one user: two pushes for each browser.
+pub const PUSH_RETRIES_PER_USER_MAX: usize = 20;
+/// Attempts of one push, the first one included.
+pub const PUSH_ATTEMPTS_MAX: u32 = 5;
+/// How long a push waits for further attempts. A later one would report an old state.
+pub const PUSH_RETRY_WINDOW: Duration = Duration::from_hours(1);
+/// Pushes that run beside the requests that cause them. Beyond it the server drops a push.
+pub const PUSHES_BESIDE_MAX: usize = 256;
+/// Requests to other programs at once. Each holds a connection and some 100 KiB.
+pub const OUTGOING_MAX: usize = 64;
+/// The same for one host: a slow one leaves most of them to others.
+pub const OUTGOING_PER_HOST_MAX: usize = 16;
+/// The same for all hosts whose last request failed or that had none: half remains for those that work.
+pub const OUTGOING_UNPROVEN_MAX: usize = OUTGOING_MAX / 2;
+/// Requests that wait for one of [`OUTGOING_MAX`]. Beyond it a request fails at once.
+pub const OUTGOING_WAITING_MAX: usize = 1_024;
+/// Look-ups of hosts at once. Each takes a thread, until the system's resolver gives up.
+pub const OUTGOING_LOOKUPS_MAX: usize = 16;
+/// Time limit of one request to another program: look-up, connection, TLS and response.
+pub const OUTGOING_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit of one attempt to connect: a host with several addresses gets three attempts.
+pub const OUTGOING_CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest head of a response that the server reads, in bytes.
+pub const OUTGOING_HEAD_BYTES_MAX: usize = 32 * 1024;
+/// The most that the server reads of a response's body, in bytes. Push services explain a refusal in a
+/// few hundred.
+pub const OUTGOING_BODY_BYTES_MAX: usize = 32 * 1024;
+
 const fn at_least_one(number: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(number - 1)
 }
@@ -326,4 +363,8 @@ const _: () = assert!(EXPORTS_PER_LINK_BYTES_MAX < EXPORTS_BYTES_MAX);
 const _: () = assert!(CLAIM_LEASE.as_millis() * 2 < CLAIM_WAIT.1.as_millis());
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
 const _: () = assert!(PEER_ACK_TIMEOUT.as_millis() < PROBE_TIMEOUT.as_millis());
+const _: () = assert!(PUSH_PAYLOAD_BYTES_MAX + 103 <= 4_096);
+const _: () = assert!(OUTGOING_PER_HOST_MAX < OUTGOING_UNPROVEN_MAX);
+const _: () = assert!(OUTGOING_HEAD_BYTES_MAX + OUTGOING_BODY_BYTES_MAX <= 64 * 1024);
+const _: () = assert!(OUTGOING_CONNECT_TIMEOUT.as_millis() * 3 < OUTGOING_TIMEOUT.as_millis());
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

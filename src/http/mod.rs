@@ -38,6 +38,7 @@ mod links;
 mod offers;
 mod partners;
 mod progress;
+mod push;
 mod replies;
 mod review_requests;
 mod reviewers;
@@ -73,6 +74,7 @@ use crate::http::readiness::Readiness;
 use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
+use crate::notify::Notify;
 use crate::partners::Partners;
 use crate::partners::offers::Offers;
 use crate::reviews::Reviews;
@@ -120,6 +122,8 @@ pub struct HttpState {
     pub versions: Versions,
     /// Documents as files.
     pub exports: Exports,
+    /// Web Push.
+    pub notify: Notify,
     /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,
     /// Store budgets of guests.
@@ -169,8 +173,8 @@ fn guarded() -> Routes {
         .patch("/api/me", auth::guest::rename)
         .post("/api/me/transfer", auth::transfer::create);
     let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
-    admin::routes(offers::routes(review_requests::routes(partners::routes(exports::routes(
-        shared,
+    push::routes(admin::routes(offers::routes(review_requests::routes(partners::routes(
+        exports::routes(shared),
     )))))
 }
 

@@ -44,6 +44,7 @@ pub mod partners;
 pub mod people;
 mod postgres;
 pub mod progress;
+pub mod push_subscriptions;
 pub mod replies;
 pub mod review_changes;
 pub mod review_requests;

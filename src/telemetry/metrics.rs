@@ -22,6 +22,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_relay_foreign_total", "Messages of another installation on the same Redis."),
     ("galley_locks_clock_steps_back_total", "Steps back of the clock of Redis."),
     ("galley_exports_total", "Builds of exports, by format and outcome."),
+    ("galley_push_total", "Pushes to browsers, by outcome."),
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
@@ -38,6 +39,7 @@ const GAUGES: &[(&str, &str)] = &[
         "galley_exports_held",
         "Exported files in memory, from their rendering until they are stored.",
     ),
+    ("galley_push_queue", "Pushes that wait for another attempt."),
     ("galley_storage_failing", "1 while edits cannot be committed, by reason."),
 ];
 
@@ -52,6 +54,7 @@ const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_document_persist_seconds", "From the first attempt to store a group to its commit."),
     ("galley_relay_seconds", "From an update's arrival to its broadcast; the Redis round trip."),
     ("galley_export_seconds", "Builds of exports, by format."),
+    ("galley_outgoing_seconds", "Requests to other programs, by purpose."),
     ("galley_http_request_seconds", "Requests, by method and route."),
 ];
 
@@ -98,6 +101,10 @@ fn begin_at_zero() {
     ] {
         counter!(name).increment(0);
     }
+    for outcome in ["sent", "queued", "removed", "refused", "uncertain", "dropped"] {
+        counter!("galley_push_total", "outcome" => outcome).increment(0);
+    }
+    let _registered = histogram!("galley_outgoing_seconds", "purpose" => "push");
     for reason in ["full", "other"] {
         gauge!("galley_storage_failing", "reason" => reason).set(0.0);
     }
@@ -107,6 +114,7 @@ fn begin_at_zero() {
         "galley_connections",
         "galley_rooms",
         "galley_exports_held",
+        "galley_push_queue",
     ] {
         gauge!(name).set(0.0);
     }

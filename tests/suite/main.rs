@@ -11,6 +11,7 @@
 
 mod fuzz;
 mod locks;
+mod notify;
 mod server;
 mod storage;
 #[path = "../support/mod.rs"]

@@ -28,6 +28,7 @@ use crate::http::error::contracts::{
     PRECONDITION_FAILED, review_contract, session_contract, version_contract,
 };
 use crate::http::readiness::Finding;
+use crate::notify::NotifyError;
 use crate::partners::PartnersError;
 use crate::partners::offer_error::OfferError;
 use crate::reviews::ReviewError;
@@ -35,6 +36,7 @@ use crate::rooms::RoomError;
 use crate::seats::SeatError;
 use crate::sharing::SharingError;
 use crate::sharing::bin::Deleted;
+use crate::storage::error::StorageError;
 use crate::versions::VersionError;
 
 /// The content type of a failed response.
@@ -138,6 +140,12 @@ pub enum ApiError {
     /// A session or a room failed.
     #[error(transparent)]
     Session(#[from] SeatError),
+    /// The settings switch Web Push off.
+    #[error("this server sends no pushes")]
+    PushOff,
+    /// The browser's subscription is not one to which the server pushes.
+    #[error("{0}")]
+    InvalidSubscription(String),
     /// `If-Match` names a version that never existed.
     #[error("the tag in If-Match is not one of this resource's")]
     UnknownTag,
@@ -230,6 +238,10 @@ impl ApiError {
             Self::NotAPartner => (Is::NOT_FOUND, "not-a-partner", "Not a partner"),
             Self::Partners(error) => partners::contract(error),
             Self::QuotaSpent(_) => (Is::CONFLICT, "quota-spent", "The quota is spent"),
+            Self::PushOff => (Is::NOT_FOUND, "push-off", "No pushes"),
+            Self::InvalidSubscription(_) => {
+                (Is::UNPROCESSABLE_ENTITY, "invalid-subscription", "The subscription is not valid")
+            }
             Self::UnknownTag => PRECONDITION_FAILED,
             Self::Review(error) => review_contract(error),
             Self::Version(error) => version_contract(error),
@@ -397,6 +409,23 @@ impl From<OverBudget> for ApiError {
             OverBudget::Share => Self::TooManyRequests { retry_after: BYTES_RETRY },
             OverBudget::All => Self::Unavailable(over.to_string()),
         }
+    }
+}
+
+impl From<NotifyError> for ApiError {
+    fn from(error: NotifyError) -> Self {
+        match error {
+            NotifyError::Off => Self::PushOff,
+            NotifyError::Invalid { .. } => Self::InvalidSubscription(error.to_string()),
+            NotifyError::StorageSpent => Self::Session(SeatError::Room(RoomError::StorageSpent)),
+            NotifyError::Storage(error) => Self::Session(error.into()),
+        }
+    }
+}
+
+impl From<StorageError> for ApiError {
+    fn from(error: StorageError) -> Self {
+        Self::Session(error.into())
     }
 }
 

@@ -52,6 +52,8 @@ mod partners;
 mod people;
 #[path = "../sql/progress.rs"]
 mod progress;
+#[path = "../sql/push_subscriptions.rs"]
+mod push_subscriptions;
 #[path = "../sql/replies.rs"]
 mod replies;
 #[path = "../sql/request_rows.rs"]

@@ -53,6 +53,9 @@ mod people;
 #[path = "../sql/progress.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod progress;
+#[path = "../sql/push_subscriptions.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod push_subscriptions;
 #[path = "../sql/replies.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod replies;

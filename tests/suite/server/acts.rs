@@ -37,6 +37,8 @@ pub(crate) enum Act {
     AcceptReview,
     DecideReviews,
     UndoDecision,
+    Subscribe,
+    Unsubscribe,
     EndSession,
     RevokeForAdmin,
     SetHandle,
@@ -55,7 +57,7 @@ pub(crate) enum Act {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 49] = [
+pub(crate) const ALL: [Act; 51] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -90,6 +92,8 @@ pub(crate) const ALL: [Act; 49] = [
     Act::AcceptReview,
     Act::DecideReviews,
     Act::UndoDecision,
+    Act::Subscribe,
+    Act::Unsubscribe,
     Act::EndSession,
     Act::RevokeForAdmin,
     Act::SetHandle,
@@ -152,6 +156,8 @@ impl Act {
             Self::ReopenReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reopen"),
             Self::DecideReviews => ("POST", "/api/share-links/{id}/decisions"),
             Self::UndoDecision => ("POST", "/api/share-links/{id}/decisions/{did}/undo"),
+            Self::Subscribe => ("POST", "/api/push-subscriptions"),
+            Self::Unsubscribe => ("DELETE", "/api/push-subscriptions/{id}"),
             Self::EndSession => ("DELETE", "/api/admin/sessions/{session_id}"),
             Self::RevokeForAdmin => ("DELETE", "/api/admin/share-links/{id}"),
             Self::SetHandle => ("PUT", "/api/me/address"),
@@ -249,6 +255,8 @@ impl Act {
                 | Self::JoinShareLink
                 | Self::PurgeDocument
                 | Self::RestoreDocument
+                | Self::Subscribe
+                | Self::Unsubscribe
         );
         needs_none || self.is_about_people() || self.is_about_an_offer()
     }

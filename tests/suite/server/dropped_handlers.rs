@@ -97,9 +97,11 @@ impl Pair {
         std::fs::write(data.join("admin-token"), admin).expect("a file");
         let redis = redis_server::Server::start().await;
         let secret = data.join("secret").display().to_string();
+        let push_key = data.join("push-key").display().to_string();
         let locks = redis.url();
         let more = [
             ("AUTH__SECRET_FILE", secret.as_str()),
+            ("PUSH__KEY_FILE", push_key.as_str()),
             ("ADMIN__TOKEN", admin),
             ("LOCKS__URL", &locks),
             ("DATABASE__URL", database),

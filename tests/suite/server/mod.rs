@@ -47,6 +47,7 @@ mod people;
 mod pgbouncer;
 mod postgres;
 mod progress;
+mod push;
 mod redis_clock;
 mod redis_cluster;
 mod redis_commands;

@@ -66,6 +66,24 @@ pub(crate) async fn a_code(server: &Server, who: &Person) -> String {
     made["code"].as_str().expect("a code").to_owned()
 }
 
+/// A browser's `PushSubscription`. Its key is that of RFC 8291 Appendix A.
+pub(crate) fn subscription(browser: &str) -> Value {
+    json!({
+        "endpoint": format!("https://push.example/{browser}"),
+        "expirationTime": null,
+        "keys": {
+            "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+            "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+        },
+    })
+}
+
+/// The id of a browser that receives pushes for this user.
+pub(crate) async fn a_browser(server: &Server, who: &Person) -> String {
+    let made = server.post(who, "/api/push-subscriptions", subscription(&who.id)).await.ok(201);
+    made["id"].as_str().expect("an id").to_owned()
+}
+
 /// Waits for an event and puts it back among the others.
 pub(crate) async fn await_event(peer: &Peer, name: &str) {
     let has = |state: &mut State| state.events.iter().any(|event| event["event"] == name);

@@ -7,7 +7,8 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 use crate::server::acts::Act;
 use crate::server::offer_fixtures;
 use crate::server::operation_fixtures::{
-    Users, a_claim, a_code, a_reply, a_review, await_event, half_a_desk, refused_visitor, rows,
+    Users, a_browser, a_claim, a_code, a_reply, a_review, await_event, half_a_desk,
+    refused_visitor, rows, subscription,
 };
 use crate::server::request_operations::{prepared, stored};
 use crate::support::galley_process::Server;
@@ -73,7 +74,12 @@ impl Case {
             _ if act.is_the_reviewers() => lee,
             _ => kim,
         };
-        let (kim, lee, actor) = (kim.clone(), lee.clone(), actor.clone());
+        let (mut kim, lee, mut actor) = (kim.clone(), lee.clone(), actor.clone());
+        if matches!(act, Act::Subscribe | Act::Unsubscribe) {
+            // A user has ten browsers at most, and an operation has more cases.
+            kim = at_writer.guest("Kim").await;
+            actor = kim.clone();
+        }
         if act.is_about_people() {
             let (desk, actor, part) = prepared(act, at_writer).await;
             return Self::without_seats(act, desk, actor, (part, String::new()));
@@ -82,6 +88,7 @@ impl Case {
             let ids = match act {
                 act if act.is_about_an_offer() => a_claim(act, at_writer, &kim, &lee).await,
                 Act::EnterByCode => (a_code(at_writer, &kim).await, String::new()),
+                Act::Unsubscribe => (a_browser(at_writer, &kim).await, String::new()),
                 _ => (String::new(), String::new()),
             };
             let desk = half_a_desk(act, at_writer, kim, lee).await;
@@ -151,7 +158,9 @@ impl Case {
         let Desk { document, link, invite, .. } = &self.desk;
         let is_of_a_link = path.contains("/share-links/");
         let named = if is_of_a_link { link } else { document };
-        let is_part = self.act.is_about_an_offer() || path.contains("/review-requests/");
+        let is_part = self.act == Act::Unsubscribe
+            || self.act.is_about_an_offer()
+            || path.contains("/review-requests/");
         let named = if is_part { &self.part } else { named };
         let path = path.replace("{id}", named).replace("{cid}", &self.reply);
         let path = ["{rid}", "{vid}", "{session_id}", "{user_id}"]
@@ -168,6 +177,7 @@ impl Case {
         let body = match self.act {
             Act::EnterAsGuest => json!({ "name": "Kim" }),
             Act::EnterByCode => json!({ "code": self.part }),
+            Act::Subscribe => subscription(&self.actor.id),
             Act::RenameGuest => json!({ "name": document }),
             Act::SetHandle => json!({ "handle": self.part }),
             Act::FindPerson => json!({ "to": self.part }),
@@ -197,6 +207,7 @@ impl Case {
             | Act::DeleteReply
             | Act::RemovePartner
             | Act::EndClaim
+            | Act::Unsubscribe
             | Act::EndSession => return (method, path, None),
             _ => json!({}),
         };
@@ -318,6 +329,11 @@ impl Case {
             Act::RestoreDocument => {
                 let (document, link) = (is_gone(self.document()), is_gone(self.link()));
                 vec![!document.await, !link.await]
+            }
+            Act::Subscribe | Act::Unsubscribe => {
+                let browsers = get("/api/push-subscriptions".to_owned()).await.ok(200);
+                let wanted = usize::from(self.act == Act::Subscribe);
+                vec![rows(&browsers, "subscriptions").len() == wanted]
             }
             Act::MarkSeen => vec![get(self.link()).await.ok(200)["seen"] == 1],
             Act::PassTurn => {

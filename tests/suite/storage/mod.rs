@@ -20,6 +20,7 @@ mod partners;
 mod people;
 mod postgres;
 mod proxy;
+mod push_subscriptions;
 mod review_requests;
 mod reviews;
 mod seats;

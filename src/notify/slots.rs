@@ -1,0 +1,165 @@
+//! Fair bounds of the requests under way: in all, for a host, and for all hosts that do not work.
+//!
+//! A client names the host of its push service, so an attacker can run many slow ones. All hosts without
+//! a success share half of the slots. The other half remains for the hosts whose last request succeeded,
+//! and each of those has a part of it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::domain::limits::{
+    OUTGOING_MAX, OUTGOING_PER_HOST_MAX, OUTGOING_UNPROVEN_MAX, OUTGOING_WAITING_MAX,
+};
+
+/// Idle hosts whose success the server remembers. There are about ten push services.
+const PROVEN_HOSTS_MAX: usize = 256;
+
+/// Too many requests wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+/// The slots. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Slots(Arc<Inner>);
+
+struct Inner {
+    all: Arc<Semaphore>,
+    unproven: Arc<Semaphore>,
+    hosts: Mutex<HashMap<String, Host>>,
+}
+
+struct Host {
+    slots: Arc<Semaphore>,
+    is_proven: bool,
+    /// Requests that run or wait.
+    requests: usize,
+}
+
+/// The slot of one request.
+pub(super) struct Slot {
+    entry: Entry,
+    _permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>, OwnedSemaphorePermit),
+}
+
+/// Counts a request of a host, from the wait on.
+struct Entry {
+    slots: Slots,
+    host: String,
+}
+
+impl Slots {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Inner {
+            all: Arc::new(Semaphore::new(OUTGOING_MAX)),
+            unproven: Arc::new(Semaphore::new(OUTGOING_UNPROVEN_MAX)),
+            hosts: Mutex::default(),
+        }))
+    }
+
+    /// Waits for a slot. Requests of one host take turns in order of arrival.
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe: a dropped future leaves the queue.
+    pub(super) async fn take(&self, host: &str) -> Result<Slot, Full> {
+        let (entry, own, is_proven) = self.enter(host)?;
+        let own = own.acquire_owned().await.map_err(|_closed| Full)?;
+        let unproven = if is_proven {
+            None
+        } else {
+            Some(Arc::clone(&self.0.unproven).acquire_owned().await.map_err(|_closed| Full)?)
+        };
+        let all = Arc::clone(&self.0.all).acquire_owned().await.map_err(|_closed| Full)?;
+        Ok(Slot { entry, _permits: (own, unproven, all) })
+    }
+
+    fn enter(&self, host: &str) -> Result<(Entry, Arc<Semaphore>, bool), Full> {
+        let mut hosts = self.hosts();
+        let under_way: usize = hosts.values().map(|host| host.requests).sum();
+        if OUTGOING_MAX + OUTGOING_WAITING_MAX <= under_way {
+            return Err(Full);
+        }
+        let found = hosts.entry(host.to_owned()).or_insert_with(|| Host {
+            slots: Arc::new(Semaphore::new(OUTGOING_PER_HOST_MAX)),
+            is_proven: false,
+            requests: 0,
+        });
+        found.requests += 1;
+        let entry = Entry { slots: self.clone(), host: host.to_owned() };
+        Ok((entry, Arc::clone(&found.slots), found.is_proven))
+    }
+
+    fn hosts(&self) -> MutexGuard<'_, HashMap<String, Host>> {
+        self.0.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slot {
+    /// Remembers whether the host works.
+    pub(super) fn prove(&self, is_proven: bool) {
+        if let Some(host) = self.entry.slots.hosts().get_mut(&self.entry.host) {
+            host.is_proven = is_proven;
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut hosts = self.slots.hosts();
+        let idle_and_proven =
+            hosts.values().filter(|host| host.is_proven && host.requests == 0).count();
+        let Some(host) = hosts.get_mut(&self.host) else { return };
+        host.requests = host.requests.saturating_sub(1);
+        let is_worth_a_row = host.is_proven && idle_and_proven < PROVEN_HOSTS_MAX;
+        if host.requests == 0 && !is_worth_a_row {
+            hosts.remove(&self.host);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn now(slots: &Slots, host: &str) -> Option<Slot> {
+        slots.take(host).now_or_never().and_then(Result::ok)
+    }
+
+    #[test]
+    fn g17_hosts_that_do_not_work_leave_half_of_the_slots() {
+        let slots = Slots::new();
+        let service = now(&slots, "push.example").expect("a slot");
+        service.prove(true);
+        drop(service);
+        let slow: Vec<_> =
+            (0..OUTGOING_MAX).map_while(|n| now(&slots, &format!("{n}.evil.example"))).collect();
+        assert_eq!(slow.len(), OUTGOING_UNPROVEN_MAX);
+        assert!(now(&slots, "push.example").is_some());
+        assert!(now(&slots, "new.example").is_none());
+        drop(slow);
+        assert!(now(&slots, "new.example").is_some());
+    }
+
+    #[test]
+    fn g13_one_host_has_a_bound_of_its_own_and_the_queue_has_one() {
+        let slots = Slots::new();
+        let held: Vec<_> = (0..OUTGOING_MAX).map_while(|_| now(&slots, "a.example")).collect();
+        assert_eq!(held.len(), OUTGOING_PER_HOST_MAX);
+        assert!(now(&slots, "b.example").is_some());
+        let mut waiting = Vec::new();
+        for _ in held.len()..OUTGOING_MAX + OUTGOING_WAITING_MAX {
+            let mut take = Box::pin(slots.take("a.example"));
+            assert!(take.as_mut().now_or_never().is_none());
+            waiting.push(take);
+        }
+        assert!(matches!(slots.take("c.example").now_or_never(), Some(Err(Full))));
+        drop(waiting);
+        assert!(now(&slots, "c.example").is_some());
+        drop(held);
+        assert!(slots.hosts().is_empty(), "an idle host without a success has no row");
+    }
+}
