@@ -19,15 +19,15 @@ pub fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     !matches!(
         address.octets(),
-        // This network, private, loopback, link-local.
-        [0 | 10 | 127, ..] | [172, 16..=31, ..] | [192, 168, ..] | [169, 254, ..]
+        // This network, private, loopback; multicast, reserved, broadcast.
+        [0 | 10 | 127 | 224..=255, ..]
+            // Private, link-local.
+            | [172, 16..=31, ..] | [192, 168, ..] | [169, 254, ..]
             // Shared by the customers of a carrier (RFC 6598).
             | [100, 64..=127, ..]
             // Protocol assignments, documentation, the former relays of 6to4, benchmarks.
             | [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _]
             | [198, 18..=19, ..]
-            // Multicast, reserved, broadcast.
-            | [224..=255, ..]
     )
 }
 
@@ -39,7 +39,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         // 6to4.
         [0x2002, high, low, ..] => is_public_v4(embedded(high, low)),
         // Teredo, benchmarks, ORCHID and other protocol assignments; documentation.
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         // All others, among them loopback, mapped and compatible IPv4, ULA, link-local and multicast, are
         // outside 2000::/3.
         [first, ..] => first & 0xe000 == 0x2000,

@@ -164,7 +164,7 @@ impl Outgoing {
                 let permit = Arc::clone(&self.0.lookups).acquire_owned().await.map_err(closed)?;
                 let name = (to.host().to_owned(), to.port());
                 let looking = self.0.tasks.spawn(async move {
-                    let found = lookup_host(name).await.map(|found| found.collect::<Vec<_>>());
+                    let found = lookup_host(name).await.map(Iterator::collect::<Vec<_>>);
                     drop(permit);
                     found
                 });
