@@ -19,7 +19,7 @@ COPY tests tests
 RUN cargo build --release --locked --bin galley
 
 FROM debian:bookworm-slim
-# The certificates verify the server behind rediss://. (PostgreSQL's certificate is verified against the
+# The certificates verify the server behind rediss:// and the push services of browsers. (PostgreSQL's certificate is verified against the
 # public authorities in the program, or against sslrootcert.)
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
@@ -30,7 +30,7 @@ RUN apt-get update \
 COPY --from=build /src/target/release/galley /usr/local/bin/galley
 USER galley
 WORKDIR /var/lib/galley
-# The SQLite database, if any, and the two secrets. A reader of the volume can sign in as every user.
+# The SQLite database, if any, the two secrets and the key of pushes. A reader of the volume can sign in as every user.
 VOLUME /var/lib/galley/data
 ENV GALLEY_SERVER__LISTEN=0.0.0.0:8080
 EXPOSE 8080

@@ -9,6 +9,7 @@ use crate::config::parse::Reader;
 pub(super) fn settings(reader: &mut Reader) -> Option<PushSettings> {
     let enabled = reader.switch("push.enabled");
     let key_file = reader.required("push.key_file").map(PathBuf::from);
+    let allow_private = reader.switch("push.allow_private");
     let subject = match reader.text("push.subject") {
         None => Some(None),
         Some(text) => {
@@ -30,7 +31,6 @@ pub(super) fn settings(reader: &mut Reader) -> Option<PushSettings> {
         return None;
     }
     let hosts = hosts.into_iter().map(str::to_owned).collect();
-    let allow_private = reader.switch("push.allow_private");
     Some(PushSettings {
         enabled: enabled?,
         key_file: key_file?,

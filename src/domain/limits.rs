@@ -326,8 +326,9 @@ pub const OUTGOING_PER_HOST_MAX: usize = 16;
 pub const OUTGOING_UNPROVEN_MAX: usize = OUTGOING_MAX / 2;
 /// Requests that wait for one of [`OUTGOING_MAX`]. Beyond it a request fails at once.
 pub const OUTGOING_WAITING_MAX: usize = 1_024;
-/// Look-ups of hosts at once. Each takes a thread, until the system's resolver gives up.
-pub const OUTGOING_LOOKUPS_MAX: usize = 16;
+/// Look-ups of hosts at once whose last request succeeded, and as many of all others: a name that no
+/// server of names resolves takes a thread until the system's resolver gives up.
+pub const OUTGOING_LOOKUPS_MAX: usize = 8;
 /// Time limit of one request to another program: look-up, connection, TLS and response.
 pub const OUTGOING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit of one attempt to connect: a host with several addresses gets three attempts.

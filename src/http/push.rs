@@ -16,7 +16,7 @@ use crate::http::extract::{JsonBody, Path};
 use crate::http::guest_bytes::Storing;
 use crate::http::routes::Routes;
 use crate::notify::Notify;
-use crate::notify::destination::{Destination, Reach};
+use crate::notify::destination::{Destination, Scope};
 use crate::sharing::Sharing;
 use crate::storage::push_subscriptions::{PushAddress, PushLanguage, PushSubscription};
 
@@ -83,7 +83,7 @@ struct ListBody {
 impl From<PushSubscription> for SubscriptionBody {
     fn from(subscription: PushSubscription) -> Self {
         let PushSubscription { id, address, created_at } = subscription;
-        let service = Destination::parse(&address.endpoint, Reach::Anywhere);
+        let service = Destination::parse(&address.endpoint, Scope::Anywhere);
         let service = service.map_or_else(|_error| String::new(), |to| to.host().to_owned());
         let lang = address.lang.map(PushLanguage::as_str);
         Self { id, service, lang, expires_at: address.expires_at, created_at }

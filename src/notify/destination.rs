@@ -8,11 +8,11 @@ use crate::notify::address::is_public;
 
 /// Ports of a public host: that of https, and those without a well-known service behind them.
 const HTTPS: u16 = 443;
-const WELL_KNOWN_PORTS: u16 = 1_024;
+const SYSTEM_PORTS: u16 = 1_024;
 
 /// The hosts to which a request may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Scope {
     /// https to public addresses: a client named the host.
     Public,
     /// Any address, with or without TLS: the operator named the host.
@@ -28,7 +28,7 @@ pub struct InvalidDestination(pub(crate) &'static str);
 #[derive(Clone)]
 pub struct Destination {
     url: Url,
-    reach: Reach,
+    scope: Scope,
 }
 
 /// The path may be a secret.
@@ -45,19 +45,19 @@ impl Destination {
     /// # Errors
     ///
     /// [`InvalidDestination`] names the part at fault.
-    pub fn parse(text: &str, reach: Reach) -> Result<Self, InvalidDestination> {
+    pub fn parse(text: &str, scope: Scope) -> Result<Self, InvalidDestination> {
         let url = Url::parse(text).map_err(|_error| InvalidDestination("it is no URL"))?;
-        match (url.scheme(), reach) {
-            ("https", _) | ("http", Reach::Anywhere) => {}
+        match (url.scheme(), scope) {
+            ("https", _) | ("http", Scope::Anywhere) => {}
             _ => return Err(InvalidDestination("its scheme is not https")),
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(InvalidDestination("it has a user or a password"));
         }
-        let destination = Self { url, reach };
+        let destination = Self { url, scope };
         let (port, literal) = (destination.port(), destination.literal());
-        if reach == Reach::Public {
-            if port != HTTPS && port < WELL_KNOWN_PORTS {
+        if scope == Scope::Public {
+            if port != HTTPS && port < SYSTEM_PORTS {
                 return Err(InvalidDestination("its port belongs to another service"));
             }
             if literal.is_some_and(|address| !is_public(address)) {
@@ -79,8 +79,8 @@ impl Destination {
         self.url.host_str().unwrap_or_default()
     }
 
-    pub(super) fn reach(&self) -> Reach {
-        self.reach
+    pub(super) fn scope(&self) -> Scope {
+        self.scope
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_destination_of_a_client_is_https_to_a_public_host() {
-        let parse = |text| Destination::parse(text, Reach::Public);
+        let parse = |text| Destination::parse(text, Scope::Public);
         for text in [
             "https://fcm.googleapis.com/fcm/send/abc",
             "https://push.example:8443/x?y=1",
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn an_operator_names_any_host() {
-        let parse = |text| Destination::parse(text, Reach::Anywhere);
+        let parse = |text| Destination::parse(text, Scope::Anywhere);
         assert!(parse("http://127.0.0.1:9000/hook").is_ok());
         assert!(parse("http://app.internal/hook").is_ok());
         assert!(parse("unix:/run/hook").is_err());
@@ -164,13 +164,13 @@ mod tests {
 
     #[test]
     fn a_destination_has_an_origin_a_host_and_a_path() {
-        let to = Destination::parse("https://Push.Example:8443/a/b?c=d#e", Reach::Public);
+        let to = Destination::parse("https://Push.Example:8443/a/b?c=d#e", Scope::Public);
         let to = to.expect("valid");
         assert_eq!(to.origin(), "https://push.example:8443");
         assert_eq!((to.host(), to.authority()), ("push.example", "push.example:8443"));
         assert_eq!(to.path(), "/a/b?c=d");
         assert_eq!(format!("{to:?}"), "https://push.example:8443");
-        let to = Destination::parse("https://push.example", Reach::Public).expect("valid");
+        let to = Destination::parse("https://push.example", Scope::Public).expect("valid");
         assert_eq!((to.authority(), to.path(), to.port()), ("push.example", "/", 443));
     }
 }

@@ -5,7 +5,7 @@
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::agreement::{ECDH_P256, ParsedPublicKey, PrivateKey, UnparsedPublicKey, agree};
-use aws_lc_rs::hmac;
+use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
 
 /// Length of an uncompressed point of P-256.
 pub const POINT_BYTES: usize = 65;
@@ -85,8 +85,8 @@ fn encrypt_with(
     Ok(body)
 }
 
-fn authenticate(key: &[u8], parts: &[&[u8]]) -> hmac::Tag {
-    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
+fn authenticate(key: &[u8], parts: &[&[u8]]) -> Tag {
+    let mut context = Context::with_key(&Key::new(HMAC_SHA256, key));
     parts.iter().for_each(|part| context.update(part));
     context.sign()
 }

@@ -181,8 +181,8 @@ impl Notification {
 /// Cuts a text to half of its characters, the mark included.
 fn cut(value: &mut String) {
     let half = value.chars().count() / 2;
-    let kept = value.chars().take(half.saturating_sub(1));
-    *value = kept.chain([CUT]).collect();
+    let head = value.chars().take(half.saturating_sub(1));
+    *value = head.chain([CUT]).collect();
 }
 
 #[cfg(test)]

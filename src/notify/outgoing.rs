@@ -2,11 +2,11 @@
 //!
 //! # Invariants
 //!
-//! - **O1** The server resolves the host itself, checks every address, and connects to one of the checked
+//! - **N1** The server resolves the host itself, checks every address, and connects to one of the checked
 //!   addresses. No second look-up follows, so a name that changes its address gains nothing.
-//! - **O2** One request is one connection to one host: no proxy, no redirect, no cookie, no retry.
-//! - **O3** Time, bytes and number of requests are bounded, for one host and in all ([`slots`]).
-//! - **O4** A failure says whether the request may have arrived, so the caller repeats no push that the
+//! - **N2** One request is one connection to one host: no proxy, no redirect, no cookie, no retry.
+//! - **N3** Time, bytes and number of requests are bounded, for one host and in all ([`slots`]).
+//! - **N4** A failure says whether the request may have arrived, so the caller repeats no push that the
 //!   service may have accepted.
 //!
 //! [`slots`]: crate::notify::slots
@@ -37,7 +37,7 @@ use crate::domain::limits::{
     OUTGOING_LOOKUPS_MAX, OUTGOING_TIMEOUT,
 };
 use crate::notify::address::is_public;
-use crate::notify::destination::{Destination, Reach};
+use crate::notify::destination::{Destination, Scope};
 use crate::notify::slots::{Slot, Slots};
 
 /// Addresses of one host that the server tries.
@@ -84,7 +84,8 @@ pub struct Outgoing(Arc<Inner>);
 
 struct Inner {
     slots: Slots,
-    lookups: Arc<Semaphore>,
+    /// Look-ups of hosts that work, and of all others: names without an answer delay no push service.
+    lookups: [Arc<Semaphore>; 2],
     tls: OnceCell<TlsConnector>,
     time_limit: Duration,
     /// Look-ups outlive a request whose time is over: their threads cannot be stopped.
@@ -105,7 +106,7 @@ impl Outgoing {
     }
 
     fn with(time_limit: Duration, tls: OnceCell<TlsConnector>) -> Self {
-        let lookups = Arc::new(Semaphore::new(OUTGOING_LOOKUPS_MAX));
+        let lookups = [(); 2].map(|()| Arc::new(Semaphore::new(OUTGOING_LOOKUPS_MAX)));
         let (slots, tasks) = (Slots::new(), TaskTracker::new());
         Self(Arc::new(Inner { slots, lookups, tls, time_limit, tasks }))
     }
@@ -137,7 +138,7 @@ impl Outgoing {
 
     async fn post_in(
         &self,
-        _slot: &Slot,
+        slot: &Slot,
         to: &Destination,
         headers: HeaderMap,
         body: Bytes,
@@ -145,7 +146,7 @@ impl Outgoing {
         let deadline = Instant::now() + self.0.time_limit;
         let late = |_elapsed| SendError::Unreachable("it took too long".to_owned());
         let request = request(to, headers, body)?;
-        let addresses = timeout_at(deadline, self.resolve(to)).await.map_err(late)??;
+        let addresses = timeout_at(deadline, self.resolve(slot, to)).await.map_err(late)??;
         let stream = timeout_at(deadline, connect(&addresses)).await.map_err(late)??;
         if !to.is_secure() {
             return exchange(stream, request, deadline).await;
@@ -154,14 +155,16 @@ impl Outgoing {
         exchange(secured, request, deadline).await
     }
 
-    /// The addresses of the host, all of them checked (O1).
-    async fn resolve(&self, to: &Destination) -> Result<Vec<SocketAddr>, SendError> {
+    /// The addresses of the host, all of them checked (N1).
+    async fn resolve(&self, slot: &Slot, to: &Destination) -> Result<Vec<SocketAddr>, SendError> {
         let unreachable = |cause: String| SendError::Unreachable(cause);
         let addresses = match to.literal() {
             Some(address) => vec![SocketAddr::new(address, to.port())],
             None => {
                 let closed = |_error| SendError::Full;
-                let permit = Arc::clone(&self.0.lookups).acquire_owned().await.map_err(closed)?;
+                let [proven, others] = &self.0.lookups;
+                let lookups = Arc::clone(if slot.is_proven() { proven } else { others });
+                let permit = lookups.acquire_owned().await.map_err(closed)?;
                 let name = (to.host().to_owned(), to.port());
                 let looking = self.0.tasks.spawn(async move {
                     let found = lookup_host(name).await.map(Iterator::collect::<Vec<_>>);
@@ -172,9 +175,9 @@ impl Outgoing {
                 found.map_err(|error| unreachable(error.to_string()))?
             }
         };
-        let may_connect = |address: &SocketAddr| match to.reach() {
-            Reach::Public => is_public(address.ip()),
-            Reach::Anywhere => true,
+        let may_connect = |address: &SocketAddr| match to.scope() {
+            Scope::Public => is_public(address.ip()),
+            Scope::Anywhere => true,
         };
         if !addresses.iter().all(may_connect) {
             return Err(SendError::NotPublic);
@@ -340,6 +343,20 @@ mod tests {
         for value in ["", "soon", "-1", "1.5", "99999999999999999999999"] {
             assert_eq!(read(value), None, "{value}");
         }
+    }
+
+    #[tokio::test]
+    async fn g17_names_without_an_answer_delay_no_look_up_of_a_push_service() {
+        let outgoing = Outgoing::default();
+        let to = Destination::parse("http://localhost:1/", Scope::Anywhere).expect("valid");
+        let slot = async || outgoing.0.slots.take(to.host()).await.expect("a slot");
+        let first = slot().await;
+        let most = u32::try_from(OUTGOING_LOOKUPS_MAX).expect("few");
+        let _slow = outgoing.0.lookups[1].acquire_many(most).await.expect("open");
+        let short = Duration::from_millis(50);
+        assert!(timeout(short, outgoing.resolve(&first, &to)).await.is_err());
+        first.prove(true);
+        assert!(!outgoing.resolve(&slot().await, &to).await.expect("addresses").is_empty());
     }
 
     #[test]

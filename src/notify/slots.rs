@@ -40,6 +40,7 @@ struct Host {
 /// The slot of one request.
 pub(super) struct Slot {
     entry: Entry,
+    is_proven: bool,
     _permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>, OwnedSemaphorePermit),
 }
 
@@ -72,7 +73,7 @@ impl Slots {
             Some(Arc::clone(&self.0.unproven).acquire_owned().await.map_err(|_closed| Full)?)
         };
         let all = Arc::clone(&self.0.all).acquire_owned().await.map_err(|_closed| Full)?;
-        Ok(Slot { entry, _permits: (own, unproven, all) })
+        Ok(Slot { entry, is_proven, _permits: (own, unproven, all) })
     }
 
     fn enter(&self, host: &str) -> Result<(Entry, Arc<Semaphore>, bool), Full> {
@@ -97,6 +98,11 @@ impl Slots {
 }
 
 impl Slot {
+    /// Whether the last request of the host had succeeded when this one got its slot.
+    pub(super) fn is_proven(&self) -> bool {
+        self.is_proven
+    }
+
     /// Remembers whether the host works.
     pub(super) fn prove(&self, is_proven: bool) {
         if let Some(host) = self.entry.slots.hosts().get_mut(&self.entry.host) {

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::limits::{PUSH_ATTEMPTS_MAX, PUSH_ENDPOINT_BYTES_MAX, PUSH_RETRY_WINDOW};
 use crate::notify::address::is_private_name;
-use crate::notify::destination::{Destination, InvalidDestination, Reach};
+use crate::notify::destination::{Destination, InvalidDestination, Scope};
 use crate::notify::encryption::encrypt;
 use crate::notify::notification::Notification;
 use crate::notify::outgoing::{Outgoing, Reply, SendError};
@@ -119,9 +119,9 @@ impl WebPush {
             return Err(InvalidDestination("it is too long"));
         }
         if self.options.allow_private {
-            return Destination::parse(endpoint, Reach::Anywhere);
+            return Destination::parse(endpoint, Scope::Anywhere);
         }
-        let to = Destination::parse(endpoint, Reach::Public)?;
+        let to = Destination::parse(endpoint, Scope::Public)?;
         if !to.is_literal() && is_private_name(to.host()) {
             return Err(InvalidDestination("its host is not public"));
         }

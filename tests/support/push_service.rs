@@ -14,8 +14,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -192,23 +193,8 @@ impl PushService {
             connections: Mutex::default(),
             stop: stop.clone(),
         });
-        let (state, acceptor) = (Arc::clone(&shared), tls.map(TestTls::acceptor));
-        TaskTracker::new().spawn(stop.clone().run_until_cancelled_owned(async move {
-            loop {
-                let (socket, _) = listener.accept().await.expect("a connection");
-                *state.connections.lock().expect("no panic") += 1;
-                let (state, acceptor) = (Arc::clone(&state), acceptor.clone());
-                TaskTracker::new().spawn(async move {
-                    match acceptor {
-                        None => state.serve(socket).await,
-                        Some(acceptor) => {
-                            let Ok(secured) = acceptor.accept(socket).await else { return };
-                            state.serve(secured).await;
-                        }
-                    }
-                });
-            }
-        }));
+        let accepting = Arc::clone(&shared).accept(listener, tls.map(TestTls::acceptor));
+        TaskTracker::new().spawn(stop.clone().run_until_cancelled_owned(accepting));
         let host = if tls.is_some() { "https://localhost" } else { "http://127.0.0.1" };
         Self { url: format!("{host}:{port}"), shared, stop }
     }
@@ -246,6 +232,22 @@ impl PushService {
 }
 
 impl Shared {
+    async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
+        loop {
+            let (socket, _) = listener.accept().await.expect("a connection");
+            *self.connections.lock().expect("no panic") += 1;
+            let serving = Arc::clone(&self).serve_securely(socket, tls.clone());
+            TaskTracker::new().spawn(serving);
+        }
+    }
+
+    async fn serve_securely(self: Arc<Self>, socket: TcpStream, tls: Option<TlsAcceptor>) {
+        let Some(acceptor) = tls else { return self.serve(socket).await };
+        if let Ok(secured) = acceptor.accept(socket).await {
+            self.serve(secured).await;
+        }
+    }
+
     async fn serve(&self, mut socket: impl AsyncRead + AsyncWrite + Unpin) {
         let response = {
             let mut script = self.script.lock().expect("no panic");

@@ -32,7 +32,7 @@ impl Engine {
                 .bind(user.id.as_str())
                 .execute(&mut *tx)
                 .await?;
-            let known: Option<String> =
+            let earlier: Option<String> =
                 sqlx::query_scalar("SELECT id FROM push_subscriptions WHERE endpoint_hash = $1")
                     .bind(hash.as_slice())
                     .fetch_optional(&mut *tx)
@@ -70,7 +70,7 @@ impl Engine {
             .bind(i64::from(keep) - 1)
             .execute(tx)
             .await?;
-            Ok(StoredPush { id: parse(&id)?, created_at, is_new: known.is_none() })
+            Ok(StoredPush { id: parse(&id)?, created_at, is_new: earlier.is_none() })
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use galley::domain::limits::OUTGOING_PER_HOST_MAX;
-use galley::notify::destination::{Destination, Reach};
+use galley::notify::destination::{Destination, Scope};
 use galley::notify::outgoing::{Outgoing, Reply, SendError};
 use hyper::HeaderMap;
 use rustls::RootCertStore;
@@ -24,8 +24,8 @@ fn trusting_nothing(time_limit: Duration) -> Outgoing {
     Outgoing::trusting(RootCertStore::empty(), time_limit)
 }
 
-fn destination(url: &str, reach: Reach) -> Destination {
-    Destination::parse(url, reach).expect("a destination")
+fn destination(url: &str, scope: Scope) -> Destination {
+    Destination::parse(url, scope).expect("a destination")
 }
 
 async fn post(outgoing: &Outgoing, to: &Destination) -> Result<Reply, SendError> {
@@ -36,7 +36,7 @@ async fn post(outgoing: &Outgoing, to: &Destination) -> Result<Reply, SendError>
 #[tokio::test]
 async fn a_request_arrives_with_its_host_path_and_body() {
     let service = PushService::start().await;
-    let to = destination(&format!("{}/a?b=c#d", service.url), Reach::Anywhere);
+    let to = destination(&format!("{}/a?b=c#d", service.url), Scope::Anywhere);
     let reply = post(&trusting_nothing(TEST_TIMEOUT), &to).await.expect("a reply");
     assert_eq!((reply.status, reply.explanation.as_str()), (201, ""));
     let received = service.received().pop().expect("a request");
@@ -51,7 +51,7 @@ async fn g17_a_name_with_a_private_address_gets_no_connection() {
     let port = service.address().port();
     let outgoing = trusting_nothing(TEST_TIMEOUT);
     for host in ["localhost", "LOCALHOST"] {
-        let to = destination(&format!("https://{host}:{port}/x"), Reach::Public);
+        let to = destination(&format!("https://{host}:{port}/x"), Scope::Public);
         assert_eq!(post(&outgoing, &to).await, Err(SendError::NotPublic), "{host}");
     }
     assert_eq!(service.connections(), 0);
@@ -62,7 +62,7 @@ async fn g17_a_redirect_is_not_followed() {
     let (service, other) = (PushService::start().await, PushService::start().await);
     let location = format!("Location: {}/x\r\n", other.url).leak();
     service.script([301, 302, 303, 307, 308].map(|status| Response::Status(status, location)));
-    let to = destination(&service.url, Reach::Anywhere);
+    let to = destination(&service.url, Scope::Anywhere);
     let outgoing = trusting_nothing(TEST_TIMEOUT);
     for status in [301, 302, 303, 307, 308] {
         assert_eq!(post(&outgoing, &to).await.expect("a reply").status, status);
@@ -73,7 +73,7 @@ async fn g17_a_redirect_is_not_followed() {
 #[tokio::test]
 async fn g16_a_slow_server_delays_a_request_up_to_its_time_limit() {
     let service = PushService::start().await;
-    let to = destination(&service.url, Reach::Anywhere);
+    let to = destination(&service.url, Scope::Anywhere);
     let outgoing = trusting_nothing(SHORT);
     service.script([Response::Silence, Response::SlowBody]);
     let silent = post(&outgoing, &to).await;
@@ -87,7 +87,7 @@ async fn g16_a_slow_server_delays_a_request_up_to_its_time_limit() {
 #[tokio::test]
 async fn g13_an_endless_response_is_read_up_to_its_bound() {
     let service = PushService::start().await;
-    let to = destination(&service.url, Reach::Anywhere);
+    let to = destination(&service.url, Scope::Anywhere);
     let outgoing = trusting_nothing(TEST_TIMEOUT);
     service.script([Response::EndlessHead, Response::EndlessBody]);
     let head = post(&outgoing, &to).await;
@@ -100,7 +100,7 @@ async fn g13_an_endless_response_is_read_up_to_its_bound() {
 #[tokio::test]
 async fn a_failure_says_whether_the_request_may_have_arrived() {
     let service = PushService::start().await;
-    let to = destination(&service.url, Reach::Anywhere);
+    let to = destination(&service.url, Scope::Anywhere);
     let outgoing = trusting_nothing(TEST_TIMEOUT);
     service.script([Response::Close, Response::CloseEarly]);
     for _ in 0..2 {
@@ -110,9 +110,9 @@ async fn a_failure_says_whether_the_request_may_have_arrived() {
     let free = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let closed = format!("http://{}/", free.local_addr().expect("an address"));
     drop(free);
-    let refused = post(&outgoing, &destination(&closed, Reach::Anywhere)).await;
+    let refused = post(&outgoing, &destination(&closed, Scope::Anywhere)).await;
     assert!(matches!(refused, Err(SendError::Unreachable(_))), "{refused:?}");
-    let unknown = destination("http://no-such-host.invalid/", Reach::Anywhere);
+    let unknown = destination("http://no-such-host.invalid/", Scope::Anywhere);
     let unresolved = post(&outgoing, &unknown).await;
     assert!(matches!(unresolved, Err(SendError::Unreachable(_))), "{unresolved:?}");
 }
@@ -121,14 +121,14 @@ async fn a_failure_says_whether_the_request_may_have_arrived() {
 async fn a_server_proves_its_name_by_a_certificate() {
     let tls = TestTls::make();
     let service = PushService::secure(&tls).await;
-    let to = destination(&service.url, Reach::Anywhere);
+    let to = destination(&service.url, Scope::Anywhere);
     let trusting = Outgoing::trusting(tls.roots(), TEST_TIMEOUT);
     assert_eq!(post(&trusting, &to).await.expect("a reply").status, 201);
     let distrusting = post(&trusting_nothing(TEST_TIMEOUT), &to).await;
     assert!(matches!(distrusting, Err(SendError::Unreachable(_))), "{distrusting:?}");
     // The certificate names `localhost`, and not every name of this host.
     let other = service.url.replace("localhost", "127.0.0.2");
-    let misnamed = post(&trusting, &destination(&other, Reach::Anywhere)).await;
+    let misnamed = post(&trusting, &destination(&other, Scope::Anywhere)).await;
     assert!(matches!(misnamed, Err(SendError::Unreachable(_))), "{misnamed:?}");
     assert_eq!(service.received().len(), 1);
 }
@@ -138,7 +138,7 @@ async fn g17_one_slow_host_leaves_the_others_their_slots() {
     let (slow, quick) = (PushService::start().await, PushService::start().await);
     slow.script(std::iter::repeat_n(Response::Silence, 2 * OUTGOING_PER_HOST_MAX));
     let outgoing = trusting_nothing(TEST_TIMEOUT);
-    let to_slow = destination(&slow.url, Reach::Anywhere);
+    let to_slow = destination(&slow.url, Scope::Anywhere);
     let pending: Vec<_> = (0..2 * OUTGOING_PER_HOST_MAX)
         .map(|_| {
             let (outgoing, to) = (outgoing.clone(), to_slow.clone());
@@ -148,7 +148,7 @@ async fn g17_one_slow_host_leaves_the_others_their_slots() {
     slow.has(OUTGOING_PER_HOST_MAX).await;
     // Both have the address of this host; its name differs.
     let other = quick.url.replace("127.0.0.1", "localhost");
-    let to_quick = destination(&other, Reach::Anywhere);
+    let to_quick = destination(&other, Scope::Anywhere);
     let began = Instant::now();
     let replies = join_all((0..50).map(|_| post(&outgoing, &to_quick))).await;
     assert!(replies.iter().all(|reply| reply.as_ref().is_ok_and(Reply::is_success)));

@@ -53,6 +53,9 @@ impl Case {
         at_reviewer: &Server,
         users: &Users,
     ) -> Self {
+        if matches!(act, Act::Subscribe | Act::Unsubscribe) {
+            return Self::of_a_browser(act, at_writer, users.lee.clone()).await;
+        }
         for _ in 1..CASES {
             let case = Self::prepare(act, at_writer, at_reviewer, users);
             if let Ok(case) = timeout(PREPARED_WITHIN, case).await {
@@ -67,6 +70,17 @@ impl Case {
         Self { act, desk, actor, part, reply, decision, writer: None, reviewer: None }
     }
 
+    /// A user has ten browsers at most, and an operation has more cases: each has a user of its own.
+    async fn of_a_browser(act: Act, server: &Server, lee: Person) -> Self {
+        let kim = server.guest("Kim").await;
+        let browser = match act {
+            Act::Unsubscribe => a_browser(server, &kim).await,
+            _ => String::new(),
+        };
+        let desk = half_a_desk(act, server, kim.clone(), lee).await;
+        Self::without_seats(act, desk, kim, (browser, String::new()))
+    }
+
     async fn prepare(act: Act, at_writer: &Server, at_reviewer: &Server, users: &Users) -> Self {
         let Users { kim, lee, admin } = users;
         let actor = match act {
@@ -74,12 +88,7 @@ impl Case {
             _ if act.is_the_reviewers() => lee,
             _ => kim,
         };
-        let (mut kim, lee, mut actor) = (kim.clone(), lee.clone(), actor.clone());
-        if matches!(act, Act::Subscribe | Act::Unsubscribe) {
-            // A user has ten browsers at most, and an operation has more cases.
-            kim = at_writer.guest("Kim").await;
-            actor = kim.clone();
-        }
+        let (kim, lee, actor) = (kim.clone(), lee.clone(), actor.clone());
         if act.is_about_people() {
             let (desk, actor, part) = prepared(act, at_writer).await;
             return Self::without_seats(act, desk, actor, (part, String::new()));
@@ -88,7 +97,6 @@ impl Case {
             let ids = match act {
                 act if act.is_about_an_offer() => a_claim(act, at_writer, &kim, &lee).await,
                 Act::EnterByCode => (a_code(at_writer, &kim).await, String::new()),
-                Act::Unsubscribe => (a_browser(at_writer, &kim).await, String::new()),
                 _ => (String::new(), String::new()),
             };
             let desk = half_a_desk(act, at_writer, kim, lee).await;
@@ -331,14 +339,11 @@ impl Case {
                 vec![!document.await, !link.await]
             }
             Act::Subscribe | Act::Unsubscribe => {
-                let browsers = get("/api/push-subscriptions".to_owned()).await.ok(200);
-                let wanted = usize::from(self.act == Act::Subscribe);
-                vec![rows(&browsers, "subscriptions").len() == wanted]
+                let list = get("/api/push-subscriptions".to_owned()).await.ok(200);
+                vec![rows(&list, "subscriptions").is_empty() == (self.act == Act::Unsubscribe)]
             }
             Act::MarkSeen => vec![get(self.link()).await.ok(200)["seen"] == 1],
-            Act::PassTurn => {
-                vec![get(self.link()).await.ok(200)["turn"]["role"] == "reviewer"]
-            }
+            Act::PassTurn => vec![get(self.link()).await.ok(200)["turn"]["role"] == "reviewer"],
             Act::DeleteDocument => {
                 vec![is_gone(self.link()).await, is_gone(self.document()).await]
             }
