@@ -18,6 +18,8 @@ use crate::http::compressed_assets;
 use crate::http::error::ApiError;
 use crate::http::headers::{Nonce, Policy};
 
+/// The service worker among the files.
+const SERVICE_WORKER: &str = "service_worker.js";
 /// The placeholder of the nonce in a page.
 const NONCE_MARK: &str = "{{nonce}}";
 /// The page of an unknown address.
@@ -45,6 +47,13 @@ pub(crate) async fn editor_page(State(policy): State<Policy>) -> Result<Response
 /// `GET /admin`
 pub(crate) async fn admin_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
     page("admin.html", &policy)
+}
+
+/// `GET /service-worker.js`: the script that receives pushes. A browser grants it the folder of its address,
+/// so it stands at the root: a click on a notification finds every open page.
+pub(crate) async fn service_worker(headers: HeaderMap) -> Result<Response, ApiError> {
+    let file = Files::get(SERVICE_WORKER).ok_or(ApiError::NotFound("service worker"))?;
+    Ok(answer(SERVICE_WORKER, file, &headers))
 }
 
 /// Every other address: a file of the pages, or 404. A browser gets a page, every other client a problem

@@ -79,7 +79,7 @@ impl Policy {
 fn policy(connect: &str, style: &str, image: &str) -> HeaderValue {
     let policy = format!(
         "default-src 'self'; style-src {style}; script-src 'self'; img-src {image}; \
-         connect-src {connect}; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
+         connect-src {connect}; worker-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
          form-action 'self'"
     );
     // Origins and nonces are ASCII, so this cannot fail; the fallback is the strictest policy.

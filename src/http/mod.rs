@@ -215,6 +215,7 @@ fn pages() -> Router<HttpState> {
         .route("/d/{document_id}", get(assets::editor_page))
         .route("/s/{share_link_id}", get(assets::editor_page))
         .route("/admin", get(assets::admin_page))
+        .route("/service-worker.js", get(assets::service_worker))
         .route("/docs", get(openapi::redirect))
         .route("/docs/", get(openapi::page))
         .route("/docs/{*file}", get(openapi::file))

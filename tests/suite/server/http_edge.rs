@@ -29,6 +29,7 @@ async fn g12_every_response_carries_the_security_headers() {
         ("GET", "/readyz"),
         ("GET", "/metrics"),
         ("GET", "/nothing/here"),
+        ("GET", "/service-worker.js"),
         ("GET", "/../Cargo.toml"),
         ("GET", "/%2e%2e/Cargo.toml"),
         ("PUT", "/api/me"),
@@ -52,6 +53,7 @@ async fn g12_every_response_carries_the_security_headers() {
         for part in [
             "default-src 'self'",
             "script-src 'self';",
+            "worker-src 'self';",
             "object-src 'none'",
             "base-uri 'none'",
             "frame-ancestors 'none'",
