@@ -1,9 +1,10 @@
 //! `/api/review-requests`: requests of one user to another.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,12 +14,17 @@ use crate::domain::review_request::RequestState;
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
+use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::guest_bytes::Storing;
 use crate::http::pagination::PageQuery;
 use crate::http::partners::{MayName, ROWS, ROWS_MAX};
+use crate::http::peer::{Peer, network};
 use crate::http::routes::Routes;
+use crate::notify::Notify;
+use crate::notify::beside::Cause;
+use crate::notify::notification::{Notification, NotificationKind};
 use crate::outbox::event::Event;
 use crate::partners::Partners;
 use crate::partners::requests::NewReviewRequest;
@@ -30,6 +36,37 @@ use crate::storage::review_requests::{
 
 /// Bytes of a request's row and its index entries, besides its message, that the address of a guest pays.
 const REQUEST_BYTES: usize = 1_024;
+
+/// The list of requests on the start page.
+const REQUESTS_PAGE: &str = "/#requests";
+
+/// Delivers a committed request or decision; the caller is charged with the pushes.
+struct Delivery {
+    sessions: SeatService,
+    notify: Notify,
+    cause: Cause,
+}
+
+impl<S> FromRequestParts<S> for Delivery
+where
+    S: Send + Sync,
+    SeatService: FromRef<S>,
+    Notify: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
+        let cause = match parts.extensions.get::<Credential>() {
+            Some(Credential::Person { identity, .. }) if !identity.is_guest() => {
+                Cause::User(identity.user.id.clone())
+            }
+            _ => Cause::Address(network(peer.0)),
+        };
+        let (sessions, notify) = (SeatService::from_ref(state), Notify::from_ref(state));
+        Ok(Self { sessions, notify, cause })
+    }
+}
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -117,7 +154,7 @@ struct AcceptedBody {
 }
 
 impl From<AcceptedRequest> for AcceptedBody {
-    fn from(AcceptedRequest { request, link }: AcceptedRequest) -> Self {
+    fn from(AcceptedRequest { request, link, .. }: AcceptedRequest) -> Self {
         let (share_link_id, share_link) = match link {
             LinkOutcome::NoDocument => (None, None),
             LinkOutcome::Joined(id) => (Some(id), Some(ShareLinkBody::Joined)),
@@ -140,12 +177,13 @@ struct ListQuery {
 async fn create(
     State(partners): State<Partners>,
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    delivery: Delivery,
     caller: Caller,
     may_name: MayName,
     storing: Storing,
     JsonBody(body): JsonBody<NewRequestBody>,
 ) -> Result<Response, ApiError> {
+    let Delivery { sessions, notify, cause } = delivery;
     caller.save_name(&sharing).await?;
     storing.charge(REQUEST_BYTES + body.message.as_ref().map_or(0, String::len))?;
     let NewRequestBody { to, sender_role, message, document_id: document } = body;
@@ -153,11 +191,41 @@ async fn create(
     let user = caller.user().clone();
     let creating = async move {
         // The response has the time that the database stores.
-        partners.request(&user, new, Utc::now().trunc_subsecs(3)).await
+        let request = partners.request(&user, new, Utc::now().trunc_subsecs(3)).await?;
+        notify.push_beside(cause, request.to.id.clone(), received(&request));
+        Ok(request)
     };
     let request = may_name.counted(sessions.complete(creating).await)?;
     let location = [(LOCATION, format!("/api/review-requests/{}", request.id))];
     Ok((StatusCode::CREATED, location, Json(RequestBody::from(request))).into_response())
+}
+
+/// The notification of a request's receiver.
+fn received(request: &ReviewRequest) -> Notification {
+    let role = request.sender_role.as_str();
+    let notification = Notification::new(NotificationKind::RequestReceived, REQUESTS_PAGE)
+        .with("from", request.from.name.as_str())
+        .with("as", role);
+    about(notification, request)
+}
+
+/// The notification of a request's sender. It opens the document, which the sender owns.
+fn acceptance_of(request: &ReviewRequest) -> Notification {
+    let page = request.document.map(|document| format!("/d/{document}"));
+    let page = page.unwrap_or_else(|| REQUESTS_PAGE.to_owned());
+    let notification = Notification::new(NotificationKind::RequestAccepted, page)
+        .with("by", request.to.name.as_str());
+    about(notification, request)
+}
+
+/// Adds the title and the topic: a notification replaces no other of the same request.
+fn about(notification: Notification, request: &ReviewRequest) -> Notification {
+    let topic = format!("{} {}", notification.kind.as_str(), request.id);
+    let notification = notification.about(topic);
+    match &request.title {
+        Some(title) => notification.with("title", title.as_str()),
+        None => notification,
+    }
 }
 
 /// `GET /api/review-requests`: sent and received ones, newest first.
@@ -197,10 +265,11 @@ async fn show(
 /// `POST /api/review-requests/{id}/accept`
 async fn accept(
     State(partners): State<Partners>,
-    State(sessions): State<SeatService>,
+    delivery: Delivery,
     caller: Caller,
     Path(id): Path<RequestId>,
 ) -> Result<Json<AcceptedBody>, ApiError> {
+    let Delivery { sessions, notify, cause } = delivery;
     let (live, user) = (sessions.clone(), caller.user().clone());
     let accepting = async move {
         let now = Utc::now().trunc_subsecs(3);
@@ -208,6 +277,10 @@ async fn accept(
         if let LinkOutcome::ReviewerExists { document, is_noted: true } = accepted.link {
             let refused = Event::InviteRefused { user: &accepted.request.to, at: now };
             live.notify_writer(document, &refused).await;
+        }
+        if accepted.is_first {
+            let sender = accepted.request.from.id.clone();
+            notify.push_beside(cause, sender, acceptance_of(&accepted.request));
         }
         Ok::<_, ApiError>(accepted)
     };

@@ -5,6 +5,7 @@
 //! failed one fails no request.
 
 pub mod address;
+pub mod beside;
 pub mod destination;
 pub mod encryption;
 pub mod notification;
@@ -23,8 +24,9 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::{PushSubscriptionId, UserId};
-use crate::domain::limits::{OUTGOING_MAX, PUSH_SUBSCRIPTIONS_MAX, PUSHES_BESIDE_MAX};
+use crate::domain::limits::{OUTGOING_MAX, PUSH_SUBSCRIPTIONS_MAX};
 use crate::domain::user::User;
+use crate::notify::beside::{Beside, Cause};
 use crate::notify::encryption::is_point;
 use crate::notify::notification::Notification;
 use crate::notify::outgoing::Outgoing;
@@ -72,7 +74,7 @@ pub struct Notify(Arc<Inner>);
 struct Inner {
     storage: Storage,
     web_push: Option<WebPush>,
-    beside: Arc<Semaphore>,
+    beside: Beside,
     tasks: TaskTracker,
 }
 
@@ -81,8 +83,8 @@ impl Notify {
     #[must_use]
     pub fn new(storage: Storage, outgoing: Outgoing, push: Option<PushOptions>) -> Self {
         let web_push = push.map(|options| WebPush::new(options, outgoing));
-        let beside = Arc::new(Semaphore::new(PUSHES_BESIDE_MAX));
-        Self(Arc::new(Inner { storage, web_push, beside, tasks: TaskTracker::new() }))
+        let (beside, tasks) = (Beside::default(), TaskTracker::new());
+        Self(Arc::new(Inner { storage, web_push, beside, tasks }))
     }
 
     /// The key for which browsers subscribe.
@@ -171,12 +173,12 @@ impl Notify {
         Ok(join_all(pushes).await)
     }
 
-    /// Pushes in the background. Above [`PUSHES_BESIDE_MAX`] at once it drops the push.
-    pub fn push_beside(&self, user: UserId, notification: Notification) {
+    /// Pushes in the background. When too many pushes run, in all or for this cause, it drops the push.
+    pub fn push_beside(&self, cause: Cause, user: UserId, notification: Notification) {
         if self.0.web_push.is_none() {
             return;
         }
-        let Ok(permit) = Arc::clone(&self.0.beside).try_acquire_owned() else {
+        let Some(permit) = self.0.beside.take(cause) else {
             count(PushOutcome::Dropped);
             return;
         };

@@ -184,6 +184,8 @@ pub struct AcceptedRequest {
     pub request: ReviewRequest,
     /// The effect on its document.
     pub link: LinkOutcome,
+    /// Whether this call accepted it. False: an earlier one did.
+    pub is_first: bool,
 }
 
 impl Storage {

@@ -166,7 +166,8 @@ impl Engine {
                     return Ok(Decided::NotPending(request.state));
                 }
                 let link = joined_link(tx, &facts).await?;
-                return Ok(Decided::Done(AcceptedRequest { request, link }));
+                let is_first = false;
+                return Ok(Decided::Done(AcceptedRequest { request, link, is_first }));
             }
             let made = put_partners(tx, &facts.sender, &facts.receiver, now).await?;
             if made == Partnership::Full {
@@ -174,7 +175,7 @@ impl Engine {
             }
             let link = join_document(tx, &facts, link, now).await?;
             let request = fetch_stored(tx, id, now).await?;
-            Ok(Decided::Done(AcceptedRequest { request, link }))
+            Ok(Decided::Done(AcceptedRequest { request, link, is_first: true }))
         })
     }
 }

@@ -9,6 +9,7 @@ use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
 use galley::domain::limits::PUSH_RETRIES_PER_USER_MAX;
 use galley::domain::user::User;
+use galley::notify::beside::Cause;
 use galley::notify::notification::{Notification, NotificationKind, Urgency};
 use galley::notify::outgoing::Outgoing;
 use galley::notify::vapid::PushKey;
@@ -269,7 +270,7 @@ async fn a_push_beside_a_request_does_not_delay_it() {
     for number in 0..2 {
         let notification = Notification::new(NotificationKind::RequestAccepted, "/")
             .with("by", number.to_string());
-        pusher.notify.push_beside(kim.id.clone(), notification);
+        pusher.notify.push_beside(Cause::User(kim.id.clone()), kim.id.clone(), notification);
     }
     assert!(began.elapsed() < Duration::from_secs(1));
     until("both pushes", async || service.received().len() == 2).await;

@@ -53,6 +53,7 @@ mod redis_cluster;
 mod redis_commands;
 mod redis_outage;
 mod request_operations;
+mod request_pushes;
 mod rest_documents;
 mod reviews;
 mod seats;

@@ -176,7 +176,9 @@ pub(crate) async fn an_acceptance_makes_partners_and_joins_the_document(desk: De
     assert_eq!(first.request.decided_at, Some(at(3)));
     assert!(storage.are_partners(&request.from.id, &lee.id).await.unwrap());
     // The reply to the first may be lost; the second changes nothing.
-    assert_eq!(accepted(storage, request.id, "lee", 9).await, Decided::Done(first));
+    assert!(first.is_first);
+    let second = AcceptedRequest { is_first: false, ..first };
+    assert_eq!(accepted(storage, request.id, "lee", 9).await, Decided::Done(second));
     let refused = storage.refuse_request(request.id, &lee.id, Refusal::Decline, at(9)).await;
     assert_eq!(refused.unwrap(), Decided::NotPending(RequestState::Accepted));
 }
