@@ -354,6 +354,7 @@ export class DeskPage {
     history.addEventListener("click", () => this.history.open())
     const self = new SelfMenu((me) => this.#renamed(me), () => this.stop())
     self.setUser(this.store.state.me)
+    this.store.addEventListener("change", () => this.store.state.queuePosition && self.notifications.offer("push.offer.wait"))
     const find = el("button", { type: "button" }, el("span", { "data-t": "find.title" }), el("kbd", { text: this.keys.chord("find") }))
     find.addEventListener("click", () => this.editor.find())
     const text = [find, ...this.out.entries, this.exports.entry, this.printing.entry]

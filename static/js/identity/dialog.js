@@ -17,10 +17,11 @@ export class IdentityDialog {
     return this.element.open && this.element.contains(this.content)
   }
 
-  /** @param {string} title @param {...Node} content */
+  /** The title and the button follow the language. @param {import("../lib/i18n.js").Sentence} title @param {...Node} content */
   open(title, ...content) {
-    const heading = el("h2", { id: "identity-title", tabindex: "-1", text: title })
+    const heading = el("h2", { id: "identity-title", tabindex: "-1", "data-t": title, text: t(title) })
     const close = button(t("common.close"), {}, () => this.element.close())
+    close.firstElementChild?.setAttribute("data-t", "common.close")
     this.content.replaceChildren(...content)
     this.done.textContent = ""
     this.error.textContent = ""

@@ -19,7 +19,7 @@ export class MoveDialog {
   }
 
   async open() {
-    this.#dialog.open(t("identity.move"), el("p", { text: t("identity.move.text", { name: this.me.name }) }))
+    this.#dialog.open("identity.move", el("p", { text: t("identity.move.text", { name: this.me.name }) }))
     this.#dialog.whenClosed(() => window.clearInterval(this.#timer))
     await this.#make()
   }

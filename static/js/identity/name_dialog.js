@@ -38,6 +38,6 @@ export function correctName(me, renamed) {
       }
     })
   })
-  dialog.open(t("identity.name"), form)
+  dialog.open("identity.name", form)
   field.select()
 }

@@ -41,7 +41,7 @@ export class ReviewerDialog {
   }
 
   open() {
-    this.#dialog.open(t("identity.reviewer"))
+    this.#dialog.open("identity.reviewer")
     this.#draw()
     this.#read()
   }

@@ -1,7 +1,8 @@
 // @ts-check
-/** The menu entries of a user's own identity: correct the name, use another device, leave. */
+/** The menu entries of a user's own identity: correct the name, notifications, use another device, leave. */
 
 import { el } from "../lib/dom.js"
+import { Notifications } from "../notify/notifications.js"
 import { SignOut, isGuest } from "./sign_out.js"
 import { MoveDialog } from "./move_dialog.js"
 import { correctName } from "./name_dialog.js"
@@ -18,12 +19,13 @@ export class SelfMenu {
    */
   constructor(renamed, stop) {
     this.renamed = renamed
-    this.signOut = new SignOut(stop)
+    this.notifications = new Notifications()
+    this.signOut = new SignOut(stop, () => this.notifications.leave())
     this.name = el("button", { type: "button", "data-t": "identity.name" })
     this.name.addEventListener("click", () => this.correct())
     this.move = el("button", { type: "button", "data-t": "identity.move" })
     this.move.addEventListener("click", () => this.#me && new MoveDialog(this.#me).open())
-    this.elements = [this.name, this.move, this.signOut.element]
+    this.elements = [this.notifications.element, this.name, this.move, this.signOut.element]
     this.setUser(null)
   }
 
@@ -32,6 +34,7 @@ export class SelfMenu {
     this.#me = me
     this.name.hidden = this.move.hidden = me === null || !isGuest(me)
     this.signOut.setUser(me)
+    void this.notifications.setUser(me)
   }
 
   correct() {

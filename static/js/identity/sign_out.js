@@ -26,9 +26,13 @@ export class SignOut {
   #me = null
   #others = new BroadcastChannel("galley.sign-out")
 
-  /** @param {() => void} [stop] ends what the page does in the user's name */
-  constructor(stop = () => undefined) {
+  /**
+   * @param {() => void} [stop] ends what the page does in the user's name
+   * @param {() => Promise<void>} [before] ends what the browser does in the user's name, while they are signed in
+   */
+  constructor(stop = () => undefined, before = async () => undefined) {
     this.stop = stop
+    this.before = before
     this.element = el("button", { type: "button", "data-t": "menu.leave" })
     this.element.hidden = true
     this.element.addEventListener("click", () => this.confirm())
@@ -54,6 +58,7 @@ export class SignOut {
     const yes = t(guest ? "identity.leave.yes" : "leave.yes")
     if (!(await confirm(question + warning, yes, { danger: guest || 0 < unsaved }))) return
     try {
+      await this.before()
       await api.signOut()
       // A cookie of the host application's domain is not the server's to remove.
       if (await api.me()) return void showToast(t("leave.elsewhere"))

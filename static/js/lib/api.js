@@ -73,9 +73,10 @@ export class Problem extends Error {
     this.kind = name
     this.detail = detail
     this.deleted = deleted
-    /** The id and the state of what stands in the way. */
+    /** The id and the state of what stands in the way, and the refused field. */
     this.id = ""
     this.state = ""
+    this.field = ""
     /** When to try again, in ms; 0: the server does not know. */
     this.retryAfter = 0
   }
@@ -106,7 +107,7 @@ export async function call(method, path, { body, version, bearer, signal, keepal
   if (response.ok) return json
   const retryAfter = 1_000 * (Number(response.headers.get("retry-after")) || 0)
   const problem = problemIn(response.status, json)
-  throw Object.assign(problem, { id: String(json?.id ?? ""), state: String(json?.state ?? ""), retryAfter })
+  throw Object.assign(problem, { id: String(json?.id ?? ""), state: String(json?.state ?? ""), field: String(json?.field ?? ""), retryAfter })
 }
 
 /** The problem that an answer carries. @param {number} status @param {any} json the body, `null` if it is none */

@@ -34,7 +34,7 @@ class StartPage {
   #self = new SelfMenu((me) => this.#renamed(me))
   #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()
-  #partners = new Partners(() => this.#documentList.refresh())
+  #partners = new Partners(() => this.#documentList.refresh(), () => void this.#self.notifications.offer("push.offer.request"))
   #offers = new Offers(() => this.#partners.refresh())
   /** Not before it is known whether the user is signed in. */
   #isDrawn = false

@@ -16,6 +16,8 @@ import { peopleErrorText, requestSentence } from "./request_text.js"
 
 /** The interval of polling the requests, in ms. */
 const POLL_EVERY = 10_000
+/** The address of the requests, to which a notification leads. */
+const REQUESTS = "#requests"
 
 /** @typedef {import("../lib/api.js").User} User */
 
@@ -33,17 +35,23 @@ export class Partners {
   #reads = 0
   #fullRead = 0
   #shown = 0
+  /** The user came for the requests, by a notification. */
+  #isSought = false
   #stopped = new AbortController()
   #actions = new RequestActions(() => this.#me?.id ?? "", () => this.#changed())
   #address = new AddressForm(() => this.#form.show(false))
   #form = new RequestForm(this.#actions, {
     opened: () => this.#address.show(false),
-    sent: () => this.#read(),
+    sent: async () => {
+      await this.#read()
+      this.sent()
+    },
   })
 
-  /** @param {() => Promise<void>} changed the lists of documents are read again */
-  constructor(changed) {
+  /** @param {() => Promise<void>} changed the lists of documents are read again @param {() => void} sent a request was sent */
+  constructor(changed, sent) {
     this.changed = changed
+    this.sent = sent
   }
 
   /** @param {User} me */
@@ -54,9 +62,29 @@ export class Partners {
     this.#form.start()
     i18n.addEventListener("change", () => this.#draw(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#read(), { signal })
+    window.addEventListener("hashchange", () => this.#seek(location.hash), { signal })
+    // A notification was pressed while this page is open.
+    navigator.serviceWorker?.addEventListener("message", ({ data }) => this.#seek(data?.opened), { signal })
     this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
-    this.#read()
+    if (!this.#seek(location.hash)) this.#read()
     this.openLink()
+  }
+
+  /** Shows the requests if the address names them. @param {unknown} hash */
+  #seek(hash) {
+    if (hash !== REQUESTS) return false
+    if (location.hash === REQUESTS) history.replaceState(null, "", location.pathname)
+    this.#isSought = true
+    void this.#read()
+    return true
+  }
+
+  /** The list that was sought, or where its rows went. */
+  #focusSought() {
+    this.#isSought = false
+    const title = byId("requests").hidden ? byId("partners-title") : byId("requests-title")
+    title.focus()
+    title.scrollIntoView({ block: "nearest" })
   }
 
   stop() {
@@ -127,6 +155,7 @@ export class Partners {
     this.#form.update(requests)
     // A list that stays does not take its buttons from under the hand.
     if (!isSame) this.#draw()
+    if (this.#isSought) this.#focusSought()
     if (before !== null) this.#announceChanges(before, requests)
   }
 

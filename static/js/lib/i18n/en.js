@@ -11,6 +11,7 @@ import { statesEn } from "./states_en.js"
 import { textEn } from "./text_en.js"
 import { decisionEn } from "./decision_en.js"
 import { identityEn } from "./identity_en.js"
+import { notifyEn } from "./notify_en.js"
 import { offersEn } from "./offers_en.js"
 import { partnersEn } from "./partners_en.js"
 import { talkEn } from "./talk_en.js"
@@ -27,6 +28,7 @@ export const en = {
   ...identityEn,
   ...partnersEn,
   ...offersEn,
+  ...notifyEn,
   ...talkEn,
   ...decisionEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",

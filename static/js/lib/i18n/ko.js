@@ -11,6 +11,7 @@ import { statesKo } from "./states_ko.js"
 import { textKo } from "./text_ko.js"
 import { decisionKo } from "./decision_ko.js"
 import { identityKo } from "./identity_ko.js"
+import { notifyKo } from "./notify_ko.js"
 import { offersKo } from "./offers_ko.js"
 import { partnersKo } from "./partners_ko.js"
 import { talkKo } from "./talk_ko.js"
@@ -28,6 +29,7 @@ export const ko = {
   ...identityKo,
   ...partnersKo,
   ...offersKo,
+  ...notifyKo,
   ...talkKo,
   ...decisionKo,
   "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 첨삭합니다. 그 사이에는 아무도 끼어들 수 없습니다.",

@@ -1,0 +1,140 @@
+// @ts-check
+/** The dialog of notifications: this browser, the user's other browsers, and reminders. */
+
+import { IdentityDialog } from "../identity/dialog.js"
+import { Problem } from "../lib/api.js"
+import { button, el, once } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { i18n, t, when } from "../lib/i18n.js"
+import * as notify from "../lib/notify_api.js"
+import { browserName } from "./notify_text.js"
+import { RemindersForm } from "./reminders_form.js"
+
+/** @typedef {import("./push.js").PushState} PushState */
+
+/** What a press of the button has led to. @param {"on" | "blocked" | "dismissed" | "off"} outcome */
+export const outcomeSentence = (outcome) => t(`push.outcome.${outcome}`)
+
+/** An error of subscribing: of the server, or of the browser, which cannot reach its push service. @param {unknown} error */
+export const pushErrorText = (error) => (error instanceof Problem ? errorText(error) : t("push.failed"))
+
+export class NotificationsDialog {
+  #dialog = new IdentityDialog()
+  /** `null`: not read yet. @type {PushState | null} */
+  #state = null
+  /** The settings are there, and the form shows them. */
+  #hasReminders = false
+  #browsers = el("div")
+  #form = new RemindersForm((saved) => this.#dialog.say(savedSentence(saved)))
+  #reminders = el(
+    "section",
+    {},
+    el("h3", { "data-t": "reminders.title", text: t("reminders.title") }),
+    el("p", { class: "quiet", "data-t": "reminders.hint", text: t("reminders.hint") }),
+    this.#form.element,
+  )
+
+  /** @param {import("./push.js").Push} push */
+  constructor(push) {
+    this.push = push
+    i18n.addEventListener("change", () => this.#draw())
+  }
+
+  async open() {
+    this.#state = null
+    this.#hasReminders = false
+    this.#dialog.open("menu.notifications", this.#browsers, this.#reminders)
+    this.#draw()
+    await Promise.all([this.#read(), this.#readReminders()])
+  }
+
+  async #read() {
+    try {
+      this.#state = await this.push.read()
+    } catch (error) {
+      this.#dialog.fail(errorText(error))
+    }
+    this.#draw()
+  }
+
+  async #readReminders() {
+    try {
+      const reminders = await notify.reminders()
+      this.#hasReminders = reminders !== null
+      if (reminders !== null) this.#form.show(reminders)
+    } catch (error) {
+      this.#dialog.fail(errorText(error))
+    }
+    this.#draw()
+  }
+
+  #draw() {
+    if (!this.#dialog.isOpen) return
+    const focused = document.activeElement
+    const key = focused instanceof HTMLElement && this.#browsers.contains(focused) ? focused.dataset.key : undefined
+    this.#browsers.replaceChildren(this.#own(), ...this.#others())
+    this.#reminders.hidden = !this.#hasReminders
+    this.#form.draw()
+    if (key === undefined) return
+    const again = this.#browsers.querySelector(`[data-key="${CSS.escape(key)}"]`) ?? this.#browsers.querySelector("[data-key]")
+    if (again instanceof HTMLElement) again.focus()
+    else this.#dialog.element.querySelector("h2")?.focus()
+  }
+
+  /** This browser: its state, and what helps. */
+  #own() {
+    const state = this.#state
+    const text = el("p", { id: "push-state", text: t(`push.state.${state ?? "loading"}`) })
+    const section = el("section", {}, el("h3", { text: t("push.browser") }), text)
+    if (state === "on") section.append(el("div", { class: "actions" }, this.#action(t("push.stop"), "own", "button", () => this.#stop())))
+    if (state === "ready") section.append(el("div", { class: "actions" }, this.#action(t("push.start"), "own", "button button-strong", () => this.#start())))
+    return section
+  }
+
+  /** The user's other browsers. */
+  #others() {
+    const others = this.push.browsers.filter(({ id }) => this.#state !== "on" || id !== this.push.id)
+    if (this.#state === null || others.length === 0) return []
+    const rows = others.map((browser) => {
+      const name = t("push.browser.since", { name: browserName(browser.service), when: when(browser.created_at) })
+      const remove = this.#action(t("push.remove"), browser.id, "button button-quiet", () => this.#remove(browser, name))
+      remove.setAttribute("aria-label", `${t("push.remove")}: ${name}`)
+      return el("li", {}, el("span", { text: name }), remove)
+    })
+    return [el("section", {}, el("h3", { text: t("push.others") }), el("ul", { class: "identity-attempts" }, ...rows))]
+  }
+
+  /** @param {string} text @param {string} key @param {string} kind @param {() => Promise<void>} work */
+  #action(text, key, kind, work) {
+    const press = button(text, { class: kind }, () => once(press, () => work().catch((error) => this.#dialog.fail(pushErrorText(error)))))
+    press.dataset.key = key
+    return press
+  }
+
+  async #start() {
+    const outcome = await this.push.subscribe()
+    await this.#read()
+    if (outcome === "on") this.#dialog.say(outcomeSentence(outcome))
+    else this.#dialog.fail(outcomeSentence(outcome))
+  }
+
+  async #stop() {
+    await this.push.unsubscribe()
+    await this.#read()
+    this.#dialog.say(t("push.stopped"))
+  }
+
+  /** @param {notify.Browser} browser @param {string} name */
+  async #remove({ id }, name) {
+    await notify.removeBrowser(id)
+    await this.#read()
+    this.#dialog.say(t("push.removed", { name }))
+  }
+}
+
+/** Saved reminders, and when none comes. @param {notify.Reminders} saved */
+export function savedSentence({ review_unanswered: review, seat_free: seat, request_unanswered: request, quiet, time_zone: zone }) {
+  if (!review && !seat && !request) return t("reminders.saved.none")
+  if (quiet === null) return t("reminders.saved")
+  return t("reminders.saved.quiet", { from: quiet.from, to: quiet.to, zone: (zone ?? "UTC").replaceAll("_", " ") })
+}

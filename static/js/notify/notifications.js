@@ -1,0 +1,72 @@
+// @ts-check
+/**
+ * Notifications of a signed-in user: the entry of the menu, and the quiet offer where they would help. Both
+ * are there only if the server sends pushes.
+ */
+
+import { showToast } from "../lib/announce.js"
+import { el } from "../lib/dom.js"
+import { i18n, t } from "../lib/i18n.js"
+import { preference, setPreference } from "../lib/preferences.js"
+import { NotificationsDialog, outcomeSentence, pushErrorText } from "./dialog.js"
+import { Push } from "./push.js"
+
+/** How often a browser shows the offer in all; then the entry of the menu remains. */
+const OFFERS_MAX = 3
+const OFFERED = "push.offered"
+
+export class Notifications {
+  /** @type {Push | null} */
+  #push = null
+  #user = ""
+  #isOffered = false
+
+  constructor() {
+    /** For the menu. */
+    this.element = el("button", { type: "button", "data-t": "menu.notifications", hidden: true })
+    this.element.addEventListener("click", () => this.#push && new NotificationsDialog(this.#push).open())
+    i18n.addEventListener("change", () => this.#push?.translate().catch(() => undefined))
+  }
+
+  /** @param {import("../lib/api.js").User | null} me */
+  async setUser(me) {
+    const user = me?.id ?? ""
+    if (user === this.#user) return
+    this.#user = user
+    this.element.hidden = true
+    this.#push = user === "" ? null : new Push(user)
+    const isOffered = (await this.#push?.isOffered()) ?? false
+    if (user === this.#user) this.element.hidden = !isOffered
+  }
+
+  /**
+   * Offers notifications, once on a page, and a few times on a browser.
+   *
+   * @param {"push.offer.request" | "push.offer.wait"} sentence
+   */
+  async offer(sentence) {
+    const push = this.#push
+    const before = Number(preference(OFFERED)) || 0
+    if (push === null || this.#isOffered || OFFERS_MAX <= before) return
+    this.#isOffered = true
+    const state = await push.read().catch(() => null)
+    if (state !== "ready") return
+    setPreference(OFFERED, String(before + 1))
+    showToast(t(sentence), { text: t("push.offer"), act: () => this.#accept(push) })
+  }
+
+  /** @param {Push} push */
+  async #accept(push) {
+    setPreference(OFFERED, String(OFFERS_MAX))
+    try {
+      showToast(outcomeSentence(await push.subscribe()))
+    } catch (error) {
+      showToast(pushErrorText(error))
+    }
+  }
+
+  /** A user who leaves takes the notifications of this browser along. */
+  async leave() {
+    if (this.#push?.id != null) await this.#push.unsubscribe().catch(() => undefined)
+  }
+}

@@ -1,0 +1,22 @@
+// @ts-check
+/** Browsers, and times of reminders, as one would name them. Pure, tested with `node --test`. */
+
+/** Push services of the well-known browsers. @type {readonly [RegExp, string][]} */
+const SERVICES = [
+  [/(^|\.)mozilla\.com$/, "Firefox"],
+  [/(^|\.)push\.apple\.com$/, "Safari"],
+  [/(^|\.)notify\.windows\.com$/, "Edge"],
+  [/(^|\.)googleapis\.com$/, "Chrome"],
+]
+
+/** The browser behind a push service, or the host of that. @param {string} service */
+export const browserName = (service) => SERVICES.find(([host]) => host.test(service))?.[1] ?? service
+
+/** The IANA name of the browser's time zone. */
+export const ownTimeZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"
+
+/** All time zones of the browser, with the given one. @param {string} chosen */
+export function timeZones(chosen) {
+  const known = Intl.supportedValuesOf?.("timeZone") ?? []
+  return [...new Set([...known, "UTC", ownTimeZone(), chosen])].sort()
+}

@@ -1,0 +1,119 @@
+// @ts-check
+/**
+ * Web Push of this browser: whether it may, and its subscription. Draws nothing.
+ *
+ * The permission is requested by a press of the user only, never when a page loads.
+ */
+
+import { i18n } from "../lib/i18n.js"
+import * as notify from "../lib/notify_api.js"
+import { preference, setPreference } from "../lib/preferences.js"
+
+const WORKER = "/service-worker.js"
+
+/**
+ * @typedef {"off" | "insecure" | "unsupported" | "blocked" | "ready" | "on"} PushState `off`: the server sends no
+ *   pushes; `insecure`: the address is not https; `ready`: the user may subscribe
+ */
+
+/** The bytes of a key in base64url. @param {string} text */
+export function bytesOf(text) {
+  const characters = atob(text.replaceAll("-", "+").replaceAll("_", "/"))
+  return Uint8Array.from(characters, (character) => character.charCodeAt(0))
+}
+
+/** Whether this browser can receive pushes at all. @returns {PushState | null} `null`: it can */
+function obstacle() {
+  if (!window.isSecureContext) return "insecure"
+  const isSupported = "serviceWorker" in navigator && "PushManager" in window && "Notification" in window
+  return isSupported ? null : "unsupported"
+}
+
+/** The subscription of this browser. @returns {Promise<PushSubscription | null>} */
+async function currentSubscription() {
+  if (obstacle() !== null) return null
+  const registration = await navigator.serviceWorker.getRegistration("/")
+  return (await registration?.pushManager.getSubscription()) ?? null
+}
+
+/** Whether it was made for that key of the server. @param {PushSubscription} subscription @param {Uint8Array} key */
+function isFor({ options }, key) {
+  const bytes = new Uint8Array(options.applicationServerKey ?? new ArrayBuffer(0))
+  return bytes.length === key.length && bytes.every((byte, at) => byte === key[at])
+}
+
+export class Push {
+  /** The server's key; `undefined`: not read yet. @type {string | null | undefined} */
+  #key
+  /** All browsers of the user. @type {notify.Browser[]} */
+  browsers = []
+
+  /** @param {string} user the id */
+  constructor(user) {
+    this.preference = `push.${user}`
+  }
+
+  /** Whether the server sends pushes. */
+  async isOffered() {
+    this.#key ??= await notify.pushKey()
+    return this.#key !== null
+  }
+
+  /** Reads the state of this browser, and the list of all. @returns {Promise<PushState>} */
+  async read() {
+    if (!(await this.isOffered())) return "off"
+    this.browsers = await notify.browsers()
+    const reason = obstacle()
+    if (reason !== null) return reason
+    if (Notification.permission === "denied") return "blocked"
+    const subscription = await currentSubscription()
+    const isOn = Notification.permission === "granted" && subscription !== null && this.browsers.some(({ id }) => id === this.id)
+    return isOn ? "on" : "ready"
+  }
+
+  /** The id of this browser at the server. */
+  get id() {
+    return preference(this.preference)
+  }
+
+  /**
+   * Asks for the permission, and subscribes. Begins in the press of a button: browsers ignore other questions.
+   *
+   * @returns {Promise<"on" | "blocked" | "dismissed" | "off">}
+   */
+  async subscribe() {
+    const permission = await Notification.requestPermission()
+    if (permission !== "granted") return permission === "denied" ? "blocked" : "dismissed"
+    if (!(await this.isOffered())) return "off"
+    const key = bytesOf(this.#key ?? "")
+    const registration = await navigator.serviceWorker.register(WORKER, { scope: "/" })
+    await navigator.serviceWorker.ready
+    const before = await registration.pushManager.getSubscription()
+    const isUsable = before !== null && isFor(before, key)
+    if (!isUsable) await before?.unsubscribe()
+    const subscription = isUsable ? before : await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key })
+    await this.#register(subscription)
+    return "on"
+  }
+
+  /** @param {PushSubscription} subscription */
+  async #register(subscription) {
+    const { id } = await notify.addBrowser({ ...subscription.toJSON(), lang: i18n.language })
+    setPreference(this.preference, id)
+  }
+
+  /** The notifications of this browser follow the language of its page. */
+  async translate() {
+    const subscription = this.id === null ? null : await currentSubscription()
+    if (subscription !== null) await this.#register(subscription)
+  }
+
+  /** Ends the pushes of this browser. */
+  async unsubscribe() {
+    const { id } = this
+    const subscription = await currentSubscription()
+    await subscription?.unsubscribe()
+    if (id !== null) await notify.removeBrowser(id)
+    setPreference(this.preference, null)
+  }
+}
