@@ -16,6 +16,8 @@ pub mod domain;
 pub mod exports;
 #[cfg(feature = "server")]
 pub mod http;
+#[cfg(feature = "server")]
+pub mod jobs;
 pub mod locks;
 #[cfg(feature = "server")]
 pub mod notify;

@@ -65,6 +65,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("aws_lc_rs", &["notify"]),
     ("axum", &["http"]),
     ("axum_extra", &["http"]),
+    // Quiet hours.
+    ("chrono_tz", &["domain"]),
     ("clap", &["main"]),
     ("config", &["config"]),
     ("dashmap", &["sessions", "rooms"]),

@@ -5,6 +5,7 @@
 //! If a critical task ends, the process exits, so that its supervisor restarts it. Half a server would
 //! run on and never be restarted.
 
+mod jobs;
 mod open_files;
 pub mod secrets;
 mod shutdown;
@@ -43,6 +44,7 @@ use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
+use crate::jobs::Jobs;
 use crate::locks::{Locks, LocksError};
 use crate::notify::Notify;
 use crate::partners::Partners;
@@ -184,9 +186,10 @@ impl App {
             MetricsHandle::new(move || figures.render())
         });
         let notify = web_push::start(&settings, &storage)?;
+        let jobs = jobs::prepare(&settings, &storage, &locks, &notify, node);
         let entry = Entry { secret, admin_token, origins };
         let below = (&storage, &locks);
-        let services = (sessions, reviews, notify);
+        let services = (sessions, reviews, notify, jobs);
         let state = state(&settings, below, services, entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
@@ -228,6 +231,7 @@ impl App {
         let purging = state.sharing.clone().keep_purging();
         let trimming = state.exports.clone().keep_trimming();
         let pushing = state.notify.clone().keep_pushing();
+        let jobs = state.jobs.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let body_bytes = as_size(settings.limits.body_bytes);
         let connections = ConnectionLimits {
@@ -243,6 +247,7 @@ impl App {
         ));
         let upkeep = upkeep(figures, limiter, guest_bytes, locks, sessions.clone(), stop.clone());
         let upkeep = tasks.spawn(upkeep);
+        tasks.spawn(jobs.keep_ticking(stop.clone()));
         let measuring = storage.clone().keep_measuring(settings.limits.stored_bytes);
         let stopped = stop.clone();
         tasks.spawn(async move { stopped.run_until_cancelled(measuring).await });
@@ -387,7 +392,7 @@ fn locks_down(error: &LocksError) -> Down {
 fn state(
     settings: &Settings,
     (storage, locks): (&Storage, &Locks),
-    (sessions, reviews, notify): (SeatService, Reviews, Notify),
+    (sessions, reviews, notify, jobs): (SeatService, Reviews, Notify, Jobs),
     entry: Entry,
     readiness: Readiness,
     scrape: MetricsHandle,
@@ -436,6 +441,7 @@ fn state(
         readiness,
         scrape,
         notify,
+        jobs,
         tarpit: Tarpit::default(),
         guest_bytes: GuestBytes::new(guest_bytes),
         security_log: SecurityLog::default(),

@@ -11,7 +11,7 @@ const HIDDEN: &str = "***";
 /// All settings, section by section in the manual's order.
 pub(super) fn settings(all: &Settings) -> String {
     let first = [server(all), database(all), seats(all), history(all), auth(all)];
-    [first.as_slice(), &[push(all), limits(all), log(all)]].concat().join("\n")
+    [first.as_slice(), &[push(all), jobs(all), limits(all), log(all)]].concat().join("\n")
 }
 
 /// `url` with its password, if any, replaced by `***`.
@@ -122,6 +122,18 @@ fn push(all: &Settings) -> String {
             subject,
             text("hosts", push.hosts.join(", ")),
             plain("allow_private", push.allow_private),
+        ],
+    )
+}
+
+fn jobs(all: &Settings) -> String {
+    let jobs = &all.jobs;
+    section(
+        "jobs",
+        &[
+            text("tick", duration::show(jobs.tick)),
+            text("review_unanswered_after", duration::show(jobs.review_unanswered_after)),
+            text("request_unanswered_after", duration::show(jobs.request_unanswered_after)),
         ],
     )
 }

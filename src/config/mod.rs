@@ -9,6 +9,7 @@
 mod display;
 mod duration;
 mod environment;
+mod jobs;
 mod parse;
 mod parse_fault;
 mod push;
@@ -78,6 +79,8 @@ pub struct Settings {
     pub admin: AdminSettings,
     /// Web Push.
     pub push: PushSettings,
+    /// The tick of jobs, and when users are reminded.
+    pub jobs: JobSettings,
     /// Limits and rates.
     pub limits: LimitSettings,
     /// Level and format of the log.
@@ -187,6 +190,17 @@ pub struct PushSettings {
     pub hosts: Vec<String>,
     /// Whether push services may have private addresses, and no TLS.
     pub allow_private: bool,
+}
+
+/// `[jobs]`
+#[derive(Clone, Debug)]
+pub struct JobSettings {
+    /// The interval of the ticks.
+    pub tick: Duration,
+    /// How long a review waits for an answer before its writer is reminded.
+    pub review_unanswered_after: Duration,
+    /// How long a request waits for an answer before its receiver is reminded.
+    pub request_unanswered_after: Duration,
 }
 
 /// `[limits]`

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ::config::Value;
 use secrecy::SecretString;
 
+use crate::config::jobs;
 use crate::config::parse::Reader;
 use crate::config::push;
 use crate::config::{
@@ -40,6 +41,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
     let auth = auth(&mut reader);
     let admin = admin(&mut reader);
     let push = push::settings(&mut reader);
+    let jobs = jobs::settings(&mut reader);
     let limits = limits(&mut reader);
     let log = log(&mut reader);
     let metrics = reader.switch("metrics.enabled").map(|enabled| MetricsSettings { enabled });
@@ -56,6 +58,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
             auth: auth?,
             admin: admin?,
             push: push?,
+            jobs: jobs?,
             limits: limits?,
             log: log?,
             metrics: metrics?,

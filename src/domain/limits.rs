@@ -341,6 +341,32 @@ pub const OUTGOING_HEAD_BYTES_MAX: usize = 32 * 1024;
 /// few hundred.
 pub const OUTGOING_BODY_BYTES_MAX: usize = 32 * 1024;
 
+/// Shortest and longest interval of the ticks of jobs.
+pub const JOB_TICKS: (Duration, Duration) =
+    (Duration::from_millis(100), Duration::from_secs(60 * 60));
+/// Estimated length of a run before enough runs are known: a sixth of the tick, within these bounds. A
+/// server that dies in its first run blocks the job for one and a half of it.
+pub const JOB_ESTIMATES: (Duration, Duration) =
+    (Duration::from_millis(500), Duration::from_secs(10));
+/// Stored runs of a job.
+pub const JOB_RUNS_STORED: u32 = 20;
+/// Reminders of one page of candidates.
+pub const REMINDER_PAGE_ROWS: u32 = 200;
+/// Candidates of one kind that a batch looks at. The next batch continues after them.
+pub const REMINDER_CANDIDATES_MAX: usize = 1_000;
+/// Reminders that a batch sends at once: half of [`OUTGOING_MAX`].
+pub const REMINDERS_AT_ONCE: usize = OUTGOING_MAX / 2;
+/// How long a batch claims reminders. A push service without answers takes ten seconds for each, and the
+/// other kinds wait meanwhile.
+pub const REMINDER_RUN_MAX: Duration = Duration::from_secs(5 * 60);
+/// How long after it became due a reminder is still sent. It outlasts quiet hours and a weekend without
+/// a server; a batch reads no older reviews.
+pub const REMINDER_WINDOW: TimeDelta = TimeDelta::hours(72);
+/// How long the wish of a user who left the queue of a seat counts.
+pub const SEAT_WISH_TTL: TimeDelta = TimeDelta::hours(24);
+/// Old wishes that a batch deletes. A seat has one wish, so there are no more than seats.
+pub const SEAT_WISHES_TRIMMED_AT_ONCE: u32 = 1_000;
+
 const fn at_least_one(number: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(number - 1)
 }

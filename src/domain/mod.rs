@@ -24,6 +24,7 @@
 //! - **review request**: a request of one user to another, for a review or with the offer of one.
 //! - **partners**: two users of whom one accepted a request or a claim of the other.
 //! - **handle**, **personal link**: how other users reach a user: an exact name, or a secret token.
+//! - **reminder**: a push to a user about something that waits for them.
 //! - **offer**: a number of reviews that a user offers. Each is a place, and a claim takes one.
 //! - **version**: the text of a document at one point of its update log, stored permanently or until
 //!   the retention rules remove it.
@@ -55,6 +56,8 @@ pub mod line;
 pub mod offer;
 pub mod printable;
 pub mod progress;
+#[cfg(feature = "server")]
+pub mod reminder;
 pub mod review;
 #[cfg(feature = "server")]
 pub mod review_request;

@@ -34,11 +34,13 @@ mod documents;
 mod exports;
 mod extract;
 pub mod guest_bytes;
+mod jobs;
 mod links;
 mod offers;
 mod partners;
 mod progress;
 mod push;
+mod reminders;
 mod replies;
 mod review_requests;
 mod reviewers;
@@ -74,6 +76,7 @@ use crate::http::readiness::Readiness;
 use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
+use crate::jobs::Jobs;
 use crate::notify::Notify;
 use crate::partners::Partners;
 use crate::partners::offers::Offers;
@@ -124,6 +127,8 @@ pub struct HttpState {
     pub exports: Exports,
     /// Web Push.
     pub notify: Notify,
+    /// Jobs, and what users want of reminders.
+    pub jobs: Jobs,
     /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,
     /// Store budgets of guests.
@@ -173,8 +178,9 @@ fn guarded() -> Routes {
         .patch("/api/me", auth::guest::rename)
         .post("/api/me/transfer", auth::transfer::create);
     let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
+    let reminding = jobs::routes(reminders::routes(shared));
     push::routes(admin::routes(offers::routes(review_requests::routes(partners::routes(
-        exports::routes(shared),
+        exports::routes(reminding),
     )))))
 }
 

@@ -114,6 +114,7 @@ use crate::locks::backend::Backend;
 use crate::locks::client::acquire::process_owner;
 use crate::locks::client::estimates::Estimates;
 pub use crate::locks::client::guard::{Guard, Guards};
+use crate::locks::client::options::estimated;
 pub use crate::locks::client::options::{
     AcquireOptions, BackOff, Lease, Policy, RenewalTiming, WaitPolicy,
 };
@@ -306,6 +307,13 @@ impl Locks {
     #[must_use]
     pub fn clock_ahead(&self) -> TimeDelta {
         self.0.backend.clock_ahead()
+    }
+
+    /// The estimate under [`Lease::Learnt`] for the next hold of a class: `guess` until enough holds are
+    /// recorded.
+    #[must_use]
+    pub fn estimate(&self, class: &str, guess: Duration) -> Duration {
+        estimated(self.0.estimates.of(class), guess)
     }
 
     /// Alarms of each class of locks, as this process measured them recently. Raises and clears

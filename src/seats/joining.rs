@@ -1,5 +1,6 @@
 //! A session during its claim, as its socket task uses it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
@@ -10,27 +11,44 @@ use crate::yjs::protocol::{self, ClientFrame};
 /// A session that claims its seat. Its socket reports signs of life here. The session may hold the
 /// key already, and another session that claims the same seat may probe it.
 #[derive(Clone, Debug, Default)]
-pub struct Arriving(Arc<OnceLock<Arc<Session>>>);
+pub struct Arriving(Arc<Claimant>);
+
+#[derive(Debug, Default)]
+struct Claimant {
+    session: OnceLock<Arc<Session>>,
+    /// The client closed its socket on purpose.
+    has_left: AtomicBool,
+}
 
 impl Arriving {
     /// Records a sign of life: any message, ping or pong.
     pub fn heard(&self) {
-        if let Some(session) = self.0.get() {
+        if let Some(session) = self.0.session.get() {
             session.heard(Instant::now());
         }
     }
 
     /// Records a pong, which may answer a liveness probe.
     pub fn answered(&self, number: &[u8]) {
-        if let Some(session) = self.0.get() {
+        if let Some(session) = self.0.session.get() {
             session.answered_by(number);
         }
+    }
+
+    /// Records that the client gave up its claim. Without this call its connection broke, or its page
+    /// was closed.
+    pub fn leaves(&self) {
+        self.0.has_left.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_left(&self) -> bool {
+        self.0.has_left.load(Ordering::Relaxed)
     }
 
     /// Sets the session. The claim calls it.
     pub(crate) fn is(&self, session: &Arc<Session>) {
         // The first and only call: each request creates one session.
-        let _first = self.0.set(Arc::clone(session));
+        let _first = self.0.session.set(Arc::clone(session));
     }
 }
 

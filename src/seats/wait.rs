@@ -4,6 +4,8 @@
 //! holds the position in the wait queue and sends each change of it. A waiter that leaves passes
 //! the hand-over on.
 
+use std::sync::Arc;
+
 use chrono::{TimeDelta, Utc};
 use tokio::time::Instant;
 
@@ -31,7 +33,10 @@ impl SeatService {
         loop {
             let waited = tokio::select! {
                 waited = waiting.next() => waited,
-                () = request.gone.cancelled() => return Err(Close::Left),
+                () = request.gone.cancelled() => {
+                    self.store_wish(session, request);
+                    return Err(Close::Left);
+                }
                 () = self.shared.stop.cancelled() => {
                     session.notify(&Event::ServerDraining { reconnect_after_ms: 0 });
                     return Err(Close::Restart("draining"));
@@ -60,6 +65,30 @@ impl SeatService {
                 }
             }
         }
+    }
+}
+
+impl SeatService {
+    /// Stores in the background that the user left the queue by a disconnect, so that a reminder follows
+    /// when the seat is free. A user who left on purpose has no wish. The server stores wishes one at a
+    /// time, so that they delay no edit.
+    fn store_wish(&self, session: &Session, request: &SeatRequest) {
+        let (shared, seat) = (Arc::clone(&self.shared), session.identity.seat);
+        let (user, has_left) = (request.user.id.clone(), request.arriving.has_left());
+        let left_at = Utc::now();
+        self.shared.tasks.spawn(async move {
+            let _turn = shared.namings.acquire().await.ok();
+            let stored = if has_left {
+                shared.storage.delete_seat_wish(seat, &user).await
+            } else if shared.storage.has_room() {
+                shared.storage.put_seat_wish(seat, &user, left_at).await
+            } else {
+                Ok(())
+            };
+            if let Err(error) = stored {
+                tracing::warn!(%error, %seat, "the wish of a waiter is not stored");
+            }
+        });
     }
 }
 

@@ -23,6 +23,8 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_locks_clock_steps_back_total", "Steps back of the clock of Redis."),
     ("galley_exports_total", "Builds of exports, by format and outcome."),
     ("galley_push_total", "Pushes to browsers, by outcome."),
+    ("galley_jobs_total", "Ticks of jobs, by job and outcome."),
+    ("galley_reminders_total", "Candidates for reminders, by kind and outcome."),
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
@@ -105,6 +107,7 @@ fn begin_at_zero() {
         counter!("galley_push_total", "outcome" => outcome).increment(0);
     }
     let _registered = histogram!("galley_outgoing_seconds", "purpose" => "push");
+    begin_jobs_at_zero();
     for reason in ["full", "other"] {
         gauge!("galley_storage_failing", "reason" => reason).set(0.0);
     }
@@ -127,6 +130,17 @@ fn begin_at_zero() {
         "galley_document_persist_seconds",
     ] {
         let _registered = histogram!(name);
+    }
+}
+
+fn begin_jobs_at_zero() {
+    for outcome in ["done", "stopped", "lock-lost", "failed", "skipped"] {
+        counter!("galley_jobs_total", "job" => "reminders", "outcome" => outcome).increment(0);
+    }
+    for kind in ["review_unanswered", "seat_free", "request_unanswered"] {
+        for outcome in ["sent", "unsent", "postponed", "present", "spent"] {
+            counter!("galley_reminders_total", "kind" => kind, "outcome" => outcome).increment(0);
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 )]
 
 mod fuzz;
+mod jobs;
 mod locks;
 mod notify;
 mod server;

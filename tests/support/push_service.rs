@@ -28,6 +28,8 @@ use crate::support::tls::TestTls;
 pub(crate) enum Response {
     /// A status with these header lines.
     Status(u16, &'static str),
+    /// 201 after this time.
+    Late(Duration),
     /// The service reads the request and sends nothing.
     Silence,
     /// The service closes the connection after the request.
@@ -304,6 +306,11 @@ async fn answer(
         Response::Status(status, lines) => {
             let head = format!("HTTP/1.1 {status} It\r\n{lines}Content-Length: 0\r\n\r\n");
             socket.write_all(head.as_bytes()).await?;
+            socket.flush().await
+        }
+        Response::Late(pause) => {
+            sleep(pause).await;
+            socket.write_all(b"HTTP/1.1 201 It\r\nContent-Length: 0\r\n\r\n").await?;
             socket.flush().await
         }
         Response::Close | Response::CloseEarly => Ok(()),

@@ -25,7 +25,7 @@ pub(crate) struct Redis {
 impl Redis {
     pub(crate) async fn start(persists: bool) -> Self {
         let folder = TempDir::new().expect("a folder");
-        let shim = compiled(folder.path());
+        let shim = clock_shim(folder.path());
         fs::write(folder.path().join("clock"), 0_i64.to_ne_bytes()).expect("written");
         let port = free_port();
         let process = launch(folder.path(), &shim, port, persists);
@@ -100,8 +100,8 @@ fn launch(folder: &Path, shim: &Path, port: u16, persists: bool) -> Child {
         .expect("redis-server is installed")
 }
 
-/// The library that shifts the clock.
-fn compiled(folder: &Path) -> PathBuf {
+/// The library that shifts the clock of a process by the file `CLOCK_SHIFT`, compiled into `folder`.
+pub(crate) fn clock_shim(folder: &Path) -> PathBuf {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/clock.c");
     let library = folder.join("clock.so");
     let mut compiler = std::process::Command::new("cc");

@@ -28,6 +28,7 @@ use crate::http::error::contracts::{
     PRECONDITION_FAILED, review_contract, session_contract, version_contract,
 };
 use crate::http::readiness::Finding;
+use crate::jobs::JobsError;
 use crate::notify::NotifyError;
 use crate::partners::PartnersError;
 use crate::partners::offer_error::OfferError;
@@ -146,6 +147,14 @@ pub enum ApiError {
     /// The browser's subscription is not one to which the server pushes.
     #[error("{0}")]
     InvalidSubscription(String),
+    /// A field of the settings of reminders is invalid.
+    #[error("{field}: {fault}")]
+    InvalidReminders {
+        /// The field.
+        field: &'static str,
+        /// Its fault.
+        fault: String,
+    },
     /// `If-Match` names a version that never existed.
     #[error("the tag in If-Match is not one of this resource's")]
     UnknownTag,
@@ -193,6 +202,9 @@ struct Problem {
     /// The state of a request that is not pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<RequestState>,
+    /// The field that is invalid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'static str>,
 }
 
 /// The deletion of the document that the request names.
@@ -241,6 +253,9 @@ impl ApiError {
             Self::PushOff => (Is::NOT_FOUND, "push-off", "No pushes"),
             Self::InvalidSubscription(_) => {
                 (Is::UNPROCESSABLE_ENTITY, "invalid-subscription", "The subscription is not valid")
+            }
+            Self::InvalidReminders { .. } => {
+                (Is::UNPROCESSABLE_ENTITY, "invalid-reminders", "The settings are not valid")
             }
             Self::UnknownTag => PRECONDITION_FAILED,
             Self::Review(error) => review_contract(error),
@@ -332,7 +347,11 @@ impl IntoResponse for ApiError {
             reviews: None,
             id: None,
             state: None,
+            field: None,
         };
+        if let Self::InvalidReminders { field, .. } = &self {
+            problem.field = Some(field);
+        }
         if let Self::Review(ReviewError::UndoConflict(changed)) = &self {
             problem.reviews = Some(changed.clone());
         }
@@ -408,6 +427,17 @@ impl From<OverBudget> for ApiError {
         match over {
             OverBudget::Share => Self::TooManyRequests { retry_after: BYTES_RETRY },
             OverBudget::All => Self::Unavailable(over.to_string()),
+        }
+    }
+}
+
+impl From<JobsError> for ApiError {
+    fn from(error: JobsError) -> Self {
+        match error {
+            JobsError::StorageSpent => Self::Session(SeatError::Room(RoomError::StorageSpent)),
+            JobsError::Storage(error) => Self::Session(error.into()),
+            JobsError::Locks(error) => Self::Session(SeatError::Locks(error)),
+            JobsError::Lost => Self::Unavailable(error.to_string()),
         }
     }
 }

@@ -10,7 +10,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use axum::extract::ws::Message;
+use axum::extract::ws::{Message, close_code};
 use bytes::Bytes;
 use tokio::time::{Instant, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -197,7 +197,13 @@ impl EarlyMessages {
             Some(Ok(Message::Text(_))) => self.close = Some(Close::Malformed("text-frame")),
             Some(Ok(Message::Pong(number))) => arriving.answered(&number),
             Some(Ok(Message::Ping(_))) => {}
-            Some(Ok(Message::Close(_))) | None => return Took::End,
+            Some(Ok(Message::Close(frame))) => {
+                if frame.is_none_or(|frame| frame.code == close_code::NORMAL) {
+                    arriving.leaves();
+                }
+                return Took::End;
+            }
+            None => return Took::End,
             Some(Err(error)) => {
                 self.close = fault_of(error);
                 return Took::End;

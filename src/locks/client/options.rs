@@ -13,6 +13,9 @@ use crate::locks::types::Owner;
 pub(in crate::locks) const LEASES: (Duration, Duration) =
     (Duration::from_millis(60), Duration::from_secs(60 * 60));
 
+/// The shortest estimate from earlier holds.
+const LEARNT_MIN: Duration = Duration::from_secs(1);
+
 /// How a claimant proceeds when the lock is busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
@@ -72,7 +75,9 @@ pub enum Lease {
     /// half.
     Estimated(Duration),
     /// The same, with the 95th percentile of this process's earlier holds of the class as the
-    /// estimate. The given estimate applies until enough holds are recorded.
+    /// estimate, but at least a second, or the given estimate if that is shorter: a busy Redis delays
+    /// renewals by more than the holds of a short job take. The given estimate applies until enough
+    /// holds are recorded.
     Learnt(Duration),
 }
 
@@ -116,9 +121,14 @@ impl Lease {
             // The lease of an estimate is three halves of it: two renewals may fail in each lease.
             Self::Renewed(ttl) => renewed_thrice(bounded(ttl)),
             Self::Estimated(work) => renewed_thrice(bounded(work.saturating_mul(3) / 2)),
-            Self::Learnt(guess) => Self::Estimated(learnt.unwrap_or(guess)).timing(None),
+            Self::Learnt(guess) => Self::Estimated(estimated(learnt, guess)).timing(None),
         }
     }
+}
+
+/// The estimate from earlier holds, or the caller's.
+pub(in crate::locks) fn estimated(learnt: Option<Duration>, guess: Duration) -> Duration {
+    learnt.map_or(guess, |learnt| learnt.max(guess.min(LEARNT_MIN)))
 }
 
 fn renewed_thrice(ttl: Duration) -> RenewalTiming {
@@ -218,6 +228,10 @@ mod tests {
             (learnt.ttl, learnt.renew_every),
             (Duration::from_secs(3), Some(Duration::from_secs(1)))
         );
+        let short = Duration::from_millis(4);
+        assert_eq!(Lease::Learnt(work).timing(Some(short)).ttl, Duration::from_millis(1_500));
+        let guess = Duration::from_millis(100);
+        assert_eq!(Lease::Learnt(guess).timing(Some(short)).ttl, Duration::from_millis(150));
     }
 
     #[test]

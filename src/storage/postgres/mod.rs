@@ -42,6 +42,8 @@ mod documents;
 mod exports;
 #[path = "../sql/invites.rs"]
 mod invites;
+#[path = "../sql/jobs.rs"]
+mod jobs;
 #[path = "../sql/links.rs"]
 mod links;
 #[path = "../sql/offers.rs"]
@@ -54,6 +56,10 @@ mod people;
 mod progress;
 #[path = "../sql/push_subscriptions.rs"]
 mod push_subscriptions;
+#[path = "../sql/reminder_candidates.rs"]
+mod reminder_candidates;
+#[path = "../sql/reminders.rs"]
+mod reminders;
 #[path = "../sql/replies.rs"]
 mod replies;
 #[path = "../sql/request_rows.rs"]

@@ -38,6 +38,9 @@ mod exports;
 #[path = "../sql/invites.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod invites;
+#[path = "../sql/jobs.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod jobs;
 #[path = "../sql/links.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod links;
@@ -56,6 +59,12 @@ mod progress;
 #[path = "../sql/push_subscriptions.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod push_subscriptions;
+#[path = "../sql/reminder_candidates.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod reminder_candidates;
+#[path = "../sql/reminders.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod reminders;
 #[path = "../sql/replies.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod replies;

@@ -187,6 +187,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         (10, "partners", include_str!("migrations/0010_partners.sql")),
         (11, "offers", include_str!("migrations/0011_offers.sql")),
         (12, "push", include_str!("migrations/0012_push.sql")),
+        (14, "jobs", include_str!("migrations/0014_jobs.sql")),
         (15, "exports", include_str!("migrations/0015_exports.sql")),
         (17, "reserved_handles", include_str!("migrations/0017_reserved_handles.sql")),
     ];

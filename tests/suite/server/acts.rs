@@ -42,6 +42,7 @@ pub(crate) enum Act {
     EndSession,
     RevokeForAdmin,
     SetHandle,
+    SetReminders,
     RenewAddress,
     FindPerson,
     SendRequest,
@@ -57,7 +58,7 @@ pub(crate) enum Act {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 51] = [
+pub(crate) const ALL: [Act; 52] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -97,6 +98,7 @@ pub(crate) const ALL: [Act; 51] = [
     Act::EndSession,
     Act::RevokeForAdmin,
     Act::SetHandle,
+    Act::SetReminders,
     Act::RenewAddress,
     Act::FindPerson,
     Act::SendRequest,
@@ -161,6 +163,7 @@ impl Act {
             Self::EndSession => ("DELETE", "/api/admin/sessions/{session_id}"),
             Self::RevokeForAdmin => ("DELETE", "/api/admin/share-links/{id}"),
             Self::SetHandle => ("PUT", "/api/me/address"),
+            Self::SetReminders => ("PUT", "/api/me/reminders"),
             Self::RenewAddress => ("POST", "/api/me/address/renew"),
             Self::FindPerson => ("POST", "/api/people/find"),
             Self::SendRequest => ("POST", "/api/review-requests"),
@@ -194,6 +197,7 @@ impl Act {
         matches!(
             self,
             Self::SetHandle
+                | Self::SetReminders
                 | Self::RenewAddress
                 | Self::FindPerson
                 | Self::SendRequest

@@ -188,6 +188,13 @@ impl Case {
             Act::Subscribe => subscription(&self.actor.id),
             Act::RenameGuest => json!({ "name": document }),
             Act::SetHandle => json!({ "handle": self.part }),
+            Act::SetReminders => json!({
+                "review_unanswered": true,
+                "seat_free": true,
+                "request_unanswered": true,
+                "quiet": null,
+                "time_zone": self.part,
+            }),
             Act::FindPerson => json!({ "to": self.part }),
             Act::SendRequest => json!({ "to": self.part, "as": "writer", "message": MARK }),
             Act::CheckInvite => json!({ "invite": invite }),

@@ -24,6 +24,7 @@ pub(crate) async fn prepared(act: Act, server: &Server) -> (Desk, Person, String
     let part = match act {
         // Unique to this case.
         Act::SetHandle => kim.id[4..24].to_owned(),
+        Act::SetReminders => "Asia/Seoul".to_owned(),
         Act::RenewAddress => token(&kim).await,
         Act::FindPerson => token(&lee).await,
         Act::SendRequest => lee.id.clone(),
@@ -54,6 +55,7 @@ pub(crate) async fn stored(act: Act, server: &Server, desk: &Desk, part: &str) -
     };
     match act {
         Act::SetHandle => vec![get(kim, "/api/me/address").await["handle"] == part],
+        Act::SetReminders => vec![get(kim, "/api/me/reminders").await["time_zone"] == part],
         Act::RenewAddress => vec![get(kim, "/api/me/address").await["link"]["token"] != part],
         Act::SendRequest => vec![
             has(kim, "/api/review-requests?direction=sent", "requests").await,

@@ -21,6 +21,7 @@ mod people;
 mod postgres;
 mod proxy;
 mod push_subscriptions;
+mod reminders;
 mod review_requests;
 mod reviews;
 mod seats;

@@ -1,0 +1,81 @@
+//! `/api/admin/jobs`: the jobs of all servers with their last runs.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::NodeId;
+use crate::http::auth::caller::Admin;
+use crate::http::error::ApiError;
+use crate::http::routes::Routes;
+use crate::jobs::{JobReport, Jobs};
+use crate::storage::jobs::JobRun;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.get("/api/admin/jobs", list)
+}
+
+#[derive(Serialize)]
+struct JobsBody {
+    jobs: Vec<JobBody>,
+}
+
+#[derive(Serialize)]
+struct JobBody {
+    job: &'static str,
+    running: Option<RunningBody>,
+    last_runs: Vec<RunBody>,
+    next_at: DateTime<Utc>,
+    estimate_ms: u64,
+}
+
+#[derive(Serialize)]
+struct RunningBody {
+    node: NodeId,
+    since: DateTime<Utc>,
+    fence: Fence,
+}
+
+#[derive(Serialize)]
+struct RunBody {
+    started_at: DateTime<Utc>,
+    ended_at: Option<DateTime<Utc>>,
+    node: NodeId,
+    outcome: &'static str,
+    counts: BTreeMap<String, u64>,
+}
+
+impl From<JobRun> for RunBody {
+    fn from(run: JobRun) -> Self {
+        let JobRun { node, started_at, ended_at, outcome, counts, .. } = run;
+        Self { started_at, ended_at, node, outcome: outcome.as_str(), counts }
+    }
+}
+
+impl From<JobReport> for JobBody {
+    fn from(report: JobReport) -> Self {
+        let JobReport { job, running, last_runs, next_at, estimate } = report;
+        Self {
+            job,
+            running: running.map(|it| RunningBody {
+                node: it.node,
+                since: it.since,
+                fence: it.fence,
+            }),
+            last_runs: last_runs.into_iter().map(Into::into).collect(),
+            next_at,
+            estimate_ms: u64::try_from(estimate.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// `GET /api/admin/jobs`
+async fn list(State(jobs): State<Jobs>, _admin: Admin) -> Result<Json<JobsBody>, ApiError> {
+    let jobs = jobs.report().await?.into_iter().map(Into::into).collect();
+    Ok(Json(JobsBody { jobs }))
+}

@@ -1,0 +1,101 @@
+//! `/api/me/reminders`: what the caller wants of reminders.
+
+use axum::Json;
+use axum::extract::State;
+use chrono::Utc;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::reminder::{InvalidTimeZone, Quiet, QuietHours, ReminderSettings, TimeOfDay};
+use crate::http::auth::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::JsonBody;
+use crate::http::guest_bytes::Storing;
+use crate::http::routes::Routes;
+use crate::jobs::Jobs;
+use crate::seats::SeatService;
+
+/// Bytes that the settings take: a row and its index entry.
+const ROW_BYTES: usize = 256;
+
+/// Adds the routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes.get("/api/me/reminders", show).put("/api/me/reminders", set)
+}
+
+/// The settings. Every field must be there.
+#[derive(Serialize, Deserialize)]
+struct RemindersBody {
+    review_unanswered: bool,
+    seat_free: bool,
+    request_unanswered: bool,
+    #[serde(deserialize_with = "Option::deserialize")]
+    quiet: Option<QuietBody>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    time_zone: Option<String>,
+}
+
+/// Times of day in the time zone.
+#[derive(Serialize, Deserialize)]
+struct QuietBody {
+    from: String,
+    to: String,
+}
+
+impl From<ReminderSettings> for RemindersBody {
+    fn from(settings: ReminderSettings) -> Self {
+        let ReminderSettings { review_unanswered, seat_free, request_unanswered, quiet } = settings;
+        let Quiet { hours, time_zone } = quiet;
+        let quiet = hours
+            .map(|hours| QuietBody { from: hours.from().to_string(), to: hours.to().to_string() });
+        let time_zone = time_zone.map(|zone| zone.name().to_owned());
+        Self { review_unanswered, seat_free, request_unanswered, quiet, time_zone }
+    }
+}
+
+impl RemindersBody {
+    fn settings(self) -> Result<ReminderSettings, ApiError> {
+        let invalid = |field, fault: String| ApiError::InvalidReminders { field, fault };
+        let time = |field, text: &str| {
+            text.parse::<TimeOfDay>().map_err(|error| invalid(field, error.to_string()))
+        };
+        let hours = match self.quiet {
+            None => None,
+            Some(QuietBody { from, to }) => {
+                let (from, to) = (time("quiet.from", &from)?, time("quiet.to", &to)?);
+                let same = || invalid("quiet.to", "it is the same as quiet.from".to_owned());
+                Some(QuietHours::new(from, to).ok_or_else(same)?)
+            }
+        };
+        let zone = self.time_zone.map(|name| name.parse());
+        let zone = zone.transpose();
+        let time_zone =
+            zone.map_err(|error: InvalidTimeZone| invalid("time_zone", error.to_string()))?;
+        Ok(ReminderSettings {
+            review_unanswered: self.review_unanswered,
+            seat_free: self.seat_free,
+            request_unanswered: self.request_unanswered,
+            quiet: Quiet { hours, time_zone },
+        })
+    }
+}
+
+/// `GET /api/me/reminders`
+async fn show(State(jobs): State<Jobs>, caller: Caller) -> Result<Json<RemindersBody>, ApiError> {
+    Ok(Json(jobs.settings_of(&caller.user().id).await?.into()))
+}
+
+/// `PUT /api/me/reminders`
+async fn set(
+    State(jobs): State<Jobs>,
+    State(sessions): State<SeatService>,
+    storing: Storing,
+    caller: Caller,
+    JsonBody(body): JsonBody<RemindersBody>,
+) -> Result<Json<RemindersBody>, ApiError> {
+    let settings = body.settings()?;
+    storing.charge(ROW_BYTES)?;
+    let user = caller.user().clone();
+    let storing = async move { jobs.set(&user, &settings, Utc::now()).await };
+    sessions.complete(storing).await?;
+    Ok(Json(settings.into()))
+}

@@ -1,0 +1,340 @@
+//! Reminders: one batch finds what waits for its users, and pushes.
+//!
+//! # Order of a reminder
+//!
+//! 1. A page of candidates. The database has checked that the user wants the reminder and has a browser
+//!    that receives pushes.
+//! 2. In the user's quiet hours the reminder is postponed: nothing is stored, and a later batch finds it
+//!    again if its reason still exists. It is left out while the writer of unanswered reviews is connected,
+//!    and while the seat is taken.
+//! 3. The batch still holds its lock, by its own clock.
+//! 4. The claim is committed under the fence of the batch. The database refuses it after a later batch has
+//!    begun.
+//! 5. The push. From the claim on, no other batch sends this reminder: if the server dies before the push,
+//!    the reminder is lost, and not sent twice.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::limits::{
+    REMINDER_CANDIDATES_MAX, REMINDER_PAGE_ROWS, REMINDER_RUN_MAX, REMINDER_WINDOW, SEAT_WISH_TTL,
+    SEAT_WISHES_TRIMMED_AT_ONCE,
+};
+use crate::domain::reminder::ReminderKind;
+use crate::domain::seat::{Role, Seat};
+use crate::jobs::{Inner, REMINDERS};
+use crate::locks::{Guard, LockName, LocksError};
+use crate::notify::notification::{Notification, NotificationKind};
+use crate::notify::web_push::PushOutcome;
+use crate::storage::error::StorageError;
+use crate::storage::jobs::{JobCursors, JobOutcome};
+use crate::storage::reminders::{
+    CandidateQuery, ReminderCandidate, ReminderClaim, ReminderSubject,
+};
+
+/// What became of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReminderOutcome {
+    /// A push service accepted it, or will be asked again.
+    Sent,
+    /// It is claimed, and no browser of the user received it.
+    Unsent,
+    /// The user has quiet hours.
+    Postponed,
+    /// The writer is connected, or the seat is taken.
+    Present,
+    /// Another batch claimed it, or its reason is gone.
+    Spent,
+}
+
+impl ReminderOutcome {
+    const ALL: [Self; 5] = [Self::Sent, Self::Unsent, Self::Postponed, Self::Present, Self::Spent];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Unsent => "unsent",
+            Self::Postponed => "postponed",
+            Self::Present => "present",
+            Self::Spent => "spent",
+        }
+    }
+}
+
+/// Why a batch ends early.
+#[derive(Debug)]
+enum Stop {
+    /// The lock is lost, or a later batch has begun.
+    LockLost,
+    /// The server stops.
+    Stopped,
+    /// The batch has had its time; the next one continues.
+    TimeIsUp,
+    Failed(String),
+}
+
+impl From<StorageError> for Stop {
+    fn from(error: StorageError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<LocksError> for Stop {
+    fn from(error: LocksError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// A batch under way.
+pub(super) struct Batch<'a> {
+    jobs: &'a Inner,
+    guard: &'a Guard,
+    stop: &'a CancellationToken,
+    ends_at: Instant,
+    candidates: AtomicU64,
+    outcomes: [AtomicU64; ReminderOutcome::ALL.len()],
+    /// A reminder met a reason to end: the others of its page are not claimed.
+    is_over: AtomicBool,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(jobs: &'a Inner, guard: &'a Guard, stop: &'a CancellationToken) -> Self {
+        Self {
+            jobs,
+            guard,
+            stop,
+            ends_at: Instant::now() + REMINDER_RUN_MAX,
+            candidates: AtomicU64::default(),
+            outcomes: Default::default(),
+            is_over: AtomicBool::default(),
+        }
+    }
+
+    /// What the batch did so far, by name.
+    pub(super) fn counts(&self) -> BTreeMap<String, u64> {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let by_outcome = ReminderOutcome::ALL.iter().zip(&self.outcomes);
+        let mut counts: BTreeMap<_, _> =
+            by_outcome.map(|(it, count)| (it.as_str().to_owned(), read(count))).collect();
+        counts.insert("candidates".to_owned(), read(&self.candidates));
+        counts
+    }
+
+    /// Sends what is due, from the cursors on, and sets them to where it ended.
+    pub(super) async fn send_all(&self, cursors: &mut JobCursors) -> JobOutcome {
+        for kind in ReminderKind::ALL {
+            match self.send_kind(kind, cursors).await {
+                Ok(()) => {}
+                Err(Stop::TimeIsUp) => return JobOutcome::Done,
+                Err(Stop::Stopped) => return JobOutcome::Stopped,
+                Err(Stop::LockLost) => {
+                    let fence = self.guard.fence();
+                    tracing::warn!(%fence, "a batch of reminders has lost its lock");
+                    return JobOutcome::LockLost;
+                }
+                Err(Stop::Failed(error)) => {
+                    tracing::warn!(%error, "a batch of reminders has failed");
+                    return JobOutcome::Failed;
+                }
+            }
+        }
+        JobOutcome::Done
+    }
+
+    async fn send_kind(&self, kind: ReminderKind, cursors: &mut JobCursors) -> Result<(), Stop> {
+        if kind == ReminderKind::SeatFree {
+            let before = Utc::now() - SEAT_WISH_TTL * 2;
+            self.jobs.storage.trim_seat_wishes(before, SEAT_WISHES_TRIMMED_AT_ONCE).await?;
+        }
+        let mut seen = 0;
+        while seen < REMINDER_CANDIDATES_MAX {
+            self.check()?;
+            let after = cursors.get(kind.as_str()).cloned().unwrap_or_default();
+            let query = self.query(kind, after, Utc::now());
+            let page = self.jobs.storage.reminder_candidates(kind, &query).await?;
+            let rows = page.len();
+            seen += rows;
+            let last = page.last().map(ReminderCandidate::cursor);
+            self.send_page(kind, page).await?;
+            match last {
+                Some(last) if rows == page_rows() => {
+                    cursors.insert(kind.as_str().to_owned(), last);
+                }
+                _ => {
+                    // The next batch begins at the beginning.
+                    cursors.remove(kind.as_str());
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn query(&self, kind: ReminderKind, after: String, now: DateTime<Utc>) -> CandidateQuery {
+        let terms = &self.jobs.terms;
+        let waited = |after| now - TimeDelta::from_std(after).unwrap_or(TimeDelta::MAX);
+        let (since, until) = match kind {
+            ReminderKind::ReviewUnanswered => {
+                let until = waited(terms.review_unanswered_after);
+                (until - REMINDER_WINDOW, until)
+            }
+            ReminderKind::SeatFree => (now - SEAT_WISH_TTL, now),
+            ReminderKind::RequestUnanswered => {
+                let until = waited(terms.request_unanswered_after);
+                (until - REMINDER_WINDOW, until)
+            }
+        };
+        CandidateQuery { after, since, until, now, limit: REMINDER_PAGE_ROWS }
+    }
+
+    /// Sends the reminders of a page, some at a time. A dropped push would leave a claimed reminder
+    /// unsent: those under way end, also if the batch is over.
+    async fn send_page(
+        &self,
+        kind: ReminderKind,
+        page: Vec<ReminderCandidate>,
+    ) -> Result<(), Stop> {
+        let count = u64::try_from(page.len()).unwrap_or(u64::MAX);
+        self.candidates.fetch_add(count, Ordering::Relaxed);
+        let now = Utc::now();
+        let (quiet, page): (Vec<_>, Vec<_>) =
+            page.into_iter().partition(|candidate| candidate.quiet.contains(now));
+        quiet.iter().for_each(|_| self.count(kind, ReminderOutcome::Postponed));
+        let due = self.without_present(kind, page).await?;
+        let sending = stream::iter(due).map(|candidate| self.remind(kind, candidate));
+        let sent: Vec<_> = sending.buffer_unordered(self.jobs.terms.at_once).collect().await;
+        sent.into_iter().collect()
+    }
+
+    /// The candidates whose writer is not connected, or whose seat is free.
+    async fn without_present(
+        &self,
+        kind: ReminderKind,
+        page: Vec<ReminderCandidate>,
+    ) -> Result<Vec<ReminderCandidate>, Stop> {
+        let seat_of = |candidate: &ReminderCandidate| match &candidate.subject {
+            ReminderSubject::Reviews { link, .. } => Some(Seat::new(*link, Role::Writer)),
+            ReminderSubject::Seat { seat, .. } => Some(*seat),
+            ReminderSubject::Request { .. } => None,
+        };
+        let names: Vec<_> = page.iter().filter_map(seat_of).map(LockName::seat).collect();
+        if names.is_empty() {
+            return Ok(page);
+        }
+        let holders = self.jobs.locks.holders(&names).await?;
+        let mut due = Vec::with_capacity(page.len());
+        for (candidate, holder) in page.into_iter().zip(holders) {
+            match holder {
+                None => due.push(candidate),
+                Some(_) => self.count(kind, ReminderOutcome::Present),
+            }
+        }
+        Ok(due)
+    }
+
+    /// Claims a reminder and pushes it.
+    async fn remind(&self, kind: ReminderKind, candidate: ReminderCandidate) -> Result<(), Stop> {
+        if self.is_over.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let claimed = self.claim(&candidate).await;
+        if claimed.is_err() {
+            self.is_over.store(true, Ordering::Relaxed);
+        }
+        if !claimed? {
+            self.count(kind, ReminderOutcome::Spent);
+            return Ok(());
+        }
+        let reached = |outcome| match outcome {
+            PushOutcome::Sent | PushOutcome::Queued | PushOutcome::Uncertain => true,
+            PushOutcome::Removed | PushOutcome::Refused | PushOutcome::Dropped => false,
+        };
+        let notification = notification_of(candidate.subject);
+        let outcome = match self.jobs.notify.push(&candidate.user, &notification).await {
+            Ok(reports) if reports.iter().any(|report| reached(report.outcome)) => {
+                ReminderOutcome::Sent
+            }
+            Ok(_) => ReminderOutcome::Unsent,
+            Err(error) => {
+                tracing::warn!(%error, "a claimed reminder was not sent");
+                ReminderOutcome::Unsent
+            }
+        };
+        self.count(kind, outcome);
+        Ok(())
+    }
+
+    /// Whether the caller sends the reminder.
+    async fn claim(&self, candidate: &ReminderCandidate) -> Result<bool, Stop> {
+        self.check()?;
+        let (storage, fence) = (&self.jobs.storage, self.guard.fence());
+        match storage.claim_reminder(REMINDERS, fence, &candidate.subject, Utc::now()).await? {
+            ReminderClaim::Claimed => Ok(true),
+            ReminderClaim::Spent => Ok(false),
+            ReminderClaim::Fenced => Err(Stop::LockLost),
+        }
+    }
+
+    /// Whether the batch may go on.
+    fn check(&self) -> Result<(), Stop> {
+        if !self.guard.is_held() {
+            return Err(Stop::LockLost);
+        }
+        if self.stop.is_cancelled() {
+            return Err(Stop::Stopped);
+        }
+        if self.ends_at <= Instant::now() {
+            return Err(Stop::TimeIsUp);
+        }
+        Ok(())
+    }
+
+    fn count(&self, kind: ReminderKind, outcome: ReminderOutcome) {
+        let at = ReminderOutcome::ALL.iter().position(|it| *it == outcome);
+        if let Some(count) = at.and_then(|at| self.outcomes.get(at)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        let (kind, outcome) = (kind.as_str(), outcome.as_str());
+        metrics::counter!("galley_reminders_total", "kind" => kind, "outcome" => outcome)
+            .increment(1);
+    }
+}
+
+fn page_rows() -> usize {
+    usize::try_from(REMINDER_PAGE_ROWS).unwrap_or(usize::MAX)
+}
+
+/// The push of a reminder. A later one about the same subject replaces it.
+fn notification_of(subject: ReminderSubject) -> Notification {
+    match subject {
+        ReminderSubject::Reviews { link, document, title, by, count, .. } => {
+            let kind = NotificationKind::ReviewUnanswered;
+            Notification::new(kind, format!("/d/{document}"))
+                .with("title", title)
+                .with("by", by)
+                .with("count", count.to_string())
+                .about(format!("review.unanswered {link}"))
+        }
+        ReminderSubject::Seat { seat, document, title, .. } => {
+            let page = match seat.role {
+                Role::Writer => format!("/d/{document}"),
+                Role::Reviewer => format!("/s/{}", seat.link),
+            };
+            Notification::new(NotificationKind::SeatFree, page)
+                .with("title", title)
+                .with("role", seat.role.as_str())
+                .about(format!("seat.free {seat}"))
+        }
+        ReminderSubject::Request { request, from } => {
+            Notification::new(NotificationKind::RequestUnanswered, "/#requests")
+                .with("from", from)
+                .about(format!("request.unanswered {request}"))
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Reminders: what users want of them, the candidates, and their claims.
+//!
+//! A reminder is claimed before it is sent: the claim commits that it was sent, under the fence of the
+//! batch. So no two batches send one reminder, whatever dies between; a server that dies after the claim
+//! leaves it unsent.
+//!
+//! A claim does not depend on a clock. Reviews of a link have rising numbers, and a link has the number
+//! up to which its reviews are claimed. A request is claimed once. The claim of a seat deletes the wish of
+//! the user who left its queue.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
+use crate::domain::reminder::{Quiet, ReminderKind, ReminderSettings};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::storage::decode::parse;
+use crate::storage::error::StorageError;
+use crate::storage::{Storage, on_engine};
+
+/// What a reminder reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReminderSubject {
+    /// Reviews of a document without answer.
+    Reviews {
+        /// Their share link.
+        link: ShareLinkId,
+        /// The document.
+        document: DocumentId,
+        /// Its title.
+        title: String,
+        /// The author of the newest one.
+        by: String,
+        /// Their number.
+        count: i64,
+        /// The number of the newest one among the changes of the document.
+        mark: i64,
+    },
+    /// A seat that a user waited for.
+    Seat {
+        /// The seat.
+        seat: Seat,
+        /// The document.
+        document: DocumentId,
+        /// Its title.
+        title: String,
+        /// When the user left the wait queue.
+        left_at: DateTime<Utc>,
+    },
+    /// A request without answer.
+    Request {
+        /// The request.
+        request: RequestId,
+        /// The name of its sender.
+        from: String,
+    },
+}
+
+/// A possible reminder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReminderCandidate {
+    /// The user to remind.
+    pub user: UserId,
+    /// The user's quiet hours.
+    pub quiet: Quiet,
+    /// What it reports.
+    pub subject: ReminderSubject,
+}
+
+impl ReminderCandidate {
+    /// The position in the list of candidates of its kind.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        match &self.subject {
+            ReminderSubject::Reviews { link, .. } => link.to_string(),
+            ReminderSubject::Seat { seat, .. } => format!("{}:{}", seat.link, seat.role),
+            ReminderSubject::Request { request, .. } => request.to_string(),
+        }
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> ReminderKind {
+        match &self.subject {
+            ReminderSubject::Reviews { .. } => ReminderKind::ReviewUnanswered,
+            ReminderSubject::Seat { .. } => ReminderKind::SeatFree,
+            ReminderSubject::Request { .. } => ReminderKind::RequestUnanswered,
+        }
+    }
+}
+
+/// The candidates to list.
+#[derive(Clone, Debug)]
+pub struct CandidateQuery {
+    /// The cursor of the last candidate of the previous page; empty for the first page.
+    pub after: String,
+    /// The reason exists since a time after this.
+    pub since: DateTime<Utc>,
+    /// The reason exists since this time or an earlier one.
+    pub until: DateTime<Utc>,
+    /// The current time.
+    pub now: DateTime<Utc>,
+    /// The maximum of candidates.
+    pub limit: u32,
+}
+
+/// The outcome of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReminderClaim {
+    /// The caller sends the reminder.
+    Claimed,
+    /// It was claimed before, or its reason is gone.
+    Spent,
+    /// A later run is ratified: the caller's batch is over.
+    Fenced,
+}
+
+impl Storage {
+    /// What a user wants.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn reminder_settings(&self, user: &UserId) -> Result<ReminderSettings, StorageError> {
+        on_engine!(self, reminder_settings(user))
+    }
+
+    /// Stores what a user wants.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn put_reminder_settings(
+        &self,
+        user: &User,
+        settings: &ReminderSettings,
+        now: DateTime<Utc>,
+    ) -> Result<(), StorageError> {
+        on_engine!(self, put_reminder_settings(user, settings, now))
+    }
+
+    /// Stores that a user left the wait queue of a seat by a disconnect. A seat has one such user, the
+    /// last one.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn put_seat_wish(
+        &self,
+        seat: Seat,
+        user: &UserId,
+        left_at: DateTime<Utc>,
+    ) -> Result<(), StorageError> {
+        on_engine!(self, put_seat_wish(seat, user, left_at))
+    }
+
+    /// Deletes the wish of a user who no longer waits.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn delete_seat_wish(&self, seat: Seat, user: &UserId) -> Result<(), StorageError> {
+        on_engine!(self, delete_seat_wish(seat, user))
+    }
+
+    /// Deletes wishes from before `before`, at most `limit`, and those of users who have entered their
+    /// seat since.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn trim_seat_wishes(
+        &self,
+        before: DateTime<Utc>,
+        limit: u32,
+    ) -> Result<u64, StorageError> {
+        on_engine!(self, trim_seat_wishes(before, limit))
+    }
+
+    /// A page of the candidates of a kind, in the order of their cursors. It contains users only who
+    /// have a browser that receives pushes, and want this kind. Whether a seat is free, the caller
+    /// queries.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn reminder_candidates(
+        &self,
+        kind: ReminderKind,
+        query: &CandidateQuery,
+    ) -> Result<Vec<ReminderCandidate>, StorageError> {
+        match kind {
+            ReminderKind::ReviewUnanswered => on_engine!(self, unanswered_reviews(query)),
+            ReminderKind::SeatFree => on_engine!(self, wished_seats(query)),
+            ReminderKind::RequestUnanswered => on_engine!(self, unanswered_requests(query)),
+        }
+    }
+
+    /// Claims a reminder under the fence of a job's run.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written. The claim may be stored: the reminder must
+    /// not be sent.
+    pub async fn claim_reminder(
+        &self,
+        job: &str,
+        fence: Fence,
+        subject: &ReminderSubject,
+        now: DateTime<Utc>,
+    ) -> Result<ReminderClaim, StorageError> {
+        on_engine!(self, claim_reminder(job, fence, subject, now))
+    }
+}
+
+/// The link and the role of a seat's cursor; both are empty on the first page.
+pub(super) fn seat_cursor(cursor: &str) -> (&str, &str) {
+    cursor.rsplit_once(':').unwrap_or((cursor, ""))
+}
+
+/// The seat of two columns.
+pub(super) fn seat_of(link: &str, role: &str) -> Result<Seat, StorageError> {
+    Ok(Seat::new(parse(link)?, parse::<Role>(role)?))
+}

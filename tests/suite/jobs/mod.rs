@@ -1,0 +1,228 @@
+//! Batches of reminders without a server: the lock, the fence, the watchdog and the stop.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{TimeDelta, Utc};
+use futures_util::future::join;
+use galley::domain::fence::Fence;
+use galley::domain::ids::NodeId;
+use galley::jobs::{JobTerms, Jobs, REMINDERS};
+use galley::locks::Locks;
+use galley::notify::Notify;
+use galley::notify::outgoing::Outgoing;
+use galley::notify::vapid::PushKey;
+use galley::notify::web_push::PushOptions;
+use galley::storage::Storage;
+use galley::storage::jobs::{JobOutcome, JobRun};
+use galley::storage::push_subscriptions::PushAddress;
+use galley::storage::reviews::NewReview;
+use rustls::RootCertStore;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::storage::database::{Desk, new_review, user};
+use crate::support::push_service::{Browser, PushService, Response};
+use crate::support::redis_server::{Server, TEST_TIMEOUT};
+
+/// The lease of a run is three quarters of a second with it.
+const TICK: Duration = Duration::from_millis(100);
+/// Longer than that lease.
+const LATE: Duration = Duration::from_millis(2_000);
+
+/// The browser's address, as storage has it.
+pub(crate) fn address_of(subscription: &Value) -> PushAddress {
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let bytes = |value: &Value| URL_SAFE_NO_PAD.decode(text(value)).expect("base64url");
+    let keys = &subscription["keys"];
+    PushAddress {
+        endpoint: text(&subscription["endpoint"]),
+        p256dh: bytes(&keys["p256dh"]).try_into().expect("a point"),
+        auth: bytes(&keys["auth"]).try_into().expect("a secret"),
+        lang: None,
+        expires_at: None,
+    }
+}
+
+/// A database in which kim, who has a browser, has documents with a review of two hours ago each.
+struct Waiting {
+    desk: Desk,
+    service: PushService,
+    _browser: Browser,
+}
+
+impl Waiting {
+    async fn with(documents: usize) -> Self {
+        let (desk, service) = (Desk::sqlite().await, PushService::start().await);
+        let browser = Browser::new();
+        for _ in 0..documents {
+            let seated = desk.seated().await;
+            let now = Utc::now() - TimeDelta::hours(2);
+            let new = NewReview { now, ..new_review(seated.link) };
+            desk.storage.create_review(&new, seated.reviewer).await.expect("a review");
+        }
+        let address = address_of(&browser.subscription(&service));
+        let (kim, now) = (user("kim"), Utc::now());
+        desk.storage.put_push_subscription(&kim, &address, 10, now).await.expect("stored");
+        Self { desk, service, _browser: browser }
+    }
+
+    fn storage(&self) -> &Storage {
+        &self.desk.storage
+    }
+
+    /// The jobs of a server of its own.
+    fn jobs(&self, locks: &Locks) -> Jobs {
+        let key = PushKey::parse(&PushKey::generate().expect("random")).expect("a key");
+        let subject = Some("mailto:ops@example.com".to_owned());
+        let push = PushOptions { key, subject, allow_private: true, hosts: Vec::new() };
+        let outgoing = Outgoing::trusting(RootCertStore::empty(), TEST_TIMEOUT);
+        let notify = Notify::new(self.storage().clone(), outgoing, Some(push));
+        let (hour, day) = (Duration::from_secs(3_600), Duration::from_secs(86_400));
+        let terms = JobTerms { at_once: 1, ..JobTerms::new(TICK, hour, day) };
+        Jobs::new(self.storage().clone(), locks.clone(), notify, NodeId::generate(), terms)
+    }
+
+    /// Runs once, after the minimum hold of the last run and the lease of a lost one.
+    async fn run(&self, jobs: &Jobs) -> JobRun {
+        let began = Instant::now();
+        loop {
+            match jobs.run(&CancellationToken::new()).await {
+                Ok(Some(run)) => return run,
+                other => assert!(began.elapsed() < TEST_TIMEOUT, "{other:?}"),
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The documents of which the browser was reminded. Each of them once.
+    fn reminded(&self) -> usize {
+        let received = self.service.received();
+        let mut topics: Vec<_> = received.iter().map(|push| push.header("topic")).collect();
+        topics.sort_unstable();
+        topics.dedup();
+        assert_eq!(topics.len(), received.len(), "no reminder comes twice");
+        topics.len()
+    }
+}
+
+#[tokio::test]
+async fn a_batch_reports_what_it_did() {
+    let waiting = Waiting::with(3).await;
+    let jobs = waiting.jobs(&Locks::memory());
+    let run = waiting.run(&jobs).await;
+    assert_eq!(
+        (run.outcome, run.counts["candidates"], run.counts["sent"]),
+        (JobOutcome::Done, 3, 3)
+    );
+    assert_eq!(waiting.reminded(), 3);
+    let next = waiting.run(&jobs).await;
+    assert_eq!((next.outcome, next.counts["candidates"]), (JobOutcome::Done, 0));
+    assert!(run.fence < next.fence);
+    let report = jobs.report().await.expect("a report");
+    assert_eq!((report[0].job, report[0].running), (REMINDERS, None));
+    assert_eq!(report[0].last_runs, waiting.storage().job_runs(REMINDERS).await.expect("runs"));
+    assert_eq!(report[0].last_runs.len(), 2);
+    assert!(Utc::now() < report[0].next_at + TimeDelta::milliseconds(1));
+    assert_eq!(report[0].estimate, Duration::from_millis(500), "the least");
+}
+
+/// Goal: a server froze beyond its lease, and another one has begun a batch.
+#[tokio::test]
+async fn g11_a_batch_sends_nothing_after_a_later_batch_has_begun() {
+    let waiting = Waiting::with(5).await;
+    let jobs = waiting.jobs(&Locks::memory());
+    waiting.service.script([Response::Late(Duration::from_millis(200))]);
+    let later = async {
+        waiting.service.has(1).await;
+        let Fence(last) = waiting.storage().job_fence(REMINDERS).await.expect("a fence");
+        let run = JobRun {
+            fence: Fence(last + 1),
+            node: NodeId::generate(),
+            started_at: Utc::now(),
+            ended_at: None,
+            outcome: JobOutcome::Running,
+            counts: Default::default(),
+        };
+        let begun = waiting.storage().begin_job(REMINDERS, &run, 20).await;
+        assert!(begun.expect("stored").is_some());
+    };
+    let (run, ()) = join(waiting.run(&jobs), later).await;
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::LockLost, 1));
+    assert_eq!(waiting.reminded(), 1);
+    let runs = waiting.storage().job_runs(REMINDERS).await.expect("runs");
+    assert_eq!(runs[1].outcome, JobOutcome::LockLost);
+    let run = waiting.run(&jobs).await;
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 4));
+    assert_eq!(waiting.reminded(), 5);
+}
+
+/// Goal: Redis does not answer for longer than the lease. The batch stops by its own clock, before another
+/// server has begun.
+#[tokio::test]
+async fn g11_a_batch_without_its_lock_stops_before_its_next_send() {
+    let (redis, waiting) = (Server::start().await, Waiting::with(5).await);
+    let locks = Locks::connect(&redis.url()).await.expect("a good address");
+    let jobs = waiting.jobs(&locks);
+    waiting.service.script([Response::Late(LATE)]);
+    let freezing = async {
+        waiting.service.has(1).await;
+        redis.freeze().await;
+    };
+    let (run, ()) = join(waiting.run(&jobs), freezing).await;
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::LockLost, 1));
+    assert_eq!(waiting.reminded(), 1);
+    redis.thaw().await;
+    let run = waiting.run(&jobs).await;
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 4));
+    assert_eq!(waiting.reminded(), 5);
+}
+
+/// Goal: the renewal actor extends the lease every half of the estimate.
+#[tokio::test]
+async fn a_batch_longer_than_its_lease_keeps_its_lock() {
+    let (redis, waiting) = (Server::start().await, Waiting::with(2).await);
+    let locks = Locks::connect(&redis.url()).await.expect("a good address");
+    let others = Locks::connect(&redis.url()).await.expect("a good address");
+    let (jobs, other) = (waiting.jobs(&locks), waiting.jobs(&others));
+    waiting.service.script([Response::Late(LATE)]);
+    let meanwhile = async {
+        waiting.service.has(1).await;
+        let began = Instant::now();
+        let mut tried = 0;
+        while began.elapsed() < LATE * 3 / 4 {
+            let run = other.run(&CancellationToken::new()).await.expect("an answer");
+            assert_eq!(run, None, "the first batch runs");
+            let running = other.report().await.expect("a report")[0].running;
+            assert!(running.is_some());
+            tried += 1;
+            sleep(Duration::from_millis(50)).await;
+        }
+        tried
+    };
+    let (run, tried) = join(waiting.run(&jobs), meanwhile).await;
+    assert!(5 < tried, "{tried}");
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 2));
+    let took = run.ended_at.expect("an end") - run.started_at;
+    assert!(TimeDelta::milliseconds(750) < took, "longer than its lease: {took}");
+    assert_eq!(waiting.storage().job_runs(REMINDERS).await.expect("runs").len(), 1);
+}
+
+#[tokio::test]
+async fn a_stopping_server_ends_its_batch_after_the_reminders_under_way() {
+    let waiting = Waiting::with(4).await;
+    let (jobs, stop) = (waiting.jobs(&Locks::memory()), CancellationToken::new());
+    waiting.service.script([Response::Late(Duration::from_millis(200))]);
+    let stopping = async {
+        waiting.service.has(1).await;
+        stop.cancel();
+    };
+    let (run, ()) = join(jobs.run(&stop), stopping).await;
+    let run = run.expect("an end").expect("a run");
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Stopped, 1));
+    let run = waiting.run(&jobs).await;
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 3));
+    assert_eq!(waiting.reminded(), 4);
+}

@@ -1,0 +1,186 @@
+//! Reminders with several servers on one tick, clocks that step, and servers that are killed: no reminder
+//! is sent twice (G11).
+
+use std::collections::HashMap;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{TimeDelta, Utc};
+use galley::domain::ids::ShareLinkId;
+use galley::domain::seat::Role;
+use galley::storage::Storage;
+use galley::storage::reviews::NewReview;
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use crate::jobs::address_of;
+use crate::server::reminder_fixtures::{QUICK, browser, review, runs};
+use crate::storage::database::{self, new_document, new_link, new_review, ratify, user};
+use crate::support::galley_process::Server;
+use crate::support::postgres_server;
+use crate::support::push_service::{Browser, PushService};
+use crate::support::redis_server;
+use crate::support::rng::Random;
+use crate::support::shifted_redis::clock_shim;
+
+/// The steps of a clock in milliseconds.
+const STEPS: [i64; 8] = [-3_600_000, -20_000, -700, -90, 90, 700, 20_000, 1_800_000];
+const TICKS: u32 = 20;
+
+/// A server whose wall clock the test shifts.
+struct ShiftedServer {
+    server: Server,
+    clock: PathBuf,
+}
+
+impl ShiftedServer {
+    async fn start(
+        folder: &Arc<TempDir>,
+        shim: &Path,
+        name: &str,
+        settings: &[(String, String)],
+    ) -> Self {
+        let clock = folder.path().join(name);
+        std::fs::write(&clock, 0_i64.to_ne_bytes()).expect("written");
+        let mut environment = settings.to_vec();
+        let text = |path: &Path| path.to_str().expect("text").to_owned();
+        environment.push(("LD_PRELOAD".to_owned(), text(shim)));
+        environment.push(("CLOCK_SHIFT".to_owned(), text(&clock)));
+        let server = Server::spawn(Arc::clone(folder), environment).await;
+        Self { server, clock }
+    }
+
+    fn shift(&self, by_ms: i64) {
+        // In place: the process maps this file.
+        let file = std::fs::File::options().write(true).open(&self.clock).expect("its clock");
+        file.write_all_at(&by_ms.to_ne_bytes(), 0).expect("written");
+    }
+}
+
+fn environment(more: &[(&str, &str)]) -> Vec<(String, String)> {
+    let all = QUICK.iter().chain(more);
+    all.map(|(name, value)| (format!("GALLEY_{name}"), (*value).to_owned())).collect()
+}
+
+/// The number of pushes to each topic.
+fn by_topic(service: &PushService) -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    for push in service.received() {
+        *counts.entry(push.header("topic").expect("a topic").to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+/// Users leave reviews without answer during the ticks, while the clocks of the servers step. The first
+/// server serves the users, so its clock steps by less than a second meanwhile.
+async fn remind_each_once(servers: &[ShiftedServer], rng: &mut Random) {
+    let service = PushService::start().await;
+    let first = &servers[0].server;
+    let step = |rng: &mut Random| {
+        let (at, by) = (rng.below(servers.len()), STEPS[rng.below(STEPS.len())]);
+        servers[at].shift(if at == 0 { by % 1_000 } else { by });
+    };
+    let mut documents = 0;
+    for _ in 0..TICKS {
+        step(rng);
+        let desk = first.desk("text").await;
+        browser(first, &desk.writer, &service).await;
+        let reviewer = first.reviewer(&desk).await;
+        review(first, &desk).await;
+        drop(reviewer);
+        documents += 1;
+        sleep(Duration::from_millis(150)).await;
+    }
+    // Without users the first clock steps too.
+    for _ in 0..TICKS {
+        let (at, by) = (rng.below(servers.len()), STEPS[rng.below(STEPS.len())]);
+        servers[at].shift(by);
+        sleep(Duration::from_millis(100)).await;
+    }
+    servers.iter().for_each(|server| server.shift(0));
+    service.has(documents).await;
+    runs(first, 4).await;
+    let counts = by_topic(&service);
+    assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+    assert_eq!(counts.len(), documents, "no reminder is lost");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g11_three_servers_on_one_tick_with_stepping_clocks_send_each_reminder_once() {
+    let redis = redis_server::Server::start().await;
+    let postgres = postgres_server::shared();
+    let database = postgres.url(&postgres.empty().await);
+    let (folder, locks) = (Arc::new(TempDir::new().expect("a folder")), redis.url());
+    let shim = clock_shim(folder.path());
+    let settings = environment(&[("LOCKS__URL", &locks), ("DATABASE__URL", &database)]);
+    let mut servers = Vec::new();
+    for name in ["one", "two", "three"] {
+        servers.push(ShiftedServer::start(&folder, &shim, name, &settings).await);
+    }
+    remind_each_once(&servers, &mut Random::new(14)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g11_one_server_with_a_stepping_clock_sends_each_reminder_once() {
+    let folder = Arc::new(TempDir::new().expect("a folder"));
+    let shim = clock_shim(folder.path());
+    let server = ShiftedServer::start(&folder, &shim, "one", &environment(&[])).await;
+    remind_each_once(&[server], &mut Random::new(41)).await;
+}
+
+/// Four documents of kim with an unanswered review of two hours ago each.
+async fn add_documents(storage: &Storage) -> Vec<ShareLinkId> {
+    let mut links = Vec::new();
+    for _ in 0..4 {
+        let document = new_document(&user("kim"), database::at(0));
+        storage.create_document(&document).await.expect("a document");
+        let link = new_link(document.id);
+        storage.find_or_create_link(&link).await.expect("stored");
+        let seat = galley::domain::seat::Seat::new(link.id, Role::Reviewer);
+        ratify(storage, seat, 20).await;
+        let guard =
+            galley::storage::seats::FenceGuard { seat, fence: galley::domain::fence::Fence(20) };
+        let now = Utc::now() - TimeDelta::hours(2);
+        let new = NewReview { now, ..new_review(link.id) };
+        storage.create_review(&new, guard).await.expect("a review");
+        links.push(link.id);
+    }
+    links
+}
+
+/// Goal: two servers share the ticks, and one of them is killed at a random point in each of twenty
+/// rounds. A reminder that was claimed and not sent may be lost; none comes twice, and none that no server
+/// claimed is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g11_a_batch_that_is_killed_twenty_times_sends_no_reminder_twice() {
+    const ROUNDS: usize = 20;
+    let (redis, service) = (redis_server::Server::start().await, PushService::start().await);
+    let (folder, locks) = (Arc::new(TempDir::new().expect("a folder")), redis.url());
+    let more = [("LOCKS__URL", locks.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
+    let settings: Vec<_> = QUICK.iter().chain(&more).copied().collect();
+    let one = Server::in_folder(Arc::clone(&folder), &settings).await;
+    let two = Server::in_folder(Arc::clone(&folder), &settings).await;
+    let mut servers = [one, two];
+    let file = folder.path().join("data/galley.db");
+    let storage = Storage::open(&format!("sqlite://{}", file.display())).await.expect("the file");
+    let kims = address_of(&Browser::new().subscription(&service));
+    let kim = user("kim");
+    storage.put_push_subscription(&kim, &kims, 10, Utc::now()).await.expect("stored");
+    let (mut rng, mut documents) = (Random::new(1_409), 0);
+    for round in 0..ROUNDS {
+        documents += add_documents(&storage).await.len();
+        sleep(Duration::from_millis(rng.below(450) as u64)).await;
+        let killed = &mut servers[round % 2];
+        killed.kill().await;
+        killed.start_again().await;
+    }
+    runs(&servers[0], 6).await;
+    let counts = by_topic(&service);
+    assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+    // At most one page was claimed and not sent in each round; a fair part arrives.
+    assert!(documents / 2 <= counts.len() && counts.len() <= documents, "{}", counts.len());
+    let last = runs(&servers[0], 1).await;
+    assert_eq!(last[0]["counts"]["candidates"], 0, "every reminder is claimed");
+}
