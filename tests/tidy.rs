@@ -42,11 +42,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("admin", &["domain", "locks", "pubsub", "sessions", "seats"]),
     ("sharing", &["domain", "yjs", "storage"]),
     ("partners", &["domain", "locks", "storage", "sharing"]),
+    ("jobs", &["domain", "locks", "storage", "notify"]),
     (
         "http",
         &[
             "domain", "storage", "outbox", "sessions", "rooms", "seats", "reviews", "versions",
-            "exports", "admin", "sharing", "partners", "notify",
+            "exports", "admin", "sharing", "partners", "notify", "jobs",
         ],
     ),
     ("config", BELOW),

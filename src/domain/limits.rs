@@ -362,10 +362,10 @@ pub const REMINDER_RUN_MAX: Duration = Duration::from_secs(5 * 60);
 /// How long after it became due a reminder is still sent. It outlasts quiet hours and a weekend without
 /// a server; a batch reads no older reviews.
 pub const REMINDER_WINDOW: TimeDelta = TimeDelta::hours(72);
-/// How long the wish of a user who left the queue of a seat counts.
-pub const SEAT_WISH_TTL: TimeDelta = TimeDelta::hours(24);
-/// Old wishes that a batch deletes. A seat has one wish, so there are no more than seats.
-pub const SEAT_WISHES_TRIMMED_AT_ONCE: u32 = 1_000;
+/// How long a waiter who left the queue of a seat by a disconnect is remembered.
+pub const ABSENT_WAITER_TTL: TimeDelta = TimeDelta::hours(24);
+/// Absent waiters that a batch deletes. A seat has one, so there are no more than seats.
+pub const ABSENT_WAITERS_TRIMMED_AT_ONCE: u32 = 1_000;
 
 const fn at_least_one(number: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(number - 1)

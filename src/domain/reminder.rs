@@ -1,4 +1,4 @@
-//! Reminders: their kinds, and what a user wants of them.
+//! Reminders: their kinds, and the settings of a user.
 //!
 //! Quiet hours are times of day in the user's time zone. Each instant has one time of day there, also
 //! when a clock is set forward (some times of day do not occur) or back (some occur twice).
@@ -162,7 +162,7 @@ impl Quiet {
     }
 }
 
-/// What a user wants of reminders.
+/// The settings of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReminderSettings {
     /// Reminders of reviews without answer.

@@ -46,14 +46,15 @@ struct RunBody {
     started_at: DateTime<Utc>,
     ended_at: Option<DateTime<Utc>>,
     node: NodeId,
+    fence: Fence,
     outcome: &'static str,
     counts: BTreeMap<String, u64>,
 }
 
 impl From<JobRun> for RunBody {
     fn from(run: JobRun) -> Self {
-        let JobRun { node, started_at, ended_at, outcome, counts, .. } = run;
-        Self { started_at, ended_at, node, outcome: outcome.as_str(), counts }
+        let JobRun { fence, node, started_at, ended_at, outcome, counts } = run;
+        Self { started_at, ended_at, node, fence, outcome: outcome.as_str(), counts }
     }
 }
 

@@ -127,7 +127,7 @@ pub struct HttpState {
     pub exports: Exports,
     /// Web Push.
     pub notify: Notify,
-    /// Jobs, and what users want of reminders.
+    /// Jobs, and the settings of reminders.
     pub jobs: Jobs,
     /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,

@@ -1,4 +1,4 @@
-//! `/api/me/reminders`: what the caller wants of reminders.
+//! `/api/me/reminders`: the caller's settings of reminders.
 
 use axum::Json;
 use axum::extract::State;

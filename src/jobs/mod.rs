@@ -36,7 +36,7 @@ pub const REMINDERS: &str = "reminders";
 /// The class of the locks of jobs.
 const CLASS: &str = "job";
 
-/// When the job runs, and of what it reminds.
+/// The tick, and the age from which something is due.
 #[derive(Clone, Copy, Debug)]
 pub struct JobTerms {
     /// The interval of the ticks.
@@ -130,7 +130,7 @@ impl Jobs {
         Self(Arc::new(Inner { storage, locks, notify, node, terms }))
     }
 
-    /// What a user wants of reminders.
+    /// The settings of a user.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Jobs {
         self.0.storage.reminder_settings(user).await
     }
 
-    /// Stores what a user wants of reminders.
+    /// Stores the settings of a user.
     ///
     /// # Errors
     ///
@@ -180,7 +180,8 @@ impl Jobs {
         }])
     }
 
-    /// Runs the job once, unless another server runs it. `None`: another one does.
+    /// Runs the job once, unless another server runs it. `None`: another one does, or this server sends
+    /// no pushes.
     ///
     /// # Errors
     ///
@@ -202,7 +203,10 @@ impl Jobs {
     }
 
     async fn try_run(&self, stop: &CancellationToken) -> Result<Option<JobRun>, JobsError> {
-        let Inner { storage, locks, node, .. } = &*self.0;
+        let Inner { storage, locks, notify, node, .. } = &*self.0;
+        if notify.push_key().is_err() {
+            return Ok(None);
+        }
         let floor = storage.job_fence(REMINDERS).await?;
         let Some(guard) = acquire(locks, &self.options(floor)).await? else { return Ok(None) };
         let mut run = JobRun {

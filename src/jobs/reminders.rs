@@ -23,8 +23,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::{
-    REMINDER_CANDIDATES_MAX, REMINDER_PAGE_ROWS, REMINDER_RUN_MAX, REMINDER_WINDOW, SEAT_WISH_TTL,
-    SEAT_WISHES_TRIMMED_AT_ONCE,
+    ABSENT_WAITER_TTL, ABSENT_WAITERS_TRIMMED_AT_ONCE, REMINDER_CANDIDATES_MAX, REMINDER_PAGE_ROWS,
+    REMINDER_RUN_MAX, REMINDER_WINDOW,
 };
 use crate::domain::reminder::ReminderKind;
 use crate::domain::seat::{Role, Seat};
@@ -38,7 +38,7 @@ use crate::storage::reminders::{
     CandidateQuery, ReminderCandidate, ReminderClaim, ReminderSubject,
 };
 
-/// What became of a candidate.
+/// The outcome of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReminderOutcome {
     /// A push service accepted it, or will be asked again.
@@ -116,7 +116,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// What the batch did so far, by name.
+    /// The candidates so far, by outcome.
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let by_outcome = ReminderOutcome::ALL.iter().zip(&self.outcomes);
@@ -149,8 +149,8 @@ impl<'a> Batch<'a> {
 
     async fn send_kind(&self, kind: ReminderKind, cursors: &mut JobCursors) -> Result<(), Stop> {
         if kind == ReminderKind::SeatFree {
-            let before = Utc::now() - SEAT_WISH_TTL * 2;
-            self.jobs.storage.trim_seat_wishes(before, SEAT_WISHES_TRIMMED_AT_ONCE).await?;
+            let before = Utc::now() - ABSENT_WAITER_TTL * 2;
+            self.jobs.storage.trim_absent_waiters(before, ABSENT_WAITERS_TRIMMED_AT_ONCE).await?;
         }
         let mut seen = 0;
         while seen < REMINDER_CANDIDATES_MAX {
@@ -184,7 +184,7 @@ impl<'a> Batch<'a> {
                 let until = waited(terms.review_unanswered_after);
                 (until - REMINDER_WINDOW, until)
             }
-            ReminderKind::SeatFree => (now - SEAT_WISH_TTL, now),
+            ReminderKind::SeatFree => (now - ABSENT_WAITER_TTL, now),
             ReminderKind::RequestUnanswered => {
                 let until = waited(terms.request_unanswered_after);
                 (until - REMINDER_WINDOW, until)

@@ -27,7 +27,7 @@ pub fn next_tick(now: DateTime<Utc>, tick: Duration) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(next).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// What the loop does at `now`, if its next tick is due at `due`.
+/// The step of the loop at `now`, if its next tick is due at `due`.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Run,
@@ -56,9 +56,7 @@ impl Jobs {
         while !stop.is_cancelled() {
             match next(Utc::now(), due, tick) {
                 Next::Run => {
-                    if let Err(error) = self.run(&stop).await {
-                        tracing::warn!(%error, "a job did not run; the next tick tries again");
-                    }
+                    self.run_or_log(&stop).await;
                     due = next_tick(Utc::now(), tick);
                 }
                 Next::Align => due = next_tick(Utc::now(), tick),
@@ -66,6 +64,14 @@ impl Jobs {
                     stop.run_until_cancelled(sleep(pause)).await;
                 }
             }
+        }
+    }
+}
+
+impl Jobs {
+    async fn run_or_log(&self, stop: &CancellationToken) {
+        if let Err(error) = self.run(stop).await {
+            tracing::warn!(%error, "a job did not run; the next tick tries again");
         }
     }
 }

@@ -34,7 +34,7 @@ impl SeatService {
             let waited = tokio::select! {
                 waited = waiting.next() => waited,
                 () = request.gone.cancelled() => {
-                    self.store_wish(session, request);
+                    self.store_absent_waiter(session, request);
                     return Err(Close::Left);
                 }
                 () = self.shared.stop.cancelled() => {
@@ -70,23 +70,23 @@ impl SeatService {
 
 impl SeatService {
     /// Stores in the background that the user left the queue by a disconnect, so that a reminder follows
-    /// when the seat is free. A user who left on purpose has no wish. The server stores wishes one at a
-    /// time, so that they delay no edit.
-    fn store_wish(&self, session: &Session, request: &SeatRequest) {
+    /// when the seat is free. A user who left on purpose is not remembered. The server stores absent
+    /// waiters one at a time, so that they delay no edit.
+    fn store_absent_waiter(&self, session: &Session, request: &SeatRequest) {
         let (shared, seat) = (Arc::clone(&self.shared), session.identity.seat);
         let (user, has_left) = (request.user.id.clone(), request.arriving.has_left());
         let left_at = Utc::now();
         self.shared.tasks.spawn(async move {
             let _turn = shared.namings.acquire().await.ok();
             let stored = if has_left {
-                shared.storage.delete_seat_wish(seat, &user).await
+                shared.storage.delete_absent_waiter(seat, &user).await
             } else if shared.storage.has_room() {
-                shared.storage.put_seat_wish(seat, &user, left_at).await
+                shared.storage.put_absent_waiter(seat, &user, left_at).await
             } else {
                 Ok(())
             };
             if let Err(error) = stored {
-                tracing::warn!(%error, %seat, "the wish of a waiter is not stored");
+                tracing::warn!(%error, %seat, "an absent waiter is not stored");
             }
         });
     }

@@ -65,7 +65,7 @@ pub struct JobRun {
     pub ended_at: Option<DateTime<Utc>>,
     /// The outcome.
     pub outcome: JobOutcome,
-    /// What it did, by name.
+    /// The candidates by their outcome.
     pub counts: BTreeMap<String, u64>,
 }
 

@@ -1,12 +1,12 @@
-//! Reminders: what users want of them, the candidates, and their claims.
+//! Reminders: settings, candidates and claims.
 //!
 //! A reminder is claimed before it is sent: the claim commits that it was sent, under the fence of the
-//! batch. So no two batches send one reminder, whatever dies between; a server that dies after the claim
+//! batch. So no two batches send one reminder, also if one of their servers dies. A server that dies after the claim
 //! leaves it unsent.
 //!
 //! A claim does not depend on a clock. Reviews of a link have rising numbers, and a link has the number
-//! up to which its reviews are claimed. A request is claimed once. The claim of a seat deletes the wish of
-//! the user who left its queue.
+//! up to which its reviews are claimed. A request is claimed once. The claim of a seat deletes the row of
+//! its absent waiter.
 
 use chrono::{DateTime, Utc};
 
@@ -19,7 +19,7 @@ use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
 
-/// What a reminder reports.
+/// The subject of a reminder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReminderSubject {
     /// Reviews of a document without answer.
@@ -64,7 +64,7 @@ pub struct ReminderCandidate {
     pub user: UserId,
     /// The user's quiet hours.
     pub quiet: Quiet,
-    /// What it reports.
+    /// Its subject.
     pub subject: ReminderSubject,
 }
 
@@ -117,7 +117,7 @@ pub enum ReminderClaim {
 }
 
 impl Storage {
-    /// What a user wants.
+    /// The settings of a user.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Storage {
         on_engine!(self, reminder_settings(user))
     }
 
-    /// Stores what a user wants.
+    /// Stores the settings of a user.
     ///
     /// # Errors
     ///
@@ -140,42 +140,46 @@ impl Storage {
         on_engine!(self, put_reminder_settings(user, settings, now))
     }
 
-    /// Stores that a user left the wait queue of a seat by a disconnect. A seat has one such user, the
+    /// Stores that a user left the wait queue of a seat by a disconnect. A seat has one absent waiter, the
     /// last one.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written.
-    pub async fn put_seat_wish(
+    pub async fn put_absent_waiter(
         &self,
         seat: Seat,
         user: &UserId,
         left_at: DateTime<Utc>,
     ) -> Result<(), StorageError> {
-        on_engine!(self, put_seat_wish(seat, user, left_at))
+        on_engine!(self, put_absent_waiter(seat, user, left_at))
     }
 
-    /// Deletes the wish of a user who no longer waits.
+    /// Deletes the absent waiter of a seat, if it is this user.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written.
-    pub async fn delete_seat_wish(&self, seat: Seat, user: &UserId) -> Result<(), StorageError> {
-        on_engine!(self, delete_seat_wish(seat, user))
+    pub async fn delete_absent_waiter(
+        &self,
+        seat: Seat,
+        user: &UserId,
+    ) -> Result<(), StorageError> {
+        on_engine!(self, delete_absent_waiter(seat, user))
     }
 
-    /// Deletes wishes from before `before`, at most `limit`, and those of users who have entered their
-    /// seat since.
+    /// Deletes absent waiters from before `before`, and those who have been in their seat since; at
+    /// most `limit`.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written.
-    pub async fn trim_seat_wishes(
+    pub async fn trim_absent_waiters(
         &self,
         before: DateTime<Utc>,
         limit: u32,
     ) -> Result<u64, StorageError> {
-        on_engine!(self, trim_seat_wishes(before, limit))
+        on_engine!(self, trim_absent_waiters(before, limit))
     }
 
     /// A page of the candidates of a kind, in the order of their cursors. It contains users only who
@@ -192,7 +196,7 @@ impl Storage {
     ) -> Result<Vec<ReminderCandidate>, StorageError> {
         match kind {
             ReminderKind::ReviewUnanswered => on_engine!(self, unanswered_reviews(query)),
-            ReminderKind::SeatFree => on_engine!(self, wished_seats(query)),
+            ReminderKind::SeatFree => on_engine!(self, awaited_seats(query)),
             ReminderKind::RequestUnanswered => on_engine!(self, unanswered_requests(query)),
         }
     }

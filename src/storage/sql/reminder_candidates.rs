@@ -47,10 +47,10 @@ const REVIEWS: &str = concat!(
      ORDER BY due.link_id"
 );
 
-/// Wishes of users who still have their role, and have not entered their seat since.
+/// Absent waiters who still have their role, and have not been in their seat since.
 const SEATS: &str = "SELECT w.link_id, w.role, w.user_id, w.left_at, d.id, d.title, \
        s.quiet_from, s.quiet_to, s.time_zone \
-     FROM seat_wishes w \
+     FROM absent_waiters w \
      JOIN share_links l ON l.id = w.link_id AND l.revoked_at IS NULL \
      JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
      LEFT JOIN reminder_settings s ON s.user_id = w.user_id \
@@ -106,7 +106,7 @@ impl Engine {
         })
     }
 
-    pub(in crate::storage) async fn wished_seats(
+    pub(in crate::storage) async fn awaited_seats(
         &self,
         query: &CandidateQuery,
     ) -> Result<Vec<ReminderCandidate>, StorageError> {

@@ -1,10 +1,10 @@
-//! Settings of reminders, wishes for seats and claims, on either engine.
+//! Settings of reminders, absent waiters and claims, on either engine.
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::UserId;
-use crate::domain::reminder::{Quiet, QuietHours, ReminderSettings, TimeOfDay};
+use crate::domain::reminder::{Quiet, QuietHours, ReminderSettings, TimeOfDay, TimeZone};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::storage::decode::fence_column;
@@ -15,6 +15,8 @@ use super::dialect::{Connection, Engine, Moment, TxError, read, transact};
 use super::jobs::holds_job;
 use super::users::put_user;
 
+/// The columns of settings.
+type SettingsRow = (i64, i64, i64, Option<i64>, Option<i64>, Option<String>);
 /// The columns of quiet hours.
 pub(super) type QuietRow = (Option<i64>, Option<i64>, Option<String>);
 
@@ -24,7 +26,7 @@ impl Engine {
         user: &UserId,
     ) -> Result<ReminderSettings, StorageError> {
         read!(self, connection => {
-            let row: Option<(i64, i64, i64, Option<i64>, Option<i64>, Option<String>)> =
+            let row: Option<SettingsRow> =
                 sqlx::query_as(
                     "SELECT review_unanswered, seat_free, request_unanswered, quiet_from, \
                      quiet_to, time_zone FROM reminder_settings WHERE user_id = $1",
@@ -70,14 +72,14 @@ impl Engine {
             .bind(i64::from(settings.request_unanswered))
             .bind(hours.map(|hours| hours.from().minutes()))
             .bind(hours.map(|hours| hours.to().minutes()))
-            .bind(time_zone.map(|zone| zone.name()))
+            .bind(time_zone.map(TimeZone::name))
             .execute(tx)
             .await?;
             Ok(())
         })
     }
 
-    pub(in crate::storage) async fn put_seat_wish(
+    pub(in crate::storage) async fn put_absent_waiter(
         &self,
         seat: Seat,
         user: &UserId,
@@ -85,7 +87,7 @@ impl Engine {
     ) -> Result<(), StorageError> {
         transact!(self, Nothing, tx => {
             sqlx::query(
-                "INSERT INTO seat_wishes (link_id, role, user_id, left_at) \
+                "INSERT INTO absent_waiters (link_id, role, user_id, left_at) \
                  SELECT l.id, $2, $3, $4 FROM share_links l \
                  WHERE l.id = $1 AND l.revoked_at IS NULL \
                  ON CONFLICT (link_id, role) DO UPDATE \
@@ -101,13 +103,13 @@ impl Engine {
         })
     }
 
-    pub(in crate::storage) async fn delete_seat_wish(
+    pub(in crate::storage) async fn delete_absent_waiter(
         &self,
         seat: Seat,
         user: &UserId,
     ) -> Result<(), StorageError> {
         transact!(self, Nothing, tx => {
-            sqlx::query("DELETE FROM seat_wishes WHERE link_id = $1 AND role = $2 AND user_id = $3")
+            sqlx::query("DELETE FROM absent_waiters WHERE link_id = $1 AND role = $2 AND user_id = $3")
                 .bind(seat.link.to_string())
                 .bind(seat.role.as_str())
                 .bind(user.as_str())
@@ -117,15 +119,15 @@ impl Engine {
         })
     }
 
-    pub(in crate::storage) async fn trim_seat_wishes(
+    pub(in crate::storage) async fn trim_absent_waiters(
         &self,
         before: DateTime<Utc>,
         limit: u32,
     ) -> Result<u64, StorageError> {
         transact!(self, Nothing, tx => {
             let trimmed = sqlx::query(
-                "DELETE FROM seat_wishes WHERE (link_id, role) IN ( \
-                   SELECT w.link_id, w.role FROM seat_wishes w \
+                "DELETE FROM absent_waiters WHERE (link_id, role) IN ( \
+                   SELECT w.link_id, w.role FROM absent_waiters w \
                    WHERE w.left_at < $1 OR EXISTS (SELECT 1 FROM seats s \
                      WHERE s.link_id = w.link_id AND s.role = w.role \
                        AND s.user_id = w.user_id AND w.left_at < s.ratified_at) \
@@ -176,12 +178,12 @@ async fn claim(
         .bind(*mark)
         .bind(fence)
         .bind(Moment(now)),
-        ReminderSubject::Seat { seat, left_at, .. } => {
-            sqlx::query("DELETE FROM seat_wishes WHERE link_id = $1 AND role = $2 AND left_at = $3")
-                .bind(seat.link.to_string())
-                .bind(seat.role.as_str())
-                .bind(Moment(*left_at))
-        }
+        ReminderSubject::Seat { seat, left_at, .. } => sqlx::query(
+            "DELETE FROM absent_waiters WHERE link_id = $1 AND role = $2 AND left_at = $3",
+        )
+        .bind(seat.link.to_string())
+        .bind(seat.role.as_str())
+        .bind(Moment(*left_at)),
         ReminderSubject::Request { request, .. } => sqlx::query(
             "INSERT INTO request_reminders (request_id, fence, claimed_at) \
              SELECT q.id, $2, $3 FROM review_requests q \

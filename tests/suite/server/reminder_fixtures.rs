@@ -46,20 +46,20 @@ pub(crate) async fn report(server: &Server) -> Value {
 
 /// The runs that have begun and ended after this call, when there are so many, the oldest first.
 pub(crate) async fn runs(server: &Server, count: usize) -> Vec<Value> {
-    let newest = |report: &Value| report["last_runs"][0]["started_at"].clone();
-    let last = newest(&report(server).await).as_str().unwrap_or_default().to_owned();
-    let (mut seen, mut found) = (last, Vec::new());
+    // A clock may step, a fence rises.
+    let mut seen = report(server).await["last_runs"][0]["fence"].as_u64().unwrap_or_default();
+    let mut found = Vec::new();
     let began = Instant::now();
     while found.len() < count {
         assert!(began.elapsed() < TEST_TIMEOUT, "{} of {count} runs", found.len());
         sleep(Duration::from_millis(30)).await;
         let report = report(server).await;
         let all = report["last_runs"].as_array().expect("runs").clone();
-        let is_new = |run: &Value| seen.as_str() < run["started_at"].as_str().expect("a time");
+        let is_new = |run: &Value| seen < run["fence"].as_u64().expect("a fence");
         let ended = all.into_iter().rev().filter(|run| is_new(run) && !run["ended_at"].is_null());
         let ended: Vec<_> = ended.collect();
         if let Some(run) = ended.last() {
-            run["started_at"].as_str().expect("a time").clone_into(&mut seen);
+            seen = run["fence"].as_u64().expect("a fence");
         }
         found.extend(ended);
     }

@@ -21,7 +21,7 @@ use crate::storage::review_requests::new_request;
 
 crate::storage::on_both_engines! {
     reminders:
-    what_a_user_wants_is_stored_as_it_is
+    settings_are_stored_as_they_are
     the_fence_of_a_later_run_ends_the_claims_of_an_earlier_one
     g13_a_job_has_a_bounded_number_of_stored_runs
     g11_a_reminder_is_claimed_once_by_concurrent_batches
@@ -104,7 +104,7 @@ fn count_of(candidate: &ReminderCandidate) -> i64 {
     }
 }
 
-pub(crate) async fn what_a_user_wants_is_stored_as_it_is(desk: Desk) {
+pub(crate) async fn settings_are_stored_as_they_are(desk: Desk) {
     let kim = user("kim");
     let read = async || desk.storage.reminder_settings(&kim.id).await.unwrap();
     assert_eq!(read().await, ReminderSettings::default());
@@ -166,7 +166,7 @@ pub(crate) async fn g11_a_reminder_is_claimed_once_by_concurrent_batches(desk: D
     let request = new_request("kim", "lee", 0);
     desk.storage.create_request(&request).await.unwrap();
     let seat = Seat::new(seated.link, Role::Reviewer);
-    desk.storage.put_seat_wish(seat, &user("lee").id, at(3)).await.unwrap();
+    desk.storage.put_absent_waiter(seat, &user("lee").id, at(3)).await.unwrap();
     begin(&desk, 5).await.unwrap();
     for kind in ReminderKind::ALL {
         let second = if kind == ReminderKind::SeatFree { 60 } else { HOUR };
@@ -279,11 +279,12 @@ pub(crate) async fn a_request_is_a_candidate_while_it_is_pending(desk: Desk) {
 pub(crate) async fn a_waiter_who_left_is_a_candidate_until_the_seat_is_theirs(desk: Desk) {
     let seated = seated(&desk).await;
     let (kim, seat) = (user("kim").id, Seat::new(seated.link, Role::Writer));
-    let wished = async |second| candidates(&desk, ReminderKind::SeatFree, second).await;
-    let leave = async |second| desk.storage.put_seat_wish(seat, &kim, at(second)).await.unwrap();
-    assert_eq!(wished(60).await, []);
+    let absent = async |second| candidates(&desk, ReminderKind::SeatFree, second).await;
+    let leave =
+        async |second| desk.storage.put_absent_waiter(seat, &kim, at(second)).await.unwrap();
+    assert_eq!(absent(60).await, []);
     leave(3).await;
-    let found = wished(60).await;
+    let found = absent(60).await;
     let left = ReminderSubject::Seat {
         seat,
         document: seated.document,
@@ -292,21 +293,21 @@ pub(crate) async fn a_waiter_who_left_is_a_candidate_until_the_seat_is_theirs(de
     };
     assert_eq!((found.len(), &found[0].subject), (1, &left));
     // The user gave up, or has been in the seat since.
-    desk.storage.delete_seat_wish(seat, &kim).await.unwrap();
-    assert_eq!(wished(60).await, []);
+    desk.storage.delete_absent_waiter(seat, &kim).await.unwrap();
+    assert_eq!(absent(60).await, []);
     leave(1).await;
-    assert_eq!(wished(60).await, [], "the seat was ratified after it");
-    assert_eq!(desk.storage.trim_seat_wishes(at(0), 10).await.unwrap(), 1);
+    assert_eq!(absent(60).await, [], "the seat was ratified after it");
+    assert_eq!(desk.storage.trim_absent_waiters(at(0), 10).await.unwrap(), 1);
     leave(5).await;
-    assert_eq!(desk.storage.trim_seat_wishes(at(5), 10).await.unwrap(), 0);
-    assert_eq!(desk.storage.trim_seat_wishes(at(6), 10).await.unwrap(), 1);
+    assert_eq!(desk.storage.trim_absent_waiters(at(5), 10).await.unwrap(), 0);
+    assert_eq!(desk.storage.trim_absent_waiters(at(6), 10).await.unwrap(), 1);
     // A user without the role, and a link that ended.
-    desk.storage.put_seat_wish(seat, &user("lee").id, at(9)).await.unwrap();
-    assert_eq!(wished(60).await, []);
+    desk.storage.put_absent_waiter(seat, &user("lee").id, at(9)).await.unwrap();
+    assert_eq!(absent(60).await, []);
     leave(9).await;
-    assert_eq!(wished(60).await.len(), 1);
+    assert_eq!(absent(60).await.len(), 1);
     desk.storage.revoke_link(seated.link, at(10)).await.unwrap();
-    assert_eq!(wished(60).await, []);
+    assert_eq!(absent(60).await, []);
 }
 
 pub(crate) async fn candidates_are_read_in_pages(desk: Desk) {
@@ -317,7 +318,7 @@ pub(crate) async fn candidates_are_read_in_pages(desk: Desk) {
         review(&desk, seated, 0).await;
         for role in Role::ALL {
             let seat = Seat::new(seated.link, role);
-            desk.storage.put_seat_wish(seat, &user("kim").id, at(9)).await.unwrap();
+            desk.storage.put_absent_waiter(seat, &user("kim").id, at(9)).await.unwrap();
         }
         all.push(seated.link.to_string());
     }
@@ -341,7 +342,7 @@ pub(crate) async fn candidates_are_read_in_pages(desk: Desk) {
 /// The migration of exports was released before that of jobs, and has a higher number.
 pub(crate) async fn a_database_with_later_migrations_receives_the_one_of_jobs(desk: Desk) {
     const DROP: &str = "DROP TABLE jobs; DROP TABLE job_runs; DROP TABLE reminder_settings; \
-         DROP TABLE seat_wishes; DROP TABLE review_reminders; DROP TABLE request_reminders; \
+         DROP TABLE absent_waiters; DROP TABLE review_reminders; DROP TABLE request_reminders; \
          DROP INDEX reviews_open_by_time;";
     let mut stranger = desk.location.stranger().await;
     stranger.run(DROP).await;

@@ -25,7 +25,7 @@ CREATE TABLE job_runs (
     PRIMARY KEY (job, fence)
 );
 
--- What a user wants. No row: every reminder, at any time.
+-- The settings of a user. No row: every reminder, at any time.
 CREATE TABLE reminder_settings (
     user_id            text   COLLATE "C" NOT NULL PRIMARY KEY REFERENCES users (id),
     review_unanswered  bigint NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE reminder_settings (
 );
 
 -- The last user who left the wait queue of a seat by a disconnect. A reminder deletes its row.
-CREATE TABLE seat_wishes (
+CREATE TABLE absent_waiters (
     link_id text        COLLATE "C" NOT NULL REFERENCES share_links (id) ON DELETE CASCADE,
     role    text        COLLATE "C" NOT NULL,
     user_id text        COLLATE "C" NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE seat_wishes (
     PRIMARY KEY (link_id, role)
 );
 
-CREATE INDEX seat_wishes_by_time ON seat_wishes (left_at);
+CREATE INDEX absent_waiters_by_time ON absent_waiters (left_at);
 
 -- Reminders that are sent or were about to be: a row is committed before the push.
 -- Of the reviews of a link: the number of the newest review that a reminder covers.

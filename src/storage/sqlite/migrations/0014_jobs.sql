@@ -23,7 +23,7 @@ CREATE TABLE job_runs (
     PRIMARY KEY (job, fence)
 ) STRICT, WITHOUT ROWID;
 
--- What a user wants. No row: every reminder, at any time.
+-- The settings of a user. No row: every reminder, at any time.
 CREATE TABLE reminder_settings (
     user_id            TEXT    NOT NULL PRIMARY KEY REFERENCES users (id),
     review_unanswered  INTEGER NOT NULL,
@@ -37,7 +37,7 @@ CREATE TABLE reminder_settings (
 ) STRICT, WITHOUT ROWID;
 
 -- The last user who left the wait queue of a seat by a disconnect. A reminder deletes its row.
-CREATE TABLE seat_wishes (
+CREATE TABLE absent_waiters (
     link_id TEXT    NOT NULL REFERENCES share_links (id) ON DELETE CASCADE,
     role    TEXT    NOT NULL,
     user_id TEXT    NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE seat_wishes (
     PRIMARY KEY (link_id, role)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX seat_wishes_by_time ON seat_wishes (left_at);
+CREATE INDEX absent_waiters_by_time ON absent_waiters (left_at);
 
 -- Reminders that are sent or were about to be: a row is committed before the push.
 -- Of the reviews of a link: the number of the newest review that a reminder covers.
