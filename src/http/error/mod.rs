@@ -5,6 +5,7 @@
 
 mod contracts;
 mod exports;
+mod jobs;
 mod offers;
 mod partners;
 
@@ -28,7 +29,6 @@ use crate::http::error::contracts::{
     PRECONDITION_FAILED, review_contract, session_contract, version_contract,
 };
 use crate::http::readiness::Finding;
-use crate::jobs::JobsError;
 use crate::notify::NotifyError;
 use crate::partners::PartnersError;
 use crate::partners::offer_error::OfferError;
@@ -427,17 +427,6 @@ impl From<OverBudget> for ApiError {
         match over {
             OverBudget::Share => Self::TooManyRequests { retry_after: BYTES_RETRY },
             OverBudget::All => Self::Unavailable(over.to_string()),
-        }
-    }
-}
-
-impl From<JobsError> for ApiError {
-    fn from(error: JobsError) -> Self {
-        match error {
-            JobsError::StorageSpent => Self::Session(SeatError::Room(RoomError::StorageSpent)),
-            JobsError::Storage(error) => Self::Session(error.into()),
-            JobsError::Locks(error) => Self::Session(SeatError::Locks(error)),
-            JobsError::Lost => Self::Unavailable(error.to_string()),
         }
     }
 }
