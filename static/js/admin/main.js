@@ -9,7 +9,9 @@ import { button, byId, el, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { clock, i18n, number, translateAll, t, when } from "../lib/i18n.js"
 import { Explanation } from "./explain.js"
+import { JobsSection } from "./jobs.js"
 import { Locks } from "./locks.js"
+import { WebhooksSection } from "./webhooks.js"
 
 /** How often the seats are read, in ms. */
 const READ_EVERY = 2_000
@@ -127,6 +129,8 @@ class AdminPage {
   /** @type {Map<string, SeatRows>} */
   #rows = new Map()
   #locks = new Locks()
+  #jobs = new JobsSection()
+  #webhooks = new WebhooksSection()
   #nodes = 0
   #readAt = new Date()
   #token = sessionStorage.getItem(TOKEN) ?? ""
@@ -140,6 +144,7 @@ class AdminPage {
 
   start() {
     new Menu().start()
+    this.#webhooks.start()
     byId("token-form", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault()
       this.#token = byId("token", HTMLInputElement).value.trim()
@@ -168,6 +173,8 @@ class AdminPage {
     this.#draw()
     for (const key of open) this.#rows.get(key)?.toggle()
     this.#locks.redraw()
+    this.#jobs.draw()
+    this.#webhooks.draw()
   }
 
   #forget(error = "") {
@@ -176,6 +183,8 @@ class AdminPage {
     byId("token-error").textContent = error
     byId("token-form").hidden = false
     byId("seats").hidden = true
+    this.#jobs.forget()
+    this.#webhooks.forget()
     byId("token").focus()
   }
 
@@ -203,6 +212,8 @@ class AdminPage {
       this.#draw()
       for (const rows of this.#rows.values()) rows.read()
       this.#locks.show(locks, token)
+      const longer = AbortSignal.timeout(READ_EVERY * 3)
+      await Promise.all([this.#jobs.read(token, longer), this.#webhooks.read(token, longer)])
     } catch (error) {
       if (isStale()) return
       const refused = error instanceof api.Problem && [401, 403].includes(error.status)

@@ -24,7 +24,7 @@ export class NotificationsDialog {
   #state = null
   /** The settings are there, and the form shows them. */
   #hasReminders = false
-  #browsers = el("div")
+  #browsers = el("div", { class: "notify-browsers" })
   #form = new RemindersForm((saved) => this.#dialog.say(savedSentence(saved)))
   #reminders = el(
     "section",

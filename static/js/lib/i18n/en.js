@@ -13,11 +13,13 @@ import { decisionEn } from "./decision_en.js"
 import { identityEn } from "./identity_en.js"
 import { notifyEn } from "./notify_en.js"
 import { offersEn } from "./offers_en.js"
+import { operationsEn } from "./operations_en.js"
 import { partnersEn } from "./partners_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
   ...adminEn,
+  ...operationsEn,
   ...binEn,
   ...entryEn,
   ...errorsEn,

@@ -13,12 +13,14 @@ import { decisionKo } from "./decision_ko.js"
 import { identityKo } from "./identity_ko.js"
 import { notifyKo } from "./notify_ko.js"
 import { offersKo } from "./offers_ko.js"
+import { operationsKo } from "./operations_ko.js"
 import { partnersKo } from "./partners_ko.js"
 import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
   ...adminKo,
+  ...operationsKo,
   ...binKo,
   ...entryKo,
   ...errorsKo,

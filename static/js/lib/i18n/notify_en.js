@@ -30,9 +30,9 @@ export const notifyEn = {
 
   "reminders.title": "Reminders",
   "reminders.hint": "A reminder comes once, to the browsers that show notifications.",
-  "reminders.review_unanswered": "A comment on my text has no answer for an hour",
+  "reminders.review_unanswered": "Comments on my text wait for an answer",
   "reminders.seat_free": "A text that I waited for is free",
-  "reminders.request_unanswered": "A request to me has no answer for a day",
+  "reminders.request_unanswered": "Requests to me wait for an answer",
   "reminders.quiet": "Quiet hours, without reminders",
   "reminders.from": "From",
   "reminders.to": "Until",

@@ -31,9 +31,9 @@ export const notifyKo = {
 
   "reminders.title": "리마인더",
   "reminders.hint": "리마인더는 한 번만, 알림을 받는 브라우저로 옵니다.",
-  "reminders.review_unanswered": "내 글의 첨삭에 한 시간 동안 답하지 않았을 때",
+  "reminders.review_unanswered": "내 글의 첨삭에 한동안 답하지 않았을 때",
   "reminders.seat_free": "기다리던 글을 열 수 있게 되었을 때",
-  "reminders.request_unanswered": "받은 요청에 하루 동안 답하지 않았을 때",
+  "reminders.request_unanswered": "받은 요청에 한동안 답하지 않았을 때",
   "reminders.quiet": "방해 금지 시간",
   "reminders.from": "시작",
   "reminders.to": "끝",

@@ -1,0 +1,136 @@
+// @ts-check
+/** The jobs of all servers: whether one runs, when the next run is due, and the last runs. Owns one section. */
+
+import { byId, el } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { clock, i18n, number, t, when } from "../lib/i18n.js"
+import { jobs as readJobs } from "../lib/operations_api.js"
+
+/**
+ * @typedef {import("../lib/operations_api.js").Job} Job
+ * @typedef {import("../lib/operations_api.js").JobRun} JobRun
+ */
+
+/** Least time between two reads, in ms. */
+const READ_EVERY = 10_000
+const HEADS = /** @type {const} */ ([
+  "admin.jobs.started",
+  "admin.jobs.duration",
+  "admin.jobs.outcome",
+  "admin.jobs.counts",
+  "admin.node",
+])
+/** What this page can name. A newer server may have others. */
+const JOBS = ["reminders"]
+const OUTCOMES = ["running", "done", "stopped", "lock-lost", "failed"]
+const COUNTS = ["candidates", "sent", "unsent", "postponed", "present", "spent"]
+
+/** A length of time to some digits. @param {number} ms */
+export function seconds(ms) {
+  const digits = ms < 1_000 ? 2 : ms < 10_000 ? 1 : 0
+  const value = new Intl.NumberFormat(i18n.language, { minimumFractionDigits: digits, maximumFractionDigits: digits })
+  return t("admin.seconds", { count: value.format(Math.max(0, ms) / 1_000) })
+}
+
+/** @param {string} job */
+const jobName = (job) => (JOBS.includes(job) ? t(`admin.job.${/** @type {"reminders"} */ (job)}`) : job)
+
+/** What a run did: each number with its name. @param {Record<string, number>} counts */
+export function countsSentence(counts) {
+  const order = (/** @type {string} */ name) => (COUNTS.includes(name) ? COUNTS.indexOf(name) : COUNTS.length)
+  const parts = Object.entries(counts)
+    .filter(([, count]) => count !== 0)
+    .sort(([a], [b]) => order(a) - order(b))
+    .map(([name, count]) => {
+      const words = COUNTS.includes(name) ? t(`admin.jobs.count.${/** @type {"sent"} */ (name)}`) : name
+      return `${words} ${number(count)}`
+    })
+  return parts.length === 0 ? t("admin.jobs.counts.none") : parts.join(", ")
+}
+
+/** Whether it runs, and when it runs next. @param {Job} job */
+export function jobSentence({ running, next_at: next, estimate_ms: estimate }) {
+  const now = running === null
+    ? t("admin.jobs.next", { time: clock(new Date(next), { seconds: true }) })
+    : t("admin.jobs.running", { node: running.node, time: clock(new Date(running.since), { seconds: true }) })
+  return estimate === null ? now : `${now} ${t("admin.jobs.estimate", { long: seconds(estimate) })}`
+}
+
+export class JobsSection {
+  /** `null`: not read, or not there. @type {readonly Job[] | null} */
+  #jobs = null
+  #readAt = -Infinity
+  #reads = 0
+  #drawn = ""
+  /** Why the jobs are old; said anew in another language. @type {() => string} */
+  #why = () => ""
+
+  /** Reads the jobs, if the last read is old. @param {string} token @param {AbortSignal} signal */
+  async read(token, signal) {
+    if (Date.now() - this.#readAt < READ_EVERY) return
+    this.#readAt = Date.now()
+    const read = ++this.#reads
+    try {
+      const answer = await readJobs(token, signal)
+      if (read !== this.#reads) return
+      this.#jobs = answer?.jobs ?? null
+      this.#why = () => ""
+    } catch (error) {
+      if (read !== this.#reads) return
+      this.#why = () => t("admin.jobs.failed", { why: errorText(error) })
+    }
+    this.draw()
+  }
+
+  /** The token is another one. */
+  forget() {
+    this.#jobs = null
+    this.#reads += 1
+    this.#readAt = -Infinity
+    this.draw()
+  }
+
+  draw() {
+    byId("jobs").hidden = this.#jobs === null && this.#why() === ""
+    const drawn = JSON.stringify([this.#jobs, this.#why(), i18n.language])
+    if (drawn === this.#drawn) return
+    this.#drawn = drawn
+    const error = this.#why() === "" ? [] : [el("p", { class: "form-error", text: this.#why() })]
+    const focused = document.activeElement?.id ?? ""
+    byId("jobs-list").replaceChildren(...error, ...(this.#jobs ?? []).map((job) => this.#job(job)))
+    // The frame of a table scrolls by keyboard.
+    if (focused.startsWith("job-")) document.getElementById(focused)?.focus()
+  }
+
+  /** @param {Job} job */
+  #job(job) {
+    const name = jobName(job.job)
+    const heads = HEADS.map((head) => el("th", { scope: "col", class: head === "admin.jobs.duration" ? "number" : "", text: t(head) }))
+    const caption = el("caption", { class: "hidden", text: t("admin.jobs.runs", { name }) })
+    const table = el("table", {}, caption, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...job.last_runs.map(runRow)))
+    const frame = el("div", { id: `job-${job.job}`, class: "table-frame plain", role: "region", "aria-label": t("admin.jobs.runs", { name }), tabindex: "0" }, table)
+    const runs = job.last_runs.length === 0 ? el("p", { class: "quiet", text: t("admin.jobs.none") }) : frame
+    return el("section", {}, el("h3", { text: name }), el("p", { class: "job-now", text: jobSentence(job) }), runs)
+  }
+}
+
+/** Runs of one minute differ by their seconds. @param {string} start */
+function momentOf(start) {
+  const date = new Date(start)
+  return date.toDateString() === new Date().toDateString() ? clock(date, { seconds: true }) : when(date)
+}
+
+/** @param {JobRun} run */
+function runRow({ started_at: start, ended_at: end, node, outcome, counts }) {
+  const duration = end === null ? "–" : seconds(Date.parse(end) - Date.parse(start))
+  const known = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${/** @type {"done"} */ (outcome)}`) : outcome
+  return el(
+    "tr",
+    {},
+    el("th", { scope: "row", text: momentOf(start) }),
+    el("td", { class: "number", text: duration }),
+    el("td", { class: ["failed", "lock-lost"].includes(outcome) ? "run-bad" : "", text: known }),
+    el("td", { class: "counts", text: countsSentence(counts) }),
+    el("td", { class: "id", title: node, text: node }),
+  )
+}
