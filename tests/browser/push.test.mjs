@@ -204,7 +204,7 @@ test("a waiter of the queue is offered notifications", async () => {
   await second.goto(`${galley.url}/d/${id}`)
   await withPushService({ page: second })
   await second.getByRole("button", { name: "Wait for your turn" }).click()
-  await second.locator("#toast").getByText("You may close this page while you wait.").waitFor()
+  await second.locator("#toast").getByText("If you close this page, this browser can notify you").waitFor()
   await second.locator("#toast").getByRole("button", { name: /^Notify me/ }).waitFor()
 })
 

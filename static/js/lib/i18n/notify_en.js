@@ -26,7 +26,7 @@ export const notifyEn = {
   "push.outcome.off": "This server sends no notifications any more.",
   "push.offer": "Notify me",
   "push.offer.request": "The answer may take a while. This browser can notify you.",
-  "push.offer.wait": "You may close this page while you wait. This browser can notify you.",
+  "push.offer.wait": "If you close this page, this browser can notify you once the text is free.",
 
   "reminders.title": "Reminders",
   "reminders.hint": "A reminder comes once, to the browsers that show notifications.",

@@ -27,7 +27,7 @@ export const notifyKo = {
   "push.outcome.off": "이 서버는 이제 알림을 보내지 않습니다.",
   "push.offer": "알림 받기",
   "push.offer.request": "답이 오기까지 시간이 걸릴 수 있습니다. 이 브라우저에서 알려 드릴 수 있습니다.",
-  "push.offer.wait": "기다리는 동안 이 페이지를 닫아도 됩니다. 이 브라우저에서 알려 드릴 수 있습니다.",
+  "push.offer.wait": "이 페이지를 닫더라도 글을 열 수 있게 되면 이 브라우저에서 알려 드릴 수 있습니다.",
 
   "reminders.title": "리마인더",
   "reminders.hint": "리마인더는 한 번만, 알림을 받는 브라우저로 옵니다.",

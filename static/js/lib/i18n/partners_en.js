@@ -18,7 +18,7 @@ export const partnersEn = {
   "address.handle.save": "Save",
   "address.handle.saved": "Others find you as @{handle} now.",
   "address.handle.remove": "Remove my handle",
-  "address.handle.remove.sure": "Remove @{handle}? Nobody finds you by it any more, and another person may choose it.",
+  "address.handle.remove.sure": "Remove @{handle}? Nobody finds you by it any more. For 30 days nobody else can choose it.",
   "address.handle.removed": "You have no handle any more. Your personal link still works.",
   "address.link": "My personal link",
   "address.link.hint": "Whoever has this link sees your name and can ask you. It opens none of your documents.",

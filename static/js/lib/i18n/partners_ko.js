@@ -19,7 +19,7 @@ export const partnersKo = {
   "address.handle.save": "저장",
   "address.handle.saved": "이제 다른 사람이 @{handle} 아이디로 찾을 수 있습니다.",
   "address.handle.remove": "아이디 지우기",
-  "address.handle.remove.sure": "@{handle} 아이디를 지울까요? 이 아이디로는 더 이상 찾을 수 없고, 다른 사람이 쓸 수 있게 됩니다.",
+  "address.handle.remove.sure": "@{handle} 아이디를 지울까요? 이 아이디로는 더 이상 찾을 수 없습니다. 30일 동안은 다른 사람이 쓸 수 없습니다.",
   "address.handle.removed": "아이디를 지웠습니다. 개인 링크는 계속 쓸 수 있습니다.",
   "address.link": "내 개인 링크",
   "address.link.hint": "이 링크가 있는 사람은 내 이름을 보고 요청을 보낼 수 있습니다. 내 문서는 열 수 없습니다.",
