@@ -46,6 +46,18 @@ pub(crate) fn address_of(subscription: &Value) -> PushAddress {
     }
 }
 
+/// The jobs of a server with this database and these locks, which reminds of reviews of this age and sends
+/// one reminder after another.
+pub(crate) fn jobs_of(storage: &Storage, locks: &Locks, age: Duration) -> Jobs {
+    let key = PushKey::parse(&PushKey::generate().expect("random")).expect("a key");
+    let subject = Some("mailto:ops@example.com".to_owned());
+    let push = PushOptions { key, subject, allow_private: true, hosts: Vec::new() };
+    let outgoing = Outgoing::trusting(RootCertStore::empty(), TEST_TIMEOUT);
+    let notify = Notify::new(storage.clone(), outgoing, Some(push));
+    let terms = JobTerms { at_once: 1, ..JobTerms::new(TICK, age, Duration::from_secs(86_400)) };
+    Jobs::new(storage.clone(), locks.clone(), notify, NodeId::generate(), terms)
+}
+
 /// A database in which kim, who has a browser, has documents with a review of two hours ago each.
 struct Waiting {
     desk: Desk,
@@ -75,14 +87,7 @@ impl Waiting {
 
     /// The jobs of a server of its own.
     fn jobs(&self, locks: &Locks) -> Jobs {
-        let key = PushKey::parse(&PushKey::generate().expect("random")).expect("a key");
-        let subject = Some("mailto:ops@example.com".to_owned());
-        let push = PushOptions { key, subject, allow_private: true, hosts: Vec::new() };
-        let outgoing = Outgoing::trusting(RootCertStore::empty(), TEST_TIMEOUT);
-        let notify = Notify::new(self.storage().clone(), outgoing, Some(push));
-        let (hour, day) = (Duration::from_secs(3_600), Duration::from_secs(86_400));
-        let terms = JobTerms { at_once: 1, ..JobTerms::new(TICK, hour, day) };
-        Jobs::new(self.storage().clone(), locks.clone(), notify, NodeId::generate(), terms)
+        jobs_of(self.storage(), locks, Duration::from_secs(3_600))
     }
 
     /// Runs once, after the minimum hold of the last run and the lease of a lost one.

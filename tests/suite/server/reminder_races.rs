@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use galley::domain::ids::ShareLinkId;
-use galley::domain::seat::Role;
+use galley::domain::seat::{Role, Seat};
 use galley::storage::Storage;
 use galley::storage::reviews::NewReview;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::jobs::address_of;
+use crate::server::kill_campaign::say;
 use crate::server::reminder_fixtures::{QUICK, browser, review, runs};
 use crate::storage::database::{self, new_document, new_link, new_review, ratify, user};
 use crate::support::galley_process::Server;
@@ -28,6 +29,8 @@ use crate::support::shifted_redis::clock_shim;
 /// The steps of a clock in milliseconds.
 const STEPS: [i64; 8] = [-3_600_000, -20_000, -700, -90, 90, 700, 20_000, 1_800_000];
 const TICKS: u32 = 20;
+/// Kills of a server, unless `GALLEY_KILLS` sets the number.
+const KILLS: usize = 20;
 
 /// A server whose wall clock the test shifts.
 struct ShiftedServer {
@@ -138,7 +141,7 @@ async fn add_documents(storage: &Storage) -> Vec<ShareLinkId> {
         storage.create_document(&document).await.expect("a document");
         let link = new_link(document.id);
         storage.find_or_create_link(&link).await.expect("stored");
-        let seat = galley::domain::seat::Seat::new(link.id, Role::Reviewer);
+        let seat = Seat::new(link.id, Role::Reviewer);
         ratify(storage, seat, 20).await;
         let guard =
             galley::storage::seats::FenceGuard { seat, fence: galley::domain::fence::Fence(20) };
@@ -155,7 +158,10 @@ async fn add_documents(storage: &Storage) -> Vec<ShareLinkId> {
 /// claimed is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g11_a_batch_that_is_killed_twenty_times_sends_no_reminder_twice() {
-    const ROUNDS: usize = 20;
+    let given = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let seed: u64 = given("GALLEY_SEED").unwrap_or_else(|| getrandom::u64().expect("random bits"));
+    let kills = given("GALLEY_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
+    say(&format!("reminders: {kills} kills from GALLEY_SEED={seed} on"));
     let (redis, service) = (redis_server::Server::start().await, PushService::start().await);
     let (folder, locks) = (Arc::new(TempDir::new().expect("a folder")), redis.url());
     let more = [("LOCKS__URL", locks.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
@@ -168,8 +174,8 @@ async fn g11_a_batch_that_is_killed_twenty_times_sends_no_reminder_twice() {
     let kims = address_of(&Browser::new().subscription(&service));
     let kim = user("kim");
     storage.put_push_subscription(&kim, &kims, 10, Utc::now()).await.expect("stored");
-    let (mut rng, mut documents) = (Random::new(1_409), 0);
-    for round in 0..ROUNDS {
+    let (mut rng, mut documents) = (Random::new(seed), 0);
+    for round in 0..kills {
         documents += add_documents(&storage).await.len();
         sleep(Duration::from_millis(rng.below(450) as u64)).await;
         let killed = &mut servers[round % 2];

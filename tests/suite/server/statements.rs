@@ -5,13 +5,19 @@
 
 use std::time::Duration;
 
+use galley::locks::Locks;
+use galley::storage::Storage;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
+use crate::jobs::jobs_of;
 use crate::server::exports::download;
+use crate::server::reminder_fixtures::{browser, review};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
+use crate::support::push_service::PushService;
 use crate::support::redis_server;
 use crate::support::rest_client::{Desk, Person};
 
@@ -23,6 +29,7 @@ struct Counted {
     redis: redis_server::Server,
     _postgres: postgres_server::Server,
     database: PgConnection,
+    url: String,
     server: Server,
 }
 
@@ -37,14 +44,18 @@ impl Counted {
     async fn start() -> Self {
         let redis = redis_server::Server::start().await;
         let postgres = postgres_server::Server::counting();
-        let database = postgres.url(&postgres.empty().await);
+        let url = postgres.url(&postgres.empty().await);
         let locks = redis.url();
-        let settings = [("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())];
+        let settings = [
+            ("LOCKS__URL", locks.as_str()),
+            ("DATABASE__URL", url.as_str()),
+            ("PUSH__ALLOW_PRIVATE", "true"),
+        ];
         let server = Server::with(&settings).await;
-        let mut database = postgres_server::stranger(&database).await;
+        let mut database = postgres_server::stranger(&url).await;
         let counts = "CREATE EXTENSION pg_stat_statements";
         sqlx::raw_sql(counts).execute(&mut database).await.expect("the extension");
-        Self { redis, _postgres: postgres, database, server }
+        Self { redis, _postgres: postgres, database, url, server }
     }
 
     async fn forget(&mut self) {
@@ -193,4 +204,32 @@ async fn an_export_costs_a_fixed_number_of_statements_and_scripts() {
         desk
     };
     counted.costs("a stored file", (3, 0), built, export).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_and_each_reminder_cost_a_fixed_number_of_statements_and_scripts() {
+    let (mut counted, service) = (Counted::start().await, PushService::start().await);
+    let storage = Storage::open(&counted.url).await.expect("the database");
+    let locks = Locks::connect(&counted.redis.url()).await.expect("a good address");
+    let jobs = jobs_of(&storage, &locks, Duration::from_millis(1));
+    let run = async |count: u64| {
+        let run = jobs.run(&CancellationToken::new()).await.expect("a run").expect("a run");
+        assert_eq!(run.counts["sent"], count, "{run:?}");
+    };
+    let nothing = async |_: &Server| {};
+    counted.costs("an empty batch", (17, 2), nothing, async |_, ()| run(0).await).await;
+    let waiting = async |server: &Server, documents: usize| {
+        for _ in 0..documents {
+            let desk = server.desk("text").await;
+            browser(server, &desk.writer, &service).await;
+            let reviewer = server.reviewer(&desk).await;
+            review(server, &desk).await;
+            reviewer.leave().await;
+        }
+        sleep(Duration::from_millis(300)).await;
+    };
+    let one = async |server: &Server| waiting(server, 1).await;
+    counted.costs("a reminder", (22, 3), one, async |_, ()| run(1).await).await;
+    let three = async |server: &Server| waiting(server, 3).await;
+    counted.costs("three reminders", (32, 3), three, async |_, ()| run(3).await).await;
 }
