@@ -17,12 +17,13 @@ export function correctName(me, renamed) {
   field.value = me.name
   const save = button(t("identity.name.save"), { class: "button button-strong" })
   save.type = "submit"
+  save.firstElementChild?.setAttribute("data-t", "identity.name.save")
   const form = el(
     "form",
     {},
-    el("label", { for: "identity-name", text: t("start.name") }),
+    el("label", { for: "identity-name", "data-t": "start.name", text: t("start.name") }),
     field,
-    el("p", { class: "quiet", text: t("start.name.hint") }),
+    el("p", { class: "quiet", "data-t": "start.name.hint", text: t("start.name.hint") }),
     el("div", { class: "actions" }, save),
   )
   form.addEventListener("submit", (event) => {
