@@ -128,7 +128,7 @@ export class OpenedOffer {
     this.#offer = offer
     const hadFocus = this.element.contains(document.activeElement)
     this.draw()
-    // What had the focus may be hidden now.
+    // The control with the focus may be hidden now.
     if (hadFocus && !document.activeElement?.checkVisibility()) this.#heading.focus()
     this.page.changed()
     if (before === null) return
