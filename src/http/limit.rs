@@ -9,7 +9,7 @@
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -24,6 +24,7 @@ use crate::domain::limits::{
 };
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
+use crate::http::guesses::Guesses;
 use crate::http::peer::{Peer, network};
 
 /// How many times the rate of a user an address has: a class room, an office.
@@ -56,8 +57,30 @@ struct Both {
     /// Handles, personal links and ids of other users, by user.
     people: DefaultKeyedRateLimiter<UserId>,
     /// Those of them that no user has, by address: they may be guesses.
-    unknown_people: DefaultKeyedRateLimiter<IpAddr>,
+    unknown_people: Guesses,
     clock: DefaultClock,
+}
+
+/// A name of a user, before its look-up. Its drop returns the guess to the address.
+pub(crate) struct Guess {
+    limiter: Limiter,
+    address: IpAddr,
+    is_spent: bool,
+}
+
+impl Guess {
+    /// No user has the name.
+    pub(crate) fn spend(mut self) {
+        self.is_spent = true;
+    }
+}
+
+impl Drop for Guess {
+    fn drop(&mut self) {
+        if !self.is_spent {
+            self.limiter.0.unknown_people.give(self.address);
+        }
+    }
 }
 
 /// The buckets of one kind of request.
@@ -80,7 +103,7 @@ impl Limiter {
         let entries = RateLimiter::keyed(entries);
         let transfers = RateLimiter::keyed(Quota::per_minute(TRANSFER_TRIES_PER_MINUTE));
         let people = RateLimiter::keyed(Quota::per_minute(PEOPLE_TRIES_PER_MINUTE));
-        let unknown_people = RateLimiter::keyed(Quota::per_minute(UNKNOWN_PEOPLE_PER_MINUTE));
+        let unknown_people = Guesses::per_minute(UNKNOWN_PEOPLE_PER_MINUTE);
         let clock = DefaultClock::default();
         Self(Arc::new(Both {
             requests,
@@ -141,22 +164,17 @@ impl Limiter {
         self.wait(self.0.builds.check(Some(user), peer))
     }
 
-    /// Counts one handle, personal link or id that a user names.
+    /// Counts one handle, personal link or id that a user names, and takes a guess from the address.
     ///
     /// # Errors
     ///
     /// The time until the limit accepts the next one.
-    pub(crate) fn check_people(&self, user: &UserId) -> Result<(), Duration> {
-        self.wait(self.0.people.check_key(user).err())
-    }
-
-    /// Counts one of them that no user has.
-    ///
-    /// # Errors
-    ///
-    /// The time until the limit accepts the next one.
-    pub(crate) fn check_unknown_people(&self, peer: Peer) -> Result<(), Duration> {
-        self.wait(self.0.unknown_people.check_key(&network(peer.0)).err())
+    pub(crate) fn check_people(&self, user: &UserId, peer: Peer) -> Result<Guess, Duration> {
+        let address = network(peer.0);
+        self.0.unknown_people.take(address, Instant::now())?;
+        let guess = Guess { limiter: self.clone(), address, is_spent: false };
+        self.wait(self.0.people.check_key(user).err())?;
+        Ok(guess)
     }
 
     fn wait(&self, refused: Option<NotUntil<QuantaInstant>>) -> Result<(), Duration> {
@@ -179,7 +197,7 @@ impl Limiter {
         self.0.entries.retain_recent();
         self.0.transfers.retain_recent();
         self.0.people.retain_recent();
-        self.0.unknown_people.retain_recent();
+        self.0.unknown_people.forget_the_quiet(Instant::now());
     }
 }
 
@@ -290,14 +308,16 @@ mod tests {
     fn g17_a_user_names_few_people_and_an_address_few_unknown_ones() {
         let (limiter, peer) = (limiter(1), Peer::default());
         let (kim, lee) = (UserId::generate(), UserId::generate());
-        assert!((0..30).all(|_| limiter.check_people(&kim).is_ok()));
-        assert!(limiter.check_people(&kim).is_err());
-        assert_eq!(limiter.check_people(&lee), Ok(()));
+        assert!((0..30).all(|_| limiter.check_people(&kim, peer).is_ok()));
+        assert!(limiter.check_people(&kim, peer).is_err());
+        assert!(limiter.check_people(&lee, peer).is_ok());
         // Guests of one address guess with as many ids as they like.
-        assert!((0..300).all(|_| limiter.check_unknown_people(peer).is_ok()));
-        assert!(limiter.check_unknown_people(peer).is_err());
+        let guess = || limiter.check_people(&UserId::generate(), peer).map(Guess::spend);
+        assert!((0..300).all(|_| guess().is_ok()));
+        assert!(guess().is_err());
+        assert!(limiter.check_people(&lee, peer).is_err(), "a user's name would be an answer");
         let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
-        assert_eq!(limiter.check_unknown_people(other), Ok(()));
+        assert!(limiter.check_people(&lee, other).is_ok());
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod decisions;
 mod documents;
 mod exports;
 mod extract;
+mod guesses;
 pub mod guest_bytes;
 mod jobs;
 mod links;

@@ -13,7 +13,7 @@ use crate::http::auth::caller::Caller;
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path, Query};
-use crate::http::limit::Limiter;
+use crate::http::limit::{Guess, Limiter};
 use crate::http::origin::Origins;
 use crate::http::pagination::PageQuery;
 use crate::http::peer::Peer;
@@ -91,17 +91,15 @@ struct PartnerBody {
 }
 
 /// Proves that the caller may name another user now. As an extractor it runs before the body is read.
-pub(super) struct MayName {
-    limiter: Limiter,
-    peer: Peer,
-}
+pub(super) struct MayName(Option<Guess>);
 
 impl MayName {
-    /// Counts a name that no user has.
-    pub(super) fn counted<T>(&self, found: Result<T, PartnersError>) -> Result<T, ApiError> {
-        if matches!(found, Err(PartnersError::UnknownUser)) {
-            let counted = self.limiter.check_unknown_people(self.peer);
-            counted.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?;
+    /// Spends the guess on a name that no user has.
+    pub(super) fn counted<T>(self, found: Result<T, PartnersError>) -> Result<T, ApiError> {
+        if matches!(found, Err(PartnersError::UnknownUser))
+            && let Some(guess) = self.0
+        {
+            guess.spend();
         }
         Ok(found?)
     }
@@ -118,11 +116,9 @@ where
         let limiter = Limiter::from_ref(state);
         let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
         // `Caller` rejects a request without a user.
-        if let Some(user) = parts.extensions.get::<Credential>().and_then(Credential::user) {
-            let counted = limiter.check_people(user);
-            counted.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?;
-        }
-        Ok(Self { limiter, peer })
+        let user = parts.extensions.get::<Credential>().and_then(Credential::user);
+        let guess = user.map(|user| limiter.check_people(user, peer)).transpose();
+        Ok(Self(guess.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?))
     }
 }
 
