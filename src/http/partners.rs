@@ -196,7 +196,7 @@ async fn remove(
     caller: Caller,
     Path(partner): Path<UserId>,
 ) -> Result<StatusCode, ApiError> {
-    let removing = async move { partners.remove(&caller.user().id, &partner).await };
+    let removing = async move { partners.remove(&caller.user().id, &partner, Utc::now()).await };
     sessions.complete(removing).await?;
     Ok(StatusCode::NO_CONTENT)
 }

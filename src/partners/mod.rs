@@ -137,13 +137,19 @@ impl Partners {
         Ok(self.storage.partners_of(caller, page).await?)
     }
 
-    /// Ends a partnership, for either user. The reviewer of a share link stays.
+    /// Ends a partnership, for either user. Claims of each other's offers that were accepted end, and so does a
+    /// pending request. The reviewer of a share link stays.
     ///
     /// # Errors
     ///
     /// [`PartnersError::NotFound`] if they are no partners.
-    pub async fn remove(&self, caller: &UserId, partner: &UserId) -> Result<(), PartnersError> {
-        let is_removed = self.storage.remove_partners(caller, partner).await?;
+    pub async fn remove(
+        &self,
+        caller: &UserId,
+        partner: &UserId,
+        now: DateTime<Utc>,
+    ) -> Result<(), PartnersError> {
+        let is_removed = self.storage.remove_partners(caller, partner, now).await?;
         is_removed.then_some(()).ok_or(PartnersError::NotFound("partner"))
     }
 

@@ -59,7 +59,9 @@ impl Storage {
         on_engine!(self, make_partners(one, other, now))
     }
 
-    /// Ends a partnership. False: they are no partners.
+    /// Ends a partnership, for `one` of the two. In the same transaction their accepted claims end, which
+    /// frees the places, and a pending request of the pair is withdrawn or declined. False: they are no
+    /// partners, and nothing changes.
     ///
     /// # Errors
     ///
@@ -68,8 +70,9 @@ impl Storage {
         &self,
         one: &UserId,
         other: &UserId,
+        now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
-        on_engine!(self, remove_partners(one, other))
+        on_engine!(self, remove_partners(one, other, now))
     }
 
     /// Whether two users are partners.

@@ -134,13 +134,15 @@ impl Engine {
         let accepted = OfferClaim { state: ClaimState::Accepted, ..claim.clone() };
         transact!(self, Nothing, tx => {
             lock_users(tx, owner, &claim.user.id).await?;
-            if !set_state(tx, claim, accepted.state).await? {
-                return Ok(Accepted::Gone);
+            if !move_state(tx, claim, ClaimState::Claimed, accepted.state).await? {
+                // Of two acceptances at once the second makes no partners: the first pair may have parted.
+                let is_live = move_state(tx, claim, accepted.state, accepted.state).await?;
+                return Ok(if is_live { Accepted::Done(accepted.clone()) } else { Accepted::Gone });
             }
             match put_partners(tx, owner, &claim.user.id, now).await? {
                 Partnership::Made | Partnership::Existing => Ok(Accepted::Done(accepted.clone())),
                 Partnership::Full => {
-                    set_state(tx, claim, claim.state).await?;
+                    move_state(tx, claim, accepted.state, ClaimState::Claimed).await?;
                     Ok(Accepted::Full)
                 }
             }
@@ -182,13 +184,20 @@ async fn take_slot_again(connection: &mut Connection, offer: OfferId) -> Result<
     Ok(())
 }
 
-/// Sets the state of a claim that holds a place. False: there is no such claim.
-async fn set_state(
+/// Moves a claim that holds a place from one state to another. False: it has another state, or has ended.
+async fn move_state(
     connection: &mut Connection,
     claim: &OfferClaim,
-    state: ClaimState,
+    from: ClaimState,
+    to: ClaimState,
 ) -> Result<bool, TxError> {
-    let update = "UPDATE review_claims SET state = $2 WHERE id = $1 AND ended_at IS NULL";
-    let set = sqlx::query(update).bind(claim.id.to_string()).bind(state.as_str());
-    Ok(0 < set.execute(connection).await?.rows_affected())
+    let moved = sqlx::query(
+        "UPDATE review_claims SET state = $3 WHERE id = $1 AND state = $2 AND ended_at IS NULL",
+    )
+    .bind(claim.id.to_string())
+    .bind(from.as_str())
+    .bind(to.as_str())
+    .execute(connection)
+    .await?;
+    Ok(0 < moved.rows_affected())
 }

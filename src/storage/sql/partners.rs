@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::UserId;
 use crate::domain::limits::PARTNERS_MAX;
+use crate::domain::offer::ClaimState;
+use crate::domain::review_request::RequestState;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::partners::{Partner, Partnership, sorted};
@@ -29,15 +31,22 @@ impl Engine {
         &self,
         one: &UserId,
         other: &UserId,
+        now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
         let (low, high) = sorted(one, other);
         transact!(self, Nothing, tx => {
+            lock_users(tx, one, other).await?;
             let removed = sqlx::query("DELETE FROM partners WHERE low_id = $1 AND high_id = $2")
                 .bind(low.as_str())
                 .bind(high.as_str())
-                .execute(tx)
+                .execute(&mut *tx)
                 .await?;
-            Ok(0 < removed.rows_affected())
+            if removed.rows_affected() == 0 {
+                return Ok(false);
+            }
+            end_accepted_claims(tx, one, other, now).await?;
+            end_pending(tx, one, other, now).await?;
+            Ok(true)
         })
     }
 
@@ -76,6 +85,66 @@ impl Engine {
             Ok(rows.into_iter().map(partner).collect::<Result<_, StorageError>>()?)
         })
     }
+}
+
+/// Ends the accepted claims of two users on each other's offers, and frees their places. The transaction
+/// has locked both users, so no acceptance runs meanwhile.
+async fn end_accepted_claims(
+    connection: &mut Connection,
+    one: &UserId,
+    other: &UserId,
+    now: DateTime<Utc>,
+) -> Result<(), TxError> {
+    // The offers come first: each is the lock of its claims.
+    sqlx::query(
+        "UPDATE review_offers SET claimed = claimed - 1 WHERE EXISTS ( \
+           SELECT 1 FROM review_claims c WHERE c.offer_id = review_offers.id \
+           AND c.state = $3 AND c.ended_at IS NULL AND c.user_id <> review_offers.owner_id \
+           AND c.user_id IN ($1, $2)) \
+         AND owner_id IN ($1, $2)",
+    )
+    .bind(one.as_str())
+    .bind(other.as_str())
+    .bind(ClaimState::Accepted.as_str())
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "UPDATE review_claims SET ended_at = $4 WHERE state = $3 AND ended_at IS NULL \
+         AND user_id IN ($1, $2) AND offer_id IN ( \
+           SELECT id FROM review_offers WHERE owner_id IN ($1, $2) AND owner_id <> user_id)",
+    )
+    .bind(one.as_str())
+    .bind(other.as_str())
+    .bind(ClaimState::Accepted.as_str())
+    .bind(Moment(now))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Ends the pending request of a pair: `one` withdraws the own one, or declines that of the other. A claim
+/// of an offer makes partners beside a request.
+async fn end_pending(
+    connection: &mut Connection,
+    one: &UserId,
+    other: &UserId,
+    now: DateTime<Utc>,
+) -> Result<(), TxError> {
+    let (low, high) = sorted(one, other);
+    sqlx::query(
+        "UPDATE review_requests SET decided_at = $4, \
+           state = CASE WHEN sender_id = $3 THEN $5 ELSE $6 END \
+         WHERE low_id = $1 AND high_id = $2 AND state = 'pending' AND expires_at > $4",
+    )
+    .bind(low.as_str())
+    .bind(high.as_str())
+    .bind(one.as_str())
+    .bind(Moment(now))
+    .bind(RequestState::Withdrawn.as_str())
+    .bind(RequestState::Declined.as_str())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Whether two users are partners.

@@ -162,11 +162,22 @@ async fn requests_and_offers_cost_a_fixed_number_of_statements_and_scripts() {
     let make = async |server: &Server, (kim, lee): (Person, Person)| {
         send_request(server, &kim, &lee).await;
     };
-    counted.costs("a request", (8, 2), pair, make).await;
+    // The last one reads the browsers of the other user, for the push.
+    counted.costs("a request", (9, 2), pair, make).await;
     let accept = async |server: &Server, (_, lee, id): (Person, Person, String)| {
         decide(server, &lee, &id, "accept").await;
     };
-    counted.costs("an acceptance", (8, 2), requested, accept).await;
+    counted.costs("an acceptance", (9, 2), requested, accept).await;
+    let partners = async |server: &Server| {
+        let (kim, lee, id) = requested(server).await;
+        decide(server, &lee, &id, "accept").await;
+        (kim, lee)
+    };
+    let part = async |server: &Server, (kim, lee): (Person, Person)| {
+        let path = format!("/api/partners/{}", lee.id);
+        assert_eq!(server.call(&kim, "DELETE", &path, None).await.status, 204);
+    };
+    counted.costs("the end of a partnership", (7, 0), partners, part).await;
     let decline = async |server: &Server, (_, lee, id): (Person, Person, String)| {
         decide(server, &lee, &id, "decline").await;
     };

@@ -21,6 +21,7 @@ crate::storage::on_both_engines! {
     of_a_withdrawal_and_an_acceptance_at_once_one_succeeds
     a_closed_offer_takes_no_claim_and_retains_those_it_has
     an_acceptance_makes_partners_unless_one_of_them_has_too_many
+    g11_a_removed_partner_has_no_slot_and_a_late_acceptance_makes_no_partners
     g13_a_user_has_a_hundred_open_offers_and_older_closed_ones_are_deleted
     g13_a_user_makes_fifty_claims_a_day
     offers_and_claims_are_listed_by_page_newest_first
@@ -220,7 +221,7 @@ pub(crate) async fn an_acceptance_makes_partners_unless_one_of_them_has_too_many
     assert_eq!(full, Accepted::Full);
     assert_eq!(live(storage, offer).await, std::slice::from_ref(&claim));
     assert!(!storage.are_partners(&kim.id, &lee.id).await.unwrap());
-    assert!(storage.remove_partners(&kim.id, &user("partner100").id).await.unwrap());
+    assert!(storage.remove_partners(&kim.id, &user("partner100").id, at(5)).await.unwrap());
     for _again in 0..2 {
         let accepted = storage.accept_claim(&claim, &kim.id, at(6)).await.unwrap();
         assert!(matches!(accepted, Accepted::Done(_)), "{accepted:?}");
@@ -228,6 +229,30 @@ pub(crate) async fn an_acceptance_makes_partners_unless_one_of_them_has_too_many
     }
     let existing = storage.make_partners(&lee.id, &kim.id, at(7)).await.unwrap();
     assert_eq!(existing, Partnership::Existing);
+}
+
+/// Two acceptances read the claim at the same moment; the pair parts between their commits.
+pub(crate) async fn g11_a_removed_partner_has_no_slot_and_a_late_acceptance_makes_no_partners(
+    desk: Desk,
+) {
+    let storage = &desk.storage;
+    let (kim, lee) = (user("kim").id, user("lee").id);
+    let offer = an_offer(storage, 1).await.id;
+    let claim = take(storage, offer, "lee").await.expect("a place").claim;
+    let accept = async || storage.accept_claim(&claim, &kim, at(5)).await.unwrap();
+    for _double_click in 0..2 {
+        assert!(matches!(accept().await, Accepted::Done(_)));
+    }
+    assert!(storage.remove_partners(&lee, &kim, at(6)).await.unwrap());
+    assert_eq!(accept().await, Accepted::Gone);
+    assert!(!storage.are_partners(&kim, &lee).await.unwrap());
+    assert_eq!(live(storage, offer).await, []);
+    assert!(take(storage, offer, "lee").await.is_some(), "the place is free again");
+    // An unaccepted claim survives the end of another partnership of the same two.
+    storage.make_partners(&kim, &lee, at(7)).await.unwrap();
+    assert!(storage.remove_partners(&kim, &lee, at(8)).await.unwrap());
+    assert_eq!(live(storage, offer).await.len(), 1);
+    assert!(take(storage, offer, "park").await.is_none(), "the place is taken");
 }
 
 pub(crate) async fn g13_a_user_has_a_hundred_open_offers_and_older_closed_ones_are_deleted(

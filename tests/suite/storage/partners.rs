@@ -98,10 +98,10 @@ pub(crate) async fn an_ended_partnership_can_be_made_again(desk: Desk) {
     let (storage, kim, lee) = (&desk.storage, user("kim").id, user("lee").id);
     enter(&desk, &["kim", "lee"]).await;
     assert!(!storage.are_partners(&kim, &lee).await.unwrap());
-    assert!(!storage.remove_partners(&kim, &lee).await.unwrap());
+    assert!(!storage.remove_partners(&kim, &lee, at(1)).await.unwrap());
     storage.make_partners(&kim, &lee, at(1)).await.unwrap();
     assert!(storage.are_partners(&lee, &kim).await.unwrap());
-    assert!(storage.remove_partners(&lee, &kim).await.unwrap());
+    assert!(storage.remove_partners(&lee, &kim, at(2)).await.unwrap());
     assert!(!storage.are_partners(&kim, &lee).await.unwrap());
     assert_eq!(storage.make_partners(&lee, &kim, at(2)).await.unwrap(), Partnership::Made);
 }

@@ -28,6 +28,7 @@ crate::storage::on_both_engines! {
     an_acceptance_leaves_the_reviewer_of_a_link_and_stores_the_attempt
     a_document_of_the_bin_is_joined_by_no_acceptance
     g13_an_acceptance_beyond_the_partners_of_a_user_changes_nothing
+    a_pending_request_ends_with_the_partnership
     a_partner_becomes_the_reviewer_of_a_link_without_one
     g13_a_user_sends_and_receives_a_bounded_number_of_requests
     g13_a_day_has_a_bounded_number_of_requests
@@ -243,8 +244,25 @@ pub(crate) async fn g13_an_acceptance_beyond_the_partners_of_a_user_changes_noth
     assert_eq!(request.state, RequestState::Pending);
     assert_eq!(storage.link_of(document).await.unwrap(), None);
     assert_eq!(storage.make_partners(&lee, &kim, at(3)).await.unwrap(), Partnership::Full);
-    assert!(storage.remove_partners(&kim, &user("p7").id).await.unwrap());
+    assert!(storage.remove_partners(&kim, &user("p7").id, at(3)).await.unwrap());
     assert!(matches!(link_of_accepted(storage, id, 4).await, LinkOutcome::Joined(_)));
+}
+
+/// A claim of an offer makes partners beside a pending request.
+pub(crate) async fn a_pending_request_ends_with_the_partnership(desk: Desk) {
+    let (storage, kim, lee) = (&desk.storage, user("kim").id, user("lee").id);
+    enter(&desk, &["lee"]).await;
+    for (remover, other, state) in
+        [(&kim, &lee, RequestState::Withdrawn), (&lee, &kim, RequestState::Declined)]
+    {
+        let id = created(storage, &new_request("kim", "lee", 1)).await.id;
+        storage.make_partners(&kim, &lee, at(2)).await.unwrap();
+        assert!(storage.remove_partners(remover, other, at(3)).await.unwrap());
+        let request = storage.request(id, at(4)).await.unwrap().unwrap();
+        assert_eq!((request.state, request.decided_at), (state, Some(at(3))));
+        assert_eq!(accepted(storage, id, "lee", 5).await, Decided::NotPending(state));
+        assert!(!storage.are_partners(&kim, &lee).await.unwrap());
+    }
 }
 
 pub(crate) async fn a_partner_becomes_the_reviewer_of_a_link_without_one(desk: Desk) {

@@ -114,7 +114,7 @@ pub(crate) async fn every_future_of_exports_and_partners_is_send(desk: Desk) {
     movable(s.store_export(build.fence, &new));
     movable(s.trim_exports(BOUNDS, Some(key)));
     movable(s.make_partners(&kim, &kim, at(0)));
-    movable(s.remove_partners(&kim, &kim));
+    movable(s.remove_partners(&kim, &kim, at(0)));
     movable(s.are_partners(&kim, &kim));
     movable(s.partners_of(&kim, &Page { limit: 1, before: None }));
 }
