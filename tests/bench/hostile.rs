@@ -38,6 +38,8 @@ mod honest;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "shared/measure.rs"]
 mod measure;
+#[path = "hostile/people.rs"]
+mod people;
 #[path = "hostile/reviews.rs"]
 mod reviews;
 #[path = "../support/mod.rs"]

@@ -17,6 +17,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::attacker::{Attacker, Target, drain, send};
 use crate::edge;
+use crate::people;
 use crate::reviews;
 use crate::updates;
 
@@ -47,6 +48,9 @@ const OFTEN: &[(&str, &str)] = &[("HISTORY__PAUSE", "3s"), ("HISTORY__LONGEST", 
 /// Few connections in all: the attacker's own process may not open 20,000.
 const FEW: &[(&str, &str)] = &[("LIMITS__CONNECTIONS", "400")];
 
+/// A push service of the attacker's on this host.
+const PRIVATE: &[(&str, &str)] = &[("PUSH__ALLOW_PRIVATE", "true")];
+
 /// All of them.
 pub(crate) const ATTACKS: &[Attack] = attacks! {
     "none" "nothing" &[], nothing;
@@ -65,6 +69,7 @@ pub(crate) const ATTACKS: &[Attack] = attacks! {
     "M5" "replies to one review" &[], reviews::replies;
     "M6" "half heads on all connections" FEW, edge::half_heads;
     "M7" "documents of 2 MB, as fast as they go" &[], documents;
+    "M8" "requests, offers and slow pushes" PRIVATE, people::requests;
 };
 
 /// A struct as long as a message allows.
