@@ -289,3 +289,26 @@ async fn logs_hold_neither_tokens_nor_invites_nor_text() {
         assert!(!log.contains(secret), "{secret} is in the log");
     }
 }
+
+/// Goal: a browser grants the worker every page of the origin, and revalidates it before each use.
+#[tokio::test]
+async fn the_service_worker_is_a_script_at_the_root_that_no_cache_serves_unseen() {
+    let server = Server::start().await;
+    let get = async |tag: &str| {
+        let request = server.http.get(format!("{}/service-worker.js", server.url));
+        request.header("if-none-match", tag).send().await.expect("an answer")
+    };
+    let response = get("\"another\"").await;
+    assert_eq!(response.status(), 200);
+    let header = |name: &str| response.headers()[name].to_str().expect("text").to_owned();
+    assert_eq!(header("content-type"), "text/javascript; charset=utf-8");
+    assert_eq!(header("cache-control"), "no-cache");
+    assert!(header("content-security-policy").contains("worker-src 'self';"));
+    let tag = header("etag");
+    let script = response.text().await.expect("a script");
+    for event in ["push", "notificationclick", "pushsubscriptionchange"] {
+        assert!(script.contains(&format!("\"{event}\"")), "{event}");
+    }
+    assert!(!script.contains("\"fetch\""), "it caches nothing");
+    assert_eq!(get(&tag).await.status(), 304);
+}
