@@ -12,7 +12,7 @@ import { RemindersForm } from "./reminders_form.js"
 
 /** @typedef {import("./push.js").PushState} PushState */
 
-/** What a press of the button has led to. @param {"on" | "blocked" | "dismissed" | "off"} outcome */
+/** The sentence about the outcome of a press. @param {"on" | "blocked" | "dismissed" | "off"} outcome */
 export const outcomeSentence = (outcome) => t(`push.outcome.${outcome}`)
 
 /** An error of subscribing: of the server, or of the browser, which cannot reach its push service. @param {unknown} error */

@@ -17,6 +17,6 @@ export const ownTimeZone = () => Intl.DateTimeFormat().resolvedOptions().timeZon
 
 /** All time zones of the browser, with the given one. @param {string} chosen */
 export function timeZones(chosen) {
-  const known = Intl.supportedValuesOf?.("timeZone") ?? []
-  return [...new Set([...known, "UTC", ownTimeZone(), chosen])].sort()
+  const zones = Intl.supportedValuesOf?.("timeZone") ?? []
+  return [...new Set([...zones, "UTC", ownTimeZone(), chosen])].sort()
 }
