@@ -20,7 +20,7 @@ const HEADS = /** @type {const} */ ([
   "admin.jobs.counts",
   "admin.node",
 ])
-/** What this page can name. A newer server may have others. */
+/** The values that this page can name. A newer server may have others. */
 const JOBS = ["reminders"]
 const OUTCOMES = ["running", "done", "stopped", "lock-lost", "failed"]
 const COUNTS = ["candidates", "sent", "unsent", "postponed", "present", "spent"]
@@ -35,7 +35,7 @@ export function seconds(ms) {
 /** @param {string} job */
 const jobName = (job) => (JOBS.includes(job) ? t(`admin.job.${/** @type {"reminders"} */ (job)}`) : job)
 
-/** What a run did: each number with its name. @param {Record<string, number>} counts */
+/** The effect of a run: each number with its name. @param {Record<string, number>} counts */
 export function countsSentence(counts) {
   const order = (/** @type {string} */ name) => (COUNTS.includes(name) ? COUNTS.indexOf(name) : COUNTS.length)
   const parts = Object.entries(counts)
@@ -123,13 +123,13 @@ function momentOf(start) {
 /** @param {JobRun} run */
 function runRow({ started_at: start, ended_at: end, node, outcome, counts }) {
   const duration = end === null ? "–" : seconds(Date.parse(end) - Date.parse(start))
-  const known = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${/** @type {"done"} */ (outcome)}`) : outcome
+  const shown = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${/** @type {"done"} */ (outcome)}`) : outcome
   return el(
     "tr",
     {},
     el("th", { scope: "row", text: momentOf(start) }),
     el("td", { class: "number", text: duration }),
-    el("td", { class: ["failed", "lock-lost"].includes(outcome) ? "run-bad" : "", text: known }),
+    el("td", { class: ["failed", "lock-lost"].includes(outcome) ? "run-bad" : "", text: shown }),
     el("td", { class: "counts", text: countsSentence(counts) }),
     el("td", { class: "id", title: node, text: node }),
   )
