@@ -10,13 +10,17 @@
 # the server closes every socket in order.
 
 FROM rust:1.95-bookworm AS build
+# One file of it is in the image: the font of PDF exports, under the SIL Open Font License 1.1.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends fonts-noto-cjk \
+    && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY Cargo.toml Cargo.lock build.rs ./
 COPY config config
 COPY src src
 COPY static static
 COPY tests tests
-RUN cargo build --release --locked --bin galley
+RUN cargo build --release --locked --features pdf --bin galley
 
 FROM debian:bookworm-slim
 # The certificates verify the server behind rediss:// and the push services of browsers. (PostgreSQL's certificate is verified against the
@@ -28,11 +32,14 @@ RUN apt-get update \
     && install --directory --owner galley --group galley --mode 0700 \
         /var/lib/galley /var/lib/galley/data
 COPY --from=build /src/target/release/galley /usr/local/bin/galley
+COPY --from=build /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc /usr/share/fonts/opentype/noto/
+COPY --from=build /usr/share/doc/fonts-noto-cjk/copyright /usr/share/doc/fonts-noto-cjk/
 USER galley
 WORKDIR /var/lib/galley
 # The SQLite database, if any, the two secrets and the key of pushes. A reader of the volume can sign in as every user.
 VOLUME /var/lib/galley/data
-ENV GALLEY_SERVER__LISTEN=0.0.0.0:8080
+ENV GALLEY_SERVER__LISTEN=0.0.0.0:8080 \
+    GALLEY_EXPORTS__FONTS=/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc
 EXPOSE 8080
 # The image has no curl: bash opens the TCP connection itself.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \

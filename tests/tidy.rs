@@ -85,9 +85,12 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hyper_util", &["http", "notify"]),
     // Tokens of users, and the server's own for push services.
     ("jsonwebtoken", &["http", "notify"]),
+    // These two make PDFs: one writes the file, `parley` sets its lines.
+    ("krilla", &["exports"]),
     ("metrics_exporter_prometheus", &["telemetry"]),
     // The allocator of the program: it returns memory to the system after a peak.
     ("mimalloc", &["main"]),
+    ("parley", &["exports"]),
     ("quick_xml", &["exports"]),
     // Locks and pub/sub use one Redis, and neither imports the other; both import its client.
     ("redis", &["redis_client", "locks", "pubsub"]),

@@ -29,6 +29,7 @@ use crate::app::signals::{Signals, StopSignal};
 use crate::config::{ServerSettings, Settings};
 use crate::domain::ids::NodeId;
 use crate::exports::build::Exports;
+use crate::exports::rendering::PdfFonts;
 use crate::http::access::Access;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::{BudgetLimits, ByteBudget};
@@ -433,7 +434,7 @@ fn state(
         origins,
         sharing: Sharing::new(storage.clone(), invites.clone(), document_bytes, quota),
         partners: Partners::new(storage.clone(), locks.clone(), invites),
-        exports: Exports::new(reviews.clone()),
+        exports: Exports::new(reviews.clone(), PdfFonts::new(settings.exports.fonts.clone())),
         offers: Offers::new(storage.clone(), locks.clone()),
         reviews,
         versions: Versions::new(sessions.clone()),

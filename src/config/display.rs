@@ -11,7 +11,9 @@ const HIDDEN: &str = "***";
 /// All settings, section by section in the manual's order.
 pub(super) fn settings(all: &Settings) -> String {
     let first = [server(all), database(all), seats(all), history(all), auth(all)];
-    [first.as_slice(), &[push(all), jobs(all), limits(all), log(all)]].concat().join("\n")
+    [first.as_slice(), &[push(all), jobs(all), exports(all), limits(all), log(all)]]
+        .concat()
+        .join("\n")
 }
 
 /// `url` with its password, if any, replaced by `***`.
@@ -136,6 +138,11 @@ fn jobs(all: &Settings) -> String {
             text("request_unanswered_after", duration::show(jobs.request_unanswered_after)),
         ],
     )
+}
+
+fn exports(all: &Settings) -> String {
+    let fonts = all.exports.fonts.iter().map(|path| path.display().to_string());
+    section("exports", &[plain("fonts", format!("{:?}", fonts.collect::<Vec<_>>()))])
 }
 
 fn limits(all: &Settings) -> String {

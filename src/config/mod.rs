@@ -81,6 +81,8 @@ pub struct Settings {
     pub push: PushSettings,
     /// The tick of jobs, and when users are reminded.
     pub jobs: JobSettings,
+    /// The fonts of exports.
+    pub exports: ExportSettings,
     /// Limits and rates.
     pub limits: LimitSettings,
     /// Level and format of the log.
@@ -201,6 +203,13 @@ pub struct JobSettings {
     pub review_unanswered_after: Duration,
     /// How long a request waits for an answer before its receiver is reminded.
     pub request_unanswered_after: Duration,
+}
+
+/// `[exports]`
+#[derive(Clone, Debug)]
+pub struct ExportSettings {
+    /// The font files of PDFs, in order of preference.
+    pub fonts: Vec<PathBuf>,
 }
 
 /// `[limits]`

@@ -62,6 +62,29 @@ impl Reader {
         Some(text)
     }
 
+    /// Reads a list of texts, or one text that separates them by commas.
+    pub(super) fn list(&mut self, key: &str) -> Option<Vec<String>> {
+        let Some(value) = self.values.remove(key) else { return Some(Vec::new()) };
+        let texts = match &value.kind {
+            // The environment has only text.
+            ValueKind::String(text) => text.split(',').map(|it| Some(it.to_owned())).collect(),
+            ValueKind::Array(texts) => {
+                texts.iter().map(|it| it.clone().into_string().ok()).collect()
+            }
+            _ => None,
+        };
+        let Some(texts) = texts else {
+            return self.wrong(
+                key,
+                &value,
+                "must be a list of texts, or a text separated by commas",
+            );
+        };
+        let texts: Vec<String> = texts;
+        let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+        Some(texts.map(str::to_owned).collect())
+    }
+
     /// Reads `true` or `false`.
     pub(super) fn switch(&mut self, key: &str) -> Option<bool> {
         self.present(key)?;

@@ -311,3 +311,21 @@ fn a_subject_is_a_contact_and_a_push_service_a_host() {
         assert!(fault(&hosts(text)).starts_with("push.hosts: must be names"), "{text}");
     }
 }
+
+#[test]
+fn the_fonts_are_a_list_and_a_text_with_commas_in_the_environment() {
+    let paths = |settings: Settings| {
+        let paths = settings.exports.fonts.iter().map(|path| path.display().to_string());
+        paths.collect::<Vec<_>>()
+    };
+    assert_eq!(paths(with(&[]).expect("valid")).len(), 2);
+    let fonts = [("GALLEY_EXPORTS__FONTS", " /a b.ttf, /c.otf ,")];
+    assert_eq!(paths(with(&fonts).expect("valid")), ["/a b.ttf", "/c.otf"]);
+    let none = from_file("[exports]\nfonts = []").expect("valid");
+    assert!(none.show().contains("[exports]\nfonts = []\n"));
+    assert_eq!(paths(none), Vec::<String>::new());
+    let one = from_file("[exports]\nfonts = [\"/a.ttf\"]").expect("valid");
+    assert!(one.show().contains("fonts = [\"/a.ttf\"]\n"));
+    let Faults(lines) = from_file("[exports]\nfonts = 1").expect_err("a fault");
+    assert!(lines[0].starts_with("exports.fonts: must be a list of texts"), "{lines:?}");
+}

@@ -11,8 +11,8 @@ use crate::config::jobs;
 use crate::config::parse::Reader;
 use crate::config::push;
 use crate::config::{
-    AdminSettings, AuthSettings, DatabaseSettings, HistorySettings, LimitSettings, LocksSettings,
-    LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
+    AdminSettings, AuthSettings, DatabaseSettings, ExportSettings, HistorySettings, LimitSettings,
+    LocksSettings, LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
 };
 use crate::domain::lease::LeaseTerms;
 use crate::http::host::Proxies;
@@ -42,6 +42,8 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
     let admin = admin(&mut reader);
     let push = push::settings(&mut reader);
     let jobs = jobs::settings(&mut reader);
+    let fonts = reader.list("exports.fonts");
+    let exports = fonts.map(|it| ExportSettings { fonts: it.iter().map(PathBuf::from).collect() });
     let limits = limits(&mut reader);
     let log = log(&mut reader);
     let metrics = reader.switch("metrics.enabled").map(|enabled| MetricsSettings { enabled });
@@ -59,6 +61,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
             admin: admin?,
             push: push?,
             jobs: jobs?,
+            exports: exports?,
             limits: limits?,
             log: log?,
             metrics: metrics?,

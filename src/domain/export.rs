@@ -13,11 +13,13 @@ pub enum ExportFormat {
     Markdown,
     /// Plain text, with footnotes.
     Text,
+    /// Typeset pages, with notes beside the text.
+    Pdf,
 }
 
 impl ExportFormat {
     /// Every format.
-    pub const ALL: [Self; 4] = [Self::Docx, Self::Html, Self::Markdown, Self::Text];
+    pub const ALL: [Self; 5] = [Self::Docx, Self::Html, Self::Markdown, Self::Text, Self::Pdf];
 
     /// The name in the API and in the database; also the extension of the file.
     #[must_use]
@@ -27,6 +29,7 @@ impl ExportFormat {
             Self::Html => "html",
             Self::Markdown => "md",
             Self::Text => "txt",
+            Self::Pdf => "pdf",
         }
     }
 
@@ -44,6 +47,7 @@ impl ExportFormat {
             Self::Html => "text/html; charset=utf-8",
             Self::Markdown => "text/markdown; charset=utf-8",
             Self::Text => "text/plain; charset=utf-8",
+            Self::Pdf => "application/pdf",
         }
     }
 }
@@ -100,7 +104,7 @@ mod tests {
         for format in ExportFormat::ALL {
             assert_eq!(ExportFormat::from_name(format.as_str()), Some(format));
         }
-        for name in ["", "DOCX", "pdf", "docx "] {
+        for name in ["", "DOCX", "odt", "docx "] {
             assert_eq!(ExportFormat::from_name(name), None, "{name}");
         }
         for failure in [ExportFailure::TooLarge, ExportFailure::TooCostly, ExportFailure::Damaged] {

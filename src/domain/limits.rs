@@ -158,6 +158,12 @@ pub const EXPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const EXPORTS_HELD_MAX: usize = 4;
 /// The same for one address: one remains for others.
 pub const EXPORTS_HELD_PER_ADDRESS_MAX: usize = EXPORTS_HELD_MAX - 1;
+/// Pages of a PDF: the longest text of a document, set with notes beside it, takes 3,500. Lines of few
+/// characters take more; each page costs 3 KiB of memory besides its text.
+pub const PDF_PAGES_MAX: usize = 5_000;
+/// Longest font of PDFs, in bytes: all weights of a collection of East Asian faces. A server holds each
+/// font in memory.
+pub const FONT_BYTES_MAX: u64 = 128 * 1024 * 1024;
 /// Bytes of all parts of a Word document before compression: eight million lines take 50 MiB.
 pub const EXPORT_INFLATED_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Bytes of the stored exports of one share link: each format once, and the largest ones twice.

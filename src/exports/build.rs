@@ -16,6 +16,7 @@
 //! who types would keep a caller waiting for ever, so a file that took long answers requests for
 //! [`SERVED_FOR`] after its end, also if the text has changed since.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,7 +35,7 @@ use crate::domain::limits::{
 use crate::domain::user::User;
 use crate::exports::error::ExportError;
 use crate::exports::paper::{Heading, Paper};
-use crate::exports::{docx, html, markdown, text};
+use crate::exports::rendering::{PdfFonts, Rendering};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName};
 use crate::reviews::Reviews;
 use crate::reviews::anchors::placed_in;
@@ -73,6 +74,7 @@ pub struct Exports {
     pub(super) reviews: Reviews,
     /// One for each rendered file that is not stored yet.
     files: Permits,
+    fonts: PdfFonts,
 }
 
 /// The answer to a request for a file.
@@ -107,8 +109,16 @@ type Built = Result<StoredExport, ExportError>;
 impl Exports {
     /// The exports of these reviews' documents.
     #[must_use]
-    pub fn new(reviews: Reviews) -> Self {
-        Self { reviews, files: Permits::new(EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX) }
+    pub fn new(reviews: Reviews, fonts: PdfFonts) -> Self {
+        let files = Permits::new(EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX);
+        Self { reviews, files, fonts }
+    }
+
+    /// The formats that this server builds. It serves stored files of the other ones, too.
+    #[must_use]
+    pub fn formats(&self) -> Vec<ExportFormat> {
+        let is_built = |format| format != ExportFormat::Pdf || self.fonts.are_there();
+        ExportFormat::ALL.into_iter().filter(|format| is_built(*format)).collect()
     }
 
     /// Looks for the file of a member's share link.
@@ -116,7 +126,7 @@ impl Exports {
     /// # Errors
     ///
     /// [`ExportError::NotFound`] for a user who is no member, [`ExportError::Failed`] shortly after a
-    /// build failed, or storage's failure.
+    /// build failed, [`ExportError::NotAvailable`] if this server cannot build it, or storage's failure.
     pub async fn look(&self, user: &User, key: ExportKey) -> Result<Look, ExportError> {
         self.reviews.link_of(user, key.link).await?;
         let state = self.storage().export_state(key).await?.ok_or(ExportError::NotFound)?;
@@ -128,7 +138,10 @@ impl Exports {
         let failed = state.build.as_ref().filter(|build| now < build.changed_at + FAILED_FOR);
         match failed.and_then(|build| build.failure) {
             Some(failure) => Err(failure.into()),
-            None => Ok(Look::Due(Box::new(state))),
+            None => {
+                Rendering::new(key.format, &self.fonts).await?;
+                Ok(Look::Due(Box::new(state)))
+            }
         }
     }
 
@@ -336,12 +349,21 @@ impl Build<'_> {
         };
         let heading =
             Heading { title: mark.title.clone(), writer: link.writer.name, built_at: Utc::now() };
-        let format = key.format;
-        let rendering = shared.rooms.read_text(state.document, snapshot, move |text| {
+        let rendering = Rendering::new(key.format, &self.exports.fonts).await;
+        let rendering = rendering.map_err(Stop::Failed)?;
+        let _stop = rendering.stop_on_drop();
+        let thread = rendering.clone();
+        let mut rendered = pin!(shared.rooms.read_text(state.document, snapshot, move |text| {
             let reviews = placed_in(text, reviews);
-            file_of(format, &Paper::new(heading, text.content(), reviews))
-        });
-        let bytes = rendering.await?.map_err(|failure| Stop::Failed(failure.into()))?;
+            thread.render(&Paper::new(heading, text.content(), reviews))
+        }));
+        let rendered = loop {
+            if let Ok(rendered) = timeout(NOTE_EVERY, &mut rendered).await {
+                break rendered?;
+            }
+            self.progress(40_u8.saturating_add(rendering.percent() / 2)).await?;
+        };
+        let bytes = rendered.map_err(|failure| Stop::Failed(failure.into()))?;
         self.progress(90).await?;
         Ok((mark, bytes.into()))
     }
@@ -385,15 +407,6 @@ impl Build<'_> {
         let build = ExportBuild { fence: self.fence, progress, failure, changed_at: Utc::now() };
         let is_last = self.exports.storage().note_export(self.key, &build).await?;
         is_last.then_some(()).ok_or(Stop::Lost)
-    }
-}
-
-fn file_of(format: ExportFormat, paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
-    match format {
-        ExportFormat::Docx => docx::render(paper),
-        ExportFormat::Html => html::render(paper),
-        ExportFormat::Markdown => markdown::render(paper),
-        ExportFormat::Text => text::render(paper),
     }
 }
 

@@ -16,8 +16,11 @@ pub enum ExportError {
     /// The request names no format of this server.
     #[error("format is docx, html, md, txt or pdf, and reviews is 1 or 0")]
     UnknownFormat,
-    /// The format needs a part that this build of the server does not have.
-    #[error("this server makes no PDF; open the document's page and print it to a file")]
+    /// The format needs a part of the program or a font that this server does not have.
+    #[error(
+        "this server makes no PDF: it needs the feature `pdf` and a font (exports.fonts), and its log \
+         says what is missing; open the document's page and print it to a file"
+    )]
     NotAvailable,
     /// The rate limit rejects the build.
     #[error("too many files at once; try again later")]

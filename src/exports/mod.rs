@@ -9,8 +9,9 @@
 //! takes the lock. The fence of the lock guards the database: a builder that froze beyond its lease
 //! stores nothing.
 //!
-//! [`paper`] places the reviews in the text. [`docx`], [`html`], [`markdown`] and [`text`] render it;
-//! each has a bound of bytes, and the docx is compressed while it is written.
+//! [`paper`] places the reviews in the text. [`docx`], [`html`], [`markdown`], [`text`] and [`pdf`] render
+//! it ([`rendering`]); each has a bound of bytes, and the docx and the pages of a PDF are compressed while
+//! they are written. `pdf` is a feature of the package, and needs a font.
 //!
 //! # Imports
 //!
@@ -21,10 +22,17 @@ pub(crate) mod docx;
 mod docx_comments;
 mod docx_parts;
 pub mod error;
+pub(crate) mod gauge;
 pub(crate) mod html;
 pub mod import;
 pub(crate) mod markdown;
 pub(crate) mod paper;
+#[cfg(feature = "pdf")]
+pub(crate) mod pdf;
+#[cfg(not(feature = "pdf"))]
+#[path = "pdf_absent.rs"]
+pub(crate) mod pdf;
+pub mod rendering;
 pub(crate) mod sheet;
 pub(crate) mod text;
 mod word_text;

@@ -1,4 +1,5 @@
-//! Documents as files: `GET /api/share-links/{id}/export`, `POST /api/documents/import`.
+//! Documents as files: `GET /api/share-links/{id}/export`, `GET /api/export-formats`,
+//! `POST /api/documents/import`.
 
 use axum::extract::State;
 use axum::http::header::{
@@ -30,7 +31,10 @@ use crate::storage::exports::{ExportKey, StoredExport};
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.get("/api/share-links/{id}/export", export).post_text("/api/documents/import", import)
+    routes
+        .get("/api/share-links/{id}/export", export)
+        .get("/api/export-formats", formats)
+        .post_text("/api/documents/import", import)
 }
 
 /// Seconds after which a caller asks for a file again.
@@ -54,6 +58,16 @@ struct ImportQuery {
 struct BuildingBody {
     status: &'static str,
     progress: u8,
+}
+
+#[derive(Serialize)]
+struct FormatsBody {
+    formats: Vec<&'static str>,
+}
+
+/// `GET /api/export-formats`
+async fn formats(State(exports): State<Exports>, _caller: Caller) -> Json<FormatsBody> {
+    Json(FormatsBody { formats: exports.formats().into_iter().map(ExportFormat::as_str).collect() })
 }
 
 /// `GET …/export`
@@ -112,7 +126,6 @@ impl ExportQuery {
             Some(_) => return Err(ExportError::UnknownFormat),
         };
         match self.format.as_deref() {
-            Some("pdf") => Err(ExportError::NotAvailable),
             Some(name) => {
                 let format = ExportFormat::from_name(name).ok_or(ExportError::UnknownFormat)?;
                 Ok((format, has_reviews))
@@ -242,7 +255,7 @@ mod tests {
         };
         assert!(matches!(parse(Some("docx"), None), Ok((ExportFormat::Docx, true))));
         assert!(matches!(parse(Some("txt"), Some("0")), Ok((ExportFormat::Text, false))));
-        assert!(matches!(parse(Some("pdf"), None), Err(ExportError::NotAvailable)));
+        assert!(matches!(parse(Some("pdf"), None), Ok((ExportFormat::Pdf, true))));
         for (format, reviews) in
             [(None, None), (Some(""), None), (Some("doc"), None), (Some("md"), Some("yes"))]
         {

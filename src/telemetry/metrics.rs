@@ -87,7 +87,7 @@ fn begin_at_zero() {
             let _registered = histogram!(name, "class" => class);
         }
     }
-    for format in ["docx", "html", "md", "txt"] {
+    for format in ["docx", "html", "md", "pdf", "txt"] {
         for outcome in ["built", "failed", "found", "gone", "lost"] {
             counter!("galley_exports_total", "format" => format, "outcome" => outcome).increment(0);
         }

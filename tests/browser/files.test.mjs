@@ -20,7 +20,7 @@ withGalley()
 
 const SIZES = [{ width: 1280, height: 720 }, { width: 360, height: 740 }]
 /** In the order of the list. */
-const FORMATS = ["docx", "html", "md", "txt"]
+const FORMATS = ["docx", "pdf", "html", "md", "txt"]
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 const TEXT = "I write.\n나는 글을 쓴다."
 const COMMENT = "Which text?"
@@ -79,6 +79,9 @@ const exportWords = {
     format: "Format",
     reviews: "With comments and suggestions",
     go: "Download",
+    print: "Print…",
+    printed: "This server makes no PDF, but your browser does:",
+    noPdf: /^No file was made\. This server makes no PDF\. Print the document instead/,
     close: "Close",
     saved: /^Downloaded as “(.+)”\.$/,
     building: "The server is making the file…",
@@ -91,6 +94,9 @@ const exportWords = {
     format: "형식",
     reviews: "의견과 제안도 함께 내보내기",
     go: "내려받기",
+    print: "인쇄…",
+    printed: "이 서버는 PDF를 만들지 않지만 브라우저로 만들 수 있습니다.",
+    noPdf: /^파일을 만들지 못했습니다\. 이 서버는 PDF를 만들지 않습니다\./,
     close: "닫기",
     saved: /^‘(.+)’ 파일로 내려받았습니다\.$/,
     building: "서버가 파일을 만들고 있습니다…",
@@ -105,7 +111,7 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
   test(`each format is exported by the keyboard, with comments and without (${locale})`, async () => {
     const { writer } = await reviewed(locale)
     const { page } = writer
-    for (const [format, isReviewed] of /** @type {const} */ ([["docx", true], ["html", true], ["md", true], ["txt", true], ["txt", false]])) {
+    for (const [format, isReviewed] of /** @type {const} */ ([["docx", true], ["pdf", true], ["html", true], ["md", true], ["txt", true], ["txt", false]])) {
       await openExport(writer, said.entry)
       const dialog = page.getByRole("dialog", { name: said.title })
       const field = dialog.getByLabel(said.format)
@@ -123,6 +129,7 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       const bytes = readFileSync(await download.path())
       const text = bytes.toString("utf8")
       if (format === "docx") assert.equal(text.slice(0, 2), "PK")
+      else if (format === "pdf") assert.equal(text.slice(0, 5), "%PDF-")
       else {
         assert.ok(text.includes("나는"), text)
         assert.equal(text.includes(COMMENT), isReviewed, text)
@@ -180,6 +187,36 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
     const again = page.waitForEvent("download")
     await dialog.getByRole("button", { name: said.go }).press("Enter")
     await again
+  })
+}
+
+for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
+  const said = exportWords[locale]
+
+  test(`where the server makes no PDF, the dialog leads to the print of the page (${locale})`, async () => {
+    const { writer } = await reviewed(locale)
+    const { page } = writer
+    const formats = ["docx", "html", "md", "txt"]
+    await page.route("**/api/export-formats", (route) => route.fulfill({ json: { formats } }))
+    await openExport(writer, said.entry)
+    const dialog = page.getByRole("dialog", { name: said.title })
+    await dialog.getByLabel(said.format).selectOption("pdf")
+    await dialog.getByText(said.printed).waitFor()
+    await dialog.getByRole("checkbox", { name: said.reviews }).waitFor({ state: "hidden" })
+    await looks(writer, `export-print-${locale}`, "#export-dialog")
+    await dialog.getByRole("button", { name: said.print, exact: true }).press("Enter")
+    await dialog.waitFor({ state: "hidden" })
+    await page.locator(".print-dialog[open]").waitFor()
+    await page.keyboard.press("Escape")
+    await page.unroute("**/api/export-formats")
+
+    // A server that lost its font since it was asked.
+    await answerExports(writer, () => problem(501, "format-not-available"))
+    await openExport(writer, said.entry)
+    await dialog.getByLabel(said.format).selectOption("pdf")
+    await dialog.getByRole("button", { name: said.go }).press("Enter")
+    await dialog.getByRole("alert").getByText(said.noPdf).waitFor()
+    await dialog.getByRole("button", { name: said.print, exact: true }).waitFor()
   })
 }
 

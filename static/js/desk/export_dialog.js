@@ -1,10 +1,14 @@
 // @ts-check
-/** The dialog that makes a file of the document: format, comments, progress. Owns one element. */
+/**
+ * The dialog that makes a file of the document: format, comments, progress. Owns one element. For a PDF that
+ * the server cannot make it leads to the print of the page.
+ */
 
 import { showToast } from "../lib/announce.js"
+import { Problem } from "../lib/api.js"
 import { button, byId, download, el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { exportFile, FORMATS } from "../lib/files.js"
+import { exportFile, FORMATS, formatsOfServer } from "../lib/files.js"
 import { i18n, t } from "../lib/i18n.js"
 import { ENDED_LINKS } from "./policy.js"
 
@@ -13,10 +17,14 @@ export class ExportDialog {
   /** The build that this dialog waits for. @type {AbortController | null} */
   #work = null
 
-  /** @param {import("../store.js").Store} store @param {string} link */
-  constructor(store, link) {
+  /** Until the server says otherwise. */
+  #makesPdf = true
+
+  /** @param {import("../store.js").Store} store @param {string} link @param {() => void} print */
+  constructor(store, link, print) {
     this.store = store
     this.link = link
+    this.print = print
     this.element = byId("export-dialog", HTMLDialogElement)
     /** For the menu. */
     this.entry = el("button", { type: "button", "data-t": "menu.export" })
@@ -24,6 +32,7 @@ export class ExportDialog {
     this.format.append(...FORMATS.map((value) => el("option", { value })))
     this.about = el("p", { id: "export-about", class: "quiet" })
     this.reviews = el("input", { id: "export-reviews", type: "checkbox", checked: true })
+    this.check = el("label", { class: "file-check" }, this.reviews, el("span", { "data-t": "export.reviews" }))
     this.unsaved = el("p", { class: "quiet" })
     this.progress = el("progress", { max: "100", "data-t-label": "export.progress" })
     this.percent = el("span", { class: "quiet", "aria-hidden": "true" })
@@ -31,7 +40,7 @@ export class ExportDialog {
     // Outside a modal dialog nothing is spoken.
     this.status = el("p", { class: "quiet", role: "status" })
     this.error = el("p", { class: "form-error", role: "alert" })
-    this.go = el("button", { type: "submit", class: "button button-strong", "data-t": "export.go" })
+    this.go = el("button", { type: "submit", class: "button button-strong" })
   }
 
   start() {
@@ -45,7 +54,7 @@ export class ExportDialog {
       el("label", { for: "export-format", "data-t": "export.format" }),
       this.format,
       this.about,
-      el("label", { class: "file-check" }, this.reviews, el("span", { "data-t": "export.reviews" })),
+      this.check,
       this.unsaved,
       this.track,
       this.status,
@@ -76,10 +85,24 @@ export class ExportDialog {
     this.track.hidden = true
     this.element.showModal()
     this.format.focus()
+    void this.#query()
+  }
+
+  /** Asks what the server makes. Without an answer the download itself shows it. */
+  async #query() {
+    const formats = await formatsOfServer(this.#stopped.signal).catch(() => null)
+    if (formats === null) return
+    this.#makesPdf = formats.includes("pdf")
+    this.#draw()
   }
 
   get #format() {
     return FORMATS.find((format) => format === this.format.value) ?? "docx"
+  }
+
+  /** The browser makes the file that the server cannot make. */
+  get #prints() {
+    return this.#format === "pdf" && !this.#makesPdf
   }
 
   #draw() {
@@ -88,12 +111,19 @@ export class ExportDialog {
     for (const option of this.format.options) {
       option.textContent = t(`export.format.${/** @type {import("../lib/files.js").Format} */ (option.value)}`)
     }
-    this.about.textContent = t(`export.about.${this.#format}`)
+    this.about.textContent = t(this.#prints ? "export.about.print" : `export.about.${this.#format}`)
+    this.go.textContent = t(this.#prints ? "export.print" : "export.go")
+    // The print asks for them itself.
+    this.check.hidden = this.#prints
     this.unsaved.textContent = this.store.state.saving.count === 0 ? "" : t("export.unsaved")
   }
 
   async #run() {
     if (this.#work !== null) return
+    if (this.#prints) {
+      this.element.close()
+      return this.print()
+    }
     const work = new AbortController()
     this.#begin(work)
     try {
@@ -106,7 +136,10 @@ export class ExportDialog {
       this.element.close()
       showToast(t("out.saved", { name: named }))
     } catch (error) {
-      if (!work.signal.aborted) this.error.textContent = t("export.failed", { why: errorText(error) })
+      if (work.signal.aborted) return
+      if (error instanceof Problem && error.kind === "format-not-available") this.#makesPdf = false
+      this.error.textContent = t("export.failed", { why: errorText(error) })
+      this.#draw()
     } finally {
       if (this.#work === work) this.#end()
     }

@@ -103,7 +103,7 @@ export class DeskPage {
     const mayReview = () => this.store.seated
     this.selection = new SelectionBar(this.editor, mayReview, (options) => this.actions.begin(options))
     this.out = new TextOut(this.editor, this.store)
-    this.exports = new ExportDialog(this.store, link.id)
+    this.exports = new ExportDialog(this.store, link.id, () => this.printing.open())
     this.printing = new Printing(this.editor, this.reviews, this.store)
     this.reviewer = new ReviewerDialog(this.store, this.connection)
     this.keys = new Shortcuts(this.#commands())

@@ -41,6 +41,7 @@ const BY_NAME = new Map([
   ["text-changing", "error.text-changing"],
   ["too-many", "error.too-many"],
   ["export-too-large", "error.export-too-large"],
+  ["format-not-available", "error.format-not-available"],
   ["import-format", "error.import-format"],
   ["import-unreadable", "error.import-unreadable"],
   ["import-too-large", "error.import-too-large"],

@@ -9,7 +9,7 @@
 import { Problem, problemIn } from "./api.js"
 
 /** The formats of an export, the most useful one first. */
-export const FORMATS = /** @type {const} */ (["docx", "html", "md", "txt"])
+export const FORMATS = /** @type {const} */ (["docx", "pdf", "html", "md", "txt"])
 /** The longest file of an import, in bytes: `IMPORT_BYTES_MAX` of the server, which may close the connection
     of a longer one before the answer is read. */
 export const IMPORT_BYTES_MAX = 16 * 1024 * 1024
@@ -20,6 +20,20 @@ export const EXTENSIONS = [".docx", ".md", ".markdown", ".txt", ".text"]
 const PAUSE = { least: 200, most: 10_000 }
 
 /** @typedef {(typeof FORMATS)[number]} Format */
+
+/**
+ * The formats that the server makes: a PDF needs a font there. None if the server is of an earlier version.
+ *
+ * @param {AbortSignal} signal
+ * @returns {Promise<string[]>}
+ */
+export async function formatsOfServer(signal) {
+  const response = await request("/api/export-formats", signal)
+  if (response.status === 404) return []
+  if (!response.ok) throw problemIn(response.status, await response.json().catch(() => null))
+  const { formats } = await whole(response.json(), signal)
+  return Array.isArray(formats) ? formats : []
+}
 
 /**
  * The file of a document, once the server has built it.

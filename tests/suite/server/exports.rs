@@ -28,7 +28,7 @@ pub(crate) struct Download {
 }
 
 impl Download {
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map(|it| it.to_str().expect("ASCII")).unwrap_or_default()
     }
 
@@ -37,7 +37,7 @@ impl Download {
     }
 }
 
-async fn request(
+pub(crate) async fn request(
     server: &Server,
     who: &Person,
     desk: &Desk,
@@ -76,7 +76,7 @@ pub(crate) async fn download(server: &Server, who: &Person, desk: &Desk, query: 
 async fn builds(servers: &[&Server], outcome: &str) -> f64 {
     let mut builds = 0.0;
     for server in servers {
-        for format in ["docx", "html", "md", "txt"] {
+        for format in ["docx", "html", "md", "pdf", "txt"] {
             let name = format!("galley_exports_total{{format=\"{format}\",outcome=\"{outcome}\"}}");
             builds += server.figure(&name).await.expect("a metric");
         }
@@ -270,7 +270,7 @@ async fn a_file_has_a_tag_and_a_name_and_changes_with_the_document() {
 
 #[tokio::test]
 async fn g14_members_alone_export_and_bad_requests_are_typed() {
-    let server = Server::start().await;
+    let server = Server::with(&[("EXPORTS__FONTS", "/none.ttf")]).await;
     let desk = server.desk("text").await;
     let mallory = server.guest("Mallory").await;
     let get = async |who: &Person, query: &str| {
@@ -278,6 +278,7 @@ async fn g14_members_alone_export_and_bad_requests_are_typed() {
         server.get(who, &path).await
     };
     get(&mallory, "?format=docx").await.problem(404, "not-found");
+    get(&mallory, "?format=pdf").await.problem(404, "not-found");
     for query in ["", "?format=", "?format=doc", "?format=DOCX", "?format=txt&reviews=2"] {
         get(&desk.writer, query).await.problem(422, "unknown-format");
     }

@@ -23,6 +23,8 @@ mod dropped_handlers;
 mod edge_rules;
 mod exports;
 mod exports_docx;
+#[cfg(feature = "pdf")]
+mod exports_pdf;
 mod gaps;
 mod history;
 mod hostile_clients;

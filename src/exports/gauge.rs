@@ -1,0 +1,61 @@
+//! The progress of a build on its thread, and the word to stop it.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use crate::domain::export::ExportFailure;
+
+/// Shared by a build's thread and the task that waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge {
+    percent: AtomicU8,
+    is_stopped: AtomicBool,
+}
+
+impl Gauge {
+    #[cfg_attr(not(feature = "pdf"), allow(dead_code, reason = "the other formats are quick"))]
+    /// Notes that the build has passed `done` of `all` bytes.
+    pub(crate) fn passed(&self, done: usize, all: usize) {
+        let percent = done.saturating_mul(100).checked_div(all).unwrap_or(0).min(100);
+        self.percent.store(u8::try_from(percent).unwrap_or(100), Ordering::Relaxed);
+    }
+
+    /// The progress of the thread, 0 to 100.
+    pub(crate) fn percent(&self) -> u8 {
+        self.percent.load(Ordering::Relaxed)
+    }
+
+    /// Ends the build at its next check.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    #[cfg_attr(not(feature = "pdf"), allow(dead_code, reason = "the other formats are quick"))]
+    /// Checks whether the build should go on.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportFailure::Unavailable`] after [`stop`](Self::stop).
+    pub(crate) fn check(&self) -> Result<(), ExportFailure> {
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return Err(ExportFailure::Unavailable);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gauge_counts_to_a_hundred_and_stops() {
+        let gauge = Gauge::default();
+        for (done, all, percent) in [(0, 0, 0), (1, 3, 33), (3, 3, 100), (4, 3, 100)] {
+            gauge.passed(done, all);
+            assert_eq!(gauge.percent(), percent);
+        }
+        assert_eq!(gauge.check(), Ok(()));
+        gauge.stop();
+        assert_eq!(gauge.check(), Err(ExportFailure::Unavailable));
+    }
+}

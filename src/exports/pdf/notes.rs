@@ -1,0 +1,128 @@
+//! The paragraphs of a note: its head, the suggestion as old → new, the comment and the replies.
+
+use crate::domain::export::ExportFailure;
+use crate::exports::paper::{Location, Note, Paper};
+use crate::exports::pdf::rich::{Ink, Rich, Role};
+use crate::exports::pdf::typeset::{Column, Line, Measure, Typesetter};
+use crate::exports::words::{Words, time};
+
+/// The column of the notes.
+pub(super) const NOTES: Column = Column { left: 409.0, width: 136.0 };
+/// A note beside the text: size and leading.
+const BESIDE: (f32, f32) = (7.8, 11.6);
+/// Longest note beside the text, in bytes: more fills a column in any script.
+const BESIDE_BYTES_MAX: usize = 6 * 1024;
+/// Characters of a passage or suggestion that a note repeats from the text.
+const REPEATED_CHARS: usize = 40;
+/// The indent of a reply.
+const REPLY_INDENT: f32 = 8.0;
+
+/// The lines of a note beside the text. None: it is too long for that.
+///
+/// # Errors
+///
+/// None of its own: the lines are collected.
+pub(super) fn beside(
+    typesetter: &mut Typesetter<'_>,
+    paper: &Paper,
+    index: usize,
+) -> Result<Vec<Line>, ExportFailure> {
+    let mut lines = Vec::new();
+    let Some(note) = paper.notes.get(index).filter(|note| is_short(note)) else { return Ok(lines) };
+    let (size, leading) = BESIDE;
+    for (rich, indent) in paragraphs(note, paper.words) {
+        let measure = Measure { size, leading, width: NOTES.width, indent };
+        typesetter.lines(&rich, measure, &mut |line| {
+            lines.push(line);
+            Ok(())
+        })?;
+    }
+    Ok(lines)
+}
+
+fn is_short(note: &Note) -> bool {
+    let own = [&note.author, &note.quote, &note.body].into_iter().chain(&note.suggestion);
+    let replies = note.replies.iter().flat_map(|reply| [&reply.author.name, &reply.body]);
+    own.chain(replies).map(String::len).sum::<usize>() <= BESIDE_BYTES_MAX
+}
+
+/// The paragraphs of a note with their indents.
+pub(super) fn paragraphs(note: &Note, words: &Words) -> Vec<(Rich, f32)> {
+    let mut writing = Writing::default();
+    let status = words.status(note.status).map(|it| format!(" · {it}")).unwrap_or_default();
+    writing.text(&format!("{} ", note.number), Role::Head);
+    writing.head(&note.author, &format!("{}{status}", time(note.at)));
+    if !matches!(note.location, Location::Range(_)) && !note.quote.is_empty() {
+        writing.text(&format!("“{}”", note.quote), Role::Soft);
+        writing.end();
+    }
+    if let Some(suggestion) = &note.suggestion {
+        writing.suggestion(note, suggestion, words);
+    }
+    if !note.body.is_empty() {
+        writing.text(&note.body, Role::Text);
+        writing.end();
+    }
+    writing.indent = REPLY_INDENT;
+    for reply in &note.replies {
+        writing.head(&reply.author.name, &time(reply.created_at));
+        writing.text(&reply.body, Role::Text);
+        writing.end();
+    }
+    writing.done
+}
+
+/// Paragraphs under construction.
+#[derive(Default)]
+struct Writing {
+    done: Vec<(Rich, f32)>,
+    current: Rich,
+    indent: f32,
+}
+
+impl Writing {
+    /// Appends text, whose lines are paragraphs.
+    fn text(&mut self, text: &str, role: Role) {
+        for (number, line) in text.split('\n').enumerate() {
+            if number != 0 {
+                self.end();
+            }
+            self.current.push(line, Ink::from(role));
+        }
+    }
+
+    fn end(&mut self) {
+        if self.current.is_empty() {
+            // An empty line has its height, too.
+            self.current.push(" ", Ink::default());
+        }
+        self.done.push((std::mem::take(&mut self.current), self.indent));
+    }
+
+    fn head(&mut self, author: &str, behind: &str) {
+        self.text(author, Role::Text);
+        self.end();
+        self.text(behind, Role::Soft);
+        self.end();
+    }
+
+    /// The old words and the new ones. A change stands in the text, too, so both are shortened here.
+    fn suggestion(&mut self, note: &Note, suggestion: &str, words: &Words) {
+        let shown = |text: &str| if note.is_change { shortened(text) } else { text.to_owned() };
+        self.text(&format!("{}: ", words.suggested(suggestion)), Role::Soft);
+        self.text(&shown(&note.quote), Role::Deleted);
+        if !note.quote.is_empty() && !suggestion.is_empty() {
+            self.text(" → ", Role::Soft);
+        }
+        self.text(&shown(suggestion), Role::Added);
+        self.end();
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let mut chars = text.char_indices().skip(REPEATED_CHARS);
+    match chars.next() {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,248 @@
+//! The pages of a PDF: a column of text and, beside it, a column of notes.
+//!
+//! Lines arrive one by one, and a page is written as soon as it is full. A note stands beside the line of
+//! its number, below the notes before it, and may continue on the next page. A note that finds no place
+//! there is [left over](Pages::take_left_over), for the end of the text.
+
+use std::collections::VecDeque;
+
+use krilla::document::Document;
+use krilla::metadata::Metadata;
+use krilla::page::PageSettings;
+
+use crate::domain::export::ExportFailure;
+use crate::domain::limits::{EXPORT_BYTES_MAX, PDF_PAGES_MAX};
+use crate::exports::gauge::Gauge;
+use crate::exports::paper::Paper;
+use crate::exports::pdf::fonts::Fonts;
+use crate::exports::pdf::notes::{self, NOTES};
+use crate::exports::pdf::rich::{Rich, Role};
+use crate::exports::pdf::typeset::{Column, Line, Measure, Typesetter, fill_box};
+
+/// A4, in points.
+const PAGE: (f32, f32) = (595.28, 841.89);
+/// The first and the last point of both columns.
+const TOP: f32 = 68.0;
+const BOTTOM: f32 = 768.0;
+/// The top of the number of the page.
+const FOOT: f32 = 793.0;
+/// Space between two notes.
+const NOTE_GAP: f32 = 7.0;
+/// The line beside a note: its distance and its colour.
+const NOTE_RULE: (f32, (u8, u8, u8)) = (7.0, (0xC9, 0xC2, 0xB3));
+/// Fewest lines of a note that stand alone at the end of a page.
+const NOTE_LINES_MIN: usize = 3;
+
+/// The column of the text, without and with notes beside it.
+pub(super) const WIDE: Column = Column { left: 72.0, width: 451.28 };
+pub(super) const NARROW: Column = Column { left: 56.0, width: 326.0 };
+
+/// A line in its place.
+struct Placed {
+    left: f32,
+    top: f32,
+    line: Line,
+}
+
+/// A note without a place yet.
+struct Waiting {
+    index: usize,
+    /// The page of its number.
+    page: usize,
+}
+
+/// The pages under construction.
+pub(super) struct Pages<'a> {
+    paper: &'a Paper,
+    /// Sets the notes: the text has a typesetter of its own, which is in use meanwhile.
+    typesetter: Typesetter<'a>,
+    document: Document,
+    gauge: &'a Gauge,
+    /// The pages before the current one.
+    written: usize,
+    text: Vec<Placed>,
+    notes: Vec<Placed>,
+    /// The next free point of each column.
+    text_top: f32,
+    notes_top: f32,
+    /// The rest of a note, for the next page.
+    rest: VecDeque<Line>,
+    waiting: VecDeque<Waiting>,
+    left_over: Vec<usize>,
+}
+
+impl<'a> Pages<'a> {
+    pub(super) fn new(paper: &'a Paper, fonts: &'a Fonts, gauge: &'a Gauge) -> Self {
+        Self {
+            paper,
+            typesetter: Typesetter::new(fonts, paper.words.lang),
+            document: Document::new(),
+            gauge,
+            written: 0,
+            text: Vec::new(),
+            notes: Vec::new(),
+            text_top: TOP,
+            notes_top: TOP,
+            rest: VecDeque::new(),
+            waiting: VecDeque::new(),
+            left_over: Vec::new(),
+        }
+    }
+
+    /// Begins as if there were pages before.
+    #[cfg(test)]
+    pub(super) fn begin_at(&mut self, pages: usize) {
+        self.written = pages;
+    }
+
+    /// Appends a line of text, and the notes whose numbers stand in it.
+    pub(super) fn put(
+        &mut self,
+        column: Column,
+        line: Line,
+        notes: impl Iterator<Item = usize>,
+    ) -> Result<(), ExportFailure> {
+        if BOTTOM < self.text_top + line.height {
+            self.turn()?;
+        }
+        let top = self.text_top;
+        self.text_top += line.height;
+        self.text.push(Placed { left: column.left, top, line });
+        for index in notes {
+            self.waiting.push_back(Waiting { index, page: self.written });
+            self.put_notes(top)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves an empty space, which ends with its page: empty lines make no empty pages.
+    pub(super) fn skip(&mut self, height: f32) {
+        if self.text.is_empty() && 0 < self.written {
+            return;
+        }
+        self.text_top = (self.text_top + height).min(BOTTOM);
+    }
+
+    /// Begins a new page unless this height is free.
+    pub(super) fn need(&mut self, height: f32) -> Result<(), ExportFailure> {
+        if BOTTOM < self.text_top + height { self.turn() } else { Ok(()) }
+    }
+
+    /// The notes that found no place beside the text, which ends here. Their order is that of the text.
+    pub(super) fn take_left_over(&mut self) -> Vec<usize> {
+        self.left_over.extend(self.waiting.drain(..).map(|note| note.index));
+        self.left_over.sort_unstable();
+        std::mem::take(&mut self.left_over)
+    }
+
+    /// Places the waiting notes in order, not above `least`, as long as there is room.
+    fn put_notes(&mut self, least: f32) -> Result<(), ExportFailure> {
+        while self.rest.is_empty()
+            && let Some(note) = self.waiting.front()
+        {
+            let index = note.index;
+            let lines = notes::beside(&mut self.typesetter, self.paper, index)?;
+            let height: f32 = lines.iter().map(|line| line.height).sum();
+            if lines.is_empty() || BOTTOM - TOP < height {
+                self.left_over.push(index);
+                self.waiting.pop_front();
+                continue;
+            }
+            // A note at the end of the page moves up as far as there is room.
+            let top = self.notes_top.max(least.min(BOTTOM - height));
+            let mut room = BOTTOM - top;
+            let fitting = lines
+                .iter()
+                .take_while(|line| {
+                    room -= line.height;
+                    0.0 <= room
+                })
+                .count();
+            if fitting < lines.len().min(NOTE_LINES_MIN) {
+                return Ok(());
+            }
+            self.waiting.pop_front();
+            self.notes_top = top;
+            let mut lines = VecDeque::from(lines);
+            let rest = lines.split_off(fitting);
+            self.put_lines(lines);
+            self.rest = rest;
+        }
+        Ok(())
+    }
+
+    fn put_lines(&mut self, lines: impl IntoIterator<Item = Line>) {
+        for line in lines {
+            let top = self.notes_top;
+            self.notes_top += line.height;
+            self.notes.push(Placed { left: NOTES.left, top, line });
+        }
+        self.notes_top += NOTE_GAP;
+    }
+
+    /// Writes the page and begins the next one, with the notes that wait for it.
+    fn turn(&mut self) -> Result<(), ExportFailure> {
+        self.write()?;
+        if PDF_PAGES_MAX <= self.written {
+            return Err(ExportFailure::TooLarge);
+        }
+        (self.text_top, self.notes_top) = (TOP, TOP);
+        if !self.rest.is_empty() {
+            // A note is no longer than a column, so its rest fits.
+            let rest = std::mem::take(&mut self.rest);
+            self.put_lines(rest);
+        }
+        self.put_notes(TOP)?;
+        // A note stands at most one page behind its number.
+        let page = self.written;
+        while let Some(note) = self.waiting.pop_front_if(|note| note.page < page) {
+            self.left_over.push(note.index);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), ExportFailure> {
+        self.gauge.check()?;
+        self.written = self.written.saturating_add(1);
+        let mut number = None;
+        let measure = Measure { size: 9.0, leading: 12.0, width: PAGE.0, indent: 0.0 };
+        let rich = Rich::of(&self.written.to_string(), Role::Soft);
+        self.typesetter.lines(&rich, measure, &mut |line| {
+            number = Some(line);
+            Ok(())
+        })?;
+        let settings = PageSettings::from_wh(PAGE.0, PAGE.1).ok_or(ExportFailure::Unavailable)?;
+        let mut page = self.document.start_page_with(settings);
+        let mut surface = page.surface();
+        // The order of a reader: the text, its notes, the number of the page.
+        for placed in self.text.drain(..) {
+            placed.line.draw(&mut surface, placed.left, placed.top);
+        }
+        for placed in self.notes.drain(..) {
+            let rule = (placed.left - NOTE_RULE.0, placed.top);
+            fill_box(&mut surface, NOTE_RULE.1, rule, (0.7, placed.line.height));
+            placed.line.draw(&mut surface, placed.left, placed.top);
+        }
+        if let Some(number) = number {
+            number.draw(&mut surface, (PAGE.0 - number.width()) / 2.0, FOOT);
+        }
+        surface.finish();
+        page.finish();
+        Ok(())
+    }
+
+    /// Writes the last pages and the file.
+    pub(super) fn finish(mut self, metadata: Metadata) -> Result<Vec<u8>, ExportFailure> {
+        while !self.rest.is_empty() {
+            self.turn()?;
+        }
+        self.write()?;
+        self.gauge.check()?;
+        self.document.set_metadata(metadata);
+        let file = self.document.finish().map_err(|error| {
+            tracing::error!(%error, "a PDF cannot be written");
+            ExportFailure::Unavailable
+        })?;
+        if EXPORT_BYTES_MAX < file.len() { Err(ExportFailure::TooLarge) } else { Ok(file) }
+    }
+}

@@ -1,0 +1,151 @@
+//! The rendering of a file on its thread: the format, what it needs, and the word to stop.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+
+use crate::domain::export::{ExportFailure, ExportFormat};
+use crate::exports::error::ExportError;
+use crate::exports::gauge::Gauge;
+use crate::exports::paper::Paper;
+use crate::exports::pdf::font_files::{is_font, load};
+use crate::exports::pdf::fonts::Fonts;
+use crate::exports::{docx, html, markdown, pdf, text};
+
+/// The fonts of PDFs, read when the first PDF is built. Clones share them.
+#[derive(Clone, Debug)]
+pub struct PdfFonts(Arc<Files>);
+
+#[derive(Debug)]
+struct Files {
+    paths: Vec<PathBuf>,
+    /// None: the files cannot be used.
+    loaded: OnceCell<Option<Arc<Fonts>>>,
+}
+
+impl PdfFonts {
+    /// The fonts of these files, in order of preference.
+    #[must_use]
+    pub fn new(paths: Vec<PathBuf>) -> Self {
+        Self(Arc::new(Files { paths, loaded: OnceCell::new() }))
+    }
+
+    /// Whether this server can make a PDF, as far as it knows without reading a font.
+    #[must_use]
+    pub fn are_there(&self) -> bool {
+        match self.0.loaded.get() {
+            Some(loaded) => loaded.is_some(),
+            None => self.0.paths.iter().any(|path| is_font(path)),
+        }
+    }
+
+    /// The fonts, read by the first caller.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportError::NotAvailable`]: no file can be used, until the next start.
+    pub(crate) async fn load(&self) -> Result<Arc<Fonts>, ExportError> {
+        let loaded = self.0.loaded.get_or_init(|| async {
+            let files = Arc::clone(&self.0);
+            let loading = spawn_blocking(move || load(&files.paths));
+            let loaded = loading.await.unwrap_or_else(|error| Err(error.to_string()));
+            let fault = |fault: &String| tracing::warn!("this server makes no PDF: {fault}");
+            loaded.inspect_err(fault).ok().map(Arc::new)
+        });
+        loaded.await.clone().ok_or(ExportError::NotAvailable)
+    }
+}
+
+/// A format and the needs of its thread. Clones share the gauge.
+#[derive(Clone, Debug)]
+pub(crate) struct Rendering {
+    format: ExportFormat,
+    fonts: Option<Arc<Fonts>>,
+    gauge: Arc<Gauge>,
+}
+
+impl Rendering {
+    /// The rendering of a format.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportError::NotAvailable`] for a PDF without fonts.
+    pub(crate) async fn new(format: ExportFormat, fonts: &PdfFonts) -> Result<Self, ExportError> {
+        let fonts = match format {
+            ExportFormat::Pdf => Some(fonts.load().await?),
+            _ => None,
+        };
+        Ok(Self { format, fonts, gauge: Arc::default() })
+    }
+
+    /// Renders the file, on the thread of the build.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportFailure`]: the first failure of the format.
+    pub(crate) fn render(&self, paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+        match (self.format, &self.fonts) {
+            (ExportFormat::Docx, _) => docx::render(paper),
+            (ExportFormat::Html, _) => html::render(paper),
+            (ExportFormat::Markdown, _) => markdown::render(paper),
+            (ExportFormat::Text, _) => text::render(paper),
+            (ExportFormat::Pdf, Some(fonts)) => pdf::render(paper, fonts, &self.gauge),
+            (ExportFormat::Pdf, None) => Err(ExportFailure::Unavailable),
+        }
+    }
+
+    /// The progress of the thread, 0 to 100.
+    pub(crate) fn percent(&self) -> u8 {
+        self.gauge.percent()
+    }
+
+    /// Stops the thread when the caller drops the guard: it stopped waiting, or its lock is lost.
+    pub(crate) fn stop_on_drop(&self) -> StopOnDrop {
+        StopOnDrop(Arc::clone(&self.gauge))
+    }
+}
+
+/// Stops the thread of a build when dropped.
+#[derive(Debug)]
+pub(crate) struct StopOnDrop(Arc<Gauge>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exports::paper::tests::paper;
+
+    #[tokio::test]
+    async fn a_server_without_fonts_makes_every_format_but_pdf() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let broken = folder.path().join("broken.ttf");
+        std::fs::write(&broken, [b"\0\x01\0\0".as_slice(), &[7; 5_000]].concat()).expect("a file");
+        let paths = vec![folder.path().join("none.ttf"), folder.path().to_owned(), broken];
+        let fonts = PdfFonts::new(paths);
+        assert_eq!(fonts.are_there(), cfg!(feature = "pdf"), "a font by its first bytes");
+        for format in ExportFormat::ALL {
+            let rendering = Rendering::new(format, &fonts).await;
+            assert_eq!(rendering.is_err(), format == ExportFormat::Pdf, "{format}");
+            let file = rendering.map(|rendering| rendering.render(&paper("a", vec![])));
+            assert!(matches!(file, Ok(Ok(_)) | Err(ExportError::NotAvailable)), "{format}");
+        }
+        assert!(!fonts.are_there(), "a damaged font is none");
+    }
+
+    #[tokio::test]
+    async fn a_build_whose_caller_is_gone_stops() {
+        let fonts = PdfFonts::new(Vec::new());
+        let rendering = Rendering::new(ExportFormat::Html, &fonts).await.expect("no font needed");
+        let guard = rendering.clone().stop_on_drop();
+        assert_eq!(rendering.gauge.check(), Ok(()));
+        drop(guard);
+        assert_eq!(rendering.gauge.check(), Err(ExportFailure::Unavailable));
+    }
+}
