@@ -77,8 +77,9 @@ const HOMES: &[(&str, &[&str])] = &[
     ("flate2", &["exports", "http", "storage"]),
     // Both bound rates: `http` of requests, the others of messages of one socket.
     ("governor", &["http", "seats", "sessions"]),
-    // Secrets that only the service can make: invites, and the seal of messages between servers.
-    ("hmac", &["pubsub", "sharing"]),
+    // Secrets that only the service can make: invites, the seal of messages between servers, and
+    // signatures of webhooks.
+    ("hmac", &["notify", "pubsub", "sharing"]),
     ("http_body_util", &["notify"]),
     // The server, and requests to other programs.
     ("hyper", &["http", "notify"]),

@@ -11,6 +11,7 @@ pub mod secrets;
 mod shutdown;
 mod signals;
 mod web_push;
+mod webhooks;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -48,6 +49,7 @@ use crate::http::{HttpState, serve};
 use crate::jobs::Jobs;
 use crate::locks::{Locks, LocksError};
 use crate::notify::Notify;
+use crate::notify::webhooks::Webhooks;
 use crate::partners::Partners;
 use crate::partners::offers::Offers;
 use crate::pubsub::{Pubsub, RelayError};
@@ -188,9 +190,11 @@ impl App {
         });
         let notify = web_push::start(&settings, &storage)?;
         let jobs = jobs::prepare(&settings, &storage, &locks, &notify, node);
+        // Before the first request: from here on the transaction of an event writes its webhooks.
+        let webhooks = webhooks::start(&settings, &storage);
         let entry = Entry { secret, admin_token, origins };
         let below = (&storage, &locks);
-        let services = (sessions, reviews, notify, jobs);
+        let services = (sessions, reviews, (notify, webhooks), jobs);
         let state = state(&settings, below, services, entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
@@ -233,6 +237,7 @@ impl App {
         let trimming = state.exports.clone().keep_trimming();
         let pushing = state.notify.clone().keep_pushing();
         let jobs = state.jobs.clone();
+        let delivering = state.webhooks.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let body_bytes = as_size(settings.limits.body_bytes);
         let connections = ConnectionLimits {
@@ -258,6 +263,7 @@ impl App {
         tasks.spawn(async move { stopped.run_until_cancelled(trimming).await });
         let stopped = stop.clone();
         tasks.spawn(async move { stopped.run_until_cancelled(pushing).await });
+        tasks.spawn(webhooks::run(delivering, sessions.clone(), stop.clone()));
         let mut linger = Duration::ZERO;
         let died = tokio::select! {
             signal = signals.next() => {
@@ -393,7 +399,7 @@ fn locks_down(error: &LocksError) -> Down {
 fn state(
     settings: &Settings,
     (storage, locks): (&Storage, &Locks),
-    (sessions, reviews, notify, jobs): (SeatService, Reviews, Notify, Jobs),
+    (sessions, reviews, (notify, webhooks), jobs): (SeatService, Reviews, (Notify, Webhooks), Jobs),
     entry: Entry,
     readiness: Readiness,
     scrape: MetricsHandle,
@@ -443,6 +449,7 @@ fn state(
         scrape,
         notify,
         jobs,
+        webhooks,
         tarpit: Tarpit::default(),
         guest_bytes: GuestBytes::new(guest_bytes),
         security_log: SecurityLog::default(),

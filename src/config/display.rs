@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::config::{Settings, duration};
+use crate::config::{Settings, WebhookSettings, duration};
 use crate::telemetry::logs::Format;
 
 /// The text printed in place of a secret.
@@ -11,9 +11,24 @@ const HIDDEN: &str = "***";
 /// All settings, section by section in the manual's order.
 pub(super) fn settings(all: &Settings) -> String {
     let first = [server(all), database(all), seats(all), history(all), auth(all)];
-    [first.as_slice(), &[push(all), jobs(all), exports(all), limits(all), log(all)]]
-        .concat()
-        .join("\n")
+    let rest = [push(all), jobs(all), exports(all), limits(all), log(all)];
+    let endpoints: Vec<_> = all.webhooks.iter().map(webhook).collect();
+    [first.as_slice(), &rest, &endpoints].concat().join("\n")
+}
+
+/// `url` with its query, if any, replaced by `***`.
+pub(super) fn without_query(url: &str) -> String {
+    match url.split_once(['?', '#']) {
+        Some((address, _)) => format!("{address}?{HIDDEN}"),
+        None => url.to_owned(),
+    }
+}
+
+fn webhook(endpoint: &WebhookSettings) -> String {
+    let names: Vec<_> = endpoint.events.iter().map(|it| format!("{:?}", it.as_str())).collect();
+    let events = plain("events", format!("[{}]", names.join(", ")));
+    let lines = [text("url", without_query(&endpoint.url)), text("secret", HIDDEN), events];
+    section("[notify.webhooks]", &lines)
 }
 
 /// `url` with its password, if any, replaced by `***`.

@@ -14,6 +14,7 @@ mod parse;
 mod parse_fault;
 mod push;
 mod validate;
+mod webhooks;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,6 +27,7 @@ use ::config::{Config, ConfigBuilder, Environment, File, FileFormat};
 use secrecy::SecretString;
 
 use crate::domain::lease::LeaseTerms;
+use crate::domain::webhook::WebhookEvent;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::telemetry::logs::Format;
@@ -83,6 +85,8 @@ pub struct Settings {
     pub jobs: JobSettings,
     /// The fonts of exports.
     pub exports: ExportSettings,
+    /// Endpoints of webhooks.
+    pub webhooks: Vec<WebhookSettings>,
     /// Limits and rates.
     pub limits: LimitSettings,
     /// Level and format of the log.
@@ -210,6 +214,26 @@ pub struct JobSettings {
 pub struct ExportSettings {
     /// The font files of PDFs, in order of preference.
     pub fonts: Vec<PathBuf>,
+}
+
+/// `[[notify.webhooks]]`
+#[derive(Clone)]
+pub struct WebhookSettings {
+    /// The address, which may contain a secret in its query.
+    pub url: String,
+    /// The secret of the signatures.
+    pub secret: SecretString,
+    /// The events that the endpoint wants.
+    pub events: Vec<WebhookEvent>,
+}
+
+impl fmt::Debug for WebhookSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookSettings")
+            .field("url", &display::without_query(&self.url))
+            .field("events", &self.events)
+            .finish_non_exhaustive()
+    }
 }
 
 /// `[limits]`

@@ -85,6 +85,11 @@ impl Reader {
         Some(texts.map(str::to_owned).collect())
     }
 
+    /// Takes a value of any form, if it is set.
+    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
+        self.values.remove(key)
+    }
+
     /// Reads `true` or `false`.
     pub(super) fn switch(&mut self, key: &str) -> Option<bool> {
         self.present(key)?;

@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use crate::config::jobs;
 use crate::config::parse::Reader;
 use crate::config::push;
+use crate::config::webhooks;
 use crate::config::{
     AdminSettings, AuthSettings, DatabaseSettings, ExportSettings, HistorySettings, LimitSettings,
     LocksSettings, LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
@@ -44,6 +45,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
     let jobs = jobs::settings(&mut reader);
     let fonts = reader.list("exports.fonts");
     let exports = fonts.map(|it| ExportSettings { fonts: it.iter().map(PathBuf::from).collect() });
+    let webhooks = webhooks::settings(&mut reader);
     let limits = limits(&mut reader);
     let log = log(&mut reader);
     let metrics = reader.switch("metrics.enabled").map(|enabled| MetricsSettings { enabled });
@@ -62,6 +64,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
             push: push?,
             jobs: jobs?,
             exports: exports?,
+            webhooks: webhooks?,
             limits: limits?,
             log: log?,
             metrics: metrics?,

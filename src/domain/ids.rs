@@ -133,6 +133,10 @@ define_id! {
     PushSubscriptionId, "psh"
 }
 define_id! {
+    /// Names one webhook: one event for one endpoint. Grants nothing, so logs may contain it.
+    WebhookId, "whk"
+}
+define_id! {
     /// Names one server process from its start to its end.
     NodeId, "node"
 }

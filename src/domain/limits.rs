@@ -346,6 +346,42 @@ pub const OUTGOING_HEAD_BYTES_MAX: usize = 32 * 1024;
 /// The most that the server reads of a response's body, in bytes. Push services explain a refusal in a
 /// few hundred.
 pub const OUTGOING_BODY_BYTES_MAX: usize = 32 * 1024;
+/// Endpoints of webhooks. Each polls the database every [`WEBHOOK_TICK`].
+pub const WEBHOOK_ENDPOINTS_MAX: usize = 20;
+/// Shortest secret of an endpoint, in bytes: a guess of 128 bits.
+pub const WEBHOOK_SECRET_BYTES_MIN: usize = 16;
+/// Longest address of an endpoint, in bytes.
+pub const WEBHOOK_URL_BYTES_MAX: usize = 2 * 1024;
+/// Webhooks in the database, pending and dead: some 60 MB. Beyond it the server drops new ones.
+pub const WEBHOOKS_MAX: i64 = 100_000;
+/// Webhooks from which on the server deletes dead ones, oldest first: a tenth remains for those of the
+/// next seconds.
+pub const WEBHOOKS_DEAD_DELETED_FROM: i64 = 90_000;
+/// Reviews that the webhook of one decision names. Beyond it the receiver reads the list.
+pub const WEBHOOK_REVIEWS_MAX: usize = 100;
+/// How long a webhook waits for further attempts.
+pub const WEBHOOK_RETRY_WINDOW: Duration = Duration::from_hours(24);
+/// The pause after the first failed attempt; each further one doubles it.
+pub const WEBHOOK_DELAY_FIRST: Duration = Duration::from_secs(1);
+/// Longest pause between two attempts: 50 attempts in a day.
+pub const WEBHOOK_DELAY_MAX: Duration = Duration::from_mins(30);
+/// The most of a receiver's `Retry-After` that counts.
+pub const WEBHOOK_RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
+/// The claim of a webhook: another server repeats the attempt of a dead one after it.
+pub const WEBHOOK_LEASE: Duration = Duration::from_secs(15);
+/// The most that an attempt takes, with its wait for a connection: it ends before the lease.
+pub const WEBHOOK_ATTEMPT_MAX: Duration = Duration::from_secs(12);
+/// Attempts of one server for one endpoint at once.
+pub const WEBHOOK_ATTEMPTS_AT_ONCE: usize = 8;
+/// The same while the last attempt failed: a broken endpoint takes few connections, and a document with
+/// a failing webhook leaves one to the others.
+pub const WEBHOOK_FAILING_AT_ONCE: usize = 2;
+/// The poll of the database for webhooks of other servers, and for those that are due again.
+pub const WEBHOOK_TICK: Duration = Duration::from_secs(2);
+/// Dead webhooks that one request makes pending again.
+pub const WEBHOOKS_REPLAYED_AT_ONCE: u64 = 10_000;
+/// Seats whose locks one round of the search for departed sessions reads.
+pub const WEBHOOK_SEATS_AT_ONCE: u32 = 250;
 
 /// Shortest and longest interval of the ticks of jobs.
 pub const JOB_TICKS: (Duration, Duration) =
@@ -403,4 +439,7 @@ const _: () = assert!(PUSH_PAYLOAD_BYTES_MAX + 103 <= 4_096);
 const _: () = assert!(OUTGOING_PER_HOST_MAX < OUTGOING_UNPROVEN_MAX);
 const _: () = assert!(OUTGOING_HEAD_BYTES_MAX + OUTGOING_BODY_BYTES_MAX <= 64 * 1024);
 const _: () = assert!(OUTGOING_CONNECT_TIMEOUT.as_millis() * 3 < OUTGOING_TIMEOUT.as_millis());
+const _: () = assert!(OUTGOING_TIMEOUT.as_millis() < WEBHOOK_ATTEMPT_MAX.as_millis());
+const _: () = assert!(WEBHOOK_ATTEMPT_MAX.as_millis() + 2_000 < WEBHOOK_LEASE.as_millis());
+const _: () = assert!(WEBHOOKS_DEAD_DELETED_FROM < WEBHOOKS_MAX);
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

@@ -26,6 +26,8 @@
 //! - **handle**, **personal link**: how other users reach a user: an exact name, or a secret token.
 //! - **reminder**: a push to a user about something that waits for them.
 //! - **offer**: a number of reviews that a user offers. Each is a place, and a claim takes one.
+//! - **webhook**: the report of one event to one endpoint of the host product.
+//! - **lane**: the webhooks of one document and endpoint, delivered one after another.
 //! - **version**: the text of a document at one point of its update log, stored permanently or until
 //!   the retention rules remove it.
 //! - **room**: an open document in one process, with its sessions as members.
@@ -66,5 +68,7 @@ pub mod seat;
 pub mod text;
 pub mod user;
 pub mod version_policy;
+#[cfg(feature = "server")]
+pub mod webhook;
 #[cfg(feature = "server")]
 pub mod word_split;

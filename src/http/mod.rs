@@ -50,6 +50,7 @@ mod routes;
 pub mod security_log;
 pub mod tarpit;
 mod versions;
+mod webhooks;
 pub mod ws;
 
 use std::time::Duration;
@@ -79,6 +80,7 @@ use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::jobs::Jobs;
 use crate::notify::Notify;
+use crate::notify::webhooks::Webhooks;
 use crate::partners::Partners;
 use crate::partners::offers::Offers;
 use crate::reviews::Reviews;
@@ -130,6 +132,8 @@ pub struct HttpState {
     pub notify: Notify,
     /// Jobs, and the settings of reminders.
     pub jobs: Jobs,
+    /// Webhooks of the host product.
+    pub webhooks: Webhooks,
     /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,
     /// Store budgets of guests.
@@ -179,7 +183,7 @@ fn guarded() -> Routes {
         .patch("/api/me", auth::guest::rename)
         .post("/api/me/transfer", auth::transfer::create);
     let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
-    let reminding = jobs::routes(reminders::routes(shared));
+    let reminding = jobs::routes(reminders::routes(webhooks::routes(shared)));
     push::routes(admin::routes(offers::routes(review_requests::routes(partners::routes(
         exports::routes(reminding),
     )))))

@@ -1,4 +1,5 @@
-//! Notifications of users who have no page open: Web Push.
+//! Notifications of users who have no page open: Web Push. And webhooks for the host product
+//! ([`webhooks`]).
 //!
 //! [`Notify::push`] sends a [`Notification`] to each browser of a user and reports the outcome of each.
 //! [`Notify::push_beside`] does so without delay for the caller. A push is an addition to the page: a
@@ -12,9 +13,11 @@ pub mod notification;
 pub mod outgoing;
 mod pauses;
 mod retries;
+pub mod signature;
 mod slots;
 pub mod vapid;
 pub mod web_push;
+pub mod webhooks;
 
 use std::sync::Arc;
 

@@ -409,6 +409,7 @@ impl SeatService {
         session.end();
         if self.shared.registry.leave(session).is_some() {
             self.release_key(&session.identity).await;
+            self.announce_departure(session);
         }
     }
 

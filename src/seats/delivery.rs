@@ -133,6 +133,7 @@ impl SeatService {
     fn release_lost(&self, session: &Session) {
         if self.shared.registry.leave(session).is_some() {
             self.release_in_background(&session.identity);
+            self.announce_departure(session);
         }
     }
 

@@ -14,6 +14,7 @@
 
 pub mod claim;
 pub(crate) mod delivery;
+mod departures;
 pub(crate) mod error;
 pub mod handle;
 pub mod joining;
@@ -107,6 +108,8 @@ pub(crate) struct Shared {
     pub(crate) ratifying_due: Notify,
     /// Permits to read why a key is gone: the loss of many at once leaves the database to others (G16).
     pub(crate) cause_permits: Semaphore,
+    /// Permits to write the end of a grant to the outbox: many at once leave the database to others.
+    departures: Semaphore,
     /// Set by a drain. A draining server seats no further session.
     pub(crate) draining: AtomicBool,
     pub(crate) budgets: UserBudgets,
@@ -178,6 +181,7 @@ impl SeatService {
             reconcile_due: Notify::new(),
             ratifying_due: Notify::new(),
             cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
+            departures: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             draining: AtomicBool::new(false),
             budgets: UserBudgets::new(&limits),
             namings: Semaphore::new(1),
@@ -319,6 +323,7 @@ impl SeatService {
             session.end();
             if self.shared.registry.leave(&session).is_some() {
                 self.release_in_background(&session.identity);
+                self.announce_departure(&session);
             }
         }
         // A shorter bound: if this flush fails, the next version contains that text.

@@ -10,6 +10,7 @@ use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{DecisionId, DocumentId, ReviewId, ShareLinkId};
 use crate::domain::review::Verdict;
 use crate::domain::user::User;
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
@@ -117,7 +118,9 @@ impl Storage {
         guard: FenceGuard,
         edit: Option<&Append>,
     ) -> Result<Guarded<Committed>, StorageError> {
-        on_engine!(self, decide(decision, guard, edit))
+        let outcome = on_engine!(self, decide(decision, guard, edit));
+        self.committed(WebhookEvent::ReviewDecided);
+        outcome
     }
 
     /// Undoes a decision: stores its edit, and opens its reviews. `Stale` as in
@@ -132,7 +135,9 @@ impl Storage {
         guard: FenceGuard,
         edit: Option<&Append>,
     ) -> Result<Guarded<Committed>, StorageError> {
-        on_engine!(self, undo_decision(undone, guard, edit))
+        let outcome = on_engine!(self, undo_decision(undone, guard, edit));
+        self.committed(WebhookEvent::ReviewDecided);
+        outcome
     }
 
     /// Reads one decision of a link.

@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
 
@@ -157,7 +158,9 @@ impl Storage {
     ///
     /// [`StorageError`] when the database cannot be written.
     pub async fn store_export(&self, fence: Fence, new: &NewExport) -> Result<bool, StorageError> {
-        on_engine!(self, store_export(fence, new))
+        let outcome = on_engine!(self, store_export(fence, new));
+        self.committed(WebhookEvent::DocumentExported);
+        outcome
     }
 
     /// Deletes the files beyond the bounds, oldest first, and returns their number. It keeps the file

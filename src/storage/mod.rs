@@ -57,6 +57,7 @@ pub mod transfers;
 pub mod users;
 mod version_plan;
 pub mod versions;
+pub mod webhooks;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

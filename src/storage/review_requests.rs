@@ -10,6 +10,7 @@ use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
 use crate::domain::review_request::RequestState;
 use crate::domain::seat::Role;
 use crate::domain::user::User;
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
 use crate::storage::seats::Guarded;
@@ -253,6 +254,8 @@ impl Storage {
         link: &LinkToOffer,
         now: DateTime<Utc>,
     ) -> Result<Guarded<Decided<AcceptedRequest>>, StorageError> {
-        on_engine!(self, accept_request(id, caller, link, now))
+        let outcome = on_engine!(self, accept_request(id, caller, link, now));
+        self.committed(WebhookEvent::RequestAccepted);
+        outcome
     }
 }

@@ -12,6 +12,7 @@ use crate::domain::limits::{
 };
 use crate::domain::review::{Decided, Reply, ReviewKind, ReviewStatus};
 use crate::domain::user::User;
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
 use crate::storage::seats::{FenceGuard, Guarded};
@@ -197,7 +198,9 @@ impl Storage {
         new: &NewReview,
         guard: FenceGuard,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        on_engine!(self, create_review(new, guard))
+        let outcome = on_engine!(self, create_review(new, guard));
+        self.committed(WebhookEvent::ReviewCreated);
+        outcome
     }
 
     /// Reads a page of a link's reviews with their replies, oldest first. It starts after `after` and has
@@ -245,7 +248,10 @@ impl Storage {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        on_engine!(self, change_review(link, id, change, expected_version, guard, now))
+        let outcome =
+            on_engine!(self, change_review(link, id, change, expected_version, guard, now));
+        self.committed(WebhookEvent::ReviewDecided);
+        outcome
     }
 
     /// Deletes a review with its replies. Returns the number of this change.
@@ -279,7 +285,9 @@ impl Storage {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        on_engine!(self, add_reply(link, review, reply, guard, now))
+        let outcome = on_engine!(self, add_reply(link, review, reply, guard, now));
+        self.committed(WebhookEvent::ReviewReplied);
+        outcome
     }
 
     /// Stores the current position of a review. It is not a change of the review: the version stays.

@@ -150,7 +150,9 @@ impl Storage {
         user: &UserId,
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
-        on_engine!(self, ratify(seat, fence, session, user, now))
+        let outcome = on_engine!(self, ratify(seat, fence, session, user, now));
+        self.committed_seat();
+        outcome
     }
 
     /// The ratified fences of those seats whose link is active; zero for a seat without one.

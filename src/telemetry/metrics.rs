@@ -25,6 +25,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_push_total", "Pushes to browsers, by outcome."),
     ("galley_jobs_total", "Ticks of jobs, by job and outcome."),
     ("galley_reminders_total", "Candidates for reminders, by kind and outcome."),
+    ("galley_webhook_total", "Webhooks to the host product, by outcome of an attempt."),
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
@@ -42,6 +43,8 @@ const GAUGES: &[(&str, &str)] = &[
         "Exported files in memory, from their rendering until they are stored.",
     ),
     ("galley_push_queue", "Pushes that wait for another attempt."),
+    ("galley_webhook_queue", "Webhooks in the database, by state."),
+    ("galley_webhook_oldest_seconds", "Age of the oldest pending webhook."),
     ("galley_storage_failing", "1 while edits cannot be committed, by reason."),
 ];
 
@@ -106,8 +109,8 @@ fn begin_at_zero() {
     for outcome in ["sent", "queued", "removed", "refused", "uncertain", "dropped"] {
         counter!("galley_push_total", "outcome" => outcome).increment(0);
     }
-    let _registered = histogram!("galley_outgoing_seconds", "purpose" => "push");
     begin_jobs_at_zero();
+    begin_webhooks_at_zero();
     for reason in ["full", "other"] {
         gauge!("galley_storage_failing", "reason" => reason).set(0.0);
     }
@@ -118,6 +121,7 @@ fn begin_at_zero() {
         "galley_rooms",
         "galley_exports_held",
         "galley_push_queue",
+        "galley_webhook_oldest_seconds",
     ] {
         gauge!(name).set(0.0);
     }
@@ -130,6 +134,19 @@ fn begin_at_zero() {
         "galley_document_persist_seconds",
     ] {
         let _registered = histogram!(name);
+    }
+}
+
+/// Registers the series of webhooks, and those of requests to other programs.
+fn begin_webhooks_at_zero() {
+    for outcome in ["delivered", "failed", "dead", "dropped"] {
+        counter!("galley_webhook_total", "outcome" => outcome).increment(0);
+    }
+    for purpose in ["push", "webhook"] {
+        let _registered = histogram!("galley_outgoing_seconds", "purpose" => purpose);
+    }
+    for state in ["pending", "dead"] {
+        gauge!("galley_webhook_queue", "state" => state).set(0.0);
     }
 }
 

@@ -27,5 +27,6 @@ pub(crate) mod shifted_redis;
 pub(crate) mod tcp_side;
 pub(crate) mod tls;
 pub(crate) mod typing_clients;
+pub(crate) mod webhook_receiver;
 pub(crate) mod wire;
 pub(crate) mod ws_client;

@@ -42,6 +42,30 @@ macro_rules! bytes_of_hex {
 }
 pub(super) use bytes_of_hex;
 
+/// The time of the database after the milliseconds of a parameter. All servers share this clock.
+macro_rules! after_ms {
+    ($ms:literal) => {
+        concat!("(statement_timestamp() + ", $ms, " * interval '1 millisecond')")
+    };
+}
+pub(super) use after_ms;
+
+/// The number of the next webhook, under the lock of its document.
+macro_rules! webhook_number {
+    () => {
+        "nextval('webhook_numbers')"
+    };
+}
+pub(super) use webhook_number;
+
+/// The end of a selection whose rows the transaction claims: another one claims the next ones.
+macro_rules! skip_locked {
+    () => {
+        " FOR UPDATE SKIP LOCKED"
+    };
+}
+pub(super) use skip_locked;
+
 /// A transaction without a guard. PostgreSQL has no cache, so no rows of it to invalidate.
 macro_rules! transact {
     ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {

@@ -70,6 +70,8 @@ mod review_changes;
 mod review_requests;
 #[path = "../sql/review_rows.rs"]
 mod review_rows;
+#[path = "../sql/review_webhooks.rs"]
+mod review_webhooks;
 #[path = "../sql/reviews.rs"]
 mod reviews;
 #[path = "../sql/transfers.rs"]
@@ -80,6 +82,10 @@ mod turn_rows;
 mod users;
 #[path = "../sql/versions.rs"]
 mod versions;
+#[path = "../sql/webhook_seats.rs"]
+mod webhook_seats;
+#[path = "../sql/webhooks.rs"]
+mod webhooks;
 
 use std::time::Duration;
 
@@ -90,6 +96,7 @@ use crate::storage::postgres::dialect::read;
 use crate::storage::postgres::pool::Connections;
 use crate::storage::postgres::tx_error::TxError;
 pub(super) use crate::storage::postgres::tx_error::classify;
+use crate::storage::webhooks::Hooks;
 
 /// The bound of a call after it has its connection. It exceeds the statement time-out, so that
 /// PostgreSQL's own error arrives first if it can reply at all.
@@ -111,6 +118,7 @@ pub(super) struct Postgres {
     edits: Connections,
     /// For all other calls.
     others: Connections,
+    pub(in crate::storage) hooks: Hooks,
 }
 
 /// Runs a block of statements as one transaction, and retries it after a conflict. Its value commits,

@@ -10,6 +10,7 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::parameters::Parameters;
 use crate::storage::postgres::pool::Connections;
 use crate::storage::postgres::{CALL_TIMEOUT, Postgres};
+use crate::storage::webhooks::Hooks;
 
 /// Connections for groups of edits: one in use, and one in reserve if that one hangs.
 const EDITS: u16 = 2;
@@ -55,7 +56,8 @@ impl Postgres {
             .and("client_connection_check_interval", STATEMENT_TIMEOUT.as_millis());
         let impatient = bounded.clone().and("lock_timeout", EDIT_LOCK_TIMEOUT.as_millis());
         let edits = Connections::new(impatient, EDITS);
-        Ok(Self { edits, others: Connections::new(bounded, OTHERS) })
+        let others = Connections::new(bounded, OTHERS);
+        Ok(Self { edits, others, hooks: Hooks::default() })
     }
 }
 
@@ -140,6 +142,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
         (9, "partners", include_str!("migrations/0009_partners.sql")),
         (10, "offers", include_str!("migrations/0010_offers.sql")),
         (11, "push", include_str!("migrations/0011_push.sql")),
+        (12, "webhooks", include_str!("migrations/0012_webhooks.sql")),
         (13, "jobs", include_str!("migrations/0013_jobs.sql")),
         (14, "exports", include_str!("migrations/0014_exports.sql")),
         (16, "reserved_handles", include_str!("migrations/0016_reserved_handles.sql")),

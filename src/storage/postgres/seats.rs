@@ -16,8 +16,10 @@ use crate::storage::postgres::dialect::{read, transact};
 use crate::storage::postgres::encoding::Moment;
 use crate::storage::postgres::locks::lock_of;
 use crate::storage::postgres::tx_error::TxError;
+use crate::storage::postgres::webhook_seats::note_grant;
 use crate::storage::postgres::{Postgres, own_links};
 use crate::storage::seats::{FenceGuard, Guarded, Ratified, SeatLookup, fences_of};
+use crate::storage::webhooks::NewGrant;
 
 impl Postgres {
     pub(in crate::storage) async fn seat_lookup(
@@ -69,6 +71,8 @@ impl Postgres {
             .execute(&mut *tx)
             .await?;
             if 0 < ratified.rows_affected() {
+                let new = NewGrant { seat, fence, user: user.as_str(), now };
+                note_grant(tx, &self.hooks, new).await?;
                 return Ok(Ratified::Accepted);
             }
             let reviewer: Option<Option<String>> = sqlx::query_scalar(

@@ -27,6 +27,7 @@ use super::dialect::{
 };
 use super::review_changes::next_numbers;
 use super::review_rows::{fetch_among, fetch_one, verdict};
+use super::review_webhooks::{NewStatus, put_decision};
 use super::reviews::{admit, store_edit};
 
 /// Id, version, change number, position, and hexadecimal: current start and end, place start and end.
@@ -77,6 +78,14 @@ impl Engine {
             update_reviews(tx, *link, &state, &rows, parts.len()).await?;
             insert(tx, decision, change, &rows).await?;
             prune(tx, *link, *at).await?;
+            let new = NewStatus {
+                link: *link,
+                decision: Some(*id),
+                status,
+                by: Some(&by.id),
+                at: *at,
+            };
+            put_decision(tx, &self.hooks, &new, parts).await?;
             let reviews = announced(tx, *link, parts).await?;
             Ok(Committed { seq, change, reviews })
         })
@@ -111,6 +120,14 @@ impl Engine {
                 .bind(id.to_string())
                 .execute(&mut *tx)
                 .await?;
+            let new = NewStatus {
+                link: *link,
+                decision: Some(*id),
+                status: ReviewStatus::Open,
+                by: Some(&by.id),
+                at: *at,
+            };
+            put_decision(tx, &self.hooks, &new, parts).await?;
             let reviews = announced(tx, *link, parts).await?;
             Ok(Committed { seq, change, reviews })
         })

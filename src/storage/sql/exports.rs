@@ -2,17 +2,21 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use serde_json::json;
 use sqlx::Row as _;
 
 use crate::domain::export::ExportFailure;
 use crate::domain::fence::Fence;
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::decode::{corrupt, fence as fence_from, fence_column, parse};
 use crate::storage::error::StorageError;
 use crate::storage::exports::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
 };
+use crate::storage::webhooks::Subject;
 
-use super::dialect::{Engine, Moment, Row, documents, encoded, read, text, transact};
+use super::dialect::{Engine, Moment, Row, documents, encoded, lock_of, read, text, transact};
+use super::webhooks::put;
 
 /// The document of the link `$1`, its file and its build.
 const STATE: &str = concat!(
@@ -160,8 +164,18 @@ impl Engine {
             .bind(export.took_ms)
             .bind(Moment(export.built_at))
             .bind(bytes.as_ref())
-            .execute(tx)
+            .execute(&mut *tx)
             .await?;
+            if self.hooks.want(WebhookEvent::DocumentExported) {
+                // Edits of the document wait for this lock, so it comes after the file.
+                lock_of(tx, key.link).await?;
+                let about = (Subject::link(key.link), export.built_at);
+                let data = || {
+                    let format = key.format.as_str();
+                    json!({ "format": format, "reviews": key.has_reviews, "bytes": export.length })
+                };
+                put(tx, &self.hooks, WebhookEvent::DocumentExported, about, data).await?;
+            }
             Ok(true)
         })
     }

@@ -4,6 +4,7 @@
 //! partial unique index decides all the same, so a fault of the locks stores no second request.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
 use sqlx::Row as _;
 
 use crate::domain::ids::{RequestId, UserId};
@@ -13,6 +14,7 @@ use crate::domain::limits::{
 };
 use crate::domain::review_request::RequestState;
 use crate::domain::user::User;
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::links::NewShareLink;
@@ -23,6 +25,7 @@ use crate::storage::review_requests::{
     RequestFilter, Requested, ReviewRequest,
 };
 use crate::storage::seats::Guarded;
+use crate::storage::webhooks::{Hooks, Subject};
 
 use super::dialect::{
     Connection, Engine, Moment, TxError, encoded, guarded, lock, lock_users, read, transact,
@@ -34,6 +37,7 @@ use super::request_rows::{
     Facts, Row, facts_of, fetch, fetch_stored, request_from, select_requests,
 };
 use super::users::put_user;
+use super::webhooks::put;
 
 /// The window of the daily bounds.
 const DAY: TimeDelta = TimeDelta::days(1);
@@ -175,7 +179,9 @@ impl Engine {
             }
             let link = join_document(tx, &facts, link, now).await?;
             let request = fetch_stored(tx, id, now).await?;
-            Ok(Decided::Done(AcceptedRequest { request, link, is_first: true }))
+            let accepted = AcceptedRequest { request, link, is_first: true };
+            put_accepted(tx, &self.hooks, &accepted, now).await?;
+            Ok(Decided::Done(accepted))
         })
     }
 }
@@ -346,6 +352,29 @@ async fn join_document(
     }
     put_reviewer(connection, link.id, &facts.receiver, now).await?;
     Ok(LinkOutcome::Joined(link.id))
+}
+
+/// Writes the webhooks of an acceptance, under the lock of the document.
+async fn put_accepted(
+    connection: &mut Connection,
+    hooks: &Hooks,
+    accepted: &AcceptedRequest,
+    now: DateTime<Utc>,
+) -> Result<(), TxError> {
+    let AcceptedRequest { request, link, .. } = accepted;
+    let link = match link {
+        LinkOutcome::Joined(link) => Some(*link),
+        LinkOutcome::NoDocument
+        | LinkOutcome::ReviewerExists { .. }
+        | LinkOutcome::DocumentGone => None,
+    };
+    let about = (Subject { document: request.document, link }, now);
+    let data = || {
+        let [from, to] = [&request.from, &request.to].map(|user| user.id.as_str());
+        let role = request.sender_role.as_str();
+        json!({ "request_id": request.id, "from_id": from, "to_id": to, "as": role })
+    };
+    put(connection, hooks, WebhookEvent::RequestAccepted, about, data).await
 }
 
 /// The link that an earlier acceptance of the request joined, if the receiver is still its reviewer.

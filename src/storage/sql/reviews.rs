@@ -23,6 +23,7 @@ use super::dialect::{
 };
 use super::review_changes::{note_change, note_deletion};
 use super::review_rows::{SUMMARY, fetch_one, fetch_page, status};
+use super::review_webhooks::{put_created, put_replied, put_status};
 use super::seats::require_seat;
 use super::users::put_user;
 
@@ -42,7 +43,9 @@ impl Engine {
         guarded!(self, Nothing, tx => {
             admit(tx, new.link, guard).await?;
             insert(tx, new).await?;
-            the_review(tx, guard.seat, new.id).await
+            let review = the_review(tx, guard.seat, new.id).await?;
+            put_created(tx, &self.hooks, &review).await?;
+            Ok(review)
         })
     }
 
@@ -81,7 +84,11 @@ impl Engine {
             }
             update(tx, id, change, now).await?;
             weigh(tx, link, id, row.bytes).await?;
-            the_review(tx, guard.seat, id).await
+            let review = the_review(tx, guard.seat, id).await?;
+            if change.status.is_some() {
+                put_status(tx, &self.hooks, &review).await?;
+            }
+            Ok(review)
         })
     }
 
@@ -117,6 +124,7 @@ impl Engine {
             insert_reply(tx, review, row.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
             weigh(tx, link, review, row.bytes).await?;
+            put_replied(tx, &self.hooks, (link, review), reply, now).await?;
             the_review(tx, guard.seat, review).await
         })
     }

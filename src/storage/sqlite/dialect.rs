@@ -51,6 +51,30 @@ macro_rules! bytes_of_hex {
 }
 pub(super) use bytes_of_hex;
 
+/// The time of the database after the milliseconds of a parameter.
+macro_rules! after_ms {
+    ($ms:literal) => {
+        concat!("(CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) + ", $ms, ")")
+    };
+}
+pub(super) use after_ms;
+
+/// The number of the next webhook. A write transaction has the lock of the whole file.
+macro_rules! webhook_number {
+    () => {
+        "(SELECT COALESCE(MAX(seq), 0) + 1 FROM webhooks)"
+    };
+}
+pub(super) use webhook_number;
+
+/// The end of a selection whose rows the transaction claims: it has the lock of the whole file.
+macro_rules! skip_locked {
+    () => {
+        ""
+    };
+}
+pub(super) use skip_locked;
+
 /// Runs a block of statements as one transaction, whose value commits. It first invalidates the cached
 /// rows that the block may change.
 macro_rules! transaction {

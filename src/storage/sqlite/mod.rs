@@ -80,6 +80,9 @@ mod review_requests;
 #[path = "../sql/review_rows.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod review_rows;
+#[path = "../sql/review_webhooks.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod review_webhooks;
 #[path = "../sql/reviews.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod reviews;
@@ -95,6 +98,12 @@ mod users;
 #[path = "../sql/versions.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod versions;
+#[path = "../sql/webhook_seats.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod webhook_seats;
+#[path = "../sql/webhooks.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod webhooks;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -111,6 +120,7 @@ use crate::storage::seats::{Ratified, SeatLookup};
 use crate::storage::sqlite::batcher::Batcher;
 use crate::storage::sqlite::seats::Grant;
 use crate::storage::sqlite::write_cache::{Invalidate, Memory};
+use crate::storage::webhooks::Hooks;
 
 /// A transaction.
 type Tx = Transaction<'static, sqlx::Sqlite>;
@@ -126,6 +136,7 @@ pub(super) struct Sqlite {
     lookups: Arc<Batcher<Seat, Option<SeatLookup>>>,
     logs: Arc<Batcher<DocumentId, Option<Log>>>,
     tails: Arc<Batcher<(DocumentId, i64), Option<Tail>>>,
+    pub(in crate::storage) hooks: Hooks,
 }
 
 impl Sqlite {

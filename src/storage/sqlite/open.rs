@@ -20,6 +20,7 @@ use crate::storage::sqlite::seats::GRANTS_MAX;
 use crate::storage::sqlite::seats::LOOKUPS_MAX;
 use crate::storage::sqlite::write_cache::{Invalidate, Memory};
 use crate::storage::sqlite::{Sqlite, is_busy, journal};
+use crate::storage::webhooks::Hooks;
 
 /// The wait of a statement for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -76,6 +77,7 @@ impl Sqlite {
             lookups: Arc::new(Batcher::new(LOOKUPS_MAX)),
             logs: Arc::new(Batcher::new(LOGS_MAX)),
             tails: Arc::new(Batcher::new(LOGS_MAX)),
+            hooks: Hooks::default(),
         };
         sqlite.check().await.map_err(|error| with_path(error, &path))?;
         Ok(sqlite)
@@ -187,6 +189,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         (10, "partners", include_str!("migrations/0010_partners.sql")),
         (11, "offers", include_str!("migrations/0011_offers.sql")),
         (12, "push", include_str!("migrations/0012_push.sql")),
+        (13, "webhooks", include_str!("migrations/0013_webhooks.sql")),
         (14, "jobs", include_str!("migrations/0014_jobs.sql")),
         (15, "exports", include_str!("migrations/0015_exports.sql")),
         (17, "reserved_handles", include_str!("migrations/0017_reserved_handles.sql")),

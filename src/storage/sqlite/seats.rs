@@ -8,11 +8,13 @@ use sqlx::{QueryBuilder, SqliteConnection};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
-use crate::storage::decode::{corrupt, fence as fence_from, fence_column, parse};
+use crate::storage::decode::{corrupt, fence as fence_from, fence_column, parse, time};
 use crate::storage::error::StorageError;
 use crate::storage::seats::{FenceGuard, GuardError, Guarded, Ratified, SeatLookup, fences_of};
+use crate::storage::sqlite::webhook_seats::note_grant;
 use crate::storage::sqlite::write_cache::Invalidate;
 use crate::storage::sqlite::{Sqlite, own_links};
+use crate::storage::webhooks::NewGrant;
 
 /// Seats of one statement.
 pub(super) const LOOKUPS_MAX: usize = 1_024;
@@ -79,6 +81,14 @@ impl Sqlite {
         let mut outcomes = Vec::with_capacity(group.len());
         for grant in &group {
             outcomes.push(if accepted.contains(&(grant.seat, grant.fence, grant.session)) {
+                let new = NewGrant {
+                    seat: grant.seat,
+                    fence: grant.fence,
+                    user: &grant.user,
+                    now: time(grant.now_ms)?,
+                };
+                let noted = note_grant(&mut tx, &self.hooks, new).await;
+                noted.map_err(GuardError::into_error)?;
                 Ratified::Accepted
             } else {
                 refusal(&mut tx, grant).await?

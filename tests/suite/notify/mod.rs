@@ -2,3 +2,4 @@
 
 mod outgoing;
 mod web_push;
+mod webhooks;

@@ -71,3 +71,4 @@ mod takeover;
 mod talk;
 mod upgrade;
 mod wait_queue;
+mod webhooks;

@@ -1,0 +1,99 @@
+//! The end of grants in the outbox of webhooks.
+//!
+//! Redis holds the seats, so no transaction of the database releases one. The server of a session writes
+//! the end after the session left the registry. If it dies before, the next grant of the seat writes it,
+//! or the search of any server: at each round it compares the grants whose end is missing with the
+//! ratified fences and with the locks. A lock must be missing for a whole lease, with Redis in reach: a
+//! Redis that lost its keys gets them back from their holders within that time.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::domain::fence::Fence;
+use crate::domain::limits::WEBHOOK_SEATS_AT_ONCE;
+use crate::domain::seat::Seat;
+use crate::locks::LockName;
+use crate::seats::SeatService;
+use crate::sessions::session::Session;
+use crate::storage::webhooks::TakenSeat;
+
+/// The period of the search.
+const SEARCH_EVERY: Duration = Duration::from_secs(4);
+
+/// The state of the search. Its memory is bounded by the seats of one pass over the table.
+#[derive(Default)]
+struct Search {
+    /// The last seat of the previous round. `None`: the next round begins with the first one.
+    after: Option<Seat>,
+    /// Since when the lock of a grant is missing.
+    missing: HashMap<(Seat, Fence), Instant>,
+}
+
+impl SeatService {
+    /// Writes the end of a session's grant to the outbox, in the background and a few at a time.
+    pub(super) fn announce_departure(&self, session: &Session) {
+        let (seat, fence) = (session.identity.seat, session.fence());
+        if fence == Fence::ZERO || !self.shared.storage.wants_seat_events() {
+            return;
+        }
+        let shared = std::sync::Arc::clone(&self.shared);
+        self.shared.tasks.spawn(async move {
+            let _turn = shared.departures.acquire().await;
+            if let Err(error) = shared.storage.seat_left(seat, fence, Utc::now()).await {
+                tracing::debug!(%seat, %error, "the end of a grant is announced by the search");
+            }
+        });
+    }
+
+    /// Searches for grants whose session ended without its server, until the caller drops the future.
+    pub async fn keep_searching_departures(self) {
+        let mut search = Search::default();
+        let mut ticker = interval(SEARCH_EVERY);
+        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticker.tick().await;
+            if self.shared.storage.wants_seat_events() {
+                self.search_departures(&mut search).await;
+            }
+        }
+    }
+
+    async fn search_departures(&self, search: &mut Search) {
+        let Search { after, missing } = search;
+        let taken = match self.shared.storage.taken_seats(*after, WEBHOOK_SEATS_AT_ONCE).await {
+            Ok(taken) => taken,
+            Err(error) => return tracing::debug!(%error, "the grants cannot be read"),
+        };
+        let is_full = u32::try_from(taken.len()) == Ok(WEBHOOK_SEATS_AT_ONCE);
+        *after = taken.last().filter(|_| is_full).map(|last| last.seat);
+        if taken.is_empty() {
+            return missing.clear();
+        }
+        let names: Vec<_> = taken.iter().map(|it| LockName::seat(it.seat)).collect();
+        let Ok(holders) = self.shared.locks.holders(&names).await else {
+            // The time of a missing lock counts only with Redis in reach.
+            return missing.clear();
+        };
+        let (now, lease) = (Instant::now(), self.shared.terms.lease.ttl);
+        for (TakenSeat { seat, fence, is_ratified }, holder) in taken.into_iter().zip(holders) {
+            let is_held = is_ratified && holder.is_some_and(|holder| holder.fence == fence);
+            if is_held {
+                missing.remove(&(seat, fence));
+                continue;
+            }
+            let since = *missing.entry((seat, fence)).or_insert(now);
+            if is_ratified && now.duration_since(since) < lease {
+                continue;
+            }
+            missing.remove(&(seat, fence));
+            if let Err(error) = self.shared.storage.seat_left(seat, fence, Utc::now()).await {
+                tracing::debug!(%seat, %error, "the end of a grant was not announced");
+            }
+        }
+        // Grants of earlier passes that another server has announced.
+        missing.retain(|_, since| now.duration_since(*since) < lease * 100);
+    }
+}

@@ -1,0 +1,418 @@
+//! Webhooks: the outbox of events for the host product.
+//!
+//! # Invariants
+//!
+//! - **D9** The transaction of an event writes its webhooks, one for each endpoint that wants it. Both
+//!   are committed, or neither.
+//! - **D10** The webhooks of one document and endpoint are a *lane*. At most one webhook of a lane has a
+//!   next attempt (`next_at`): the first pending one. The end of a webhook gives the next one its turn.
+//! - **D11** A claim moves `next_at` to the end of its lease, by the clock of the database, and raises the
+//!   fence. A server that lost its claim changes no row.
+//!
+//! A webhook never fails the transaction of its event: beyond [`WEBHOOKS_MAX`] it is dropped, and counted.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
+use crate::domain::limits::{WEBHOOK_LEASE, WEBHOOKS_MAX};
+use crate::domain::seat::Seat;
+use crate::domain::webhook::{WebhookEvent, WebhookState};
+use crate::storage::error::StorageError;
+use crate::storage::pagination::{Cursor, Page};
+use crate::storage::{Engine, Storage, on_engine};
+
+/// An endpoint of the host product, as the outbox knows it.
+#[derive(Clone, Debug)]
+pub struct WebhookTarget {
+    /// Its name in the database.
+    pub endpoint: String,
+    /// Its address without the query, for the administrator.
+    pub url: String,
+    /// The events that it wants.
+    pub events: Vec<WebhookEvent>,
+}
+
+/// The endpoints, shared by all clones of a storage.
+#[derive(Clone, Debug, Default)]
+pub(in crate::storage) struct Hooks(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    targets: OnceLock<Vec<WebhookTarget>>,
+    /// Rows below [`WEBHOOKS_MAX`]: as of the last measurement, less those that this server added.
+    room: AtomicI64,
+    /// Rises after each commit with webhooks.
+    added: watch::Sender<u64>,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        let (targets, room) = (OnceLock::new(), AtomicI64::new(WEBHOOKS_MAX));
+        Self { targets, room, added: watch::Sender::new(0) }
+    }
+}
+
+/// A new row: its id, endpoint and address, as JSON has them.
+pub(in crate::storage) type HookRow<'a> = (WebhookId, &'a str, &'a str);
+
+/// The document and the share link of an event.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::storage) struct Subject {
+    /// The document. `None`: that of the link, if there is one.
+    pub(in crate::storage) document: Option<DocumentId>,
+    /// The share link.
+    pub(in crate::storage) link: Option<ShareLinkId>,
+}
+
+impl Subject {
+    /// An event of a share link that exists.
+    pub(in crate::storage) fn link(link: ShareLinkId) -> Self {
+        Self { document: None, link: Some(link) }
+    }
+}
+
+impl Hooks {
+    fn targets(&self) -> &[WebhookTarget] {
+        self.0.targets.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an endpoint wants the event.
+    pub(in crate::storage) fn want(&self, event: WebhookEvent) -> bool {
+        self.targets().iter().any(|target| target.events.contains(&event))
+    }
+
+    /// Whether an endpoint wants the events of seats.
+    pub(in crate::storage) fn want_seats(&self) -> bool {
+        self.want(WebhookEvent::SeatTaken) || self.want(WebhookEvent::SeatLeft)
+    }
+
+    /// The rows of an event; none without an endpoint that wants it, or without room.
+    pub(in crate::storage) fn rows_of(&self, event: WebhookEvent) -> Vec<HookRow<'_>> {
+        let wanting = self.targets().iter().filter(|target| target.events.contains(&event));
+        let rows: Vec<_> = wanting
+            .map(|it| (WebhookId::generate(), it.endpoint.as_str(), it.url.as_str()))
+            .collect();
+        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        if self.0.room.fetch_sub(count, Ordering::Relaxed) < count {
+            metrics::counter!("galley_webhook_total", "outcome" => "dropped")
+                .increment(rows.len().try_into().unwrap_or(u64::MAX));
+            return Vec::new();
+        }
+        rows
+    }
+
+    /// Wakes the deliverer of this server after a commit.
+    fn wake(&self, is_wanted: bool) {
+        if is_wanted {
+            self.0.added.send_modify(|commits| *commits += 1);
+        }
+    }
+}
+
+/// A claimed webhook, as its end names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookClaim {
+    /// The webhook.
+    pub id: WebhookId,
+    /// The fence of the claim.
+    pub fence: i64,
+    /// Its lane.
+    pub lane: String,
+    /// Its document, whose row is the lock of the lane.
+    pub document: Option<DocumentId>,
+}
+
+/// A webhook to deliver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedWebhook {
+    /// Its claim.
+    pub claim: WebhookClaim,
+    /// The kind of the event, as the database has it.
+    pub kind: String,
+    /// The time of the event.
+    pub created_at: DateTime<Utc>,
+    /// The share link.
+    pub link: Option<String>,
+    /// The data of the event: a JSON object.
+    pub data: String,
+    /// Attempts so far, this one included.
+    pub attempts: i64,
+}
+
+/// A webhook in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredWebhook {
+    /// Its id.
+    pub id: WebhookId,
+    /// The kind of the event.
+    pub kind: String,
+    /// The address of its endpoint, without the query.
+    pub url: String,
+    /// The document.
+    pub document: Option<DocumentId>,
+    /// The share link.
+    pub link: Option<ShareLinkId>,
+    /// The time of the event.
+    pub created_at: DateTime<Utc>,
+    /// Claims so far.
+    pub attempts: i64,
+    /// The next attempt. `None`: an earlier webhook of its lane is pending, or it is dead.
+    pub next_at: Option<DateTime<Utc>>,
+    /// Why the last attempt failed.
+    pub last_error: Option<String>,
+    /// Pending or dead.
+    pub state: WebhookState,
+}
+
+impl StoredWebhook {
+    /// The cursor of the next page, if this webhook is the last of a page.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<WebhookId> {
+        Cursor { at: self.created_at, id: self.id }
+    }
+}
+
+/// The rows of the outbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebhookCount {
+    /// Webhooks that wait for an attempt.
+    pub pending: i64,
+    /// Dead webhooks.
+    pub dead: i64,
+    /// The time of the oldest pending one.
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+/// A grant whose end the outbox does not have yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenSeat {
+    /// The seat.
+    pub seat: Seat,
+    /// The fence of the grant.
+    pub fence: Fence,
+    /// Whether the database still accepts its writes.
+    pub is_ratified: bool,
+}
+
+/// A new grant, in its transaction.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::storage) struct NewGrant<'a> {
+    pub(in crate::storage) seat: Seat,
+    pub(in crate::storage) fence: Fence,
+    pub(in crate::storage) user: &'a str,
+    pub(in crate::storage) now: DateTime<Utc>,
+}
+
+impl Storage {
+    fn hooks(&self) -> &Hooks {
+        match &self.engine {
+            Engine::Sqlite(engine) => &engine.hooks,
+            Engine::Postgres(engine) => &engine.hooks,
+        }
+    }
+
+    /// Sets the endpoints, once, for all clones. Events before it write no webhooks.
+    pub fn set_webhooks(&self, targets: Vec<WebhookTarget>) {
+        if self.hooks().0.targets.set(targets).is_err() {
+            tracing::error!("the endpoints of webhooks are set already");
+        }
+    }
+
+    /// A counter that rises after each commit of this process with webhooks.
+    #[must_use]
+    pub fn webhooks_added(&self) -> watch::Receiver<u64> {
+        self.hooks().0.added.subscribe()
+    }
+
+    /// Whether an endpoint wants the events of seats.
+    #[must_use]
+    pub fn wants_seat_events(&self) -> bool {
+        self.hooks().want_seats()
+    }
+
+    /// Wakes the deliverer of this server after the commit of an event.
+    pub(in crate::storage) fn committed(&self, event: WebhookEvent) {
+        let hooks = self.hooks();
+        hooks.wake(hooks.want(event));
+    }
+
+    /// The same after the commit of a grant or its end.
+    pub(in crate::storage) fn committed_seat(&self) {
+        let hooks = self.hooks();
+        hooks.wake(hooks.want_seats());
+    }
+
+    /// Whether a webhook of the endpoint is due.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn has_due_webhook(&self, endpoint: &str) -> Result<bool, StorageError> {
+        on_engine!(self, has_due_webhook(endpoint))
+    }
+
+    /// Claims due webhooks of the endpoint for [`WEBHOOK_LEASE`], at most `rows`, each of another lane.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn claim_webhooks(
+        &self,
+        endpoint: &str,
+        rows: u32,
+    ) -> Result<Vec<ClaimedWebhook>, StorageError> {
+        let lease = milliseconds(WEBHOOK_LEASE);
+        on_engine!(self, claim_webhooks(endpoint, rows, lease))
+    }
+
+    /// Deletes a delivered webhook; the next one of its lane is due. False: the claim is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn webhook_delivered(&self, claim: &WebhookClaim) -> Result<bool, StorageError> {
+        on_engine!(self, webhook_delivered(claim))
+    }
+
+    /// Stores a failed attempt: the webhook is due again after `delay`, or dead if its time is over; then
+    /// the next one of its lane is due. `None`: the claim is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn webhook_failed(
+        &self,
+        claim: &WebhookClaim,
+        error: &str,
+        delay: Duration,
+    ) -> Result<Option<WebhookState>, StorageError> {
+        let delay = milliseconds(delay);
+        on_engine!(self, webhook_failed(claim, error, delay))
+    }
+
+    /// Reads a page of webhooks, the newest first. Without a state it contains both.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn webhooks(
+        &self,
+        state: Option<WebhookState>,
+        page: &Page<WebhookId>,
+    ) -> Result<Vec<StoredWebhook>, StorageError> {
+        on_engine!(self, webhooks(state, page))
+    }
+
+    /// Makes a dead webhook pending again, at the end of its lane. A pending one stays as it is. `None`:
+    /// there is no such webhook.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn replay_webhook(
+        &self,
+        id: WebhookId,
+    ) -> Result<Option<StoredWebhook>, StorageError> {
+        let replayed = on_engine!(self, replay_webhook(id));
+        self.hooks().wake(true);
+        replayed
+    }
+
+    /// Makes the oldest dead webhooks pending again, at most `rows`, in one transaction. Returns their
+    /// number.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn replay_dead_webhooks(&self, rows: u32) -> Result<u64, StorageError> {
+        let replayed = on_engine!(self, replay_dead_webhooks(rows));
+        self.hooks().wake(true);
+        replayed
+    }
+
+    /// Counts the webhooks, and with them the room for new ones of this server.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn measure_webhooks(&self) -> Result<WebhookCount, StorageError> {
+        let count: WebhookCount = on_engine!(self, count_webhooks())?;
+        let room = WEBHOOKS_MAX.saturating_sub(count.pending.saturating_add(count.dead));
+        self.hooks().0.room.store(room, Ordering::Relaxed);
+        Ok(count)
+    }
+
+    /// Deletes the oldest dead webhooks. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn delete_dead_webhooks(&self, rows: i64) -> Result<u64, StorageError> {
+        on_engine!(self, delete_dead_webhooks(rows))
+    }
+
+    /// Pending webhooks whose time is over and whose endpoint is none of `endpoints`.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn orphaned_webhooks(
+        &self,
+        endpoints: &[String],
+        rows: u32,
+    ) -> Result<Vec<WebhookClaim>, StorageError> {
+        on_engine!(self, orphaned_webhooks(endpoints, rows))
+    }
+
+    /// Gives each lane whose first pending webhook has no turn its turn. Two transactions about a purged
+    /// document, which has no lock, may cause that. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn restore_webhook_turns(&self) -> Result<u64, StorageError> {
+        on_engine!(self, restore_webhook_turns())
+    }
+
+    /// Reads the grants whose end the outbox does not have yet, sorted by seat, after `after`.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn taken_seats(
+        &self,
+        after: Option<Seat>,
+        rows: u32,
+    ) -> Result<Vec<TakenSeat>, StorageError> {
+        on_engine!(self, taken_seats(after, rows))
+    }
+
+    /// Writes the end of a grant to the outbox. False: the outbox has it, or never had its begin.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn seat_left(
+        &self,
+        seat: Seat,
+        fence: Fence,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StorageError> {
+        if !self.wants_seat_events() {
+            return Ok(false);
+        }
+        let left = on_engine!(self, seat_left(seat, fence, now));
+        self.committed_seat();
+        left
+    }
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,131 @@
+//! Webhooks against a receiver that misbehaves: order, repetition, and what one endpoint costs another.
+
+use std::time::Duration;
+
+use galley::domain::webhook::WebhookEvent;
+use galley::notify::destination::{Destination, Scope};
+use galley::notify::outgoing::Outgoing;
+use galley::notify::signature::WebhookSecret;
+use galley::notify::webhooks::{WebhookEndpoint, Webhooks};
+use galley::storage::seats::Guarded;
+use rustls::RootCertStore;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::storage::database::{Desk, Seated, at, new_reply, new_review};
+use crate::support::fixtures::{apart, until};
+use crate::support::push_service::{PushService, Response};
+use crate::support::webhook_receiver::{SECRET, event, lanes};
+
+const EVENTS: [WebhookEvent; 2] = [WebhookEvent::ReviewCreated, WebhookEvent::ReviewReplied];
+
+fn endpoint(receiver: &PushService) -> WebhookEndpoint {
+    let url = format!("{}/hook?key=1", receiver.url);
+    WebhookEndpoint {
+        to: Destination::parse(&url, Scope::Anywhere).expect("an address"),
+        url,
+        secret: WebhookSecret::new(SECRET.as_bytes()).expect("a key"),
+        events: EVENTS.to_vec(),
+    }
+}
+
+/// Delivers until it is cancelled. An attempt takes at most `limit`.
+fn deliver(desk: &Desk, receivers: &[&PushService], limit: Duration) -> CancellationToken {
+    let endpoints = receivers.iter().map(|receiver| endpoint(receiver)).collect();
+    let outgoing = Outgoing::trusting(RootCertStore::empty(), limit);
+    let webhooks = Webhooks::new(desk.storage.clone(), outgoing, endpoints);
+    let stop = CancellationToken::new();
+    drop(apart(webhooks.keep_delivering(stop.clone())));
+    stop
+}
+
+/// A review and two replies.
+async fn talk(desk: &Desk, seated: &Seated) {
+    let review = new_review(seated.link);
+    desk.storage.create_review(&review, seated.reviewer).await.expect("stored");
+    for body in ["one", "two"] {
+        let reply = new_reply(body);
+        let adding = desk.storage.add_reply(seated.link, review.id, &reply, seated.writer, at(5));
+        assert!(matches!(adding.await.expect("stored"), Guarded::Done(_)));
+    }
+}
+
+async fn is_empty(desk: &Desk) -> bool {
+    desk.storage.measure_webhooks().await.expect("a count").pending == 0
+}
+
+#[tokio::test]
+async fn the_webhooks_of_a_document_arrive_in_order_though_the_receiver_misbehaves() {
+    let (desk, receiver) = (Desk::sqlite().await, PushService::start().await);
+    receiver.script([
+        Response::Silence,
+        Response::CloseEarly,
+        Response::Status(302, "Location: http://127.0.0.1:1/\r\n"),
+        Response::Status(500, ""),
+        Response::Status(429, "Retry-After: 1\r\n"),
+        Response::EndlessBody,
+        Response::Close,
+        Response::EndlessHead,
+        Response::SlowBody,
+    ]);
+    let stop = deliver(&desk, &[&receiver], Duration::from_millis(400));
+    let mut documents = Vec::new();
+    for _ in 0..9 {
+        let seated = desk.seated().await;
+        talk(&desk, &seated).await;
+        documents.push(seated.document.to_string());
+    }
+    until("every webhook", async || is_empty(&desk).await).await;
+    stop.cancel();
+    let lanes = lanes(&receiver);
+    for document in documents {
+        let lane = &lanes[&format!("\"{document}\"")];
+        let kinds: Vec<_> = lane.iter().map(|it| it["type"].as_str().expect("a type")).collect();
+        assert_eq!(kinds, ["review.created", "review.replied", "review.replied"]);
+        let review = &lane[0]["data"]["review_id"];
+        assert!(lane.iter().all(|it| it["data"]["review_id"] == *review));
+    }
+    // One of the nine requests ended before the receiver had read it.
+    assert_eq!(receiver.received().len(), 9 * 3 + 8);
+    assert!(receiver.received().iter().all(|it| it.path == "/hook?key=1"));
+}
+
+/// Goal: an endpoint that never answers delays no other one.
+#[tokio::test]
+async fn g16_a_silent_endpoint_delays_no_other() {
+    let (desk, silent) = (Desk::sqlite().await, PushService::start().await);
+    let receiver = PushService::start().await;
+    silent.script(std::iter::repeat_n(Response::Silence, 100));
+    let stop = deliver(&desk, &[&silent, &receiver], Duration::from_secs(10));
+    let began = Instant::now();
+    for _ in 0..3 {
+        let seated = desk.seated().await;
+        talk(&desk, &seated).await;
+    }
+    receiver.has(9).await;
+    assert!(began.elapsed() < Duration::from_secs(10));
+    stop.cancel();
+    for (to, count) in [(&receiver, 9), (&silent, 3)] {
+        assert_eq!(to.received().iter().map(event).count(), count);
+    }
+}
+
+/// Goal: a commit of this server wakes its deliverer; no tick is needed.
+#[tokio::test]
+async fn a_new_webhook_does_not_wait_for_the_tick() {
+    let (desk, receiver) = (Desk::sqlite().await, PushService::start().await);
+    let stop = deliver(&desk, &[&receiver], Duration::from_secs(10));
+    let seated = desk.seated().await;
+    let mut delays = Vec::new();
+    for number in 1..=8 {
+        let began = Instant::now();
+        let review = new_review(seated.link);
+        desk.storage.create_review(&review, seated.reviewer).await.expect("stored");
+        let arrived = receiver.has(number).await[number - 1].at;
+        delays.push(arrived.saturating_duration_since(began));
+    }
+    stop.cancel();
+    delays.sort_unstable();
+    // Eight waits for a tick of two seconds would have a median of one.
+    assert!(delays[3] < Duration::from_millis(900), "{delays:?}");
+}
