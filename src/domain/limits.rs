@@ -398,14 +398,16 @@ pub const REMINDER_PAGE_ROWS: u32 = 200;
 pub const REMINDER_CANDIDATES_MAX: usize = 1_000;
 /// Reminders that a batch sends at once: half of [`OUTGOING_MAX`].
 pub const REMINDERS_AT_ONCE: usize = OUTGOING_MAX / 2;
-/// How long a batch claims reminders. A push service without answers takes ten seconds for each, and the
-/// other kinds wait meanwhile.
-pub const REMINDER_RUN_MAX: Duration = Duration::from_secs(5 * 60);
+/// How long a batch claims reminders of one kind. A push service without answers takes ten seconds for
+/// each, and the other kinds wait meanwhile.
+pub const REMINDER_KIND_MAX: Duration = Duration::from_secs(100);
 /// How long after it became due a reminder is still sent. It outlasts quiet hours and a weekend without
 /// a server; a batch reads no older reviews.
 pub const REMINDER_WINDOW: TimeDelta = TimeDelta::hours(72);
 /// How long a waiter who left the queue of a seat by a disconnect is remembered.
 pub const ABSENT_WAITER_TTL: TimeDelta = TimeDelta::hours(24);
+/// Absent waiters that wait for their commit. A client that waits and leaves again and again adds no more.
+pub const ABSENT_WAITERS_QUEUED_MAX: usize = 16;
 /// Absent waiters that a batch deletes. A seat has one, so there are no more than seats.
 pub const ABSENT_WAITERS_TRIMMED_AT_ONCE: u32 = 1_000;
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use chrono::{DateTime, Timelike as _, Utc};
 use chrono_tz::Tz;
@@ -160,6 +161,17 @@ impl Quiet {
         let time = TimeOfDay::from_minutes(i64::from(local.hour() * 60 + local.minute()));
         time.is_some_and(|time| hours.contain(time))
     }
+
+    /// The time from `now` until the next quiet hours begin. A clock that is set meanwhile moves their
+    /// beginning by its step. `None`: the user has none.
+    #[must_use]
+    pub fn begins_in(&self, now: DateTime<Utc>) -> Option<Duration> {
+        let hours = self.hours?;
+        let TimeZone(zone) = self.time_zone.unwrap_or(TimeZone(Tz::UTC));
+        let time = i64::from(now.with_timezone(&zone).num_seconds_from_midnight());
+        let left = (hours.from().minutes() * 60 - time).rem_euclid(24 * 60 * 60);
+        Some(Duration::from_secs(left.unsigned_abs()))
+    }
 }
 
 /// The settings of a user.
@@ -231,6 +243,15 @@ mod tests {
         assert!(!Quiet::default().contains(at("2026-11-23T03:00:00Z")));
         let same = "08:00".parse().expect("a time of day");
         assert_eq!(QuietHours::new(same, same), None);
+    }
+
+    #[test]
+    fn the_time_until_quiet_hours_crosses_midnight() {
+        let seoul = quiet("22:00", "08:00", Some("Asia/Seoul"));
+        let left = |time: &str| seoul.begins_in(at(time)).map(|left| left.as_secs());
+        assert_eq!(left("2026-11-23T12:59:30Z"), Some(30));
+        assert_eq!(left("2026-11-23T23:00:00Z"), Some(14 * 60 * 60));
+        assert_eq!(Quiet::default().begins_in(at("2026-11-23T12:59:30Z")), None);
     }
 
     #[test]

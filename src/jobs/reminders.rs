@@ -7,9 +7,10 @@
 //! 2. In the user's quiet hours the reminder is postponed: nothing is stored, and a later batch finds it
 //!    again if its reason still exists. It is left out while the writer of unanswered reviews is connected,
 //!    and while the seat is taken.
-//! 3. The batch still holds its lock, by its own clock.
+//! 3. The batch still holds its lock, by its own clock, and the quiet hours have not begun meanwhile.
 //! 4. The claim is committed under the fence of the batch. The database refuses it after a later batch has
-//!    begun.
+//!    begun, and when the reason is gone. Claims follow one another: the database serializes them by the
+//!    row of the job, and each one that waits there would occupy a connection.
 //! 5. The push. From the claim on, no other batch sends this reminder: if the server dies before the push,
 //!    the reminder is lost, and not sent twice.
 
@@ -19,12 +20,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::{
-    ABSENT_WAITER_TTL, ABSENT_WAITERS_TRIMMED_AT_ONCE, REMINDER_CANDIDATES_MAX, REMINDER_PAGE_ROWS,
-    REMINDER_RUN_MAX, REMINDER_WINDOW,
+    ABSENT_WAITER_TTL, ABSENT_WAITERS_TRIMMED_AT_ONCE, REMINDER_CANDIDATES_MAX, REMINDER_KIND_MAX,
+    REMINDER_PAGE_ROWS, REMINDER_WINDOW,
 };
 use crate::domain::reminder::ReminderKind;
 use crate::domain::seat::{Role, Seat};
@@ -74,7 +76,7 @@ enum Stop {
     LockLost,
     /// The server stops.
     Stopped,
-    /// The batch has had its time; the next one continues.
+    /// The kind has had its time; the next batch continues.
     TimeIsUp,
     Failed(String),
 }
@@ -96,7 +98,7 @@ pub(super) struct Batch<'a> {
     jobs: &'a Inner,
     guard: &'a Guard,
     stop: &'a CancellationToken,
-    ends_at: Instant,
+    claims: Mutex<()>,
     candidates: AtomicU64,
     outcomes: [AtomicU64; ReminderOutcome::ALL.len()],
     /// A reminder met a reason to end: the others of its page are not claimed.
@@ -109,7 +111,7 @@ impl<'a> Batch<'a> {
             jobs,
             guard,
             stop,
-            ends_at: Instant::now() + REMINDER_RUN_MAX,
+            claims: Mutex::new(()),
             candidates: AtomicU64::default(),
             outcomes: Default::default(),
             is_over: AtomicBool::default(),
@@ -126,12 +128,22 @@ impl<'a> Batch<'a> {
         counts
     }
 
-    /// Sends what is due, from the cursors on, and sets them to where it ended.
+    /// Sends what is due, from the cursors on, and sets them to where it ended. Each kind has its own time,
+    /// and a kind whose query fails does not keep the others from being sent.
     pub(super) async fn send_all(&self, cursors: &mut JobCursors) -> JobOutcome {
+        let mut outcome = JobOutcome::Done;
         for kind in ReminderKind::ALL {
-            match self.send_kind(kind, cursors).await {
+            let ends_at = Instant::now() + REMINDER_KIND_MAX;
+            match self.send_kind(kind, cursors, ends_at).await {
                 Ok(()) => {}
-                Err(Stop::TimeIsUp) => return JobOutcome::Done,
+                Err(Stop::TimeIsUp) => {
+                    let kind = kind.as_str();
+                    tracing::warn!(
+                        kind,
+                        "a batch had no time for all reminders; the next continues"
+                    );
+                    self.is_over.store(false, Ordering::Relaxed);
+                }
                 Err(Stop::Stopped) => return JobOutcome::Stopped,
                 Err(Stop::LockLost) => {
                     let fence = self.guard.fence();
@@ -139,38 +151,45 @@ impl<'a> Batch<'a> {
                     return JobOutcome::LockLost;
                 }
                 Err(Stop::Failed(error)) => {
-                    tracing::warn!(%error, "a batch of reminders has failed");
-                    return JobOutcome::Failed;
+                    tracing::warn!(%error, kind = kind.as_str(), "a batch of reminders has failed");
+                    self.is_over.store(false, Ordering::Relaxed);
+                    outcome = JobOutcome::Failed;
                 }
             }
         }
-        JobOutcome::Done
+        outcome
     }
 
-    async fn send_kind(&self, kind: ReminderKind, cursors: &mut JobCursors) -> Result<(), Stop> {
+    async fn send_kind(
+        &self,
+        kind: ReminderKind,
+        cursors: &mut JobCursors,
+        ends_at: Instant,
+    ) -> Result<(), Stop> {
         if kind == ReminderKind::SeatFree {
             let before = Utc::now() - ABSENT_WAITER_TTL * 2;
             self.jobs.storage.trim_absent_waiters(before, ABSENT_WAITERS_TRIMMED_AT_ONCE).await?;
         }
         let mut seen = 0;
         while seen < REMINDER_CANDIDATES_MAX {
-            self.check()?;
+            self.check(ends_at)?;
             let after = cursors.get(kind.as_str()).cloned().unwrap_or_default();
             let query = self.query(kind, after, Utc::now());
             let page = self.jobs.storage.reminder_candidates(kind, &query).await?;
             let rows = page.len();
             seen += rows;
             let last = page.last().map(ReminderCandidate::cursor);
-            self.send_page(kind, page).await?;
-            match last {
-                Some(last) if rows == page_rows() => {
-                    cursors.insert(kind.as_str().to_owned(), last);
-                }
-                _ => {
-                    // The next batch begins at the beginning.
-                    cursors.remove(kind.as_str());
-                    return Ok(());
-                }
+            // The next batch continues after this page, also if its time is up in the middle: slow push
+            // services of some users keep no other user from a reminder. After the last page it begins
+            // at the beginning.
+            let is_last = rows < page_rows();
+            match last.filter(|_| !is_last) {
+                Some(last) => cursors.insert(kind.as_str().to_owned(), last),
+                None => cursors.remove(kind.as_str()),
+            };
+            self.send_page(kind, page, ends_at).await?;
+            if is_last {
+                return Ok(());
             }
         }
         Ok(())
@@ -199,6 +218,7 @@ impl<'a> Batch<'a> {
         &self,
         kind: ReminderKind,
         page: Vec<ReminderCandidate>,
+        ends_at: Instant,
     ) -> Result<(), Stop> {
         let count = u64::try_from(page.len()).unwrap_or(u64::MAX);
         self.candidates.fetch_add(count, Ordering::Relaxed);
@@ -207,7 +227,7 @@ impl<'a> Batch<'a> {
             page.into_iter().partition(|candidate| candidate.quiet.contains(now));
         quiet.iter().for_each(|_| self.count(kind, ReminderOutcome::Postponed));
         let due = self.without_present(kind, page).await?;
-        let sending = stream::iter(due).map(|candidate| self.remind(kind, candidate));
+        let sending = stream::iter(due).map(|candidate| self.remind(kind, candidate, ends_at));
         let sent: Vec<_> = sending.buffer_unordered(self.jobs.terms.at_once).collect().await;
         sent.into_iter().collect()
     }
@@ -239,11 +259,23 @@ impl<'a> Batch<'a> {
     }
 
     /// Claims a reminder and pushes it.
-    async fn remind(&self, kind: ReminderKind, candidate: ReminderCandidate) -> Result<(), Stop> {
+    async fn remind(
+        &self,
+        kind: ReminderKind,
+        candidate: ReminderCandidate,
+        ends_at: Instant,
+    ) -> Result<(), Stop> {
+        let claim = self.claims.lock().await;
         if self.is_over.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let claimed = self.claim(&candidate).await;
+        let now = Utc::now();
+        if candidate.quiet.contains(now) {
+            self.count(kind, ReminderOutcome::Postponed);
+            return Ok(());
+        }
+        let claimed = self.claim(&candidate, ends_at).await;
+        drop(claim);
         if claimed.is_err() {
             self.is_over.store(true, Ordering::Relaxed);
         }
@@ -255,7 +287,11 @@ impl<'a> Batch<'a> {
             PushOutcome::Sent | PushOutcome::Queued | PushOutcome::Uncertain => true,
             PushOutcome::Removed | PushOutcome::Refused | PushOutcome::Dropped => false,
         };
-        let notification = notification_of(candidate.subject);
+        let mut notification = notification_of(candidate.subject);
+        // The push service of a device that is switched off stores no reminder into the quiet hours.
+        if let Some(left) = candidate.quiet.begins_in(now) {
+            notification.ttl = notification.ttl.min(left);
+        }
         let outcome = match self.jobs.notify.push(&candidate.user, &notification).await {
             Ok(reports) if reports.iter().any(|report| reached(report.outcome)) => {
                 ReminderOutcome::Sent
@@ -271,8 +307,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Whether the caller sends the reminder.
-    async fn claim(&self, candidate: &ReminderCandidate) -> Result<bool, Stop> {
-        self.check()?;
+    async fn claim(&self, candidate: &ReminderCandidate, ends_at: Instant) -> Result<bool, Stop> {
+        self.check(ends_at)?;
         let (storage, fence) = (&self.jobs.storage, self.guard.fence());
         match storage.claim_reminder(REMINDERS, fence, &candidate.subject, Utc::now()).await? {
             ReminderClaim::Claimed => Ok(true),
@@ -282,14 +318,14 @@ impl<'a> Batch<'a> {
     }
 
     /// Whether the batch may go on.
-    fn check(&self) -> Result<(), Stop> {
+    fn check(&self, ends_at: Instant) -> Result<(), Stop> {
         if !self.guard.is_held() {
             return Err(Stop::LockLost);
         }
         if self.stop.is_cancelled() {
             return Err(Stop::Stopped);
         }
-        if self.ends_at <= Instant::now() {
+        if ends_at <= Instant::now() {
             return Err(Stop::TimeIsUp);
         }
         Ok(())

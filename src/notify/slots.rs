@@ -1,8 +1,8 @@
 //! Fair bounds of the requests under way: in all, for a host, and for all hosts that do not work.
 //!
 //! A client names the host of its push service, so an attacker can run many slow ones. All hosts without
-//! a success share half of the slots. The other half remains for the hosts whose last request succeeded,
-//! and each of those has a part of it.
+//! a success share half of the slots and half of the queue. The other half remains for the hosts whose
+//! last request succeeded, and each of those has a part of it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -78,8 +78,13 @@ impl Slots {
 
     fn enter(&self, host: &str) -> Result<(Entry, Arc<Semaphore>, bool), Full> {
         let mut hosts = self.hosts();
+        let is_proven = hosts.get(host).is_some_and(|host| host.is_proven);
         let under_way: usize = hosts.values().map(|host| host.requests).sum();
-        if OUTGOING_MAX + OUTGOING_WAITING_MAX <= under_way {
+        let unproven: usize =
+            hosts.values().filter(|host| !host.is_proven).map(|host| host.requests).sum();
+        let is_full = OUTGOING_MAX + OUTGOING_WAITING_MAX <= under_way
+            || !is_proven && OUTGOING_UNPROVEN_MAX + OUTGOING_WAITING_MAX / 2 <= unproven;
+        if is_full {
             return Err(Full);
         }
         let found = hosts.entry(host.to_owned()).or_insert_with(|| Host {
@@ -157,15 +162,20 @@ mod tests {
         assert_eq!(held.len(), OUTGOING_PER_HOST_MAX);
         assert!(now(&slots, "b.example").is_some());
         let mut waiting = Vec::new();
-        for _ in held.len()..OUTGOING_MAX + OUTGOING_WAITING_MAX {
+        let service = now(&slots, "push.example").expect("a slot");
+        service.prove(true);
+        drop(service);
+        for _ in held.len()..OUTGOING_UNPROVEN_MAX + OUTGOING_WAITING_MAX / 2 {
             let mut take = Box::pin(slots.take("a.example"));
             assert!(take.as_mut().now_or_never().is_none());
             waiting.push(take);
         }
         assert!(matches!(slots.take("c.example").now_or_never(), Some(Err(Full))));
+        assert!(now(&slots, "push.example").is_some(), "a host that works has the other half");
         drop(waiting);
         assert!(now(&slots, "c.example").is_some());
         drop(held);
-        assert!(slots.hosts().is_empty(), "an idle host without a success has no row");
+        let hosts: Vec<_> = slots.hosts().keys().cloned().collect();
+        assert_eq!(hosts, ["push.example"], "an idle host without a success has no row");
     }
 }

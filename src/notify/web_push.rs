@@ -92,6 +92,8 @@ enum Attempt {
     Gone,
     Refused,
     Uncertain,
+    /// This server had no slot for the request; the push service knows nothing of it.
+    Full,
     /// Another attempt may follow, after this time if the service named one.
     Again(Option<Duration>),
 }
@@ -176,6 +178,10 @@ impl WebPush {
                 self.pauses.refused(to.host(), &retry.user, DELAY_FIRST);
                 PushOutcome::Uncertain
             }
+            Attempt::Full => {
+                let delay = delay_after(retry.attempts);
+                self.queue(retry, delay)
+            }
             Attempt::Again(delay) => {
                 let delay = delay.unwrap_or_else(|| delay_after(retry.attempts));
                 let delay = delay.clamp(DELAY_MIN, DELAY_MAX);
@@ -219,7 +225,8 @@ impl WebPush {
                 refused(subscription.id, &SendError::NotPublic);
                 Attempt::Refused
             }
-            Err(SendError::Full | SendError::Unreachable(_)) => Attempt::Again(None),
+            Err(SendError::Full) => Attempt::Full,
+            Err(SendError::Unreachable(_)) => Attempt::Again(None),
             Err(SendError::NoResponse(_)) => Attempt::Uncertain,
         }
     }

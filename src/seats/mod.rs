@@ -40,7 +40,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, UserId};
-use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
+use crate::domain::limits::{ABSENT_WAITERS_QUEUED_MAX, GRANTS_RATIFIED_AT_ONCE};
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
 use crate::outbox::close::Close;
@@ -115,6 +115,8 @@ pub(crate) struct Shared {
     pub(crate) budgets: UserBudgets,
     /// Serializes the commits that store the time of a token's name.
     pub(crate) namings: Semaphore,
+    /// Absent waiters that are not stored yet.
+    pub(crate) absent_waiters: Arc<Semaphore>,
     /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
     /// under a hypervisor.
     pub(crate) clock: DefaultClock,
@@ -185,6 +187,7 @@ impl SeatService {
             draining: AtomicBool::new(false),
             budgets: UserBudgets::new(&limits),
             namings: Semaphore::new(1),
+            absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
             clock: DefaultClock::default(),
             requests: PendingRequests::default(),
             stop: CancellationToken::new(),

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use chrono::{TimeDelta, Utc};
 use tokio::time::Instant;
 
+#[cfg(doc)]
+use crate::domain::limits::ABSENT_WAITERS_QUEUED_MAX;
 use crate::locks::{Claim, Grant, LockError, QueuePosition, WaitOutcome};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
@@ -71,12 +73,15 @@ impl SeatService {
 impl SeatService {
     /// Stores in the background that the user left the queue by a disconnect, so that a reminder follows
     /// when the seat is free. A user who left on purpose is not remembered. The server stores absent
-    /// waiters one at a time, so that they delay no edit.
+    /// waiters one at a time, so that they delay no edit, and drops those beyond
+    /// [`ABSENT_WAITERS_QUEUED_MAX`]: a reminder is an addition.
     fn store_absent_waiter(&self, session: &Session, request: &SeatRequest) {
         let (shared, seat) = (Arc::clone(&self.shared), session.identity.seat);
         let (user, has_left) = (request.user.id.clone(), request.arriving.has_left());
         let left_at = Utc::now();
+        let Ok(queued) = Arc::clone(&shared.absent_waiters).try_acquire_owned() else { return };
         self.shared.tasks.spawn(async move {
+            let _queued = queued;
             let _turn = shared.namings.acquire().await.ok();
             let stored = if has_left {
                 shared.storage.delete_absent_waiter(seat, &user).await

@@ -1,7 +1,6 @@
 //! Browsers that receive pushes for their users.
 //!
-//! An endpoint belongs to the user who registered it last: a user who signs in on a shared browser ends the
-//! pushes of the former one. Its address is a capability that only the browser and the server know.
+//! An endpoint belongs to the user who registered it last. Its address is a capability that only the browser and the server know.
 
 use chrono::{DateTime, Utc};
 

@@ -140,6 +140,24 @@ test("another browser of the user is listed and removed, and a sign-out ends the
   assert.equal(await kim.page.evaluate(() => sessionStorage.getItem("test.subscription")), null)
 })
 
+test("another user who signs in on the browser gets no notifications of the one before", async () => {
+  const [kim, lee] = await Promise.all([newUser("Kim"), newUser("Lee")])
+  await withPushService(kim)
+  await open(kim)
+  await dialog(kim).getByRole("button", { name: "Notify me on this browser" }).click()
+  await dialog(kim).getByRole("status").getByText("shows notifications now").waitFor()
+  assert.notEqual(await kim.page.evaluate(() => sessionStorage.getItem("test.subscription")), null)
+  // As a host application signs another user in.
+  const context = kim.page.context()
+  await context.clearCookies()
+  await context.addCookies(await lee.page.context().cookies())
+  await kim.page.reload()
+  await until(async () => (await kim.page.evaluate(() => sessionStorage.getItem("test.subscription"))) === null, "it ends")
+  await open(kim)
+  await dialog(kim).getByRole("button", { name: "Notify me on this browser" }).waitFor()
+  assert.deepEqual(await browsers(kim), [])
+})
+
 test("a blocked, closed or failed question says what helps", async () => {
   const [kim, lee, park] = await Promise.all([newUser("Kim"), newUser("Lee"), newUser("Park")])
   await withPushService(kim, "denied")

@@ -7,19 +7,12 @@ use crate::storage::reminders::{
 };
 
 use super::dialect::{Engine, Moment, read, text};
-use super::reminders::quiet_from;
-
-/// The condition that a review `r` of a document `d` waits for its writer.
-macro_rules! waits_for_its_writer {
-    () => {
-        "r.status = 'open' AND r.author_id <> d.owner_id AND NOT EXISTS ( \
-           SELECT 1 FROM replies a WHERE a.review_id = r.id AND a.author_id = d.owner_id)"
-    };
-}
+use super::reminders::{quiet_from, waits_for_its_writer};
 
 /// Share links with a review that has waited from `$2` on or longer, after `$1`. `due` finds them with
-/// the newest such review; the count includes reviews with a lower number, whose time another server's
-/// clock may have written.
+/// the newest such review. A link whose last reminder is younger than `$2` waits: a reviewer who writes
+/// for an hour causes one reminder, and the next one an hour later. The count is that of all reviews
+/// without answer up to the newest.
 const REVIEWS: &str = concat!(
     "WITH due AS ( \
        SELECT r.link_id, MAX(r.first_change) AS mark FROM reviews r \
@@ -28,14 +21,16 @@ const REVIEWS: &str = concat!(
        LEFT JOIN reminder_settings s ON s.user_id = d.owner_id \
        LEFT JOIN review_reminders m ON m.link_id = r.link_id \
        WHERE $1 < r.created_at AND r.created_at <= $2 AND $3 < r.link_id \
-         AND COALESCE(m.mark, -1) < r.first_change AND COALESCE(s.review_unanswered, 1) = 1 \
+         AND COALESCE(m.mark, -1) < r.first_change \
+         AND (m.claimed_at IS NULL OR m.claimed_at <= $2) \
+         AND COALESCE(s.review_unanswered, 1) = 1 \
          AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = d.owner_id) \
          AND ",
     waits_for_its_writer!(),
     "  GROUP BY r.link_id ORDER BY r.link_id LIMIT $4) \
      SELECT due.link_id, due.mark, d.id, d.title, d.owner_id, \
        (SELECT COUNT(*) FROM reviews r WHERE r.link_id = due.link_id \
-          AND COALESCE(m.mark, -1) < r.first_change AND r.first_change <= due.mark AND ",
+          AND r.first_change <= due.mark AND ",
     waits_for_its_writer!(),
     ") AS unanswered, \
        (SELECT MIN(u.name) FROM reviews r JOIN users u ON u.id = r.author_id \
@@ -43,7 +38,6 @@ const REVIEWS: &str = concat!(
        s.quiet_from, s.quiet_to, s.time_zone \
      FROM due JOIN share_links l ON l.id = due.link_id JOIN documents d ON d.id = l.document_id \
      LEFT JOIN reminder_settings s ON s.user_id = d.owner_id \
-     LEFT JOIN review_reminders m ON m.link_id = due.link_id \
      ORDER BY due.link_id"
 );
 

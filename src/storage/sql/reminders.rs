@@ -15,6 +15,15 @@ use super::dialect::{Connection, Engine, Moment, TxError, read, transact};
 use super::jobs::holds_job;
 use super::users::put_user;
 
+/// The condition that a review `r` of a document `d` waits for its writer.
+macro_rules! waits_for_its_writer {
+    () => {
+        "r.status = 'open' AND r.author_id <> d.owner_id AND NOT EXISTS ( \
+           SELECT 1 FROM replies a WHERE a.review_id = r.id AND a.author_id = d.owner_id)"
+    };
+}
+pub(super) use waits_for_its_writer;
+
 /// The columns of settings.
 type SettingsRow = (i64, i64, i64, Option<i64>, Option<i64>, Option<String>);
 /// The columns of quiet hours.
@@ -159,7 +168,7 @@ impl Engine {
     }
 }
 
-/// The number of rows that the claim changed.
+/// The number of rows that the claim changed: none if the reason is gone since the candidate was read.
 async fn claim(
     connection: &mut Connection,
     fence: i64,
@@ -167,19 +176,26 @@ async fn claim(
     now: DateTime<Utc>,
 ) -> Result<u64, TxError> {
     let query = match subject {
-        ReminderSubject::Reviews { link, mark, .. } => sqlx::query(
+        ReminderSubject::Reviews { link, mark, .. } => sqlx::query(concat!(
             "INSERT INTO review_reminders (link_id, mark, fence, claimed_at) \
              SELECT l.id, $2, $3, $4 FROM share_links l \
-             WHERE l.id = $1 AND l.revoked_at IS NULL \
-             ON CONFLICT (link_id) DO UPDATE SET mark = excluded.mark, fence = excluded.fence, \
-               claimed_at = excluded.claimed_at WHERE review_reminders.mark < excluded.mark",
-        )
+             JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
+             WHERE l.id = $1 AND l.revoked_at IS NULL AND EXISTS ( \
+               SELECT 1 FROM reviews r WHERE r.link_id = l.id AND r.first_change <= $2 AND ",
+            waits_for_its_writer!(),
+            ") ON CONFLICT (link_id) DO UPDATE SET mark = excluded.mark, fence = excluded.fence, \
+               claimed_at = excluded.claimed_at WHERE review_reminders.mark < excluded.mark"
+        ))
         .bind(link.to_string())
         .bind(*mark)
         .bind(fence)
         .bind(Moment(now)),
         ReminderSubject::Seat { seat, left_at, .. } => sqlx::query(
-            "DELETE FROM absent_waiters WHERE link_id = $1 AND role = $2 AND left_at = $3",
+            "DELETE FROM absent_waiters WHERE link_id = $1 AND role = $2 AND left_at = $3 AND EXISTS ( \
+               SELECT 1 FROM share_links l JOIN documents d ON d.id = l.document_id \
+               WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
+                 AND absent_waiters.user_id = \
+                   CASE WHEN $2 = 'writer' THEN d.owner_id ELSE l.reviewer_id END)",
         )
         .bind(seat.link.to_string())
         .bind(seat.role.as_str())

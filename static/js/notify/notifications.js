@@ -35,6 +35,7 @@ export class Notifications {
     this.#user = user
     this.element.hidden = true
     this.#push = user === "" ? null : new Push(user)
+    await this.#push?.endThoseOfOthers().catch(() => undefined)
     const isOffered = (await this.#push?.isOffered()) ?? false
     if (user === this.#user) this.element.hidden = !isOffered
   }

@@ -10,6 +10,8 @@ import * as notify from "../lib/notify_api.js"
 import { preference, setPreference } from "../lib/preferences.js"
 
 const WORKER = "/service-worker.js"
+/** The preference with the id of the user whose notifications this browser receives. */
+const OWNER = "push.owner"
 
 /**
  * @typedef {"off" | "insecure" | "unsupported" | "blocked" | "ready" | "on"} PushState `off`: the server sends no
@@ -50,7 +52,20 @@ export class Push {
 
   /** @param {string} user the id */
   constructor(user) {
+    this.user = user
     this.preference = `push.${user}`
+  }
+
+  /**
+   * Ends the notifications of another user who used this browser before: they would show the titles of that
+   * user's documents to this one. The server forgets the subscription with its next push.
+   */
+  async endThoseOfOthers() {
+    const owner = preference(OWNER)
+    if (owner === null || owner === this.user) return
+    await (await currentSubscription())?.unsubscribe()
+    setPreference(`push.${owner}`, null)
+    setPreference(OWNER, null)
   }
 
   /** Whether the server sends pushes. */
@@ -100,12 +115,15 @@ export class Push {
   async #register(subscription) {
     const { id } = await notify.addBrowser({ ...subscription.toJSON(), lang: i18n.language })
     setPreference(this.preference, id)
+    setPreference(OWNER, this.user)
   }
 
-  /** The notifications of this browser follow the language of its page. */
+  /** The notifications of this browser follow the language of its page, unless the user removed the browser elsewhere. */
   async translate() {
     const subscription = this.id === null ? null : await currentSubscription()
-    if (subscription !== null) await this.#register(subscription)
+    if (subscription === null) return
+    const browsers = await notify.browsers()
+    if (browsers.some(({ id }) => id === this.id)) await this.#register(subscription)
   }
 
   /** Ends the pushes of this browser. */
@@ -115,5 +133,6 @@ export class Push {
     await subscription?.unsubscribe()
     if (id !== null) await notify.removeBrowser(id)
     setPreference(this.preference, null)
+    setPreference(OWNER, null)
   }
 }

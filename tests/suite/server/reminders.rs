@@ -49,10 +49,10 @@ async fn a_writer_who_is_away_is_reminded_once_of_reviews_without_answer() {
     assert_eq!(payload["params"], params);
     let later = runs(&server, 4).await;
     assert_eq!((sum(&later, "candidates"), service.received().len()), (0, 1));
-    // A later review is another reason.
+    // A later review is another reason, and the push says how many wait.
     review(&server, &desk).await;
     let pushes = service.has(2).await;
-    assert_eq!(kims.decrypt(&pushes[1].body)["params"]["count"], "1");
+    assert_eq!(kims.decrypt(&pushes[1].body)["params"]["count"], "3");
     drop(reviewer);
 }
 

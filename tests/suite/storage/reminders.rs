@@ -27,6 +27,7 @@ crate::storage::on_both_engines! {
     g11_a_reminder_is_claimed_once_by_concurrent_batches
     a_review_is_a_candidate_until_its_writer_answers
     a_reminder_covers_the_reviews_that_are_due_and_no_later_one
+    a_claim_is_spent_when_its_reason_is_gone
     a_user_without_browser_or_with_the_kind_switched_off_is_no_candidate
     a_request_is_a_candidate_while_it_is_pending
     a_waiter_who_left_is_a_candidate_until_the_seat_is_theirs
@@ -68,7 +69,16 @@ async fn unanswered(desk: &Desk, second: i64) -> Vec<ReminderCandidate> {
 }
 
 async fn claim(desk: &Desk, fence: u64, candidate: &ReminderCandidate) -> ReminderClaim {
-    let claimed = desk.storage.claim_reminder(JOB, Fence(fence), &candidate.subject, at(0));
+    claim_at(desk, fence, candidate, 0).await
+}
+
+async fn claim_at(
+    desk: &Desk,
+    fence: u64,
+    candidate: &ReminderCandidate,
+    second: i64,
+) -> ReminderClaim {
+    let claimed = desk.storage.claim_reminder(JOB, Fence(fence), &candidate.subject, at(second));
     claimed.await.unwrap()
 }
 
@@ -229,12 +239,34 @@ pub(crate) async fn a_reminder_covers_the_reviews_that_are_due_and_no_later_one(
     review(&desk, seated, 600).await;
     let found = unanswered(&desk, HOUR + 20).await;
     assert_eq!(count_of(&found[0]), 3);
-    assert_eq!(claim(&desk, 5, &found[0]).await, ReminderClaim::Claimed);
-    assert_eq!(unanswered(&desk, HOUR + 599).await, []);
-    let found = unanswered(&desk, HOUR + 600).await;
-    assert_eq!(count_of(&found[0]), 1);
-    assert_eq!(claim(&desk, 5, &found[0]).await, ReminderClaim::Claimed);
-    assert_eq!(unanswered(&desk, 2 * HOUR).await, []);
+    assert_eq!(claim_at(&desk, 5, &found[0], HOUR + 20).await, ReminderClaim::Claimed);
+    // The last review is due after ten minutes. The next reminder follows an hour after the first one, and
+    // counts all that wait.
+    assert_eq!(unanswered(&desk, 2 * HOUR + 19).await, []);
+    let found = unanswered(&desk, 2 * HOUR + 20).await;
+    assert_eq!(count_of(&found[0]), 4);
+    assert_eq!(claim_at(&desk, 5, &found[0], 2 * HOUR + 20).await, ReminderClaim::Claimed);
+    assert_eq!(unanswered(&desk, 4 * HOUR).await, []);
+}
+
+/// Goal: between the page of candidates and the claim the writer answered, or the document went to the
+/// bin, or the waiter lost the role. The reminder is not sent.
+pub(crate) async fn a_claim_is_spent_when_its_reason_is_gone(desk: Desk) {
+    let seated = seated(&desk).await;
+    begin(&desk, 5).await.unwrap();
+    let only = review(&desk, seated, 0).await;
+    let found = unanswered(&desk, HOUR).await;
+    let (storage, link) = (&desk.storage, seated.link);
+    storage.add_reply(link, only.id, &new_reply("네"), seated.writer, at(5)).await.unwrap();
+    assert_eq!(claim(&desk, 5, &found[0]).await, ReminderClaim::Spent);
+    let seat = Seat::new(link, Role::Reviewer);
+    storage.put_absent_waiter(seat, &user("park").id, at(0)).await.unwrap();
+    let title = String::new();
+    let subject = ReminderSubject::Seat { seat, document: seated.document, title, left_at: at(0) };
+    let park = ReminderCandidate { user: user("park").id, quiet: Quiet::default(), subject };
+    assert_eq!(claim(&desk, 5, &park).await, ReminderClaim::Spent, "not the reviewer");
+    storage.put_absent_waiter(seat, &user("lee").id, at(0)).await.unwrap();
+    assert_eq!(claim(&desk, 5, &park).await, ReminderClaim::Claimed);
 }
 
 pub(crate) async fn a_user_without_browser_or_with_the_kind_switched_off_is_no_candidate(
