@@ -1,9 +1,12 @@
-//! Claims of review offers, and exports.
+//! Claims of review offers, reminders, and exports.
 //!
 //! - `claims`: 100 users claim the 100 places of an offer at once over REST, at one server with Redis and
 //!   PostgreSQL. The limit: 100 tasks send a bare conditional `UPDATE` of one row to the same database
 //!   over [`CONNECTIONS`] connections, each its own commit with fsync. The contenders take turns, and the
 //!   ratio is the median of the ratios of single rounds.
+//! - `reminders`: one batch reminds [`RECEIVERS`] users of a request, from the first push to the last at a
+//!   push service on this machine, on PostgreSQL. The limit: as many tasks at a time insert a bare row,
+//!   each its own commit, and post as many bytes to the same push service, each on a new connection.
 //! - `exports`: one file of each format of a text of one megabyte with 500 reviews, at a server on SQLite
 //!   that was started for it, from the first request until the file is there. The reference is the text
 //!   of the same document over REST. `peak` is the peak of the memory of that process.
@@ -25,18 +28,23 @@ mod measure;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use galley::domain::limits::REMINDERS_AT_ONCE;
 use serde_json::json;
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep};
 
 use crate::measure::{Bar, Table, median, ratio};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
+use crate::support::push_service::{Browser, PushService, Received};
 use crate::support::redis_server;
 use crate::support::rest_client::{Desk, Person};
 
@@ -47,6 +55,9 @@ const CONNECTIONS: u32 = 10;
 /// Bytes of the exported text.
 const TEXT_BYTES: usize = 1_000_000;
 const REVIEWS: usize = 500;
+/// Users with a request without answer; those of one sender.
+const RECEIVERS: usize = 400;
+const RECEIVERS_PER_SENDER: usize = 20;
 const FORMATS: [&str; 4] = ["txt", "md", "html", "docx"];
 /// Builds of one format: the median is reported.
 const BUILDS: usize = 5;
@@ -55,6 +66,7 @@ fn main() {
     let runtime = Runtime::new().expect("a runtime");
     runtime.block_on(async {
         claims().await;
+        reminders().await;
         exports().await;
     });
 }
@@ -120,6 +132,65 @@ async fn updated(pool: &PgPool, round: usize) -> f64 {
     let took = began.elapsed();
     assert!(updates.into_iter().all(|done| done.expect("updated").rows_affected() == 1));
     CLAIMANTS as f64 / took.as_secs_f64()
+}
+
+async fn reminders() {
+    let postgres = postgres_server::Server::start();
+    let database = postgres.url(&postgres.empty().await);
+    let service = PushService::start().await;
+    let folder = Arc::new(TempDir::new().expect("a folder"));
+    let settings = [("DATABASE__URL", database.as_str()), ("PUSH__ALLOW_PRIVATE", "true")];
+    let mut server = Server::in_folder(Arc::clone(&folder), &settings).await;
+    for sender in 0..RECEIVERS / RECEIVERS_PER_SENDER {
+        let kim = server.guest(&format!("Sender {sender}")).await;
+        for receiver in 0..RECEIVERS_PER_SENDER {
+            let lee = server.guest(&format!("Receiver {receiver}")).await;
+            let subscription = Browser::new().subscription(&service);
+            server.post(&lee, "/api/push-subscriptions", subscription).await.ok(201);
+            let address = server.get(&lee, "/api/me/address").await.ok(200);
+            let request = json!({ "to": address["link"]["token"], "as": "writer" });
+            server.post(&kim, "/api/review-requests", request).await.ok(201);
+        }
+    }
+    // Each request is itself a push.
+    let before = service.has(RECEIVERS).await.len();
+    server.stop().await;
+    let mut settings = settings.to_vec();
+    settings.extend([("JOBS__TICK", "1s"), ("JOBS__REQUEST_UNANSWERED_AFTER", "100ms")]);
+    let _server = Server::in_folder(folder, &settings).await;
+    let received = service.has(before + RECEIVERS).await;
+    let ours = rate(&received[before..]);
+    let bytes = received[before].body.len();
+    let pool = PgPoolOptions::new().max_connections(CONNECTIONS).connect(&database).await;
+    let pool = pool.expect("a pool");
+    let make = "CREATE TABLE bare (id bigint PRIMARY KEY)";
+    sqlx::raw_sql(make).execute(&pool).await.expect("made");
+    let before = received.len();
+    let sending = stream::iter(0..RECEIVERS as i64).map(|id| {
+        let (pool, url) = (&pool, format!("{}/push/bare", service.url));
+        async move {
+            let insert = sqlx::query("INSERT INTO bare VALUES ($1)").bind(id).execute(pool);
+            insert.await.expect("inserted");
+            // A client of its own opens a connection of its own.
+            let client = reqwest::Client::new();
+            let sent = client.post(url).body(vec![7; bytes]).send().await.expect("an answer");
+            assert_eq!(sent.status(), 201);
+        }
+    });
+    sending.buffer_unordered(REMINDERS_AT_ONCE).collect::<Vec<()>>().await;
+    let theirs = rate(&service.has(before + RECEIVERS).await[before..]);
+    let mut table = Table::new("Reminders of one batch; a ratio is of the reminders in a second");
+    let [galley, bare] = [ours, theirs].map(|rate| format!("{rate:.0} a second"));
+    let what = format!("{RECEIVERS} reminders, against a loop that inserts and sends");
+    table.row(what, (galley, bare), ours / theirs, Bar::None);
+    table.print();
+}
+
+/// Requests in a second.
+fn rate(received: &[Received]) -> f64 {
+    let times = || received.iter().map(|request| request.at);
+    let took = times().max().zip(times().min()).map(|(last, first)| last - first);
+    (received.len() - 1) as f64 / took.expect("requests").as_secs_f64()
 }
 
 async fn exports() {
