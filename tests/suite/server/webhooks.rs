@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::server::delivery::QUICK;
+use crate::server::kill_campaign::say;
 use crate::server::many_servers::Cluster;
 use crate::server::operation_fixtures::{Users, rows};
 use crate::storage::files;
@@ -66,8 +67,8 @@ async fn list(server: &Server, admin: &Person, query: &str) -> Vec<Value> {
 async fn g7_no_webhook_is_lost_when_its_server_is_killed_twenty_times() {
     let given = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
     let seed = given("GALLEY_SEED").unwrap_or_else(|| getrandom::u64().expect("random bits"));
-    let kills = given("GALLEY_CRASHES").map_or(KILLS, |kills| kills.try_into().unwrap());
-    println!("webhooks: {kills} kills from GALLEY_SEED={seed} on");
+    let kills = given("GALLEY_KILLS").map_or(KILLS, |kills| kills.try_into().unwrap());
+    say(&format!("webhooks: {kills} kills from GALLEY_SEED={seed} on"));
     let mut random = Random::new(seed);
     let receiver = PushService::start().await;
     let mut server = server(&receiver, &["review.created", "seat.taken", "seat.left"]).await;
