@@ -352,11 +352,9 @@ pub const WEBHOOK_ENDPOINTS_MAX: usize = 20;
 pub const WEBHOOK_SECRET_BYTES_MIN: usize = 16;
 /// Longest address of an endpoint, in bytes.
 pub const WEBHOOK_URL_BYTES_MAX: usize = 2 * 1024;
-/// Webhooks in the database, pending and dead: some 60 MB. Beyond it the server drops new ones.
+/// Webhooks in the database, pending and dead: some 60 MB. Each endpoint has a share of them; beyond it the
+/// server drops its new ones, and deletes its oldest dead ones before.
 pub const WEBHOOKS_MAX: i64 = 100_000;
-/// Webhooks from which on the server deletes dead ones, oldest first: a tenth remains for those of the
-/// next seconds.
-pub const WEBHOOKS_DEAD_DELETED_FROM: i64 = 90_000;
 /// Reviews that the webhook of one decision names. Beyond it the receiver reads the list.
 pub const WEBHOOK_REVIEWS_MAX: usize = 100;
 /// How long a webhook waits for further attempts.
@@ -443,5 +441,4 @@ const _: () = assert!(OUTGOING_HEAD_BYTES_MAX + OUTGOING_BODY_BYTES_MAX <= 64 * 
 const _: () = assert!(OUTGOING_CONNECT_TIMEOUT.as_millis() * 3 < OUTGOING_TIMEOUT.as_millis());
 const _: () = assert!(OUTGOING_TIMEOUT.as_millis() < WEBHOOK_ATTEMPT_MAX.as_millis());
 const _: () = assert!(WEBHOOK_ATTEMPT_MAX.as_millis() + 2_000 < WEBHOOK_LEASE.as_millis());
-const _: () = assert!(WEBHOOKS_DEAD_DELETED_FROM < WEBHOOKS_MAX);
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

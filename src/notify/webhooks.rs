@@ -31,7 +31,7 @@ use crate::domain::ids::WebhookId;
 use crate::domain::limits::{
     WEBHOOK_ATTEMPT_MAX, WEBHOOK_ATTEMPTS_AT_ONCE, WEBHOOK_DELAY_FIRST, WEBHOOK_DELAY_MAX,
     WEBHOOK_FAILING_AT_ONCE, WEBHOOK_LEASE, WEBHOOK_RETRY_AFTER_MAX, WEBHOOK_TICK,
-    WEBHOOKS_DEAD_DELETED_FROM, WEBHOOKS_REPLAYED_AT_ONCE,
+    WEBHOOKS_REPLAYED_AT_ONCE,
 };
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::notify::destination::Destination;
@@ -285,10 +285,11 @@ impl Webhooks {
         metrics::gauge!("galley_webhook_queue", "state" => "pending").set(gauge(found.pending));
         metrics::gauge!("galley_webhook_queue", "state" => "dead").set(gauge(found.dead));
         metrics::gauge!("galley_webhook_oldest_seconds").set(gauge(age));
-        let above = found.pending.saturating_add(found.dead) - WEBHOOKS_DEAD_DELETED_FROM;
-        if 0 < above && 0 < found.dead {
-            count("dropped", storage.delete_dead_webhooks(above.min(found.dead)).await?);
-            storage.measure_webhooks().await?;
+        for (endpoint, rows) in &found.endpoints {
+            let above = storage.dead_webhooks_above(rows);
+            if 0 < above {
+                count("dropped", storage.delete_dead_webhooks(endpoint, above).await?);
+            }
         }
         if found.pending == 0 {
             return Ok(());
@@ -300,7 +301,7 @@ impl Webhooks {
                 count("dead", 1);
             }
         }
-        storage.restore_webhook_turns().await?;
+        storage.restore_webhook_turns(WEBHOOK_RETRY_AFTER_MAX).await?;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Redis holds the seats, so no transaction of the database releases one. The server of a session writes
 //! the end after the session left the registry. If it dies before, the next grant of the seat writes it,
-//! or the search of any server: at each round it compares the grants whose end is missing with the
+//! or the search of any server: each round compares the grants whose end is missing with the
 //! ratified fences and with the locks. A lock must be missing for a whole lease, with Redis in reach: a
 //! Redis that lost its keys gets them back from their holders within that time.
 
@@ -20,8 +20,9 @@ use crate::seats::SeatService;
 use crate::sessions::session::Session;
 use crate::storage::webhooks::TakenSeat;
 
-/// The period of the search.
+/// The period of the search, and the pages of one round: 10,000 grants.
 const SEARCH_EVERY: Duration = Duration::from_secs(4);
+const WEBHOOK_SEAT_PAGES: usize = 40;
 
 /// The state of the search. Its memory is bounded by the seats of one pass over the table.
 #[derive(Default)]
@@ -62,16 +63,27 @@ impl SeatService {
     }
 
     async fn search_departures(&self, search: &mut Search) {
-        let Search { after, missing } = search;
-        let taken = match self.shared.storage.taken_seats(*after, WEBHOOK_SEATS_AT_ONCE).await {
-            Ok(taken) => taken,
-            Err(error) => return tracing::debug!(%error, "the grants cannot be read"),
-        };
-        let is_full = u32::try_from(taken.len()) == Ok(WEBHOOK_SEATS_AT_ONCE);
-        *after = taken.last().filter(|_| is_full).map(|last| last.seat);
-        if taken.is_empty() {
-            return missing.clear();
+        for _page in 0..WEBHOOK_SEAT_PAGES {
+            let is_first = search.after.is_none();
+            let taken =
+                match self.shared.storage.taken_seats(search.after, WEBHOOK_SEATS_AT_ONCE).await {
+                    Ok(taken) => taken,
+                    Err(error) => return tracing::debug!(%error, "the grants cannot be read"),
+                };
+            if taken.is_empty() && is_first {
+                search.missing.clear();
+            }
+            let is_full = u32::try_from(taken.len()) == Ok(WEBHOOK_SEATS_AT_ONCE);
+            search.after = taken.last().filter(|_| is_full).map(|last| last.seat);
+            self.compare(taken, &mut search.missing).await;
+            if search.after.is_none() {
+                return;
+            }
         }
+    }
+
+    /// Announces the end of those grants whose lock is missing for a lease.
+    async fn compare(&self, taken: Vec<TakenSeat>, missing: &mut HashMap<(Seat, Fence), Instant>) {
         let names: Vec<_> = taken.iter().map(|it| LockName::seat(it.seat)).collect();
         let Ok(holders) = self.shared.locks.holders(&names).await else {
             // The time of a missing lock counts only with Redis in reach.

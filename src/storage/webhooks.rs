@@ -9,8 +9,10 @@
 //! - **D11** A claim moves `next_at` to the end of its lease, by the clock of the database, and raises the
 //!   fence. A server that lost its claim changes no row.
 //!
-//! A webhook never fails the transaction of its event: beyond [`WEBHOOKS_MAX`] it is dropped, and counted.
+//! A webhook never fails the transaction of its event: beyond the share of its endpoint in
+//! [`WEBHOOKS_MAX`] it is dropped, and counted. An endpoint that is down fills its own share only.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -44,17 +46,22 @@ pub(in crate::storage) struct Hooks(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    targets: OnceLock<Vec<WebhookTarget>>,
-    /// Rows below [`WEBHOOKS_MAX`]: as of the last measurement, less those that this server added.
-    room: AtomicI64,
+    targets: OnceLock<Vec<Target>>,
     /// Rises after each commit with webhooks.
     added: watch::Sender<u64>,
 }
 
+/// An endpoint with its room.
+#[derive(Debug)]
+struct Target {
+    is: WebhookTarget,
+    /// Rows below the share: as of the last measurement, less those that this server added.
+    room: AtomicI64,
+}
+
 impl Default for Inner {
     fn default() -> Self {
-        let (targets, room) = (OnceLock::new(), AtomicI64::new(WEBHOOKS_MAX));
-        Self { targets, room, added: watch::Sender::new(0) }
+        Self { targets: OnceLock::new(), added: watch::Sender::new(0) }
     }
 }
 
@@ -78,13 +85,20 @@ impl Subject {
 }
 
 impl Hooks {
-    fn targets(&self) -> &[WebhookTarget] {
+    fn targets(&self) -> &[Target] {
         self.0.targets.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The rows of one endpoint, pending and dead. One more share is that of all endpoints which the
+    /// settings have no longer.
+    fn share(&self) -> i64 {
+        let shares = i64::try_from(self.targets().len()).unwrap_or(i64::MAX).saturating_add(1);
+        WEBHOOKS_MAX / shares
     }
 
     /// Whether an endpoint wants the event.
     pub(in crate::storage) fn want(&self, event: WebhookEvent) -> bool {
-        self.targets().iter().any(|target| target.events.contains(&event))
+        self.targets().iter().any(|target| target.is.events.contains(&event))
     }
 
     /// Whether an endpoint wants the events of seats.
@@ -93,18 +107,17 @@ impl Hooks {
     }
 
     /// The rows of an event; none without an endpoint that wants it, or without room.
-    pub(in crate::storage) fn rows_of(&self, event: WebhookEvent) -> Vec<HookRow<'_>> {
-        let wanting = self.targets().iter().filter(|target| target.events.contains(&event));
-        let rows: Vec<_> = wanting
-            .map(|it| (WebhookId::generate(), it.endpoint.as_str(), it.url.as_str()))
-            .collect();
-        let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-        if self.0.room.fetch_sub(count, Ordering::Relaxed) < count {
-            metrics::counter!("galley_webhook_total", "outcome" => "dropped")
-                .increment(rows.len().try_into().unwrap_or(u64::MAX));
-            return Vec::new();
+    pub(in crate::storage) fn rows_of<'a>(&'a self, event: WebhookEvent) -> Vec<HookRow<'a>> {
+        let wanting = self.targets().iter().filter(|target| target.is.events.contains(&event));
+        let (spent, rows): (Vec<_>, Vec<_>) =
+            wanting.partition(|target| target.room.fetch_sub(1, Ordering::Relaxed) < 1);
+        if !spent.is_empty() {
+            let dropped = u64::try_from(spent.len()).unwrap_or(u64::MAX);
+            metrics::counter!("galley_webhook_total", "outcome" => "dropped").increment(dropped);
         }
-        rows
+        let row =
+            |it: &'a Target| (WebhookId::generate(), it.is.endpoint.as_str(), it.is.url.as_str());
+        rows.into_iter().map(row).collect()
     }
 
     /// Wakes the deliverer of this server after a commit.
@@ -179,7 +192,7 @@ impl StoredWebhook {
 }
 
 /// The rows of the outbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookCount {
     /// Webhooks that wait for an attempt.
     pub pending: i64,
@@ -187,6 +200,23 @@ pub struct WebhookCount {
     pub dead: i64,
     /// The time of the oldest pending one.
     pub oldest: Option<DateTime<Utc>>,
+    /// The rows of each endpoint, by its name.
+    pub endpoints: BTreeMap<String, EndpointCount>,
+}
+
+/// The rows of one endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndpointCount {
+    /// Webhooks that wait for an attempt.
+    pub pending: i64,
+    /// Dead webhooks.
+    pub dead: i64,
+}
+
+impl EndpointCount {
+    fn rows(&self) -> i64 {
+        self.pending.saturating_add(self.dead)
+    }
 }
 
 /// A grant whose end the outbox does not have yet.
@@ -219,6 +249,10 @@ impl Storage {
 
     /// Sets the endpoints, once, for all clones. Events before it write no webhooks.
     pub fn set_webhooks(&self, targets: Vec<WebhookTarget>) {
+        let with_room = |is| Target { is, room: AtomicI64::new(0) };
+        let targets: Vec<_> = targets.into_iter().map(with_room).collect();
+        let share = WEBHOOKS_MAX / i64::try_from(targets.len() + 1).unwrap_or(i64::MAX);
+        targets.iter().for_each(|target| target.room.store(share, Ordering::Relaxed));
         if self.hooks().0.targets.set(targets).is_err() {
             tracing::error!("the endpoints of webhooks are set already");
         }
@@ -343,18 +377,33 @@ impl Storage {
     /// [`StorageError`] when the database cannot be read.
     pub async fn measure_webhooks(&self) -> Result<WebhookCount, StorageError> {
         let count: WebhookCount = on_engine!(self, count_webhooks())?;
-        let room = WEBHOOKS_MAX.saturating_sub(count.pending.saturating_add(count.dead));
-        self.hooks().0.room.store(room, Ordering::Relaxed);
+        let hooks = self.hooks();
+        for target in hooks.targets() {
+            let rows = count.endpoints.get(&target.is.endpoint).map_or(0, EndpointCount::rows);
+            target.room.store(hooks.share().saturating_sub(rows), Ordering::Relaxed);
+        }
         Ok(count)
     }
 
-    /// Deletes the oldest dead webhooks. Returns their number.
+    /// Dead rows of one endpoint above nine tenths of its share: the rest remains for the webhooks of
+    /// the next seconds.
+    #[must_use]
+    pub fn dead_webhooks_above(&self, count: &EndpointCount) -> i64 {
+        let above = count.rows() - self.hooks().share() / 10 * 9;
+        above.clamp(0, count.dead)
+    }
+
+    /// Deletes the oldest dead webhooks of an endpoint. Returns their number.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written.
-    pub async fn delete_dead_webhooks(&self, rows: i64) -> Result<u64, StorageError> {
-        on_engine!(self, delete_dead_webhooks(rows))
+    pub async fn delete_dead_webhooks(
+        &self,
+        endpoint: &str,
+        rows: i64,
+    ) -> Result<u64, StorageError> {
+        on_engine!(self, delete_dead_webhooks(endpoint, rows))
     }
 
     /// Pending webhooks whose time is over and whose endpoint is none of `endpoints`.
@@ -370,14 +419,19 @@ impl Storage {
         on_engine!(self, orphaned_webhooks(endpoints, rows))
     }
 
-    /// Gives each lane whose first pending webhook has no turn its turn. Two transactions about a purged
-    /// document, which has no lock, may cause that. Returns their number.
+    /// Gives each lane whose first pending webhook has no turn its turn: two transactions about a purged
+    /// document, which has no lock, may cause that. A webhook whose next attempt is further away than
+    /// `longest_pause` is due as well: the clock of the database was set back. Returns their number.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written.
-    pub async fn restore_webhook_turns(&self) -> Result<u64, StorageError> {
-        on_engine!(self, restore_webhook_turns())
+    pub async fn restore_webhook_turns(
+        &self,
+        longest_pause: Duration,
+    ) -> Result<u64, StorageError> {
+        let latest = milliseconds(longest_pause);
+        on_engine!(self, restore_webhook_turns(latest))
     }
 
     /// Reads the grants whose end the outbox does not have yet, sorted by seat, after `after`.

@@ -24,7 +24,7 @@ use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::tls::TestTls;
 
 /// The response to one request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Response {
     /// A status with these header lines.
     Status(u16, &'static str),
@@ -163,6 +163,7 @@ struct Shared {
     received: Mutex<Vec<Received>>,
     /// The responses to come; after them every request gets 201.
     script: Mutex<VecDeque<Response>>,
+    otherwise: Mutex<Response>,
     /// Connections so far, also those without a request.
     connections: Mutex<usize>,
     stop: CancellationToken,
@@ -192,6 +193,7 @@ impl PushService {
         let shared = Arc::new(Shared {
             received: Mutex::default(),
             script: Mutex::default(),
+            otherwise: Mutex::new(Response::Status(201, "")),
             connections: Mutex::default(),
             stop: stop.clone(),
         });
@@ -209,6 +211,11 @@ impl PushService {
     /// The responses to the next requests.
     pub(crate) fn script(&self, responses: impl IntoIterator<Item = Response>) {
         self.shared.script.lock().expect("no panic").extend(responses);
+    }
+
+    /// The response to each request that is not in the script: 201, until this call.
+    pub(crate) fn respond(&self, response: Response) {
+        *self.shared.otherwise.lock().expect("no panic") = response;
     }
 
     pub(crate) fn received(&self) -> Vec<Received> {
@@ -253,7 +260,8 @@ impl Shared {
     async fn serve(&self, mut socket: impl AsyncRead + AsyncWrite + Unpin) {
         let response = {
             let mut script = self.script.lock().expect("no panic");
-            script.pop_front().unwrap_or(Response::Status(201, ""))
+            let otherwise = *self.otherwise.lock().expect("no panic");
+            script.pop_front().unwrap_or(otherwise)
         };
         if matches!(response, Response::CloseEarly) {
             let mut some = [0; 64];

@@ -48,6 +48,20 @@ macro_rules! select_webhooks {
     };
 }
 
+/// The condition that no end of another webhook makes this one due: it is the first of its lane without a
+/// next attempt, or its next attempt is later than any pause, because the clock of the database was set
+/// back. `$latest` is the longest pause, in milliseconds.
+macro_rules! stuck {
+    ($latest:literal) => {
+        concat!(
+            "state = 'pending' AND (next_at > ",
+            after_ms!($latest),
+            " OR next_at IS NULL AND NOT EXISTS (SELECT 1 FROM webhooks e \
+               WHERE e.state = 'pending' AND e.lane = webhooks.lane AND e.seq < webhooks.seq))"
+        )
+    };
+}
+
 /// Writes the webhooks of an event, in its transaction. `data` runs only if an endpoint wants the event.
 /// On PostgreSQL the transaction has locked the document.
 pub(super) async fn put(
@@ -226,8 +240,8 @@ impl Engine {
     ) -> Result<u64, StorageError> {
         transact!(self, Nothing, tx => {
             let dead: Vec<(String, Option<String>)> = sqlx::query_as(
-                "SELECT id, document_id FROM webhooks WHERE state = 'dead' \
-                 ORDER BY created_at, seq LIMIT $1",
+                // Numbers rise with the commits of a lane; times are those of several servers' clocks.
+                "SELECT id, document_id FROM webhooks WHERE state = 'dead' ORDER BY seq LIMIT $1",
             )
             .bind(i64::from(rows))
             .fetch_all(&mut *tx)
@@ -249,18 +263,25 @@ impl Engine {
 
     pub(in crate::storage) async fn count_webhooks(&self) -> Result<WebhookCount, StorageError> {
         read!(self, connection => {
-            let rows: Vec<(String, i64, Moment)> = sqlx::query_as(
-                "SELECT state, count(*), MIN(created_at) FROM webhooks GROUP BY state",
+            let rows: Vec<(String, String, i64, Moment)> = sqlx::query_as(
+                "SELECT endpoint, state, count(*), MIN(created_at) FROM webhooks \
+                 GROUP BY endpoint, state",
             )
             .fetch_all(connection)
             .await?;
             let mut count = WebhookCount::default();
-            for (state, rows, Moment(oldest)) in rows {
+            for (endpoint, state, rows, Moment(oldest)) in rows {
+                let of_endpoint = count.endpoints.entry(endpoint).or_default();
                 match parse(&state)? {
                     WebhookState::Pending => {
-                        (count.pending, count.oldest) = (rows, Some(oldest));
+                        of_endpoint.pending = rows;
+                        count.pending += rows;
+                        count.oldest = Some(count.oldest.map_or(oldest, |at| at.min(oldest)));
                     }
-                    WebhookState::Dead => count.dead = rows,
+                    WebhookState::Dead => {
+                        of_endpoint.dead = rows;
+                        count.dead += rows;
+                    }
                 }
             }
             Ok(count)
@@ -269,13 +290,15 @@ impl Engine {
 
     pub(in crate::storage) async fn delete_dead_webhooks(
         &self,
+        endpoint: &str,
         rows: i64,
     ) -> Result<u64, StorageError> {
         transact!(self, Nothing, tx => {
             let deleted = sqlx::query(
                 "DELETE FROM webhooks WHERE state = 'dead' AND id IN (SELECT id FROM webhooks \
-                 WHERE state = 'dead' ORDER BY created_at, id LIMIT $1)",
+                 WHERE state = 'dead' AND endpoint = $1 ORDER BY created_at, id LIMIT $2)",
             )
+            .bind(endpoint)
             .bind(rows)
             .execute(tx)
             .await?;
@@ -305,15 +328,33 @@ impl Engine {
         })
     }
 
-    pub(in crate::storage) async fn restore_webhook_turns(&self) -> Result<u64, StorageError> {
+    pub(in crate::storage) async fn restore_webhook_turns(
+        &self,
+        latest: i64,
+    ) -> Result<u64, StorageError> {
+        // The look needs no writer: it reads every pending row of an outage.
+        let is_due = read!(self, connection => {
+            let is_due: bool = sqlx::query_scalar(concat!(
+                "SELECT EXISTS (SELECT 1 FROM webhooks WHERE ",
+                stuck!("$1"),
+                ")"
+            ))
+            .bind(latest)
+            .fetch_one(connection)
+            .await?;
+            Ok(is_due)
+        });
+        if !is_due? {
+            return Ok(0);
+        }
         transact!(self, Nothing, tx => {
             let restored = sqlx::query(concat!(
                 "UPDATE webhooks SET next_at = ",
                 after_ms!("0"),
-                " WHERE state = 'pending' AND next_at IS NULL AND NOT EXISTS ( \
-                   SELECT 1 FROM webhooks e WHERE e.state = 'pending' \
-                   AND e.lane = webhooks.lane AND e.seq < webhooks.seq)"
+                " WHERE ",
+                stuck!("$1")
             ))
+            .bind(latest)
             .execute(tx)
             .await?;
             Ok(restored.rows_affected())

@@ -164,7 +164,7 @@ async fn begun(database: &mut SqliteConnection, wanted: usize) {
     }
 }
 
-/// Goal: twenty builds are killed with `-9` at random points. Each is replaced within its lease, on
+/// Goal: one `-9` kills twenty builds, each at a point of its own. Each is replaced within its lease, on
 /// other servers, and no file is stored twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g11_builds_of_a_killed_server_are_replaced_and_none_is_stored_twice() {

@@ -34,6 +34,7 @@ crate::storage::on_both_engines! {
     a_grant_begins_and_ends_once_each_in_order
     g11_two_servers_claim_each_webhook_once
     a_lane_has_one_webhook_at_a_time_in_the_order_of_its_commits
+    a_lane_goes_on_after_a_step_of_the_clock
     a_dead_webhook_gives_its_turn_and_is_replayed_at_the_end
     a_lost_claim_changes_no_row
     an_orphan_is_dead_after_its_time
@@ -42,6 +43,8 @@ crate::storage::on_both_engines! {
 const A: &str = "endpoint-a";
 const B: &str = "endpoint-b";
 const SOON: Duration = Duration::ZERO;
+/// The longest pause between two attempts.
+const LONG: Duration = Duration::from_hours(1);
 
 fn target(endpoint: &str, events: &[WebhookEvent]) -> WebhookTarget {
     let url = format!("https://app.example/{endpoint}");
@@ -124,8 +127,6 @@ pub(crate) async fn an_event_writes_one_row_for_each_endpoint_that_wants_it(desk
     storage.create_review(&review, seated.reviewer).await.unwrap();
     assert!(added.has_changed().unwrap(), "the deliverer wakes");
     added.mark_unchanged();
-    let refused = storage.create_review(&new_review(seated.link), seated.writer).await.unwrap();
-    assert!(matches!(refused, Guarded::Done(_) | Guarded::Fenced));
     let count = storage.measure_webhooks().await.unwrap();
     assert_eq!(count.dead, 0);
     let before = count.pending;
@@ -273,6 +274,20 @@ async fn attempted_twice(storage: &Storage, webhook: ClaimedWebhook) -> Option<C
     Some(webhook)
 }
 
+/// Goal: the clock of the database is set back by two hours; the lane goes on at once.
+pub(crate) async fn a_lane_goes_on_after_a_step_of_the_clock(desk: Desk) {
+    let storage = &desk.storage;
+    all_to_a(storage);
+    let seated = desk.seated().await;
+    storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap();
+    let first = claim(storage, A).await.remove(0);
+    storage.webhook_failed(&first.claim, "status 503", 2 * LONG).await.unwrap();
+    assert_eq!(storage.restore_webhook_turns(3 * LONG).await.unwrap(), 0);
+    assert_eq!(claim(storage, A).await, []);
+    assert_eq!(storage.restore_webhook_turns(LONG).await.unwrap(), 1);
+    assert_eq!(claim(storage, A).await[0].claim.id, first.claim.id);
+}
+
 pub(crate) async fn a_lane_has_one_webhook_at_a_time_in_the_order_of_its_commits(desk: Desk) {
     const REPLIES: usize = 6;
     let storage = &desk.storage;
@@ -306,7 +321,7 @@ pub(crate) async fn a_lane_has_one_webhook_at_a_time_in_the_order_of_its_commits
         assert_eq!(data.len(), REPLIES + 1);
     }
     assert_eq!(rows(storage, None).await, 0);
-    assert_eq!(storage.restore_webhook_turns().await.unwrap(), 0);
+    assert_eq!(storage.restore_webhook_turns(LONG).await.unwrap(), 0);
 }
 
 pub(crate) async fn a_dead_webhook_gives_its_turn_and_is_replayed_at_the_end(desk: Desk) {
@@ -388,7 +403,8 @@ pub(crate) async fn an_orphan_is_dead_after_its_time(desk: Desk) {
     assert_eq!(storage.orphaned_webhooks(&others, 9).await.unwrap().len(), 1, "the next one");
     let count = storage.measure_webhooks().await.unwrap();
     assert_eq!((count.pending, count.dead), (1, 1));
-    assert_eq!(storage.delete_dead_webhooks(9).await.unwrap(), 1);
+    assert_eq!(storage.delete_dead_webhooks(B, 9).await.unwrap(), 0, "of another endpoint");
+    assert_eq!(storage.delete_dead_webhooks(A, 9).await.unwrap(), 1);
 }
 
 /// Goal: the webhooks of an event are one statement for any number of endpoints, and an edit costs none.
