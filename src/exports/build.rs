@@ -8,15 +8,16 @@
 //! 3. It reads the state of the document again: an earlier build may have stored the file meanwhile.
 //! 4. It waits for a file permit, fair by user and address, and holds it until the file is stored: files
 //!    that wait for a slow database have a bound of memory, and a waiting build holds none.
-//! 5. It reads the reviews, and renders the file on a blocking thread under a build permit of the
-//!    user who asked.
+//! 5. It reads the reviews, and the text under a build permit of the user who asked. Then it renders the
+//!    file on a blocking thread.
 //! 6. It stores the file under its fence, and then releases the lock.
 //!
 //! A document that changes while its file is built needs another build for the next caller. A writer
 //! who types would keep a caller waiting for ever, so a file that took long answers requests for
-//! [`SERVED_FOR`] after its end, also if the text has changed since.
+//! some seconds after its end, also if the text has changed since (`exports::served`).
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -36,11 +37,12 @@ use crate::domain::user::User;
 use crate::exports::error::ExportError;
 use crate::exports::paper::{Heading, Paper};
 use crate::exports::rendering::{PdfFonts, Rendering};
+use crate::exports::served::{UNSAVED, servable};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName};
 use crate::reviews::Reviews;
 use crate::reviews::anchors::placed_in;
 use crate::rooms::RoomError;
-use crate::rooms::permits::{Permits, Requester, passed_on};
+use crate::rooms::permits::{Permit, Permits, Requester, passed_on};
 use crate::seats::SeatError;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -51,22 +53,16 @@ use crate::storage::reviews::StoredReview;
 
 /// How long the request that starts a build waits for its file. Most files take a few milliseconds.
 const WAIT: Duration = Duration::from_secs(1);
-/// A file that was rendered within this time answers the request that started its build, also if the
-/// database takes twice as long to store it.
-const QUICK: Duration = Duration::from_millis(300);
+/// The longest rendering: five thousand pages of a PDF on a slow machine.
+const RENDER_TIMEOUT: Duration = Duration::from_secs(90);
 /// Lease of the lock, renewed every two seconds: a dead builder is replaced after it.
 const LEASE: Duration = Duration::from_secs(6);
-/// How long a file that took longer than [`QUICK`] answers requests after a change of the text:
-/// callers ask again every second.
-const SERVED_FOR: TimeDelta = TimeDelta::seconds(5);
 /// How long a stored failure answers requests. After it the next request starts another build.
 const FAILED_FOR: TimeDelta = TimeDelta::seconds(10);
 /// Shortest interval between two stored steps of the progress.
 const NOTE_EVERY: Duration = Duration::from_millis(500);
 /// Period of the deletion of old files.
 const TRIM_EVERY: Duration = Duration::from_secs(10 * 60);
-/// The sequence number of a text that the database has not in full: no later state equals it.
-const UNSAVED: i64 = -1;
 
 /// The exports of all documents. Cloning is shallow.
 #[derive(Clone, Debug)]
@@ -320,10 +316,10 @@ impl Build<'_> {
         if let Some(file) = servable(key, &state, Utc::now()) {
             return Ok(("found", Ok(file)));
         }
-        let files = self.exports.files.take(Requester::now(state.document)).await;
-        let _file = files.ok_or(RoomError::Busy)?;
+        let permit = self.exports.files.take(Requester::now(state.document)).await;
+        let permit = Arc::new(permit.ok_or(RoomError::Busy)?);
         let _held = Held::count();
-        match self.render(&state).await {
+        match self.render(&state, &permit).await {
             Ok((mark, bytes)) => self.store(mark, bytes).await.map(|file| ("built", Ok(file))),
             Err(Stop::Failed(ExportError::Failed(failure))) => {
                 self.note(100, Some(failure)).await?;
@@ -334,7 +330,11 @@ impl Build<'_> {
     }
 
     /// The file, and the state of the document in it.
-    async fn render(&mut self, state: &ExportState) -> Result<(ExportMark, Bytes), Stop> {
+    async fn render(
+        &mut self,
+        state: &ExportState,
+        permit: &Arc<Permit>,
+    ) -> Result<(ExportMark, Bytes), Stop> {
         let shared = &self.exports.reviews.sessions.shared;
         let (key, storage) = (self.key, &shared.storage);
         let link = storage.link(key.link).await?.ok_or(Stop::Gone)?;
@@ -351,21 +351,47 @@ impl Build<'_> {
             Heading { title: mark.title.clone(), writer: link.writer.name, built_at: Utc::now() };
         let rendering = Rendering::new(key.format, &self.exports.fonts).await;
         let rendering = rendering.map_err(Stop::Failed)?;
+        let paper = shared.rooms.read_text(state.document, snapshot, move |text| {
+            let reviews = placed_in(text, reviews);
+            Paper::new(heading, text.content(), reviews)
+        });
+        let paper = paper.await?;
+        let bytes = self.render_paper(rendering, paper, Arc::clone(permit)).await?;
+        self.progress(90).await?;
+        Ok((mark, bytes))
+    }
+
+    /// Renders on a blocking thread of its own: the typesetting of a long text takes many seconds, and the
+    /// text and its build permit are free meanwhile. The thread holds the file permit until its end, also
+    /// after the build lost its lock.
+    async fn render_paper(
+        &mut self,
+        rendering: Rendering,
+        paper: Paper,
+        permit: Arc<Permit>,
+    ) -> Result<Bytes, Stop> {
         let _stop = rendering.stop_on_drop();
         let thread = rendering.clone();
-        let mut rendered = pin!(shared.rooms.read_text(state.document, snapshot, move |text| {
-            let reviews = placed_in(text, reviews);
-            thread.render(&Paper::new(heading, text.content(), reviews))
-        }));
+        let work = self.exports.reviews.sessions.shared.tasks.spawn_blocking(move || {
+            let _permit = permit;
+            thread.render(&paper)
+        });
+        let mut work = pin!(timeout(RENDER_TIMEOUT, work));
         let rendered = loop {
-            if let Ok(rendered) = timeout(NOTE_EVERY, &mut rendered).await {
-                break rendered?;
+            if let Ok(rendered) = timeout(NOTE_EVERY, &mut work).await {
+                break rendered;
             }
             self.progress(40_u8.saturating_add(rendering.percent() / 2)).await?;
         };
-        let bytes = rendered.map_err(|failure| Stop::Failed(failure.into()))?;
-        self.progress(90).await?;
-        Ok((mark, bytes.into()))
+        let rendered = match rendered {
+            Ok(Ok(rendered)) => rendered,
+            Ok(Err(panicked)) => {
+                tracing::error!(link = %self.key.link, %panicked, "a file cannot be rendered");
+                Err(ExportFailure::Damaged)
+            }
+            Err(_elapsed) => Err(ExportFailure::TooCostly),
+        };
+        Ok(rendered.map_err(|failure| Stop::Failed(failure.into()))?.into())
     }
 
     /// All reviews of the link. A link has a bound of bytes for them.
@@ -432,67 +458,7 @@ fn lock_of(key: ExportKey) -> LockName {
     LockName::named(&format!("export:{link}:{format}:{}", u8::from(has_reviews)))
 }
 
-/// The stored file, if it shows the document as it is now, or took so long that callers wait for it.
-fn servable(key: ExportKey, state: &ExportState, now: DateTime<Utc>) -> Option<StoredExport> {
-    let file = state.stored.as_ref()?;
-    let ExportMark { seq, change, title } = &state.now;
-    let has_state = file.mark.title == *title && (!key.has_reviews || file.mark.change == *change);
-    let is_current = file.mark.seq == *seq;
-    let was_quick = u128::try_from(file.took_ms).unwrap_or_default() <= QUICK.as_millis();
-    let is_fresh = !was_quick && now < file.built_at + SERVED_FOR;
-    (has_state && (is_current || is_fresh)).then(|| file.clone())
-}
-
 /// A time as the database stores it.
 fn whole_milliseconds(at: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::ids::DocumentId;
-    use crate::exports::paper::tests::at;
-
-    fn state(seq: i64, change: i64, title: &str, took_ms: i64) -> ExportState {
-        let mark = |seq, change, title: &str| ExportMark { seq, change, title: title.to_owned() };
-        let file = StoredExport {
-            mark: mark(seq, change, title),
-            hash: [0; 32],
-            length: 1,
-            took_ms,
-            built_at: at(0),
-        };
-        let (stored, now) = (Some(file), mark(7, 3, "글"));
-        ExportState { document: DocumentId::generate(), now, stored, build: None }
-    }
-
-    fn key(has_reviews: bool) -> ExportKey {
-        ExportKey { link: ShareLinkId::generate(), format: ExportFormat::Docx, has_reviews }
-    }
-
-    #[test]
-    fn a_file_is_served_while_the_document_is_as_in_it() {
-        let is_served = |has_reviews, seq, change, title| {
-            servable(key(has_reviews), &state(seq, change, title, 5), at(1)).is_some()
-        };
-        assert!(is_served(true, 7, 3, "글"));
-        assert!(is_served(false, 7, 2, "글"), "without reviews their changes do not count");
-        for (seq, change, title) in [(6, 3, "글"), (UNSAVED, 3, "글"), (7, 2, "글"), (7, 3, "옛")]
-        {
-            assert!(!is_served(true, seq, change, title), "{seq} {change} {title}");
-        }
-    }
-
-    /// Goal: a writer who types does not keep the callers of a long build waiting for ever.
-    #[test]
-    fn g16_a_file_that_took_long_is_served_for_some_seconds_whatever_is_typed() {
-        let is_served =
-            |took, second| servable(key(true), &state(6, 3, "글", took), at(second)).is_some();
-        assert!(servable(key(true), &state(6, 2, "글", 301), at(1)).is_none(), "a new review");
-        assert!(servable(key(true), &state(6, 3, "옛", 301), at(1)).is_none(), "a new title");
-        assert!(is_served(301, 4));
-        assert!(!is_served(301, 5));
-        assert!(!is_served(300, 4), "the caller of a quick build has its file already");
-    }
 }

@@ -33,6 +33,7 @@ pub(crate) mod pdf;
 #[path = "pdf_absent.rs"]
 pub(crate) mod pdf;
 pub mod rendering;
+mod served;
 pub(crate) mod sheet;
 pub(crate) mod text;
 mod word_text;

@@ -1,0 +1,81 @@
+//! The choice whether a stored file answers a request.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::storage::exports::{ExportKey, ExportMark, ExportState, StoredExport};
+
+/// A file that was rendered within this time answers the request that started its build, also if the
+/// database takes twice as long to store it.
+const QUICK: Duration = Duration::from_millis(300);
+/// How long a file that took longer than [`QUICK`] answers requests after a change of the text:
+/// callers ask again every second.
+const SERVED_FOR: TimeDelta = TimeDelta::seconds(5);
+/// The sequence number of a text that the database has not in full: no later state equals it.
+pub(super) const UNSAVED: i64 = -1;
+
+/// The stored file, if it shows the document as it is now, or took so long that callers wait for it.
+pub(super) fn servable(
+    key: ExportKey,
+    state: &ExportState,
+    now: DateTime<Utc>,
+) -> Option<StoredExport> {
+    let file = state.stored.as_ref()?;
+    let ExportMark { seq, change, title } = &state.now;
+    let has_state = file.mark.title == *title && (!key.has_reviews || file.mark.change == *change);
+    let is_current = file.mark.seq == *seq;
+    let was_quick = u128::try_from(file.took_ms).unwrap_or_default() <= QUICK.as_millis();
+    let is_fresh = !was_quick && now < file.built_at + SERVED_FOR;
+    (has_state && (is_current || is_fresh)).then(|| file.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::export::ExportFormat;
+    use crate::domain::ids::{DocumentId, ShareLinkId};
+    use crate::exports::paper::tests::at;
+
+    fn state(seq: i64, change: i64, title: &str, took_ms: i64) -> ExportState {
+        let mark = |seq, change, title: &str| ExportMark { seq, change, title: title.to_owned() };
+        let file = StoredExport {
+            mark: mark(seq, change, title),
+            hash: [0; 32],
+            length: 1,
+            took_ms,
+            built_at: at(0),
+        };
+        let (stored, now) = (Some(file), mark(7, 3, "글"));
+        ExportState { document: DocumentId::generate(), now, stored, build: None }
+    }
+
+    fn key(has_reviews: bool) -> ExportKey {
+        ExportKey { link: ShareLinkId::generate(), format: ExportFormat::Docx, has_reviews }
+    }
+
+    #[test]
+    fn a_file_is_served_while_the_document_is_as_in_it() {
+        let is_served = |has_reviews, seq, change, title| {
+            servable(key(has_reviews), &state(seq, change, title, 5), at(1)).is_some()
+        };
+        assert!(is_served(true, 7, 3, "글"));
+        assert!(is_served(false, 7, 2, "글"), "without reviews their changes do not count");
+        for (seq, change, title) in [(6, 3, "글"), (UNSAVED, 3, "글"), (7, 2, "글"), (7, 3, "옛")]
+        {
+            assert!(!is_served(true, seq, change, title), "{seq} {change} {title}");
+        }
+    }
+
+    /// Goal: a writer who types does not keep the callers of a long build waiting for ever.
+    #[test]
+    fn g16_a_file_that_took_long_is_served_for_some_seconds_whatever_is_typed() {
+        let is_served =
+            |took, second| servable(key(true), &state(6, 3, "글", took), at(second)).is_some();
+        assert!(servable(key(true), &state(6, 2, "글", 301), at(1)).is_none(), "a new review");
+        assert!(servable(key(true), &state(6, 3, "옛", 301), at(1)).is_none(), "a new title");
+        assert!(is_served(301, 4));
+        assert!(!is_served(301, 5));
+        assert!(!is_served(300, 4), "the caller of a quick build has its file already");
+    }
+}
