@@ -34,7 +34,9 @@ const settings = () => {
   /** @type {Record<string, string>} */
   const found = {}
   for (const line of read("config/default.toml").split("\n")) {
-    name = /^\[(\w+)\]$/.exec(line)?.[1] ?? name
+    const list = /^# \[\[(\w+\.\w+)\]\]$/.exec(line)?.[1]
+    if (list) found[list] = ""
+    name = list ?? /^\[(\w+)\]$/.exec(line)?.[1] ?? name
     const [, unset, key, value] = /^(# )?([a-z_]+) = (.+)$/.exec(line) ?? []
     if (key && value) found[`${name}.${key}`] = unset ? "" : value
   }
