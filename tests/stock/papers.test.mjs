@@ -1,6 +1,7 @@
 // @ts-check
 /** Compares the papers with the code: settings, links, events, close codes, metrics. */
 import assert from "node:assert/strict"
+import { createHmac } from "node:crypto"
 import { existsSync, readdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { test } from "node:test"
@@ -71,6 +72,15 @@ test("the languages of the README state the same settings and link to the same p
     assert.deepEqual(korean, english)
   }
 })
+
+for (const name of languages) {
+  test(`${name} shows the signature of a webhook under a secret`, () => {
+    const vector = /`(\w{16})`.*?`(\d{10})`.*?`({})`.*?`([0-9a-f]{64})`/s.exec(read(name)) ?? []
+    const [, secret = "", time, body, signature] = vector
+    const expected = createHmac("sha256", secret).update(`${time}.${body}`).digest("hex")
+    assert.equal(signature, expected)
+  })
+}
 
 for (const name of papers) {
   test(`${name} links to existing files and headings`, () => {
