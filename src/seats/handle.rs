@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::domain::limits::{AWARENESS_BYTES_MAX, FLUSH_TIMEOUT};
-use crate::outbox::close::Close;
+use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::rooms::room::Room;
 use crate::seats::SeatService;
@@ -154,6 +154,11 @@ impl SeatHandle {
         self.room.disconnect(&self.session);
         let (sessions, session) = (self.sessions.clone(), Arc::clone(&self.session));
         let room = Arc::clone(&self.room);
+        let is_gone = ending == SocketEnd::Broken || session.lost() == Some(LostReason::Expired);
+        if is_gone && session.is_absent_waiter() {
+            // The hand-over reached a dead connection: the user never saw the seat.
+            sessions.store_absent_waiter(&session, false);
+        }
         // The rest may wait for storage and locks. The session drops its limiters before that wait.
         drop(self);
         if ending == SocketEnd::Broken && session.went_away() {

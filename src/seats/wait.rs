@@ -36,7 +36,7 @@ impl SeatService {
             let waited = tokio::select! {
                 waited = waiting.next() => waited,
                 () = request.gone.cancelled() => {
-                    self.store_absent_waiter(session, request);
+                    self.store_absent_waiter(session, request.arriving.has_left());
                     return Err(Close::Left);
                 }
                 () = self.shared.stop.cancelled() => {
@@ -51,6 +51,7 @@ impl SeatService {
                     let now = Utc::now() + self.shared.locks.clock_ahead();
                     let took = (now - grant.since).to_std().unwrap_or_default();
                     metrics::histogram!("galley_seat_handover_seconds").record(took);
+                    session.has_waited();
                     return Ok(grant);
                 }
                 // Revoked or evicted: the socket has its close already.
@@ -72,13 +73,12 @@ impl SeatService {
 
 impl SeatService {
     /// Stores in the background that the user left the queue by a disconnect, so that a reminder follows
-    /// when the seat is free. A user who left on purpose is not remembered. The server stores absent
+    /// when the seat is free. With `has_left` the user left on purpose, and is not remembered. The server stores absent
     /// waiters one at a time, so that they delay no edit, and drops those beyond
     /// [`ABSENT_WAITERS_QUEUED_MAX`]: a reminder is an addition.
-    fn store_absent_waiter(&self, session: &Session, request: &SeatRequest) {
+    pub(crate) fn store_absent_waiter(&self, session: &Session, has_left: bool) {
         let (shared, seat) = (Arc::clone(&self.shared), session.identity.seat);
-        let (user, has_left) = (request.user.id.clone(), request.arriving.has_left());
-        let left_at = Utc::now();
+        let (user, left_at) = (session.identity.user.id.clone(), Utc::now());
         let Ok(queued) = Arc::clone(&shared.absent_waiters).try_acquire_owned() else { return };
         self.shared.tasks.spawn(async move {
             let _queued = queued;

@@ -105,6 +105,8 @@ struct SessionInner {
     since: Option<DateTime<Utc>>,
     /// The time of the grant by this server's monotonic clock.
     granted_at: Option<Instant>,
+    /// The grant came from the wait queue.
+    has_waited: bool,
     lost: Option<LostReason>,
     idle_warned: bool,
     /// Its registration with the renewal actor.
@@ -129,6 +131,7 @@ impl Session {
                 phase: SessionState::Claiming,
                 since: None,
                 granted_at: None,
+                has_waited: false,
                 lost: None,
                 idle_warned: false,
                 registration: None,
@@ -178,6 +181,20 @@ impl Session {
             self.fence.store(fence.0, Ordering::Release);
             self.trusted_until.store(self.stamp(until), Ordering::Release);
         }
+    }
+
+    /// The grant comes from the wait queue.
+    pub fn has_waited(&self) {
+        self.life().has_waited = true;
+    }
+
+    /// Whether the grant came from the wait queue and the client has sent nothing since.
+    #[must_use]
+    pub fn is_absent_waiter(&self) -> bool {
+        let life = self.life();
+        let granted_at = life.granted_at.filter(|_| life.has_waited);
+        let heard_at = self.heard_at.load(Ordering::Acquire);
+        granted_at.is_some_and(|granted_at| heard_at <= self.stamp(granted_at))
     }
 
     /// Stores the registration with the renewal actor until the session ends (S3).

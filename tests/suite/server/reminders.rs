@@ -2,12 +2,14 @@
 
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
 use tokio::time::Instant;
 
 use crate::server::many_servers::Cluster;
 use crate::server::reminder_fixtures::{QUICK, admin, browser, report, review, runs, sum};
 use crate::support::galley_process::Server;
 use crate::support::push_service::PushService;
+use crate::support::raw_socket;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Person;
 
@@ -99,6 +101,25 @@ async fn a_waiter_whose_connection_broke_is_reminded_of_the_free_seat() {
     assert_eq!(payload["url"], format!("/s/{}", desk.link));
     runs(&server, 3).await;
     assert_eq!(service.received().len(), 1);
+}
+
+/// Goal: a waiter whose connection is dead without a close gets the seat, never sees it, and is reminded
+/// when it is free again.
+#[tokio::test]
+async fn a_waiter_whose_half_open_connection_got_the_seat_is_reminded() {
+    let (server, service) = (Server::with(&QUICK).await, PushService::start().await);
+    let desk = server.desk("text").await;
+    let lees = browser(&server, &desk.reviewer, &service).await;
+    let holder = server.reviewer(&desk).await;
+    // It answers no ping.
+    let mut half_open = raw_socket::open(&server, &desk, "reviewer", "events=1&wait=60").await;
+    let mut received = Vec::new();
+    while !String::from_utf8_lossy(&received).contains("seat.waiting") {
+        assert_ne!(half_open.read_buf(&mut received).await.expect("a frame"), 0);
+    }
+    holder.leave().await;
+    let push = service.has(1).await.remove(0);
+    assert_eq!(lees.decrypt(&push.body)["kind"], "seat.free");
 }
 
 /// Goal: a user who came back and took the seat needs no reminder of it.
