@@ -44,8 +44,10 @@ use crate::storage::webhooks::{ClaimedWebhook, StoredWebhook, WebhookTarget};
 
 /// The period of the upkeep: counts, and rows that no delivery ends.
 const TEND_EVERY: Duration = Duration::from_secs(15);
-/// Orphans that one round of the upkeep ends.
+/// Orphans that one query reads: the first ones of as many lanes.
 const ORPHANS_AT_ONCE: u32 = 100;
+/// How long one round of the upkeep ends orphans.
+const ORPHANS_FOR: Duration = Duration::from_secs(5);
 /// Dead webhooks that one transaction makes pending.
 const REPLAYED_TOGETHER: u32 = 100;
 /// How long a stop waits for attempts that run. Another server repeats the others.
@@ -294,14 +296,30 @@ impl Webhooks {
         if found.pending == 0 {
             return Ok(());
         }
+        self.end_orphans().await?;
+        storage.restore_webhook_turns(WEBHOOK_RETRY_AFTER_MAX).await?;
+        Ok(())
+    }
+
+    /// Ends the webhooks whose endpoint left the settings, once their time is over. Each end gives the
+    /// next webhook of its lane its turn, so this repeats until none is found.
+    async fn end_orphans(&self) -> Result<(), StorageError> {
         let names: Vec<_> = self.0.endpoints.iter().map(|it| it.name.clone()).collect();
-        for orphan in storage.orphaned_webhooks(&names, ORPHANS_AT_ONCE).await? {
-            let error = "no server has its endpoint in its settings";
-            if storage.webhook_failed(&orphan, error, Duration::ZERO).await?.is_some() {
-                count("dead", 1);
+        let (storage, began) = (&self.0.storage, Instant::now());
+        while began.elapsed() < ORPHANS_FOR {
+            let orphans = storage.orphaned_webhooks(&names, ORPHANS_AT_ONCE).await?;
+            let mut ended = 0;
+            for orphan in &orphans {
+                let error = "no server has its endpoint in its settings";
+                let state = storage.webhook_failed(orphan, error, Duration::ZERO).await?;
+                ended += u64::from(state.is_some());
+            }
+            count("dead", ended);
+            // Another server may end the same ones.
+            if ended == 0 {
+                break;
             }
         }
-        storage.restore_webhook_turns(WEBHOOK_RETRY_AFTER_MAX).await?;
         Ok(())
     }
 }

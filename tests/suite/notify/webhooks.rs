@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::database::{Desk, Seated, at, new_reply, new_review};
+use crate::storage::webhooks::expire;
 use crate::support::fixtures::{apart, until};
 use crate::support::push_service::{PushService, Response};
 use crate::support::webhook_receiver::{SECRET, event, lanes};
@@ -88,6 +89,26 @@ async fn the_webhooks_of_a_document_arrive_in_order_though_the_receiver_misbehav
     // One of the nine requests ended before the receiver had read it.
     assert_eq!(receiver.received().len(), 9 * 3 + 8);
     assert!(receiver.received().iter().all(|it| it.path == "/hook?key=1"));
+}
+
+/// Goal: all webhooks of an endpoint that left the settings end in one round of the upkeep, not one each.
+#[tokio::test]
+async fn the_webhooks_of_a_removed_endpoint_end_together() {
+    let (desk, removed) = (Desk::sqlite().await, PushService::start().await);
+    removed.script(std::iter::repeat_n(Response::Status(503, ""), 100));
+    let stop = deliver(&desk, &[&removed], Duration::from_secs(10));
+    let seated = desk.seated().await;
+    talk(&desk, &seated).await;
+    removed.has(1).await;
+    stop.cancel();
+    expire(&desk).await;
+    let stop = deliver(&desk, &[&PushService::start().await], Duration::from_secs(10));
+    until("three dead webhooks", async || {
+        let count = desk.storage.measure_webhooks().await.expect("a count");
+        (count.pending, count.dead) == (0, 3)
+    })
+    .await;
+    stop.cancel();
 }
 
 /// Goal: an endpoint that never answers delays no other one.

@@ -29,7 +29,7 @@ mod send_futures;
 mod stuck;
 mod talk;
 mod versions;
-mod webhooks;
+pub(crate) mod webhooks;
 
 /// One suite for both engines: each test is a function of an open, empty database.
 macro_rules! on_both_engines {

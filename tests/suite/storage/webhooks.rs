@@ -105,7 +105,7 @@ async fn set(desk: &Desk, sqlite: &'static str, postgres: &'static str) {
 }
 
 /// The time of all attempts is over.
-async fn expire(desk: &Desk) {
+pub(crate) async fn expire(desk: &Desk) {
     let postgres = "UPDATE webhooks SET give_up_at = to_timestamp(1)";
     set(desk, "UPDATE webhooks SET give_up_at = 1", postgres).await;
 }
