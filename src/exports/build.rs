@@ -132,12 +132,16 @@ impl Exports {
             return Ok(Look::Found(Export::Ready { file, title }));
         }
         let failed = state.build.as_ref().filter(|build| now < build.changed_at + FAILED_FOR);
-        match failed.and_then(|build| build.failure) {
-            Some(failure) => Err(failure.into()),
-            None => {
-                Rendering::new(key.format, &self.fonts).await?;
-                Ok(Look::Due(Box::new(state)))
-            }
+        if let Some(failure) = failed.and_then(|build| build.failure) {
+            return Err(failure.into());
+        }
+        let Err(not_available) = Rendering::new(key.format, &self.fonts).await else {
+            return Ok(Look::Due(Box::new(state)));
+        };
+        // Another server, which has the fonts, may be at it.
+        match state.build.filter(|build| now < build.changed_at + LEASE) {
+            Some(build) => Ok(Look::Found(Export::Building { progress: build.progress.min(99) })),
+            None => Err(not_available),
         }
     }
 

@@ -13,10 +13,10 @@ pub(crate) struct Gauge {
 
 impl Gauge {
     #[cfg_attr(not(feature = "pdf"), allow(dead_code, reason = "the other formats are quick"))]
-    /// Notes that the build has passed `done` of `all` bytes.
+    /// Notes that the build has passed `done` of `all` bytes. The progress never falls.
     pub(crate) fn passed(&self, done: usize, all: usize) {
         let percent = done.saturating_mul(100).checked_div(all).unwrap_or(0).min(100);
-        self.percent.store(u8::try_from(percent).unwrap_or(100), Ordering::Relaxed);
+        self.percent.fetch_max(u8::try_from(percent).unwrap_or(100), Ordering::Relaxed);
     }
 
     /// The progress of the thread, 0 to 100.
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn a_gauge_counts_to_a_hundred_and_stops() {
         let gauge = Gauge::default();
-        for (done, all, percent) in [(0, 0, 0), (1, 3, 33), (3, 3, 100), (4, 3, 100)] {
+        for (done, all, percent) in [(0, 0, 0), (1, 3, 33), (0, 3, 33), (3, 3, 100), (4, 3, 100)] {
             gauge.passed(done, all);
             assert_eq!(gauge.percent(), percent);
         }

@@ -209,6 +209,8 @@ fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             '\n' | '\t' => escaped.push(c),
+            // The line feed behind it breaks the line.
+            '\r' => {}
             c if c.is_control() => escaped.push('\u{FFFD}'),
             c => escaped.push(c),
         }
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn every_text_of_a_user_is_escaped() {
-        let evil = "<script>alert('1')</script>&\"\u{1}";
+        let evil = "<script>alert('1')</script>&\r\"\u{1}";
         let mut one = review(evil, Some(evil), evil);
         evil.clone_into(&mut one.author.name);
         one.replies.push(reply(evil));

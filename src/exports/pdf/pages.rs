@@ -49,6 +49,8 @@ struct Waiting {
     index: usize,
     /// The page of its number.
     page: usize,
+    /// Its lines, once it is the first one: each later number tries again to place it.
+    lines: Option<VecDeque<Line>>,
 }
 
 /// The pages under construction.
@@ -109,7 +111,7 @@ impl<'a> Pages<'a> {
         self.text_top += line.height;
         self.text.push(Placed { left: column.left, top, line });
         for index in notes {
-            self.waiting.push_back(Waiting { index, page: self.written });
+            self.waiting.push_back(Waiting { index, page: self.written, lines: None });
             self.put_notes(top)?;
         }
         Ok(())
@@ -138,10 +140,15 @@ impl<'a> Pages<'a> {
     /// Places the waiting notes in order, not above `least`, as long as there is room.
     fn put_notes(&mut self, least: f32) -> Result<(), ExportFailure> {
         while self.rest.is_empty()
-            && let Some(note) = self.waiting.front()
+            && let Some(note) = self.waiting.front_mut()
         {
             let index = note.index;
-            let lines = notes::beside(&mut self.typesetter, self.paper, index)?;
+            let lines = match &note.lines {
+                Some(lines) => lines,
+                None => note
+                    .lines
+                    .insert(notes::beside(&mut self.typesetter, self.paper, index)?.into()),
+            };
             let height: f32 = lines.iter().map(|line| line.height).sum();
             if lines.is_empty() || BOTTOM - TOP < height {
                 self.left_over.push(index);
@@ -161,9 +168,9 @@ impl<'a> Pages<'a> {
             if fitting < lines.len().min(NOTE_LINES_MIN) {
                 return Ok(());
             }
-            self.waiting.pop_front();
+            let first = self.waiting.pop_front();
             self.notes_top = top;
-            let mut lines = VecDeque::from(lines);
+            let mut lines = first.and_then(|note| note.lines).unwrap_or_default();
             let rest = lines.split_off(fitting);
             self.put_lines(lines);
             self.rest = rest;

@@ -60,6 +60,8 @@ impl Rich {
         for c in text.chars() {
             match c {
                 '\t' => self.text.push_str(TAB),
+                // The line feed behind it ends the paragraph.
+                '\r' => {}
                 c if c.is_control() => self.text.push('\u{FFFD}'),
                 c => self.text.push(c),
             }
@@ -132,6 +134,6 @@ mod tests {
 
     #[test]
     fn g12_control_characters_are_replaced() {
-        assert_eq!(Rich::of("a\u{0}\r\u{1b}b", Role::Soft).text(), "a\u{FFFD}\u{FFFD}\u{FFFD}b");
+        assert_eq!(Rich::of("a\u{0}\r\u{1b}b", Role::Soft).text(), "a\u{FFFD}\u{FFFD}b");
     }
 }
