@@ -33,6 +33,8 @@ mod attacker;
 mod attacks;
 #[path = "hostile/edge.rs"]
 mod edge;
+#[path = "hostile/files.rs"]
+mod files;
 #[path = "hostile/honest.rs"]
 mod honest;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]

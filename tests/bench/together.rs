@@ -12,7 +12,7 @@
 //!   of the same document over REST. `peak` is the peak of the memory of that process.
 //!
 //! ```text
-//! cargo bench --bench together
+//! cargo bench --features pdf --bench together
 //! ```
 
 #![allow(
@@ -58,7 +58,12 @@ const REVIEWS: usize = 500;
 /// Users with a request without answer; those of one sender.
 const RECEIVERS: usize = 400;
 const RECEIVERS_PER_SENDER: usize = 20;
-const FORMATS: [&str; 4] = ["txt", "md", "html", "docx"];
+/// A PDF needs the feature `pdf` and a font.
+const FORMATS: &[&str] = if cfg!(feature = "pdf") {
+    &["txt", "md", "html", "docx", "pdf"]
+} else {
+    &["txt", "md", "html", "docx"]
+};
 /// Builds of one format: the median is reported.
 const BUILDS: usize = 5;
 
@@ -202,7 +207,7 @@ async fn exports() {
         review(&server, &desk, number * 20 * units, number).await;
     }
     let mut table = Table::new("Exports of 1 MB with 500 reviews; a ratio is of the time");
-    for format in FORMATS {
+    for &format in FORMATS {
         server.stop().await;
         server.start_again().await;
         let (mut ours, mut theirs, mut bytes) = (Vec::new(), Vec::new(), 0);

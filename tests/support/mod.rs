@@ -30,3 +30,4 @@ pub(crate) mod typing_clients;
 pub(crate) mod webhook_receiver;
 pub(crate) mod wire;
 pub(crate) mod ws_client;
+pub(crate) mod zip_archive;

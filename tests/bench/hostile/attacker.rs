@@ -95,7 +95,31 @@ impl Attacker {
         path: &str,
         body: &Value,
     ) -> Option<(StatusCode, Value)> {
-        let mut request = self.http.request(Method::POST, format!("{}{path}", self.url)).json(body);
+        self.send(Method::POST, token, path, body).await
+    }
+
+    pub(crate) async fn patch(&self, token: &str, path: &str, body: &Value) -> Option<StatusCode> {
+        Some(self.send(Method::PATCH, token, path, body).await?.0)
+    }
+
+    /// Uploads a file, which becomes a document.
+    pub(crate) async fn import(&self, token: &str, kind: &str, file: &[u8]) -> Option<StatusCode> {
+        let request = self.http.post(format!("{}/api/documents/import", self.url));
+        let request = request.bearer_auth(token).header("content-type", kind).body(file.to_vec());
+        let response = request.send().await.ok()?;
+        let status = response.status();
+        response.bytes().await.ok()?;
+        Some(status)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        token: &str,
+        path: &str,
+        body: &Value,
+    ) -> Option<(StatusCode, Value)> {
+        let mut request = self.http.request(method, format!("{}{path}", self.url)).json(body);
         if !token.is_empty() {
             request = request.bearer_auth(token);
         }

@@ -17,6 +17,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::attacker::{Attacker, Target, drain, send};
 use crate::edge;
+use crate::files;
 use crate::people;
 use crate::reviews;
 use crate::updates;
@@ -51,6 +52,13 @@ const FEW: &[(&str, &str)] = &[("LIMITS__CONNECTIONS", "400")];
 /// A push service of the attacker's on this host.
 const PRIVATE: &[(&str, &str)] = &[("PUSH__ALLOW_PRIVATE", "true")];
 
+/// An endpoint of the host product without a listener: every event waits in the database.
+const ENDPOINT: &[(&str, &str)] = &[(
+    "NOTIFY__WEBHOOKS",
+    r#"[{ "url": "http://127.0.0.1:9/", "secret": "a secret of this bench",
+          "events": ["review.created", "seat.taken", "seat.left"] }]"#,
+)];
+
 /// All of them.
 pub(crate) const ATTACKS: &[Attack] = attacks! {
     "none" "nothing" &[], nothing;
@@ -70,6 +78,8 @@ pub(crate) const ATTACKS: &[Attack] = attacks! {
     "M6" "half heads on all connections" FEW, edge::half_heads;
     "M7" "documents of 2 MB, as fast as they go" &[], documents;
     "M8" "requests, offers and slow pushes" PRIVATE, people::requests;
+    "M9" "builds of 2 MB, imports of 34 MB" &[], files::builds;
+    "M10" "events for a dead endpoint" ENDPOINT, files::webhooks;
 };
 
 /// A struct as long as a message allows.
