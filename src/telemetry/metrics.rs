@@ -75,7 +75,7 @@ fn begin_at_zero() {
             counter!("galley_seat_claims_total", "role" => role, "outcome" => outcome).increment(0);
         }
     }
-    for reason in ["taken_over", "expired", "evicted", "idle", "revoked"] {
+    for reason in ["taken_over", "expired", "evicted", "idle", "revoked", "deleted"] {
         counter!("galley_seats_lost_total", "reason" => reason).increment(0);
     }
     for class in LOCK_CLASSES {
