@@ -176,18 +176,16 @@ impl<'a> Batch<'a> {
             let after = cursors.get(kind.as_str()).cloned().unwrap_or_default();
             let query = self.query(kind, after, Utc::now());
             let page = self.jobs.storage.reminder_candidates(kind, &query).await?;
-            let rows = page.len();
-            seen += rows;
-            let last = page.last().map(ReminderCandidate::cursor);
+            seen += page.candidates.len();
             // The next batch continues after this page, also if its time is up in the middle: slow push
             // services of some users keep no other user from a reminder. After the last page it begins
             // at the beginning.
-            let is_last = rows < page_rows();
-            match last.filter(|_| !is_last) {
-                Some(last) => cursors.insert(kind.as_str().to_owned(), last),
+            let is_last = page.next.is_none();
+            match page.next {
+                Some(next) => cursors.insert(kind.as_str().to_owned(), next),
                 None => cursors.remove(kind.as_str()),
             };
-            self.send_page(kind, page, ends_at).await?;
+            self.send_page(kind, page.candidates, ends_at).await?;
             if is_last {
                 return Ok(());
             }
@@ -340,10 +338,6 @@ impl<'a> Batch<'a> {
         metrics::counter!("galley_reminders_total", "kind" => kind, "outcome" => outcome)
             .increment(1);
     }
-}
-
-fn page_rows() -> usize {
-    usize::try_from(REMINDER_PAGE_ROWS).unwrap_or(usize::MAX)
 }
 
 /// The push of a reminder. A later one about the same subject replaces it.

@@ -70,8 +70,7 @@ pub struct ReminderCandidate {
 
 impl ReminderCandidate {
     /// The position in the list of candidates of its kind.
-    #[must_use]
-    pub fn cursor(&self) -> String {
+    fn cursor(&self) -> String {
         match &self.subject {
             ReminderSubject::Reviews { link, .. } => link.to_string(),
             ReminderSubject::Seat { seat, .. } => format!("{}:{}", seat.link, seat.role),
@@ -93,7 +92,7 @@ impl ReminderCandidate {
 /// The candidates to list.
 #[derive(Clone, Debug)]
 pub struct CandidateQuery {
-    /// The cursor of the last candidate of the previous page; empty for the first page.
+    /// The cursor of the page; empty for the first one.
     pub after: String,
     /// The reason exists since a time after this.
     pub since: DateTime<Utc>,
@@ -103,6 +102,29 @@ pub struct CandidateQuery {
     pub now: DateTime<Utc>,
     /// The maximum of candidates.
     pub limit: u32,
+}
+
+impl CandidateQuery {
+    /// Whether there may be more rows than these.
+    pub(super) fn is_filled_by(&self, rows: usize) -> bool {
+        usize::try_from(self.limit).is_ok_and(|limit| limit <= rows)
+    }
+
+    /// The page of these rows, all of which are candidates.
+    pub(super) fn page_of(&self, candidates: Vec<ReminderCandidate>) -> CandidatePage {
+        let last = candidates.last().filter(|_| self.is_filled_by(candidates.len()));
+        let next = last.map(ReminderCandidate::cursor);
+        CandidatePage { candidates, next }
+    }
+}
+
+/// A page of candidates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CandidatePage {
+    /// The candidates in the order of their cursors. There may be none although a next page exists.
+    pub candidates: Vec<ReminderCandidate>,
+    /// The cursor of the next page. `None`: this page is the last one.
+    pub next: Option<String>,
 }
 
 /// The outcome of a claim.
@@ -193,7 +215,7 @@ impl Storage {
         &self,
         kind: ReminderKind,
         query: &CandidateQuery,
-    ) -> Result<Vec<ReminderCandidate>, StorageError> {
+    ) -> Result<CandidatePage, StorageError> {
         match kind {
             ReminderKind::ReviewUnanswered => on_engine!(self, unanswered_reviews(query)),
             ReminderKind::SeatFree => on_engine!(self, awaited_seats(query)),

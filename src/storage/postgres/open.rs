@@ -146,6 +146,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
         (13, "jobs", include_str!("migrations/0013_jobs.sql")),
         (14, "exports", include_str!("migrations/0014_exports.sql")),
         (16, "reserved_handles", include_str!("migrations/0016_reserved_handles.sql")),
+        (17, "open_reviews", include_str!("migrations/0017_open_reviews.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -3,42 +3,53 @@
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::reminders::{
-    CandidateQuery, ReminderCandidate, ReminderSubject, seat_cursor, seat_of,
+    CandidatePage, CandidateQuery, ReminderCandidate, ReminderSubject, seat_cursor, seat_of,
 };
 
 use super::dialect::{Engine, Moment, read, text};
 use super::reminders::{quiet_from, waits_for_its_writer};
 
-/// Share links with a review that has waited from `$2` on or longer, after `$1`. `due` finds them with
-/// the newest such review. A link whose last reminder is younger than `$2` waits: a reviewer who writes
-/// for an hour causes one reminder, and the next one an hour later. The count is that of all reviews
-/// without answer up to the newest.
+/// Share links with a review that has waited from `$2` on or longer, after `$1`.
+///
+/// `recent` reads an index, and `page` those links whose writer wants a reminder. `due` reads the reviews of
+/// these links only, and finds the newest that waits for the writer. A link without one has no mark: it is
+/// no candidate, and moves the cursor.
+///
+/// A link whose last reminder is younger than `$2` waits: a reviewer who writes for an hour causes one
+/// reminder, and the next one an hour later. The count is that of all reviews without answer up to the
+/// newest.
 const REVIEWS: &str = concat!(
-    "WITH due AS ( \
-       SELECT r.link_id, MAX(r.first_change) AS mark FROM reviews r \
-       JOIN share_links l ON l.id = r.link_id AND l.revoked_at IS NULL \
+    "WITH recent AS ( \
+       SELECT link_id, MAX(first_change) AS newest FROM reviews \
+       WHERE status = 'open' AND $1 < created_at AND created_at <= $2 AND $3 < link_id \
+       GROUP BY link_id), \
+     page AS ( \
+       SELECT n.link_id, COALESCE(m.mark, -1) AS covered, d.id, d.title, d.owner_id, \
+         s.quiet_from, s.quiet_to, s.time_zone FROM recent n \
+       JOIN share_links l ON l.id = n.link_id AND l.revoked_at IS NULL \
        JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
        LEFT JOIN reminder_settings s ON s.user_id = d.owner_id \
-       LEFT JOIN review_reminders m ON m.link_id = r.link_id \
-       WHERE $1 < r.created_at AND r.created_at <= $2 AND $3 < r.link_id \
-         AND COALESCE(m.mark, -1) < r.first_change \
+       LEFT JOIN review_reminders m ON m.link_id = n.link_id \
+       WHERE COALESCE(m.mark, -1) < n.newest \
          AND (m.claimed_at IS NULL OR m.claimed_at <= $2) \
          AND COALESCE(s.review_unanswered, 1) = 1 \
          AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = d.owner_id) \
-         AND ",
+       ORDER BY n.link_id LIMIT $4), \
+     due AS MATERIALIZED ( \
+       SELECT d.link_id, d.id, d.title, d.owner_id, d.quiet_from, d.quiet_to, d.time_zone, \
+         (SELECT MAX(r.first_change) FROM reviews r WHERE r.link_id = d.link_id \
+            AND $1 < r.created_at AND r.created_at <= $2 AND d.covered < r.first_change AND ",
     waits_for_its_writer!(),
-    "  GROUP BY r.link_id ORDER BY r.link_id LIMIT $4) \
-     SELECT due.link_id, due.mark, d.id, d.title, d.owner_id, \
-       (SELECT COUNT(*) FROM reviews r WHERE r.link_id = due.link_id \
-          AND r.first_change <= due.mark AND ",
+    "  ) AS mark FROM page d) \
+     SELECT d.link_id, d.mark, d.id, d.title, d.owner_id, \
+       (SELECT COUNT(*) FROM reviews r WHERE r.link_id = d.link_id \
+          AND r.first_change <= d.mark AND ",
     waits_for_its_writer!(),
     ") AS unanswered, \
        (SELECT MIN(u.name) FROM reviews r JOIN users u ON u.id = r.author_id \
-          WHERE r.link_id = due.link_id AND r.first_change = due.mark) AS author, \
-       s.quiet_from, s.quiet_to, s.time_zone \
-     FROM due JOIN share_links l ON l.id = due.link_id JOIN documents d ON d.id = l.document_id \
-     LEFT JOIN reminder_settings s ON s.user_id = d.owner_id \
-     ORDER BY due.link_id"
+          WHERE r.link_id = d.link_id AND r.first_change = d.mark) AS author, \
+       d.quiet_from, d.quiet_to, d.time_zone \
+     FROM due d ORDER BY d.link_id"
 );
 
 /// Absent waiters who still have their role, and have not been in their seat since.
@@ -69,7 +80,7 @@ const REQUESTS: &str = "SELECT q.id, q.receiver_id, u.name, \
 
 type ReviewsRow = (
     String,
-    i64,
+    Option<i64>,
     String,
     String,
     String,
@@ -87,7 +98,7 @@ impl Engine {
     pub(in crate::storage) async fn unanswered_reviews(
         &self,
         query: &CandidateQuery,
-    ) -> Result<Vec<ReminderCandidate>, StorageError> {
+    ) -> Result<CandidatePage, StorageError> {
         read!(self, connection => {
             let rows: Vec<ReviewsRow> = sqlx::query_as(REVIEWS)
                 .bind(Moment(query.since))
@@ -96,14 +107,17 @@ impl Engine {
                 .bind(i64::from(query.limit))
                 .fetch_all(connection)
                 .await?;
-            Ok(rows.into_iter().map(reviews_from).collect::<Result<_, _>>()?)
+            let last = rows.last().map(|row| row.0.clone());
+            let next = last.filter(|_| query.is_filled_by(rows.len()));
+            let candidates = rows.into_iter().filter_map(|row| reviews_from(row).transpose());
+            Ok(CandidatePage { candidates: candidates.collect::<Result<_, _>>()?, next })
         })
     }
 
     pub(in crate::storage) async fn awaited_seats(
         &self,
         query: &CandidateQuery,
-    ) -> Result<Vec<ReminderCandidate>, StorageError> {
+    ) -> Result<CandidatePage, StorageError> {
         let (link, role) = seat_cursor(&query.after);
         read!(self, connection => {
             let rows: Vec<SeatRow> = sqlx::query_as(SEATS)
@@ -113,14 +127,15 @@ impl Engine {
                 .bind(i64::from(query.limit))
                 .fetch_all(connection)
                 .await?;
-            Ok(rows.into_iter().map(seat_from).collect::<Result<_, _>>()?)
+            let candidates = rows.into_iter().map(seat_from).collect::<Result<_, _>>()?;
+            Ok(query.page_of(candidates))
         })
     }
 
     pub(in crate::storage) async fn unanswered_requests(
         &self,
         query: &CandidateQuery,
-    ) -> Result<Vec<ReminderCandidate>, StorageError> {
+    ) -> Result<CandidatePage, StorageError> {
         read!(self, connection => {
             let rows: Vec<RequestRow> = sqlx::query_as(REQUESTS)
                 .bind(Moment(query.since))
@@ -130,13 +145,15 @@ impl Engine {
                 .bind(Moment(query.now))
                 .fetch_all(connection)
                 .await?;
-            Ok(rows.into_iter().map(request_from).collect::<Result<_, _>>()?)
+            let candidates = rows.into_iter().map(request_from).collect::<Result<_, _>>()?;
+            Ok(query.page_of(candidates))
         })
     }
 }
 
-fn reviews_from(row: ReviewsRow) -> Result<ReminderCandidate, StorageError> {
+fn reviews_from(row: ReviewsRow) -> Result<Option<ReminderCandidate>, StorageError> {
     let (link, mark, document, title, owner, count, author, from, to, zone) = row;
+    let Some(mark) = mark else { return Ok(None) };
     let subject = ReminderSubject::Reviews {
         link: parse(&link)?,
         document: parse(&document)?,
@@ -145,7 +162,8 @@ fn reviews_from(row: ReviewsRow) -> Result<ReminderCandidate, StorageError> {
         count,
         mark,
     };
-    Ok(ReminderCandidate { user: parse(&owner)?, quiet: quiet_from((from, to, zone)), subject })
+    let quiet = quiet_from((from, to, zone));
+    Ok(Some(ReminderCandidate { user: parse(&owner)?, quiet, subject }))
 }
 
 fn seat_from(row: SeatRow) -> Result<ReminderCandidate, StorageError> {

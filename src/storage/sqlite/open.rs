@@ -193,6 +193,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         (14, "jobs", include_str!("migrations/0014_jobs.sql")),
         (15, "exports", include_str!("migrations/0015_exports.sql")),
         (17, "reserved_handles", include_str!("migrations/0017_reserved_handles.sql")),
+        (18, "open_reviews", include_str!("migrations/0018_open_reviews.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

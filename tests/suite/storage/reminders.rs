@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use galley::domain::fence::Fence;
-use galley::domain::ids::NodeId;
+use galley::domain::ids::{NodeId, ShareLinkId};
 use galley::domain::reminder::{Quiet, QuietHours, ReminderKind, ReminderSettings};
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::{Role, Seat};
@@ -32,6 +32,7 @@ crate::storage::on_both_engines! {
     a_request_is_a_candidate_while_it_is_pending
     a_waiter_who_left_is_a_candidate_until_the_seat_is_theirs
     candidates_are_read_in_pages
+    answered_reviews_do_not_end_the_pages_of_candidates
     a_database_with_later_migrations_receives_the_one_of_jobs
 }
 
@@ -61,7 +62,7 @@ fn query(now: DateTime<Utc>) -> CandidateQuery {
 }
 
 async fn candidates(desk: &Desk, kind: ReminderKind, second: i64) -> Vec<ReminderCandidate> {
-    desk.storage.reminder_candidates(kind, &query(at(second))).await.unwrap()
+    desk.storage.reminder_candidates(kind, &query(at(second))).await.unwrap().candidates
 }
 
 async fn unanswered(desk: &Desk, second: i64) -> Vec<ReminderCandidate> {
@@ -352,23 +353,49 @@ pub(crate) async fn candidates_are_read_in_pages(desk: Desk) {
             let seat = Seat::new(seated.link, role);
             desk.storage.put_absent_waiter(seat, &user("kim").id, at(9)).await.unwrap();
         }
-        all.push(seated.link.to_string());
+        all.push(seated.link);
     }
-    all.sort_unstable();
+    all.sort_unstable_by_key(ToString::to_string);
     for kind in [ReminderKind::ReviewUnanswered, ReminderKind::SeatFree] {
-        let (mut found, mut query) = (Vec::new(), query(at(HOUR)));
-        query.limit = 2;
-        query.since = at(-HOUR);
-        loop {
-            let page = desk.storage.reminder_candidates(kind, &query).await.unwrap();
-            let Some(last) = page.last() else { break };
-            assert!(page.len() <= 2);
-            query.after = last.cursor();
-            found.extend(page.iter().map(ReminderCandidate::cursor));
-        }
-        let links: Vec<_> = found.iter().map(|it| it.split(':').next().unwrap()).collect();
-        assert_eq!(links, all, "{kind:?}");
+        assert_eq!(links_in_pages(&desk, kind).await, all, "{kind:?}");
     }
+}
+
+/// The links of all candidates, read in pages of two.
+async fn links_in_pages(desk: &Desk, kind: ReminderKind) -> Vec<ShareLinkId> {
+    let (mut found, mut query) = (Vec::new(), query(at(HOUR)));
+    query.limit = 2;
+    query.since = at(-HOUR);
+    loop {
+        let page = desk.storage.reminder_candidates(kind, &query).await.unwrap();
+        assert!(page.candidates.len() <= 2);
+        found.extend(page.candidates.iter().map(|candidate| match &candidate.subject {
+            ReminderSubject::Reviews { link, .. } => *link,
+            ReminderSubject::Seat { seat, .. } => seat.link,
+            ReminderSubject::Request { .. } => panic!("{candidate:?}"),
+        }));
+        let Some(next) = page.next else { return found };
+        assert!(query.after < next, "{next} after {}", query.after);
+        query.after = next;
+    }
+}
+
+/// A page whose links are no candidates has a next page.
+pub(crate) async fn answered_reviews_do_not_end_the_pages_of_candidates(desk: Desk) {
+    subscribe(&desk, "kim").await;
+    let mut all = Vec::new();
+    for _ in 0..6 {
+        let seated = desk.seated().await;
+        all.push((seated, review(&desk, seated, 0).await));
+    }
+    all.sort_unstable_by_key(|(seated, _)| seated.link.to_string());
+    let (last, answered) = all.split_last().expect("links");
+    for (seated, review) in answered {
+        let reply = new_reply("네");
+        let storage = &desk.storage;
+        storage.add_reply(seated.link, review.id, &reply, seated.writer, at(5)).await.unwrap();
+    }
+    assert_eq!(links_in_pages(&desk, ReminderKind::ReviewUnanswered).await, [last.0.link]);
 }
 
 /// The migration of exports was released before that of jobs, and has a higher number.
@@ -379,8 +406,8 @@ pub(crate) async fn a_database_with_later_migrations_receives_the_one_of_jobs(de
     let mut stranger = desk.location.stranger().await;
     stranger.run(DROP).await;
     let forget = match &stranger {
-        Stranger::Sqlite(_) => "DELETE FROM _sqlx_migrations WHERE version = 14",
-        Stranger::Postgres(_) => "DELETE FROM _sqlx_migrations WHERE version = 13",
+        Stranger::Sqlite(_) => "DELETE FROM _sqlx_migrations WHERE version IN (14, 18)",
+        Stranger::Postgres(_) => "DELETE FROM _sqlx_migrations WHERE version IN (13, 17)",
     };
     stranger.run(forget).await;
     drop(stranger);
