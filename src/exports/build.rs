@@ -124,8 +124,9 @@ impl Exports {
     /// [`ExportError::NotFound`] for a user who is no member, [`ExportError::Failed`] shortly after a
     /// build failed, [`ExportError::NotAvailable`] if this server cannot build it, or storage's failure.
     pub async fn look(&self, user: &User, key: ExportKey) -> Result<Look, ExportError> {
-        self.reviews.link_of(user, key.link).await?;
-        let state = self.storage().export_state(key).await?.ok_or(ExportError::NotFound)?;
+        let state = self.storage().export_state(key).await?;
+        let state =
+            state.filter(|state| state.has_member(&user.id)).ok_or(ExportError::NotFound)?;
         let now = Utc::now();
         if let Some(file) = servable(key, &state, now) {
             let title = state.now.title;
@@ -340,8 +341,7 @@ impl Build<'_> {
         permit: &Arc<Permit>,
     ) -> Result<(ExportMark, Bytes), Stop> {
         let shared = &self.exports.reviews.sessions.shared;
-        let (key, storage) = (self.key, &shared.storage);
-        let link = storage.link(key.link).await?.ok_or(Stop::Gone)?;
+        let key = self.key;
         // The permit comes before the reviews: a waiting build holds no memory.
         let snapshot = shared.rooms.snapshot(state.document).await?;
         self.progress(20).await?;
@@ -351,8 +351,8 @@ impl Build<'_> {
             seq: if snapshot.is_durable { snapshot.seq } else { UNSAVED },
             ..state.now.clone()
         };
-        let heading =
-            Heading { title: mark.title.clone(), writer: link.writer.name, built_at: Utc::now() };
+        let (title, writer) = (mark.title.clone(), state.writer.name.clone());
+        let heading = Heading { title, writer, built_at: Utc::now() };
         let rendering = Rendering::new(key.format, &self.exports.fonts).await;
         let rendering = rendering.map_err(Stop::Failed)?;
         let paper = shared.rooms.read_text(state.document, snapshot, move |text| {

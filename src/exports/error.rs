@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::domain::export::ExportFailure;
-use crate::reviews::ReviewError;
 use crate::seats::SeatError;
 use crate::storage::error::StorageError;
 
@@ -39,15 +38,6 @@ pub enum ExportError {
 impl From<StorageError> for ExportError {
     fn from(error: StorageError) -> Self {
         Self::Session(error.into())
-    }
-}
-
-impl From<ReviewError> for ExportError {
-    fn from(error: ReviewError) -> Self {
-        match error {
-            ReviewError::Session(error) => Self::Session(error),
-            _ => Self::NotFound,
-        }
     }
 }
 

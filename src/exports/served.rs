@@ -35,6 +35,7 @@ mod tests {
     use super::*;
     use crate::domain::export::ExportFormat;
     use crate::domain::ids::{DocumentId, ShareLinkId};
+    use crate::domain::user::User;
     use crate::exports::paper::tests::at;
 
     fn state(seq: i64, change: i64, title: &str, took_ms: i64) -> ExportState {
@@ -47,7 +48,9 @@ mod tests {
             built_at: at(0),
         };
         let (stored, now) = (Some(file), mark(7, 3, "글"));
-        ExportState { document: DocumentId::generate(), now, stored, build: None }
+        let writer = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
+        let (document, reviewer) = (DocumentId::generate(), None);
+        ExportState { document, writer, reviewer, now, stored, build: None }
     }
 
     fn key(has_reviews: bool) -> ExportKey {

@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::user::User;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
@@ -69,12 +70,24 @@ pub struct ExportBuild {
 pub struct ExportState {
     /// The document.
     pub document: DocumentId,
+    /// Its owner.
+    pub writer: User,
+    /// The reviewer of the link.
+    pub reviewer: Option<UserId>,
     /// Its current state.
     pub now: ExportMark,
     /// The last file.
     pub stored: Option<StoredExport>,
     /// The last build.
     pub build: Option<ExportBuild>,
+}
+
+impl ExportState {
+    /// Whether the user reads the document by this link.
+    #[must_use]
+    pub fn has_member(&self, user: &UserId) -> bool {
+        self.writer.id == *user || self.reviewer.as_ref() == Some(user)
+    }
 }
 
 /// A file to store.

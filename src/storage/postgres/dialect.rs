@@ -79,6 +79,16 @@ macro_rules! transact {
 }
 pub(super) use transact;
 
+/// A write of one statement, which is its own transaction: one round trip instead of three. A lost
+/// connection hides its commit, and this module runs it again. So the statement tolerates a second run.
+macro_rules! single {
+    ($engine:expr, $connection:ident => $block:block) => {
+        $crate::storage::postgres::reading!($engine.others, $connection => $block)
+            .map_err($crate::storage::postgres::tx_error::TxError::into_error)
+    };
+}
+pub(super) use single;
+
 /// A transaction that a guard may refuse.
 macro_rules! guarded {
     ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {

@@ -150,8 +150,8 @@ macro_rules! transaction {
 }
 use transaction;
 
-/// Runs a block that reads with one statement, and retries it on another connection if the first is
-/// dead.
+/// Runs a block of one statement, which reads or may run again, and retries it on another connection if the
+/// first is dead.
 macro_rules! reading {
     ($connections:expr, $connection:ident => $block:block) => {{
         let mut tries = 1;

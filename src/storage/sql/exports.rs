@@ -15,17 +15,20 @@ use crate::storage::exports::{
 };
 use crate::storage::webhooks::Subject;
 
-use super::dialect::{Engine, Moment, Row, documents, encoded, lock_of, read, text, transact};
+use super::dialect::{
+    Engine, Moment, Row, documents, encoded, lock_of, read, single, text, transact, user,
+};
 use super::webhooks::put;
 
-/// The document of the link `$1`, its file and its build.
+/// The document of the link `$1` with the link's members, its file and its build.
 const STATE: &str = concat!(
-    "SELECT d.id, (SELECT n.last_seq FROM ",
+    "SELECT d.id, o.id AS writer_id, o.name AS writer_name, l.reviewer_id, (SELECT n.last_seq FROM ",
     documents!(),
     " n WHERE n.id = d.id) AS now_seq, d.review_changes, d.title AS now_title, \
      e.seq, e.change, e.title, e.hash, e.length, e.took_ms, e.built_at, \
      b.fence, b.progress, b.failure, b.changed_at \
      FROM share_links l JOIN documents d ON d.id = l.document_id \
+     JOIN users o ON o.id = d.owner_id \
      LEFT JOIN exports e ON e.link_id = l.id AND e.format = $2 AND e.with_reviews = $3 \
      LEFT JOIN export_builds b ON b.link_id = l.id AND b.format = $2 AND b.with_reviews = $3 \
      WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL"
@@ -74,7 +77,8 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
         let number = fence_column(fence)?;
-        transact!(self, Nothing, tx => {
+        // A second run finds its own fence and ends the build; the next request starts another.
+        single!(self, tx => {
             let begun = sqlx::query(
                 "INSERT INTO export_builds \
                  (link_id, format, with_reviews, fence, progress, failure, changed_at) \
@@ -103,7 +107,7 @@ impl Engine {
         build: &ExportBuild,
     ) -> Result<bool, StorageError> {
         let number = fence_column(build.fence)?;
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             let noted = sqlx::query(
                 "UPDATE export_builds SET progress = $5, failure = $6, changed_at = $7 \
                  WHERE link_id = $1 AND format = $2 AND with_reviews = $3 AND fence = $4",
@@ -186,7 +190,7 @@ impl Engine {
         newest: Option<ExportKey>,
     ) -> Result<u64, StorageError> {
         let link = newest.map(|key| key.link.to_string()).unwrap_or_default();
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             // The window counts the bytes of each file and of all later ones.
             let trimmed = sqlx::query(
                 "DELETE FROM exports WHERE (link_id, format, with_reviews) IN ( \
@@ -248,5 +252,13 @@ fn state_from(row: &Row) -> Result<ExportState, StorageError> {
     };
     let title = text(row.try_get::<String, _>("now_title")?);
     let now = ExportMark { seq: number("now_seq")?, change: number("review_changes")?, title };
-    Ok(ExportState { document: parse(&row.try_get::<String, _>("id")?)?, now, stored, build })
+    let reviewer: Option<String> = row.try_get("reviewer_id")?;
+    Ok(ExportState {
+        document: parse(&row.try_get::<String, _>("id")?)?,
+        writer: user(&row.try_get::<String, _>("writer_id")?, row.try_get("writer_name")?)?,
+        reviewer: reviewer.as_deref().map(parse).transpose()?,
+        now,
+        stored,
+        build,
+    })
 }

@@ -11,7 +11,8 @@ use crate::storage::offers::{NewOffer, Offer, OfferClaim, OfferView};
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 
 use super::dialect::{
-    Connection, Engine, Moment, Row, TxError, encoded, lock_users, read, text, transact, user,
+    Connection, Engine, Moment, Row, TxError, encoded, lock_users, read, single, text, transact,
+    user,
 };
 use super::users::put_user;
 
@@ -126,7 +127,7 @@ impl Engine {
         owner: &UserId,
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             let closed = sqlx::query(
                 "UPDATE review_offers SET closed_at = COALESCE(closed_at, $3) \
                  WHERE id = $1 AND owner_id = $2",

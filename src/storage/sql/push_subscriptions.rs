@@ -9,7 +9,7 @@ use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::push_subscriptions::{PushAddress, PushLanguage, PushSubscription, StoredPush};
 
-use super::dialect::{Engine, Moment, read, transact};
+use super::dialect::{Engine, Moment, lock_users, read, single, transact};
 use super::users::put_user;
 
 /// The columns of a subscription.
@@ -27,11 +27,8 @@ impl Engine {
         let id = PushSubscriptionId::generate();
         transact!(self, Nothing, tx => {
             put_user(tx, user, now).await?;
-            // Locks the user's row, so that two registrations count each other's.
-            sqlx::query("UPDATE users SET name = name WHERE id = $1")
-                .bind(user.id.as_str())
-                .execute(&mut *tx)
-                .await?;
+            // Two registrations of a user count each other's.
+            lock_users(tx, &user.id, &user.id).await?;
             let earlier: Option<String> =
                 sqlx::query_scalar("SELECT id FROM push_subscriptions WHERE endpoint_hash = $1")
                     .bind(hash.as_slice())
@@ -95,7 +92,7 @@ impl Engine {
         user: &UserId,
         id: PushSubscriptionId,
     ) -> Result<bool, StorageError> {
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             let deleted =
                 sqlx::query("DELETE FROM push_subscriptions WHERE id = $1 AND user_id = $2")
                     .bind(id.to_string())

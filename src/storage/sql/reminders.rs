@@ -11,7 +11,7 @@ use crate::storage::decode::fence_column;
 use crate::storage::error::StorageError;
 use crate::storage::reminders::{ReminderClaim, ReminderSubject};
 
-use super::dialect::{Connection, Engine, Moment, TxError, read, transact};
+use super::dialect::{Connection, Engine, Moment, TxError, read, single, transact};
 use super::jobs::holds_job;
 use super::users::put_user;
 
@@ -94,7 +94,7 @@ impl Engine {
         user: &UserId,
         left_at: DateTime<Utc>,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             sqlx::query(
                 "INSERT INTO absent_waiters (link_id, role, user_id, left_at) \
                  SELECT l.id, $2, $3, $4 FROM share_links l \
@@ -117,7 +117,7 @@ impl Engine {
         seat: Seat,
         user: &UserId,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             sqlx::query("DELETE FROM absent_waiters WHERE link_id = $1 AND role = $2 AND user_id = $3")
                 .bind(seat.link.to_string())
                 .bind(seat.role.as_str())
@@ -133,7 +133,7 @@ impl Engine {
         before: DateTime<Utc>,
         limit: u32,
     ) -> Result<u64, StorageError> {
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             let trimmed = sqlx::query(
                 "DELETE FROM absent_waiters WHERE (link_id, role) IN ( \
                    SELECT w.link_id, w.role FROM absent_waiters w \

@@ -7,7 +7,7 @@ use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::users::changes;
 
-use super::dialect::{Connection, Engine, Moment, TxError, encoded, read, text, transact};
+use super::dialect::{Connection, Engine, Moment, TxError, encoded, read, single, text};
 
 impl Engine {
     pub(in crate::storage) async fn save_user(
@@ -25,7 +25,7 @@ impl Engine {
         if !is_new? {
             return Ok(());
         }
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             sqlx::query(
                 "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
                  ON CONFLICT (id) DO UPDATE \
@@ -46,7 +46,7 @@ impl Engine {
         user: &User,
         now: DateTime<Utc>,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             // The stored time may be that of a server whose clock is ahead.
             sqlx::query(
                 "INSERT INTO users AS u (id, name, updated_at) VALUES ($1, $2, $3) \

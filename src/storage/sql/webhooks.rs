@@ -16,7 +16,7 @@ use crate::storage::webhooks::{
 
 use super::dialect::{
     Connection, Engine, Moment, Row, TxError, after_ms, encoded, json_rows, listed, lock, read,
-    skip_locked, text, transact, webhook_number,
+    single, skip_locked, text, transact, webhook_number,
 };
 
 /// One row for each endpoint, in one statement. A row is due at once unless its lane has a pending one.
@@ -117,7 +117,8 @@ impl Engine {
         rows: u32,
         lease: i64,
     ) -> Result<Vec<ClaimedWebhook>, StorageError> {
-        transact!(self, Nothing, tx => {
+        // A second run claims the next rows; the lease of the first ones ends.
+        single!(self, tx => {
             let rows: Vec<Row> = sqlx::query(concat!(
                 "WITH due AS (SELECT id FROM webhooks \
                    WHERE state = 'pending' AND endpoint = $1 AND next_at <= ",
@@ -293,7 +294,7 @@ impl Engine {
         endpoint: &str,
         rows: i64,
     ) -> Result<u64, StorageError> {
-        transact!(self, Nothing, tx => {
+        single!(self, tx => {
             let deleted = sqlx::query(
                 "DELETE FROM webhooks WHERE state = 'dead' AND id IN (SELECT id FROM webhooks \
                  WHERE state = 'dead' AND endpoint = $1 ORDER BY created_at, id LIMIT $2)",

@@ -104,6 +104,14 @@ macro_rules! transact {
 }
 pub(super) use transact;
 
+/// A write of one statement, which the cached rows do not depend on.
+macro_rules! single {
+    ($engine:expr, $connection:ident => $block:block) => {
+        $crate::storage::sqlite::dialect::transact!($engine, Nothing, $connection => $block)
+    };
+}
+pub(super) use single;
+
 /// A transaction that a guard may refuse.
 macro_rules! guarded {
     ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {

@@ -207,14 +207,14 @@ async fn an_export_costs_a_fixed_number_of_statements_and_scripts() {
         let file = download(server, &desk.writer, &desk, "format=txt").await;
         assert_eq!(file.status, 200);
     };
-    counted.costs("a build", (19, 2), desk, export).await;
+    counted.costs("a build", (13, 2), desk, export).await;
     let built = async |server: &Server| {
         let desk = server.desk("글").await;
         download(server, &desk.writer, &desk, "format=txt").await;
         server.has("galley_exports_held", 0).await;
         desk
     };
-    counted.costs("a stored file", (3, 0), built, export).await;
+    counted.costs("a stored file", (2, 0), built, export).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -228,7 +228,7 @@ async fn a_batch_and_each_reminder_cost_a_fixed_number_of_statements_and_scripts
         assert_eq!(run.counts["sent"], count, "{run:?}");
     };
     let nothing = async |_: &Server| {};
-    counted.costs("an empty batch", (17, 2), nothing, async |_, ()| run(0).await).await;
+    counted.costs("an empty batch", (15, 2), nothing, async |_, ()| run(0).await).await;
     let waiting = async |server: &Server, documents: usize| {
         for _ in 0..documents {
             let desk = server.desk("text").await;
@@ -240,7 +240,7 @@ async fn a_batch_and_each_reminder_cost_a_fixed_number_of_statements_and_scripts
         sleep(Duration::from_millis(300)).await;
     };
     let one = async |server: &Server| waiting(server, 1).await;
-    counted.costs("a reminder", (22, 3), one, async |_, ()| run(1).await).await;
+    counted.costs("a reminder", (20, 3), one, async |_, ()| run(1).await).await;
     let three = async |server: &Server| waiting(server, 3).await;
-    counted.costs("three reminders", (32, 3), three, async |_, ()| run(3).await).await;
+    counted.costs("three reminders", (30, 3), three, async |_, ()| run(3).await).await;
 }
