@@ -18,6 +18,7 @@ pub(crate) mod proxy;
 pub(crate) mod push_service;
 pub(crate) mod raw_socket;
 pub(crate) mod redis_cluster;
+pub(crate) mod redis_monitor;
 pub(crate) mod redis_server;
 pub(crate) mod resp;
 pub(crate) mod rest_client;

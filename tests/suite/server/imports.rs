@@ -9,7 +9,13 @@ use crate::support::zip_archive::archive;
 
 const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 
-async fn import(server: &Server, who: &Person, query: &str, kind: &str, body: Vec<u8>) -> Answer {
+pub(crate) async fn import(
+    server: &Server,
+    who: &Person,
+    query: &str,
+    kind: &str,
+    body: Vec<u8>,
+) -> Answer {
     let url = format!("{}/api/documents/import{query}", server.url);
     let request = server.http.post(url).bearer_auth(&who.token).header("content-type", kind);
     let response = request.body(body).send().await.expect("an answer");

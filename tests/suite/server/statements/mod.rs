@@ -1,0 +1,159 @@
+//! The statements to the database and the commands to Redis of each operation, counted.
+//!
+//! `pg_stat_statements` counts every statement, `BEGIN` and `COMMIT` included. `MONITOR` shows every command
+//! of a client of Redis; those inside of a script cost no round trip, and do not count. The periodic tasks
+//! of the server can only add to a count, so the smallest of some repetitions is that of the operation alone.
+
+mod batches;
+mod exports;
+mod offers;
+mod people;
+mod webhooks;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, PgConnection};
+use tokio::time::sleep;
+
+use crate::support::galley_process::Server;
+use crate::support::postgres_server;
+use crate::support::redis_monitor::Monitor;
+use crate::support::redis_server;
+use crate::support::rest_client::Person;
+
+/// Repetitions of each operation.
+const TIMES: usize = 5;
+/// The interval of two equal counts after which an operation has ended.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// An operation with its statements and its commands.
+type Cost = (&'static str, i64, usize);
+
+/// A server whose statements and commands are counted.
+struct Counted {
+    redis: redis_server::Server,
+    monitor: Monitor,
+    _postgres: postgres_server::Server,
+    database: PgConnection,
+    url: String,
+    server: Server,
+    costs: Vec<Cost>,
+}
+
+impl Counted {
+    async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    async fn with(more: &[(&str, &str)]) -> Self {
+        let redis = redis_server::Server::start().await;
+        let postgres = postgres_server::Server::counting();
+        let url = postgres.url(&postgres.empty().await);
+        let locks = redis.url();
+        let settings = [
+            ("LOCKS__URL", locks.as_str()),
+            ("DATABASE__URL", url.as_str()),
+            ("PUSH__ALLOW_PRIVATE", "true"),
+        ];
+        let server = Server::with(&[&settings, more].concat()).await;
+        let monitor = Monitor::of(&redis).await;
+        let mut database = postgres_server::stranger(&url).await;
+        let counts = "CREATE EXTENSION pg_stat_statements";
+        sqlx::raw_sql(counts).execute(&mut database).await.expect("the extension");
+        let costs = Vec::new();
+        Self { redis, monitor, _postgres: postgres, database, url, server, costs }
+    }
+
+    async fn forget(&mut self) {
+        let forget = "SELECT pg_stat_statements_reset()";
+        sqlx::raw_sql(forget).execute(&mut self.database).await.expect("forgotten");
+        self.monitor.forget();
+    }
+
+    /// The counts, once the last task of the operation has ended.
+    async fn count(&mut self) -> (i64, usize) {
+        let mut counts = self.count_now().await;
+        loop {
+            sleep(PAUSE).await;
+            let next = self.count_now().await;
+            if counts == next {
+                return counts;
+            }
+            counts = next;
+        }
+    }
+
+    async fn count_now(&mut self) -> (i64, usize) {
+        let statements = self.sum("calls", "%").await;
+        (statements, self.monitor.commands())
+    }
+
+    /// The sum of a column of the statements whose text is like this.
+    async fn sum(&mut self, column: &str, like: &str) -> i64 {
+        let sum = format!(
+            "SELECT COALESCE(SUM({column}), 0)::bigint FROM pg_stat_statements \
+             WHERE query LIKE '{like}' AND query NOT LIKE '%pg_stat_statements%'"
+        );
+        let sum = sqlx::query_scalar(AssertSqlSafe(sum));
+        sum.fetch_one(&mut self.database).await.expect("a sum")
+    }
+
+    /// Measures an operation. `begin` prepares each repetition and is not counted, and nor is the end of
+    /// what `run` returns.
+    async fn measure<B, R>(
+        &mut self,
+        what: &'static str,
+        begin: impl AsyncFn(&Server) -> B,
+        run: impl AsyncFn(&Server, B) -> R,
+    ) {
+        let (mut statements, mut commands) = (i64::MAX, usize::MAX);
+        for _time in 0..TIMES {
+            let prepared = begin(&self.server).await;
+            // The preparation may have tasks that run on.
+            self.count().await;
+            self.forget().await;
+            let ended_later = run(&self.server, prepared).await;
+            let least = self.count().await;
+            drop(ended_later);
+            (statements, commands) = (statements.min(least.0), commands.min(least.1));
+        }
+        self.costs.push((what, statements, commands));
+    }
+
+    /// Measures a request of the user whom `begin` names.
+    async fn measure_get(
+        &mut self,
+        what: &'static str,
+        path: &str,
+        begin: impl AsyncFn(&Server) -> Person,
+    ) {
+        let get = async |server: &Server, who: Person| {
+            server.get(&who, path).await.ok(200);
+        };
+        self.measure(what, begin, get).await;
+    }
+}
+
+fn id_of(json: &Value) -> String {
+    json["id"].as_str().expect("an id").to_owned()
+}
+
+async fn pair(server: &Server) -> (Person, Person) {
+    let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
+    // A user with a personal link can be named by their id.
+    server.get(&lee, "/api/me/address").await.ok(200);
+    (kim, lee)
+}
+
+/// Two users, and a request of the first to the second.
+async fn requested(server: &Server) -> (Person, Person, String) {
+    let (kim, lee) = pair(server).await;
+    let id = id_of(&send_request(server, &kim, &lee).await);
+    (kim, lee, id)
+}
+
+async fn send_request(server: &Server, kim: &Person, lee: &Person) -> Value {
+    let body = json!({ "to": lee.id, "as": "writer", "message": "봐 주세요." });
+    server.post(kim, "/api/review-requests", body).await.ok(201)
+}
