@@ -73,7 +73,7 @@ pub(crate) async fn download(server: &Server, who: &Person, desk: &Desk, query: 
 }
 
 /// Builds of these servers with this outcome, over all formats.
-async fn builds(servers: &[&Server], outcome: &str) -> f64 {
+pub(crate) async fn builds(servers: &[&Server], outcome: &str) -> f64 {
     let mut builds = 0.0;
     for server in servers {
         for format in ["docx", "html", "md", "pdf", "txt"] {

@@ -88,6 +88,16 @@ pub(crate) fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").expect("the standard error is open");
 }
 
+/// The number of kills of a test, and its random moments: from `GALLEY_KILLS` and `GALLEY_SEED` if they
+/// are set.
+pub(crate) fn planned(name: &str, kills: usize) -> (usize, Random) {
+    let given = |name: &str| std::env::var(name).ok().map(|value| value.parse().expect("a number"));
+    let seed = given("GALLEY_SEED").unwrap_or_else(|| getrandom::u64().expect("random bits"));
+    let kills = given("GALLEY_KILLS").map_or(kills, |kills| kills.try_into().expect("a number"));
+    say(&format!("{name}: {kills} kills from GALLEY_SEED={seed} on"));
+    (kills, Random::new(seed))
+}
+
 /// Goal: all text that a server with SQLite named in `document.saved` survives every kill.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g7_saved_text_survives_random_kills_on_sqlite() {

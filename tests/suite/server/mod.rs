@@ -21,6 +21,7 @@ mod delivery;
 mod documents;
 mod dropped_handlers;
 mod edge_rules;
+mod export_kills;
 mod exports;
 mod exports_docx;
 #[cfg(feature = "pdf")]

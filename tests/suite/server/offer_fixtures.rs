@@ -26,10 +26,16 @@ impl Fleet {
 
     /// Servers with one Redis and one PostgreSQL.
     pub(crate) async fn of(servers: usize) -> Self {
+        Self::with(servers, &[]).await
+    }
+
+    /// The same with these settings.
+    pub(crate) async fn with(servers: usize, more: &[(&str, &str)]) -> Self {
         let redis = redis_server::Server::start().await;
         let database = postgres_server::shared().database().await;
         let (locks, url) = (redis.url(), database.url());
-        let settings = [("LOCKS__URL", locks.as_str()), ("DATABASE__URL", url.as_str())];
+        let mut settings = vec![("LOCKS__URL", locks.as_str()), ("DATABASE__URL", url.as_str())];
+        settings.extend_from_slice(more);
         let folder = Arc::new(TempDir::new().expect("a folder"));
         // The first one creates the secret.
         let mut all = vec![Server::in_folder(folder, &settings).await];
