@@ -38,6 +38,8 @@ crate::storage::on_both_engines! {
     a_dead_webhook_gives_its_turn_and_is_replayed_at_the_end
     a_lost_claim_changes_no_row
     an_orphan_is_dead_after_its_time
+    g10_a_refused_event_leaves_no_webhook
+    g10_a_rolled_back_event_leaves_no_webhook
 }
 
 const A: &str = "endpoint-a";
@@ -405,6 +407,54 @@ pub(crate) async fn an_orphan_is_dead_after_its_time(desk: Desk) {
     assert_eq!((count.pending, count.dead), (1, 1));
     assert_eq!(storage.delete_dead_webhooks(B, 9).await.unwrap(), 0, "of another endpoint");
     assert_eq!(storage.delete_dead_webhooks(A, 9).await.unwrap(), 1);
+}
+
+/// Goal: a write that the database refuses leaves no row in the outbox.
+pub(crate) async fn g10_a_refused_event_leaves_no_webhook(desk: Desk) {
+    all_to_a(&desk.storage);
+    let (storage, seated) = (&desk.storage, quiet(&desk).await);
+    let (link, review) = (seated.link, new_review(seated.link));
+    storage.create_review(&review, seated.reviewer).await.unwrap();
+    drain(storage, A).await;
+    let old = |guard: FenceGuard| FenceGuard { fence: Fence(guard.fence.0 - 1), ..guard };
+    let fenced = storage.create_review(&new_review(link), old(seated.reviewer)).await.unwrap();
+    assert!(matches!(fenced, Guarded::Fenced), "{fenced:?}");
+    let reply = new_reply("!");
+    let replied =
+        async |to, guard| storage.add_reply(link, to, &reply, guard, at(5)).await.unwrap();
+    assert!(matches!(replied(review.id, old(seated.writer)).await, Guarded::Fenced));
+    assert!(matches!(replied(new_review(link).id, seated.writer).await, Guarded::NotFound));
+    let close = ReviewChange { status: Some(ReviewStatus::Resolved), ..ReviewChange::default() };
+    let changed = async |version, guard| {
+        storage.change_review(link, review.id, &close, Some(version), guard, at(6)).await.unwrap()
+    };
+    assert!(matches!(changed(7, seated.writer).await, Guarded::VersionMismatch { .. }));
+    assert!(matches!(changed(1, old(seated.writer)).await, Guarded::Fenced));
+    assert_eq!(rows(storage, None).await, 0);
+    assert!(matches!(changed(1, seated.writer).await, Guarded::Done(_)));
+    assert_eq!(rows(storage, None).await, 1);
+}
+
+/// Goal: a transaction that fails after it wrote a webhook leaves neither the webhook nor the event.
+pub(crate) async fn g10_a_rolled_back_event_leaves_no_webhook(desk: Desk) {
+    all_to_a(&desk.storage);
+    let (storage, seated) = (&desk.storage, quiet(&desk).await);
+    let review = new_review(seated.link);
+    set(
+        &desk,
+        "CREATE TRIGGER fails AFTER INSERT ON webhooks BEGIN SELECT RAISE(ABORT, 'no'); END",
+        "CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS \
+           $$ BEGIN RAISE EXCEPTION 'no'; END $$; \
+         CREATE CONSTRAINT TRIGGER fails AFTER INSERT ON webhooks DEFERRABLE INITIALLY DEFERRED \
+           FOR EACH ROW EXECUTE FUNCTION fails()",
+    )
+    .await;
+    assert!(storage.create_review(&review, seated.reviewer).await.is_err());
+    assert_eq!(rows(storage, None).await, 0);
+    assert!(storage.review(seated.link, review.id).await.unwrap().is_none());
+    set(&desk, "DROP TRIGGER fails", "DROP TRIGGER fails ON webhooks").await;
+    storage.create_review(&review, seated.reviewer).await.unwrap();
+    assert_eq!(rows(storage, None).await, 1);
 }
 
 /// Goal: the webhooks of an event are one statement for any number of endpoints, and an edit costs none.
