@@ -16,7 +16,8 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::jobs::address_of;
-use crate::server::kill_campaign::say;
+use crate::server::kill_campaign::{planned, say};
+use crate::server::offer_fixtures::Fleet;
 use crate::server::reminder_fixtures::{QUICK, browser, review, runs};
 use crate::storage::database::{self, new_document, new_link, new_review, ratify, user};
 use crate::support::galley_process::Server;
@@ -153,40 +154,57 @@ async fn add_documents(storage: &Storage) -> Vec<ShareLinkId> {
     links
 }
 
-/// Goal: two servers share the ticks, and one of them is killed at a random point in each of twenty
-/// rounds. A reminder that was claimed and not sent may be lost; none comes twice, and none that no server
-/// claimed is lost.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g11_a_batch_that_is_killed_twenty_times_sends_no_reminder_twice() {
-    let given = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
-    let seed: u64 = given("GALLEY_SEED").unwrap_or_else(|| getrandom::u64().expect("random bits"));
-    let kills = given("GALLEY_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
-    say(&format!("reminders: {kills} kills from GALLEY_SEED={seed} on"));
-    let (redis, service) = (redis_server::Server::start().await, PushService::start().await);
-    let (folder, locks) = (Arc::new(TempDir::new().expect("a folder")), redis.url());
-    let more = [("LOCKS__URL", locks.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
-    let settings: Vec<_> = QUICK.iter().chain(&more).copied().collect();
-    let one = Server::in_folder(Arc::clone(&folder), &settings).await;
-    let two = Server::in_folder(Arc::clone(&folder), &settings).await;
-    let mut servers = [one, two];
-    let file = folder.path().join("data/galley.db");
-    let storage = Storage::open(&format!("sqlite://{}", file.display())).await.expect("the file");
+/// The servers share the ticks, and one of them is killed at a random point in each round. A reminder that
+/// was claimed and not sent may be lost; none comes twice, and none that no server claimed is lost.
+async fn killed_batches(
+    servers: &mut [Server],
+    storage: &Storage,
+    (kills, mut random): (usize, Random),
+) {
+    let service = PushService::start().await;
     let kims = address_of(&Browser::new().subscription(&service));
     let kim = user("kim");
     storage.put_push_subscription(&kim, &kims, 10, Utc::now()).await.expect("stored");
-    let (mut rng, mut documents) = (Random::new(seed), 0);
+    let mut documents = 0;
     for round in 0..kills {
-        documents += add_documents(&storage).await.len();
-        sleep(Duration::from_millis(rng.below(450) as u64)).await;
-        let killed = &mut servers[round % 2];
+        documents += add_documents(storage).await.len();
+        sleep(Duration::from_millis(random.below(450) as u64)).await;
+        let killed = &mut servers[round % servers.len()];
         killed.kill().await;
         killed.start_again().await;
     }
     runs(&servers[0], 6).await;
     let counts = by_topic(&service);
     assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+    say(&format!("reminders: {} of {documents} were sent", counts.len()));
     // At most one page was claimed and not sent in each round; a fair part arrives.
     assert!(documents / 2 <= counts.len() && counts.len() <= documents, "{}", counts.len());
     let last = runs(&servers[0], 1).await;
     assert_eq!(last[0]["counts"]["candidates"], 0, "every reminder is claimed");
+}
+
+/// Goal: of twenty kills on two servers with SQLite none lets a reminder come twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g11_a_batch_that_is_killed_twenty_times_sends_no_reminder_twice() {
+    let plan = planned("reminders of two servers", KILLS);
+    let redis = redis_server::Server::start().await;
+    let (folder, locks) = (Arc::new(TempDir::new().expect("a folder")), redis.url());
+    let more = [("LOCKS__URL", locks.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
+    let settings: Vec<_> = QUICK.iter().chain(&more).copied().collect();
+    let one = Server::in_folder(Arc::clone(&folder), &settings).await;
+    let two = Server::in_folder(Arc::clone(&folder), &settings).await;
+    let file = folder.path().join("data/galley.db");
+    let storage = Storage::open(&format!("sqlite://{}", file.display())).await.expect("the file");
+    killed_batches(&mut [one, two], &storage, plan).await;
+}
+
+/// Goal: the same on three servers with PostgreSQL.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g11_a_batch_that_is_killed_on_three_servers_sends_no_reminder_twice() {
+    let plan = planned("reminders of three servers", KILLS);
+    let mut fleet = Fleet::with(3, &QUICK).await;
+    let url = fleet.database.as_ref().expect("a database").url();
+    let storage = Storage::open(&url).await.expect("the database");
+    killed_batches(&mut fleet.servers, &storage, plan).await;
+    storage.close().await;
 }
