@@ -358,6 +358,8 @@ async fn g13_few_rendered_files_wait_for_a_slow_database() {
     // The other builds had their turn meanwhile.
     assert_eq!(server.text(&desks[0].writer, &desks[0].document).await, "글");
     assert_eq!(server.figure("galley_exports_held").await, Some(3.0));
+    // Builds of more than five seconds are an alarm.
+    server.has("galley_lock_alarm{class=\"export\",alarm=\"hold\"}", 1).await;
     sqlx::raw_sql("COMMIT").execute(&mut stranger).await.expect("unlocked");
     for desk in &desks {
         assert_eq!(download(&server, &desk.writer, desk, "format=txt").await.status, 200);

@@ -3,25 +3,27 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use galley::locks::{AcquireOptions, Guard, Lease, LockName, Locks};
+use galley::locks::{AcquireOptions, AlarmKind, Guard, Lease, LockName, Locks};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 
-use crate::server::kill_campaign::say;
+use crate::server::kill_campaign::{planned, say};
 use crate::server::offer_fixtures::{Fleet, an_offer, claim, claims, decided, numbers, offer};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Answer, Person};
-use crate::support::rng::Random;
 
 /// Claimants of one offer.
 const CLAIMANTS: usize = 500;
 /// Kills of a server with claims in flight, unless `GALLEY_KILLS` sets the number.
 const KILLS: usize = 20;
+/// How long a claim waits for its turn, and what a busy machine adds to it.
+const WAIT: Duration = Duration::from_secs(10);
+const BUSY: Duration = Duration::from_secs(3);
 
 /// Holds that the offer has as many claims as its places say, and returns them.
 async fn audit(server: &Server, owner: &Person, id: &str) -> Vec<Value> {
@@ -216,7 +218,8 @@ async fn send_claim(server: &Server, who: &Person, id: &str) -> TcpStream {
 }
 
 /// Goal: behind a held lock each claim gets `lock-wait-timeout` within its limit and nothing is stored.
-/// A client that disconnects leaves the queue. A closed offer answers its waiting claims at once.
+/// A client that disconnects leaves the queue. A closed offer answers its waiting claims at once. The waits
+/// and the hold raise alarms.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g16_a_held_lock_gives_lock_wait_timeout_and_a_client_that_disconnects_leaves_the_queue() {
     let fleet = Fleet::of(2).await;
@@ -241,7 +244,10 @@ async fn g16_a_held_lock_gives_lock_wait_timeout_and_a_client_that_disconnects_l
 
     let before = fleet.server(0).resident();
     let waiting = guests.iter().enumerate();
-    let waiting = join_all(waiting.map(|(turn, guest)| claim(fleet.server(turn), guest, &held)));
+    let waiting = join_all(waiting.map(async |(turn, guest)| {
+        let began = Instant::now();
+        (claim(fleet.server(turn), guest, &held).await, began.elapsed())
+    }));
     let at_one = guests.iter().take(10).map(|guest| claim(fleet.server(0), guest, &closed));
     let closing = async {
         becomes_queued(&fleet, &closed, 10).await;
@@ -258,9 +264,17 @@ async fn g16_a_held_lock_gives_lock_wait_timeout_and_a_client_that_disconnects_l
         assert!(0 < queued(&fleet, &held).await);
     };
     let (late, ((), ())) = join(waiting, join(closing, answered)).await;
-    for answer in late {
+    for (answer, waited) in late {
         answer.problem(503, "lock-wait-timeout");
+        assert!((WAIT..WAIT + BUSY).contains(&waited), "a claim waits {waited:?}");
     }
+    for server in &fleet.servers {
+        for alarm in ["wait", "failures"] {
+            server.has(&format!("galley_lock_alarm{{class=\"offer\",alarm=\"{alarm}\"}}"), 1).await;
+        }
+    }
+    let holds: Vec<_> = locks.alarms().into_iter().map(|alarm| (alarm.class, alarm.kind)).collect();
+    assert_eq!(holds, [("offer".to_owned(), AlarmKind::Hold)]);
     becomes_queued(&fleet, &held, 0).await;
     assert!(guards.iter().all(Guard::is_held));
     drop(guards);
@@ -310,11 +324,7 @@ async fn g16_the_next_claim_follows_within_the_lease_of_a_killed_claimant() {
 /// each answered claim is stored, and later claims take the rest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g11_after_a_kill_at_a_random_moment_there_are_never_six_claims_for_five_slots() {
-    let given = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
-    let seed: u64 = given("GALLEY_SEED").unwrap_or_else(|| getrandom::u64().expect("random bits"));
-    let kills = given("GALLEY_KILLS").map_or(KILLS, |kills| usize::try_from(kills).unwrap());
-    say(&format!("offers: {kills} kills from GALLEY_SEED={seed} on"));
-    let mut random = Random::new(seed);
+    let (kills, mut random) = planned("offers", KILLS);
     let mut fleet = Fleet::of(2).await;
     let mut latency = Duration::from_millis(200);
     for round in 0..kills {

@@ -1,5 +1,7 @@
 //! Reminders over REST and Web Push: each reason, the settings, quiet hours, and the list of jobs.
 
+use std::time::Duration;
+
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
@@ -8,7 +10,7 @@ use tokio::time::Instant;
 use crate::server::many_servers::Cluster;
 use crate::server::reminder_fixtures::{QUICK, admin, browser, report, review, runs, sum};
 use crate::support::galley_process::Server;
-use crate::support::push_service::PushService;
+use crate::support::push_service::{PushService, Response};
 use crate::support::raw_socket;
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Person;
@@ -278,6 +280,19 @@ async fn an_administrator_reads_the_last_runs_of_a_job() {
         server.figure("galley_jobs_total{job=\"reminders\",outcome=\"done\"}").await >= Some(2.0)
     );
     drop(admin(&server));
+}
+
+/// Goal: a batch that a slow push service keeps running for more than five seconds raises an alarm.
+#[tokio::test]
+async fn a_long_batch_raises_the_alarm_of_its_class() {
+    let (server, service) = (Server::with(&QUICK).await, PushService::start().await);
+    service.respond(Response::Late(Duration::from_secs(6)));
+    let desk = server.desk("text").await;
+    browser(&server, &desk.writer, &service).await;
+    let reviewer = server.reviewer(&desk).await;
+    review(&server, &desk).await;
+    drop(reviewer);
+    server.has("galley_lock_alarm{class=\"job\",alarm=\"hold\"}", 1).await;
 }
 
 /// Goal: a user who floods the settings is limited like any other.
