@@ -128,6 +128,24 @@ test("S2-16 the print has title, date, the whole text and numbered comments with
   }
 })
 
+test("the print begins with the title once, also where the text begins with it", async () => {
+  const { writer, reviewer } = await both("지원동기\n\n저는 글을 쓴다.")
+  await reviewer.review("지원동기", { body: "더 구체적으로" })
+  await writer.card("더 구체적으로").waitFor()
+  const view = writer.page.locator("#print-view")
+  await printed(writer, async () => {
+    assert.equal(await view.locator("h1").innerText(), "지원동기[1]")
+    assert.equal(await view.locator(".print-text").innerText(), "저는 글을 쓴다.")
+  })
+  await writer.page.locator("#title").fill("Application")
+  await writer.page.locator("#title").press("Enter")
+  await until(async () => (await writer.page.title()).includes("Application"), "the title is stored")
+  await printed(writer, async () => {
+    assert.equal(await view.locator("h1").innerText(), "Application")
+    assert.match(await view.locator(".print-text").innerText(), /^지원동기\[1\]/)
+  })
+})
+
 test("S2-16 the browser's own command prints the same view, and a document without comments prints at once", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: { width: 360, height: 640 } })
   await writer.paste("김민수", LETTER)

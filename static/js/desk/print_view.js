@@ -31,14 +31,17 @@ export function printView({ link, text, language, reviews }) {
     const passage = reviews?.passageOf(review.id)
     return passage ? [{ from: passage.from, to: passage.to, number: at + 1 }] : []
   })
-  const paper = el("div", { class: "print-text", ...(language ? { lang: language } : {}) })
-  for (const pieces of markedLines(text, marks)) paper.append(line(pieces))
+  const ofText = language ? { lang: language } : {}
+  const title = link?.title || t("start.untitled")
+  const lines = markedLines(text, marks)
+  // The first line of most texts is their title, which stands once.
+  const own = text.split("\n", 1)[0]?.trim() === title.trim() ? lines.shift() : undefined
   return el(
     "article",
     { id: "print-view", class: "print-view", lang: i18n.language },
-    el("h1", { text: link?.title || t("start.untitled") }),
+    own ? line("h1", own, ofText) : el("h1", { text: title }),
     el("p", { class: "print-facts", text: facts(link, text) }),
-    paper,
+    el("div", { class: "print-text", ...ofText }, ...lines.map((pieces) => line("p", pieces))),
     section(t("review.summary"), open.filter(isSummary).map((review) => note(review, null))),
     section(t("print.comments"), located.map((review, at) => note(review, at + 1))),
     section(t("print.lost"), (reviews?.orphans ?? []).map((review) => note(review, null))),
@@ -54,9 +57,9 @@ function facts(link, text) {
   return [date, writer, reviewer, characters].filter((fact) => fact).join(" · ")
 }
 
-/** @param {import("./marked_lines.js").Piece[]} pieces */
-function line(pieces) {
-  const drawn = el("p", { dir: "auto" })
+/** @param {"h1" | "p"} tag @param {import("./marked_lines.js").Piece[]} pieces @param {{ lang?: string }} [given] */
+function line(tag, pieces, given = {}) {
+  const drawn = el(tag, { dir: "auto", ...given })
   for (const { text, marked, ends } of pieces) {
     drawn.append(marked ? el("span", { class: "print-mark", text }) : text)
     if (0 < ends.length) drawn.append(el("sup", { text: ends.map((end) => `[${end}]`).join("") }))
