@@ -79,6 +79,6 @@ export class Bin {
     restore.dataset.act = "restore"
     purge.dataset.act = "purge"
     const text = el("div", { class: "row-text" }, el("p", { class: "row-title", text: title }), el("p", { class: "quiet", text: facts.join(" · ") }))
-    return el("li", { class: "row row-binned", "data-key": document.id }, text, el("div", { class: "actions" }, restore, purge))
+    return el("li", { class: "row", "data-key": document.id }, text, el("div", { class: "actions" }, restore, purge))
   }
 }

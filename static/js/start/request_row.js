@@ -30,7 +30,7 @@ export class RequestActions {
     const buttons = isSent
       ? [this.#button("withdraw", "button button-quiet", request)]
       : [this.#button("accept", "button button-strong", request), this.#button("decline", "button", request)]
-    return el("li", { class: "row row-person", "data-key": request.id }, text, el("div", { class: "actions" }, ...buttons))
+    return el("li", { class: "row", "data-key": request.id }, text, el("div", { class: "actions" }, ...buttons))
   }
 
   /** @param {"accept" | "decline" | "withdraw"} act @param {string} kind @param {ReviewRequest} request */
