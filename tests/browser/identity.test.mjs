@@ -8,6 +8,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { until } from "./harness.mjs"
+import { hasFocus } from "./people.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -148,6 +149,12 @@ test("S2-14 a code brings a guest to another device, once, and asks before it re
   const url = await writer.copied(() => dialog(writer).getByRole("button", { name: "Copy the address" }).click())
   assert.equal(url, `${galley.url}/#move=${code}`)
   await dialog(writer).getByRole("status").getByText("Copied").waitFor()
+  // The language switches below the open dialog; its text, its fields and what it said follow.
+  await writer.page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("ko"))
+  for (const words of ["다른 기기에서 사용하기", "코드", "주소", "코드 복사", "주소 복사", "복사했습니다"]) await dialog(writer).getByText(words, { exact: true }).first().waitFor()
+  assert.doesNotMatch(await dialog(writer).innerText(), /\b(Open|Works|Copy|Copied|Close)\b/)
+  await hasFocus(writer, "#identity-dialog .identity-value button")
+  await writer.page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("en"))
 
   const phone = await browser.newUser(galley, { viewport: SMALL })
   await phone.page.goto(galley.url)

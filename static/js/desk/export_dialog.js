@@ -6,7 +6,7 @@
 
 import { showToast } from "../lib/announce.js"
 import { Problem } from "../lib/api.js"
-import { button, byId, download, el } from "../lib/dom.js"
+import { byId, download, el, translatedButton, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { exportFile, FORMATS, formatsOfServer } from "../lib/files.js"
 import { i18n, t } from "../lib/i18n.js"
@@ -17,6 +17,10 @@ export class ExportDialog {
   /** The build that this dialog waits for. @type {AbortController | null} */
   #work = null
 
+  /** The work under way, and its failure; said anew in another language. @type {() => string} */
+  #sentence = () => ""
+  /** @type {() => string} */
+  #why = () => ""
   /** Until the server says otherwise. */
   #makesPdf = true
 
@@ -45,8 +49,7 @@ export class ExportDialog {
 
   start() {
     const { signal } = this.#stopped
-    const close = button("", {}, () => this.element.close())
-    close.firstElementChild?.setAttribute("data-t", "common.close")
+    const close = translatedButton("common.close", {}, () => this.element.close())
     const form = el(
       "form",
       { class: "file-form" },
@@ -80,8 +83,7 @@ export class ExportDialog {
   }
 
   open() {
-    this.status.textContent = ""
-    this.error.textContent = ""
+    this.#say(() => "")
     this.track.hidden = true
     this.element.showModal()
     this.format.focus()
@@ -116,6 +118,15 @@ export class ExportDialog {
     // The print asks for them itself.
     this.check.hidden = this.#prints
     this.unsaved.textContent = this.store.state.saving.count === 0 ? "" : t("export.unsaved")
+    write(this.status, this.#sentence())
+    write(this.error, this.#why())
+  }
+
+  /** @param {() => string} sentence @param {() => string} [why] */
+  #say(sentence, why = () => "") {
+    this.#sentence = sentence
+    this.#why = why
+    this.#draw()
   }
 
   async #run() {
@@ -138,8 +149,7 @@ export class ExportDialog {
     } catch (error) {
       if (work.signal.aborted) return
       if (error instanceof Problem && error.kind === "format-not-available") this.#makesPdf = false
-      this.error.textContent = t("export.failed", { why: errorText(error) })
-      this.#draw()
+      this.#say(() => "", () => t("export.failed", { why: errorText(error) }))
     } finally {
       if (this.#work === work) this.#end()
     }
@@ -148,8 +158,7 @@ export class ExportDialog {
   /** @param {AbortController} work */
   #begin(work) {
     this.#work = work
-    this.error.textContent = ""
-    this.status.textContent = t("export.building")
+    this.#say(() => t("export.building"))
     this.progress.removeAttribute("value")
     this.percent.textContent = ""
     this.track.hidden = false
@@ -170,7 +179,7 @@ export class ExportDialog {
 
   #end() {
     this.#work = null
-    this.status.textContent = ""
+    this.#say(() => "", this.#why)
     this.track.hidden = true
     this.go.ariaBusy = null
   }

@@ -4,7 +4,7 @@
  * command takes the last choice.
  */
 
-import { button, el } from "../lib/dom.js"
+import { el, translatedButton } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
 import { printView } from "./print_view.js"
@@ -62,20 +62,20 @@ export class Printing {
   }
 
   #draw() {
-    const choice = (/** @type {string} */ value, /** @type {string} */ text) => {
+    const choice = (/** @type {string} */ value, /** @type {import("../lib/i18n.js").Sentence} */ words) => {
       const input = el("input", { type: "radio", name: "print", value })
       input.checked = (value === WITHOUT) === (preference(CHOICE) === WITHOUT)
-      return el("label", { class: "print-choice" }, input, text)
+      return el("label", { class: "print-choice" }, input, el("span", { "data-t": words, text: t(words) }))
     }
-    const go = button(t("print.go"), { class: "button button-strong" })
+    const go = translatedButton("print.go", { class: "button button-strong" })
     go.type = "submit"
     const form = el(
       "form",
       { method: "dialog" },
-      el("h2", { id: "print-title", text: t("print.title") }),
-      choice("with", t("print.with")),
-      choice(WITHOUT, t("print.without")),
-      el("div", { class: "actions" }, button(t("common.cancel"), {}, () => this.dialog.close()), go),
+      el("h2", { id: "print-title", "data-t": "print.title", text: t("print.title") }),
+      choice("with", "print.with"),
+      choice(WITHOUT, "print.without"),
+      el("div", { class: "actions" }, translatedButton("common.cancel", {}, () => this.dialog.close()), go),
     )
     form.addEventListener("submit", () => {
       setPreference(CHOICE, new FormData(form).get("print") === WITHOUT ? WITHOUT : null)

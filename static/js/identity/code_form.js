@@ -9,9 +9,9 @@
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { byId, once } from "../lib/dom.js"
+import { byId, once, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
+import { i18n, t } from "../lib/i18n.js"
 import { Drafts } from "../unsaved/drafts.js"
 
 export class CodeForm {
@@ -19,6 +19,8 @@ export class CodeForm {
   #opener = byId("code-open", HTMLButtonElement)
   #field = byId("code-field", HTMLInputElement)
   #error = byId("code-error")
+  /** Why the code was refused; said anew in another language. @type {() => string} */
+  #why = () => ""
 
   /** @param {() => api.User | null} me @param {(user: api.User) => void} entered */
   constructor(me, entered) {
@@ -33,6 +35,7 @@ export class CodeForm {
       once(byId("code-go", HTMLButtonElement), () => this.#submit())
     })
     window.addEventListener("hashchange", () => this.takeAddress())
+    i18n.addEventListener("change", () => write(this.#error, this.#why()))
   }
 
   /** Takes the code out of the address, and shows it. */
@@ -49,7 +52,7 @@ export class CodeForm {
   #show(shown) {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
-    this.#error.textContent = ""
+    this.#fail(() => "")
     if (!shown) return
     this.#field.focus()
     this.#form.scrollIntoView({ block: "nearest" })
@@ -66,9 +69,15 @@ export class CodeForm {
       this.entered(user)
     } catch (error) {
       const isWrong = error instanceof api.Problem && error.kind === "transfer-code-invalid"
-      this.#error.textContent = isWrong ? t("identity.code.wrong") : errorText(error)
+      this.#fail(() => (isWrong ? t("identity.code.wrong") : errorText(error)))
       this.#field.focus()
     }
+  }
+
+  /** @param {() => string} why */
+  #fail(why) {
+    this.#why = why
+    this.#error.textContent = why()
   }
 
   /** @param {api.User} before */

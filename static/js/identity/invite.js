@@ -1,7 +1,7 @@
 // @ts-check
 /** The invite: copying it, and when this browser copied it last. */
 
-import { button, byId, copy, el } from "../lib/dom.js"
+import { byId, copy, el, translatedButton } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
 
@@ -31,11 +31,11 @@ export function copiedAt(link) {
 
 /** @param {string} url */
 function showByHand(url) {
-  const field = el("input", { readonly: true, "aria-label": t("desk.invite") })
+  const field = el("input", { readonly: true, "data-t-label": "desk.invite", "aria-label": t("desk.invite") })
   field.value = url
   const dialog = byId("invite-dialog", HTMLDialogElement)
-  const close = button(t("common.close"), {}, () => dialog.close())
-  dialog.replaceChildren(el("p", { text: t("desk.invite.manual") }), field, el("div", { class: "actions" }, close))
+  const close = translatedButton("common.close", {}, () => dialog.close())
+  dialog.replaceChildren(el("p", { "data-t": "desk.invite.manual", text: t("desk.invite.manual") }), field, el("div", { class: "actions" }, close))
   dialog.showModal()
   field.select()
 }

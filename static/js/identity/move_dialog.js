@@ -2,16 +2,22 @@
 /** A code that signs this guest in on another device, with the time that it is valid for. */
 
 import * as api from "../lib/api.js"
-import { button, copy, el, once } from "../lib/dom.js"
+import { copy, el, once, translatedButton, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { IdentityDialog } from "./dialog.js"
 
 /** @typedef {import("../lib/api.js").Transfer} Transfer */
+/** @typedef {import("../lib/i18n.js").Sentence} Sentence */
 
 export class MoveDialog {
-  #dialog = new IdentityDialog()
+  #dialog = new IdentityDialog(() => this.#draw())
   #timer = 0
+  /** The end of the code; `null`: there is none, or it is over. @type {string | null} */
+  #end = null
+  #text = el("p")
+  #values = el("div", { class: "identity-move" })
+  #left = el("p", { class: "quiet", role: "timer", "aria-live": "off" })
 
   /** @param {api.User} me */
   constructor(me) {
@@ -19,7 +25,8 @@ export class MoveDialog {
   }
 
   async open() {
-    this.#dialog.open("identity.move", el("p", { text: t("identity.move.text", { name: this.me.name }) }))
+    this.#draw()
+    this.#dialog.open("identity.move", this.#text, this.#values, this.#left)
     this.#dialog.whenClosed(() => window.clearInterval(this.#timer))
     await this.#make()
   }
@@ -30,46 +37,58 @@ export class MoveDialog {
       const transfer = await api.createCode()
       if (this.#dialog.isOpen) this.#show(transfer)
     } catch (error) {
-      this.#dialog.fail(errorText(error))
+      this.#dialog.fail(() => errorText(error))
     }
+  }
+
+  /** The sentences with values; those of the fields follow the language by themselves. */
+  #draw() {
+    write(this.#text, t("identity.move.text", { name: this.me.name }))
+    const seconds = this.#seconds
+    const left = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
+    write(this.#left, seconds === 0 ? "" : t("identity.move.left", { left }))
+  }
+
+  /** Whole seconds until the code is over. */
+  get #seconds() {
+    return this.#end === null ? 0 : Math.max(0, Math.ceil((Date.parse(this.#end) - Date.now()) / 1_000))
   }
 
   /** @param {Transfer} transfer */
   #show({ code, url, expires_at: end }) {
-    const left = el("p", { class: "quiet", role: "timer", "aria-live": "off" })
-    const values = el(
-      "div",
-      { class: "identity-move" },
-      ...this.#value("code", code, t("identity.move.code"), t("identity.move.copy.code")),
-      ...this.#value("address", url, t("identity.move.address"), t("identity.move.copy.address")),
+    const hadFocus = this.#values.contains(document.activeElement)
+    this.#end = end
+    this.#values.replaceChildren(
+      ...this.#value("code", code, "identity.move.code", "identity.move.copy.code"),
+      ...this.#value("address", url, "identity.move.address", "identity.move.copy.address"),
     )
-    const text = el("p", { text: t("identity.move.text", { name: this.me.name }) })
-    this.#dialog.content.replaceChildren(text, values, left)
-    const tick = () => {
-      const seconds = Math.ceil((Date.parse(end) - Date.now()) / 1_000)
-      if (0 < seconds) {
-        left.textContent = t("identity.move.left", { left: `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}` })
-        return
-      }
-      window.clearInterval(this.#timer)
-      const again = button(t("identity.move.again"), { class: "button button-strong" }, () => once(again, () => this.#make()))
-      values.replaceChildren(again)
-      left.textContent = ""
-      this.#dialog.say(t("identity.move.over"))
-    }
-    this.#timer = window.setInterval(tick, 1_000)
-    tick()
+    if (hadFocus) this.#values.querySelector("button")?.focus()
+    this.#dialog.say(() => "")
+    this.#timer = window.setInterval(() => this.#tick(), 1_000)
+    this.#tick()
   }
 
-  /** A value to copy. @param {string} name @param {string} value @param {string} label @param {string} copies */
+  #tick() {
+    this.#draw()
+    if (0 < this.#seconds) return
+    window.clearInterval(this.#timer)
+    this.#end = null
+    const hadFocus = this.#values.contains(document.activeElement)
+    const again = translatedButton("identity.move.again", { class: "button button-strong" }, () => void once(again, () => this.#make()))
+    this.#values.replaceChildren(again)
+    if (hadFocus) again.focus()
+    this.#dialog.say(() => t("identity.move.over"))
+  }
+
+  /** A value to copy. @param {string} name @param {string} value @param {Sentence} label @param {Sentence} copies */
   #value(name, value, label, copies) {
     const field = el("input", { id: `identity-${name}`, class: `identity-${name}`, readonly: true })
     field.value = value
-    const press = button(copies, { class: "button" }, async () => {
-      if (await copy(value)) return this.#dialog.say(t("common.copied"))
+    const press = translatedButton(copies, {}, async () => {
+      if (await copy(value)) return this.#dialog.say(() => t("common.copied"))
       field.select()
-      this.#dialog.say(t("identity.by-hand"))
+      this.#dialog.say(() => t("identity.by-hand"))
     })
-    return [el("label", { for: field.id, text: label }), el("div", { class: "identity-value" }, field, press)]
+    return [el("label", { for: field.id, "data-t": label, text: t(label) }), el("div", { class: "identity-value" }, field, press)]
   }
 }

@@ -2,7 +2,7 @@
 /** A guest corrects the name. */
 
 import * as api from "../lib/api.js"
-import { button, el, once } from "../lib/dom.js"
+import { el, once, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { IdentityDialog } from "./dialog.js"
@@ -15,16 +15,15 @@ export function correctName(me, renamed) {
   const dialog = new IdentityDialog()
   const field = el("input", { id: "identity-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
   field.value = me.name
-  const save = button(t("identity.name.save"), { class: "button button-strong" })
+  const save = translatedButton("identity.name.save", { class: "button button-strong" })
   save.type = "submit"
-  save.firstElementChild?.setAttribute("data-t", "identity.name.save")
+  save.setAttribute("form", "identity-form")
   const form = el(
     "form",
-    {},
+    { id: "identity-form" },
     el("label", { for: "identity-name", "data-t": "start.name", text: t("start.name") }),
     field,
     el("p", { class: "quiet", "data-t": "start.name.hint", text: t("start.name.hint") }),
-    el("div", { class: "actions" }, save),
   )
   form.addEventListener("submit", (event) => {
     event.preventDefault()
@@ -32,13 +31,14 @@ export function correctName(me, renamed) {
       try {
         const user = await api.renameGuest(field.value.trim())
         field.value = user.name
-        dialog.say(t("identity.name.done", { name: user.name }))
+        dialog.say(() => t("identity.name.done", { name: user.name }))
         renamed(user)
       } catch (error) {
-        dialog.fail(errorText(error))
+        dialog.fail(() => errorText(error))
       }
     })
   })
+  dialog.actions.append(save)
   dialog.open("identity.name", form)
   field.select()
 }

@@ -10,7 +10,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, el, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { i18n, t, when } from "../lib/i18n.js"
+import { t, when } from "../lib/i18n.js"
 import { partners } from "../lib/partners_api.js"
 import { IdentityDialog } from "./dialog.js"
 import { copiedAt, copyInvite } from "./invite.js"
@@ -20,7 +20,7 @@ import { partnerChoice } from "./partner_choice.js"
 
 export class ReviewerDialog {
   #stopped = new AbortController()
-  #dialog = new IdentityDialog()
+  #dialog = new IdentityDialog(() => this.#draw())
   /** `null`: not read yet. @type {import("../lib/partners_api.js").Partner[] | null} */
   #partners = null
 
@@ -33,7 +33,6 @@ export class ReviewerDialog {
   start() {
     const { signal } = this.#stopped
     this.connection.addEventListener("event", (event) => this.#apply(/** @type {CustomEvent} */ (event).detail), { signal })
-    i18n.addEventListener("change", () => this.#dialog.isOpen && this.#draw(), { signal })
   }
 
   stop() {
@@ -50,8 +49,8 @@ export class ReviewerDialog {
   #apply(event) {
     if (event.event === "peer.joined" && this.#dialog.isOpen) return void this.#read()
     if (event.event !== "invite.refused") return undefined
-    const sentence = t("identity.refused", { name: String(event.user?.name ?? "") })
-    if (!this.#dialog.isOpen) return void showToast(sentence, { text: t("identity.refused.show"), act: () => this.open() })
+    const sentence = () => t("identity.refused", { name: String(event.user?.name ?? "") })
+    if (!this.#dialog.isOpen) return void showToast(sentence(), { text: t("identity.refused.show"), act: () => this.open() })
     this.#dialog.say(sentence)
     return void this.#read()
   }
@@ -67,7 +66,7 @@ export class ReviewerDialog {
       this.#partners = await found
       this.store.applyLink({ ...now, invite: invite ?? null })
     } catch (error) {
-      this.#dialog.fail(errorText(error))
+      this.#dialog.fail(() => errorText(error))
     }
     this.#draw()
   }
@@ -137,7 +136,7 @@ export class ReviewerDialog {
   /** @param {string} text @param {string} key @param {string} kind @param {() => Promise<void>} work */
   #action(text, key, kind, work) {
     const press = button(text, { class: kind }, () => {
-      once(press, () => work().catch((error) => this.#dialog.fail(errorText(error))))
+      once(press, () => work().catch((error) => this.#dialog.fail(() => errorText(error))))
     })
     press.dataset.key = key
     return press
@@ -148,7 +147,7 @@ export class ReviewerDialog {
     if (!link || !(await copyInvite(link))) return
     this.store.change({ invitedAt: copiedAt(link) })
     this.#draw()
-    this.#dialog.say(t("desk.invite.copied"))
+    this.#dialog.say(() => t("desk.invite.copied"))
   }
 
   async #renew() {
@@ -157,7 +156,7 @@ export class ReviewerDialog {
     await api.renewInvite(link.id)
     await this.#read()
     this.store.change({ invitedAt: null })
-    this.#dialog.say(t("identity.invite.renewed"))
+    this.#dialog.say(() => t("identity.invite.renewed"))
   }
 
   /** @param {api.User} reviewer */
@@ -167,7 +166,7 @@ export class ReviewerDialog {
     await api.removeReviewer(link.id)
     await this.#read()
     this.store.change({ invitedAt: null })
-    this.#dialog.say(t("identity.removed", { name }))
+    this.#dialog.say(() => t("identity.removed", { name }))
   }
 
   /** A partner needs no invite. @param {api.User} user */
@@ -182,7 +181,7 @@ export class ReviewerDialog {
       throw error
     }
     await this.#read()
-    this.#dialog.say(t("identity.let-in.done", { name }))
+    this.#dialog.say(() => t("identity.let-in.done", { name }))
   }
 
   /** @param {api.User} user */
@@ -194,6 +193,6 @@ export class ReviewerDialog {
     if (!link || !(await confirm(question, yes, { danger: former !== undefined }))) return
     await api.letIn(link.id, id)
     await this.#read()
-    this.#dialog.say(t("identity.let-in.done", { name }))
+    this.#dialog.say(() => t("identity.let-in.done", { name }))
   }
 }

@@ -1,6 +1,8 @@
 // @ts-check
 /** Elements without strings of HTML: what a person wrote only ever becomes text. */
 
+import { t } from "./i18n.js"
+
 /**
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
@@ -66,6 +68,19 @@ export function button(text, { class: name = "button", icon: drawn, label } = {}
   if (drawn) element.append(icon(drawn))
   element.append(el("span", { text }))
   if (press) element.addEventListener("click", press)
+  return element
+}
+
+/**
+ * A button whose words follow the language of the page.
+ *
+ * @param {import("./i18n.js").Sentence} words
+ * @param {{ class?: string }} [given]
+ * @param {(event: Event) => void} [press]
+ */
+export function translatedButton(words, given, press) {
+  const element = button(t(words), given, press)
+  element.firstElementChild?.setAttribute("data-t", words)
   return element
 }
 

@@ -5,7 +5,7 @@ import { IdentityDialog } from "../identity/dialog.js"
 import { Problem } from "../lib/api.js"
 import { button, el, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { i18n, t, when } from "../lib/i18n.js"
+import { t, when } from "../lib/i18n.js"
 import * as notify from "../lib/notify_api.js"
 import { browserName } from "./notify_text.js"
 import { RemindersForm } from "./reminders_form.js"
@@ -19,13 +19,13 @@ export const outcomeSentence = (outcome) => t(`push.outcome.${outcome}`)
 export const pushErrorText = (error) => (error instanceof Problem ? errorText(error) : t("push.failed"))
 
 export class NotificationsDialog {
-  #dialog = new IdentityDialog()
+  #dialog = new IdentityDialog(() => this.#draw())
   /** `null`: not read yet. @type {PushState | null} */
   #state = null
   /** The settings are there, and the form shows them. */
   #hasReminders = false
   #browsers = el("div", { class: "notify-browsers" })
-  #form = new RemindersForm((saved) => this.#dialog.say(savedSentence(saved)))
+  #form = new RemindersForm((saved) => this.#dialog.say(() => savedSentence(saved)))
   #reminders = el(
     "section",
     {},
@@ -37,7 +37,8 @@ export class NotificationsDialog {
   /** @param {import("./push.js").Push} push */
   constructor(push) {
     this.push = push
-    i18n.addEventListener("change", () => this.#draw())
+    // A change ends the sentence about the one before.
+    for (const kind of ["input", "submit"]) this.#form.element.addEventListener(kind, () => this.#dialog.say(() => ""))
   }
 
   async open() {
@@ -52,7 +53,7 @@ export class NotificationsDialog {
     try {
       this.#state = await this.push.read()
     } catch (error) {
-      this.#dialog.fail(errorText(error))
+      this.#dialog.fail(() => errorText(error))
     }
     this.#draw()
   }
@@ -63,7 +64,7 @@ export class NotificationsDialog {
       this.#hasReminders = reminders !== null
       if (reminders !== null) this.#form.show(reminders)
     } catch (error) {
-      this.#dialog.fail(errorText(error))
+      this.#dialog.fail(() => errorText(error))
     }
     this.#draw()
   }
@@ -106,7 +107,7 @@ export class NotificationsDialog {
 
   /** @param {string} text @param {string} key @param {string} kind @param {() => Promise<void>} work */
   #action(text, key, kind, work) {
-    const press = button(text, { class: kind }, () => once(press, () => work().catch((error) => this.#dialog.fail(pushErrorText(error)))))
+    const press = button(text, { class: kind }, () => once(press, () => work().catch((error) => this.#dialog.fail(() => pushErrorText(error)))))
     press.dataset.key = key
     return press
   }
@@ -114,21 +115,21 @@ export class NotificationsDialog {
   async #start() {
     const outcome = await this.push.subscribe()
     await this.#read()
-    if (outcome === "on") this.#dialog.say(outcomeSentence(outcome))
-    else this.#dialog.fail(outcomeSentence(outcome))
+    if (outcome === "on") this.#dialog.say(() => outcomeSentence(outcome))
+    else this.#dialog.fail(() => outcomeSentence(outcome))
   }
 
   async #stop() {
     await this.push.unsubscribe()
     await this.#read()
-    this.#dialog.say(t("push.stopped"))
+    this.#dialog.say(() => t("push.stopped"))
   }
 
   /** @param {notify.Browser} browser @param {string} name */
   async #remove({ id }, name) {
     await notify.removeBrowser(id)
     await this.#read()
-    this.#dialog.say(t("push.removed", { name }))
+    this.#dialog.say(() => t("push.removed", { name }))
   }
 }
 

@@ -2,7 +2,7 @@
 /** The settings of reminders: what they are about, quiet hours, and the time zone of those. Owns one form. */
 
 import { Problem } from "../lib/api.js"
-import { button, el, once, write } from "../lib/dom.js"
+import { el, once, translatedButton, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import * as notify from "../lib/notify_api.js"
@@ -33,23 +33,22 @@ export class RemindersForm {
   #error = el("p", { id: "reminders-error", class: "form-error", role: "alert" })
   /** Why the settings were refused; said anew in another language. @type {() => string} */
   #why = () => ""
-  #save = button(t("reminders.save"), { class: "button button-strong" })
+  #save = translatedButton("reminders.save", { class: "button button-strong" })
 
   /** @param {(saved: Reminders) => void} saved */
   constructor(saved) {
     this.saved = saved
     this.#save.type = "submit"
     this.#save.id = "reminders-save"
-    this.#save.firstElementChild?.setAttribute("data-t", "reminders.save")
     this.element = el(
       "form",
       { class: "notify-reminders", novalidate: true },
       ...this.#switches.map(({ label }) => label),
       this.#quiet.label,
       this.#hours,
+      this.#error,
       fieldOf(this.#zone, "reminders.zone"),
       el("p", { id: "reminders-zone-hint", class: "quiet", "data-t": "reminders.zone.hint", text: t("reminders.zone.hint") }),
-      this.#error,
       el("div", { class: "actions" }, this.#save),
     )
     this.#quiet.input.addEventListener("change", () => this.#showHours())

@@ -6,7 +6,7 @@ import { CodeForm } from "../identity/code_form.js"
 import { SelfMenu } from "../identity/self_menu.js"
 import { isGuest } from "../identity/sign_out.js"
 import * as api from "../lib/api.js"
-import { button, byId, el, once } from "../lib/dom.js"
+import { button, byId, el, once, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
 import { i18n, translateAll, t } from "../lib/i18n.js"
@@ -40,6 +40,8 @@ class StartPage {
   #isDrawn = false
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
+  /** Why the last step failed; said anew in another language. @type {() => string} */
+  #why = () => ""
   #pasteDraft = new PasteDraft()
   #importFile = new ImportFile({
     mayGoOn: () => this.#mayGoOn(),
@@ -66,7 +68,7 @@ class StartPage {
       this.#showUser(me)
     } catch (error) {
       this.#showUser(null)
-      this.#error.textContent = errorText(error)
+      this.#fail(() => errorText(error))
     }
     if (this.#pasteDraft.start()) this.#open("paste")
     this.#code.takeAddress()
@@ -111,6 +113,13 @@ class StartPage {
     // The way stays open to a guest: a code may belong to the documents of another device.
     byId("code-part").hidden = !mayEnter || (this.#me !== null && !isGuest(this.#me))
     byId("lists").hidden = this.#me === null
+    write(this.#error, this.#why())
+  }
+
+  /** @param {() => string} why */
+  #fail(why) {
+    this.#why = why
+    this.#error.textContent = why()
   }
 
   /** The name of the user, and the entries that change it. @param {api.User} me */
@@ -165,7 +174,7 @@ class StartPage {
 
   #mayGoOn() {
     const named = this.#me !== null || this.#name.value.trim() !== ""
-    this.#error.textContent = named ? "" : t("start.name.missing")
+    this.#fail(() => (named ? "" : t("start.name.missing")))
     this.#name.setAttribute("aria-invalid", String(!named))
     if (!named) this.#name.focus()
     return named
@@ -197,7 +206,7 @@ class StartPage {
       this.#pasteDraft.end()
       location.assign(`/d/${encodeURIComponent(id)}`)
     } catch (error) {
-      this.#error.textContent = errorText(error)
+      this.#fail(() => errorText(error))
     }
   }
 
@@ -211,7 +220,7 @@ class StartPage {
         await this.#enter()
         this.#showUser(this.#me)
       } catch (error) {
-        this.#error.textContent = errorText(error)
+        this.#fail(() => errorText(error))
       }
     })
   }
@@ -221,14 +230,14 @@ class StartPage {
     event.preventDefault()
     const path = linkPath(byId("link-field", HTMLInputElement).value, location.origin)
     if (path === null) {
-      this.#error.textContent = t("start.link.wrong", { example: `${location.origin}/s/…#…` })
+      this.#fail(() => t("start.link.wrong", { example: `${location.origin}/s/…#…` }))
       return
     }
     try {
       if (this.#name.value.trim() !== "") await this.#enter()
       location.assign(path)
     } catch (error) {
-      this.#error.textContent = errorText(error)
+      this.#fail(() => errorText(error))
     }
   }
 }
