@@ -5,18 +5,9 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { until } from "./harness.mjs"
-import { browser, galley, withGalley } from "./support.mjs"
+import { browser, galley, tabTo, withGalley } from "./support.mjs"
 
 withGalley()
-
-/** Tabs until that has the focus. @param {import("./harness.mjs").User} user @param {string} selector */
-async function tabTo(user, selector) {
-  for (let step = 0; step < 40; step++) {
-    if (await user.page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
-    await user.page.keyboard.press("Tab")
-  }
-  assert.fail(`Tab does not lead to ${selector}`)
-}
 
 /** @param {import("./harness.mjs").User} user */
 const focused = (user) =>

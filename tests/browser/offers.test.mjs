@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { hasFocus, holdAnswer, newUser, partner, readAgain, says } from "./people.mjs"
-import { assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -322,13 +322,4 @@ function callOffers(user, name, ...given) {
     const api = await import(String("/js/lib/offers_api.js"))
     return api[name](...given)
   }, /** @type {[string, any[]]} */ ([name, given]))
-}
-
-/** Tabs until that has the focus. @param {User} user @param {string} selector */
-async function tabTo({ page }, selector) {
-  for (let step = 0; step < 80; step++) {
-    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
-    await page.keyboard.press("Tab")
-  }
-  assert.fail(`Tab does not lead to ${selector}`)
 }

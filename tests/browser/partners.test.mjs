@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, says, two, write } from "./people.mjs"
-import { assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -340,15 +340,6 @@ test("a poll reads what a failed read left out, and discards nothing of a slow o
   await kim.page.locator("#confirm").getByRole("button", { name: "Cancel" }).click()
   await hasFocus(kim, "#partners-list [data-act=remove][aria-label='Remove: Lee']")
 })
-
-/** Tabs until that has the focus. @param {User} user @param {string} selector */
-async function tabTo({ page }, selector) {
-  for (let step = 0; step < 60; step++) {
-    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
-    await page.keyboard.press("Tab")
-  }
-  assert.fail(`Tab does not lead to ${selector}`)
-}
 
 test("a request is sent and accepted by keyboard alone", async () => {
   const { kim, lee, handles } = await two()

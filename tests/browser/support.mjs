@@ -90,6 +90,18 @@ async function outside({ page }, selector) {
   return found.slice(0, 12).join("\n")
 }
 
+/** How many presses of Tab lead once through a page of these tests, at most. */
+const TABS_MAX = 80
+
+/** Tabs until that has the focus. @param {User} user @param {string} selector */
+export async function tabTo({ page }, selector) {
+  for (let step = 0; step < TABS_MAX; step++) {
+    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
+    await page.keyboard.press("Tab")
+  }
+  assert.fail(`Tab does not lead to ${selector}`)
+}
+
 /** Axe reports no violation. @param {User} user @param {string} name */
 export async function assertAccessible({ page }, name) {
   // Inside the page itself: axe's other mode opens another page for each run.

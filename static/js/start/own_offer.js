@@ -20,6 +20,8 @@ import { fillRows } from "./person_rows.js"
 export class OwnOffer {
   /** `null`: not read yet. @type {Claim[] | null} */
   #claims = null
+  /** The claims that the reader declined: their end is no news. @type {Set<string>} */
+  #declined = new Set()
   /** The claims that were read, as they stand in the list. */
   #drawn = ""
   #reads = 0
@@ -124,7 +126,7 @@ export class OwnOffer {
     try {
       const claims = await offers.claims(this.offer.id)
       if (read !== this.#reads) return
-      this.#announceNew(claims)
+      this.#announceChanges(claims)
       this.#claims = claims
       this.#why = () => ""
     } catch (error) {
@@ -135,12 +137,13 @@ export class OwnOffer {
   }
 
   /** @param {readonly Claim[]} claims */
-  #announceNew(claims) {
+  #announceChanges(claims) {
     const before = this.#claims
     if (before === null) return
-    for (const { user } of claims.filter(({ id }) => before.every((other) => other.id !== id))) {
-      announce(t("offer.claim.came", { name: user.name, title: this.offer.title }))
-    }
+    const { title } = this.offer
+    for (const { user } of missing(claims, before)) announce(t("offer.claim.came", { name: user.name, title }))
+    const ended = missing(before, claims).filter(({ id }) => !this.#declined.has(id))
+    for (const { user } of ended) announce(t("offer.claim.left", { name: user.name, title }))
   }
 
   /** @param {Claim} claim */
@@ -156,7 +159,7 @@ export class OwnOffer {
       el("p", { class: "quiet", text: facts.join(" · ") }),
     )
     const buttons = state === "accepted" ? [] : [this.#answer("accept", claim), this.#answer("decline", claim)]
-    return el("li", { class: "row row-person", "data-key": id }, text, el("div", { class: "actions" }, ...buttons))
+    return el("li", { class: "row", "data-key": id }, text, el("div", { class: "actions" }, ...buttons))
   }
 
   /** @param {"accept" | "decline"} act @param {Claim} claim */
@@ -171,6 +174,7 @@ export class OwnOffer {
   /** @param {"accept" | "decline"} act @param {Claim} claim */
   async #decide(act, claim) {
     const { name } = claim.user
+    if (act === "decline") this.#declined.add(claim.id)
     try {
       if (act === "accept") await offers.acceptClaim(claim)
       else await offers.endClaim(claim)
@@ -203,3 +207,6 @@ export class OwnOffer {
     if (document.activeElement === document.body) byId("offers-title").focus()
   }
 }
+
+/** The claims of one list that the other one misses. @param {readonly Claim[]} list @param {readonly Claim[]} other */
+const missing = (list, other) => list.filter(({ id }) => other.every((claim) => claim.id !== id))

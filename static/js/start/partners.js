@@ -3,7 +3,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el, once } from "../lib/dom.js"
+import { button, byId, el, once, write } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
 import { AddressForm } from "./address_form.js"
@@ -37,6 +37,8 @@ export class Partners {
   #shown = 0
   /** The user came for the requests, by a notification. */
   #isSought = false
+  /** Why the lists are old; said anew in another language. @type {() => string} */
+  #why = () => ""
   #stopped = new AbortController()
   #actions = new RequestActions(() => this.#me?.id ?? "", () => this.#changed())
   #address = new AddressForm(() => this.#form.show(false))
@@ -104,14 +106,17 @@ export class Partners {
 
   /** Shows why the lists are old. @param {() => Promise<void>} work */
   async #try(work) {
-    let why = ""
     try {
       await work()
+      this.#why = () => ""
     } catch (error) {
-      why = t("partners.failed", { why: peopleErrorText(error) })
+      this.#why = () => t("partners.failed", { why: peopleErrorText(error) })
     }
-    // The same text again would be spoken again.
-    if (byId("partners-error").textContent !== why) byId("partners-error").textContent = why
+    this.#drawError()
+  }
+
+  #drawError() {
+    write(byId("partners-error"), this.#why())
   }
 
   /** A request was decided, maybe for a document. */
@@ -166,13 +171,16 @@ export class Partners {
       if (this.#isReceived(request)) announce(t("request.came", { request: requestSentence(request, this.#me?.id ?? "") }))
     }
     const answered = before.filter(({ id }) => now.every((other) => other.id !== id))
-    for (const { id } of answered.filter((request) => !this.#isReceived(request))) this.#announceAnswer(id)
+    for (const { id } of answered) this.#announceAnswer(id)
   }
 
-  /** @param {string} id of a request that the user sent */
+  /** Says what the other user did. @param {string} id of a request that is no longer open */
   async #announceAnswer(id) {
     const request = await people.request(id).catch(() => null)
-    if (request === null || request.state === "pending" || request.state === "withdrawn") return
+    if (request === null || request.state === "pending") return
+    const isWithdrawn = request.state === "withdrawn"
+    if (this.#isReceived(request) !== isWithdrawn) return
+    if (isWithdrawn) return void showToast(t("request.answer.withdrawn", { name: request.from.name }))
     showToast(t(`request.answer.${request.state}`, { name: request.to.name }))
     if (request.state === "accepted") await this.changed()
   }
@@ -189,6 +197,7 @@ export class Partners {
     byId("requests-title").textContent = t("request.received.count", { count: number(received.length) })
     byId("requests-sent-title").textContent = t("request.sent", { count: number(sent.length) })
     byId("partners-none").hidden = this.#partners?.length !== 0
+    this.#drawError()
     this.#address.draw()
     this.#form.draw()
     const title = byId("partners-title")
@@ -211,7 +220,7 @@ export class Partners {
       el("p", { class: "row-title", text: user.name }),
       el("p", { class: "quiet", text: t("partners.since", { when: when(since) }) }),
     )
-    return el("li", { class: "row row-person", "data-key": user.id }, text, el("div", { class: "actions" }, remove))
+    return el("li", { class: "row", "data-key": user.id }, text, el("div", { class: "actions" }, remove))
   }
 
   /** @param {User} user */

@@ -39,6 +39,7 @@ export const offersEn = {
   "offer.claim.accept.done": "You and {name} are partners now.",
   "offer.claim.decline.done": "You declined {name}.",
   "offer.claim.came": "{name} took a place in “{title}”.",
+  "offer.claim.left": "{name} gave up a place in “{title}”.",
 
   "opened.title": "Offers to you",
   "opened.visit": "Somebody offers to review texts. Enter your name to see the offer and to take a place.",

@@ -40,6 +40,7 @@ export const offersKo = {
   "offer.claim.accept.done": "이제 {name}님과 함께합니다.",
   "offer.claim.decline.done": "{name}님의 신청을 거절했습니다.",
   "offer.claim.came": "{name}님이 ‘{title}’에 신청했습니다.",
+  "offer.claim.left": "{name}님이 ‘{title}’ 신청을 취소했습니다.",
 
   "opened.title": "받은 첨삭 제안",
   "opened.visit": "첨삭 제안을 받으셨군요. 이름을 적으면 제안을 보고 신청할 수 있습니다.",

@@ -70,6 +70,7 @@ export const partnersEn = {
   "request.came": "New request. {request}",
   "request.answer.accepted": "{name} accepted your request. You are partners now.",
   "request.answer.declined": "{name} declined your request.",
+  "request.answer.withdrawn": "{name} withdrew the request.",
   "request.answer.expired": "Your request to {name} was not answered in time.",
 
   "reviewer.partner": "A partner",

@@ -71,6 +71,7 @@ export const partnersKo = {
   "request.came": "새 요청이 왔습니다. {request}",
   "request.answer.accepted": "{name}님이 요청을 수락했습니다. 이제 함께합니다.",
   "request.answer.declined": "{name}님이 요청을 거절했습니다.",
+  "request.answer.withdrawn": "{name}님이 요청을 취소했습니다.",
   "request.answer.expired": "{name}님에게 보낸 요청이 답 없이 만료되었습니다.",
 
   "reviewer.partner": "함께하는 사람 중에서 고르기",
