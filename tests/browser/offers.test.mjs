@@ -256,6 +256,25 @@ test("an offer is made, claimed and accepted by keyboard alone", async () => {
   await hasFocus(kim, `[aria-controls="people-${id}"]`)
 })
 
+test("a draw of the own list keeps the focus of an offer whose place was given up", async () => {
+  const [kim, lee] = await Promise.all([newUser("Kim"), newUser("Lee")])
+  const { url, id } = await callOffers(kim, "createOffer", { title: "Letters", capacity: 2 })
+  await callOffers(lee, "claimOffer", id, "")
+  await lee.page.goto(url)
+  await opened(lee, "Letters").getByText("You have a place").waitFor()
+  // The next state of the offer does not arrive, so another read draws its card.
+  await lee.page.route(new RegExp(`review-offers/${id}$`), () => undefined)
+  await tabTo(lee, "[aria-label='Give up my place: Letters']")
+  await lee.page.keyboard.press("Enter")
+  await lee.page.keyboard.press("Tab")
+  await Promise.all([says(lee, "You gave up your place"), lee.page.keyboard.press("Enter")])
+  await hasFocus(lee, "[aria-label='Give up my place: Letters']")
+  await callOffers(lee, "createOffer", { title: "Mine", capacity: 1 })
+  await readAgain(lee)
+  await own(lee, "Mine").waitFor()
+  await hasFocus(lee, "#opened-list h3")
+})
+
 test("g13_the free places are read less and less often while nothing changes, and not by a hidden page", async () => {
   const kim = await newUser("Kim")
   await offer(kim, "Letters", 5)

@@ -126,10 +126,7 @@ export class OpenedOffer {
     const wasAccepted = before?.claim?.state === "accepted"
     this.#isLost = offer.claim === null && (had || this.#isLost)
     this.#offer = offer
-    const hadFocus = this.element.contains(document.activeElement)
     this.draw()
-    // The control with the focus may be hidden now.
-    if (hadFocus && !document.activeElement?.checkVisibility()) this.#heading.focus()
     this.page.changed()
     if (before === null) return
     if (offer.claim?.state === "accepted" && !wasAccepted) {
@@ -141,6 +138,14 @@ export class OpenedOffer {
   }
 
   draw() {
+    const hadFocus = this.element.contains(document.activeElement)
+    this.#drawParts()
+    // The control with the focus may be hidden now. The browser blurs it at once, or later.
+    const { activeElement: focused } = document
+    if (hadFocus && !(this.element.contains(focused) && focused?.checkVisibility())) this.#heading.focus()
+  }
+
+  #drawParts() {
     const offer = this.#offer
     write(this.#heading, offer?.title ?? t("opened.loading"))
     write(this.#error, this.#why())
