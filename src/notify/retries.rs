@@ -19,8 +19,10 @@ pub(super) struct Retry {
     pub(super) notification: Arc<Notification>,
     /// Attempts so far.
     pub(super) attempts: u32,
-    /// The end of the push.
+    /// The end of the attempts.
     pub(super) give_up_at: Instant,
+    /// The end of the push at its service.
+    pub(super) ends_at: Instant,
 }
 
 /// The queue, sorted by the time of the next attempt.
@@ -121,6 +123,7 @@ mod tests {
             notification: Arc::new(Notification::new(NotificationKind::SeatFree, "/")),
             attempts: 1,
             give_up_at: Instant::now() + Duration::from_secs(60),
+            ends_at: Instant::now() + Duration::from_secs(60),
         }
     }
 

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::domain::limits::{
     OUTGOING_MAX, OUTGOING_PER_HOST_MAX, OUTGOING_UNPROVEN_MAX, OUTGOING_WAITING_MAX,
@@ -35,6 +36,8 @@ struct Host {
     is_proven: bool,
     /// Requests that run or wait.
     requests: usize,
+    /// The end of the last request.
+    used_at: Instant,
 }
 
 /// The slot of one request.
@@ -91,6 +94,7 @@ impl Slots {
             slots: Arc::new(Semaphore::new(OUTGOING_PER_HOST_MAX)),
             is_proven: false,
             requests: 0,
+            used_at: Instant::now(),
         });
         found.requests += 1;
         let entry = Entry { slots: self.clone(), host: host.to_owned() };
@@ -119,20 +123,33 @@ impl Slot {
 impl Drop for Entry {
     fn drop(&mut self) {
         let mut hosts = self.slots.hosts();
-        let idle_and_proven =
-            hosts.values().filter(|host| host.is_proven && host.requests == 0).count();
         let Some(host) = hosts.get_mut(&self.host) else { return };
         host.requests = host.requests.saturating_sub(1);
-        let is_worth_a_row = host.is_proven && idle_and_proven < PROVEN_HOSTS_MAX;
-        if host.requests == 0 && !is_worth_a_row {
+        host.used_at = Instant::now();
+        if 0 < host.requests {
+            return;
+        }
+        if !host.is_proven {
             hosts.remove(&self.host);
+            return;
+        }
+        // Many hosts that succeed once each do not displace a service in use.
+        let idle = || hosts.iter().filter(|(_, host)| host.is_proven && host.requests == 0);
+        if PROVEN_HOSTS_MAX < idle().count()
+            && let Some(oldest) = idle().min_by_key(|(_, host)| host.used_at)
+        {
+            let oldest = oldest.0.clone();
+            hosts.remove(&oldest);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use futures_util::FutureExt as _;
+    use tokio::time::advance;
 
     use super::*;
 
@@ -153,6 +170,22 @@ mod tests {
         assert!(now(&slots, "new.example").is_none());
         drop(slow);
         assert!(now(&slots, "new.example").is_some());
+    }
+
+    /// Goal: hosts that succeed once each leave the place of a service in use.
+    #[tokio::test(start_paused = true)]
+    async fn g17_many_proven_hosts_displace_no_service_in_use() {
+        let slots = Slots::new();
+        let succeed = async |host: &str| {
+            now(&slots, host).expect("a slot").prove(true);
+            advance(Duration::from_millis(1)).await;
+        };
+        for number in 0..2 * PROVEN_HOSTS_MAX {
+            succeed("push.example").await;
+            succeed(&format!("{number}.evil.example")).await;
+        }
+        assert_eq!(slots.hosts().len(), PROVEN_HOSTS_MAX);
+        assert!(now(&slots, "push.example").expect("a slot").is_proven());
     }
 
     #[test]

@@ -142,13 +142,14 @@ impl WebPush {
         subscription: &PushSubscription,
         notification: &Arc<Notification>,
     ) -> PushOutcome {
-        let window = notification.ttl.min(PUSH_RETRY_WINDOW);
+        let (now, ttl) = (Instant::now(), notification.ttl);
         let first = Retry {
             user: user.clone(),
             subscription: subscription.id,
             notification: Arc::clone(notification),
             attempts: 0,
-            give_up_at: Instant::now() + window,
+            give_up_at: now + ttl.min(PUSH_RETRY_WINDOW),
+            ends_at: now + ttl,
         };
         self.push_again(subscription, first).await
     }
@@ -167,7 +168,9 @@ impl WebPush {
             return self.queue(retry, rest);
         }
         retry.attempts += 1;
-        match self.attempt(&to, subscription, &retry.notification).await {
+        // A later attempt does not prolong the push: it may end with the begin of quiet hours.
+        let ttl = retry.ends_at.saturating_duration_since(Instant::now());
+        match self.attempt(&to, subscription, (&retry.notification, ttl)).await {
             Attempt::Sent => {
                 self.pauses.accepted(to.host());
                 PushOutcome::Sent
@@ -205,11 +208,11 @@ impl WebPush {
         &self,
         to: &Destination,
         subscription: &PushSubscription,
-        notification: &Notification,
+        (notification, ttl): (&Notification, Duration),
     ) -> Attempt {
         let address = &subscription.address;
         let payload = notification.payload(address.lang);
-        let headers = self.headers(to, notification);
+        let headers = self.headers(to, notification, ttl);
         let body = encrypt(&payload, &address.p256dh, &address.auth);
         let (Some(headers), Ok(body)) = (headers, body) else {
             tracing::warn!(subscription = %subscription.id, "a push could not be encrypted or signed");
@@ -231,7 +234,12 @@ impl WebPush {
         }
     }
 
-    fn headers(&self, to: &Destination, notification: &Notification) -> Option<HeaderMap> {
+    fn headers(
+        &self,
+        to: &Destination,
+        notification: &Notification,
+        ttl: Duration,
+    ) -> Option<HeaderMap> {
         let subject = self.options.subject.as_deref();
         let authorization = self.options.key.authorization(&to.origin(), subject, Utc::now());
         let mut authorization = HeaderValue::try_from(authorization.ok()?).ok()?;
@@ -240,7 +248,7 @@ impl WebPush {
         headers.insert(AUTHORIZATION, authorization);
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("aes128gcm"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-        headers.insert("ttl", HeaderValue::from(notification.ttl.as_secs()));
+        headers.insert("ttl", HeaderValue::from(whole_seconds(ttl)));
         headers.insert("urgency", HeaderValue::from_static(notification.urgency.as_str()));
         if let Some(topic) = notification.topic_header() {
             headers.insert("topic", HeaderValue::try_from(topic).ok()?);
@@ -265,6 +273,11 @@ fn judge(reply: &Reply, subscription: PushSubscriptionId, host: &str) -> Attempt
 
 fn refused(subscription: PushSubscriptionId, error: &dyn std::fmt::Display) {
     tracing::warn!(%subscription, %error, "the server does not push to the endpoint of a browser");
+}
+
+/// The time to live in whole seconds: the first attempt, some microseconds later, has all of it.
+fn whole_seconds(ttl: Duration) -> u64 {
+    ttl.saturating_add(Duration::from_millis(500)).as_secs()
 }
 
 /// The pause after a failed attempt.

@@ -40,7 +40,9 @@ use crate::notify::signature::WebhookSecret;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
-use crate::storage::webhooks::{ClaimedWebhook, StoredWebhook, WebhookTarget};
+use crate::storage::webhooks::{
+    ClaimedWebhook, EndpointCount, StoredWebhook, WebhookCount, WebhookTarget,
+};
 
 /// The period of the upkeep: counts, and rows that no delivery ends.
 const TEND_EVERY: Duration = Duration::from_secs(15);
@@ -287,17 +289,37 @@ impl Webhooks {
         metrics::gauge!("galley_webhook_queue", "state" => "pending").set(gauge(found.pending));
         metrics::gauge!("galley_webhook_queue", "state" => "dead").set(gauge(found.dead));
         metrics::gauge!("galley_webhook_oldest_seconds").set(gauge(age));
-        for (endpoint, rows) in &found.endpoints {
-            let above = storage.dead_webhooks_above(rows);
-            if 0 < above {
-                count("dropped", storage.delete_dead_webhooks(endpoint, above).await?);
-            }
-        }
+        self.drop_dead(&found).await?;
         if found.pending == 0 {
             return Ok(());
         }
         self.end_orphans().await?;
         storage.restore_webhook_turns(WEBHOOK_RETRY_AFTER_MAX).await?;
+        Ok(())
+    }
+
+    /// Deletes dead rows above the share of their endpoint. All former endpoints together have one share.
+    async fn drop_dead(&self, found: &WebhookCount) -> Result<(), StorageError> {
+        let storage = &self.0.storage;
+        let is_former = |name: &str| self.0.endpoints.iter().all(|it| it.name != name);
+        let mut former = EndpointCount::default();
+        for (_, rows) in found.endpoints.iter().filter(|(name, _)| is_former(name)) {
+            former.pending = former.pending.saturating_add(rows.pending);
+            former.dead = former.dead.saturating_add(rows.dead);
+        }
+        let mut above_former = storage.dead_webhooks_above(&former);
+        for (name, rows) in &found.endpoints {
+            let above = match is_former(name) {
+                true => above_former.min(rows.dead),
+                false => storage.dead_webhooks_above(rows),
+            };
+            if 0 < above {
+                count("dropped", storage.delete_dead_webhooks(name, above).await?);
+            }
+            if is_former(name) {
+                above_former = above_former.saturating_sub(above);
+            }
+        }
         Ok(())
     }
 
