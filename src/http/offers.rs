@@ -28,6 +28,9 @@ const ROWS_DEFAULT: u32 = 50;
 /// Maximum rows of a page: all claims of an offer.
 const ROWS_MAX: u32 = 100;
 
+/// Bytes of the row of an offer or a claim beside its texts.
+const ROW_BYTES: usize = 512;
+
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     const ALL: &str = "/api/review-offers";
@@ -136,7 +139,7 @@ async fn create(
     JsonBody(new): JsonBody<NewOfferBody>,
 ) -> Result<Response, ApiError> {
     let message = new.message.as_deref();
-    storing.charge(new.title.len() + message.map_or(0, str::len))?;
+    storing.charge(ROW_BYTES + new.title.len() + message.map_or(0, str::len))?;
     // A number beyond the range is as invalid as one beyond the maximum.
     let capacity = u32::try_from(new.capacity).unwrap_or(0);
     let terms = OfferTerms { title: &new.title, capacity, message };
@@ -198,7 +201,7 @@ async fn claim(
     body: Option<JsonBody<NewClaimBody>>,
 ) -> Result<Response, ApiError> {
     let message = body.and_then(|JsonBody(body)| body.message);
-    storing.charge(message.as_ref().map_or(0, String::len))?;
+    storing.charge(ROW_BYTES + message.as_ref().map_or(0, String::len))?;
     let turn = offers.await_turn(caller.user(), id, message.as_deref()).await?;
     // From the grant on, the claim runs to its end: its client does not delay the next waiter.
     let claiming = async move {

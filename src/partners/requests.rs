@@ -7,6 +7,7 @@ use crate::domain::limits::REQUEST_MESSAGE_CHARS_MAX;
 use crate::domain::printable::has_control_character;
 use crate::domain::review_request::RequestState;
 use crate::domain::seat::Role;
+use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::partners::{Partners, PartnersError, unlock, wait_until};
 use crate::storage::pagination::Page;
@@ -177,12 +178,12 @@ fn done<T>(decided: Decided<T>, other_side: PartnersError) -> Result<T, Partners
 
 /// The message without white space around it; `None` if nothing is left.
 fn checked_message(message: &str) -> Result<Option<String>, PartnersError> {
-    let message = message.trim();
+    let message = normalize_line_breaks(message.trim());
     let is_too_long = REQUEST_MESSAGE_CHARS_MAX < message.chars().count();
-    if is_too_long || has_control_character(message) {
+    if is_too_long || has_control_character(&message) {
         return Err(PartnersError::Message);
     }
-    Ok((!message.is_empty()).then(|| message.to_owned()))
+    Ok((!message.is_empty()).then_some(message))
 }
 
 #[cfg(test)]
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn a_message_is_trimmed_and_bounded() {
         let message = |text: &str| checked_message(text).ok();
-        assert_eq!(message("  첫 줄\n둘째 줄 "), Some(Some("첫 줄\n둘째 줄".to_owned())));
+        assert_eq!(message("  첫 줄\r\n둘째 줄 "), Some(Some("첫 줄\n둘째 줄".to_owned())));
         assert_eq!(message(" \n"), Some(None));
         assert_eq!(message(&"글".repeat(1_000)).flatten().map(|text| text.len()), Some(3_000));
         for bad in ["글".repeat(1_001), "a\0b".to_owned(), "a\u{1b}b".to_owned()] {

@@ -13,7 +13,6 @@ use crate::domain::limits::{
     REQUESTS_PER_PAIR_AND_DAY, REQUESTS_PURGED_AT_ONCE, REQUESTS_RECEIVED_MAX,
 };
 use crate::domain::review_request::RequestState;
-use crate::domain::user::User;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
@@ -377,11 +376,16 @@ async fn put_accepted(
     put(connection, hooks, WebhookEvent::RequestAccepted, about, data).await
 }
 
-/// The link that an earlier acceptance of the request joined, if the receiver is still its reviewer.
+/// The link of an accepted request now, for a repeated acceptance: the receiver is its reviewer, or another
+/// user is.
 async fn joined_link(connection: &mut Connection, facts: &Facts) -> Result<LinkOutcome, TxError> {
     let Some(document) = facts.document else { return Ok(LinkOutcome::NoDocument) };
-    let link = fetch_active(connection, document).await?;
-    let reviews = |reviewer: &User| reviewer.id == facts.receiver;
-    let link = link.filter(|link| link.reviewer.as_ref().is_some_and(reviews));
-    Ok(link.map_or(LinkOutcome::NoDocument, |link| LinkOutcome::Joined(link.id)))
+    let Some(link) = fetch_active(connection, document).await? else {
+        return Ok(LinkOutcome::DocumentGone);
+    };
+    let is_receiver = link.reviewer.as_ref().is_some_and(|it| it.id == facts.receiver);
+    Ok(match is_receiver {
+        true => LinkOutcome::Joined(link.id),
+        false => LinkOutcome::ReviewerExists { document, is_noted: false },
+    })
 }
