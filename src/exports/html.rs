@@ -13,7 +13,7 @@ const STYLE: &str = "\
 :root{color-scheme:light dark;--line:#b9b2a3;--mark:#fdf0c4;--ins:#1d6b3a;--del:#a1352b;--soft:#6b6558}
 @media(prefers-color-scheme:dark){:root{--line:#5d574b;--mark:#4d431c;--ins:#7fd39c;--del:#f09a90;--soft:#a9a294}}
 body{font:1rem/1.75 'Pretendard','Noto Sans KR','Malgun Gothic','맑은 고딕','Apple SD Gothic Neo',system-ui,sans-serif;
-max-width:62rem;margin:2.5rem auto;padding:0 1.25rem;overflow-wrap:anywhere}
+max-width:62rem;margin:2.5rem auto;padding:0 1.25rem;word-break:keep-all;overflow-wrap:anywhere}
 h1{font-size:1.6rem;line-height:1.3}h2{font-size:1.1rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
 .by,time{color:var(--soft);font-size:.85rem}p{margin:0;min-height:1.75em;white-space:pre-wrap}
 .has-notes main{padding-right:21rem}

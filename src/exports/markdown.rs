@@ -134,6 +134,14 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_stands_before_the_line_feed_of_its_passage() {
+        let text = "하나\n\n# 제목";
+        let reviews = vec![review(text, Some("하나\n"), "?"), suggestion(text, "하나\n\n", "")];
+        let file = rendered(&paper(text, reviews));
+        assert!(file.starts_with("하나[^r1][^r2]\n\n# 제목\n\n[^r1]: "), "{file}");
+    }
+
+    #[test]
     fn footnotes_of_the_text_keep_their_labels() {
         let text = "글[^r1]\n\n[^r1]: 내 각주";
         let file = rendered(&paper(text, vec![review(text, Some("글"), "?")]));

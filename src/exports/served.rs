@@ -12,6 +12,8 @@ const QUICK: Duration = Duration::from_millis(300);
 /// How long a file that took longer than [`QUICK`] answers requests after a change of the text:
 /// callers ask again every second.
 const SERVED_FOR: TimeDelta = TimeDelta::seconds(5);
+/// A file that took longer answers so after any change: reviews arrive in less time than the next build.
+const LONG: Duration = Duration::from_secs(5);
 /// The sequence number of a text that the database has not in full: no later state equals it.
 pub(super) const UNSAVED: i64 = -1;
 
@@ -25,9 +27,10 @@ pub(super) fn servable(
     let ExportMark { seq, change, title } = &state.now;
     let has_state = file.mark.title == *title && (!key.has_reviews || file.mark.change == *change);
     let is_current = file.mark.seq == *seq;
-    let was_quick = u128::try_from(file.took_ms).unwrap_or_default() <= QUICK.as_millis();
-    let is_fresh = !was_quick && now < file.built_at + SERVED_FOR;
-    (has_state && (is_current || is_fresh)).then(|| file.clone())
+    let took = Duration::from_millis(u64::try_from(file.took_ms).unwrap_or_default());
+    let is_fresh = now < file.built_at + SERVED_FOR;
+    let (outlives_typing, outlives_all) = (is_fresh && QUICK < took, is_fresh && LONG < took);
+    (has_state && (is_current || outlives_typing) || outlives_all).then(|| file.clone())
 }
 
 #[cfg(test)]
@@ -80,5 +83,7 @@ mod tests {
         assert!(is_served(301, 4));
         assert!(!is_served(301, 5));
         assert!(!is_served(300, 4), "the caller of a quick build has its file already");
+        assert!(servable(key(true), &state(6, 2, "옛", 5_001), at(4)).is_some(), "a long build");
+        assert!(servable(key(true), &state(6, 2, "옛", 5_001), at(5)).is_none());
     }
 }

@@ -23,7 +23,8 @@ impl Sheet {
     }
 
     /// Appends the text of the document, with the mark of each review behind its passage. `mark`
-    /// renders the number of a review.
+    /// renders the number of a review. A passage that ends with its line feed has the mark before it: at
+    /// the begin of the next line it would hide a heading or an item of Markdown.
     ///
     /// # Errors
     ///
@@ -33,15 +34,21 @@ impl Sheet {
         paper: &Paper,
         mark: impl Fn(usize) -> String,
     ) -> Result<(), ExportFailure> {
-        let mut from = 0;
+        let text = &paper.text;
+        let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+        let mut done = 0;
         for (at, edge) in paper.edges() {
-            self.push(paper.text.get(from..at).unwrap_or_default())?;
-            from = at;
+            let to = match edge {
+                Edge::Point(_) => at,
+                _ => part(0, at).trim_end_matches('\n').len().max(done),
+            };
+            self.push(part(done, to))?;
+            done = to;
             if let Edge::NoteEnds(index) | Edge::Point(index) = edge {
                 self.push(&mark(index.saturating_add(1)))?;
             }
         }
-        self.push(paper.text.get(from..).unwrap_or_default())
+        self.push(part(done, text.len()))
     }
 
     /// The bytes of the file.

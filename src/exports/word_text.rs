@@ -268,6 +268,8 @@ impl Reading {
                     *is_joined = true;
                 }
             }
+            // The second form of a drawing repeats its tables.
+            Element::Row | Element::Cell if self.fallbacks != 0 => {}
             Element::Row => self.rows.push(0),
             Element::Cell => {
                 let cells = self.rows.last_mut().map(|cells| {
@@ -297,6 +299,7 @@ impl Reading {
             Element::Text => self.texts = self.texts.saturating_sub(1),
             Element::Fallback => self.fallbacks = self.fallbacks.saturating_sub(1),
             Element::Deletion => self.deletions = self.deletions.saturating_sub(1),
+            Element::Row if self.fallbacks != 0 => {}
             Element::Row => {
                 self.rows.pop();
                 self.is_apart = !self.rows.is_empty();
@@ -426,7 +429,7 @@ mod tests {
             ),
             (
                 "<w:p><w:r><mc:AlternateContent><mc:Choice><w:t>one</w:t></mc:Choice>\
-                 <mc:Fallback><w:p><w:r><w:t>two</w:t></w:r></w:p></mc:Fallback>\
+                 <mc:Fallback><w:p><w:r><w:t>two</w:t></w:r></w:p><w:tbl><w:tr><w:tc/><w:tc/></w:tr></w:tbl></mc:Fallback>\
                  </mc:AlternateContent><a:t>drawn</a:t><w:instrText>PAGE</w:instrText></w:r></w:p>"
                     .to_owned(),
                 "one",

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -11,6 +12,7 @@ use yrs::Text as _;
 
 use crate::server::exports::{Download, download, request, review};
 use crate::support::galley_process::Server;
+use crate::support::{postgres_server, redis_server};
 
 const MIB: u64 = 1_024 * 1_024;
 /// As in `config/default.toml`.
@@ -113,6 +115,28 @@ async fn g13_a_megabyte_with_five_hundred_reviews_is_set_within_its_bound_of_mem
     assert!(1_000_000 < text.len(), "{}", text.len());
     let bytes = file.bytes.len();
     assert!(grew < 24 * MIB, "{} MiB for {bytes} bytes", grew / MIB);
+}
+
+/// Goal: a server without a font reports the build of another server, and serves its file.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g11_a_server_without_a_font_waits_for_the_pdf_of_another() {
+    let (redis, postgres) = (redis_server::Server::start().await, postgres_server::shared());
+    let (locks, database) = (redis.url(), postgres.url(&postgres.empty().await));
+    let mut settings = vec![("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())];
+    let folder = Arc::new(TempDir::new().expect("a folder"));
+    let one = Server::in_folder(Arc::clone(&folder), &settings).await;
+    settings.push(("EXPORTS__FONTS", "/none.ttf"));
+    let without = Server::in_folder(folder, &settings).await;
+    let desk = one.desk(&"나는 글을 쓴다.\n".repeat(8_000)).await;
+    let get =
+        async |server: &Server| request(server, &desk.writer, &desk, "format=pdf", None).await;
+    assert_eq!(get(&without).await.status, 501);
+    assert_eq!(get(&one).await.status, 202, "the build takes longer than a request waits");
+    assert_eq!(get(&without).await.status, 202);
+    let file = download(&without, &desk.reviewer, &desk, "format=pdf").await;
+    assert_eq!(file.status, 200);
+    let own = download(&one, &desk.writer, &desk, "format=pdf").await;
+    assert_eq!((own.header("etag"), &own.bytes), (file.header("etag"), &file.bytes));
 }
 
 #[tokio::test]
