@@ -203,9 +203,11 @@ async fn exports() {
     let line = "나는 이 회사에서 오래 일하고 싶다. I would like to work here.\n";
     let desk = server.desk(&line.repeat(TEXT_BYTES / line.len())).await;
     let units = line.encode_utf16().count();
+    let reviewer = server.reviewer(&desk).await;
     for number in 0..REVIEWS {
         review(&server, &desk, number * 20 * units, number).await;
     }
+    reviewer.leave().await;
     let mut table = Table::new("Exports of 1 MB with 500 reviews; a ratio is of the time");
     for &format in FORMATS {
         server.stop().await;

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::server::delivery::QUICK;
+use crate::server::exports::download;
 use crate::server::kill_campaign::{planned, say};
 use crate::server::many_servers::Cluster;
 use crate::server::offer_fixtures::Fleet;
@@ -355,7 +356,7 @@ async fn g14_an_administrator_replays_dead_webhooks() {
     assert_eq!(shown.len(), 2, "an id is the same in each attempt");
 }
 
-/// Goal: an accepted request and an export are events, too.
+/// Goal: an accepted request is an event, too.
 #[tokio::test]
 async fn an_accepted_request_is_one_webhook_without_a_document() {
     let receiver = PushService::start().await;
@@ -376,4 +377,22 @@ async fn an_accepted_request_is_one_webhook_without_a_document() {
         "request_id": request["id"], "from_id": kim.id, "to_id": lee.id, "as": "writer",
     });
     assert_eq!((&events[0]["data"], &events[0]["document_id"]), (&data, &Value::Null));
+}
+
+/// Goal: a stored file is one event, however many callers it has.
+#[tokio::test]
+async fn an_export_is_one_webhook() {
+    let receiver = PushService::start().await;
+    let server = server(&receiver, &["document.exported"]).await;
+    let desk = server.desk("text").await;
+    for who in [&desk.writer, &desk.reviewer] {
+        assert_eq!(download(&server, who, &desk, "format=docx&reviews=0").await.status, 200);
+    }
+    let file = download(&server, &desk.writer, &desk, "format=txt").await;
+    assert_eq!(file.status, 200);
+    receiver.has(2).await;
+    let events = events(&receiver);
+    let formats: Vec<_> = events.iter().map(|event| &event["data"]["format"]).collect();
+    assert_eq!(formats, ["docx", "txt"]);
+    assert!(events.iter().all(|event| event["document_id"] == desk.document));
 }
