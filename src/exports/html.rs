@@ -15,7 +15,7 @@ const STYLE: &str = "\
 body{font:1rem/1.75 'Pretendard','Noto Sans KR','Malgun Gothic','맑은 고딕','Apple SD Gothic Neo',system-ui,sans-serif;
 max-width:62rem;margin:2.5rem auto;padding:0 1.25rem;word-break:keep-all;overflow-wrap:anywhere}
 h1{font-size:1.6rem;line-height:1.3}h2{font-size:1.1rem;margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1rem}
-.by,time{color:var(--soft);font-size:.85rem}p{margin:0;min-height:1.75em;white-space:pre-wrap}
+.by,time{color:var(--soft);font-size:.85rem}.by{margin-bottom:1.5rem}.note time{font-size:inherit}p{margin:0;min-height:1.75em;white-space:pre-wrap}
 .has-notes main{padding-right:21rem}
 .note{font-size:.85rem;line-height:1.5;border-left:2px solid var(--line);padding-left:.6rem;margin:0 0 .8rem}
 main .note{float:right;clear:right;width:19rem;margin-right:-21rem}
@@ -23,7 +23,8 @@ main .note{float:right;clear:right;width:19rem;margin-right:-21rem}
 blockquote{margin:.2rem 0;color:var(--soft);white-space:pre-wrap}
 mark{background:var(--mark);color:inherit}ins{color:var(--ins)}del{color:var(--del)}
 sup a{text-decoration:none;color:inherit;font-weight:600}
-@media(max-width:52rem){.has-notes main{padding-right:0}main .note{float:none;width:auto;margin:.3rem 0 .8rem 1rem}}
+@media screen and (max-width:52rem){.has-notes main{padding-right:0}main .note{float:none;width:auto;margin:.3rem 0 .8rem 1rem}
+.noted{display:flex;flex-direction:column}.noted>p{order:-1}}
 @media print{:root{color-scheme:light}body{margin:0;max-width:none;padding:0;font-size:10.5pt}
 .has-notes main{padding-right:6.2cm}main .note{width:5.6cm;margin-right:-6.2cm;font-size:8pt;break-inside:avoid}
 mark{background:none;border-bottom:1px solid #8a8371}@page{size:A4;margin:2cm}}
@@ -149,15 +150,19 @@ impl<'a> Body<'a> {
     }
 
     fn end_line(&mut self, sheet: &mut Sheet) -> Result<(), ExportFailure> {
-        // A float begins at the line that follows it.
-        for index in std::mem::take(&mut self.ended) {
-            if let Some(note) = self.paper.notes.get(index) {
-                write_note(sheet, note, self.paper.words)?;
-            }
+        let ended = std::mem::take(&mut self.ended);
+        let (begin, end) =
+            if ended.is_empty() { ("", "") } else { ("<div class=\"noted\">", "</div>") };
+        sheet.push(begin)?;
+        // A float begins at the line that follows it. In a narrow window the line comes first.
+        for note in ended.into_iter().filter_map(|index| self.paper.notes.get(index)) {
+            write_note(sheet, note, self.paper.words)?;
         }
         sheet.push("<p>")?;
         sheet.push(&self.line)?;
-        sheet.push("</p>\n")?;
+        sheet.push("</p>")?;
+        sheet.push(end)?;
+        sheet.push("\n")?;
         self.line.clear();
         Ok(())
     }
@@ -249,10 +254,11 @@ mod tests {
     fn a_range_over_several_lines_is_marked_in_each() {
         let text = "하나\n둘\n셋";
         let file = rendered(&paper(text, vec![suggestion(text, "나\n둘", "A\nB")]));
-        let body = "<p>하<mark><del>나</del></mark></p>\n<aside class=\"note\" id=\"note-1\">";
+        let body = "<p>하<mark><del>나</del></mark></p>\n<div class=\"noted\"><aside class=\"note\" \
+                    id=\"note-1\">";
         assert!(file.contains(body), "{file}");
         let body = "<p><mark><del>둘</del></mark><ins>A\nB</ins><sup><a id=\"ref-1\" \
-                    href=\"#note-1\">1</a></sup></p>\n<p>셋</p>\n</main>";
+                    href=\"#note-1\">1</a></sup></p></div>\n<p>셋</p>\n</main>";
         assert!(file.contains(body), "{file}");
     }
 
