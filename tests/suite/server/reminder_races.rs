@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
+use futures_util::future::join_all;
 use galley::domain::ids::ShareLinkId;
 use galley::domain::seat::{Role, Seat};
 use galley::storage::Storage;
 use galley::storage::reviews::NewReview;
 use tempfile::TempDir;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::jobs::address_of;
 use crate::server::kill_campaign::{planned, say};
@@ -23,7 +24,7 @@ use crate::storage::database::{self, new_document, new_link, new_review, ratify,
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::push_service::{Browser, PushService};
-use crate::support::redis_server;
+use crate::support::redis_server::{self, TEST_TIMEOUT};
 use crate::support::rng::Random;
 use crate::support::shifted_redis::clock_shim;
 
@@ -77,6 +78,16 @@ fn by_topic(service: &PushService) -> HashMap<String, usize> {
     counts
 }
 
+/// The ticks of a server so far, with any outcome.
+async fn ticks(server: &Server) -> f64 {
+    let mut ticks = 0.0;
+    for outcome in ["done", "stopped", "lock-lost", "failed", "skipped"] {
+        let name = format!("galley_jobs_total{{job=\"reminders\",outcome=\"{outcome}\"}}");
+        ticks += server.figure(&name).await.expect("a metric");
+    }
+    ticks
+}
+
 /// Users leave reviews without answer during the ticks, while the clocks of the servers step. The first
 /// server serves the users, so its clock steps by less than a second meanwhile.
 async fn remind_each_once(servers: &[ShiftedServer], rng: &mut Random) {
@@ -97,8 +108,14 @@ async fn remind_each_once(servers: &[ShiftedServer], rng: &mut Random) {
         documents += 1;
         sleep(Duration::from_millis(150)).await;
     }
-    // Without users the first clock steps too.
-    for _ in 0..TICKS {
+    // Without users the first clock steps too, until each server has had its ticks.
+    let began = Instant::now();
+    for turn in 0.. {
+        let had = join_all(servers.iter().map(|server| ticks(&server.server))).await;
+        if TICKS <= turn && had.iter().all(|had| f64::from(TICKS) <= *had) {
+            break;
+        }
+        assert!(began.elapsed() < TEST_TIMEOUT, "a server has too few ticks: {had:?}");
         let (at, by) = (rng.below(servers.len()), STEPS[rng.below(STEPS.len())]);
         servers[at].shift(by);
         sleep(Duration::from_millis(100)).await;
