@@ -250,6 +250,8 @@ async fn g15_an_acceptance_beside_another_reviewer_is_an_attempt_that_the_writer
 
     assert_eq!(accepted["share_link"], "reviewer-exists");
     assert_eq!(accepted["share_link_id"], Value::Null);
+    // A repeated acceptance has the same result, and is no second attempt.
+    assert_eq!(decide(one, &park, &id, "accept").await.ok(200), accepted);
     assert_eq!(partners(one, &park).await, std::slice::from_ref(&desk.writer.id));
     let refused = writer.event("invite.refused").await;
     assert_eq!(refused["user"], json!({ "id": park.id, "name": "Park" }));
@@ -261,6 +263,16 @@ async fn g15_an_acceptance_beside_another_reviewer_is_an_attempt_that_the_writer
     let put = one.call(&desk.writer, "PUT", &format!("{link}/reviewer"), body).await.ok(200);
     assert_eq!(put["reviewer"]["id"], park.id);
     assert_eq!(reviewer.closed().await, (4403, "not-your-role".to_owned()));
+    // A repetition reports the link as it is now.
+    let repeated = decide(two, &park, &id, "accept").await.ok(200);
+    assert_eq!(
+        (&repeated["share_link"], &repeated["share_link_id"]),
+        (&json!("joined"), &json!(desk.link))
+    );
+    let document = format!("/api/documents/{}", desk.document);
+    assert_eq!(one.call(&desk.writer, "DELETE", &document, None).await.status, 204);
+    let repeated = decide(two, &park, &id, "accept").await.ok(200);
+    assert_eq!(repeated["share_link"], "document-gone");
 }
 
 #[tokio::test]
