@@ -19,6 +19,10 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_lock_acquisitions_total", "Claims of a lock, by class and outcome."),
     ("galley_document_updates_total", "Updates of documents that were committed."),
     ("galley_documents_damaged_total", "Stored documents opened without their damaged end."),
+    (
+        "galley_documents_set_aside_total",
+        "Documents whose edits waited apart: their own row failed.",
+    ),
     ("galley_relay_foreign_total", "Messages of another installation on the same Redis."),
     ("galley_locks_clock_steps_back_total", "Steps back of the clock of Redis."),
     ("galley_exports_total", "Builds of exports, by format and outcome."),
@@ -101,6 +105,7 @@ fn begin_at_zero() {
         "galley_renewal_mass_losses_total",
         "galley_document_updates_total",
         "galley_documents_damaged_total",
+        "galley_documents_set_aside_total",
         "galley_relay_foreign_total",
         "galley_locks_clock_steps_back_total",
     ] {
