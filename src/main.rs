@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use galley::app::secrets::find_or_make;
 use galley::app::{App, migrate};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
+use galley::domain::ids::NodeId;
 use galley::domain::line::Line;
 use galley::domain::user::User;
 use galley::http::auth::tokens::Tokens;
@@ -102,7 +103,10 @@ fn run(command: Command) -> anyhow::Result<()> {
     let settings = Settings::load(&flags, environment)?;
     match command.action.unwrap_or(Action::Serve) {
         Action::Serve => serve(settings, ignored.as_deref()),
-        Action::Migrate => Ok(runtime()?.block_on(migrate(&settings))?),
+        Action::Migrate => {
+            let version = runtime()?.block_on(migrate(&settings))?;
+            say(&format!("the database has schema version {version}\n"))
+        }
         Action::CheckConfig => {
             ignored.iter().for_each(|line| complain(line));
             say(&settings.show())
@@ -112,13 +116,14 @@ fn run(command: Command) -> anyhow::Result<()> {
 }
 
 fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
-    logs::start_logs(&settings.log.level, settings.log.format)?;
+    let node = NodeId::generate();
+    logs::start_logs(&settings.log.level, settings.log.format, node.to_string())?;
     if let Some(line) = ignored {
         tracing::warn!("{line}");
     }
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
-        let app = App::start(settings).await?;
+        let app = App::start(settings, node).await?;
         say(&format!("{}\n", app.ready_line()))?;
         Ok(app.run().await?)
     });

@@ -77,11 +77,11 @@ pub struct SessionList {
     pub nodes: Vec<NodeInfo>,
 }
 
-/// The session of one seat.
+/// The session of one seat. The default is an unknown one.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SeatView {
-    /// Whether a session holds the seat.
-    pub taken: bool,
+    /// Whether a session holds the seat; `null` if the locks cannot be read.
+    pub taken: Option<bool>,
     /// The holder's user.
     pub user: Option<User>,
     /// The time of the grant.
@@ -101,19 +101,19 @@ pub struct SeatsView {
 }
 
 impl SeatService {
-    /// The holders of each of these links, in their order. One round trip.
-    ///
-    /// # Errors
-    ///
-    /// [`SeatError::Locks`] if the query fails.
-    pub async fn seats_of(&self, links: &[ShareLinkId]) -> Result<Vec<SeatsView>, SeatError> {
+    /// The holders of each of these links, in their order; unknown ones if the locks cannot be read. So no
+    /// handler that has committed reports a failure of this read. One round trip.
+    pub async fn seats_of(&self, links: &[ShareLinkId]) -> Vec<SeatsView> {
         let names: Vec<_> = links
             .iter()
             .flat_map(|link| Role::ALL.map(|role| LockName::seat(Seat::new(*link, role))))
             .collect();
-        let mut holders = self.shared.locks.holders(&names).await?.into_iter();
-        let mut next = || SeatView::from(holders.next().flatten());
-        Ok(links.iter().map(|_| SeatsView { writer: next(), reviewer: next() }).collect())
+        let holders = self.shared.locks.holders(&names).await.inspect_err(|error| {
+            tracing::warn!(%error, "the occupancy of seats is unknown");
+        });
+        let mut holders = holders.unwrap_or_default().into_iter();
+        let mut next = || holders.next().map(SeatView::from).unwrap_or_default();
+        links.iter().map(|_| SeatsView { writer: next(), reviewer: next() }).collect()
     }
 
     /// The held seats.
@@ -157,7 +157,10 @@ impl SeatService {
         if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
         }
-        self.shared.locks.release(&LockName::seat(seat), &holder.value).await?;
+        // A background task retries the release, or the lease ends.
+        if let Err(error) = self.shared.locks.release(&LockName::seat(seat), &holder.value).await {
+            tracing::warn!(%error, %seat, "the release of an evicted session is pending");
+        }
         Ok(Some((seat, holder.owner.id.into())))
     }
 
@@ -232,8 +235,9 @@ impl SeatService {
 
 impl From<Option<Holder>> for SeatView {
     fn from(holder: Option<Holder>) -> Self {
-        holder.map_or_else(Self::default, |holder| Self {
-            taken: true,
+        let taken = Some(holder.is_some());
+        holder.map_or(Self { taken, ..Self::default() }, |holder| Self {
+            taken,
             since: holder.has_grant().then_some(holder.since),
             waiting: NonZeroUsize::new(holder.waiting),
             user: holder.has_grant().then(|| holder.owner.into()),

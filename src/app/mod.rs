@@ -5,8 +5,10 @@
 //! If a critical task ends, the process exits, so that its supervisor restarts it. Half a server would
 //! run on and never be restarted.
 
+mod huge_pages;
 mod jobs;
 mod open_files;
+mod readiness;
 pub mod secrets;
 mod shutdown;
 mod signals;
@@ -18,7 +20,10 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
+use chrono::{SecondsFormat, Utc};
+use futures_util::future::BoxFuture;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -32,16 +37,17 @@ use crate::domain::ids::NodeId;
 use crate::exports::build::Exports;
 use crate::exports::rendering::PdfFonts;
 use crate::http::access::Access;
+use crate::http::assets::Pages;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::{BudgetLimits, ByteBudget};
 use crate::http::connection_slots::ConnectionLimits;
-use crate::http::guest_bytes::GuestBytes;
+use crate::http::guest_budgets::{self, GuestBudgets};
 use crate::http::headers::Policy;
 use crate::http::health::MetricsHandle;
 use crate::http::host::Hosts;
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
-use crate::http::readiness::{Down, Finding, Probe, Readiness};
+use crate::http::readiness::{Finding, Readiness};
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::upgrade::Front;
@@ -62,33 +68,12 @@ use crate::sharing::invite::Invites;
 use crate::sharing::quota::Quota;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+use crate::telemetry::logs::Format;
 use crate::telemetry::metrics::Metrics;
 use crate::versions::Versions;
 
 /// Interval at which the exporter drains histogram samples into their buckets.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
-
-/// `/readyz`: the database rejects reads.
-const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs and can be reached, and \
-                            whether its disk has room; the server's log has its own words";
-/// `/readyz`: a pooler in transaction mode stands before the database.
-const STORAGE_POOLED: &str = "the database is behind a pooler in transaction mode, where prepared \
-                              statements do not work: let `database.url` lead to PostgreSQL \
-                              itself (a server holds ten connections at most), or to a pool with \
-                              pool_mode = session";
-/// `/readyz`: the database serves reads and rejects edits.
-const STORAGE_STUCK: &str = "the database can be read, but edits cannot be stored: see what else \
-                             writes to it, and whether it may be written; they are kept in memory \
-                             within a limit and stored by themselves, so do not stop this server \
-                             before; its log has the database's own words";
-/// `/readyz`: the database rejects edits because its disk is full.
-const STORAGE_FULL: &str = "the database has no space left, so edits cannot be stored: free space on \
-                            its disk; they are kept in memory within a limit and stored by \
-                            themselves, so do not stop this server before";
-/// `/readyz`: Redis does not serve commands.
-const LOCKS_AWAY: &str = "Redis does not answer as it should, so no seat can be acquired: see whether \
-                          it runs, has room, and is where `locks.url` leads; the server's log has \
-                          its own words";
 
 /// The server could not start, or stopped by a failure.
 #[derive(Debug, thiserror::Error)]
@@ -129,6 +114,7 @@ pub enum AppError {
 
 /// A server that is ready and listens.
 pub struct App {
+    node: NodeId,
     settings: Settings,
     state: HttpState,
     listener: TcpListener,
@@ -141,12 +127,17 @@ pub struct App {
 }
 
 impl App {
-    /// Starts all parts from the bottom up and binds the port.
+    /// Starts all parts from the bottom up and binds the port. The future is boxed, as that of [`Self::run`]:
+    /// rustc compiles the body of an `async fn` again in each crate that awaits it.
     ///
     /// # Errors
     ///
     /// [`AppError`]: the first part that failed to start.
-    pub async fn start(settings: Settings) -> Result<Self, AppError> {
+    pub fn start(settings: Settings, node: NodeId) -> BoxFuture<'static, Result<Self, AppError>> {
+        Box::pin(Self::start_services(settings, node))
+    }
+
+    async fn start_services(settings: Settings, node: NodeId) -> Result<Self, AppError> {
         // First, so that a signal during a slow start is not lost.
         let signals = Signals::listen().map_err(AppError::Signals)?;
         let figures = start_figures(&settings)?;
@@ -156,7 +147,7 @@ impl App {
             None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
         };
         secrets::demand_two(&secret, &admin_token, &settings.auth.secret_file)?;
-        open_files::raise_bound(settings.limits.connections);
+        huge_pages::turn_off();
         let storage = Storage::open(&settings.database.url).await?;
         if settings.database.url.starts_with("postgres") && settings.locks.url == "memory:" {
             tracing::warn!(
@@ -164,8 +155,7 @@ impl App {
                  locks.url to a Redis"
             );
         }
-        let node = NodeId::generate();
-        tracing::info!(%node, "starting");
+        tracing::info!("starting as {node}");
         let locks = Locks::connect_as(&settings.locks.url, node).await?;
         let tasks = TaskTracker::new();
         // Servers that share a Redis notify each other by pub/sub. A server with locks in memory has no
@@ -184,7 +174,7 @@ impl App {
             None => Origins::of_listener(address),
         };
         let reviews = Reviews::start(sessions.clone(), missed);
-        let readiness = readiness(&storage, &locks, &sessions);
+        let readiness = readiness::start(&storage, &locks, &sessions);
         let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
             MetricsHandle::new(move || figures.render())
         });
@@ -200,17 +190,34 @@ impl App {
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
         }
-        Ok(Self { settings, state, listener, address, storage, locks, figures, signals, tasks })
+        Ok(Self {
+            node,
+            settings,
+            state,
+            listener,
+            address,
+            storage,
+            locks,
+            figures,
+            signals,
+            tasks,
+        })
     }
 
-    /// The line that prints the address to open.
+    /// The line that prints the address to open, in the format of the log.
     #[must_use]
     pub fn ready_line(&self) -> String {
         let open = self.state.origins.own();
+        let listen = format!("http://{}", self.address);
+        if self.settings.log.format == Format::Json {
+            let timestamp = Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true);
+            let line = json!({ "node": self.node, "timestamp": timestamp, "level": "INFO",
+                "target": "galley", "message": "Galley is ready", "open": format!("{open}/"),
+                "listen": listen });
+            return line.to_string();
+        }
         match &self.settings.server.public_url {
-            Some(_) => {
-                format!("Galley is ready: open {open}/ – it listens on http://{}", self.address)
-            }
+            Some(_) => format!("Galley is ready: open {open}/ – it listens on {listen}"),
             None => format!("Galley is ready: open {open}/"),
         }
     }
@@ -227,11 +234,17 @@ impl App {
     ///
     /// [`AppError::Died`] after a critical task ended by itself, and [`AppError::Hurried`] after a
     /// second signal ended the stop.
-    pub async fn run(self) -> Result<(), AppError> {
+    pub fn run(self) -> BoxFuture<'static, Result<(), AppError>> {
+        Box::pin(self.serve_and_stop())
+    }
+
+    async fn serve_and_stop(self) -> Result<(), AppError> {
         let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } =
             self;
+        // After the ready line, so that a warning does not hide the address.
+        open_files::raise_bound(settings.limits.connections);
         let sessions = state.sessions.clone();
-        let (limiter, guest_bytes) = (state.limiter.clone(), state.guest_bytes.clone());
+        let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
         let readiness = state.readiness.clone();
         let purging = state.sharing.clone().keep_purging();
         let trimming = state.exports.clone().keep_trimming();
@@ -251,7 +264,7 @@ impl App {
             sockets.clone(),
             stop.clone(),
         ));
-        let upkeep = upkeep(figures, limiter, guest_bytes, locks, sessions.clone(), stop.clone());
+        let upkeep = upkeep(figures, limiter, guest_budgets, locks, sessions.clone(), stop.clone());
         let upkeep = tasks.spawn(upkeep);
         tasks.spawn(jobs.keep_ticking(stop.clone()));
         let measuring = storage.clone().keep_measuring(settings.limits.stored_bytes);
@@ -297,15 +310,18 @@ impl App {
     }
 }
 
-/// Migrates the database to the current schema and closes it.
+/// Migrates the database to the current schema and closes it. Returns the version of the schema.
 ///
 /// # Errors
 ///
 /// [`StorageError`] when a migration fails.
-pub async fn migrate(settings: &Settings) -> Result<(), StorageError> {
-    let storage = Storage::open(&settings.database.url).await?;
-    storage.close().await;
-    Ok(())
+pub fn migrate(settings: &Settings) -> BoxFuture<'_, Result<i64, StorageError>> {
+    Box::pin(async {
+        let storage = Storage::open(&settings.database.url).await?;
+        let version = storage.schema().await?;
+        storage.close().await;
+        Ok(version)
+    })
 }
 
 /// The credentials and origins that authentication uses.
@@ -346,54 +362,12 @@ fn start_sessions(
             document_bytes: as_size(limits.document_bytes),
             messages_per_second: limits.messages_per_second,
             message_burst: limits.message_burst,
+            room_bytes: as_size(limits.room_bytes),
             ..RoomLimits::default()
         },
         history: HistoryTerms { pause: settings.history.pause, longest: settings.history.longest },
         tasks: tasks.clone(),
     })
-}
-
-fn readiness(storage: &Storage, locks: &Locks, sessions: &SeatService) -> Readiness {
-    let (storage, locks, sessions) = (storage.clone(), locks.clone(), sessions.clone());
-    Readiness::new(vec![
-        Probe::new("storage", move || {
-            let (storage, sessions) = (storage.clone(), sessions.clone());
-            async move {
-                let down = |error: &StorageError, remedy: &str| Down {
-                    cause: error.to_string(),
-                    remedy: remedy.to_owned(),
-                };
-                storage.check().await.map_err(|error| down(&error, remedy_of(&error)))?;
-                match sessions.storage_trouble() {
-                    None => Ok(Vec::new()),
-                    Some(error @ StorageError::Full(_)) => Err(down(&error, STORAGE_FULL)),
-                    Some(error) => Err(down(&error, STORAGE_STUCK)),
-                }
-            }
-        }),
-        Probe::new("locks", move || {
-            let locks = locks.clone();
-            async move {
-                locks.check().await.map_err(|error| locks_down(&error))?;
-                Ok(locks.warnings().into_iter().map(str::to_owned).collect())
-            }
-        }),
-    ])
-}
-
-/// The operator's remedy for a database that rejects reads.
-fn remedy_of(error: &StorageError) -> &'static str {
-    if matches!(error, StorageError::Pooled(_)) { STORAGE_POOLED } else { STORAGE_AWAY }
-}
-
-/// The operator's remedy for locks that cannot be used. Errors of Redis and the network may contain an
-/// address, so only the log shows them.
-fn locks_down(error: &LocksError) -> Down {
-    let line = match error {
-        LocksError::Misconfigured(line) => line,
-        LocksError::Unavailable(_) | LocksError::Unsupported(_) => LOCKS_AWAY,
-    };
-    Down { cause: error.to_string(), remedy: line.to_owned() }
 }
 
 fn state(
@@ -425,8 +399,13 @@ fn state(
         bytes: limits.user_bytes,
         bin_retention: limits.bin_retention,
     };
-    let invites = Invites::new(secret);
+    let (invites, policy) = (Invites::new(secret), Policy::new(&origins));
     let guest_bytes = NonZeroU32::new(limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
+    let guest_acts = [
+        (guest_budgets::REQUESTS, limits.guest_requests_per_address),
+        (guest_budgets::CLAIMS, limits.guest_claims_per_address),
+        (guest_budgets::HANDLES, limits.guest_handles_per_address),
+    ];
     HttpState {
         tokens: Tokens::new(secret),
         access: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
@@ -436,10 +415,17 @@ fn state(
         budget: ByteBudget::new(buffered),
         hosts: hosts(&settings.server),
         proxies: settings.server.trusted_proxies.clone(),
-        policy: Policy::new(&origins),
+        pages: Pages { assets: settings.server.assets, policy: policy.clone() },
+        policy,
         origins,
         sharing: Sharing::new(storage.clone(), invites.clone(), document_bytes, quota),
-        partners: Partners::new(storage.clone(), locks.clone(), invites),
+        partners: Partners::new(
+            storage.clone(),
+            locks.clone(),
+            invites,
+            limits.guest_requests_pending,
+            &limits.reserved_handles,
+        ),
         exports: Exports::new(reviews.clone(), PdfFonts::new(settings.exports.fonts.clone())),
         offers: Offers::new(storage.clone(), locks.clone()),
         reviews,
@@ -451,7 +437,7 @@ fn state(
         jobs,
         webhooks,
         tarpit: Tarpit::default(),
-        guest_bytes: GuestBytes::new(guest_bytes),
+        guest_budgets: GuestBudgets::new(guest_bytes, guest_acts),
         security_log: SecurityLog::default(),
     }
 }
@@ -467,7 +453,7 @@ fn hosts(server: &ServerSettings) -> Hosts {
 async fn upkeep(
     figures: Option<Metrics>,
     limiter: Limiter,
-    guest_bytes: GuestBytes,
+    guest_budgets: GuestBudgets,
     locks: Locks,
     sessions: SeatService,
     stop: CancellationToken,
@@ -479,7 +465,7 @@ async fn upkeep(
             figures.upkeep();
         }
         limiter.forget_the_quiet();
-        guest_bytes.forget_idle();
+        guest_budgets.forget_idle();
         sessions.forget_idle_users();
         // Reading the alarms clears those of classes without recent events.
         let _in_force = locks.alarms();

@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use crate::config::{Settings, WebhookSettings, duration};
+use crate::config::{Settings, WebhookSettings, duration, jobs, limits};
+use crate::http::assets::Assets;
 use crate::telemetry::logs::Format;
 
 /// The text printed in place of a secret.
@@ -11,7 +12,13 @@ const HIDDEN: &str = "***";
 /// All settings, section by section in the manual's order.
 pub(super) fn settings(all: &Settings) -> String {
     let first = [server(all), database(all), seats(all), history(all), auth(all)];
-    let rest = [push(all), jobs(all), exports(all), limits(all), log(all)];
+    let rest = [
+        push(all),
+        table("jobs", &jobs::shown(&all.jobs)),
+        exports(all),
+        table("limits", &limits::shown(&all.limits)),
+        log(all),
+    ];
     let endpoints: Vec<_> = all.webhooks.iter().map(webhook).collect();
     [first.as_slice(), &rest, &endpoints].concat().join("\n")
 }
@@ -45,6 +52,11 @@ fn section(name: &str, lines: &[String]) -> String {
     format!("[{name}]\n{}\n", lines.join("\n"))
 }
 
+fn table(name: &str, values: &[(&str, String)]) -> String {
+    let lines: Vec<_> = values.iter().map(|(key, value)| plain(key, value)).collect();
+    section(name, &lines)
+}
+
 /// TOML and Rust differ in some escapes, but escape printable text alike.
 fn text(key: &str, value: impl Display) -> String {
     format!("{key} = {:?}", value.to_string())
@@ -69,7 +81,12 @@ fn server(all: &Settings) -> String {
     let proxies = text("trusted_proxies", &server.trusted_proxies);
     let drain = text("drain", duration::show(server.drain));
     let listen = text("listen", server.listen);
-    section("server", &[listen, public_url, hosts, proxies, linger, drain])
+    let assets = match server.assets {
+        Assets::Bundle => "bundle",
+        Assets::Sources => "sources",
+    };
+    let assets = text("assets", assets);
+    section("server", &[listen, public_url, hosts, proxies, linger, drain, assets])
 }
 
 fn database(all: &Settings) -> String {
@@ -143,51 +160,9 @@ fn push(all: &Settings) -> String {
     )
 }
 
-fn jobs(all: &Settings) -> String {
-    let jobs = &all.jobs;
-    section(
-        "jobs",
-        &[
-            text("tick", duration::show(jobs.tick)),
-            text("review_unanswered_after", duration::show(jobs.review_unanswered_after)),
-            text("request_unanswered_after", duration::show(jobs.request_unanswered_after)),
-        ],
-    )
-}
-
 fn exports(all: &Settings) -> String {
     let fonts = all.exports.fonts.iter().map(|path| path.display().to_string());
     section("exports", &[plain("fonts", format!("{:?}", fonts.collect::<Vec<_>>()))])
-}
-
-fn limits(all: &Settings) -> String {
-    let limits = &all.limits;
-    section(
-        "limits",
-        &[
-            plain("message_bytes", limits.message_bytes),
-            plain("document_bytes", limits.document_bytes),
-            plain("body_bytes", limits.body_bytes),
-            plain("messages_per_second", limits.messages_per_second),
-            plain("message_burst", limits.message_burst),
-            plain("connections", limits.connections),
-            plain("connections_per_address", limits.connections_per_address),
-            plain("buffered_bytes", limits.buffered_bytes),
-            plain("buffered_bytes_per_address", limits.buffered_bytes_per_address),
-            plain("buffered_bytes_per_user", limits.buffered_bytes_per_user),
-            plain("requests_per_second", limits.requests_per_second),
-            plain("request_burst", limits.request_burst),
-            plain("joins_per_second", limits.joins_per_second),
-            plain("join_burst", limits.join_burst),
-            plain("guests_per_second", limits.guests_per_second),
-            plain("guest_burst", limits.guest_burst),
-            plain("user_documents", limits.user_documents),
-            plain("user_bytes", limits.user_bytes),
-            text("bin_retention", duration::show(limits.bin_retention)),
-            plain("guest_bytes_per_hour", limits.guest_bytes_per_hour),
-            plain("stored_bytes", limits.stored_bytes),
-        ],
-    )
 }
 
 fn log(all: &Settings) -> String {

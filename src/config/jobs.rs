@@ -3,21 +3,18 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::config::JobSettings;
 use crate::config::parse::Reader;
 use crate::domain::limits::JOB_TICKS;
 
 /// How long something waits before a reminder.
 const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(30 * 24);
 
-/// Reads and checks the section.
-pub(super) fn settings(reader: &mut Reader) -> Option<JobSettings> {
-    let tick = reader.duration("jobs.tick", JOB_TICKS.0..=JOB_TICKS.1);
-    let reviews = reader.duration("jobs.review_unanswered_after", WAITS);
-    let requests = reader.duration("jobs.request_unanswered_after", WAITS);
-    Some(JobSettings {
-        tick: tick?,
-        review_unanswered_after: reviews?,
-        request_unanswered_after: requests?,
-    })
+section! {
+    "jobs" JobSettings, reader;
+    /// The interval of the ticks.
+    tick: Duration = duration(JOB_TICKS.0..=JOB_TICKS.1);
+    /// How long a review waits for an answer before its writer is reminded.
+    review_unanswered_after: Duration = duration(WAITS);
+    /// How long a request waits for an answer before its receiver is reminded.
+    request_unanswered_after: Duration = duration(WAITS);
 }

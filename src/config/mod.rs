@@ -6,10 +6,14 @@
 //! each. The module reads the `--config` file and touches no other file. Variables that only share the
 //! prefix are no settings ([`ignored`]).
 
+#[macro_use]
+mod section;
+
 mod display;
 mod duration;
 mod environment;
 mod jobs;
+mod limits;
 mod parse;
 mod parse_fault;
 mod push;
@@ -28,11 +32,14 @@ use secrecy::SecretString;
 
 use crate::domain::lease::LeaseTerms;
 use crate::domain::webhook::WebhookEvent;
+use crate::http::assets::Assets;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::telemetry::logs::Format;
 
 pub use crate::config::environment::ignored;
+pub use crate::config::jobs::JobSettings;
+pub use crate::config::limits::LimitSettings;
 
 /// The defaults, which are also the manual.
 pub const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -110,6 +117,8 @@ pub struct ServerSettings {
     pub trusted_proxies: Proxies,
     /// The period over which a stopping server spreads the closes of its sockets.
     pub drain: Duration,
+    /// Where the server reads the pages and their files.
+    pub assets: Assets,
 }
 
 /// `[database]`
@@ -198,17 +207,6 @@ pub struct PushSettings {
     pub allow_private: bool,
 }
 
-/// `[jobs]`
-#[derive(Clone, Debug)]
-pub struct JobSettings {
-    /// The interval of the ticks.
-    pub tick: Duration,
-    /// How long a review waits for an answer before its writer is reminded.
-    pub review_unanswered_after: Duration,
-    /// How long a request waits for an answer before its receiver is reminded.
-    pub request_unanswered_after: Duration,
-}
-
 /// `[exports]`
 #[derive(Clone, Debug)]
 pub struct ExportSettings {
@@ -234,53 +232,6 @@ impl fmt::Debug for WebhookSettings {
             .field("events", &self.events)
             .finish_non_exhaustive()
     }
-}
-
-/// `[limits]`
-#[derive(Clone, Debug)]
-pub struct LimitSettings {
-    /// Longest websocket message.
-    pub message_bytes: u32,
-    /// Largest document, with the marks that deleted text leaves.
-    pub document_bytes: u32,
-    /// Longest request body.
-    pub body_bytes: u32,
-    /// Websocket messages of a session per second, on average.
-    pub messages_per_second: u32,
-    /// Websocket messages that a session may send at once.
-    pub message_burst: u32,
-    /// Open connections.
-    pub connections: u32,
-    /// Open connections of an address: the setting, or a quarter of `connections` if that is less.
-    pub connections_per_address: u32,
-    /// Bytes held in memory for clients.
-    pub buffered_bytes: u32,
-    /// The same for an address.
-    pub buffered_bytes_per_address: u32,
-    /// The same for a user.
-    pub buffered_bytes_per_user: u32,
-    /// Guests that enter from an address per second, on average.
-    pub guests_per_second: u32,
-    /// Guests that may enter from an address at once.
-    pub guest_burst: u32,
-    /// Requests of a user per second, on average.
-    pub requests_per_second: u32,
-    /// Requests that a user may send at once.
-    pub request_burst: u32,
-    /// Websockets that a user opens per second, on average.
-    pub joins_per_second: u32,
-    /// Websockets that a user may open at once.
-    pub join_burst: u32,
-    /// Documents of a user.
-    pub user_documents: u32,
-    /// Bytes of a user's documents.
-    pub user_bytes: u64,
-    /// How long a deleted document stays in the bin; zero: there is no bin.
-    pub bin_retention: Duration,
-    /// Bytes that the guests of an address store in an hour.
-    pub guest_bytes_per_hour: u32,
-    /// Size of the database in bytes above which it accepts nothing new.
-    pub stored_bytes: u64,
 }
 
 /// `[log]`

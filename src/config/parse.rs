@@ -11,6 +11,7 @@ use std::time::Duration;
 use ::config::{Value, ValueKind};
 
 use crate::config::duration;
+use crate::domain::handle::{Handle, InvalidHandle};
 
 /// The merged sources as `section.key`, and the faults found so far.
 pub(super) struct Reader {
@@ -62,6 +63,17 @@ impl Reader {
         Some(text)
     }
 
+    /// Reads one of these words.
+    pub(super) fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.required(key)?;
+        let chosen = choices.iter().find(|(word, _)| *word == text);
+        if chosen.is_none() {
+            let words = Vec::from_iter(choices.iter().map(|(word, _)| *word));
+            self.fault(key, &format!("must be {}", words.join(" or ")));
+        }
+        chosen.map(|(_, value)| *value)
+    }
+
     /// Reads a list of texts, or one text that separates them by commas.
     pub(super) fn list(&mut self, key: &str) -> Option<Vec<String>> {
         let Some(value) = self.values.remove(key) else { return Some(Vec::new()) };
@@ -83,6 +95,13 @@ impl Reader {
         let texts: Vec<String> = texts;
         let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
         Some(texts.map(str::to_owned).collect())
+    }
+
+    /// Reads a list of handles.
+    pub(super) fn handles(&mut self, key: &str) -> Option<Vec<Handle>> {
+        let texts = self.list(key)?;
+        let handles = texts.iter().map(|text| text.parse()).collect::<Result<_, InvalidHandle>>();
+        handles.map_err(|error| self.fault(key, &format!("must be handles: {error}"))).ok()
     }
 
     /// Takes a value of any form, if it is set.

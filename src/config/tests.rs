@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use super::*;
+use crate::domain::handle::Handle;
 
 /// An admin token of the least length.
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -72,8 +73,12 @@ fn the_environment_knows_numbers_and_switches() {
         ("GALLEY_AUTH__GUESTS", "false"),
         ("GALLEY_ADMIN__TOKEN", TOKEN),
         ("GALLEY_LOG__LEVEL", ""),
+        ("GALLEY_LIMITS__RESERVED_HANDLES", "Admin, 관리자"),
     ])
     .expect("valid");
+    let reserved: Vec<_> = settings.limits.reserved_handles.iter().map(Handle::as_str).collect();
+    assert_eq!(reserved, ["admin", "관리자"]);
+    assert!(fault(&[("GALLEY_LIMITS__RESERVED_HANDLES", "a b")]).contains("reserved_handles"));
     assert_eq!(settings.limits.message_bytes, 4_096);
     assert!(!settings.auth.guests);
     assert!(settings.admin.token.is_some());
@@ -310,6 +315,18 @@ fn a_subject_is_a_contact_and_a_push_service_a_host() {
     for text in ["https://push.example", "push.example:443", "*", "a..b", "a/b"] {
         assert!(fault(&hosts(text)).starts_with("push.hosts: must be names"), "{text}");
     }
+}
+
+#[test]
+fn the_assets_are_the_bundle_or_the_sources() {
+    let assets = |text| [("GALLEY_SERVER__ASSETS", text)];
+    assert_eq!(with(&[]).expect("valid").server.assets, Assets::Bundle);
+    let settings = with(&assets("sources")).expect("valid");
+    assert!(
+        settings.server.assets == Assets::Sources
+            && settings.show().contains("assets = \"sources\"")
+    );
+    assert_eq!(fault(&assets("static")), "server.assets: must be bundle or sources");
 }
 
 #[test]

@@ -8,14 +8,16 @@ use ::config::Value;
 use secrecy::SecretString;
 
 use crate::config::jobs;
+use crate::config::limits;
 use crate::config::parse::Reader;
 use crate::config::push;
 use crate::config::webhooks;
 use crate::config::{
-    AdminSettings, AuthSettings, DatabaseSettings, ExportSettings, HistorySettings, LimitSettings,
-    LocksSettings, LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
+    AdminSettings, AuthSettings, DatabaseSettings, ExportSettings, HistorySettings, LocksSettings,
+    LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
 };
 use crate::domain::lease::LeaseTerms;
+use crate::http::assets::Assets;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::redis_client::url::RedisUrl;
@@ -46,7 +48,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
     let fonts = reader.list("exports.fonts");
     let exports = fonts.map(|it| ExportSettings { fonts: it.iter().map(PathBuf::from).collect() });
     let webhooks = webhooks::settings(&mut reader);
-    let limits = limits(&mut reader);
+    let limits = limits::settings(&mut reader);
     let log = log(&mut reader);
     let metrics = reader.switch("metrics.enabled").map(|enabled| MetricsSettings { enabled });
     if let (Some(database), Some(locks)) = (&database, &locks) {
@@ -105,6 +107,8 @@ fn server(reader: &mut Reader) -> Option<ServerSettings> {
         reader.fault("server.trusted_proxies", expected);
     }
     let drain = reader.duration("server.drain", Duration::ZERO..=MINUTES_10);
+    let choices = [("bundle", Assets::Bundle), ("sources", Assets::Sources)];
+    let assets = reader.choice("server.assets", &choices);
     Some(ServerSettings {
         listen: listen?,
         public_url: public_url?,
@@ -112,6 +116,7 @@ fn server(reader: &mut Reader) -> Option<ServerSettings> {
         hosts,
         trusted_proxies: proxies?,
         drain: drain?,
+        assets: assets?,
     })
 }
 
@@ -273,81 +278,6 @@ fn admin(reader: &mut Reader) -> Option<AdminSettings> {
     Some(AdminSettings { token: token.map(SecretString::from) })
 }
 
-fn limits(reader: &mut Reader) -> Option<LimitSettings> {
-    const MILLION: u32 = 1_000_000;
-    let message_bytes = reader.number("limits.message_bytes", 1_024..=64 * MIB);
-    let document_bytes = reader.number("limits.document_bytes", 65_536..=256 * MIB);
-    let body_bytes = reader.number("limits.body_bytes", 1_024..=64 * MIB);
-    let messages_per_second = reader.number("limits.messages_per_second", 1..=MILLION);
-    let message_burst = reader.number("limits.message_burst", 1..=MILLION);
-    let connections = reader.number("limits.connections", 1..=MILLION);
-    let by_address = reader.number("limits.connections_per_address", 1..=MILLION);
-    let buffered = reader.number("limits.buffered_bytes", MIB..=GIB_4_LESS);
-    let buffered_address = reader.number("limits.buffered_bytes_per_address", MIB..=GIB_4_LESS);
-    let buffered_user = reader.number("limits.buffered_bytes_per_user", MIB..=GIB_4_LESS);
-    let guests_per_second = reader.number("limits.guests_per_second", 1..=MILLION);
-    let guest_burst = reader.number("limits.guest_burst", 1..=MILLION);
-    let requests_per_second = reader.number("limits.requests_per_second", 1..=MILLION);
-    let request_burst = reader.number("limits.request_burst", 1..=MILLION);
-    let joins_per_second = reader.number("limits.joins_per_second", 1..=MILLION);
-    let join_burst = reader.number("limits.join_burst", 1..=MILLION);
-    let user_documents = reader.number("limits.user_documents", 1..=MILLION);
-    let user_bytes = reader.large_number("limits.user_bytes", 65_536..=1 << 50);
-    let bin_retention = reader.duration("limits.bin_retention", Duration::ZERO..=DAYS_3650);
-    let guest_bytes_per_hour = reader.number("limits.guest_bytes_per_hour", 65_536..=u32::MAX);
-    let stored_bytes = reader.large_number("limits.stored_bytes", 1 << 20..=1 << 50);
-    if let (Some(message), Some(document)) = (message_bytes, document_bytes)
-        && document < message
-    {
-        let what =
-            "must be at least limits.message_bytes: a whole document may come in one message";
-        reader.fault("limits.document_bytes", what);
-    }
-    if let (Some(all), Some(address), Some(user), Some(body), Some(message)) =
-        (buffered, buffered_address, buffered_user, body_bytes, message_bytes)
-    {
-        if user / 2 < body.max(message) {
-            let what = "must be at least twice limits.body_bytes and limits.message_bytes: one of \
-                        them may be in transfer while a response is";
-            reader.fault("limits.buffered_bytes_per_user", what);
-        }
-        if address < user || all / 4 < address {
-            let what = "must be at least limits.buffered_bytes_per_user, and at most a quarter of \
-                        limits.buffered_bytes: no address holds more than it leaves to others";
-            reader.fault("limits.buffered_bytes_per_address", what);
-        }
-    }
-    Some(LimitSettings {
-        message_bytes: message_bytes?,
-        document_bytes: document_bytes?,
-        body_bytes: body_bytes?,
-        messages_per_second: messages_per_second?,
-        message_burst: message_burst?,
-        connections: connections?,
-        connections_per_address: by_address?.min(part_of_an_address(connections?)),
-        buffered_bytes: buffered?,
-        buffered_bytes_per_address: buffered_address?,
-        buffered_bytes_per_user: buffered_user?,
-        guests_per_second: guests_per_second?,
-        guest_burst: guest_burst?,
-        requests_per_second: requests_per_second?,
-        request_burst: request_burst?,
-        joins_per_second: joins_per_second?,
-        join_burst: join_burst?,
-        user_documents: user_documents?,
-        user_bytes: user_bytes?,
-        bin_retention: bin_retention?,
-        guest_bytes_per_hour: guest_bytes_per_hour?,
-        stored_bytes: stored_bytes?,
-    })
-}
-
-/// The most connections that one address may hold: a quarter of all, so that it leaves the rest to
-/// others.
-fn part_of_an_address(connections: u32) -> u32 {
-    (connections / 4).max(CONNECTIONS_OF_A_BROWSER)
-}
-
 fn log(reader: &mut Reader) -> Option<LogSettings> {
     let level = reader.required("log.level").filter(|level| {
         let valid = logs::is_level(level);
@@ -358,23 +288,10 @@ fn log(reader: &mut Reader) -> Option<LogSettings> {
         }
         valid
     });
-    let format = reader.required("log.format").and_then(|format| match format.as_str() {
-        "text" => Some(Format::Text),
-        "json" => Some(Format::Json),
-        _ => {
-            reader.fault("log.format", "must be text or json");
-            None
-        }
-    });
+    let formats = [("text", Format::Text), ("json", Format::Json)];
+    let format = reader.choice("log.format", &formats);
     Some(LogSettings { level: level?, format: format? })
 }
 
 const MINUTES_10: Duration = Duration::from_secs(600);
 const HOURS_24: Duration = Duration::from_secs(24 * 3_600);
-/// Ten years, less some leap days.
-const DAYS_3650: Duration = Duration::from_secs(3_650 * 24 * 3_600);
-const MIB: u32 = 1_048_576;
-/// A browser opens six connections to a server, and one websocket per page.
-const CONNECTIONS_OF_A_BROWSER: u32 = 8;
-/// The largest value of a 32-bit setting in whole MiB.
-const GIB_4_LESS: u32 = 4_095 * MIB;

@@ -16,6 +16,9 @@ use crate::notify::destination::{Destination, Scope};
 const KEY: &str = "notify.webhooks";
 const EXPECTED: &str = "must be [[notify.webhooks]] with url, secret and events; in the environment a \
                         JSON array of such objects";
+/// The secrets of the examples in the README and the manual. Every reader of these knows them.
+const EXAMPLE_SECRETS: [&str; 2] =
+    ["32 random bytes as hexadecimal digits", "a random text of 16 bytes or more"];
 
 /// An endpoint as written.
 #[derive(Default)]
@@ -60,10 +63,11 @@ fn endpoint_of(row: Row) -> Result<WebhookSettings, String> {
     let to = Destination::parse(&url, Scope::Anywhere);
     to.map_err(|error| format!("url must be an https:// or http:// address: {error}"))?;
     let secret = row.secret.ok_or("secret is missing")?;
-    if secret.len() < WEBHOOK_SECRET_BYTES_MIN {
+    if secret.len() < WEBHOOK_SECRET_BYTES_MIN || EXAMPLE_SECRETS.contains(&secret.as_str()) {
         let least = WEBHOOK_SECRET_BYTES_MIN;
         return Err(format!(
-            "secret must be at least {least} bytes; make one with `openssl rand -hex 32`"
+            "secret must be at least {least} bytes, and no example of the manual; make one with \
+             `openssl rand -hex 32`"
         ));
     }
     let mut events = Vec::new();
@@ -137,6 +141,7 @@ fn row_of_json(fields: &serde_json::Map<String, serde_json::Value>) -> Option<Ro
 mod tests {
     use std::collections::HashMap;
 
+    use super::EXAMPLE_SECRETS;
     use crate::config::{Flags, Settings};
 
     fn with(json: &str) -> Result<Settings, String> {
@@ -170,6 +175,8 @@ mod tests {
             (one("ftp://h/x", SECRET, event), "number 1: url must be an https://"),
             (one("https://u:hunter2@h/x", SECRET, event), "it has a user or a password"),
             (one("https://h/x", "hunter2", event), "secret must be at least 16 bytes"),
+            (one("https://h/x", EXAMPLE_SECRETS[0], event), "and no example of the manual"),
+            (one("https://h/x", EXAMPLE_SECRETS[1], event), "and no example of the manual"),
             (
                 one("https://h/x", SECRET, r#""review.made""#),
                 "events must be some of review.created",

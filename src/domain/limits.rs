@@ -37,8 +37,9 @@ pub const DOCUMENT_ITEMS_MAX: usize = 400_000;
 pub const PLACING_STEPS_MAX: usize = 64_000_000;
 /// Reviews of one share link.
 pub const REVIEWS_PER_LINK_MAX: i64 = 2_000;
-/// Remarks on the whole text of one share link: some for each round of a review.
-pub const SUMMARIES_PER_LINK_MAX: i64 = 20;
+/// Remarks on the whole text of one share link by one user: some for each round of a review. Those of a
+/// former reviewer, which no user may delete, do not count.
+pub const SUMMARIES_PER_AUTHOR_MAX: i64 = 20;
 /// Reviews of one decision: all suggestions of a share link.
 pub const DECIDED_AT_ONCE_MAX: usize = 2_000;
 /// Reviews of one decision that the server announces one by one. Beyond it one event names them all,
@@ -369,11 +370,19 @@ pub const WEBHOOK_RETRY_AFTER_MAX: Duration = Duration::from_hours(1);
 pub const WEBHOOK_LEASE: Duration = Duration::from_secs(15);
 /// The most that an attempt takes, with its wait for a connection: it ends before the lease.
 pub const WEBHOOK_ATTEMPT_MAX: Duration = Duration::from_secs(12);
-/// Attempts of one server for one endpoint at once.
-pub const WEBHOOK_ATTEMPTS_AT_ONCE: usize = 8;
-/// The same while the last attempt failed: a broken endpoint takes few connections, and a document with
-/// a failing webhook leaves one to the others.
-pub const WEBHOOK_FAILING_AT_ONCE: usize = 2;
+/// First attempts of one server for one endpoint at once.
+pub const WEBHOOK_FIRST_AT_ONCE: usize = 8;
+/// Repeated attempts of one server for one endpoint at once. They have slots of their own: documents whose
+/// webhooks fail leave all of [`WEBHOOK_FIRST_AT_ONCE`] to the others.
+pub const WEBHOOK_REPEATED_AT_ONCE: usize = 4;
+/// A longer attempt gives its slot back. Thirty documents whose first webhooks hang occupy the slots for three
+/// times this, so another document waits for a third of a second.
+pub const WEBHOOK_SLOT_MAX: Duration = Duration::from_millis(100);
+/// Attempts of one server for one endpoint that are longer than that. Each holds a connection; beyond it
+/// they hold their slots.
+pub const WEBHOOK_SLOW_AT_ONCE: usize = 32;
+/// Look-ups of one endpoint's host at once. A name that no server of names resolves takes a thread each.
+pub const WEBHOOK_LOOKUPS_MAX: usize = 2;
 /// The poll of the database for webhooks of other servers, and for those that are due again.
 pub const WEBHOOK_TICK: Duration = Duration::from_secs(2);
 /// Dead webhooks that one request makes pending again.
@@ -421,7 +430,7 @@ const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
 const _: () = assert!(REQUEST_MESSAGE_CHARS_MAX * 12 < MESSAGE_REQUEST_BYTES_MAX);
 const _: () = assert!((TITLE_CHARS_MAX + OFFER_MESSAGE_CHARS_MAX) * 12 < MESSAGE_REQUEST_BYTES_MAX);
 const _: () = assert!(REQUEST_TTL.num_days() < REQUEST_RETENTION.num_days());
-const _: () = assert!(SUMMARIES_PER_LINK_MAX < REVIEWS_PER_LINK_MAX);
+const _: () = assert!(SUMMARIES_PER_AUTHOR_MAX < REVIEWS_PER_LINK_MAX);
 const _: () = assert!((DECIDED_AT_ONCE_MAX as i64) < DECISION_PARTS_PER_LINK_MAX);
 const _: () = assert!(REVIEW_BYTES_MAX < REVIEW_PAGE_BYTES_MAX);
 const _: () = assert!(REVIEW_PAGE_BYTES_MAX < REVIEWS_BYTES_MAX);

@@ -13,6 +13,8 @@ pub enum WebhookEvent {
     ReviewDecided,
     /// A review got a reply.
     ReviewReplied,
+    /// A user passed the turn to a role.
+    TurnChanged,
     /// The database ratified the grant of a seat.
     SeatTaken,
     /// A ratified grant ended.
@@ -30,10 +32,11 @@ pub struct InvalidEvent;
 
 impl WebhookEvent {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ReviewCreated,
         Self::ReviewDecided,
         Self::ReviewReplied,
+        Self::TurnChanged,
         Self::SeatTaken,
         Self::SeatLeft,
         Self::DocumentExported,
@@ -47,6 +50,7 @@ impl WebhookEvent {
             Self::ReviewCreated => "review.created",
             Self::ReviewDecided => "review.decided",
             Self::ReviewReplied => "review.replied",
+            Self::TurnChanged => "turn.changed",
             Self::SeatTaken => "seat.taken",
             Self::SeatLeft => "seat.left",
             Self::DocumentExported => "document.exported",

@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -50,6 +49,7 @@ use crate::storage::exports::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
 };
 use crate::storage::reviews::StoredReview;
+use crate::storage::versions::sha256;
 
 /// How long the request that starts a build waits for its file. Most files take a few milliseconds.
 const WAIT: Duration = Duration::from_secs(1);
@@ -139,11 +139,17 @@ impl Exports {
         let Err(not_available) = Rendering::new(key.format, &self.fonts).await else {
             return Ok(Look::Due(Box::new(state)));
         };
-        // Another server, which has the fonts, may be at it.
-        match state.build.filter(|build| now < build.changed_at + LEASE) {
-            Some(build) => Ok(Look::Found(Export::Building { progress: build.progress.min(99) })),
-            None => Err(not_available),
+        // Another server, which has the fonts, may be at it. Its clock may differ, so the lock decides.
+        let locks = &self.reviews.sessions.shared.locks;
+        let holder = locks.holder(&lock_of(key)).await.map_err(SeatError::Locks)?;
+        let Some(build) = state.build else { return Err(not_available) };
+        if holder.is_some() {
+            return Ok(Look::Found(Export::Building { progress: build.progress.min(99) }));
         }
+        // A build stores its file before it releases its lock.
+        let state = self.storage().export_state(key).await?.ok_or(ExportError::NotFound)?;
+        let file = servable(key, &state, now).ok_or(not_available)?;
+        Ok(Look::Found(Export::Ready { file, title: state.now.title }))
     }
 
     /// The bytes of a file. `None`: another file has replaced it.
@@ -343,7 +349,13 @@ impl Build<'_> {
         let shared = &self.exports.reviews.sessions.shared;
         let key = self.key;
         // The permit comes before the reviews: a waiting build holds no memory.
-        let snapshot = shared.rooms.snapshot(state.document).await?;
+        let mut snapshot = shared.rooms.snapshot(state.document).await?;
+        if snapshot.seq < state.now.seq {
+            // Another server has stored an edit whose message this one lacks. The permit is free meanwhile.
+            drop(snapshot);
+            shared.rooms.read_on(state.document).await;
+            snapshot = shared.rooms.snapshot(state.document).await?;
+        }
         self.progress(20).await?;
         let reviews = if key.has_reviews { self.reviews(key.link).await? } else { Vec::new() };
         self.progress(40).await?;
@@ -414,7 +426,7 @@ impl Build<'_> {
     async fn store(&self, mark: ExportMark, bytes: Bytes) -> Result<StoredExport, Stop> {
         let export = StoredExport {
             mark,
-            hash: Sha256::digest(&bytes).into(),
+            hash: sha256(&bytes),
             length: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
             took_ms: i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX),
             built_at: whole_milliseconds(Utc::now()),

@@ -10,10 +10,9 @@ use crate::exports::docx_parts::{
     PACKAGE_RELATIONS, SETTINGS, STYLES,
 };
 use crate::exports::paper::{Edge, Location, Note, Paper};
+use crate::exports::sheet::pieces;
 use crate::exports::zip::{Entry, ZipWriter};
 
-/// Longest run, in bytes of text.
-const RUN_BYTES: usize = 64 * 1024;
 /// Longest paragraph, in bytes of XML: four times the text of a document. Tabs take twenty times theirs.
 const PARAGRAPH_BYTES_MAX: usize = 32 * 1024 * 1024;
 
@@ -233,16 +232,6 @@ impl<'a> Body<'a> {
         self.paragraph.clear();
         self.entry.push("</w:p>")
     }
-}
-
-/// Cuts a line into the texts of its runs.
-fn pieces(mut line: &str) -> impl Iterator<Item = &str> {
-    std::iter::from_fn(move || {
-        let end = line.floor_char_boundary(RUN_BYTES);
-        let (piece, rest) = line.split_at_checked(end)?;
-        line = rest;
-        (!piece.is_empty()).then_some(piece)
-    })
 }
 
 #[cfg(test)]

@@ -53,4 +53,7 @@ pub enum ImportError {
     /// The file or its content exceeds a bound.
     #[error("the file is larger than this server takes: {0}")]
     TooLarge(&'static str),
+    /// The text exceeds the limit of a document.
+    #[error("its text is longer than a document may be")]
+    TextTooLong,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::domain::export::ExportFailure;
 use crate::exports::paper::{Edge, Location, Note, Paper};
-use crate::exports::sheet::Sheet;
+use crate::exports::sheet::{Sheet, pieces};
 use crate::exports::words::{Words, time};
 
 const STYLE: &str = "\
@@ -50,7 +50,8 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
         escaped(&paper.writer),
         time(paper.built_at),
     ))?;
-    Body::new(paper).write(&mut sheet)?;
+    let (covering, is_deleted) = (BTreeSet::new(), false);
+    Body { paper, sheet: &mut sheet, covering, is_deleted }.write()?;
     sheet.push("</main>\n")?;
     for (location, heading) in
         [(Location::Whole, paper.words.whole), (Location::Lost, paper.words.lost)]
@@ -67,104 +68,112 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     Ok(sheet.into_bytes())
 }
 
-/// The text under construction.
+/// The text under construction. The sheet takes each piece at once: no line is in memory beside it.
 struct Body<'a> {
     paper: &'a Paper,
+    sheet: &'a mut Sheet,
     /// The notes whose range covers the current position.
     covering: BTreeSet<usize>,
     is_deleted: bool,
-    /// The current line.
-    line: String,
-    /// The notes whose range ends in it.
-    ended: Vec<usize>,
 }
 
-impl<'a> Body<'a> {
-    fn new(paper: &'a Paper) -> Self {
-        let (covering, line, ended) = (BTreeSet::new(), String::new(), Vec::new());
-        Self { paper, covering, is_deleted: false, line, ended }
-    }
-
-    fn write(mut self, sheet: &mut Sheet) -> Result<(), ExportFailure> {
-        let mut from = 0;
-        for (at, edge) in self.paper.edges() {
-            self.text(self.paper.text.get(from..at).unwrap_or_default(), sheet)?;
-            from = at;
-            self.edge(edge);
-        }
-        self.text(self.paper.text.get(from..).unwrap_or_default(), sheet)?;
-        self.end_line(sheet)
-    }
-
-    fn text(&mut self, text: &str, sheet: &mut Sheet) -> Result<(), ExportFailure> {
-        for (number, piece) in text.split('\n').enumerate() {
-            if number != 0 {
-                self.end_line(sheet)?;
+impl Body<'_> {
+    fn write(mut self) -> Result<(), ExportFailure> {
+        let (paper, edges) = (self.paper, self.paper.edges());
+        let (mut later, mut from) = (edges.as_slice(), 0);
+        for line in paper.text.split('\n') {
+            let end = from + line.len();
+            let here = later.partition_point(|(at, _)| *at <= end);
+            let (edges, rest) = later.split_at(here);
+            later = rest;
+            let end_line = self.begin_line(edges)?;
+            for (at, edge) in edges {
+                self.text(paper.text.get(from..*at).unwrap_or_default())?;
+                from = *at;
+                self.edge(*edge)?;
             }
-            if piece.is_empty() {
-                continue;
-            }
-            let (mark, end_mark) =
-                if self.covering.is_empty() { ("", "") } else { ("<mark>", "</mark>") };
-            let (del, end_del) = if self.is_deleted { ("<del>", "</del>") } else { ("", "") };
-            self.line.extend([mark, del, &escaped(piece), end_del, end_mark]);
+            self.text(paper.text.get(from..end).unwrap_or_default())?;
+            self.sheet.push(end_line)?;
+            from = end + 1;
         }
         Ok(())
     }
 
-    fn edge(&mut self, edge: Edge) {
+    /// Begins a line, with the notes whose range ends in it. Returns its end.
+    fn begin_line(&mut self, edges: &[(usize, Edge)]) -> Result<&'static str, ExportFailure> {
+        let paper = self.paper;
+        let ended = edges.iter().filter_map(|(_, edge)| match edge {
+            Edge::NoteEnds(index) | Edge::Point(index) => paper.notes.get(*index),
+            Edge::NoteBegins(_) | Edge::ChangeBegins(_) | Edge::ChangeEnds(_) => None,
+        });
+        let mut ended = ended.peekable();
+        if ended.peek().is_none() {
+            self.sheet.push("<p>")?;
+            return Ok("</p>\n");
+        }
+        self.sheet.push("<div class=\"noted\">")?;
+        // A float begins at the line that follows it. In a narrow window the line comes first.
+        for note in ended {
+            write_note(self.sheet, note, paper.words)?;
+        }
+        self.sheet.push("<p>")?;
+        Ok("</p></div>\n")
+    }
+
+    /// A part of a line.
+    fn text(&mut self, text: &str) -> Result<(), ExportFailure> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let (mark, end_mark) =
+            if self.covering.is_empty() { ("", "") } else { ("<mark>", "</mark>") };
+        let (del, end_del) = if self.is_deleted { ("<del>", "</del>") } else { ("", "") };
+        self.sheet.push(mark)?;
+        self.sheet.push(del)?;
+        pieces(text).try_for_each(|piece| self.sheet.push(&escaped(piece)))?;
+        self.sheet.push(end_del)?;
+        self.sheet.push(end_mark)
+    }
+
+    fn edge(&mut self, edge: Edge) -> Result<(), ExportFailure> {
         match edge {
             Edge::NoteBegins(index) => {
                 self.covering.insert(index);
+                Ok(())
             }
-            Edge::ChangeBegins(_) => self.is_deleted = true,
+            Edge::ChangeBegins(_) => {
+                self.is_deleted = true;
+                Ok(())
+            }
             Edge::ChangeEnds(index) => {
                 self.is_deleted = false;
-                self.insertion(index);
+                self.insertion(index)
             }
             Edge::NoteEnds(index) => {
                 self.covering.remove(&index);
-                self.reference(index);
+                self.reference(index)
             }
             Edge::Point(index) => {
-                self.insertion(index);
-                self.reference(index);
+                self.insertion(index)?;
+                self.reference(index)
             }
         }
     }
 
-    fn insertion(&mut self, index: usize) {
+    fn insertion(&mut self, index: usize) -> Result<(), ExportFailure> {
         let note = self.paper.notes.get(index).filter(|note| note.is_change);
         let suggestion = note.and_then(|note| note.suggestion.as_ref());
-        if let Some(suggestion) = suggestion.filter(|suggestion| !suggestion.is_empty()) {
-            self.line.extend(["<ins>", &escaped(suggestion), "</ins>"]);
+        match suggestion.filter(|suggestion| !suggestion.is_empty()) {
+            Some(suggestion) => self.sheet.push(&format!("<ins>{}</ins>", escaped(suggestion))),
+            None => Ok(()),
         }
     }
 
-    fn reference(&mut self, index: usize) {
+    fn reference(&mut self, index: usize) -> Result<(), ExportFailure> {
         let number = index.saturating_add(1);
-        self.line.push_str(&format!(
+        self.sheet.push(&format!(
             "<sup><a id=\"ref-{number}\" href=\"#note-{number}\">{number}</a></sup>"
-        ));
-        self.ended.push(index);
-    }
-
-    fn end_line(&mut self, sheet: &mut Sheet) -> Result<(), ExportFailure> {
-        let ended = std::mem::take(&mut self.ended);
-        let (begin, end) =
-            if ended.is_empty() { ("", "") } else { ("<div class=\"noted\">", "</div>") };
-        sheet.push(begin)?;
-        // A float begins at the line that follows it. In a narrow window the line comes first.
-        for note in ended.into_iter().filter_map(|index| self.paper.notes.get(index)) {
-            write_note(sheet, note, self.paper.words)?;
-        }
-        sheet.push("<p>")?;
-        sheet.push(&self.line)?;
-        sheet.push("</p>")?;
-        sheet.push(end)?;
-        sheet.push("\n")?;
-        self.line.clear();
-        Ok(())
+        ))
     }
 }
 
@@ -226,6 +235,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::limits::EXPORT_BYTES_MAX;
     use crate::exports::paper::tests::{paper, reply, review, suggestion};
 
     fn rendered(paper: &Paper) -> String {
@@ -260,6 +270,24 @@ mod tests {
         let body = "<p><mark><del>둘</del></mark><ins>A\nB</ins><sup><a id=\"ref-1\" \
                     href=\"#note-1\">1</a></sup></p></div>\n<p>셋</p>\n</main>";
         assert!(file.contains(body), "{file}");
+    }
+
+    /// N2: a line of 8 MB of quotes took 48 MB, twice, before the bound of the file was tested.
+    #[test]
+    fn g13_a_long_line_takes_no_more_memory_than_the_file_may() {
+        let fits = "\"".repeat(2_700_000);
+        let file = rendered(&paper(&fits, vec![]));
+        assert_eq!(file.matches("&quot;").count(), fits.len());
+        for text in [fits.repeat(3), "\"\n".repeat(2_000_000)] {
+            let mut sheet = Sheet::default();
+            let body = paper(&text, vec![]);
+            let (covering, is_deleted) = (BTreeSet::new(), false);
+            let written = Body { paper: &body, sheet: &mut sheet, covering, is_deleted }.write();
+            assert_eq!(written, Err(ExportFailure::TooLarge));
+            // The sheet took the text piece by piece, up to its bound.
+            let left = EXPORT_BYTES_MAX - sheet.into_bytes().len();
+            assert!(left < 1_024 * 1_024, "{left}");
+        }
     }
 
     #[test]

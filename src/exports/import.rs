@@ -3,11 +3,11 @@
 //! Callers run it on a thread that may block: a file at its bounds takes a second.
 
 use bytes::Bytes;
+use encoding_rs::{DecoderResult, EUC_KR, Encoding, UTF_8};
 
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::{IMPORT_BYTES_MAX, LABEL_CHARS_MAX};
 use crate::domain::line::Line;
-use crate::domain::text::normalize_line_breaks;
 use crate::exports::build::Exports;
 use crate::exports::error::{ExportError, ImportError};
 use crate::exports::word_text;
@@ -71,8 +71,8 @@ impl Exports {
     }
 }
 
-/// Reads the text of a file, with line feeds, and without control characters. A small Word file may hold
-/// a long text, so its reader stops beyond `text_max` bytes.
+/// Reads the text of a file, with line feeds, and without control characters. A small file may hold a
+/// long text, so the reader stops beyond `text_max` bytes.
 ///
 /// # Errors
 ///
@@ -81,35 +81,66 @@ pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<Strin
     if IMPORT_BYTES_MAX < bytes.len() {
         return Err(ImportError::TooLarge("the file itself"));
     }
-    let text = match format {
-        ImportFormat::Docx => word_text::read(bytes, text_max)?,
-        ImportFormat::Text => decoded(bytes)?,
-    };
-    let mut text = normalize_line_breaks(&text);
-    if text.contains('\0') {
-        return Err(ImportError::Unreadable("it is no text"));
+    let mut clean = CleanText { text: String::new(), text_max, is_after_return: false };
+    match format {
+        ImportFormat::Docx => clean.push(&word_text::read(bytes, text_max)?)?,
+        ImportFormat::Text => decode(bytes, &mut clean)?,
     }
-    text.retain(|c| !c.is_ascii_control() || matches!(c, '\n' | '\t'));
-    Ok(text)
+    Ok(clean.text)
 }
 
-/// The text of bytes in UTF-8, in UTF-16 with a byte order mark, or in the Korean code page 949.
-fn decoded(bytes: &[u8]) -> Result<String, ImportError> {
-    if let Some((encoding, mark)) = encoding_rs::Encoding::for_bom(bytes) {
-        let rest = bytes.get(mark..).unwrap_or_default();
-        let text = encoding.decode_without_bom_handling_and_without_replacement(rest);
-        return text
-            .map(std::borrow::Cow::into_owned)
-            .ok_or(ImportError::Unreadable("it is not in the encoding of its first bytes"));
+/// A text under construction, with line feeds and without control characters.
+struct CleanText {
+    text: String,
+    text_max: usize,
+    /// The last character was a carriage return, which a line feed may follow.
+    is_after_return: bool,
+}
+
+impl CleanText {
+    fn push(&mut self, part: &str) -> Result<(), ImportError> {
+        for c in part.chars() {
+            let is_second = std::mem::replace(&mut self.is_after_return, c == '\r') && c == '\n';
+            match c {
+                '\0' => return Err(ImportError::Unreadable("it is no text")),
+                '\n' if is_second => {}
+                '\n' | '\r' => self.text.push('\n'),
+                c if c.is_ascii_control() && c != '\t' => {}
+                c => self.text.push(c),
+            }
+        }
+        let is_bounded = self.text.len() <= self.text_max;
+        is_bounded.then_some(()).ok_or(ImportError::TextTooLong)
     }
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Ok(text.to_owned());
+}
+
+/// Bytes of a text that are decoded at once.
+const DECODED_AT_ONCE: usize = 64 * 1_024;
+
+/// Decodes bytes in UTF-8, in UTF-16 with a byte order mark, or in the Korean code page 949, piece by piece.
+fn decode(bytes: &[u8], clean: &mut CleanText) -> Result<(), ImportError> {
+    let (encoding, mut rest, fault) = match Encoding::for_bom(bytes) {
+        Some((encoding, mark)) => {
+            let rest = bytes.get(mark..).unwrap_or_default();
+            (encoding, rest, "it is not in the encoding of its first bytes")
+        }
+        None if std::str::from_utf8(bytes).is_ok() => (UTF_8, bytes, "it is not UTF-8"),
+        // The standard's EUC-KR is code page 949.
+        None => (EUC_KR, bytes, "it is neither UTF-8 nor a Korean text; save it as UTF-8"),
+    };
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let mut part = String::with_capacity(DECODED_AT_ONCE);
+    loop {
+        let (result, read) = decoder.decode_to_string_without_replacement(rest, &mut part, true);
+        clean.push(&part)?;
+        part.clear();
+        rest = rest.get(read..).unwrap_or_default();
+        match result {
+            DecoderResult::InputEmpty => return Ok(()),
+            DecoderResult::OutputFull => {}
+            DecoderResult::Malformed(..) => return Err(ImportError::Unreadable(fault)),
+        }
     }
-    // The standard's EUC-KR is code page 949.
-    let korean = encoding_rs::EUC_KR.decode_without_bom_handling_and_without_replacement(bytes);
-    korean
-        .map(std::borrow::Cow::into_owned)
-        .ok_or(ImportError::Unreadable("it is neither UTF-8 nor a Korean text; save it as UTF-8"))
 }
 
 /// Lines at the start of a text among which [`title_of`] searches the first one with a word.
@@ -167,6 +198,24 @@ mod tests {
         }
         let long = vec![b'a'; IMPORT_BYTES_MAX + 1];
         assert!(matches!(text(&long), Err(ImportError::TooLarge(_))));
+    }
+
+    /// The whole file was decoded and copied twice before its text was measured.
+    #[test]
+    fn g13_a_text_is_decoded_up_to_the_length_of_a_document() {
+        let korean = b"\xB3\xAA\r\n".repeat(100_000);
+        assert_eq!(read(ImportFormat::Text, &korean, 400_000).map(|text| text.len()), Ok(400_000));
+        let mut clean =
+            CleanText { text: String::new(), text_max: 300_000, is_after_return: false };
+        assert_eq!(decode(&korean, &mut clean), Err(ImportError::TextTooLong));
+        assert!(clean.text.len() <= 300_000 + DECODED_AT_ONCE, "{}", clean.text.len());
+    }
+
+    #[test]
+    fn a_line_break_between_two_pieces_is_one() {
+        let mut clean = CleanText { text: String::new(), text_max: 9, is_after_return: false };
+        ["a\r", "\n\r\r", "\nb"].iter().try_for_each(|part| clean.push(part)).expect("short");
+        assert_eq!(clean.text, "a\n\n\nb");
     }
 
     #[test]

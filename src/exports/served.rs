@@ -24,8 +24,9 @@ pub(super) fn servable(
     now: DateTime<Utc>,
 ) -> Option<StoredExport> {
     let file = state.stored.as_ref()?;
-    let ExportMark { seq, change, title } = &state.now;
-    let has_state = file.mark.title == *title && (!key.has_reviews || file.mark.change == *change);
+    let ExportMark { seq, change, title, names } = &state.now;
+    let has_state = (&file.mark.title, &file.mark.names) == (title, names)
+        && (!key.has_reviews || file.mark.change == *change);
     let is_current = file.mark.seq == *seq;
     let took = Duration::from_millis(u64::try_from(file.took_ms).unwrap_or_default());
     let is_fresh = now < file.built_at + SERVED_FOR;
@@ -42,7 +43,10 @@ mod tests {
     use crate::exports::paper::tests::at;
 
     fn state(seq: i64, change: i64, title: &str, took_ms: i64) -> ExportState {
-        let mark = |seq, change, title: &str| ExportMark { seq, change, title: title.to_owned() };
+        let mark = |seq, change, title: &str| {
+            let (title, names) = (title.to_owned(), "Kim".to_owned());
+            ExportMark { seq, change, title, names }
+        };
         let file = StoredExport {
             mark: mark(seq, change, title),
             hash: [0; 32],
@@ -71,6 +75,9 @@ mod tests {
         {
             assert!(!is_served(true, seq, change, title), "{seq} {change} {title}");
         }
+        let mut renamed = state(7, 3, "글", 5);
+        renamed.now.names = "Kim Minsu".to_owned();
+        assert_eq!(servable(key(false), &renamed, at(1)), None);
     }
 
     /// Goal: a writer who types does not keep the callers of a long build waiting for ever.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest::{Digest, SHA256, digest};
 
 /// The access policy. Cloning it is cheap.
 #[derive(Clone)]
@@ -12,14 +12,14 @@ pub struct Access {
     takes_guests: bool,
     is_secure: bool,
     sign_in_url: Option<Arc<str>>,
-    admin_token_hash: Arc<[u8; 32]>,
+    admin_token_hash: Digest,
 }
 
 impl Access {
     /// A policy with `admin_token`, of which it stores only the hash.
     #[must_use]
     pub fn new(takes_guests: bool, admin_token: &[u8]) -> Self {
-        let admin_token_hash = Arc::new(Sha256::digest(admin_token).into());
+        let admin_token_hash = digest(&SHA256, admin_token);
         Self { takes_guests, is_secure: false, sign_in_url: None, admin_token_hash }
     }
 
@@ -57,7 +57,7 @@ impl Access {
     /// duration reveals neither the token's length nor its beginning.
     #[must_use]
     pub fn is_admin_token(&self, token: &str) -> bool {
-        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        hash.ct_eq(self.admin_token_hash.as_ref()).into()
+        let hash = digest(&SHA256, token.as_bytes());
+        verify_slices_are_equal(hash.as_ref(), self.admin_token_hash.as_ref()).is_ok()
     }
 }

@@ -1,21 +1,23 @@
-//! The pages and their files, embedded in the binary.
+//! The pages and their files, embedded in the binary by `build.rs`.
 //!
-//! No cache stores a page, because each response carries a new nonce. Caches store its files and
-//! revalidate them by tag. They store bundles with a hash in their name forever, because other content
-//! has another name. The build [compresses](crate::http::compressed_assets) the files; the server sends
-//! a page uncompressed.
+//! No cache stores a page, because each response carries a new nonce. Caches store its bundles, which
+//! have a hash in their name, for ever, because other content has another name. They revalidate all other
+//! files by tag. The build compresses the files; the server sends a page uncompressed.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::path::{self, Component};
 
 use axum::extract::State;
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_NONE_MATCH, VARY,
+    ACCEPT, ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use rust_embed::{EmbeddedFile, RustEmbed};
 
-use crate::http::compressed_assets;
 use crate::http::error::ApiError;
+use crate::http::extract::Path;
 use crate::http::headers::{Nonce, Policy};
 
 /// The service worker among the files.
@@ -24,42 +26,124 @@ const SERVICE_WORKER: &str = "service_worker.js";
 const NONCE_MARK: &str = "{{nonce}}";
 /// The page of an unknown address.
 const NOT_FOUND: &str = "not_found.html";
-/// Third-party bundles, built once and named by their hash.
+/// The page of the API, by Swagger UI: the only one with style attributes and `data:` icons.
+const DOCS: &str = "docs.html";
+/// The folder of the bundles.
 const VENDOR: &str = "vendor/";
-/// Minimum of hexadecimal digits that count as a hash.
-const HASH_DIGITS_MIN: usize = 8;
+/// Letters and digits of the hash in the name of a bundle.
+const HASH_LENGTH: usize = 8;
 
-#[derive(RustEmbed)]
-#[folder = "static/"]
-struct Files;
+/// Where the server reads the pages and their files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assets {
+    /// In the program.
+    Bundle,
+    /// In the folder [`SOURCES`], at each request.
+    Sources,
+}
+
+/// The folder of the sources, in the working folder.
+const SOURCES: &str = "static";
+
+/// The pages and their files, with the policy of pages.
+#[derive(Clone)]
+pub struct Pages {
+    /// Where the server reads them.
+    pub assets: Assets,
+    /// The headers of pages.
+    pub policy: Policy,
+}
+
+/// A file, as the build found it.
+struct File {
+    name: &'static str,
+    /// The content type.
+    kind: &'static str,
+    tag: &'static str,
+    whole: &'static [u8],
+    /// The file compressed, if that makes it smaller.
+    packed: Option<&'static [u8]>,
+}
+
+/// Sorted by name.
+const FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+impl File {
+    fn find(name: &str) -> Option<&'static Self> {
+        let index = FILES.binary_search_by_key(&name, |file| file.name).ok()?;
+        FILES.get(index)
+    }
+}
+
+impl Assets {
+    /// The content type of a source, and its bytes.
+    async fn source(self, name: &str) -> Option<(&'static str, Vec<u8>)> {
+        let path = path::Path::new(name);
+        let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
+        if self == Self::Bundle || !is_below {
+            return None;
+        }
+        let is_alike = |file: &&File| path::Path::new(file.name).extension() == path.extension();
+        let kind = FILES.iter().find(is_alike)?.kind;
+        Some((kind, tokio::fs::read(path::Path::new(SOURCES).join(path)).await.ok()?))
+    }
+}
 
 /// `GET /`
-pub(crate) async fn start_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
-    page("index.html", &policy)
+pub(crate) async fn start_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
+    page("index.html", &pages).await
 }
 
 /// `GET /d/{document_id}`, `GET /s/{share_link_id}`: the same page, which reads the kind from its own
 /// address.
-pub(crate) async fn editor_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
-    page("editor.html", &policy)
+pub(crate) async fn editor_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
+    page("editor.html", &pages).await
 }
 
 /// `GET /admin`
-pub(crate) async fn admin_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
-    page("admin.html", &policy)
+pub(crate) async fn admin_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
+    page("admin.html", &pages).await
 }
 
 /// `GET /service-worker.js`: the script that receives pushes. A browser grants it the folder of its address,
 /// so it stands at the root: a click on a notification finds every open page.
-pub(crate) async fn service_worker(headers: HeaderMap) -> Result<Response, ApiError> {
-    let file = Files::get(SERVICE_WORKER).ok_or(ApiError::NotFound("service worker"))?;
-    Ok(answer(SERVICE_WORKER, file, &headers))
+pub(crate) async fn service_worker(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    answer(SERVICE_WORKER, pages.assets, &headers).await.ok_or(ApiError::NotFound("service worker"))
+}
+
+/// `GET /openapi.json`: the contract for programs, written by hand beside the routes. A test compares
+/// both, in both directions.
+pub(crate) async fn openapi(headers: HeaderMap) -> Result<Response, ApiError> {
+    let answer = answer("openapi.json", Assets::Bundle, &headers).await;
+    answer.ok_or(ApiError::NotFound("document"))
+}
+
+/// `GET /problems/{name}`: the sentences of `/openapi.json` that name the problem (RFC 9457 §3.1.1).
+pub(crate) async fn problem(Path(name): Path<String>) -> Result<String, ApiError> {
+    let document = File::find("openapi.json").map_or(&[][..], |file| file.whole);
+    let (document, mark) = (String::from_utf8_lossy(document), format!("`{name}`"));
+    let descriptions = document.split("\"description\": \"").skip(1);
+    let sentences = descriptions
+        .filter_map(|rest| rest.split_once('"'))
+        .flat_map(|(text, _)| text.split_inclusive(". "))
+        .filter(|sentence| sentence.contains(&mark));
+    let sentences = Vec::from_iter(sentences.map(str::trim).collect::<BTreeSet<_>>()).join("\n");
+    let text = format!("{name}\n\n{sentences}\n\nThe routes are at /docs.\n");
+    (!sentences.is_empty()).then_some(text).ok_or(ApiError::NotFound("problem"))
+}
+
+/// `GET /docs`: the page that shows `/openapi.json`.
+pub(crate) async fn docs_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
+    page(DOCS, &pages).await
 }
 
 /// Every other address: a file of the pages, or 404. A browser gets a page, every other client a problem
 /// document.
 pub(crate) async fn file(
-    State(policy): State<Policy>,
+    State(pages): State<Pages>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -68,13 +152,14 @@ pub(crate) async fn file(
     if !matches!(method, Method::GET | Method::HEAD) {
         return Err(ApiError::NotFound("address"));
     }
-    let file = Files::get(name);
-    match file {
-        Some(_) if name.ends_with(".html") => page(name, &policy),
-        Some(file) => Ok(answer(name, file, &headers)),
+    if name.ends_with(".html") && File::find(name).is_some() {
+        return page(name, &pages).await;
+    }
+    match answer(name, pages.assets, &headers).await {
+        Some(answer) => Ok(answer),
         None if wants_page(&headers) => {
             let vary = [(VARY, "accept")];
-            Ok((StatusCode::NOT_FOUND, vary, page(NOT_FOUND, &policy)?).into_response())
+            Ok((StatusCode::NOT_FOUND, vary, page(NOT_FOUND, &pages).await?).into_response())
         }
         None => Err(ApiError::NotFound("address")),
     }
@@ -87,50 +172,42 @@ fn wants_page(request_headers: &HeaderMap) -> bool {
     accepted.flat_map(|kinds| kinds.split(',')).any(is_page)
 }
 
-fn page(name: &str, policy: &Policy) -> Result<Response, ApiError> {
-    let file = Files::get(name).ok_or(ApiError::NotFound("page"))?;
+async fn page(name: &str, Pages { assets, policy }: &Pages) -> Result<Response, ApiError> {
+    let file = File::find(name).ok_or(ApiError::NotFound("page"))?;
     let nonce = Nonce::generate().map_err(|error| ApiError::Internal(error.to_string()))?;
-    let html = String::from_utf8_lossy(&file.data).replace(NONCE_MARK, nonce.as_str());
+    let source = assets.source(name).await.map(|(_, html)| Cow::Owned(html));
+    let html = source.unwrap_or(Cow::Borrowed(file.whole));
+    let html = String::from_utf8_lossy(&html).replace(NONCE_MARK, nonce.as_str());
+    let policy = if name == DOCS { policy.of_docs() } else { policy.of_page(&nonce) };
     let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (CONTENT_TYPE, HeaderValue::from_static(file.kind)),
         (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        (CONTENT_SECURITY_POLICY, policy.of_page(&nonce)),
+        (CONTENT_SECURITY_POLICY, policy),
     ];
     Ok((headers, html).into_response())
 }
 
-fn answer(name: &str, file: EmbeddedFile, request_headers: &HeaderMap) -> Response {
-    let tag = tag(&file.metadata.sha256_hash());
-    let keep = if is_hashed(name) { "public, max-age=31536000, immutable" } else { "no-cache" };
-    let headers = [(CACHE_CONTROL, keep.to_owned()), (ETAG, tag.clone())];
-    let headers = (headers, [(VARY, "accept-encoding")]);
-    if is_unchanged(request_headers, &tag) {
-        return (StatusCode::NOT_MODIFIED, headers).into_response();
+async fn answer(name: &str, assets: Assets, request_headers: &HeaderMap) -> Option<Response> {
+    if let Some((kind, source)) = assets.source(name).await {
+        return Some(([(CONTENT_TYPE, kind), (CACHE_CONTROL, "no-cache")], source).into_response());
     }
-    let kind = [(CONTENT_TYPE, content_type(file.metadata.mimetype()))];
-    match compressed_assets::find(name, &file.data)
-        .filter(|_| compressed_assets::is_taken(request_headers))
-    {
+    let file = File::find(name)?;
+    let keep =
+        if is_hashed(file.name) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let kind = [(CONTENT_TYPE, file.kind)];
+    let headers = [(CACHE_CONTROL, keep), (ETAG, file.tag), (VARY, "accept-encoding")];
+    if is_unchanged(request_headers, file.tag) {
+        return Some((StatusCode::NOT_MODIFIED, headers).into_response());
+    }
+    Some(match file.packed.filter(|_| takes_gzip(request_headers)) {
         Some(packed) => (headers, kind, [(CONTENT_ENCODING, "gzip")], packed).into_response(),
-        None => (headers, kind, file.data).into_response(),
-    }
+        None => (headers, kind, file.whole).into_response(),
+    })
 }
 
 /// Whether the client's cached copy has this tag.
-pub(crate) fn is_unchanged(request_headers: &HeaderMap, tag: &str) -> bool {
+fn is_unchanged(request_headers: &HeaderMap, tag: &str) -> bool {
     request_headers.get_all(IF_NONE_MATCH).iter().any(|value| names(value, tag))
-}
-
-/// A weak tag, because a response carries the same file compressed or not.
-fn tag(hash: &[u8; 32]) -> String {
-    let digits = hash.iter().take(16).fold(String::new(), |digits, byte| {
-        let (high, low) = (byte >> 4, byte & 15);
-        [high, low].iter().fold(digits, |mut digits, nibble| {
-            digits.extend(char::from_digit(u32::from(*nibble), 16));
-            digits
-        })
-    });
-    format!("W/\"{digits}\"")
 }
 
 /// Whether an `If-None-Match` names the tag, by weak comparison (RFC 9110 §13.1.2).
@@ -142,40 +219,117 @@ fn names(value: &HeaderValue, tag: &str) -> bool {
     })
 }
 
-/// Whether the name of a bundle contains its hash, as in `vendor/editor-0123abcd.js`.
+/// Whether the name of a bundle contains its hash, as in `vendor/start-0123ABCD.js`.
 fn is_hashed(name: &str) -> bool {
-    let is_hash = |part: &str| {
-        HASH_DIGITS_MIN <= part.len() && part.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
-    name.strip_prefix(VENDOR).is_some_and(|name| name.split(['.', '-', '/']).any(is_hash))
+    let after = name.strip_prefix(VENDOR).and_then(|name| name.rsplit_once('-'));
+    let hash = after.and_then(|(_, end)| end.split_once('.')).map(|(hash, _)| hash.as_bytes());
+    hash.is_some_and(|hash| hash.len() == HASH_LENGTH && hash.iter().all(u8::is_ascii_alphanumeric))
 }
 
-/// Adds the charset to text types.
-fn content_type(kind: &str) -> String {
-    let is_text = kind.starts_with("text/") || matches!(kind, "application/json" | "image/svg+xml");
-    if is_text { format!("{kind}; charset=utf-8") } else { kind.to_owned() }
+/// Whether the client accepts gzip (RFC 9110 §12.5.3).
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT_ENCODING).iter();
+    let lists = values.filter_map(|value| value.to_str().ok());
+    let mut by_star = false;
+    for part in lists.flat_map(|list| list.split(',')) {
+        let (coding, weight) = part.split_once(';').unwrap_or((part, ""));
+        let weight = weight.trim().trim_start_matches("q=").parse::<f32>();
+        let is_wanted = weight.is_ok_and(|weight| 0.0 < weight) || !part.contains(';');
+        match coding.trim() {
+            coding if coding.eq_ignore_ascii_case("gzip") => return is_wanted,
+            "*" => by_star = is_wanted,
+            _ => {}
+        }
+    }
+    by_star
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Read as _;
+
+    use flate2::read::GzDecoder;
+
     use super::*;
 
     #[test]
     fn a_bundle_with_a_hash_in_its_name_is_cached_for_ever() {
-        assert!(is_hashed("vendor/editor-0123abcd.js"));
-        assert!(is_hashed("vendor/editor.0123abcdef.js"));
-        assert!(!is_hashed("vendor/editor.js"));
-        assert!(!is_hashed("js/editor-0123abcd.js"));
+        assert!(is_hashed("vendor/start-0123ABCZ.js"));
+        assert!(is_hashed("vendor/pre_paint-01234567.css"));
+        for name in ["vendor/editor.js", "vendor/LICENSES.txt", "js/start-0123ABCZ.js"] {
+            assert!(!is_hashed(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_pages_load_bundles_alone_and_the_program_has_no_source() {
+        for page in FILES.iter().filter(|file| file.name.ends_with(".html")) {
+            let html = String::from_utf8_lossy(page.whole);
+            let paths = html.split(['"', '\'']).filter_map(|part| part.strip_prefix('/'));
+            let files = Vec::from_iter(paths.filter(|path| path.contains('.')));
+            assert!(2 <= files.len(), "{}: {files:?}", page.name);
+            for path in files {
+                assert!(File::find(path).is_some(), "{}: {path}", page.name);
+                let is_bundle = is_hashed(path) || path == "icon.svg" || page.name == DOCS;
+                assert!(is_bundle, "{}: {path}", page.name);
+            }
+        }
+        let sources = ["js/", "css/", "vendor/editor.", "vendor/entry."];
+        assert!(FILES.iter().all(|file| sources.iter().all(|it| !file.name.starts_with(it))));
     }
 
     #[test]
     fn a_tag_is_recognised_in_a_list() {
-        let tag = tag(&[0xab; 32]);
-        assert_eq!(tag, format!("W/\"{}\"", "ab".repeat(16)));
-        let strong = format!("\"x\", {}", tag.trim_start_matches("W/"));
-        for list in [tag.as_str(), "*", &strong] {
-            assert!(names(&HeaderValue::try_from(list).expect("a header"), &tag), "{list}");
+        let tag = "W/\"abab\"";
+        for list in [tag, "*", "\"x\", \"abab\""] {
+            assert!(names(&HeaderValue::from_static(list), tag), "{list}");
         }
-        assert!(!names(&HeaderValue::from_static("W/\"ab\""), &tag));
+        assert!(!names(&HeaderValue::from_static("W/\"ab\""), tag));
+    }
+
+    #[test]
+    fn g17_every_script_and_style_is_compressed_at_build_time() {
+        assert!(FILES.is_sorted_by_key(|file| file.name));
+        for file in FILES.iter().filter(|file| !file.name.ends_with(".html")) {
+            let name = file.name;
+            let mut whole = Vec::new();
+            let mut unpacked = GzDecoder::new(file.packed.expect("compressed"));
+            unpacked.read_to_end(&mut whole).expect("gzip");
+            assert!(whole == file.whole, "{name}");
+        }
+        let by_tag: BTreeMap<_, _> = FILES.iter().map(|file| (file.tag, file.whole)).collect();
+        assert!(FILES.iter().all(|file| by_tag[file.tag] == file.whole), "each has its own tag");
+    }
+
+    #[test]
+    fn a_page_is_not_compressed_and_every_file_has_a_content_type() {
+        for file in FILES {
+            let is_page = file.name.ends_with(".html");
+            assert_eq!(file.kind == "text/html; charset=utf-8", is_page, "{}", file.name);
+            assert!(!is_page || file.packed.is_none(), "{}", file.name);
+        }
+        let kind = |name| File::find(name).expect(name).kind;
+        assert_eq!(kind("vendor/docs.css"), "text/css; charset=utf-8");
+        assert_eq!(kind("icon.svg"), "image/svg+xml; charset=utf-8");
+        assert_eq!(kind(SERVICE_WORKER), "text/javascript; charset=utf-8");
+        assert_eq!(kind("openapi.json"), "application/json");
+        assert_eq!(kind("vendor/LICENSES.txt"), "text/plain; charset=utf-8");
+    }
+
+    #[test]
+    fn a_client_accepts_gzip_if_it_names_it_with_a_weight() {
+        let takes = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, text.parse().expect("a header"));
+            takes_gzip(&headers)
+        };
+        for text in ["gzip", "br, GZIP;q=0.5", "*", "deflate, *;q=0.1", "identity, gzip; q=1"] {
+            assert!(takes(text), "{text}");
+        }
+        for text in ["", "br", "gzip;q=0", "*;q=0", "gzip;q=0.0, *", "x-gzip-not"] {
+            assert!(!takes(text), "{text}");
+        }
+        assert!(!takes_gzip(&HeaderMap::new()));
     }
 }

@@ -3,13 +3,16 @@
 //!
 //! Request bodies in transfer, large responses until the client has read them, messages of waiters and
 //! unfinished messages draw on one budget. A charge counts bytes when the server holds them, not when a
-//! client announces them. The budget has three limits: for the whole server, for an address and for a
+//! client announces them; a long websocket frame is held from its head on. The budget has three limits: for the whole server, for an address and for a
 //! user.
 //!
 //! In addition, a user or an address never holds more than a third of the free bytes (a dynamic
 //! threshold, as in switch buffers). One payer alone therefore takes at most a quarter, and each further
 //! greedy payer a quarter of the rest. A client that holds nothing yet is served even while others hold
 //! their maximum.
+//!
+//! The server holds the whole buffer of a request body from its first byte on, so it charges the announced
+//! length then.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,8 +1,10 @@
 //! Connection slots: limits open connections, for the whole server and for each address.
 //!
 //! The head of a request may take ten seconds, so one address could hold every slot without a token. An
-//! address therefore has a limit of its own. Connections of trusted proxies count only towards the
-//! server's limit.
+//! address therefore has a limit of its own, and never holds more than a third of the free slots (a
+//! dynamic threshold, as in the [byte budget](crate::http::byte_budget)). One address takes at most a
+//! quarter of all, and each further greedy address a quarter of the rest, so four of them leave a third
+//! to others. Connections of trusted proxies count only towards the server's limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,6 +15,11 @@ use tokio::time::Instant;
 
 use crate::http::peer::network;
 
+/// An address holds at most the free slots divided by this.
+const FREE_PART: usize = 3;
+/// A browser opens six connections to a server, and one websocket per page. An address holds as many
+/// while any slot is free.
+const CONNECTIONS_OF_A_BROWSER: usize = 8;
 /// Interval of the lines that report closed connections. A rejected connection costs its sender nothing,
 /// so lines need a limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);
@@ -62,8 +69,10 @@ impl Slots {
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let by_address = address.and_then(|address| taken.addresses.get(&address)).copied();
         let by_address = by_address.unwrap_or(0);
-        let is_over_address = limits.address <= by_address;
-        if limits.all <= taken.all || is_over_address {
+        let free = limits.all.saturating_sub(taken.all);
+        let share = (free / FREE_PART).max(CONNECTIONS_OF_A_BROWSER);
+        let is_over_address = limits.address.min(share) <= by_address;
+        if free == 0 || is_over_address {
             taken.warn(is_over_address.then_some(address).flatten());
             return None;
         }
@@ -87,7 +96,7 @@ impl Taken {
         self.warned_at = Some(now);
         match address {
             Some(address) => {
-                tracing::warn!(%address, closed, "an address holds all its slots; closed unanswered");
+                tracing::warn!(%address, closed, "an address holds its share; closed unanswered");
             }
             None => tracing::warn!(closed, "all connection slots are taken; closed unanswered"),
         }
@@ -127,5 +136,20 @@ mod tests {
         held.clear();
         let taken = slots.0.taken.lock().expect("no panic");
         assert_eq!((taken.all, taken.addresses.len()), (0, 0));
+    }
+
+    /// N7: four addresses with a quarter each left no connection to others.
+    #[tokio::test]
+    async fn g17_the_share_of_an_address_shrinks_and_a_new_address_connects() {
+        let slots = Slots::new(ConnectionLimits { all: 20_000, address: 5_000 });
+        let at = |last| Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
+        let mut held = Vec::new();
+        let mut fill = |last| {
+            let before = held.len();
+            held.extend(std::iter::from_fn(|| slots.take(at(last))));
+            held.len() - before
+        };
+        assert_eq!([1, 2, 3, 4].map(&mut fill), [5_000, 3_750, 2_812, 2_109]);
+        assert!((5..25).all(|last| 8 <= fill(last)));
     }
 }

@@ -21,7 +21,7 @@ use crate::http::auth::caller::Caller;
 use crate::http::documents::DocumentBody;
 use crate::http::error::ApiError;
 use crate::http::extract::{Path, Query, RawBody};
-use crate::http::guest_bytes::Storing;
+use crate::http::guest_budgets::Storing;
 use crate::http::limit::Limiter;
 use crate::http::peer::{Peer, network};
 use crate::http::response_budget::BodyCharge;

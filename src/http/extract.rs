@@ -5,16 +5,14 @@ use std::marker::PhantomData;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
 use futures_util::StreamExt as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
 use crate::http::error::ApiError;
 use crate::http::response_budget::BodyCharge;
-
-/// Memory of a body's frame besides its bytes: a client may send one byte per frame.
-const FRAME_BYTES: u64 = 64;
 
 /// Maximum length of a route's body in bytes. The router puts it into the request.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +45,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         let (parts, body) = request.into_parts();
         let by_route = parts.extensions.get::<BodyLimit>().map_or(usize::MAX, |limit| limit.0);
         let by_server = parts.extensions.get::<BodyMax>().map_or(usize::MAX, |limit| limit.0);
-        let charge = parts.extensions.get::<BodyCharge>();
-        let body = read(body, by_route.min(by_server), charge).await?;
+        let body = read(&parts, body, by_route.min(by_server)).await?;
         let request = Request::from_parts(parts, Body::from(body));
         let read = <axum::Json<_> as FromRequest<S>>::from_request(request, state).await?;
         let axum::Json(Object(body)) = read;
@@ -61,7 +58,7 @@ impl<S: Send + Sync, const MAX: usize> FromRequest<S> for RawBody<MAX> {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        Ok(Self(read(body, MAX, parts.extensions.get::<BodyCharge>()).await))
+        Ok(Self(read(&parts, body, MAX).await))
     }
 }
 
@@ -79,10 +76,15 @@ impl<S: Send + Sync, T: DeserializeOwned> OptionalFromRequest<S> for JsonBody<T>
     }
 }
 
-/// Reads a body of at most `limit` bytes and charges each frame on arrival. It rejects a longer
-/// `Content-Length` before it reads the body.
-async fn read(body: Body, limit: usize, charge: Option<&BodyCharge>) -> Result<Bytes, ApiError> {
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+/// Reads a body of at most `limit` bytes. It rejects a longer `Content-Length` before it reads the body,
+/// and reserves the announced length when the first bytes arrive: a buffer that grows in steps holds two
+/// copies. The charge is the capacity of the buffer, since the allocator may reuse memory that another
+/// body has touched.
+async fn read(parts: &Parts, body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    // Not the body's own hint: a layer around it drops the hint.
+    let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let announced = length.and_then(|length| length.parse().ok()).unwrap_or(0);
+    let charge = parts.extensions.get::<BodyCharge>();
     if limit < announced {
         return Err(ApiError::TooLarge);
     }
@@ -91,11 +93,17 @@ async fn read(body: Body, limit: usize, charge: Option<&BodyCharge>) -> Result<B
     while let Some(frame) = frames.next().await {
         let broken = |_error| ApiError::Malformed("the body ended before it was complete".into());
         let frame = frame.map_err(broken)?;
-        if limit < whole.len() + frame.len() {
+        let length = whole.len() + frame.len();
+        if limit < length {
             return Err(ApiError::TooLarge);
         }
-        let bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
-        charge.map_or(Ok(()), |charge| charge.grow(bytes.saturating_add(FRAME_BYTES)))?;
+        if whole.capacity() < length {
+            // A body without an announced length doubles its buffer.
+            let room = length.max(announced).max(limit.min(2 * whole.capacity()));
+            let more = u64::try_from(room - whole.capacity()).unwrap_or(u64::MAX);
+            charge.map_or(Ok(()), |charge| charge.grow(more))?;
+            whole.reserve_exact(room - whole.len());
+        }
         whole.extend_from_slice(&frame);
     }
     Ok(whole.into())
@@ -144,7 +152,38 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream;
+
     use super::*;
+    use crate::http::byte_budget::{BudgetLimits, ByteBudget, Payer};
+    use crate::http::peer::Peer;
+
+    /// Reads a body of 70,000 bytes in short frames within a budget of 75,000.
+    async fn read_frames(announced: Option<&str>) -> Result<Bytes, ApiError> {
+        const SHARE: u64 = 75_000;
+        let limits = BudgetLimits { all: 1_000_000, address: SHARE, user: SHARE };
+        let budget = ByteBudget::new(limits);
+        let charge = BodyCharge::new(budget.open(Payer::of(None, Peer::default())));
+        let mut request = Request::builder().extension(charge);
+        if let Some(length) = announced {
+            request = request.header(CONTENT_LENGTH, length);
+        }
+        let frames = vec![Ok::<_, Infallible>(Bytes::from_static(&[b'a'; 100])); 700];
+        let body = Body::from_stream(stream::iter(frames));
+        let (parts, body) = request.body(body).expect("a request").into_parts();
+        read(&parts, body, 100_000).await
+    }
+
+    /// N4: a buffer grew by doubling, and its charge was the length of the bytes in it.
+    #[tokio::test]
+    async fn g17_a_body_is_charged_for_its_whole_buffer() {
+        let whole = read_frames(Some("70000")).await.expect("room");
+        assert_eq!(whole, vec![b'a'; 70_000]);
+        let refused = read_frames(None).await;
+        assert!(matches!(refused, Err(ApiError::TooManyRequests { .. })), "{refused:?}");
+    }
 
     #[test]
     fn a_limit_is_a_number_from_one_up() {

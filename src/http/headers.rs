@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::rand::fill;
 use axum::extract::{Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
@@ -19,6 +21,11 @@ use base64::engine::general_purpose::STANDARD;
 use crate::http::origin::{Origin, Origins};
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+/// Features of browsers that no page uses.
+const PERMISSIONS: HeaderValue =
+    HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()");
 
 /// The headers, which depend on the origins of the server. Cloning it is cheap.
 #[derive(Clone)]
@@ -46,13 +53,15 @@ impl Policy {
 
     /// Sets each header of every response that the handler did not set.
     pub(crate) fn harden(&self, headers: &mut HeaderMap) {
-        headers.reserve(5);
+        headers.reserve(7);
         let policy = headers.entry(CONTENT_SECURITY_POLICY);
         policy.or_insert_with(|| self.0.of_everything_else.clone());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         // The address of an invite's page must not reach other sites.
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+        headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+        headers.insert(PERMISSIONS_POLICY, PERMISSIONS);
         if self.0.is_secure {
             let two_years = HeaderValue::from_static("max-age=63072000; includeSubDomains");
             headers.insert(STRICT_TRANSPORT_SECURITY, two_years);
@@ -95,9 +104,9 @@ impl Nonce {
     /// # Errors
     ///
     /// Fails when the system returns no random bytes.
-    pub fn generate() -> Result<Self, getrandom::Error> {
+    pub fn generate() -> Result<Self, Unspecified> {
         let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes)?;
+        fill(&mut bytes)?;
         Ok(Self(STANDARD.encode(bytes)))
     }
 

@@ -22,9 +22,9 @@ use crate::domain::limits::{
     EXPORT_BUILDS_BURST, EXPORT_BUILDS_PER_SECOND, PEOPLE_TRIES_PER_MINUTE, REFUSED_BEARERS_BURST,
     REFUSED_BEARERS_PER_SECOND, TRANSFER_TRIES_PER_MINUTE, UNKNOWN_PEOPLE_PER_MINUTE,
 };
+use crate::http::allowances::{Allowance, Allowances};
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
-use crate::http::guesses::Guesses;
 use crate::http::peer::{Peer, network};
 
 /// How many times the rate of a user an address has: a class room, an office.
@@ -57,30 +57,8 @@ struct Both {
     /// Handles, personal links and ids of other users, by user.
     people: DefaultKeyedRateLimiter<UserId>,
     /// Those of them that no user has, by address: they may be guesses.
-    unknown_people: Guesses,
+    unknown_people: Arc<Allowances>,
     clock: DefaultClock,
-}
-
-/// A name of a user, before its look-up. Its drop returns the guess to the address.
-pub(crate) struct Guess {
-    limiter: Limiter,
-    address: IpAddr,
-    is_spent: bool,
-}
-
-impl Guess {
-    /// No user has the name.
-    pub(crate) fn spend(mut self) {
-        self.is_spent = true;
-    }
-}
-
-impl Drop for Guess {
-    fn drop(&mut self) {
-        if !self.is_spent {
-            self.limiter.0.unknown_people.give(self.address);
-        }
-    }
 }
 
 /// The buckets of one kind of request.
@@ -94,27 +72,19 @@ impl Limiter {
     /// `entries` of guests as they are.
     #[must_use]
     pub fn new(requests: Rate, joins: Rate, entries: Rate) -> Self {
-        let (requests, joins) = (Buckets::new(requests), Buckets::new(joins));
         let builds = Rate { per_second: EXPORT_BUILDS_PER_SECOND, burst: EXPORT_BUILDS_BURST };
-        let builds = Buckets::new(builds);
         let refused = Quota::per_second(REFUSED_BEARERS_PER_SECOND);
-        let refused_bearers = RateLimiter::keyed(refused.allow_burst(REFUSED_BEARERS_BURST));
         let entries = Quota::per_second(entries.per_second).allow_burst(entries.burst);
-        let entries = RateLimiter::keyed(entries);
-        let transfers = RateLimiter::keyed(Quota::per_minute(TRANSFER_TRIES_PER_MINUTE));
-        let people = RateLimiter::keyed(Quota::per_minute(PEOPLE_TRIES_PER_MINUTE));
-        let unknown_people = Guesses::per_minute(UNKNOWN_PEOPLE_PER_MINUTE);
-        let clock = DefaultClock::default();
         Self(Arc::new(Both {
-            requests,
-            joins,
-            builds,
-            refused_bearers,
-            entries,
-            transfers,
-            people,
-            unknown_people,
-            clock,
+            requests: Buckets::new(requests),
+            joins: Buckets::new(joins),
+            builds: Buckets::new(builds),
+            refused_bearers: RateLimiter::keyed(refused.allow_burst(REFUSED_BEARERS_BURST)),
+            entries: RateLimiter::keyed(entries),
+            transfers: RateLimiter::keyed(Quota::per_minute(TRANSFER_TRIES_PER_MINUTE)),
+            people: RateLimiter::keyed(Quota::per_minute(PEOPLE_TRIES_PER_MINUTE)),
+            unknown_people: Allowances::per(Duration::from_mins(1), UNKNOWN_PEOPLE_PER_MINUTE),
+            clock: DefaultClock::default(),
         }))
     }
 
@@ -169,10 +139,8 @@ impl Limiter {
     /// # Errors
     ///
     /// The time until the limit accepts the next one.
-    pub(crate) fn check_people(&self, user: &UserId, peer: Peer) -> Result<Guess, Duration> {
-        let address = network(peer.0);
-        self.0.unknown_people.take(address, Instant::now())?;
-        let guess = Guess { limiter: self.clone(), address, is_spent: false };
+    pub(crate) fn check_people(&self, user: &UserId, peer: Peer) -> Result<Allowance, Duration> {
+        let guess = self.0.unknown_people.take(network(peer.0), Instant::now())?;
         self.wait(self.0.people.check_key(user).err())?;
         Ok(guess)
     }
@@ -312,7 +280,7 @@ mod tests {
         assert!(limiter.check_people(&kim, peer).is_err());
         assert!(limiter.check_people(&lee, peer).is_ok());
         // Guests of one address guess with as many ids as they like.
-        let guess = || limiter.check_people(&UserId::generate(), peer).map(Guess::spend);
+        let guess = || limiter.check_people(&UserId::generate(), peer).map(Allowance::spend);
         assert!((0..300).all(|_| guess().is_ok()));
         assert!(guess().is_err());
         assert!(limiter.check_people(&lee, peer).is_err(), "a user's name would be an answer");

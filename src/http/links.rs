@@ -90,8 +90,8 @@ enum Rest {
 
 #[derive(Serialize)]
 struct MemberBody {
-    /// The session in each seat; `null` if Redis does not answer.
-    seats: Option<SeatsView>,
+    /// The session in each seat.
+    seats: SeatsView,
     #[serde(flatten)]
     progress: Progress,
 }
@@ -170,15 +170,12 @@ async fn list(
     let mut links = sharing.links_of(&caller.user().id, &request.page()).await?;
     let next_cursor = request.cut(&mut links, ShareLink::cursor);
     let ids: Vec<_> = links.iter().map(|link| link.id).collect();
-    // A start page without the occupancy of seats is better than none.
-    let seats = sessions.seats_of(&ids).await.inspect_err(|error| {
-        tracing::warn!(%error, "the occupancy of seats is unavailable");
-    });
-    let mut seats = seats.unwrap_or_default().into_iter();
+    let mut seats = sessions.seats_of(&ids).await.into_iter();
     let mut progress = reviews.progress_of(&caller.user().id, &ids).await?;
     let body = |link: ShareLink| {
         let progress = progress.remove(&link.id).unwrap_or_default();
-        LinkBody::new(link, Rest::Member(MemberBody { seats: seats.next(), progress }))
+        let seats = seats.next().unwrap_or_default();
+        LinkBody::new(link, Rest::Member(MemberBody { seats, progress }))
     };
     Ok(Json(ListBody { share_links: links.into_iter().map(body).collect(), next_cursor }))
 }
@@ -257,7 +254,7 @@ async fn for_member(
     sessions: &SeatService,
     reviews: &Reviews,
 ) -> Result<Json<LinkBody>, ApiError> {
-    let seats = sessions.seats_of(&[link.id]).await?.pop();
+    let seats = sessions.seats_of(&[link.id]).await.pop().unwrap_or_default();
     let mut progress = reviews.progress_of(&caller.user().id, &[link.id]).await?;
     let progress = progress.remove(&link.id).unwrap_or_default();
     let invitation = invitation.map(InvitationBody::from);

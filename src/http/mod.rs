@@ -6,16 +6,15 @@
 //! handler runs. The server answers a plain websocket request without these layers ([`ws::upgrade`]).
 
 pub mod access;
+pub mod assets;
 pub mod auth;
 pub mod byte_budget;
-mod compressed_assets;
 pub mod connection_slots;
 pub mod error;
 pub mod headers;
 pub mod health;
 pub mod host;
 pub mod limit;
-mod openapi;
 #[cfg(test)]
 mod openapi_tests;
 pub mod origin;
@@ -28,13 +27,12 @@ pub mod serve;
 mod unread_body;
 
 mod admin;
-mod assets;
+mod allowances;
 mod decisions;
 mod documents;
 mod exports;
 mod extract;
-mod guesses;
-pub mod guest_bytes;
+pub mod guest_budgets;
 mod jobs;
 mod links;
 mod offers;
@@ -62,13 +60,15 @@ use axum::{Extension, Router};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use crate::domain::review::Decision;
 use crate::exports::build::Exports;
 use crate::http::access::Access;
+use crate::http::assets::Pages;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::ByteBudget;
 use crate::http::error::ApiError;
 use crate::http::extract::BodyMax;
-use crate::http::guest_bytes::GuestBytes;
+use crate::http::guest_budgets::GuestBudgets;
 use crate::http::headers::Policy;
 use crate::http::health::MetricsHandle;
 use crate::http::host::{Hosts, Proxies};
@@ -110,6 +110,8 @@ pub struct HttpState {
     pub proxies: Proxies,
     /// Response headers, with the content security policy.
     pub policy: Policy,
+    /// The pages and their files.
+    pub pages: Pages,
     /// Documents and share links.
     pub sharing: Sharing,
     /// People, review requests and partners.
@@ -136,8 +138,8 @@ pub struct HttpState {
     pub webhooks: Webhooks,
     /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,
-    /// Store budgets of guests.
-    pub guest_bytes: GuestBytes,
+    /// Budgets of guests.
+    pub guest_budgets: GuestBudgets,
     /// Security events in the log.
     pub security_log: SecurityLog,
 }
@@ -180,7 +182,7 @@ fn guarded() -> Routes {
         .post("/api/auth/leave", auth::guest::leave)
         .post("/api/auth/transfer", auth::transfer::redeem)
         .get("/api/me", auth::guest::me)
-        .patch("/api/me", auth::guest::rename)
+        .patch("/api/me", auth::guest::change)
         .post("/api/me/transfer", auth::transfer::create);
     let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
     let reminding = jobs::routes(reminders::routes(webhooks::routes(shared)));
@@ -199,10 +201,18 @@ fn reviewing() -> Routes {
         .get(ONE, reviews::show)
         .patch_review(ONE, reviews::edit)
         .delete(ONE, reviews::delete)
-        .post("/api/share-links/{id}/reviews/{rid}/accept", reviews::accept)
-        .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
-        .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)
-        .post("/api/share-links/{id}/reviews/{rid}/reopen", reviews::reopen)
+        .post("/api/share-links/{id}/reviews/{rid}/accept", |reviews, caller, path, headers| {
+            reviews::decide(reviews, caller, path, headers, Decision::Accept)
+        })
+        .post("/api/share-links/{id}/reviews/{rid}/reject", |reviews, caller, path, headers| {
+            reviews::decide(reviews, caller, path, headers, Decision::Reject)
+        })
+        .post("/api/share-links/{id}/reviews/{rid}/resolve", |reviews, caller, path, headers| {
+            reviews::decide(reviews, caller, path, headers, Decision::Resolve)
+        })
+        .post("/api/share-links/{id}/reviews/{rid}/reopen", |reviews, caller, path, headers| {
+            reviews::decide(reviews, caller, path, headers, Decision::Reopen)
+        })
         .post_review("/api/share-links/{id}/decisions", decisions::decide)
         .post("/api/share-links/{id}/decisions/{did}/undo", decisions::undo)
         .get(request_log::SOCKET, ws::connect)
@@ -210,7 +220,7 @@ fn reviewing() -> Routes {
 
 /// Routes for programs without a token.
 fn open() -> Routes {
-    Routes::default().get("/metrics", health::metrics).get("/openapi.json", openapi::openapi)
+    Routes::default().get("/metrics", health::metrics).get("/openapi.json", assets::openapi)
 }
 
 /// Routes for load balancers. No rate limit counts them: many probes may share an address, and the
@@ -227,7 +237,7 @@ fn pages() -> Router<HttpState> {
         .route("/s/{share_link_id}", get(assets::editor_page))
         .route("/admin", get(assets::admin_page))
         .route("/service-worker.js", get(assets::service_worker))
-        .route("/docs", get(openapi::redirect))
-        .route("/docs/", get(openapi::page))
-        .route("/docs/{*file}", get(openapi::file))
+        .route("/problems/{name}", get(assets::problem))
+        .route("/docs", get(assets::docs_page))
+        .route("/docs/", get(assets::docs_page))
 }

@@ -14,7 +14,7 @@ use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path, Query};
-use crate::http::guest_bytes::Storing;
+use crate::http::guest_budgets::{self, Storing};
 use crate::http::origin::Origins;
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
@@ -200,12 +200,14 @@ async fn claim(
     Path(id): Path<OfferId>,
     body: Option<JsonBody<NewClaimBody>>,
 ) -> Result<Response, ApiError> {
+    let taken = storing.take(guest_budgets::CLAIMS)?;
     let message = body.and_then(|JsonBody(body)| body.message);
     storing.charge(ROW_BYTES + message.as_ref().map_or(0, String::len))?;
     let turn = offers.await_turn(caller.user(), id, message.as_deref()).await?;
     // From the grant on, the claim runs to its end: its client does not delay the next waiter.
     let claiming = async move {
         let claim = offers.claim(turn, Utc::now()).await?;
+        taken.spend();
         // The claim holds its place with an older name as well.
         let saved = caller.save_name(&sharing).await;
         let _older = saved.inspect_err(|error| tracing::debug!(%error, "a name is not stored"));

@@ -1,17 +1,82 @@
 //! The `OpenAPI` document and the route table agree.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
-use serde_json::Value;
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
-use super::openapi::OPENAPI;
 use super::routes::Routes;
 use super::{guarded, open, probes, reviewing};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
+/// JSON whose objects have no key twice. Tools reject such a key; a map of `serde_json` keeps the last.
+struct Strict(Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(StrictVisitor).map(Self)
+    }
+}
+
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Strict(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(list.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some((key, Strict(value))) = fields.next_entry::<String, _>()? {
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key {key:?} stands twice")));
+            }
+            object.insert(key, value);
+        }
+        Ok(object.into())
+    }
+}
+
 fn document() -> Value {
-    serde_json::from_str(OPENAPI).expect("JSON")
+    let read = serde_json::from_str(include_str!("openapi.json"));
+    let Strict(document) = read.expect("JSON without a key twice");
+    document
 }
 
 /// Method and path of each operation, with the operation.
@@ -25,6 +90,15 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
         }
     }
     found
+}
+
+#[test]
+fn a_key_that_stands_twice_is_rejected() {
+    let read = |text| serde_json::from_str::<Strict>(text).map(|read| read.0.to_string());
+    let once = r#"{"id":[null,true,-1,1,1.5,"x"],"in":{"id":1}}"#;
+    assert_eq!(read(once).expect("JSON"), once);
+    let twice = read(r#"{"in":[{"id":1,"id":1}]}"#).expect_err("twice");
+    assert!(twice.to_string().contains("\"id\""), "{twice}");
 }
 
 #[test]

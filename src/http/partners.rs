@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
+use crate::http::allowances::Allowance;
 use crate::http::auth::caller::Caller;
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path, Query};
-use crate::http::limit::{Guess, Limiter};
+use crate::http::guest_budgets::{self, Storing};
+use crate::http::limit::Limiter;
 use crate::http::origin::Origins;
 use crate::http::pagination::PageQuery;
 use crate::http::peer::Peer;
@@ -91,15 +93,13 @@ struct PartnerBody {
 }
 
 /// Proves that the caller may name another user now. As an extractor it runs before the body is read.
-pub(super) struct MayName(Option<Guess>);
+pub(super) struct MayName(Allowance);
 
 impl MayName {
     /// Spends the guess on a name that no user has.
     pub(super) fn counted<T>(self, found: Result<T, PartnersError>) -> Result<T, ApiError> {
-        if matches!(found, Err(PartnersError::UnknownUser))
-            && let Some(guess) = self.0
-        {
-            guess.spend();
+        if matches!(found, Err(PartnersError::UnknownUser)) {
+            self.0.spend();
         }
         Ok(found?)
     }
@@ -118,7 +118,8 @@ where
         // `Caller` rejects a request without a user.
         let user = parts.extensions.get::<Credential>().and_then(Credential::user);
         let guess = user.map(|user| limiter.check_people(user, peer)).transpose();
-        Ok(Self(guess.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?))
+        let guess = guess.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?;
+        Ok(Self(guess.unwrap_or_default()))
     }
 }
 
@@ -136,17 +137,23 @@ async fn address(
 
 /// `PUT /api/me/address`: a taken handle is a user's, so each try counts as a name.
 async fn set_handle(
-    State(partners): State<Partners>,
-    State(sharing): State<Sharing>,
+    (State(partners), State(sharing)): (State<Partners>, State<Sharing>),
     State(sessions): State<SeatService>,
     State(origins): State<Origins>,
     caller: Caller,
     _counted: MayName,
+    storing: Storing,
     JsonBody(body): JsonBody<HandleBody>,
 ) -> Result<Json<AddressBody>, ApiError> {
+    let taken =
+        body.handle.as_ref().map(|_handle| storing.take(guest_budgets::HANDLES)).transpose()?;
     caller.save_name(&sharing).await?;
-    let changing =
-        async move { partners.set_handle(caller.user(), body.handle.as_deref(), Utc::now()).await };
+    let changing = async move {
+        let handle = body.handle.as_deref();
+        let reachable = partners.set_handle(caller.user(), handle, Utc::now()).await?;
+        taken.unwrap_or_default().spend();
+        Ok::<_, PartnersError>(reachable)
+    };
     let reachable = sessions.complete(changing).await?;
     Ok(Json(AddressBody::new(&reachable, &origins)))
 }

@@ -13,7 +13,7 @@ use crate::domain::ids::PushSubscriptionId;
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path};
-use crate::http::guest_bytes::Storing;
+use crate::http::guest_budgets::Storing;
 use crate::http::routes::Routes;
 use crate::notify::Notify;
 use crate::notify::destination::{Destination, Scope};

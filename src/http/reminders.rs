@@ -9,7 +9,7 @@ use crate::domain::reminder::{InvalidTimeZone, Quiet, QuietHours, ReminderSettin
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
-use crate::http::guest_bytes::Storing;
+use crate::http::guest_budgets::Storing;
 use crate::http::routes::Routes;
 use crate::jobs::Jobs;
 use crate::seats::SeatService;

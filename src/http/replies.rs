@@ -12,7 +12,7 @@ use crate::domain::review::{Reply, Review};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path};
-use crate::http::guest_bytes::Storing;
+use crate::http::guest_budgets::Storing;
 use crate::http::reviews::{etag, expected_version, tagged};
 use crate::http::routes::Routes;
 use crate::reviews::Reviews;

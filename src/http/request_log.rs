@@ -83,7 +83,8 @@ fn log(response: &Response) {
         Some(error) if matches!(**error, ApiError::NotReady { .. }) => {
             tracing::debug!(status = status.as_u16(), %error, "not ready");
         }
-        Some(error) if status.is_server_error() => {
+        // 501 tells the caller what this server does not make: no fault of the server.
+        Some(error) if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {
             tracing::error!(status = status.as_u16(), %error, "request failed");
         }
         Some(error) => tracing::debug!(status = status.as_u16(), %error, "request refused"),

@@ -32,6 +32,10 @@ const PIECE_BYTES: usize = 64 * 1_024;
 pub(crate) struct BodyCharge(Arc<Mutex<Charge>>);
 
 impl BodyCharge {
+    pub(crate) fn new(charge: Charge) -> Self {
+        Self(Arc::new(Mutex::new(charge)))
+    }
+
     /// Charges more bytes of the body.
     pub(crate) fn grow(&self, bytes: u64) -> Result<(), OverBudget> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes)
@@ -46,7 +50,7 @@ pub(crate) async fn charge(
 ) -> Response {
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
     let payer = Payer::new(request.extensions().get::<Credential>(), peer);
-    let body = BodyCharge(Arc::new(Mutex::new(budget.open(payer.clone()))));
+    let body = BodyCharge::new(budget.open(payer.clone()));
     request.extensions_mut().insert(body.clone());
     let response = next.run(request).await;
     drop(body);

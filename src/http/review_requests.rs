@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::domain::ids::{DocumentId, RequestId, ShareLinkId};
 use crate::domain::review_request::RequestState;
@@ -17,7 +18,7 @@ use crate::http::auth::caller::Caller;
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Path, Query};
-use crate::http::guest_bytes::Storing;
+use crate::http::guest_budgets::{self, Storing};
 use crate::http::pagination::PageQuery;
 use crate::http::partners::{MayName, ROWS, ROWS_MAX};
 use crate::http::peer::{Peer, network};
@@ -74,9 +75,14 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post_message("/api/review-requests", create)
         .get("/api/review-requests", list)
         .get("/api/review-requests/{id}", show)
+        .post("/api/review-requests/decline-all", decline_all)
         .post("/api/review-requests/{id}/accept", accept)
-        .post("/api/review-requests/{id}/decline", decline)
-        .post("/api/review-requests/{id}/withdraw", withdraw)
+        .post("/api/review-requests/{id}/decline", |partners, sessions, caller, id| {
+            refuse(partners, sessions, caller, id, Refusal::Decline)
+        })
+        .post("/api/review-requests/{id}/withdraw", |partners, sessions, caller, id| {
+            refuse(partners, sessions, caller, id, Refusal::Withdraw)
+        })
 }
 
 #[derive(Deserialize)]
@@ -107,21 +113,18 @@ struct RequestBody {
 
 impl From<ReviewRequest> for RequestBody {
     fn from(request: ReviewRequest) -> Self {
-        let ReviewRequest { id, from, to, sender_role, message, document, title, .. } = request;
-        let ReviewRequest { state, created_at, decided_at, expires_at, .. } = request;
-        let document_id = document;
         Self {
-            id,
-            from,
-            to,
-            sender_role,
-            message,
-            document_id,
-            title,
-            state,
-            created_at,
-            decided_at,
-            expires_at,
+            id: request.id,
+            from: request.from,
+            to: request.to,
+            sender_role: request.sender_role,
+            message: request.message,
+            document_id: request.document,
+            title: request.title,
+            state: request.state,
+            created_at: request.created_at,
+            decided_at: request.decided_at,
+            expires_at: request.expires_at,
         }
     }
 }
@@ -132,34 +135,23 @@ struct RequestsBody {
     next_cursor: Option<String>,
 }
 
-/// The effect of an acceptance on the document of the request.
-#[derive(Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum ShareLinkBody {
-    /// The caller is its reviewer.
-    Joined,
-    /// It has another reviewer; its owner may let the caller in.
-    ReviewerExists,
-    /// The document is in the bin, or purged.
-    DocumentGone,
-}
-
 #[derive(Serialize)]
 struct AcceptedBody {
     request: RequestBody,
     partner: User,
     share_link_id: Option<ShareLinkId>,
-    /// `null`: the request names no document.
-    share_link: Option<ShareLinkBody>,
+    /// `joined`: the caller is its reviewer. `reviewer-exists`: its owner may let the caller in.
+    /// `document-gone`: it is in the bin, or purged. `null`: the request names no document.
+    share_link: Option<&'static str>,
 }
 
 impl From<AcceptedRequest> for AcceptedBody {
     fn from(AcceptedRequest { request, link, .. }: AcceptedRequest) -> Self {
         let (share_link_id, share_link) = match link {
             LinkOutcome::NoDocument => (None, None),
-            LinkOutcome::Joined(id) => (Some(id), Some(ShareLinkBody::Joined)),
-            LinkOutcome::ReviewerExists { .. } => (None, Some(ShareLinkBody::ReviewerExists)),
-            LinkOutcome::DocumentGone => (None, Some(ShareLinkBody::DocumentGone)),
+            LinkOutcome::Joined(id) => (Some(id), Some("joined")),
+            LinkOutcome::ReviewerExists { .. } => (None, Some("reviewer-exists")),
+            LinkOutcome::DocumentGone => (None, Some("document-gone")),
         };
         Self { partner: request.from.clone(), request: request.into(), share_link_id, share_link }
     }
@@ -184,14 +176,17 @@ async fn create(
     JsonBody(body): JsonBody<NewRequestBody>,
 ) -> Result<Response, ApiError> {
     let Delivery { sessions, notify, cause } = delivery;
+    let taken = storing.take(guest_budgets::REQUESTS)?;
     caller.save_name(&sharing).await?;
     storing.charge(REQUEST_BYTES + body.message.as_ref().map_or(0, String::len))?;
     let NewRequestBody { to, sender_role, message, document_id: document } = body;
-    let new = NewReviewRequest { to, sender_role, message, document };
+    let is_guest = caller.identity.is_guest();
+    let new = NewReviewRequest { to, sender_role, message, document, is_guest };
     let user = caller.user().clone();
     let creating = async move {
         // The response has the time that the database stores.
         let request = partners.request(&user, new, Utc::now().trunc_subsecs(3)).await?;
+        taken.spend();
         notify.push_beside(cause, request.to.id.clone(), received(&request));
         Ok(request)
     };
@@ -287,31 +282,22 @@ async fn accept(
     Ok(Json(sessions.complete(accepting).await?.into()))
 }
 
-/// `POST /api/review-requests/{id}/decline`
-async fn decline(
+/// `POST /api/review-requests/decline-all`: every pending request to the caller.
+async fn decline_all(
     State(partners): State<Partners>,
     State(sessions): State<SeatService>,
     caller: Caller,
-    Path(id): Path<RequestId>,
-) -> Result<Json<RequestBody>, ApiError> {
-    refuse(partners, &sessions, caller, id, Refusal::Decline).await
+) -> Result<Json<Value>, ApiError> {
+    let declining = async move { partners.decline_all(&caller.user().id, Utc::now()).await };
+    Ok(Json(json!({ "declined": sessions.complete(declining).await? })))
 }
 
-/// `POST /api/review-requests/{id}/withdraw`
-async fn withdraw(
-    State(partners): State<Partners>,
-    State(sessions): State<SeatService>,
-    caller: Caller,
-    Path(id): Path<RequestId>,
-) -> Result<Json<RequestBody>, ApiError> {
-    refuse(partners, &sessions, caller, id, Refusal::Withdraw).await
-}
-
+/// `POST /api/review-requests/{id}/decline`, and `withdraw`.
 async fn refuse(
-    partners: Partners,
-    sessions: &SeatService,
+    State(partners): State<Partners>,
+    State(sessions): State<SeatService>,
     caller: Caller,
-    id: RequestId,
+    Path(id): Path<RequestId>,
     refusal: Refusal,
 ) -> Result<Json<RequestBody>, ApiError> {
     let refusing = async move {

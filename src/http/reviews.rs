@@ -14,7 +14,7 @@ use crate::domain::review::{Decision, Review};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
-use crate::http::guest_bytes::Storing;
+use crate::http::guest_budgets::Storing;
 use crate::http::response_budget::BodyCharge;
 use crate::reviews::{Draft, Reviews, Revision};
 use crate::sharing::Sharing;
@@ -26,7 +26,9 @@ const PAGE_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
 /// A review and its share link.
 type ReviewPath = (ShareLinkId, ReviewId);
 
+/// An unknown field is an error: a misspelt `suggestion` would create a comment without its words.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewReview {
     /// `null`: a remark on the whole text. An absent anchor is an error.
     #[serde(deserialize_with = "null_or_object")]
@@ -137,54 +139,15 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST …/reviews/{rid}/accept`
-pub(crate) async fn accept(
+/// `POST …/reviews/{rid}/accept`, `reject`, `resolve` and `reopen`.
+pub(crate) async fn decide(
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(path): Path<ReviewPath>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    decide(&reviews, &caller, path, &headers, Decision::Accept).await
-}
-
-/// `POST …/reviews/{rid}/reject`
-pub(crate) async fn reject(
-    State(reviews): State<Reviews>,
-    caller: Caller,
-    Path(path): Path<ReviewPath>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    decide(&reviews, &caller, path, &headers, Decision::Reject).await
-}
-
-/// `POST …/reviews/{rid}/resolve`
-pub(crate) async fn resolve(
-    State(reviews): State<Reviews>,
-    caller: Caller,
-    Path(path): Path<ReviewPath>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    decide(&reviews, &caller, path, &headers, Decision::Resolve).await
-}
-
-/// `POST …/reviews/{rid}/reopen`
-pub(crate) async fn reopen(
-    State(reviews): State<Reviews>,
-    caller: Caller,
-    Path(path): Path<ReviewPath>,
-    headers: HeaderMap,
-) -> Result<Response, ApiError> {
-    decide(&reviews, &caller, path, &headers, Decision::Reopen).await
-}
-
-async fn decide(
-    reviews: &Reviews,
-    caller: &Caller,
-    path: ReviewPath,
-    headers: &HeaderMap,
     decision: Decision,
 ) -> Result<Response, ApiError> {
-    let expected = expected_version(headers)?;
+    let expected = expected_version(&headers)?;
     Ok(tagged(reviews.decide(caller.user(), path, decision, expected).await?))
 }
 

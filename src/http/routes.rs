@@ -26,88 +26,44 @@ pub(crate) struct Routes {
     table: Vec<(&'static str, &'static str)>,
 }
 
-impl Routes {
+/// Adds a function for each method and body limit.
+macro_rules! methods {
+    ($($(#[$doc:meta])* $name:ident = $filter:ident $method:literal $limit:ident;)+) => {
+        impl Routes {$(
+            $(#[$doc])*
+            pub(crate) fn $name<H: Handler<T, HttpState>, T: 'static>(
+                self,
+                path: &'static str,
+                handler: H,
+            ) -> Self {
+                self.on(MethodFilter::$filter, $method, path, handler, $limit)
+            }
+        )+}
+    };
+}
+
+methods! {
     /// `GET path`
-    pub(crate) fn get<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::GET, "get", path, handler, SMALL)
-    }
-
+    get = GET "get" SMALL;
     /// `POST path`, with a body of a few fields.
-    pub(crate) fn post<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::POST, "post", path, handler, SMALL)
-    }
-
+    post = POST "post" SMALL;
     /// `POST path`, with a body that contains a message to another user.
-    pub(crate) fn post_message<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::POST, "post", path, handler, MESSAGE)
-    }
-
+    post_message = POST "post" MESSAGE;
     /// `POST path`, with a body that contains a review or a reply.
-    pub(crate) fn post_review<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::POST, "post", path, handler, REVIEW)
-    }
-
+    post_review = POST "post" REVIEW;
     /// `POST path`, with a body that contains a whole text: only `limits.body_bytes` limits it.
-    pub(crate) fn post_text<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::POST, "post", path, handler, TEXT)
-    }
-
+    post_text = POST "post" TEXT;
     /// `PATCH path`, with a body that contains a review.
-    pub(crate) fn patch_review<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::PATCH, "patch", path, handler, REVIEW)
-    }
-
+    patch_review = PATCH "patch" REVIEW;
     /// `PATCH path`, with a body of a few fields.
-    pub(crate) fn patch<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::PATCH, "patch", path, handler, SMALL)
-    }
-
+    patch = PATCH "patch" SMALL;
     /// `PUT path`, with a body of a few fields.
-    pub(crate) fn put<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::PUT, "put", path, handler, SMALL)
-    }
-
+    put = PUT "put" SMALL;
     /// `DELETE path`
-    pub(crate) fn delete<H: Handler<T, HttpState>, T: 'static>(
-        self,
-        path: &'static str,
-        handler: H,
-    ) -> Self {
-        self.on(MethodFilter::DELETE, "delete", path, handler, SMALL)
-    }
+    delete = DELETE "delete" SMALL;
+}
 
+impl Routes {
     fn on<H: Handler<T, HttpState>, T: 'static>(
         mut self,
         filter: MethodFilter,

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, UserId};
-use crate::domain::limits::{JOB_ESTIMATES, JOB_RUNS_STORED, REMINDERS_AT_ONCE};
+use crate::domain::limits::{JOB_ESTIMATES, JOB_RUNS_STORED, REMINDER_KIND_MAX, REMINDERS_AT_ONCE};
 use crate::domain::reminder::ReminderSettings;
 use crate::domain::user::User;
 use crate::jobs::reminders::Batch;
@@ -47,6 +47,8 @@ pub struct JobTerms {
     pub request_unanswered_after: Duration,
     /// Reminders that a run sends at the same time.
     pub at_once: usize,
+    /// How long a run claims reminders of one kind.
+    pub kind_max: Duration,
 }
 
 impl JobTerms {
@@ -58,6 +60,7 @@ impl JobTerms {
             review_unanswered_after: reviews,
             request_unanswered_after: requests,
             at_once: REMINDERS_AT_ONCE,
+            kind_max: REMINDER_KIND_MAX,
         }
     }
 }

@@ -25,8 +25,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::{
-    ABSENT_WAITER_TTL, ABSENT_WAITERS_TRIMMED_AT_ONCE, REMINDER_CANDIDATES_MAX, REMINDER_KIND_MAX,
-    REMINDER_PAGE_ROWS, REMINDER_WINDOW,
+    ABSENT_WAITER_TTL, ABSENT_WAITERS_TRIMMED_AT_ONCE, REMINDER_CANDIDATES_MAX, REMINDER_PAGE_ROWS,
+    REMINDER_WINDOW,
 };
 use crate::domain::reminder::ReminderKind;
 use crate::domain::seat::{Role, Seat};
@@ -133,7 +133,7 @@ impl<'a> Batch<'a> {
     pub(super) async fn send_all(&self, cursors: &mut JobCursors) -> JobOutcome {
         let mut outcome = JobOutcome::Done;
         for kind in ReminderKind::ALL {
-            let ends_at = Instant::now() + REMINDER_KIND_MAX;
+            let ends_at = Instant::now() + self.jobs.terms.kind_max;
             match self.send_kind(kind, cursors, ends_at).await {
                 Ok(()) => {}
                 Err(Stop::TimeIsUp) => {

@@ -42,7 +42,8 @@
 //! - **K3** Only the value that holds a lock can renew or release it. A release never frees a later
 //!   grant (G6).
 //! - **K4** A late renewal does not restore a lock that was released, or granted to another value
-//!   since (G6).
+//!   since (G6). A backend that restarted empty stores the last released value alone: there it may
+//!   restore the lock of an ended session for one lease.
 //! - **K5** A time-out grants nothing. The client releases a claim whose reply was lost.
 //! - **K6** The backend serves waiters in order of arrival. The script that frees a lock hands it
 //!   over to the first live waiter and notifies that waiter alone. No claim of a free lock

@@ -6,6 +6,7 @@
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::agreement::{ECDH_P256, ParsedPublicKey, PrivateKey, UnparsedPublicKey, agree};
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
+use aws_lc_rs::rand;
 
 /// Length of an uncompressed point of P-256.
 pub const POINT_BYTES: usize = 65;
@@ -46,7 +47,7 @@ pub fn encrypt(
 ) -> Result<Vec<u8>, NotEncrypted> {
     let own = PrivateKey::generate(&ECDH_P256).map_err(|_error| NotEncrypted)?;
     let mut salt = [0; SALT_BYTES];
-    getrandom::fill(&mut salt).map_err(|_error| NotEncrypted)?;
+    rand::fill(&mut salt).map_err(|_error| NotEncrypted)?;
     encrypt_with(payload, browser, auth, &own, &salt)
 }
 

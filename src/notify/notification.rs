@@ -26,10 +26,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::domain::limits::PUSH_PAYLOAD_BYTES_MAX;
 use crate::storage::push_subscriptions::PushLanguage;
@@ -172,7 +172,7 @@ impl Notification {
 
     /// The value of `Topic`: a topic of any text as 32 characters of base64url.
     pub(super) fn topic_header(&self) -> Option<String> {
-        let hash = Sha256::digest(self.topic.as_deref()?.as_bytes());
+        let hash = digest(&SHA256, self.topic.as_deref()?.as_bytes());
         let text = URL_SAFE_NO_PAD.encode(hash);
         text.get(..TOPIC_CHARACTERS).map(str::to_owned)
     }

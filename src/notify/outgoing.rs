@@ -111,7 +111,8 @@ impl Outgoing {
         Self(Arc::new(Inner { slots, lookups, tls, time_limit, tasks }))
     }
 
-    /// Posts `body`. `purpose` labels the metrics. The time limit begins when the request has its slot.
+    /// Posts `body` to a host that a user named. `purpose` labels the metrics. The time limit begins when
+    /// the request has its slot.
     ///
     /// # Errors
     ///
@@ -128,17 +129,44 @@ impl Outgoing {
         body: Bytes,
     ) -> Result<Reply, SendError> {
         let slot = self.0.slots.take(to.host()).await.map_err(|_full| SendError::Full)?;
-        let began = Instant::now();
-        let sent = self.post_in(&slot, to, headers, body).await;
-        metrics::histogram!("galley_outgoing_seconds", "purpose" => purpose)
-            .record(began.elapsed());
+        let sent = self.post_unslotted(self.lookups(&slot), purpose, to, headers, body).await;
         slot.prove(sent.as_ref().is_ok_and(|reply| reply.status < 500));
         sent
     }
 
+    /// Posts `body` without a slot: the caller bounds its requests. `lookups` bounds those look-ups that
+    /// share it.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`], as of [`post`](Self::post).
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future closes the connection; the request may have arrived.
+    pub async fn post_unslotted(
+        &self,
+        lookups: &Arc<Semaphore>,
+        purpose: &'static str,
+        to: &Destination,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, SendError> {
+        let began = Instant::now();
+        let sent = self.post_in(lookups, to, headers, body).await;
+        metrics::histogram!("galley_outgoing_seconds", "purpose" => purpose)
+            .record(began.elapsed());
+        sent
+    }
+
+    fn lookups(&self, slot: &Slot) -> &Arc<Semaphore> {
+        let [proven, others] = &self.0.lookups;
+        if slot.is_proven() { proven } else { others }
+    }
+
     async fn post_in(
         &self,
-        slot: &Slot,
+        lookups: &Arc<Semaphore>,
         to: &Destination,
         headers: HeaderMap,
         body: Bytes,
@@ -146,7 +174,7 @@ impl Outgoing {
         let deadline = Instant::now() + self.0.time_limit;
         let late = |_elapsed| SendError::Unreachable("it took too long".to_owned());
         let request = request(to, headers, body)?;
-        let addresses = timeout_at(deadline, self.resolve(slot, to)).await.map_err(late)??;
+        let addresses = timeout_at(deadline, self.resolve(lookups, to)).await.map_err(late)??;
         let stream = timeout_at(deadline, connect(&addresses)).await.map_err(late)??;
         if !to.is_secure() {
             return exchange(stream, request, deadline).await;
@@ -156,15 +184,17 @@ impl Outgoing {
     }
 
     /// The addresses of the host, all of them checked (N1).
-    async fn resolve(&self, slot: &Slot, to: &Destination) -> Result<Vec<SocketAddr>, SendError> {
+    async fn resolve(
+        &self,
+        lookups: &Arc<Semaphore>,
+        to: &Destination,
+    ) -> Result<Vec<SocketAddr>, SendError> {
         let unreachable = |cause: String| SendError::Unreachable(cause);
         let addresses = match to.literal() {
             Some(address) => vec![SocketAddr::new(address, to.port())],
             None => {
                 let closed = |_error| SendError::Full;
-                let [proven, others] = &self.0.lookups;
-                let lookups = Arc::clone(if slot.is_proven() { proven } else { others });
-                let permit = lookups.acquire_owned().await.map_err(closed)?;
+                let permit = Arc::clone(lookups).acquire_owned().await.map_err(closed)?;
                 let name = (to.host().to_owned(), to.port());
                 let looking = self.0.tasks.spawn(async move {
                     let found = lookup_host(name).await.map(Iterator::collect::<Vec<_>>);
@@ -354,9 +384,11 @@ mod tests {
         let most = u32::try_from(OUTGOING_LOOKUPS_MAX).expect("few");
         let _slow = outgoing.0.lookups[1].acquire_many(most).await.expect("open");
         let short = Duration::from_millis(50);
-        assert!(timeout(short, outgoing.resolve(&first, &to)).await.is_err());
+        assert!(timeout(short, outgoing.resolve(outgoing.lookups(&first), &to)).await.is_err());
         first.prove(true);
-        assert!(!outgoing.resolve(&slot().await, &to).await.expect("addresses").is_empty());
+        let second = slot().await;
+        let found = outgoing.resolve(outgoing.lookups(&second), &to).await;
+        assert!(!found.expect("addresses").is_empty());
     }
 
     #[test]

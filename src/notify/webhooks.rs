@@ -5,7 +5,8 @@
 //! - **W1** A webhook is delivered at least once: its row leaves the database only after a response of
 //!   2xx, or when it is dead and the table is full.
 //! - **W2** The webhooks of one document and endpoint are delivered one after another, in the order of
-//!   their commits. A failing one delays no other document and no other endpoint.
+//!   their commits. A failing one delays no other document and no other endpoint: first attempts and
+//!   repeated ones have slots of their own, and a slow attempt gives its slot back.
 //! - **W3** An attempt runs under a claim of the database and ends before its lease. So two servers attempt
 //!   one webhook at the same time only if one of them froze during its attempt.
 //!
@@ -13,25 +14,25 @@
 //! each tick; the tick finds the webhooks of other servers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::rand;
 use bytes::Bytes;
 use chrono::{SecondsFormat, Utc};
 use futures_util::future::join_all;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
-use tokio::sync::{Notify, Semaphore};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::ids::WebhookId;
+use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
 use crate::domain::limits::{
-    WEBHOOK_ATTEMPT_MAX, WEBHOOK_ATTEMPTS_AT_ONCE, WEBHOOK_DELAY_FIRST, WEBHOOK_DELAY_MAX,
-    WEBHOOK_FAILING_AT_ONCE, WEBHOOK_LEASE, WEBHOOK_RETRY_AFTER_MAX, WEBHOOK_TICK,
-    WEBHOOKS_REPLAYED_AT_ONCE,
+    WEBHOOK_ATTEMPT_MAX, WEBHOOK_DELAY_FIRST, WEBHOOK_DELAY_MAX, WEBHOOK_FIRST_AT_ONCE,
+    WEBHOOK_LEASE, WEBHOOK_LOOKUPS_MAX, WEBHOOK_REPEATED_AT_ONCE, WEBHOOK_RETRY_AFTER_MAX,
+    WEBHOOK_SLOT_MAX, WEBHOOK_SLOW_AT_ONCE, WEBHOOK_TICK, WEBHOOKS_REPLAYED_AT_ONCE,
 };
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::notify::destination::Destination;
@@ -41,7 +42,7 @@ use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
 use crate::storage::webhooks::{
-    ClaimedWebhook, EndpointCount, StoredWebhook, WebhookCount, WebhookTarget,
+    ClaimSize, ClaimedWebhook, EndpointCount, StoredWebhook, WebhookCount, WebhookTarget,
 };
 
 /// The period of the upkeep: counts, and rows that no delivery ends.
@@ -86,22 +87,34 @@ struct Endpoint {
     name: String,
     to: Destination,
     secret: WebhookSecret,
-    slots: Arc<Semaphore>,
-    /// The last attempt failed.
-    is_failing: AtomicBool,
-    ended: Notify,
+    /// The slots of first attempts, and of repeated ones.
+    first: Arc<Semaphore>,
+    repeated: Arc<Semaphore>,
+    /// Attempts that gave their slots back.
+    slow: Semaphore,
+    lookups: Arc<Semaphore>,
+    /// A slot is free again.
+    freed: Notify,
 }
 
 impl Endpoint {
+    fn new(endpoint: WebhookEndpoint) -> Self {
+        Self {
+            name: name_of(&endpoint.url),
+            to: endpoint.to,
+            secret: endpoint.secret,
+            first: Arc::new(Semaphore::new(WEBHOOK_FIRST_AT_ONCE)),
+            repeated: Arc::new(Semaphore::new(WEBHOOK_REPEATED_AT_ONCE)),
+            slow: Semaphore::new(WEBHOOK_SLOW_AT_ONCE),
+            lookups: Arc::new(Semaphore::new(WEBHOOK_LOOKUPS_MAX)),
+            freed: Notify::new(),
+        }
+    }
+
     /// Attempts that may begin now.
-    fn free(&self) -> usize {
-        let running = WEBHOOK_ATTEMPTS_AT_ONCE.saturating_sub(self.slots.available_permits());
-        let most = if self.is_failing.load(Ordering::Relaxed) {
-            WEBHOOK_FAILING_AT_ONCE
-        } else {
-            WEBHOOK_ATTEMPTS_AT_ONCE
-        };
-        most.saturating_sub(running)
+    fn free(&self) -> ClaimSize {
+        let free = |slots: &Semaphore| u32::try_from(slots.available_permits()).unwrap_or_default();
+        ClaimSize { first: free(&self.first), repeated: free(&self.repeated) }
     }
 }
 
@@ -115,17 +128,7 @@ impl Webhooks {
             events: endpoint.events.clone(),
         });
         storage.set_webhooks(targets.collect());
-        let endpoints = endpoints.into_iter().map(|endpoint| {
-            Arc::new(Endpoint {
-                name: name_of(&endpoint.url),
-                to: endpoint.to,
-                secret: endpoint.secret,
-                slots: Arc::new(Semaphore::new(WEBHOOK_ATTEMPTS_AT_ONCE)),
-                is_failing: AtomicBool::new(false),
-                ended: Notify::new(),
-            })
-        });
-        let endpoints = endpoints.collect();
+        let endpoints = endpoints.into_iter().map(|it| Arc::new(Endpoint::new(it))).collect();
         Self(Arc::new(Inner { storage, outgoing, endpoints, tasks: TaskTracker::new() }))
     }
 
@@ -198,7 +201,7 @@ impl Webhooks {
             }
             tokio::select! {
                 _changed = added.changed() => {}
-                () = endpoint.ended.notified() => {}
+                () = endpoint.freed.notified() => {}
                 _tick = ticker.tick() => {}
             }
         }
@@ -207,21 +210,45 @@ impl Webhooks {
     /// Claims due webhooks and starts their attempts, as many as may run.
     async fn attempt_due(&self, endpoint: &Arc<Endpoint>) -> Result<(), StorageError> {
         let Inner { storage, tasks, .. } = &*self.0;
-        let free = u32::try_from(endpoint.free()).unwrap_or_default();
-        if free == 0 || !storage.has_due_webhook(&endpoint.name).await? {
+        let free = endpoint.free();
+        if free == ClaimSize::default() || !storage.has_due_webhook(&endpoint.name).await? {
             return Ok(());
         }
         let began = Instant::now();
         for webhook in storage.claim_webhooks(&endpoint.name, free).await? {
-            let Ok(slot) = Arc::clone(&endpoint.slots).try_acquire_owned() else { break };
+            let slots = if webhook.attempts == 1 { &endpoint.first } else { &endpoint.repeated };
+            let Ok(slot) = Arc::clone(slots).try_acquire_owned() else { continue };
             let (webhooks, endpoint) = (self.clone(), Arc::clone(endpoint));
             tasks.spawn(async move {
-                webhooks.attempt(&endpoint, &webhook, began).await;
-                drop(slot);
-                endpoint.ended.notify_one();
+                webhooks.attempt_in(slot, &endpoint, &webhook, began).await;
+                endpoint.freed.notify_one();
             });
         }
         Ok(())
+    }
+
+    /// Makes one attempt, which gives its slot back once it is slow.
+    async fn attempt_in(
+        &self,
+        slot: OwnedSemaphorePermit,
+        endpoint: &Endpoint,
+        webhook: &ClaimedWebhook,
+        claimed_at: Instant,
+    ) {
+        let becoming_slow = async {
+            sleep(WEBHOOK_SLOT_MAX).await;
+            endpoint.slow.acquire().await
+        };
+        let attempting = self.attempt(endpoint, webhook, claimed_at);
+        tokio::pin!(attempting);
+        tokio::select! {
+            () = &mut attempting => drop(slot),
+            _slow = becoming_slow => {
+                drop(slot);
+                endpoint.freed.notify_one();
+                attempting.await;
+            }
+        }
     }
 
     /// Makes one attempt, and stores its outcome.
@@ -232,7 +259,6 @@ impl Webhooks {
             return;
         }
         let outcome = self.send(endpoint, webhook).await;
-        endpoint.is_failing.store(outcome.is_err(), Ordering::Relaxed);
         let stored = match &outcome {
             Ok(()) => storage.webhook_delivered(&webhook.claim).await.map(|_is_own| "delivered"),
             Err(failure) => {
@@ -258,7 +284,9 @@ impl Webhooks {
         let own = |error: &str| Failure { error: error.to_owned(), retry_after: None };
         let body = body_of(webhook).ok_or_else(|| own("its row is damaged"))?;
         let headers = headers_of(endpoint, webhook, &body).ok_or_else(|| own("no signature"))?;
-        let posting = self.0.outgoing.post("webhook", &endpoint.to, headers, Bytes::from(body));
+        let (outgoing, body) = (&self.0.outgoing, Bytes::from(body));
+        let posting =
+            outgoing.post_unslotted(&endpoint.lookups, "webhook", &endpoint.to, headers, body);
         match timeout(WEBHOOK_ATTEMPT_MAX, posting).await {
             Err(_elapsed) => Err(own("it took too long")),
             Ok(Err(error)) => Err(own(&error.to_string())),
@@ -358,7 +386,9 @@ impl Failure {
         let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or_default().min(20);
         let plain = (WEBHOOK_DELAY_FIRST * 2_u32.pow(doublings)).min(WEBHOOK_DELAY_MAX);
         // Without entropy the pause does not vary.
-        let varied = getrandom::u32().map_or(500, |random| random % 500);
+        let mut random = [0; 4];
+        let filled = rand::fill(&mut random);
+        let varied = filled.map_or(500, |()| u32::from_le_bytes(random) % 500);
         let delay = plain * (750 + varied) / 1_000;
         delay.max(self.retry_after.unwrap_or_default().min(WEBHOOK_RETRY_AFTER_MAX))
     }
@@ -366,8 +396,8 @@ impl Failure {
 
 /// The name of an endpoint in the database: stable across restarts and the same on all servers.
 fn name_of(url: &str) -> String {
-    let hash = Sha256::digest(url.as_bytes());
-    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let hash = digest(&SHA256, url.as_bytes());
+    hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The address without its query, which may be a secret.
@@ -387,16 +417,16 @@ fn body_of(webhook: &ClaimedWebhook) -> Option<String> {
         #[serde(rename = "type")]
         kind: &'a str,
         created_at: String,
-        document_id: Option<String>,
-        share_link_id: Option<&'a str>,
+        document_id: Option<DocumentId>,
+        share_link_id: Option<ShareLinkId>,
         data: Value,
     }
     let body = Body {
         id: webhook.claim.id,
         kind: &webhook.kind,
         created_at: webhook.created_at.to_rfc3339_opts(SecondsFormat::Millis, true),
-        document_id: webhook.claim.document.map(|document| document.to_string()),
-        share_link_id: webhook.link.as_deref(),
+        document_id: webhook.claim.document,
+        share_link_id: webhook.link,
         data: serde_json::from_str(&webhook.data).ok()?,
     };
     serde_json::to_string(&body).ok()

@@ -183,6 +183,12 @@ pub const UNSAVED_FULL: Problem = Problem {
     title: "The server cannot store right now and takes no further edits",
     status: 507,
 };
+/// The open rooms have their bytes. The page handles it as [`UNSAVED_FULL`].
+pub const MEMORY_FULL: Problem = Problem {
+    kind: "/problems/unsaved-full",
+    title: "The server has too many documents open and takes no long edits",
+    status: 503,
+};
 /// The guests of the writer's address have spent their store budget. The page handles it as
 /// [`UNSAVED_FULL`]: it retains the edits and sends them on request.
 pub const STORE_BUDGET_SPENT: Problem = Problem {

@@ -9,7 +9,9 @@
 //!
 //! A new request and an acceptance hold the lock of the pair: of two users who ask each other at the
 //! same moment, on any servers, the second reads the request of the first. Behind the lock stand the
-//! constraints of the database (G11): one pending request and one partnership for each pair.
+//! constraints of the database (G11): one pending request and one partnership for each pair. They alone keep
+//! that promise, on both engines; with the lock the calls of a pair wait in Redis and not on connections of
+//! the database.
 
 pub mod claims;
 pub mod offer_error;
@@ -18,11 +20,13 @@ pub mod people;
 pub mod requests;
 mod waiting_claims;
 
+use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::handle::InvalidHandle;
+use crate::domain::handle::{Handle, InvalidHandle};
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::limits::{PARTNERS_MAX, REQUEST_LEASE, REQUEST_MESSAGE_CHARS_MAX};
 use crate::domain::review_request::RequestState;
@@ -42,6 +46,10 @@ pub struct Partners {
     storage: Storage,
     locks: Locks,
     invites: Invites,
+    /// The most pending requests of guests to one user.
+    guests_pending: i64,
+    /// Handles that no user may have.
+    reserved: Arc<[Handle]>,
 }
 
 /// Failures of requests and partners. Independent of HTTP.
@@ -98,6 +106,17 @@ pub enum PartnersError {
         /// When the next one is allowed.
         retry_after: Duration,
     },
+    /// Guests have reached a limit of theirs.
+    #[error("{key}: guests have reached this limit")]
+    GuestLimit {
+        /// The setting.
+        key: &'static str,
+        /// When the next one may be allowed.
+        retry_after: Duration,
+    },
+    /// The receiver takes no requests of guests.
+    #[error("this user takes no requests of guests")]
+    NoGuestRequests,
     /// One of the two users has as many partners as a user may have.
     #[error(
         "one of you has {PARTNERS_MAX} partners, as many as a user may have; remove some first"
@@ -118,10 +137,18 @@ pub enum PartnersError {
 }
 
 impl Partners {
-    /// Creates the handle. `invites` creates the tokens of personal links and of share links.
+    /// Creates the handle. `invites` creates the tokens of personal links and of share links. Guests have
+    /// `guests_pending` requests to one user (zero: as many as all), and no user has a handle of `reserved`.
     #[must_use]
-    pub fn new(storage: Storage, locks: Locks, invites: Invites) -> Self {
-        Self { storage, locks, invites }
+    pub fn new(
+        storage: Storage,
+        locks: Locks,
+        invites: Invites,
+        guests_pending: u32,
+        reserved: &[Handle],
+    ) -> Self {
+        let guests_pending = NonZeroU32::new(guests_pending).map_or(i64::MAX, |it| it.get().into());
+        Self { storage, locks, invites, guests_pending, reserved: reserved.into() }
     }
 
     /// A page of the caller's partners, newest first.

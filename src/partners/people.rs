@@ -49,6 +49,9 @@ impl Partners {
         now: DateTime<Utc>,
     ) -> Result<Reachable, PartnersError> {
         let handle = handle.map(str::parse::<Handle>).transpose()?;
+        if handle.as_ref().is_some_and(|handle| self.reserved.contains(handle)) {
+            return Err(PartnersError::HandleTaken);
+        }
         let link = self.new_link();
         match self.storage.set_handle(caller, handle.as_ref(), &link, now).await? {
             HandleSet::Done(address) => Ok(self.reachable(address)),

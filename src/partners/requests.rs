@@ -1,5 +1,7 @@
 //! Requests: create, list, accept, decline, withdraw.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
@@ -30,11 +32,13 @@ pub struct NewReviewRequest {
     pub message: Option<String>,
     /// The sender's document to review.
     pub document: Option<DocumentId>,
+    /// The caller is a guest.
+    pub is_guest: bool,
 }
 
 impl Partners {
     /// Sends a request. Of two users who ask each other at the same moment, on any servers, one
-    /// succeeds; the other receives the id of that request (G11).
+    /// succeeds; the other receives the id of that request (G11), by the unique index of the database.
     ///
     /// # Errors
     ///
@@ -57,9 +61,10 @@ impl Partners {
             return Err(PartnersError::StorageSpent);
         }
         let guard = self.lock_pair(&caller.id, &to).await?;
+        let guests = new.is_guest.then_some(self.guests_pending);
         let NewReviewRequest { sender_role, document, .. } = new;
         let (id, from) = (RequestId::generate(), caller.clone());
-        let new = NewRequest { id, from, to, sender_role, message, document, now };
+        let new = NewRequest { id, from, to, sender_role, message, document, guests, now };
         // Not dropped if the lock is lost meanwhile: the database decides all the same.
         let requested = self.storage.create_request(&new).await;
         unlock(guard).await;
@@ -71,6 +76,12 @@ impl Partners {
             Requested::NoDocument => Err(PartnersError::NotFound("document")),
             Requested::SenderFull => Err(PartnersError::TooManyPending("you have")),
             Requested::ReceiverFull => Err(PartnersError::TooManyPending("this user has")),
+            // The receiver may decide at any time.
+            Requested::GuestsFull => Err(PartnersError::GuestLimit {
+                key: "limits.guest_requests_pending",
+                retry_after: Duration::from_hours(1),
+            }),
+            Requested::NoGuests => Err(PartnersError::NoGuestRequests),
             Requested::DayFull { until } => {
                 Err(PartnersError::TooManyToday { retry_after: wait_until(until, now) })
             }
@@ -144,6 +155,15 @@ impl Partners {
             | Guarded::VersionMismatch { .. }
             | Guarded::Stale => Err(NO_REQUEST),
         }
+    }
+
+    /// Declines every pending request to the caller. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::Storage`].
+    pub async fn decline_all(&self, to: &UserId, now: DateTime<Utc>) -> Result<u64, PartnersError> {
+        Ok(self.storage.decline_requests(to, now).await?)
     }
 
     /// Declines a request, for its receiver, or withdraws it, for its sender. One conditional update

@@ -20,7 +20,7 @@ use crate::domain::ids::NodeId;
 use crate::pubsub::message::{Envelope, Payload, Topic, VERSION};
 use crate::pubsub::seal::{Opened, Seal};
 use crate::pubsub::subscriptions::{Signal, Table};
-use crate::redis_client::{Kind, Target};
+use crate::redis_client::{Kind, Target, jittered};
 
 /// Outbound messages in the queue. A healthy Redis leaves far fewer.
 pub(crate) const OUTBOX_MAX: usize = 4_096;
@@ -331,10 +331,4 @@ fn complain(error: &RedisError, earlier_failures: u64) {
     if earlier_failures == 0 {
         tracing::warn!(%error, "pub/sub cannot connect to Redis; retrying");
     }
-}
-
-/// Between half of `pause` and all of it, so that servers do not reconnect in step.
-fn jittered(pause: Duration) -> Duration {
-    let random = getrandom::u32().unwrap_or(u32::MAX);
-    pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)
 }

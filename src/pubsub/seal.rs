@@ -12,9 +12,9 @@
 
 use std::fmt;
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag, sign};
 use bytes::Bytes;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 
 /// Separates this use of the secret from all others.
 const PURPOSE: &[u8] = b"galley relay\0";
@@ -30,7 +30,7 @@ pub(crate) const SEAL_BYTES: usize = MARK_BYTES + TAG_BYTES;
 /// Computes and verifies seals.
 #[derive(Clone)]
 pub(crate) struct Seal {
-    hmac: Option<Hmac<Sha256>>,
+    key: Key,
     mark: [u8; MARK_BYTES],
 }
 
@@ -48,22 +48,18 @@ pub(crate) enum Opened {
 impl Seal {
     /// The seal of all servers that have `secret`.
     pub(crate) fn new(secret: &[u8]) -> Self {
-        // An HMAC accepts a key of any length, so this never fails.
-        let hmac = Hmac::<Sha256>::new_from_slice(secret).ok();
+        let key = Key::new(HMAC_SHA256, secret);
         let mut mark = [0; MARK_BYTES];
-        if let Some(named) = hmac.clone() {
-            let named = named.chain_update(MARK_PURPOSE).finalize().into_bytes();
-            mark.iter_mut().zip(named).for_each(|(mark, byte)| *mark = byte);
-        }
-        Self { hmac: hmac.map(|hmac| hmac.chain_update(PURPOSE)), mark }
+        let marked = sign(&key, MARK_PURPOSE);
+        mark.iter_mut().zip(marked.as_ref()).for_each(|(mark, byte)| *mark = *byte);
+        Self { key, mark }
     }
 
     /// Appends the seal for `channel` to a frame.
     pub(crate) fn close(&self, channel: &str, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.mark);
-        if let Some(seal) = self.over(channel.as_bytes(), frame) {
-            frame.extend(seal.finalize().into_bytes().iter().take(TAG_BYTES));
-        }
+        let tag = self.over(channel.as_bytes(), frame);
+        frame.extend(tag.as_ref().iter().take(TAG_BYTES));
     }
 
     /// The frame without its seal, if the seal is valid.
@@ -73,20 +69,22 @@ impl Seal {
         if marked.get(length..) != Some(&self.mark[..]) {
             return Opened::Foreign;
         }
-        let seal = self.over(channel, marked);
-        match seal.map(|seal| seal.verify_truncated_left(tag)) {
-            Some(Ok(())) => Opened::Frame(sealed.slice(..length)),
-            Some(Err(_)) | None => Opened::Broken,
+        let own = self.over(channel, marked);
+        let own = own.as_ref().get(..TAG_BYTES).unwrap_or_default();
+        match verify_slices_are_equal(own, tag) {
+            Ok(()) => Opened::Frame(sealed.slice(..length)),
+            Err(_) => Opened::Broken,
         }
     }
 
-    fn over(&self, channel: &[u8], frame: &[u8]) -> Option<Hmac<Sha256>> {
-        let mut seal = self.hmac.clone()?;
+    fn over(&self, channel: &[u8], frame: &[u8]) -> Tag {
+        let mut seal = Context::with_key(&self.key);
+        seal.update(PURPOSE);
         seal.update(channel);
         // No channel name contains NUL.
         seal.update(b"\0");
         seal.update(frame);
-        Some(seal)
+        seal.sign()
     }
 }
 

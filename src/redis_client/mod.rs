@@ -100,9 +100,25 @@ fn tuned(info: ConnectionInfo) -> ConnectionInfo {
     info.set_tcp_settings(tcp).set_redis_settings(redis)
 }
 
+/// Between half of `pause` and all of it, so that servers do not reconnect in step.
+pub(crate) fn jittered(pause: Duration) -> Duration {
+    // Without randomness they reconnect in step; Redis survives that.
+    let random = getrandom::u32().unwrap_or(u32::MAX);
+    pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_jitter_of_a_pause_is_at_most_half_of_it_and_varies() {
+        let pause = Duration::from_secs(1);
+        let mut drawn: Vec<_> = (0..100).map(|_| jittered(pause)).collect();
+        drawn.sort_unstable();
+        assert!(pause / 2 <= drawn[0] && drawn[99] <= pause, "{drawn:?}");
+        assert_ne!(drawn[0], drawn[99]);
+    }
 
     fn nodes(url: &str) -> Vec<Client> {
         match target(url).expect("a valid address").kind {

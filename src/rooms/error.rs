@@ -20,6 +20,9 @@ pub enum RoomError {
     /// The queue for build permits is full.
     #[error("too many requests wait for a text")]
     Busy,
+    /// All open rooms together have their bytes.
+    #[error("the server has too many documents open")]
+    MemorySpent,
     /// The database exceeds its size bound and accepts edits only.
     #[error("the server has no room for anything new")]
     StorageSpent,

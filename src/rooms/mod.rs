@@ -5,6 +5,7 @@
 //! opens no room.
 
 pub(crate) mod error;
+pub mod memory;
 pub(crate) mod ordered_work;
 pub mod permits;
 pub mod persister;
@@ -28,6 +29,7 @@ use crate::domain::text::count_characters;
 use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
 pub use crate::rooms::error::RoomError;
+use crate::rooms::memory::RoomMemory;
 use crate::rooms::persister::Persister;
 use crate::rooms::room::review_events::Missed;
 use crate::rooms::room::{Maintenance, NotJoined, Opening, Room, Snapshot, Trigger};
@@ -53,6 +55,7 @@ pub struct Rooms {
     persister: Persister,
     missed_reviews: Missed,
     limits: RoomLimits,
+    memory: RoomMemory,
     tasks: TaskTracker,
     text_builder: TextBuilder,
 }
@@ -82,7 +85,18 @@ impl Rooms {
     ) -> Self {
         let text_builder = TextBuilder::new(tasks.clone());
         let open = Arc::default();
-        Self { open, storage, relay, persister, missed_reviews, limits, tasks, text_builder }
+        let memory = RoomMemory::new(limits.room_bytes);
+        Self {
+            open,
+            storage,
+            relay,
+            persister,
+            missed_reviews,
+            limits,
+            memory,
+            tasks,
+            text_builder,
+        }
     }
 
     /// Joins a session to the room of its document and opens the room if there is none.
@@ -92,7 +106,8 @@ impl Rooms {
     ///
     /// # Errors
     ///
-    /// [`RoomError`] when the document cannot be read or does not exist, or the room is full.
+    /// [`RoomError`] when the document cannot be read or does not exist, the room is full, or all rooms
+    /// together have their bytes.
     pub async fn join(
         &self,
         session: &Arc<Session>,
@@ -197,17 +212,24 @@ impl Rooms {
     /// Every open room.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Room>> {
-        self.open.iter().filter_map(|entry| entry.value().get().cloned()).collect()
+        let mut rooms = Vec::with_capacity(self.open.len());
+        rooms.extend(self.open.iter().filter_map(|entry| entry.value().get().cloned()));
+        rooms
     }
 
     /// Runs the periodic work of every room: expires presence without renewal, updates the quota,
-    /// requests refused edits again, closes an unused room, and runs maintenance.
+    /// requests refused edits again, frees spare memory, closes an unused room, and runs maintenance.
     pub fn tidy(&self, now: Instant) {
         for room in self.all() {
             room.expire_presence(now);
             room.update_quota(now);
             room.request_refused();
+            room.shrink_idle();
             self.close_if_unused(&room);
+            // A task takes 5 KiB, and the allocator retains what thousands of them took at once.
+            if !room.is_maintenance_due(Trigger::Working, now) {
+                continue;
+            }
             let rooms = self.clone();
             self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Working).await });
         }
@@ -235,8 +257,13 @@ impl Rooms {
     async fn load(&self, document: DocumentId) -> Result<Arc<Room>, RoomError> {
         let Opened { log, seq, rows, owners, review_changes, is_damaged } =
             self.read(document).await?;
+        if self.memory.is_short_of(log.bytes()) {
+            return Err(RoomError::MemorySpent);
+        }
         let owners = owners.into_iter().collect();
-        let opening = Opening { document, log, seq, rows, owners, review_changes, is_damaged };
+        let memory = self.memory.charge(log.bytes());
+        let opening =
+            Opening { document, log, memory, seq, rows, owners, review_changes, is_damaged };
         let room = Arc::new(Room::open(
             opening,
             self.limits,

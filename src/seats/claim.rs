@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use aws_lc_rs::rand::fill;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
@@ -441,6 +442,7 @@ fn close_for(error: RoomError) -> Close {
     match error {
         RoomError::NoSuchDocument => Close::NoSuchLink,
         RoomError::RoomFull => Close::TooMuch("room-full"),
+        RoomError::MemorySpent => Close::Unavailable("memory"),
         RoomError::Unreadable
         | RoomError::TooCostly
         | RoomError::Busy
@@ -458,7 +460,7 @@ fn storage_away(error: StorageError) -> Close {
 /// 256 random bits, encoded for a URL.
 fn resume_secret() -> String {
     let mut bytes = [0_u8; 32];
-    match getrandom::fill(&mut bytes) {
+    match fill(&mut bytes) {
         Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
         // Unreachable without entropy: the session id uses the same source and panics first.
         Err(_) => String::new(),

@@ -2,11 +2,13 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use governor::{DefaultDirectRateLimiter, RateLimiter};
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::domain::limits::{AWARENESS_BYTES_MAX, FLUSH_TIMEOUT};
 use crate::outbox::close::{Close, LostReason};
@@ -17,6 +19,9 @@ use crate::sessions::budgets::{byte_quota, message_quota};
 use crate::sessions::session::{Session, SessionState};
 use crate::yjs::log::Origin;
 use crate::yjs::protocol::{self, ClientFrame};
+
+/// The close above the rate of messages.
+pub const TOO_MANY_MESSAGES: Close = Close::TooMuch("too-many-messages");
 
 /// How a socket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +52,15 @@ impl SeatHandle {
         Self { sessions, session, room, messages, bytes, has_left: false }
     }
 
-    /// Whether the message is within the rates of the socket and its user.
-    fn is_within_its_rate(&self, message: &Bytes) -> bool {
+    /// Charges a message, a ping or a pong to the rates of the socket and its user.
+    ///
+    /// # Errors
+    ///
+    /// The [`Close`] that ends the socket.
+    pub fn count_message(&self) -> Result<(), Close> {
         let user = &self.session.identity.user.id;
-        self.messages.check().is_ok()
-            && self.sessions.shared.budgets.may_send(user)
-            && self.may_move(message.len())
+        let is_within = self.messages.check().is_ok() && self.sessions.may_send(user);
+        is_within.then_some(()).ok_or(TOO_MANY_MESSAGES)
     }
 
     /// Whether the byte rates of the socket and its user permit `bytes`, inbound or outbound.
@@ -82,6 +90,19 @@ impl SeatHandle {
         self.session.answered_by(number);
     }
 
+    /// The pause before the socket reads its next message, if the writer is faster than storage. It ends
+    /// after `longest`.
+    #[must_use]
+    pub fn pause(&self, longest: Duration) -> Option<BoxFuture<'static, ()>> {
+        let is_due =
+            self.session.identity.seat.role.may_edit_text() && self.room.applies_backpressure();
+        let room = is_due.then(|| Arc::clone(&self.room))?;
+        let until = Instant::now() + longest;
+        Some(Box::pin(async move {
+            let _ended = timeout_at(until, room.backpressure_ends()).await;
+        }))
+    }
+
     /// Handles one binary message.
     ///
     /// # Errors
@@ -89,8 +110,9 @@ impl SeatHandle {
     /// The [`Close`] that ends the socket.
     pub fn receive(&self, message: &Bytes) -> Result<(), Close> {
         let now = Instant::now();
-        if !self.is_within_its_rate(message) {
-            return Err(Close::TooMuch("too-many-messages"));
+        self.count_message()?;
+        if !self.may_move(message.len()) {
+            return Err(TOO_MANY_MESSAGES);
         }
         if self.sessions.shared.limits.message_bytes < message.len() {
             return Err(Close::TooLarge("message"));

@@ -121,7 +121,7 @@ impl SeatService {
             Ok(Ok(())) => {}
             Ok(Err(RequestError::TooMany)) => self.publish(node, without_reply).await,
             Ok(Err(RequestError::TimedOut)) | Err(_) => {
-                tracing::warn!(seat = %identity.seat, %node, "a seat was taken over from a silent server");
+                tracing::warn!(seat = %identity.seat, peer = %node, "a seat was taken over from a silent server");
             }
         }
     }

@@ -243,6 +243,12 @@ impl SeatService {
         &self.shared.limits
     }
 
+    /// Charges a message, a ping or a pong to a user. False above the user's rate.
+    #[must_use]
+    pub fn may_send(&self, user: &UserId) -> bool {
+        self.shared.budgets.may_send(user)
+    }
+
     /// The last error of storage while the persister cannot commit.
     #[must_use]
     pub fn storage_trouble(&self) -> Option<StorageError> {

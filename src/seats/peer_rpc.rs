@@ -99,7 +99,7 @@ impl SeatService {
     /// Publishes to one server.
     pub(crate) async fn publish(&self, to: NodeId, message: Message) {
         if let Err(error) = self.shared.relay.publish(Topic::Node(to), &message).await {
-            tracing::warn!(%error, node = %to, "a message to another server cannot be published");
+            tracing::warn!(%error, peer = %to, "a message to another server cannot be published");
         }
     }
 

@@ -4,9 +4,9 @@
 //! later message shows the loss. On a lone server the same happens when the reply to a commit is
 //! lost. So each tick, and each gap in the messages, starts one comparison:
 //!
-//! - One statement finds the revoked links of all sessions, another the former reviewers (G14).
-//! - Two statements read the last numbers of all rooms and of their reviews (G8).
-//! - One statement reads the ratified fences of all seats of this server.
+//! - Statements find the revoked links of all sessions, and the former reviewers (G14).
+//! - Statements read the last numbers of all rooms and of their reviews (G8).
+//! - Statements read the ratified fences of all seats of this server.
 //! - One script call reads the seats of users on other servers (G4).
 //!
 //! The comparison also detects a database that was set back. Rooms are then ahead of its last
@@ -18,7 +18,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
+use futures_util::stream;
+
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
+use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
 use crate::domain::seat::{Role, Seat};
 use crate::locks::{Holder, LockName};
 use crate::outbox::close::LostReason;
@@ -26,8 +30,9 @@ use crate::rooms::room::Room;
 use crate::seats::SeatService;
 use crate::sessions::session::Session;
 
-/// Seats in one query to the locks.
-const SEATS_MAX: usize = 250;
+/// Seats in one query to the locks, and sessions or rooms in one statement. The allocator retains large
+/// buffers, so those of a statement do not grow with the sessions.
+pub(super) const COMPARED_AT_ONCE: usize = 250;
 
 impl SeatService {
     /// Starts a comparison, or schedules one more after the running one.
@@ -64,31 +69,33 @@ impl SeatService {
 
     /// Ends every session whose link is revoked or gone: waiting, seated, or in its resume grace.
     async fn end_sessions_of_revoked_links(&self) {
-        let sessions = self.shared.registry.all();
-        if sessions.is_empty() {
-            return;
-        }
-        let links: HashSet<_> = sessions.iter().map(|session| session.identity.seat.link).collect();
-        let revoked = match self.shared.storage.revoked_among(&Vec::from_iter(links)).await {
-            Ok(revoked) => HashSet::<ShareLinkId>::from_iter(revoked),
-            Err(error) => {
-                return tracing::warn!(%error, "share links cannot be read; the next tick repeats it");
-            }
-        };
-        let ended = sessions.iter().filter(|it| revoked.contains(&it.identity.seat.link));
-        for session in ended {
-            tracing::info!(seat = %session.identity.seat, "the tick found a revoked link");
-            self.lose_with_link(session).await;
+        for sessions in self.shared.registry.all().chunks(COMPARED_AT_ONCE) {
+            let links: HashSet<_> = sessions.iter().map(|it| it.identity.seat.link).collect();
+            let revoked = match self.shared.storage.revoked_among(&Vec::from_iter(links)).await {
+                Ok(revoked) => HashSet::<ShareLinkId>::from_iter(revoked),
+                Err(error) => {
+                    return tracing::warn!(%error, "share links cannot be read; the next tick repeats it");
+                }
+            };
+            let is_ended = |it: &&Arc<Session>| revoked.contains(&it.identity.seat.link);
+            // Each reads the end of its link: one after another, thousands would take seconds.
+            stream::iter(sessions.iter().filter(is_ended).cloned())
+                .for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, async |session| {
+                    tracing::info!(seat = %session.identity.seat, "the tick found a revoked link");
+                    self.lose_with_link(&session).await;
+                })
+                .await;
         }
     }
 
     /// Ends every session of a user who is no longer the reviewer of its link.
     async fn end_sessions_of_former_reviewers(&self) {
-        let sessions = self.shared.registry.all();
-        let Some(former) = self.former_reviewers_among(&sessions).await else { return };
-        for session in sessions.iter().filter(|it| former.contains(&it.identity.session)) {
-            tracing::info!(seat = %session.identity.seat, "the tick found a former reviewer");
-            self.lose(session, LostReason::Removed);
+        for sessions in self.shared.registry.all().chunks(COMPARED_AT_ONCE) {
+            let Some(former) = self.former_reviewers_among(sessions).await else { return };
+            for session in sessions.iter().filter(|it| former.contains(&it.identity.session)) {
+                tracing::info!(seat = %session.identity.seat, "the tick found a former reviewer");
+                self.lose(session, LostReason::Removed);
+            }
         }
     }
 
@@ -120,33 +127,37 @@ impl SeatService {
     }
 
     async fn compare_numbers(&self, rooms: &[Arc<Room>]) {
-        let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
-        // Read before the query: a commit during the query must not make the room count as ahead.
-        let before: Vec<_> = rooms.iter().map(|room| room.last_number()).collect();
-        match self.shared.storage.last_numbers(&documents).await {
-            Ok(numbers) => {
-                for (room, before) in rooms.iter().zip(before) {
-                    // A deleted document has no number, and no link.
-                    let last = numbers.get(&room.document).copied();
-                    last.into_iter().for_each(|last| room.is_stored_up_to(last, before));
+        for rooms in rooms.chunks(COMPARED_AT_ONCE) {
+            let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
+            // Read before the query: a commit during the query must not make the room count as ahead.
+            let before: Vec<_> = rooms.iter().map(|room| room.last_number()).collect();
+            let numbers = match self.shared.storage.last_numbers(&documents).await {
+                Ok(numbers) => numbers,
+                // The next tick repeats the query.
+                Err(error) => {
+                    return tracing::debug!(%error, "the last numbers of documents cannot be read");
                 }
+            };
+            for (room, before) in rooms.iter().zip(before) {
+                // A deleted document has no number, and no link.
+                let last = numbers.get(&room.document).copied();
+                last.into_iter().for_each(|last| room.is_stored_up_to(last, before));
             }
-            // The next tick repeats the query.
-            Err(error) => tracing::debug!(%error, "the last numbers of documents cannot be read"),
         }
     }
 
     async fn compare_reviews(&self, rooms: &[Arc<Room>]) {
-        let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
-        let numbers = match self.shared.storage.review_change_numbers(&documents).await {
-            Ok(numbers) => numbers,
-            Err(error) => {
-                return tracing::debug!(%error, "the change numbers of reviews cannot be read");
-            }
-        };
-        let changed = rooms.iter().filter_map(|room| Some((room, numbers.get(&room.document)?)));
-        for (room, last) in changed {
-            room.reviews_are_changed_up_to(*last);
+        for rooms in rooms.chunks(COMPARED_AT_ONCE) {
+            let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
+            let numbers = match self.shared.storage.review_change_numbers(&documents).await {
+                Ok(numbers) => numbers,
+                Err(error) => {
+                    return tracing::debug!(%error, "the change numbers of reviews cannot be read");
+                }
+            };
+            let changed =
+                rooms.iter().filter_map(|room| Some((room, numbers.get(&room.document)?)));
+            changed.for_each(|(room, last)| room.reviews_are_changed_up_to(*last));
         }
     }
 
@@ -160,7 +171,7 @@ impl SeatService {
         let queried: Vec<(Arc<Room>, Seat)> = rooms.iter().flat_map(seats).collect();
         // Each holder renews its seat in the next round.
         let grace = self.shared.terms.lease.renew_every * 2;
-        for some in queried.chunks(SEATS_MAX) {
+        for some in queried.chunks(COMPARED_AT_ONCE) {
             let names: Vec<_> = some.iter().map(|(_, seat)| LockName::seat(*seat)).collect();
             let Ok(holders) = self.shared.locks.holders(&names).await else {
                 // An outage of Redis is no evidence that a holder left.

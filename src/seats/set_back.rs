@@ -2,7 +2,7 @@
 //!
 //! The seat's lock and the server still have the grant, and no ratified fence was ever higher. The
 //! database rejects every write of the seat until the server ratifies the fence again. So at each
-//! tick one statement compares the fences of all held seats with the ratified ones.
+//! tick the server compares the fences of all held seats with the ratified ones.
 //!
 //! A set-back may lose the grants of thousands of seats, and each ratification is one commit. So a
 //! separate task compares and ratifies, [`GRANTS_RATIFIED_AT_ONCE`] at a time. The revocations of
@@ -26,6 +26,7 @@ use crate::domain::seat::Seat;
 use crate::locks::LockName;
 use crate::outbox::close::LostReason;
 use crate::seats::SeatService;
+use crate::seats::reconcile::COMPARED_AT_ONCE;
 use crate::sessions::session::{Session, SessionState};
 use crate::storage::seats::Ratified;
 
@@ -56,21 +57,25 @@ impl SeatService {
         };
         let mut seated = self.shared.registry.seated();
         seated.retain(|session| held(session.phase()));
-        if seated.is_empty() {
-            return;
+        let mut lost = Vec::new();
+        for sessions in seated.chunks(COMPARED_AT_ONCE) {
+            let seats: Vec<_> = sessions.iter().map(|session| session.identity.seat).collect();
+            let fences: HashMap<Seat, Fence> = match self.shared.storage.fences(&seats).await {
+                Ok(fences) => fences.into_iter().collect(),
+                Err(error) => {
+                    tracing::debug!(%error, "the ratified fences cannot be read");
+                    // The next tick repeats the query.
+                    break;
+                }
+            };
+            self.end_overtaken(sessions, &fences).await;
+            let is_lost = |session: &&Arc<Session>| {
+                let ratified = fences.get(&session.identity.seat);
+                ratified.is_some_and(|ratified| *ratified < session.fence())
+            };
+            lost.extend(sessions.iter().filter(is_lost).cloned());
         }
-        let seats: Vec<_> = seated.iter().map(|session| session.identity.seat).collect();
-        let fences: HashMap<Seat, Fence> = match self.shared.storage.fences(&seats).await {
-            Ok(fences) => fences.into_iter().collect(),
-            // The next tick repeats the query.
-            Err(error) => return tracing::debug!(%error, "the ratified fences cannot be read"),
-        };
-        self.end_overtaken(&seated, &fences).await;
-        seated.retain(|session| {
-            let ratified = fences.get(&session.identity.seat);
-            ratified.is_some_and(|ratified| *ratified < session.fence())
-        });
-        stream::iter(seated)
+        stream::iter(lost)
             .for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, async |session| {
                 self.ratify_lost(&session).await;
             })
@@ -158,7 +163,8 @@ impl SeatService {
             let reason = if removed.contains(&session.identity.session) {
                 LostReason::Removed
             } else if ratified.0 == session.fence().0.saturating_add(1) {
-                // An eviction raises the fence by one. A new grant's fence is a time in µs.
+                // An eviction raises the fence by one. A new grant's fence is a time in µs. The word is
+                // wrong for a grant of a Redis whose clock was set back below the last fence.
                 LostReason::Evicted
             } else {
                 LostReason::TakenOver

@@ -140,9 +140,10 @@ fn is_overslept(sessions: &SeatService, now: Instant) -> bool {
 /// Checks each seated session: ends silent ones, warns idle ones, returns the rest.
 fn visit(sessions: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Session>> {
     let terms = &sessions.shared.terms;
-    let mut living = Vec::new();
+    let seated = sessions.shared.registry.seated();
+    let mut living = Vec::with_capacity(seated.len());
     let (mut writers, mut reviewers) = (0_u32, 0_u32);
-    for session in sessions.shared.registry.seated() {
+    for session in seated {
         match session.identity.seat.role {
             Role::Writer => writers += 1,
             Role::Reviewer => reviewers += 1,

@@ -57,6 +57,8 @@ pub struct RoomLimits {
     pub message_burst: u32,
     /// Limit of a room's backlog while the database does not answer, in bytes.
     pub unsaved_bytes: usize,
+    /// Limit of all open rooms of a server, in bytes of their logs.
+    pub room_bytes: usize,
 }
 
 impl Default for RoomLimits {
@@ -67,6 +69,7 @@ impl Default for RoomLimits {
             messages_per_second: 200,
             message_burst: 1_000,
             unsaved_bytes: 4 * 1024 * 1024,
+            room_bytes: 256 * 1024 * 1024,
         }
     }
 }

@@ -99,7 +99,9 @@ impl Registry {
     /// A copy of every session.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Session>> {
-        self.sessions.iter().map(|entry| Arc::clone(entry.value())).collect()
+        let mut sessions = Vec::with_capacity(self.sessions.len());
+        sessions.extend(self.sessions.iter().map(|entry| Arc::clone(entry.value())));
+        sessions
     }
 
     /// A copy of every session on one share link.

@@ -9,13 +9,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 
 use crate::domain::ids::{InviteId, PersonalLinkId, ShareLinkId};
+use crate::storage::versions::sha256;
 
 /// Separates this use of the secret from every other: no other HMAC gives the same bytes.
 const PURPOSE: &[u8] = b"galley invite\0";
@@ -26,7 +26,7 @@ const PERSONAL: &[u8] = b"galley personal link\0";
 
 /// Creates and verifies invites. A cheap handle.
 #[derive(Clone)]
-pub struct Invites(Arc<[u8]>);
+pub struct Invites(Arc<Key>);
 
 /// The secret that opens one share link. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Invites {
     /// Creates the handle for invites under `secret`.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
-        Self(secret.into())
+        Self(Arc::new(Key::new(HMAC_SHA256, secret)))
     }
 
     /// The first invite of a link.
@@ -79,31 +79,30 @@ impl Invites {
         self.text(&[PERSONAL, link.to_string().as_bytes()])
     }
 
-    /// An invite that fits no text if the key cannot be used.
     fn text(&self, parts: &[&[u8]]) -> Invite {
-        let code = self.authenticate(parts).map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
-        Invite(code.unwrap_or_default())
+        Invite(URL_SAFE_NO_PAD.encode(self.authenticate(parts)))
     }
 
     /// The HMAC of `parts` under the server's secret.
-    pub(super) fn authenticate(&self, parts: &[&[u8]]) -> Option<[u8; 32]> {
-        // Unreachable: an HMAC accepts a key of any length.
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
-        parts.iter().for_each(|part| mac.update(part));
-        Some(mac.finalize().into_bytes().into())
+    pub(super) fn authenticate(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut context = Context::with_key(&self.0);
+        parts.iter().for_each(|part| context.update(part));
+        let mut mac = [0; 32];
+        mac.copy_from_slice(context.sign().as_ref());
+        mac
     }
 }
 
 /// Whether `text` is the invite with the stored hash; in constant time.
 #[must_use]
 pub fn opens(text: &str, stored: &[u8; 32]) -> bool {
-    !text.is_empty() && bool::from(hash(text).ct_eq(stored))
+    !text.is_empty() && verify_slices_are_equal(&hash(text), stored).is_ok()
 }
 
 /// The hash of the text of an invite or of a personal link, as the database stores it.
 #[must_use]
 pub fn hash(text: &str) -> [u8; 32] {
-    Sha256::digest(text.as_bytes()).into()
+    sha256(text.as_bytes())
 }
 
 #[cfg(test)]

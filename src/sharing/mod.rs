@@ -72,15 +72,25 @@ impl Sharing {
         Ok(user)
     }
 
-    /// The user under the stored name, which may be newer than that of the token.
+    /// Sets whether the user takes requests of guests.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError`] if the database cannot commit.
+    pub async fn set_guest_requests(&self, user: &User, takes: bool) -> Result<(), SharingError> {
+        Ok(self.storage.set_guest_requests(user, takes).await?)
+    }
+
+    /// The user under the stored name, which may be newer than that of the token, and whether the user
+    /// takes requests of guests.
     ///
     /// # Errors
     ///
     /// [`SharingError`] if the database cannot be read.
-    pub async fn named(&self, user: &User) -> Result<User, SharingError> {
-        let stored = self.storage.name_of(&user.id).await?;
-        let name = stored.unwrap_or_else(|| user.name.clone());
-        Ok(User { id: user.id.clone(), name })
+    pub async fn stored(&self, user: &User) -> Result<(User, bool), SharingError> {
+        let stored = self.storage.profile_of(&user.id).await?;
+        let (name, takes) = stored.unwrap_or_else(|| (user.name.clone(), true));
+        Ok((User { id: user.id.clone(), name }, takes))
     }
 }
 

@@ -11,8 +11,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::domain::ids::{DocumentId, UserId};
-use crate::storage::error::StorageError;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// The period of the measurement. Guests from one address add some megabytes within it.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
@@ -31,34 +30,22 @@ pub struct Usage {
 
 impl Storage {
     /// Measures the documents of `owner` outside the bin, which has its own bound.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
-        on_engine!(self, usage_of(owner, None))
+    pub fn usage_of<'a>(&'a self, owner: &'a UserId) -> StorageFuture<'a, Usage> {
+        boxed_on_engine!(self, usage_of(owner, None))
     }
 
     /// Measures the documents of `owner` with one document of the bin.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn usage_with(
-        &self,
-        owner: &UserId,
+    pub fn usage_with<'a>(
+        &'a self,
+        owner: &'a UserId,
         binned: DocumentId,
-    ) -> Result<Usage, StorageError> {
-        on_engine!(self, usage_of(owner, Some(binned)))
+    ) -> StorageFuture<'a, Usage> {
+        boxed_on_engine!(self, usage_of(owner, Some(binned)))
     }
 
     /// Bytes that the database takes, without its free pages if the engine reports them.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn stored_bytes(&self) -> Result<u64, StorageError> {
-        on_engine!(self, stored_bytes())
+    pub fn stored_bytes(&self) -> StorageFuture<'_, u64> {
+        boxed_on_engine!(self, stored_bytes())
     }
 
     /// Whether the last measurement was below the bound.

@@ -15,7 +15,7 @@ use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
 use crate::storage::seats::{FenceGuard, Guarded};
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// A review of a decision, or of its undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,29 +141,21 @@ impl Storage {
     }
 
     /// Reads one decision of a link.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn decision(
+    pub fn decision(
         &self,
         link: ShareLinkId,
         id: DecisionId,
-    ) -> Result<Option<StoredDecision>, StorageError> {
-        on_engine!(self, decision(link, id))
+    ) -> StorageFuture<'_, Option<StoredDecision>> {
+        boxed_on_engine!(self, decision(link, id))
     }
 
     /// Reads these reviews of a link, in any order. Missing ones are left out. Those of a decision that
     /// is announced as one have no replies.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn reviews_among(
-        &self,
+    pub fn reviews_among<'a>(
+        &'a self,
         link: ShareLinkId,
-        ids: &[ReviewId],
-    ) -> Result<Vec<StoredReview>, StorageError> {
-        on_engine!(self, reviews_among(link, ids))
+        ids: &'a [ReviewId],
+    ) -> StorageFuture<'a, Vec<StoredReview>> {
+        boxed_on_engine!(self, reviews_among(link, ids))
     }
 }

@@ -5,9 +5,8 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// A document to create.
 #[derive(Clone, Debug)]
@@ -56,67 +55,43 @@ impl Storage {
     ///
     /// # Errors
     ///
-    /// [`StorageError`] when the database cannot be written; `Refused` when the id is in use.
-    pub async fn create_document(&self, new: &NewDocument) -> Result<Document, StorageError> {
-        on_engine!(self, create_document(new))
+    /// [`StorageError`](crate::storage::error::StorageError) when the database cannot be written; `Refused` when the id is in use.
+    pub fn create_document<'a>(&'a self, new: &'a NewDocument) -> StorageFuture<'a, Document> {
+        boxed_on_engine!(self, create_document(new))
     }
 
     /// Reads a document.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn document(&self, id: DocumentId) -> Result<Option<Document>, StorageError> {
-        on_engine!(self, document(id))
+    pub fn document(&self, id: DocumentId) -> StorageFuture<'_, Option<Document>> {
+        boxed_on_engine!(self, document(id))
     }
 
     /// Reads a page of a user's own documents, last updated first.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn documents_of(
-        &self,
-        owner: &UserId,
-        page: &Page<DocumentId>,
-    ) -> Result<Vec<Document>, StorageError> {
-        on_engine!(self, documents_of(owner, page))
+    pub fn documents_of<'a>(
+        &'a self,
+        owner: &'a UserId,
+        page: &'a Page<DocumentId>,
+    ) -> StorageFuture<'a, Vec<Document>> {
+        boxed_on_engine!(self, documents_of(owner, page))
     }
 
     /// Sets the title of a document. `None`: there is no such document.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn rename_document(
-        &self,
+    pub fn rename_document<'a>(
+        &'a self,
         id: DocumentId,
-        title: &str,
+        title: &'a str,
         now: DateTime<Utc>,
-    ) -> Result<Option<Document>, StorageError> {
-        on_engine!(self, rename_document(id, title, now))
+    ) -> StorageFuture<'a, Option<Document>> {
+        boxed_on_engine!(self, rename_document(id, title, now))
     }
 
     /// Deletes a document with its text, links, seats, reviews and versions. False: there is no such
     /// document.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn delete_document(&self, id: DocumentId) -> Result<bool, StorageError> {
-        on_engine!(self, delete_document(id))
+    pub fn delete_document(&self, id: DocumentId) -> StorageFuture<'_, bool> {
+        boxed_on_engine!(self, delete_document(id))
     }
 
     /// Stores the character count of a document. It is not an edit: `updated_at` stays.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn set_characters(
-        &self,
-        id: DocumentId,
-        characters: i64,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, set_characters(id, characters))
+    pub fn set_characters(&self, id: DocumentId, characters: i64) -> StorageFuture<'_, ()> {
+        boxed_on_engine!(self, set_characters(id, characters))
     }
 }

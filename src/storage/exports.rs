@@ -13,7 +13,7 @@ use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// The name of a file among all exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,8 @@ pub struct ExportMark {
     pub change: i64,
     /// The title.
     pub title: String,
+    /// The names of its writer and of the authors of its reviews.
+    pub names: String,
 }
 
 /// A stored file without its bytes.
@@ -116,52 +118,32 @@ pub struct ExportBounds {
 
 impl Storage {
     /// The document of an active link with its last file and build. `None`: there is no such link.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn export_state(&self, key: ExportKey) -> Result<Option<ExportState>, StorageError> {
-        on_engine!(self, export_state(key))
+    pub fn export_state(&self, key: ExportKey) -> StorageFuture<'_, Option<ExportState>> {
+        boxed_on_engine!(self, export_state(key))
     }
 
     /// The bytes of a stored file. `None`: it is deleted, or another one has replaced it.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn export_bytes(
-        &self,
-        key: ExportKey,
-        hash: [u8; 32],
-    ) -> Result<Option<Bytes>, StorageError> {
-        on_engine!(self, export_bytes(key, hash))
+    pub fn export_bytes(&self, key: ExportKey, hash: [u8; 32]) -> StorageFuture<'_, Option<Bytes>> {
+        boxed_on_engine!(self, export_bytes(key, hash))
     }
 
     /// Ratifies the fence of a build. False: a later build is ratified, or the link has ended.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn begin_export(
+    pub fn begin_export(
         &self,
         key: ExportKey,
         fence: Fence,
         now: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
-        on_engine!(self, begin_export(key, fence, now))
+    ) -> StorageFuture<'_, bool> {
+        boxed_on_engine!(self, begin_export(key, fence, now))
     }
 
     /// Stores the progress or the failure of a build. False: a later build is ratified.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn note_export(
-        &self,
+    pub fn note_export<'a>(
+        &'a self,
         key: ExportKey,
-        build: &ExportBuild,
-    ) -> Result<bool, StorageError> {
-        on_engine!(self, note_export(key, build))
+        build: &'a ExportBuild,
+    ) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, note_export(key, build))
     }
 
     /// Stores the file of a build, in place of the last one. False: a later build is ratified, and the
@@ -178,15 +160,11 @@ impl Storage {
 
     /// Deletes the files beyond the bounds, oldest first, and returns their number. It keeps the file
     /// of `newest`.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn trim_exports(
+    pub fn trim_exports(
         &self,
         bounds: ExportBounds,
         newest: Option<ExportKey>,
-    ) -> Result<u64, StorageError> {
-        on_engine!(self, trim_exports(bounds, newest))
+    ) -> StorageFuture<'_, u64> {
+        boxed_on_engine!(self, trim_exports(bounds, newest))
     }
 }

@@ -8,8 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{InviteId, ShareLinkId, UserId};
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// An invite that replaces every older one of its link.
 #[derive(Clone, Debug)]
@@ -70,65 +69,45 @@ pub enum Replaced {
 
 impl Storage {
     /// Reads the part of an active link that only its owner sees.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn invitation(&self, link: ShareLinkId) -> Result<Option<Invitation>, StorageError> {
-        on_engine!(self, invitation(link))
+    pub fn invitation(&self, link: ShareLinkId) -> StorageFuture<'_, Option<Invitation>> {
+        boxed_on_engine!(self, invitation(link))
     }
 
     /// Replaces the invite of an active link; the reviewer stays. False: there is no such link.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn renew_invite(
-        &self,
+    pub fn renew_invite<'a>(
+        &'a self,
         link: ShareLinkId,
-        invite: &NewInvite,
-    ) -> Result<bool, StorageError> {
-        on_engine!(self, renew_invite(link, invite))
+        invite: &'a NewInvite,
+    ) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, renew_invite(link, invite))
     }
 
     /// Removes the reviewer and replaces the invite.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn remove_reviewer(
-        &self,
+    pub fn remove_reviewer<'a>(
+        &'a self,
         link: ShareLinkId,
-        invite: &NewInvite,
-    ) -> Result<Removed, StorageError> {
-        on_engine!(self, remove_reviewer(link, invite))
+        invite: &'a NewInvite,
+    ) -> StorageFuture<'a, Removed> {
+        boxed_on_engine!(self, remove_reviewer(link, invite))
     }
 
     /// Makes a refused user the reviewer, in place of the present one. A partner of the owner whom the
     /// link did not refuse becomes the reviewer of a link without one.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn replace_reviewer(
-        &self,
+    pub fn replace_reviewer<'a>(
+        &'a self,
         link: ShareLinkId,
-        user: &UserId,
+        user: &'a UserId,
         now: DateTime<Utc>,
-    ) -> Result<Replaced, StorageError> {
-        on_engine!(self, replace_reviewer(link, user, now))
+    ) -> StorageFuture<'a, Replaced> {
+        boxed_on_engine!(self, replace_reviewer(link, user, now))
     }
 
     /// Those of these users who are not the reviewer of their link, read in one statement. A revoked
     /// link has no answer.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn not_reviewing_among(
-        &self,
-        reviewers: &[(ShareLinkId, UserId)],
-    ) -> Result<Vec<(ShareLinkId, UserId)>, StorageError> {
-        on_engine!(self, not_reviewing_among(reviewers))
+    pub fn not_reviewing_among<'a>(
+        &'a self,
+        reviewers: &'a [(ShareLinkId, UserId)],
+    ) -> StorageFuture<'a, Vec<(ShareLinkId, UserId)>> {
+        boxed_on_engine!(self, not_reviewing_among(reviewers))
     }
 }

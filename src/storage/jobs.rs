@@ -10,8 +10,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
-use crate::storage::error::StorageError;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,49 +73,33 @@ pub type JobCursors = BTreeMap<String, String>;
 
 impl Storage {
     /// The last ratified fence of a job. A grant of its lock must exceed it.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn job_fence(&self, job: &str) -> Result<Fence, StorageError> {
-        on_engine!(self, job_fence(job))
+    pub fn job_fence<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Fence> {
+        boxed_on_engine!(self, job_fence(job))
     }
 
     /// Ratifies the fence of a run, and stores the run. It keeps the newest `keep` runs of the job, and
     /// returns the cursors of the last one. `None`: a later run is ratified.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn begin_job(
-        &self,
-        job: &str,
-        run: &JobRun,
+    pub fn begin_job<'a>(
+        &'a self,
+        job: &'a str,
+        run: &'a JobRun,
         keep: u32,
-    ) -> Result<Option<JobCursors>, StorageError> {
-        on_engine!(self, begin_job(job, run, keep))
+    ) -> StorageFuture<'a, Option<JobCursors>> {
+        boxed_on_engine!(self, begin_job(job, run, keep))
     }
 
     /// Stores the end of a run. The cursors count unless a later run is ratified.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn end_job(
-        &self,
-        job: &str,
-        run: &JobRun,
-        cursors: &JobCursors,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, end_job(job, run, cursors))
+    pub fn end_job<'a>(
+        &'a self,
+        job: &'a str,
+        run: &'a JobRun,
+        cursors: &'a JobCursors,
+    ) -> StorageFuture<'a, ()> {
+        boxed_on_engine!(self, end_job(job, run, cursors))
     }
 
     /// The stored runs of a job, the newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn job_runs(&self, job: &str) -> Result<Vec<JobRun>, StorageError> {
-        on_engine!(self, job_runs(job))
+    pub fn job_runs<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Vec<JobRun>> {
+        boxed_on_engine!(self, job_runs(job))
     }
 }

@@ -9,9 +9,8 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// A link to create, unless the document has one.
 #[derive(Clone, Debug)]
@@ -83,98 +82,62 @@ pub enum Joined {
 impl Storage {
     /// Reads the active link of a document, and creates it if there is none. `None`: there is no such
     /// document.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn find_or_create_link(
-        &self,
-        new: &NewShareLink,
-    ) -> Result<Option<(ShareLink, FindOrCreate)>, StorageError> {
-        on_engine!(self, find_or_create_link(new))
+    pub fn find_or_create_link<'a>(
+        &'a self,
+        new: &'a NewShareLink,
+    ) -> StorageFuture<'a, Option<(ShareLink, FindOrCreate)>> {
+        boxed_on_engine!(self, find_or_create_link(new))
     }
 
     /// Reads a link, also a revoked one.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn link(&self, id: ShareLinkId) -> Result<Option<ShareLink>, StorageError> {
-        on_engine!(self, link(id))
+    pub fn link(&self, id: ShareLinkId) -> StorageFuture<'_, Option<ShareLink>> {
+        boxed_on_engine!(self, link(id))
     }
 
     /// Reads the active link of a document, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn link_of(&self, document: DocumentId) -> Result<Option<ShareLink>, StorageError> {
-        on_engine!(self, link_of(document))
+    pub fn link_of(&self, document: DocumentId) -> StorageFuture<'_, Option<ShareLink>> {
+        boxed_on_engine!(self, link_of(document))
     }
 
     /// Reads a page of the active links on which a user writes or reviews, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn links_of(
-        &self,
-        user: &UserId,
-        page: &Page<ShareLinkId>,
-    ) -> Result<Vec<ShareLink>, StorageError> {
-        on_engine!(self, links_of(user, page))
+    pub fn links_of<'a>(
+        &'a self,
+        user: &'a UserId,
+        page: &'a Page<ShareLinkId>,
+    ) -> StorageFuture<'a, Vec<ShareLink>> {
+        boxed_on_engine!(self, links_of(user, page))
     }
 
     /// Makes `user` the reviewer, unless the link has another. The link then stores the attempt. The
     /// caller must check that `user` is not the writer.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn join_link(
-        &self,
+    pub fn join_link<'a>(
+        &'a self,
         id: ShareLinkId,
-        user: &User,
+        user: &'a User,
         now: DateTime<Utc>,
-    ) -> Result<Joined, StorageError> {
-        on_engine!(self, join_link(id, user, now))
+    ) -> StorageFuture<'a, Joined> {
+        boxed_on_engine!(self, join_link(id, user, now))
     }
 
     /// Revokes a link. From the commit on, the database rejects every guarded write of its seats, on
     /// every server. False: there is no such link, or it was revoked before.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn revoke_link(
-        &self,
-        id: ShareLinkId,
-        now: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
-        on_engine!(self, revoke_link(id, now))
+    pub fn revoke_link(&self, id: ShareLinkId, now: DateTime<Utc>) -> StorageFuture<'_, bool> {
+        boxed_on_engine!(self, revoke_link(id, now))
     }
 
     /// The titles of the documents of these links, also of revoked ones, read in one statement.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn titles_of(
-        &self,
-        links: &[ShareLinkId],
-    ) -> Result<HashMap<ShareLinkId, String>, StorageError> {
-        on_engine!(self, titles_of(links))
+    pub fn titles_of<'a>(
+        &'a self,
+        links: &'a [ShareLinkId],
+    ) -> StorageFuture<'a, HashMap<ShareLinkId, String>> {
+        boxed_on_engine!(self, titles_of(links))
     }
 
     /// The links among `links` that are revoked or missing, read in one statement.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn revoked_among(
-        &self,
-        links: &[ShareLinkId],
-    ) -> Result<Vec<ShareLinkId>, StorageError> {
-        on_engine!(self, revoked_among(links))
+    pub fn revoked_among<'a>(
+        &'a self,
+        links: &'a [ShareLinkId],
+    ) -> StorageFuture<'a, Vec<ShareLinkId>> {
+        boxed_on_engine!(self, revoked_among(links))
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::seats::FenceGuard;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// The whole log of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -160,34 +160,22 @@ pub enum Appended {
 
 impl Storage {
     /// Reads the whole log of a document. `None`: there is no such document.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn log(&self, id: DocumentId) -> Result<Option<Log>, StorageError> {
-        on_engine!(self, log(id))
+    pub fn log(&self, id: DocumentId) -> StorageFuture<'_, Option<Log>> {
+        boxed_on_engine!(self, log(id))
     }
 
     /// Reads the updates after number `seq`. `None`: a compaction merged them, or the document is
     /// deleted; the caller loads the whole log.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn log_after(&self, id: DocumentId, seq: i64) -> Result<Option<Tail>, StorageError> {
-        on_engine!(self, log_after(id, seq))
+    pub fn log_after(&self, id: DocumentId, seq: i64) -> StorageFuture<'_, Option<Tail>> {
+        boxed_on_engine!(self, log_after(id, seq))
     }
 
     /// The last number of each of these documents. Missing documents are left out.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn last_numbers(
-        &self,
-        ids: &[DocumentId],
-    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
-        on_engine!(self, last_numbers(ids))
+    pub fn last_numbers<'a>(
+        &'a self,
+        ids: &'a [DocumentId],
+    ) -> StorageFuture<'a, HashMap<DocumentId, i64>> {
+        boxed_on_engine!(self, last_numbers(ids))
     }
 
     /// Stores a group of updates in one transaction, with one outcome for each, by position. A
@@ -222,16 +210,12 @@ impl Storage {
 
     /// Replaces all updates up to number `upto` by a snapshot. Later updates stay; so does a snapshot
     /// that reaches as far or further (D5).
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn compact(
-        &self,
+    pub fn compact<'a>(
+        &'a self,
         id: DocumentId,
         upto: i64,
-        merged: &Bytes,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, compact(id, upto, merged))
+        merged: &'a Bytes,
+    ) -> StorageFuture<'a, ()> {
+        boxed_on_engine!(self, compact(id, upto, merged))
     }
 }

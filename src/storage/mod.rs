@@ -59,6 +59,7 @@ mod version_plan;
 pub mod versions;
 pub mod webhooks;
 
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -82,6 +83,21 @@ macro_rules! on_engine {
     };
 }
 use on_engine;
+
+/// As `on_engine`, for a method that returns a boxed future: rustc compiles the body of an `async fn`
+/// again in each codegen unit and crate that awaits it.
+macro_rules! boxed_on_engine {
+    ($storage:expr, $method:ident($($argument:expr),*)) => {
+        match &$storage.engine {
+            $crate::storage::Engine::Sqlite(engine) => Box::pin(engine.$method($($argument),*)),
+            $crate::storage::Engine::Postgres(engine) => Box::pin(engine.$method($($argument),*)),
+        }
+    };
+}
+use boxed_on_engine;
+
+/// A boxed future of a method. It resolves to [`StorageError`] when the database cannot be read or written.
+pub type StorageFuture<'a, T> = BoxFuture<'a, Result<T, StorageError>>;
 
 /// The database. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -134,9 +150,18 @@ impl Storage {
     ///
     /// # Errors
     ///
+    /// [`StorageError`] when the database does not reply; `Unsupported` when its schema is too old.
+    pub fn check(&self) -> StorageFuture<'_, ()> {
+        boxed_on_engine!(self, check())
+    }
+
+    /// The version of the schema in the database.
+    ///
+    /// # Errors
+    ///
     /// [`StorageError`] when the database does not reply.
-    pub async fn check(&self) -> Result<(), StorageError> {
-        on_engine!(self, check())
+    pub fn schema(&self) -> StorageFuture<'_, i64> {
+        boxed_on_engine!(self, schema())
     }
 
     /// Waits for running calls, and closes. Later calls are `Unavailable`.

@@ -14,9 +14,8 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{ClaimId, OfferId, UserId};
 use crate::domain::offer::{ClaimState, OfferState};
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// An offer to create.
 #[derive(Clone, Debug)]
@@ -171,133 +170,93 @@ pub enum Accepted {
 impl Storage {
     /// Creates an offer, and deletes the owner's oldest closed ones beyond the bound. `None`: the
     /// owner has as many open offers as a user may have.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn create_offer(&self, new: &NewOffer) -> Result<Option<Offer>, StorageError> {
-        on_engine!(self, create_offer(new))
+    pub fn create_offer<'a>(&'a self, new: &'a NewOffer) -> StorageFuture<'a, Option<Offer>> {
+        boxed_on_engine!(self, create_offer(new))
     }
 
     /// Reads an offer as a user sees it, with one statement.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn offer(
-        &self,
+    pub fn offer<'a>(
+        &'a self,
         id: OfferId,
-        viewer: &UserId,
-    ) -> Result<Option<OfferView>, StorageError> {
-        on_engine!(self, offer(id, viewer))
+        viewer: &'a UserId,
+    ) -> StorageFuture<'a, Option<OfferView>> {
+        boxed_on_engine!(self, offer(id, viewer))
     }
 
     /// Reads a page of a user's own offers, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn offers_of(
-        &self,
-        owner: &UserId,
-        page: &Page<OfferId>,
-    ) -> Result<Vec<Offer>, StorageError> {
-        on_engine!(self, offers_of(owner, page))
+    pub fn offers_of<'a>(
+        &'a self,
+        owner: &'a UserId,
+        page: &'a Page<OfferId>,
+    ) -> StorageFuture<'a, Vec<Offer>> {
+        boxed_on_engine!(self, offers_of(owner, page))
     }
 
     /// Closes an offer of this owner. Idempotent. False: there is no such offer.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn close_offer(
-        &self,
+    pub fn close_offer<'a>(
+        &'a self,
         id: OfferId,
-        owner: &UserId,
+        owner: &'a UserId,
         now: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
-        on_engine!(self, close_offer(id, owner, now))
+    ) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, close_offer(id, owner, now))
     }
 
     /// Reads with one statement whether a user may claim an offer. Claims after `since` count against
     /// the limit of a day.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn claim_terms(
-        &self,
+    pub fn claim_terms<'a>(
+        &'a self,
         id: OfferId,
-        claimant: &UserId,
+        claimant: &'a UserId,
         since: DateTime<Utc>,
-    ) -> Result<Option<ClaimTerms>, StorageError> {
-        on_engine!(self, claim_terms(id, claimant, since))
+    ) -> StorageFuture<'a, Option<ClaimTerms>> {
+        boxed_on_engine!(self, claim_terms(id, claimant, since))
     }
 
     /// Takes a place of an offer. `None`: nothing is stored, because the offer has no free place for
     /// this user, or a later grant of its lock took one; [`Storage::claim_terms`] says which.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn claim_offer(&self, new: &NewClaim) -> Result<Option<Claimed>, StorageError> {
-        on_engine!(self, claim_offer(new))
+    pub fn claim_offer<'a>(&'a self, new: &'a NewClaim) -> StorageFuture<'a, Option<Claimed>> {
+        boxed_on_engine!(self, claim_offer(new))
     }
 
     /// Reads a page of an offer's claims that hold a place, newest first; with `only` that user's.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn claims_of(
-        &self,
+    pub fn claims_of<'a>(
+        &'a self,
         offer: OfferId,
-        only: Option<&UserId>,
-        page: &Page<ClaimId>,
-    ) -> Result<Vec<OfferClaim>, StorageError> {
-        on_engine!(self, claims_of(offer, only, page))
+        only: Option<&'a UserId>,
+        page: &'a Page<ClaimId>,
+    ) -> StorageFuture<'a, Vec<OfferClaim>> {
+        boxed_on_engine!(self, claims_of(offer, only, page))
     }
 
     /// Reads a claim that holds a place, with the owner of its offer.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn claim_of(
+    pub fn claim_of(
         &self,
         offer: OfferId,
         id: ClaimId,
-    ) -> Result<Option<(OfferClaim, UserId)>, StorageError> {
-        on_engine!(self, claim_of(offer, id))
+    ) -> StorageFuture<'_, Option<(OfferClaim, UserId)>> {
+        boxed_on_engine!(self, claim_of(offer, id))
     }
 
     /// Ends a claim that is not accepted, and frees its place. It stays stored while it counts against
     /// the claimant's limit, which is after `since`. False: there is no such claim.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn end_claim(
-        &self,
-        claim: &OfferClaim,
+    pub fn end_claim<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
         now: DateTime<Utc>,
         since: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
-        on_engine!(self, end_claim(claim, now, since))
+    ) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, end_claim(claim, now, since))
     }
 
     /// Accepts a claim and makes both users partners, in one transaction. Idempotent.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn accept_claim(
-        &self,
-        claim: &OfferClaim,
-        owner: &UserId,
+    pub fn accept_claim<'a>(
+        &'a self,
+        claim: &'a OfferClaim,
+        owner: &'a UserId,
         now: DateTime<Utc>,
-    ) -> Result<Accepted, StorageError> {
-        on_engine!(self, accept_claim(claim, owner, now))
+    ) -> StorageFuture<'a, Accepted> {
+        boxed_on_engine!(self, accept_claim(claim, owner, now))
     }
 }
 

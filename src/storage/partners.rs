@@ -7,9 +7,8 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// A partner of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,54 +45,42 @@ pub(super) fn sorted<'u>(one: &'u UserId, other: &'u UserId) -> (&'u UserId, &'u
 
 impl Storage {
     /// Makes two users partners. Idempotent. Both must have a row, and `one` must not be `other`.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn make_partners(
-        &self,
-        one: &UserId,
-        other: &UserId,
+    pub fn make_partners<'a>(
+        &'a self,
+        one: &'a UserId,
+        other: &'a UserId,
         now: DateTime<Utc>,
-    ) -> Result<Partnership, StorageError> {
-        on_engine!(self, make_partners(one, other, now))
+    ) -> StorageFuture<'a, Partnership> {
+        boxed_on_engine!(self, make_partners(one, other, now))
     }
 
     /// Ends a partnership, for `one` of the two. In the same transaction their accepted claims end, which
     /// frees the places, and a pending request of the pair is withdrawn or declined. False: they are no
     /// partners, and nothing changes.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn remove_partners(
-        &self,
-        one: &UserId,
-        other: &UserId,
+    pub fn remove_partners<'a>(
+        &'a self,
+        one: &'a UserId,
+        other: &'a UserId,
         now: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
-        on_engine!(self, remove_partners(one, other, now))
+    ) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, remove_partners(one, other, now))
     }
 
     /// Whether two users are partners.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn are_partners(&self, one: &UserId, other: &UserId) -> Result<bool, StorageError> {
-        on_engine!(self, are_partners(one, other))
+    pub fn are_partners<'a>(
+        &'a self,
+        one: &'a UserId,
+        other: &'a UserId,
+    ) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, are_partners(one, other))
     }
 
     /// Reads a page of a user's partners, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn partners_of(
-        &self,
-        user: &UserId,
-        page: &Page<UserId>,
-    ) -> Result<Vec<Partner>, StorageError> {
-        on_engine!(self, partners_of(user, page))
+    pub fn partners_of<'a>(
+        &'a self,
+        user: &'a UserId,
+        page: &'a Page<UserId>,
+    ) -> StorageFuture<'a, Vec<Partner>> {
+        boxed_on_engine!(self, partners_of(user, page))
     }
 }

@@ -11,8 +11,7 @@ use crate::domain::ids::{PersonalLinkId, UserId};
 #[cfg(doc)]
 use crate::domain::limits::HANDLE_RESERVED_FOR;
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// A personal link to store.
 #[derive(Clone, Debug)]
@@ -54,55 +53,39 @@ pub enum UserKey {
 
 impl Storage {
     /// Reads the address of a user, and stores `link` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn find_or_create_address(
-        &self,
-        user: &User,
-        link: &NewPersonalLink,
+    pub fn find_or_create_address<'a>(
+        &'a self,
+        user: &'a User,
+        link: &'a NewPersonalLink,
         now: DateTime<Utc>,
-    ) -> Result<Address, StorageError> {
-        on_engine!(self, find_or_create_address(user, link, now))
+    ) -> StorageFuture<'a, Address> {
+        boxed_on_engine!(self, find_or_create_address(user, link, now))
     }
 
     /// Replaces the personal link of a user: the older token is unknown from the commit on.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn renew_personal_link(
-        &self,
-        user: &User,
-        link: &NewPersonalLink,
+    pub fn renew_personal_link<'a>(
+        &'a self,
+        user: &'a User,
+        link: &'a NewPersonalLink,
         now: DateTime<Utc>,
-    ) -> Result<Address, StorageError> {
-        on_engine!(self, renew_personal_link(user, link, now))
+    ) -> StorageFuture<'a, Address> {
+        boxed_on_engine!(self, renew_personal_link(user, link, now))
     }
 
     /// Replaces the handle of a user, or removes it; the former one is reserved for the user for
     /// [`HANDLE_RESERVED_FOR`]. `link` is stored if the user has no personal link. Of two users who choose one handle at the same time, one gets it.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn set_handle(
-        &self,
-        user: &User,
-        handle: Option<&Handle>,
-        link: &NewPersonalLink,
+    pub fn set_handle<'a>(
+        &'a self,
+        user: &'a User,
+        handle: Option<&'a Handle>,
+        link: &'a NewPersonalLink,
         now: DateTime<Utc>,
-    ) -> Result<HandleSet, StorageError> {
-        on_engine!(self, set_handle(user, handle, link, now))
+    ) -> StorageFuture<'a, HandleSet> {
+        boxed_on_engine!(self, set_handle(user, handle, link, now))
     }
 
     /// The user whom a caller knows by this.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn find_user(&self, key: &UserKey) -> Result<Option<User>, StorageError> {
-        on_engine!(self, find_user(key))
+    pub fn find_user<'a>(&'a self, key: &'a UserKey) -> StorageFuture<'a, Option<User>> {
+        boxed_on_engine!(self, find_user(key))
     }
 }

@@ -12,9 +12,10 @@ use crate::domain::ids::{ShareLinkId, UserId};
 use crate::domain::progress::{Progress, Turn};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
 use crate::storage::seats::{FenceGuard, Guarded};
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// The turn of a link, and the number of the change that set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,31 +38,23 @@ pub enum Passed {
 impl Storage {
     /// Raises the seen mark of a member to `change`, and at most to the last change. A lower mark, and
     /// the mark of another user, change nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn mark_seen(
-        &self,
+    pub fn mark_seen<'a>(
+        &'a self,
         link: ShareLinkId,
-        user: &UserId,
+        user: &'a UserId,
         change: i64,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, mark_seen(link, user, change))
+    ) -> StorageFuture<'a, ()> {
+        boxed_on_engine!(self, mark_seen(link, user, change))
     }
 
     /// The progress of these links for a user, read in one statement. The cost: an entry of the index
     /// for each of their reviews, and no row of a review.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn progress_of(
-        &self,
-        user: &UserId,
-        links: &[ShareLinkId],
-    ) -> Result<HashMap<ShareLinkId, Progress>, StorageError> {
-        on_engine!(self, progress_of(user, links))
+    pub fn progress_of<'a>(
+        &'a self,
+        user: &'a UserId,
+        links: &'a [ShareLinkId],
+    ) -> StorageFuture<'a, HashMap<ShareLinkId, Progress>> {
+        boxed_on_engine!(self, progress_of(user, links))
     }
 
     /// Sets the role whose turn it is.
@@ -77,6 +70,8 @@ impl Storage {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<Passed>, StorageError> {
-        on_engine!(self, pass_turn(link, to, by, guard, now))
+        let passed = on_engine!(self, pass_turn(link, to, by, guard, now));
+        self.committed(WebhookEvent::TurnChanged);
+        passed
     }
 }

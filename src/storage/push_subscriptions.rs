@@ -6,8 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// The language of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,42 +85,30 @@ pub struct StoredPush {
 impl Storage {
     /// Registers an endpoint for `user`, and takes it from its former user. Beyond `keep` subscriptions
     /// of the user it deletes the oldest.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn put_push_subscription(
-        &self,
-        user: &User,
-        address: &PushAddress,
+    pub fn put_push_subscription<'a>(
+        &'a self,
+        user: &'a User,
+        address: &'a PushAddress,
         keep: u32,
         now: DateTime<Utc>,
-    ) -> Result<StoredPush, StorageError> {
-        on_engine!(self, put_push_subscription(user, address, keep, now))
+    ) -> StorageFuture<'a, StoredPush> {
+        boxed_on_engine!(self, put_push_subscription(user, address, keep, now))
     }
 
     /// The subscriptions of a user, the oldest first. Registration bounds them.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn push_subscriptions_of(
-        &self,
-        user: &UserId,
-    ) -> Result<Vec<PushSubscription>, StorageError> {
-        on_engine!(self, push_subscriptions_of(user))
+    pub fn push_subscriptions_of<'a>(
+        &'a self,
+        user: &'a UserId,
+    ) -> StorageFuture<'a, Vec<PushSubscription>> {
+        boxed_on_engine!(self, push_subscriptions_of(user))
     }
 
     /// Deletes a subscription of `user`. False: the user has no such subscription.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn delete_push_subscription(
-        &self,
-        user: &UserId,
+    pub fn delete_push_subscription<'a>(
+        &'a self,
+        user: &'a UserId,
         id: PushSubscriptionId,
-    ) -> Result<bool, StorageError> {
-        on_engine!(self, delete_push_subscription(user, id))
+    ) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, delete_push_subscription(user, id))
     }
 }

@@ -17,7 +17,7 @@ use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// The subject of a reminder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,68 +140,47 @@ pub enum ReminderClaim {
 
 impl Storage {
     /// The settings of a user.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn reminder_settings(&self, user: &UserId) -> Result<ReminderSettings, StorageError> {
-        on_engine!(self, reminder_settings(user))
+    pub fn reminder_settings<'a>(
+        &'a self,
+        user: &'a UserId,
+    ) -> StorageFuture<'a, ReminderSettings> {
+        boxed_on_engine!(self, reminder_settings(user))
     }
 
     /// Stores the settings of a user.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn put_reminder_settings(
-        &self,
-        user: &User,
-        settings: &ReminderSettings,
+    pub fn put_reminder_settings<'a>(
+        &'a self,
+        user: &'a User,
+        settings: &'a ReminderSettings,
         now: DateTime<Utc>,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, put_reminder_settings(user, settings, now))
+    ) -> StorageFuture<'a, ()> {
+        boxed_on_engine!(self, put_reminder_settings(user, settings, now))
     }
 
     /// Stores that a user left the wait queue of a seat by a disconnect. A seat has one absent waiter, the
     /// last one.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn put_absent_waiter(
-        &self,
+    pub fn put_absent_waiter<'a>(
+        &'a self,
         seat: Seat,
-        user: &UserId,
+        user: &'a UserId,
         left_at: DateTime<Utc>,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, put_absent_waiter(seat, user, left_at))
+    ) -> StorageFuture<'a, ()> {
+        boxed_on_engine!(self, put_absent_waiter(seat, user, left_at))
     }
 
     /// Deletes the absent waiter of a seat, if it is this user.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn delete_absent_waiter(
-        &self,
+    pub fn delete_absent_waiter<'a>(
+        &'a self,
         seat: Seat,
-        user: &UserId,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, delete_absent_waiter(seat, user))
+        user: &'a UserId,
+    ) -> StorageFuture<'a, ()> {
+        boxed_on_engine!(self, delete_absent_waiter(seat, user))
     }
 
     /// Deletes absent waiters from before `before`, and those who have been in their seat since; at
     /// most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn trim_absent_waiters(
-        &self,
-        before: DateTime<Utc>,
-        limit: u32,
-    ) -> Result<u64, StorageError> {
-        on_engine!(self, trim_absent_waiters(before, limit))
+    pub fn trim_absent_waiters(&self, before: DateTime<Utc>, limit: u32) -> StorageFuture<'_, u64> {
+        boxed_on_engine!(self, trim_absent_waiters(before, limit))
     }
 
     /// A page of the candidates of a kind, in the order of their cursors. It contains users only who
@@ -229,14 +208,14 @@ impl Storage {
     ///
     /// [`StorageError`] when the database cannot be written. The claim may be stored: the reminder must
     /// not be sent.
-    pub async fn claim_reminder(
-        &self,
-        job: &str,
+    pub fn claim_reminder<'a>(
+        &'a self,
+        job: &'a str,
         fence: Fence,
-        subject: &ReminderSubject,
+        subject: &'a ReminderSubject,
         now: DateTime<Utc>,
-    ) -> Result<ReminderClaim, StorageError> {
-        on_engine!(self, claim_reminder(job, fence, subject, now))
+    ) -> StorageFuture<'a, ReminderClaim> {
+        boxed_on_engine!(self, claim_reminder(job, fence, subject, now))
     }
 }
 

@@ -3,10 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
-use crate::storage::error::StorageError;
 use crate::storage::reviews::StoredReview;
 use crate::storage::seats::{FenceGuard, Guarded};
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// A reply of one author to a review of a link. The transaction checks all four.
 #[derive(Clone, Debug)]
@@ -24,34 +23,26 @@ pub struct OwnReply {
 impl Storage {
     /// Changes the text of a reply. `Full` when the review would exceed [`REVIEW_BYTES_MAX`].
     ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    ///
     /// [`REVIEW_BYTES_MAX`]: crate::domain::limits::REVIEW_BYTES_MAX
-    pub async fn edit_reply(
-        &self,
-        reply: &OwnReply,
-        body: &str,
+    pub fn edit_reply<'a>(
+        &'a self,
+        reply: &'a OwnReply,
+        body: &'a str,
         expected_version: Option<i64>,
         guard: FenceGuard,
         now: DateTime<Utc>,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
-        on_engine!(self, edit_reply(reply, body, expected_version, guard, now))
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
+        boxed_on_engine!(self, edit_reply(reply, body, expected_version, guard, now))
     }
 
     /// Deletes a reply.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn delete_reply(
-        &self,
-        reply: &OwnReply,
+    pub fn delete_reply<'a>(
+        &'a self,
+        reply: &'a OwnReply,
         expected_version: Option<i64>,
         guard: FenceGuard,
         now: DateTime<Utc>,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
-        on_engine!(self, delete_reply(reply, expected_version, guard, now))
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
+        boxed_on_engine!(self, delete_reply(reply, expected_version, guard, now))
     }
 }

@@ -8,10 +8,9 @@ use std::collections::HashMap;
 
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
 use crate::storage::decisions::ManyChanged;
-use crate::storage::error::StorageError;
 use crate::storage::progress::StoredTurn;
 use crate::storage::reviews::StoredReview;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// The database stores a deletion for this many further changes of the document's reviews. A room
 /// reconciles at each tick, and the rate limit allows far fewer changes between two ticks.
@@ -55,27 +54,19 @@ impl ReviewChanges {
 impl Storage {
     /// The number of the last review change of each of these documents, read in one statement.
     /// Missing documents are left out.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn review_change_numbers(
-        &self,
-        documents: &[DocumentId],
-    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
-        on_engine!(self, review_change_numbers(documents))
+    pub fn review_change_numbers<'a>(
+        &'a self,
+        documents: &'a [DocumentId],
+    ) -> StorageFuture<'a, HashMap<DocumentId, i64>> {
+        boxed_on_engine!(self, review_change_numbers(documents))
     }
 
     /// Reads a document's review changes after number `after`. `None`: there is no such document.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn review_changes(
+    pub fn review_changes(
         &self,
         document: DocumentId,
         after: i64,
-    ) -> Result<Option<ReviewChanges>, StorageError> {
-        on_engine!(self, review_changes(document, after))
+    ) -> StorageFuture<'_, Option<ReviewChanges>> {
+        boxed_on_engine!(self, review_changes(document, after))
     }
 }

@@ -14,7 +14,7 @@ use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
 use crate::storage::seats::Guarded;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// A request to store.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct NewRequest {
     pub message: Option<String>,
     /// The sender's document to review.
     pub document: Option<DocumentId>,
+    /// The sender is a guest: the most pending requests of guests to the receiver.
+    pub guests: Option<i64>,
     /// The time of the request.
     pub now: DateTime<Utc>,
 }
@@ -87,6 +89,10 @@ pub enum Requested {
     SenderFull,
     /// The receiver has as many pending requests as a user may have.
     ReceiverFull,
+    /// Guests have as many pending requests to the receiver as they may have.
+    GuestsFull,
+    /// The receiver takes no requests of guests.
+    NoGuests,
     /// The sender has sent as many requests as a day allows, to this user or in all.
     DayFull {
         /// When the next one is allowed.
@@ -191,53 +197,46 @@ pub struct AcceptedRequest {
 
 impl Storage {
     /// Stores a request, unless one of the pair is pending, both are partners, or a bound is reached.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn create_request(&self, new: &NewRequest) -> Result<Requested, StorageError> {
-        on_engine!(self, create_request(new))
+    pub fn create_request<'a>(&'a self, new: &'a NewRequest) -> StorageFuture<'a, Requested> {
+        boxed_on_engine!(self, create_request(new))
+    }
+
+    /// Declines every pending request to a user. Returns their number.
+    pub fn decline_requests<'a>(
+        &'a self,
+        to: &'a UserId,
+        now: DateTime<Utc>,
+    ) -> StorageFuture<'a, u64> {
+        boxed_on_engine!(self, decline_requests(to, now))
     }
 
     /// Reads a request.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn request(
+    pub fn request(
         &self,
         id: RequestId,
         now: DateTime<Utc>,
-    ) -> Result<Option<ReviewRequest>, StorageError> {
-        on_engine!(self, request(id, now))
+    ) -> StorageFuture<'_, Option<ReviewRequest>> {
+        boxed_on_engine!(self, request(id, now))
     }
 
     /// Reads a page of a user's requests, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn requests_of(
-        &self,
-        filter: &RequestFilter,
-        page: &Page<RequestId>,
-    ) -> Result<Vec<ReviewRequest>, StorageError> {
-        on_engine!(self, requests_of(filter, page))
+    pub fn requests_of<'a>(
+        &'a self,
+        filter: &'a RequestFilter,
+        page: &'a Page<RequestId>,
+    ) -> StorageFuture<'a, Vec<ReviewRequest>> {
+        boxed_on_engine!(self, requests_of(filter, page))
     }
 
     /// Declines or withdraws a pending request.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn refuse_request(
-        &self,
+    pub fn refuse_request<'a>(
+        &'a self,
         id: RequestId,
-        caller: &UserId,
+        caller: &'a UserId,
         refusal: Refusal,
         now: DateTime<Utc>,
-    ) -> Result<Decided<ReviewRequest>, StorageError> {
-        on_engine!(self, refuse_request(id, caller, refusal, now))
+    ) -> StorageFuture<'a, Decided<ReviewRequest>> {
+        boxed_on_engine!(self, refuse_request(id, caller, refusal, now))
     }
 
     /// Accepts a pending request for its receiver. In the same transaction both become partners, and

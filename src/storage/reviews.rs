@@ -16,7 +16,7 @@ use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
 use crate::storage::seats::{FenceGuard, Guarded};
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// A review to create.
 #[derive(Clone, Debug)]
@@ -185,14 +185,14 @@ pub struct NewReply {
 
 impl Storage {
     /// Creates a review. `Full` at [`REVIEWS_PER_LINK_MAX`], at [`REVIEWS_BYTES_MAX`], or at
-    /// [`SUMMARIES_PER_LINK_MAX`].
+    /// [`SUMMARIES_PER_AUTHOR_MAX`].
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written; `Refused` when the id is in use.
     ///
     /// [`REVIEWS_PER_LINK_MAX`]: crate::domain::limits::REVIEWS_PER_LINK_MAX
-    /// [`SUMMARIES_PER_LINK_MAX`]: crate::domain::limits::SUMMARIES_PER_LINK_MAX
+    /// [`SUMMARIES_PER_AUTHOR_MAX`]: crate::domain::limits::SUMMARIES_PER_AUTHOR_MAX
     pub async fn create_review(
         &self,
         new: &NewReview,
@@ -206,30 +206,22 @@ impl Storage {
     /// Reads a page of a link's reviews with their replies, oldest first. It starts after `after` and has
     /// at most `rows` and [`REVIEW_PAGE_ROWS_MAX`] reviews, and at most [`REVIEW_PAGE_BYTES_MAX`]
     /// bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn reviews(
+    pub fn reviews(
         &self,
         link: ShareLinkId,
         after: Option<Cursor<ReviewId>>,
         rows: u32,
-    ) -> Result<ReviewPage, StorageError> {
-        on_engine!(self, reviews(link, after, rows))
+    ) -> StorageFuture<'_, ReviewPage> {
+        boxed_on_engine!(self, reviews(link, after, rows))
     }
 
     /// Reads one review of a link.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn review(
+    pub fn review(
         &self,
         link: ShareLinkId,
         id: ReviewId,
-    ) -> Result<Option<StoredReview>, StorageError> {
-        on_engine!(self, review(link, id))
+    ) -> StorageFuture<'_, Option<StoredReview>> {
+        boxed_on_engine!(self, review(link, id))
     }
 
     /// Changes a review. A caller that sets a status names the version that it has read. An accepted
@@ -255,18 +247,14 @@ impl Storage {
     }
 
     /// Deletes a review with its replies. Returns the number of this change.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn delete_review(
+    pub fn delete_review(
         &self,
         link: ShareLinkId,
         id: ReviewId,
         expected_version: Option<i64>,
         guard: FenceGuard,
-    ) -> Result<Guarded<i64>, StorageError> {
-        on_engine!(self, delete_review(link, id, expected_version, guard))
+    ) -> StorageFuture<'_, Guarded<i64>> {
+        boxed_on_engine!(self, delete_review(link, id, expected_version, guard))
     }
 
     /// Adds a reply, which counts as a change of the review. `Full` at [`REPLIES_PER_REVIEW_MAX`], or
@@ -291,15 +279,11 @@ impl Storage {
     }
 
     /// Stores the current position of a review. It is not a change of the review: the version stays.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn relocate(
-        &self,
+    pub fn relocate<'a>(
+        &'a self,
         review: ReviewId,
-        current: &RelativeRange,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, relocate(review, current))
+        current: &'a RelativeRange,
+    ) -> StorageFuture<'a, ()> {
+        boxed_on_engine!(self, relocate(review, current))
     }
 }

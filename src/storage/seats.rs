@@ -15,7 +15,7 @@ use crate::domain::seat::Seat;
 use crate::storage::decode;
 use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// The condition of a guarded write: the seat still has this fence, and its link is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,12 +128,8 @@ pub(super) fn fences_of(wanted: &[Seat], rows: Vec<(i64, Option<i64>)>) -> Vec<(
 
 impl Storage {
     /// Reads the state that a claim of a seat depends on. `None`: there is no such link.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn seat_lookup(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
-        on_engine!(self, seat_lookup(seat))
+    pub fn seat_lookup(&self, seat: Seat) -> StorageFuture<'_, Option<SeatLookup>> {
+        boxed_on_engine!(self, seat_lookup(seat))
     }
 
     /// Ratifies a grant if its fence exceeds the last ratified one. A repeated call with the same
@@ -156,21 +152,13 @@ impl Storage {
     }
 
     /// The ratified fences of those seats whose link is active; zero for a seat without one.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn fences(&self, seats: &[Seat]) -> Result<Vec<(Seat, Fence)>, StorageError> {
-        on_engine!(self, fences(seats))
+    pub fn fences<'a>(&'a self, seats: &'a [Seat]) -> StorageFuture<'a, Vec<(Seat, Fence)>> {
+        boxed_on_engine!(self, fences(seats))
     }
 
     /// From now on the database rejects writes under `fence`, before another session acquires the
     /// seat. It changes nothing if the seat has another fence.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn vacate(&self, seat: Seat, fence: Fence) -> Result<(), StorageError> {
-        on_engine!(self, vacate(seat, fence))
+    pub fn vacate(&self, seat: Seat, fence: Fence) -> StorageFuture<'_, ()> {
+        boxed_on_engine!(self, vacate(seat, fence))
     }
 }

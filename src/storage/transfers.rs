@@ -6,8 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// Expired codes that the creation of one code deletes, at most. It is more than one, so the table
 /// shrinks to the codes that are valid.
@@ -15,30 +14,22 @@ pub(super) const PURGED_AT_ONCE: i64 = 100;
 
 impl Storage {
     /// Stores the code of a user in place of an earlier one, and deletes some expired ones.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn put_transfer(
-        &self,
-        user: &User,
+    pub fn put_transfer<'a>(
+        &'a self,
+        user: &'a User,
         code_hash: [u8; 32],
         now: DateTime<Utc>,
         expires_at: DateTime<Utc>,
-    ) -> Result<(), StorageError> {
-        on_engine!(self, put_transfer(user, code_hash, now, expires_at))
+    ) -> StorageFuture<'a, ()> {
+        boxed_on_engine!(self, put_transfer(user, code_hash, now, expires_at))
     }
 
     /// Takes the code with this hash, and returns its user. `None`: the code is wrong, used or expired.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn take_transfer(
+    pub fn take_transfer(
         &self,
         code_hash: [u8; 32],
         now: DateTime<Utc>,
-    ) -> Result<Option<User>, StorageError> {
-        on_engine!(self, take_transfer(code_hash, now))
+    ) -> StorageFuture<'_, Option<User>> {
+        boxed_on_engine!(self, take_transfer(code_hash, now))
     }
 }

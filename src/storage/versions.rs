@@ -7,11 +7,11 @@
 use std::fmt;
 use std::io::{Read, Write};
 
+use aws_lc_rs::digest::{SHA256, digest};
 use chrono::{DateTime, Utc};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use sha2::{Digest, Sha256};
 
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::limits::VERSION_TEXT_BYTES_MAX;
@@ -21,7 +21,7 @@ use crate::domain::version_policy::VersionKind;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::seats::Guarded;
-use crate::storage::{Storage, on_engine};
+use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// A text as it is stored. Packing and unpacking take time in proportion to the text: callers run
 /// them on a thread that may block.
@@ -43,7 +43,7 @@ impl Packed {
         // Writing to memory does not fail.
         let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
         Self {
-            hash: Sha256::digest(text).into(),
+            hash: sha256(text.as_bytes()),
             bytes: written.unwrap_or_default(),
             characters: count_characters(text),
         }
@@ -60,8 +60,7 @@ impl Packed {
         // Bounded: a damaged row must not exhaust the memory.
         let mut reader = DeflateDecoder::new(self.bytes.as_slice()).take(VERSION_TEXT_BYTES_MAX);
         reader.read_to_string(&mut text).map_err(|_| corrupt())?;
-        let hash: [u8; 32] = Sha256::digest(&text).into();
-        if hash == self.hash { Ok(text) } else { Err(corrupt()) }
+        if sha256(text.as_bytes()) == self.hash { Ok(text) } else { Err(corrupt()) }
     }
 
     /// The bytes of the packed text.
@@ -146,57 +145,52 @@ impl Storage {
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written; then no version is stored.
-    pub async fn keep_versions(
-        &self,
-        batch: &[NewVersion],
-    ) -> Result<Vec<StoreOutcome>, StorageError> {
-        on_engine!(self, keep_versions(batch))
+    pub fn keep_versions<'a>(
+        &'a self,
+        batch: &'a [NewVersion],
+    ) -> StorageFuture<'a, Vec<StoreOutcome>> {
+        boxed_on_engine!(self, keep_versions(batch))
     }
 
     /// Reads the versions of a document, newest first: at most `limit`, and only those below number
     /// `before`.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn versions(
+    pub fn versions(
         &self,
         document: DocumentId,
         limit: u32,
         before: Option<i64>,
-    ) -> Result<Vec<Version>, StorageError> {
-        on_engine!(self, versions(document, limit, before))
+    ) -> StorageFuture<'_, Vec<Version>> {
+        boxed_on_engine!(self, versions(document, limit, before))
     }
 
     /// Reads one version with its text.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn version(
+    pub fn version(
         &self,
         document: DocumentId,
         id: VersionId,
-    ) -> Result<Option<(Version, Packed)>, StorageError> {
-        on_engine!(self, version(document, id))
+    ) -> StorageFuture<'_, Option<(Version, Packed)>> {
+        boxed_on_engine!(self, version(document, id))
     }
 
     /// Stores an edit that restores a version, and the texts before and after it as versions, in one
     /// transaction. The text before it is stored only if it is new. The edit must carry the guard of a
     /// writer's seat, and in `expected_seq` the number it was made on. An edit under another user's Yjs
     /// client id is `Stale`: the caller rebuilds it. Returns the number of the edit.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn restore_version(
-        &self,
-        edit: &Append,
-        before: &NewVersion,
-        after: &NewVersion,
-    ) -> Result<Guarded<(Version, i64)>, StorageError> {
-        on_engine!(self, restore_version(edit, before, after))
+    pub fn restore_version<'a>(
+        &'a self,
+        edit: &'a Append,
+        before: &'a NewVersion,
+        after: &'a NewVersion,
+    ) -> StorageFuture<'a, Guarded<(Version, i64)>> {
+        boxed_on_engine!(self, restore_version(edit, before, after))
     }
+}
+
+/// The SHA-256 of a stored text or secret.
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    hash
 }
 
 #[cfg(test)]

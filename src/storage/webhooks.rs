@@ -27,7 +27,7 @@ use crate::domain::seat::Seat;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Engine, Storage, on_engine};
+use crate::storage::{Engine, Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// An endpoint of the host product, as the outbox knows it.
 #[derive(Clone, Debug)]
@@ -128,6 +128,15 @@ impl Hooks {
     }
 }
 
+/// The most webhooks that a claim takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClaimSize {
+    /// Those without an attempt.
+    pub first: u32,
+    /// Those whose last attempt failed, or ended with its server.
+    pub repeated: u32,
+}
+
 /// A claimed webhook, as its end names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookClaim {
@@ -151,7 +160,7 @@ pub struct ClaimedWebhook {
     /// The time of the event.
     pub created_at: DateTime<Utc>,
     /// The share link.
-    pub link: Option<String>,
+    pub link: Option<ShareLinkId>,
     /// The data of the event: a JSON object.
     pub data: String,
     /// Attempts so far, this one included.
@@ -283,15 +292,12 @@ impl Storage {
     }
 
     /// Whether a webhook of the endpoint is due.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn has_due_webhook(&self, endpoint: &str) -> Result<bool, StorageError> {
-        on_engine!(self, has_due_webhook(endpoint))
+    pub fn has_due_webhook<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, has_due_webhook(endpoint))
     }
 
-    /// Claims due webhooks of the endpoint for [`WEBHOOK_LEASE`], at most `rows`, each of another lane.
+    /// Claims due webhooks of the endpoint for [`WEBHOOK_LEASE`], at most `size`, each of another lane. One
+    /// whose row does not parse is dead instead.
     ///
     /// # Errors
     ///
@@ -299,19 +305,15 @@ impl Storage {
     pub async fn claim_webhooks(
         &self,
         endpoint: &str,
-        rows: u32,
+        size: ClaimSize,
     ) -> Result<Vec<ClaimedWebhook>, StorageError> {
         let lease = milliseconds(WEBHOOK_LEASE);
-        on_engine!(self, claim_webhooks(endpoint, rows, lease))
+        on_engine!(self, claim_webhooks(endpoint, size, lease))
     }
 
     /// Deletes a delivered webhook; the next one of its lane is due. False: the claim is lost.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn webhook_delivered(&self, claim: &WebhookClaim) -> Result<bool, StorageError> {
-        on_engine!(self, webhook_delivered(claim))
+    pub fn webhook_delivered<'a>(&'a self, claim: &'a WebhookClaim) -> StorageFuture<'a, bool> {
+        boxed_on_engine!(self, webhook_delivered(claim))
     }
 
     /// Stores a failed attempt: the webhook is due again after `delay`, or dead if its time is over; then
@@ -331,16 +333,12 @@ impl Storage {
     }
 
     /// Reads a page of webhooks, the newest first. Without a state it contains both.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn webhooks(
-        &self,
+    pub fn webhooks<'a>(
+        &'a self,
         state: Option<WebhookState>,
-        page: &Page<WebhookId>,
-    ) -> Result<Vec<StoredWebhook>, StorageError> {
-        on_engine!(self, webhooks(state, page))
+        page: &'a Page<WebhookId>,
+    ) -> StorageFuture<'a, Vec<StoredWebhook>> {
+        boxed_on_engine!(self, webhooks(state, page))
     }
 
     /// Makes a dead webhook pending again, at the end of its lane. A pending one stays as it is. `None`:
@@ -394,29 +392,21 @@ impl Storage {
     }
 
     /// Deletes the oldest dead webhooks of an endpoint. Returns their number.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn delete_dead_webhooks(
-        &self,
-        endpoint: &str,
+    pub fn delete_dead_webhooks<'a>(
+        &'a self,
+        endpoint: &'a str,
         rows: i64,
-    ) -> Result<u64, StorageError> {
-        on_engine!(self, delete_dead_webhooks(endpoint, rows))
+    ) -> StorageFuture<'a, u64> {
+        boxed_on_engine!(self, delete_dead_webhooks(endpoint, rows))
     }
 
     /// Pending webhooks whose time is over and whose endpoint is none of `endpoints`.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn orphaned_webhooks(
-        &self,
-        endpoints: &[String],
+    pub fn orphaned_webhooks<'a>(
+        &'a self,
+        endpoints: &'a [String],
         rows: u32,
-    ) -> Result<Vec<WebhookClaim>, StorageError> {
-        on_engine!(self, orphaned_webhooks(endpoints, rows))
+    ) -> StorageFuture<'a, Vec<WebhookClaim>> {
+        boxed_on_engine!(self, orphaned_webhooks(endpoints, rows))
     }
 
     /// Gives each lane whose first pending webhook has no turn its turn: two transactions about a purged
@@ -435,16 +425,8 @@ impl Storage {
     }
 
     /// Reads the grants whose end the outbox does not have yet, sorted by seat, after `after`.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn taken_seats(
-        &self,
-        after: Option<Seat>,
-        rows: u32,
-    ) -> Result<Vec<TakenSeat>, StorageError> {
-        on_engine!(self, taken_seats(after, rows))
+    pub fn taken_seats(&self, after: Option<Seat>, rows: u32) -> StorageFuture<'_, Vec<TakenSeat>> {
+        boxed_on_engine!(self, taken_seats(after, rows))
     }
 
     /// Writes the end of a grant to the outbox. False: the outbox has it, or never had its begin.

@@ -177,6 +177,12 @@ impl Run {
         Some(Tail { text_at: Some(moved_to), ..tail })
     }
 
+    /// Frees spare capacity.
+    pub(crate) fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.marks.shrink_to_fit();
+    }
+
     /// Replaces deleted text by a mark of its deletion, as Yjs does when it collects garbage. A page
     /// that a user pastes over repeatedly then keeps the size of a page. `ranges` are the deleted
     /// clocks, in order.

@@ -8,6 +8,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
+use aws_lc_rs::rand::fill;
 use bytes::Bytes;
 
 use crate::yjs::client_log::{Run, SECTION_HEADER_MAX};
@@ -199,6 +200,11 @@ impl UpdateLog {
         debug_assert!(forgotten.is_ok(), "what was appended can be read: {forgotten:?}");
     }
 
+    /// Frees the spare capacity that appends have reserved, up to as much as the log itself.
+    pub fn shrink(&mut self) {
+        self.runs.values_mut().for_each(Run::shrink);
+    }
+
     /// Whether [`tidy`](Self::tidy) has garbage to collect.
     #[must_use]
     pub fn is_untidy(&self) -> bool {
@@ -272,8 +278,9 @@ impl UpdateLog {
 #[must_use]
 pub fn server_client_id(log: &UpdateLog) -> u64 {
     // Without a random source the search starts at 0 and returns the first unused id.
-    let offset = getrandom::u32().unwrap_or(0);
-    let id = SERVER_IDS.start().saturating_add(offset.into());
+    let mut offset = [0; 4];
+    let _filled = fill(&mut offset);
+    let id = SERVER_IDS.start().saturating_add(u32::from_le_bytes(offset).into());
     (id..=*SERVER_IDS.end()).chain(SERVER_IDS).find(|id| !log.runs.contains_key(id)).unwrap_or(id)
 }
 

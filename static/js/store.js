@@ -14,8 +14,8 @@ import { ample } from "./desk/document_size.js"
  * @typedef {import("./lib/api.js").Link} Link
  *
  * @typedef {"opening" | "seated" | "uncertain" | "offline" | "taken" | "waiting" | "lost"} Phase
- * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean, waiting: number }} SeatOccupancy
- *   `waiting`: the number of waiters
+ * @typedef {{ user: User | null, since: string | null, here: boolean | null, away: boolean, waiting: number }} SeatOccupancy
+ *   `here`: `null` while the server cannot tell; `waiting`: the number of waiters
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
  * @typedef {{ position: number | null, since: number, away: boolean }} QueuePosition position in the wait queue: 1
  *   is next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
@@ -148,7 +148,7 @@ function occupancyOf(owner, link, role, before) {
   return {
     user: seat?.user ?? owner,
     since: seat?.since ?? null,
-    here: seat?.taken ?? false,
+    here: seat ? seat.taken : false,
     away: (seat?.taken ?? false) && before.away,
     waiting: seat?.waiting ?? 0,
   }

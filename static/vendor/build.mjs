@@ -1,69 +1,171 @@
 // @ts-check
 /**
- * Builds the one bundle of third-party code that the page loads, and writes the `modulepreload` lists of
- * the three pages.
+ * Builds what the server embeds: a script and a style sheet for each page, the modules that the scripts
+ * share, and a file for each language; the bundle of the page at `/docs`; and `editor.js`, the third-party
+ * code that the sources load.
  *
  *     cd tests && npm ci && node ../static/vendor/build.mjs          # write the files
  *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare them; exit 1 if one differs
  *
- * The page has no other build step. Run this script after a version in `tests/package.json` or an import
- * of the page changes, and commit its output. The same versions produce the same bytes. The bundle is named
- * after the hash of its content, so a cache may store it for ever. `manifest.json` lists the packages in
- * it, and `LICENSES.txt` contains their licences.
+ * Run this script after a change in `static` or of a version in `tests/package.json`, and commit its output.
+ * The same sources produce the same bytes. A file is named after the hash of its content, so a cache may
+ * store it for ever. `manifest.json` has the packages, the sizes of the files, and for each page the tags
+ * that `build.rs` puts in place of those of the sources; `LICENSES.txt` has the licences.
  */
 
 import { createHash } from "node:crypto"
-import { readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, join, posix } from "node:path"
+import { basename, dirname, join, posix } from "node:path"
 import { fileURLToPath } from "node:url"
 
-import { pagesIn } from "./preloads.mjs"
-
 const here = dirname(fileURLToPath(import.meta.url))
-// A worktree may link the folder, and esbuild names its inputs by their real paths.
-const packages = realpathSync(join(here, "../../tests/node_modules"))
+const root = join(here, "..")
+const packages = join(here, "../../tests/node_modules")
 const esbuild = createRequire(join(packages, "../package.json"))("esbuild")
 
-/** @param {string | Uint8Array} bytes */
-const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex")
+const LICENCE = /^(LICENSE|NOTICE|.*-es-bundle\.js\.LICENSE\.txt)$/
+
+/** The scripts and style sheets of a page, by their entry in `static/js`. */
+const PAGES = { start: "index.html", desk: "editor.html", admin: "admin.html" }
+/** The pages without a script. */
+const PLAIN = { not_found: "not_found.html" }
+/** The script before the first paint, which is no module. */
+const PRE_PAINT = "js/lib/pre_paint.js"
+const HASHED = /-[0-9A-Z]{8}\.(?:css|js)$/
+
+/** The name of a file with this content. @param {string} name @param {string} text @param {string} end */
+const hashed = (name, text, end) => `${name}-${createHash("sha256").update(text).digest("hex").slice(0, 8).toUpperCase()}${end}`
 
 /** The files to write, by path from this folder, and the package versions that went in. */
 async function build() {
+  const editor = await bundle(["entry.js"], { format: "esm" })
+  const docs = await bundle(["docs_entry.js"], { format: "iife" })
+  const pages = await pageFiles()
+  const used = packagesOf([...editor.inputs, ...docs.inputs])
+  const [code = "", script = "", style = ""] = [...Object.values(editor.texts), ...Object.values(docs.texts)]
+  const types = readFileSync(join(here, "entry.js"), "utf8")
+  /** @type {Record<string, string>} */
+  const files = {
+    ...pages.files,
+    "editor.js": `${headOf(editor.inputs)}${code}`,
+    "editor.d.ts": types.replace("The third-party functions", "The types of the third-party functions"),
+    "LICENSES.txt": used.map(licenceOf).join(`\n${"-".repeat(78)}\n\n`),
+    "docs.js": `${headOf(docs.inputs)}${script}`,
+    "docs.css": `${headOf(docs.inputs)}${style}`,
+  }
+  const manifest = {
+    esbuild: esbuild.version,
+    packages: Object.fromEntries(used.map(({ name, version }) => [name, version])),
+    pages: pages.tags,
+    bytes: Object.fromEntries(Object.entries(pages.files).map(([name, text]) => [name, Buffer.byteLength(text)])),
+  }
+  files["manifest.json"] = `${JSON.stringify(manifest, null, 2)}\n`
+  return files
+}
+
+/**
+ * Imports the packages themselves where the sources import `vendor.js`: a page then has only those that it
+ * uses, because esbuild assigns whole files to pages.
+ */
+const packagesByPage = {
+  name: "packages-by-page",
+  /** @param {any} build */
+  setup(build) {
+    const lists = [...readFileSync(join(here, "entry.js"), "utf8").matchAll(/^export (?:\{([^}]+)\}|\* as (\w+)) from "([^"]+)"/gm)]
+    /** @type {Map<string, string>} */
+    const imports = new Map()
+    for (const [, list, all, path] of lists) {
+      if (all) imports.set(all, `import * as ${all} from "${path}";`)
+      for (const name of words(list)) imports.set(name, `import { ${name} } from "${path}";`)
+    }
+    build.onLoad({ filter: /[\\/]static[\\/]js[\\/].*\.js$/ }, (/** @type {{ path: string }} */ { path }) => ({
+      contents: readFileSync(path, "utf8").replace(/^import \{([^}]+)\} from "[^"]*\/lib\/vendor\.js"/gm, (_, list) =>
+        words(list).map((name) => imports.get(name)).join(" ")),
+    }))
+  },
+}
+
+/** @param {string | undefined} list */
+const words = (list) => list?.match(/\w+/g) ?? []
+
+/** The files of the pages by their names, and the tags of each page. */
+async function pageFiles() {
+  const entries = Object.fromEntries(Object.keys(PAGES).map((page) => [page, `../js/${page}/main.js`]))
+  const { texts, outputs } = await bundle(entries, { format: "esm", splitting: true, plugins: [packagesByPage] })
+  const files = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, `/* See LICENSES.txt. */\n${text}`]))
+  const add = (/** @type {string} */ name, /** @type {string} */ text, /** @type {string} */ end) => {
+    const file = hashed(name, text, end)
+    files[file] = text
+    return `/vendor/${file}`
+  }
+  const minified = async (/** @type {string} */ text, /** @type {string} */ loader) =>
+    (await esbuild.transform(text, { charset: "utf8", legalComments: "none", loader, minify: true })).code
+  const languages = Object.keys(files).filter((file) => /^(en|ko)-/.test(file)).sort()
+  const data = languages.map((file) => ` data-${file.slice(0, 2)}='/vendor/${file}'`).join("")
+  const prePaint = add("pre_paint", await minified(readFileSync(join(root, PRE_PAINT), "utf8"), "js"), ".js")
+  /** @type {Record<string, string>} */
+  const tags = {}
+  for (const [name, page] of Object.entries({ ...PAGES, ...PLAIN })) {
+    const sheets = readFileSync(join(root, page), "utf8").matchAll(/<link rel="stylesheet" href="\/([^"]+)">/g)
+    const css = [...sheets].map(([, path = ""]) => readFileSync(join(root, path), "utf8")).join("\n")
+    const style = `<link rel='stylesheet' href='${add(name, await minified(css, "css"), ".css")}'>`
+    const entry = Object.keys(files).find((file) => file.startsWith(`${name}-`) && file.endsWith(".js"))
+    const script = entry ? `<script type='module' src='/vendor/${entry}'></script>` : ""
+    const shared = entry ? importsOf(entry, outputs).map((file) => `<link rel='modulepreload' href='/vendor/${file}'>`) : []
+    tags[page] = `<script src='${prePaint}'${entry ? data : ""}></script>${style}${script}${shared.join("")}`
+  }
+  return { files, tags }
+}
+
+/**
+ * The modules that an entry imports before it runs, directly or not.
+ *
+ * @param {string} entry @param {Record<string, { imports: { path: string, kind: string }[] }>} outputs
+ */
+function importsOf(entry, outputs) {
+  const found = new Set([entry])
+  for (const file of found) {
+    const now = outputs[file]?.imports.filter(({ kind }) => kind === "import-statement") ?? []
+    for (const { path } of now) found.add(basename(path))
+  }
+  return [...found].slice(1).sort()
+}
+
+/**
+ * The texts of a bundle and its outputs by their names, and the files that went in.
+ *
+ * @param {string[] | Record<string, string>} entryPoints @param {object} options of esbuild
+ */
+async function bundle(entryPoints, options) {
   const built = await esbuild.build({
     absWorkingDir: here,
     bundle: true,
     charset: "utf8",
-    entryPoints: ["entry.js"],
-    format: "esm",
+    chunkNames: "[name]-[hash]",
+    entryNames: "splitting" in options ? "[name]-[hash]" : "[name]",
+    entryPoints,
     legalComments: "none",
     metafile: true,
     minify: true,
     nodePaths: [packages],
+    outdir: ".",
+    // The hash of a file contains the paths of its inputs; a worktree may link the folder of packages.
+    preserveSymlinks: true,
     target: "es2022",
     write: false,
+    ...options,
   })
-  const used = packagesOf(Object.keys(built.metafile.inputs))
-  const list = used.map(({ name, version, license }) => `${name} ${version} (${license})`)
-  const code = `/* ${list.join(" · ")}\n   See LICENSES.txt. */\n${built.outputFiles[0]?.text ?? ""}`
-  const name = `editor-${sha256(code).slice(0, 12)}`
-  const types = readFileSync(join(here, "entry.js"), "utf8")
-  /** @type {Record<string, string>} */
-  const files = {
-    [`${name}.js`]: code,
-    [`${name}.d.ts`]: types.replace("The third-party functions", "The types of the third-party functions"),
-    "LICENSES.txt": used.map(licenceOf).join(`\n${"-".repeat(78)}\n\n`),
-    "../js/lib/vendor.js": vendorModule(name),
-  }
-  const manifest = {
-    bundle: `${name}.js`,
-    sha256: sha256(code),
-    bytes: Buffer.byteLength(code),
-    esbuild: esbuild.version,
-    packages: Object.fromEntries(used.map(({ name, version }) => [name, version])),
-  }
-  files["manifest.json"] = `${JSON.stringify(manifest, null, 2)}\n`
-  return files
+  /** @type {{ path: string, text: string }[]} */
+  const outputs = built.outputFiles
+  const texts = Object.fromEntries(outputs.map(({ path, text }) => [basename(path), text]))
+  return { texts, inputs: Object.keys(built.metafile.inputs), outputs: built.metafile.outputs }
+}
+
+/** The first lines of a bundle. @param {string[]} inputs */
+function headOf(inputs) {
+  const list = packagesOf(inputs).map(({ name, version, license }) => `${name} ${version} (${license})`)
+  return `/* ${list.join(" · ")}\n   See LICENSES.txt. */\n`
 }
 
 /**
@@ -86,37 +188,20 @@ function packagesOf(inputs) {
 
 /** @param {{ name: string, version: string, license: string, folder: string }} used */
 function licenceOf({ name, version, license, folder }) {
-  const text = readFileSync(join(folder, "LICENSE"), "utf8").replaceAll("\r\n", "\n").trim()
-  return `${name} ${version} (${license})\n\n${text}\n`
-}
-
-/** @param {string} name */
-function vendorModule(name) {
-  return `// @ts-check
-/**
- * The only import of third-party code. Written by \`static/vendor/build.mjs\`; do not edit.
- *
- * An import map would be inline in the page, which the content security policy forbids.
- */
-
-export * from "../../vendor/${name}.js"
-`
-}
-
-/** The pages with their `modulepreload` lists, by path from this folder. */
-function pages() {
-  const texts = Object.entries(pagesIn(join(here, "..")))
-  return Object.fromEntries(texts.map(([name, text]) => [`../${name}`, text]))
+  // A package that is a bundle itself names what it contains.
+  const names = readdirSync(folder).filter((file) => LICENCE.test(file)).sort()
+  const texts = names.map((file) => readFileSync(join(folder, file), "utf8").replaceAll("\r\n", "\n").trim())
+  return `${name} ${version} (${license})\n\n${texts.join("\n\n")}\n`
 }
 
 /** The files of older bundles in this folder. @param {Record<string, string>} files */
 function outdated(files) {
-  return readdirSync(here).filter((file) => file.startsWith("editor-") && !(file in files))
+  return readdirSync(here).filter((file) => HASHED.test(file) && !(file in files))
 }
 
 const files = await build()
 if (process.argv.includes("--check")) {
-  const differs = Object.entries({ ...files, ...pages() }).filter(([path, text]) => {
+  const differs = Object.entries(files).filter(([path, text]) => {
     try {
       return readFileSync(join(here, path), "utf8") !== text
     } catch {
@@ -129,7 +214,5 @@ if (process.argv.includes("--check")) {
 } else {
   for (const path of outdated(files)) rmSync(join(here, path))
   for (const [path, text] of Object.entries(files)) writeFileSync(join(here, path), text)
-  // After the bundle: the lists name it by its new hash.
-  for (const [path, text] of Object.entries(pages())) writeFileSync(join(here, path), text)
   console.log(files["manifest.json"])
 }

@@ -3,8 +3,8 @@
 //! Each attack of [`attacks`] runs for a minute against its own server with default settings,
 //! SQLite and locks in memory. Beside it an honest pair works: the writer types five keys a second,
 //! and each second one REST call reads the text and one creates a review ([`honest`]). Attackers
-//! connect from 127.0.0.2 and the honest pair from 127.0.0.1, so limits by address can distinguish
-//! them.
+//! connect from 127.0.0.2, those with many addresses from 127.0.10.1 on, and the honest pair from
+//! 127.0.0.1, so limits by address can distinguish them.
 //!
 //! A row shows the pair's times: from a key to the other editor (relay), from a key to the
 //! `document.saved` that covers it (saved), and of a REST call; and the peak memory of the server.

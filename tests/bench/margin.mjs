@@ -52,7 +52,7 @@ async function prepare(binary, browser) {
   await reviewer.seated()
   await reviewer.page.evaluate(
     async ({ text, count }) => {
-      const api = await import(String("/js/lib/api.js"))
+      const api = await source("api")
       const link = location.pathname.split("/").pop()
       for (let at = 0; at < count; at++) {
         const quote = `${at * 4 + 1}번째 문단`

@@ -23,7 +23,7 @@ async function look(user, name) {
 async function desk(locale) {
   const options = { locale }
   const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.paste("김민수", TEXT)
+  await writer.begin("김민수", TEXT)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   return { writer, reviewer }
@@ -50,7 +50,7 @@ test("the gate, when it asks and when it refuses", async () => {
   const { writer } = await desk("en-GB")
   const invite = await writer.invite()
   const [other, third] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await other.paste("Han", TEXT)
+  await other.begin("Han", TEXT)
   await third.page.goto(await other.invite())
   await third.page.locator("#entry-name").waitFor()
   await look(third, "gate-name")
@@ -80,7 +80,7 @@ for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
     await review("데이터로 문제를", "지금은 괜찮아요.")
     await writer.card("지금은 괜찮아요").click()
     await writer.page.keyboard.press("Alt+r")
-    await writer.page.locator("#tab-done").getByText(/1/).waitFor()
+    await writer.page.locator("#tab-done .hidden").getByText(/1/).waitFor()
     await writer.card("띄어쓰기").click()
     await writer.card("띄어쓰기").locator(".reply-field").fill("고맙습니다.")
     await writer.page.keyboard.press("Control+Enter")
@@ -123,7 +123,7 @@ test("the admin page, and an ended seat", async () => {
   await look(admin, "admin-token")
   await admin.page.locator("#token").fill("wrong")
   await admin.page.keyboard.press("Enter")
-  await admin.page.getByText("This token is not taken.").waitFor()
+  await admin.page.getByText("Wrong token.").waitFor()
   await admin.page.locator("#token").fill(galley.adminToken)
   await admin.page.keyboard.press("Enter")
   await admin.page.locator("#rows tr").first().waitFor()

@@ -76,6 +76,7 @@ test("a forgotten token stays forgotten, also after a late response", async () =
     }
     await page.locator("#seats").waitFor()
     const release = await holdNextResponse(page)
+    await page.locator("#menu > summary").click()
     await page.getByRole("button", { name: "Forget the token" }).click()
     await release(status)
     assert.equal(await page.locator("#seats").isVisible(), false, `after ${status}`)
@@ -86,7 +87,7 @@ test("a forgotten token stays forgotten, also after a late response", async () =
 
 test("a response that a later one overtook is not shown", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "A text to be left.")
+  await writer.begin("Kim", "A text to be left.")
   const page = await administrator("en-US")
   const release = await holdNextResponse(page)
   await writer.page.close()
@@ -96,7 +97,7 @@ test("a response that a later one overtook is not shown", async () => {
 })
 
 test("evicting a session by keyboard leaves the focus in its place, and the last one in the search", async () => {
-  for (const name of ["Kim", "Lee"]) await (await browser.newUser(galley)).paste(name, "A text to be taken away.")
+  for (const name of ["Kim", "Lee"]) await (await browser.newUser(galley)).begin(name, "A text to be taken away.")
   const page = await administrator("en-US")
   await page.locator("#rows tr").nth(1).waitFor()
   for (const [name, next] of [["Lee", "End: Kim"], ["Kim", "search"]]) {
@@ -112,7 +113,7 @@ test("evicting a session by keyboard leaves the focus in its place, and the last
 
 test("a seat that is released during the confirmation leaves the focus in the search", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "A text to be left.")
+  await writer.begin("Kim", "A text to be left.")
   const page = await administrator("en-US")
   await tabTo(page, /^End: Kim$/)
   await page.keyboard.press("Enter")
@@ -125,7 +126,7 @@ test("a seat that is released during the confirmation leaves the focus in the se
 
 test("the explanation of a seat opens and closes by keyboard, keeps the focus, and is updated", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "A text to be reviewed.")
+  await writer.begin("Kim", "A text to be reviewed.")
   const page = await administrator("en-US")
   await tabTo(page, /^Why does Kim hold this seat\?$/)
   await page.keyboard.press("Enter")
@@ -162,7 +163,7 @@ test("the explanation of a seat opens and closes by keyboard, keeps the focus, a
 
 test("the Korean page has no English word, and a switch of language keeps open panels", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR" })
-  await writer.paste("김민수", "검토할 글입니다.")
+  await writer.begin("김민수", "검토할 글입니다.")
   const page = await administrator("ko-KR")
   await page.getByRole("button", { name: "김민수님이 이 자리를 쓰고 있는 이유" }).click()
   await page.locator("p").filter({ hasText: /^김민수님의 브라우저에서 .+초 전에 신호가 왔고/ }).waitFor()

@@ -35,7 +35,7 @@ const REVIEWS = [
 /** @param {import("playwright-core").BrowserContextOptions} [options] */
 async function desk(options) {
   const [writer, reviewer] = [await newUser(options), await newUser(options)]
-  await writer.paste("김민수", TEXT)
+  await writer.begin("김민수", TEXT)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   return { writer, reviewer }
@@ -45,7 +45,7 @@ async function desk(options) {
 async function review(reviewer) {
   const reviews = REVIEWS.map((review) => ({ ...review, start: TEXT.indexOf(review.quote) }))
   await reviewer.page.evaluate(async (reviews) => {
-    const api = await import(String("/js/lib/api.js"))
+    const api = await source("api")
     const link = location.pathname.split("/").pop()
     for (const { quote, start, ...words } of reviews) {
       await api.createReview(link, { anchor: { start, end: start + quote.length, quote }, ...words })
@@ -122,7 +122,7 @@ for (const [locale, language] of /** @type {const} */ ([["ko-KR", "ko"], ["en-GB
     const { writer } = await desk({ locale })
     const invite = await writer.invite()
     const [third, member] = [await newUser({ locale }), await newUser({ locale })]
-    await member.paste("박제삼", "Another text.")
+    await member.begin("박제삼", "Another text.")
     const another = await member.invite()
     await third.page.goto(another)
     await each(third, [
@@ -149,7 +149,7 @@ for (const [locale, language] of /** @type {const} */ ([["ko-KR", "ko"], ["en-GB
 
 test("axe: the desk of both", async () => {
   const writer = await newUser()
-  await writer.paste("김민수", TEXT)
+  await writer.begin("김민수", TEXT)
   await assertAccessibleIn(writer, "writer alone")
   const reviewer = await newUser()
   await reviewer.follow(await writer.invite(), "이서연")
@@ -178,7 +178,8 @@ test("axe: the desk of both", async () => {
   await writer.card("띄어쓰기").waitFor()
   await reviewer.select("매력을")
   await each(writer, [
-    ["writer: news", ({ page }) => page.locator(".news").waitFor({ state: "attached" })],
+    ["writer: news", ({ page }) => page.locator("#news").waitFor()],
+    ["writer: what may be done with all comments", click("#margin-more > summary")],
     ["writer: all suggestions at once", async ({ page }) => {
       await page.locator("[data-decide-all=reject]").click()
       await page.locator("#confirm[open]").waitFor()
@@ -191,6 +192,8 @@ test("axe: the desk of both", async () => {
     ["writer: a reply is sent", async ({ page }) => {
       await page.keyboard.press("Control+Enter")
       await page.locator(".replies li").waitFor()
+      // Its button is faint until the request has ended.
+      await page.locator(".button[aria-busy=true]").first().waitFor({ state: "detached" })
     }],
     ["writer: done", async (user) => {
       await user.card("지금은 괜찮아요").click()
@@ -328,11 +331,11 @@ test("axe: the states of a seat", async () => {
   const writer = await newUser()
   const socket = new HeldSocket()
   await socket.hold(writer)
-  await writer.paste("김민수", TEXT)
+  await writer.begin("김민수", TEXT)
   const { page, notice } = writer
   /** @param {string} words */
   const says = (words) => notice.getByText(words).waitFor()
-  const english = () => page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("en"))
+  const english = () => page.evaluate(async () => (await source("i18n")).i18n.setLanguage("en"))
   const holder = (/** @type {boolean} */ own) => JSON.stringify({ holder: { name: "박제삼", since: new Date().toISOString(), you: own } })
   /** Of the same component; they differ by words and buttons. @type {[string, () => Promise<unknown>][]} */
   const states = [

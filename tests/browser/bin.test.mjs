@@ -38,7 +38,7 @@ async function startPage(writer) {
 /** A writer and a reviewer in one document. @param {string} locale */
 async function two(locale) {
   const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley, { locale })]
-  await writer.paste("Kim", "Soon gone.")
+  await writer.begin("Kim", "Soon gone.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   return { writer, reviewer }
@@ -74,6 +74,8 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       assert.equal(await user.page.getByText(said.saved).count(), 0)
       assert.equal(await user.page.locator("#saved").textContent(), "")
       assert.equal(await user.page.locator("#invite").isVisible(), false)
+      const own = user.page.locator("#seat-badges li", { hasText: locale === "ko-KR" ? "(나)" : "(you)" })
+      assert.match((await own.textContent()) ?? "", locale === "ko-KR" ? /나감/ : /left/, "n-10: nobody is empty")
       const copied = await user.copied(() => user.notice.getByRole("button", { name: said.copy }).click())
       assert.equal(copied, "Soon gone.")
       const restores = await user.notice.getByRole("button", { name: said.restore }).count()
@@ -133,7 +135,7 @@ test("the start page moves a document to the bin, undoes it, restores it and del
   await bin.getByText("Bin (1)").waitFor()
   await bin.locator("summary").press("Enter")
   const row = bin.locator("li")
-  await row.getByText(/^deleted \d\d:\d\d · gone for ever on \w+/).waitFor()
+  await row.getByText(/^deleted \d\d:\d\d · deleted permanently on \w+/).waitFor()
   await looks(writer, "bin-open")
   await row.getByRole("button", { name: "Restore: First one." }).press("Enter")
   await mine.getByRole("link", { name: "First one." }).waitFor()
@@ -141,21 +143,21 @@ test("the start page moves a document to the bin, undoes it, restores it and del
 
   await remove.click()
   // The section is open still: the list is drawn anew, and not the section.
-  const purge = row.getByRole("button", { name: "Delete for ever: First one." })
+  const purge = row.getByRole("button", { name: "Delete permanently: First one." })
   await purge.click()
   const dialog = page.getByRole("dialog")
-  await dialog.getByText("Delete “First one.” for ever, with all its comments and versions? This cannot be undone.").waitFor()
+  await dialog.getByText("Delete “First one.” permanently, with all its comments and versions? This cannot be undone.").waitFor()
   await dialog.getByRole("button", { name: "Cancel" }).click()
   await purge.click()
-  await dialog.getByRole("button", { name: "Delete for ever" }).click()
-  await page.locator("#toast").getByText("“First one.” was deleted for ever.").waitFor()
+  await dialog.getByRole("button", { name: "Delete permanently" }).click()
+  await page.locator("#toast").getByText("“First one.” was deleted permanently.").waitFor()
   await bin.waitFor({ state: "hidden" })
   await mine.getByText("Nothing here yet.").waitFor()
 })
 
 test("the bin of the start page in Korean", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR" })
-  await writer.paste("김민수", "지원동기")
+  await writer.begin("김민수", "지원동기")
   const { page } = writer
   await page.goto(galley.url)
   await page.locator("#mine").getByRole("button", { name: "삭제: 지원동기" }).click()
@@ -170,7 +172,7 @@ test("the bin of the start page in Korean", async () => {
 test("without a bin the start page asks before it deletes for ever", async () => {
   await replaceGalley(await Galley.start({ GALLEY_LIMITS__BIN_RETENTION: "0s" }))
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "Only one.")
+  await writer.begin("Kim", "Only one.")
   const list = await startPage(writer)
   await list.locator("#mine").getByRole("button", { name: "Delete: Only one." }).click()
   await list.getByRole("dialog").getByText("This cannot be undone.").waitFor()
@@ -190,7 +192,7 @@ for (const [locale, line, go] of /** @type {const} */ ([
   test(`s2-22: unsaved edits have a line of their own on the start page, which puts them back (${locale})`, async () => {
     const writer = await browser.newUser(galley, { locale })
     const { page } = writer
-    await writer.paste("Kim", "Begun.")
+    await writer.begin("Kim", "Begun.")
     page.on("dialog", (dialog) => dialog.accept())
     await galley.end("SIGKILL")
     await page.locator(".cm-content").click()
@@ -229,6 +231,7 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
     await page.locator("#rows").getByText("Soon gone.").first().waitFor()
     assert.equal(await page.locator("#rows").getByText("Soon gone.").count(), 2)
     await page.locator("#columns").getByText(said.fence).waitFor()
+    await page.locator(".legend summary").click()
     await page.locator("p.quiet", { hasText: said.fence.toLowerCase() }).first().waitFor()
     await looks(admin, `bin-admin-${locale}`)
     await page.getByRole("button", { name: said.revoke }).click()

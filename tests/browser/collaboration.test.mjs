@@ -58,7 +58,7 @@ test("two users write, comment, suggest and accept, and a reload retains everyth
 
 test("the peer's caret follows its typing", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "First.\nLast.")
+  await writer.begin("Kim", "First.\nLast.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.waitForText("First.\nLast.")
   const { keyboard } = writer.page
@@ -86,7 +86,7 @@ test("the peer's caret follows its typing", async () => {
 
 test("the actions of a selection are shown until one is taken", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "One line.\nAnother line.")
+  await writer.begin("Kim", "One line.\nAnother line.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.waitForText("One line.\nAnother line.")
   const bar = reviewer.page.locator("#selection-bar")
@@ -103,7 +103,7 @@ test("the actions of a selection are shown until one is taken", async () => {
 
 test("a reviewer cannot change the text, by typing or by pasting", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "Leave me as I am.")
+  await writer.begin("Kim", "Leave me as I am.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.select("me")
@@ -116,7 +116,7 @@ test("a reviewer cannot change the text, by typing or by pasting", async () => {
 
 test("s1-5: the first key of a reviewer is answered, and its button suggests for the sentence at the caret", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("김민수", "첫 문장입니다. 둘째 문장을 고칩니다. 셋째 문장입니다.")
+  await writer.begin("김민수", "첫 문장입니다. 둘째 문장을 고칩니다. 셋째 문장입니다.")
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   await reviewer.select("둘째")
@@ -133,7 +133,7 @@ test("s1-5: the first key of a reviewer is answered, and its button suggests for
 
 test("s2-13: while a reply is written its button is the strong one", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "One sentence.")
+  await writer.begin("Kim", "One sentence.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.review("One", { body: "why" })
@@ -141,10 +141,10 @@ test("s2-13: while a reply is written its button is the strong one", async () =>
   await card.click()
   const color = (/** @type {string} */ name) =>
     card.getByRole("button", { name }).evaluate((button) => getComputedStyle(button).backgroundColor)
-  const strong = await color("Resolve")
+  const decides = await color("Resolve")
   await card.locator(".reply-field").fill("Because")
-  assert.equal(await color("Send"), strong)
-  assert.notEqual(await color("Resolve"), strong)
+  assert.equal(await color("Send"), await writer.page.locator("#turn button").evaluate((button) => getComputedStyle(button).backgroundColor))
+  assert.notEqual(await color("Resolve"), decides)
 })
 
 test("a third user is refused with a sentence, and sees nothing of the text", async () => {
@@ -154,7 +154,7 @@ test("a third user is refused with a sentence, and sees nothing of the text", as
     await browser.newUser(galley),
   ]
   // The first line is the title, which a valid invite shows.
-  await writer.paste("Kim", "A letter\n\nBetween the two of us.")
+  await writer.begin("Kim", "A letter\n\nBetween the two of us.")
   const invite = await writer.invite()
   await reviewer.follow(invite, "Lee")
   await reviewer.seated()
@@ -174,7 +174,7 @@ test("a third user is refused with a sentence, and sees nothing of the text", as
 
 test("the same user's other tab is named, and may take over", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "One tab.")
+  await writer.begin("Kim", "One tab.")
   const second = await writer.page.context().newPage()
   await second.goto(writer.page.url())
   const here = second.locator("#notice").getByRole("button", { name: "Use it here instead" })
@@ -199,7 +199,7 @@ test("the same user's other tab is named, and may take over", async () => {
 
 test("reviews can be edited, rejected, resolved, reopened and deleted", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "The first one. The second one. The third one.")
+  await writer.begin("Kim", "The first one. The second one. The third one.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.review("first", { body: "one" })
@@ -208,9 +208,8 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
 
   const mine = reviewer.card("one")
   // The active card is level with its line, so the cards before it left the column at its top.
-  for (let count = 2; 0 < count; count--) {
-    await reviewer.page.locator("#cards-above").getByText(`${count} above`).click()
-  }
+  await reviewer.page.locator("#cards-above").getByText("2 above").click()
+  await mine.and(reviewer.page.locator("[data-active=true]")).waitFor()
   await mine.getByRole("button", { name: "Edit" }).click()
   await reviewer.page.locator("#cards .review-form textarea:not(.prose)").fill("one, really")
   await reviewer.page.locator("#cards .review-form").getByRole("button", { name: "Save" }).click()
@@ -239,7 +238,7 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
 
 test("the review of a deleted passage moves to the tab of lost ones, and a moved passage is located", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "A sentence that goes away. Another that stays here.")
+  await writer.begin("Kim", "A sentence that goes away. Another that stays here.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.review("sentence that goes", { body: "about it" })
@@ -260,7 +259,7 @@ test("the review of a deleted passage moves to the tab of lost ones, and a moved
 
 test("the writer may change the title, and the reviewer sees the new one", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "Body")
+  await writer.begin("Kim", "Body")
   await writer.page.locator("#title").fill("자기소개서 3차")
   await writer.page.keyboard.press("Enter")
   await writer.page.waitForFunction(() => document.title.startsWith("자기소개서 3차"))

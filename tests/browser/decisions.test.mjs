@@ -19,10 +19,10 @@ const SAID = {
     accepted: "Accepted",
     undo: "Undo",
     undone: "Undone.",
-    back: "Take back",
+    back: "Undo",
     all: (/** @type {number} */ n) => `Accept all (${n})`,
     none: (/** @type {number} */ n) => `Reject all (${n})`,
-    sure: (/** @type {number} */ n) => `Put all ${n} into the text? You can take it back.`,
+    sure: (/** @type {number} */ n) => `Put all ${n} into the text? You can undo it.`,
     yes: "Accept all",
     no: "Reject all",
     done: (/** @type {number} */ n) => `${n} put into the text.`,
@@ -33,12 +33,12 @@ const SAID = {
     accepted: "반영했습니다",
     undo: "실행 취소",
     undone: "되돌렸습니다.",
-    back: "되돌리기",
+    back: "실행 취소",
     all: (/** @type {number} */ n) => `모두 반영 (${n})`,
-    none: (/** @type {number} */ n) => `모두 반영 안 함 (${n})`,
+    none: (/** @type {number} */ n) => `모두 거절 (${n})`,
     sure: (/** @type {number} */ n) => `제안 ${n}건을 모두 반영할까요? 되돌릴 수 있습니다.`,
     yes: "모두 반영",
-    no: "모두 반영 안 함",
+    no: "모두 거절",
     done: (/** @type {number} */ n) => `${n}건을 반영했습니다.`,
     left: (/** @type {number} */ n) => `${n}건은 그 부분의 글이 바뀌어 남겨 두었습니다.`,
     many: (/** @type {number} */ n) => `제안 ${n}건을 한꺼번에`,
@@ -53,7 +53,7 @@ const SAID = {
 async function table(locale, viewport, text) {
   const writer = await browser.newUser(galley, { locale, viewport: WIDE })
   const reviewer = await browser.newUser(galley, { locale, viewport: WIDE })
-  await writer.paste("김민수", text)
+  await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   await writer.page.setViewportSize(viewport)
@@ -230,6 +230,8 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       await writer.waitForText(before)
       await openSheet(writer)
       const all = page.getByRole("button", { name: said.all(4) })
+      const more = () => page.locator("#margin-more > summary").click()
+      await more()
       await all.waitFor()
       await page.getByRole("button", { name: said.none(5) }).waitFor()
       await assertFits(writer, `decide-all-${locale}-${size}`)
@@ -258,6 +260,7 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       await toast(writer).getByRole("button", { name: said.undo }).click()
       await writer.waitForText(before)
       await reviewer.waitForText(before)
+      await more()
       await all.waitFor()
 
       // All rejected; one card of the decision takes all of them back, and says so.
@@ -269,6 +272,7 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       await takeBack(writer, "for 둘")
       await dialog.getByText(said.many(5)).waitFor()
       await dialog.getByRole("button", { name: said.back, exact: true }).click()
+      await more()
       await all.waitFor()
       assert.equal(await writer.text(), before)
     })
@@ -279,6 +283,7 @@ test("S2-18: thirty suggestions are one decision on both pages", async () => {
   const words = Array.from({ length: 30 }, (_, at) => `word${at}x`)
   const { writer, reviewer, said } = await table("en-GB", WIDE, words.join(" "))
   await suggest(reviewer, words.map((word) => [word, word.toUpperCase()]))
+  await writer.page.locator("#margin-more > summary").click()
   await writer.page.getByRole("button", { name: said.all(30) }).click()
   await writer.page.locator("#confirm").getByRole("button", { name: said.yes }).click()
   await writer.waitForText(words.join(" ").toUpperCase())

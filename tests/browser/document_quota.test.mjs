@@ -26,7 +26,7 @@ async function pasteAtEnd(user, text) {
 test("a document near its quota warns in time, is only shortened when full, and can be downloaded", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR" })
   const reviewer = await browser.newUser(galley)
-  await writer.paste("김민수", `First.\n${"a".repeat(50_000)}\n`)
+  await writer.begin("김민수", `First.\n${"a".repeat(50_000)}\n`)
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await pasteAtEnd(writer, "b".repeat(60_000))

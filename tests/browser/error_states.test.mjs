@@ -50,7 +50,7 @@ async function savingState({ page }, words) {
 
 test("a killed server is reported, typing continues, and its edits are saved after the reconnect", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "Before.")
+  await writer.begin("Kim", "Before.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await galley.end("SIGKILL")
@@ -86,7 +86,7 @@ for (const [locale, words] of Object.entries({
     const { server, fill, free } = await onDisk()
     await replaceGalley(server)
     const writer = await browser.newUser(galley, { locale })
-    await writer.paste("김민수", "Before.")
+    await writer.begin("김민수", "Before.")
     await savingState(writer, words.saved)
     fill()
     await type(writer, " Full.")
@@ -117,7 +117,7 @@ test("edits above the bound of pending edits are rejected and reported, and stor
   const writer = await browser.newUser(galley)
   // A browser without storage: the page may not report the edits as retained.
   await writer.page.addInitScript(() => Object.defineProperty(window, "indexedDB", { value: undefined }))
-  await writer.paste("Kim", "Before.\n")
+  await writer.begin("Kim", "Before.\n")
   fill()
   await writer.page.evaluate((text) => navigator.clipboard.writeText(text), PASTE)
   await writer.page.locator(".cm-content").click()
@@ -134,7 +134,7 @@ test("edits above the bound of pending edits are rejected and reported, and stor
 
 test("a damaged document is reported, shown up to the damage, and read-only", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "Readable.")
+  await writer.begin("Kim", "Readable.")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
   await writer.page.keyboard.insertText(" Unreadable.")
@@ -160,7 +160,7 @@ test("a damaged document is reported, shown up to the damage, and read-only", as
 
 test("a deletion made while the server is away is saved when it is back", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "Too long.")
+  await writer.begin("Kim", "Too long.")
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
   await writer.page.locator(".cm-content").click()
@@ -177,7 +177,7 @@ test("a deletion made while the server is away is saved when it is back", async 
 test("a deletion is saved by a later invisible edit that no undo restores", async () => {
   const writer = await browser.newUser(galley)
   await writer.page.clock.install()
-  await writer.paste("Kim", "Too long.")
+  await writer.begin("Kim", "Too long.")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
   // No timer of the page runs: the server stores the deletion, and the page cannot know it.
@@ -198,7 +198,7 @@ test("a deletion is saved by a later invisible edit that no undo restores", asyn
 
 test("clients of a drained server reconnect by themselves", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "Steady.")
+  await writer.begin("Kim", "Steady.")
   await galley.end("SIGTERM")
   await galley.run()
   await writer.seated()
@@ -211,7 +211,7 @@ test("clients of a drained server reconnect by themselves", async () => {
 test("the idle timeout is announced, and any key keeps the seat", async () => {
   await replaceGalley(await Galley.start({ ...QUICK, GALLEY_SEATS__IDLE_RELEASE: "8s" }))
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "Thinking.")
+  await writer.begin("Kim", "Thinking.")
   await writer.notice.getByText(/Still there\? Others can start in 0:0\d/).waitFor()
   await writer.shot("states-idle")
   // A screen reader receives it once, and any key is an answer.
@@ -233,7 +233,7 @@ test("while the seat cannot be confirmed typing is paused, and goes on when it i
     const settings = { ...QUICK, GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__SHARED_SQLITE: "true" }
     await replaceGalley(await Galley.start(settings))
     const writer = await browser.newUser(galley)
-    await writer.paste("Kim", "Sure.")
+    await writer.begin("Kim", "Sure.")
     const readOnly = writer.page.locator(".cm-content[aria-readonly=true]")
     assert.equal(await readOnly.count(), 0)
     redis.signal("SIGSTOP")

@@ -40,7 +40,7 @@ async function looks(user, name, part) {
 /** A writer, and a reviewer with one comment. @param {string} locale */
 async function reviewed(locale) {
   const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley)]
-  await writer.paste("Kim", TEXT)
+  await writer.begin("Kim", TEXT)
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.review("나는 글을", { body: COMMENT })
@@ -227,6 +227,8 @@ test("a reviewer exports, too; the dialog says what is not in the file while som
   await reviewer.page.getByRole("dialog").getByRole("button", { name: "Download" }).press("Enter")
   assert.equal((await download).suggestedFilename(), "I write.docx")
 
+  // Without a connection a page loads no other language.
+  for (const language of ["ko", "en"]) await writer.page.evaluate(async (chosen) => (await source("i18n")).i18n.setLanguage(chosen), language)
   await writer.page.context().setOffline(true)
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.type("Unsaved. ")

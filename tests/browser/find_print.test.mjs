@@ -18,7 +18,7 @@ const LETTER = "1. 지원동기 (500자 이내)\n\n저는 대학에서 산업공
 /** @param {string} text @param {import("playwright-core").BrowserContextOptions} [options] */
 async function both(text, options = {}) {
   const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.paste("김민수", text)
+  await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   return { writer, reviewer }
@@ -58,10 +58,20 @@ for (const viewport of WINDOWS) {
 
 test("S2-15 the menu is whole in a low window", async () => {
   const writer = await browser.newUser(galley, { viewport: { width: 640, height: 360 } })
-  await writer.paste("Anna", "A text.")
+  await writer.begin("Anna", "A text.")
   await writer.page.locator("#menu summary").click()
   const box = await writer.page.locator("#menu-panel").boundingBox()
   assert.ok(box && box.y + box.height <= 360, JSON.stringify(box))
+})
+
+test("n-12: the menu has groups, all of which a window of 1280 × 720 shows", async () => {
+  const writer = await browser.newUser(galley, { viewport: { width: 1280, height: 720 } })
+  await writer.begin("Anna", "A text.")
+  const { page } = writer
+  await page.locator("#menu summary").click()
+  for (const name of ["Document", "Export", "You", "Display"]) await page.getByRole("group", { name, exact: true }).waitFor()
+  const hidden = await page.locator("#menu-panel").evaluate((panel) => panel.scrollHeight - panel.clientHeight)
+  assert.equal(hidden, 0)
 })
 
 const LINES = 437
@@ -148,7 +158,7 @@ test("the print begins with the title once, also where the text begins with it",
 
 test("S2-16 the browser's own command prints the same view, and a document without comments prints at once", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: { width: 360, height: 640 } })
-  await writer.paste("김민수", LETTER)
+  await writer.begin("김민수", LETTER)
   await countPrints(writer)
   await choose(writer, "인쇄")
   await writer.page.locator("body[data-prints='1']").waitFor()

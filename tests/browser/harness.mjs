@@ -8,7 +8,9 @@
 
 import assert from "node:assert/strict"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 
+import { buildSync } from "esbuild"
 import { chromium } from "playwright-core"
 
 import { Galley } from "../stock/galley.mjs"
@@ -24,6 +26,38 @@ const shots = process.env.GALLEY_SHOTS
 
 /** The bound of every wait for a page, also on a busy machine. */
 export const TIMEOUT_MS = 120_000
+
+/** Characters of a title, as in `static/js/start/main.js`. */
+const TITLE_MAX = 60
+
+/**
+ * Gives each page `source(NAME)`: a module of `static/js/lib`, which no bundle names. A module is loaded when
+ * a test asks for it. `i18n` is the page's own, among the modules of its bundle.
+ */
+const SOURCE = buildSync({
+  bundle: true,
+  format: "iife",
+  stdin: {
+    resolveDir: fileURLToPath(new URL("../../static/js/lib", import.meta.url)),
+    contents: `
+      const modules = {
+        announce: () => import("./announce.js"),
+        api: () => import("./api.js"),
+        notify_api: () => import("./notify_api.js"),
+        offers_api: () => import("./offers_api.js"),
+        partners_api: () => import("./partners_api.js"),
+        async i18n() {
+          for (const { href } of document.querySelectorAll("link[rel=modulepreload]")) {
+            const i18n = Object.values(await import(href)).find((it) => typeof it?.setLanguage === "function")
+            if (i18n) return { i18n }
+          }
+        },
+      }
+      globalThis.source = (name) => modules[name]()
+    `,
+  },
+  write: false,
+}).outputFiles[0]?.text
 
 export class Browser {
   static async start() {
@@ -54,6 +88,7 @@ export class Browser {
       ...options,
     })
     context.setDefaultTimeout(TIMEOUT_MS)
+    await context.addInitScript({ content: SOURCE })
     await context.exposeBinding("complain", (_source, what) => this.errors.push(what))
     await context.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (event) => {
@@ -100,9 +135,32 @@ export class User {
     await this.seated()
   }
 
-  /** Copies the invite. @returns {Promise<string>} */
+  /**
+   * A new guest's document at its desk: what `paste` leaves, without a load of the start page.
+   *
+   * @param {string} name @param {string} text
+   */
+  async begin(name, text) {
+    await this.#post("/api/auth/guest", { name })
+    const { id } = await this.#post("/api/documents", { title: titleOf(text), text })
+    await this.page.goto(`${this.galley.url}/d/${id}`)
+    await this.seated()
+  }
+
+  /** A request of this user, beside the page. @param {string} path @param {object} data */
+  async #post(path, data) {
+    const headers = { origin: this.galley.url }
+    const response = await this.page.context().request.post(this.galley.url + path, { data, headers })
+    assert.ok(response.ok(), `${path}: ${response.status()}`)
+    return response.json()
+  }
+
+  /** Copies the invite, by the menu. @returns {Promise<string>} */
   invite() {
-    return this.copied(() => this.page.locator("#invite").click())
+    return this.copied(async () => {
+      await this.page.locator("#menu > summary").click()
+      await this.page.locator("#menu-panel").getByRole("button", { name: /Copy the invite|초대 링크 복사/ }).click()
+    })
   }
 
   /** The text that the action copies. @param {() => Promise<unknown>} act @returns {Promise<string>} */
@@ -226,6 +284,12 @@ export class User {
   async shot(name) {
     if (shots) await this.page.screenshot({ path: join(shots, `${name}.png`) })
   }
+}
+
+/** The title that the start page gives a pasted text. @param {string} text */
+function titleOf(text) {
+  const line = text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
+  return line.length <= TITLE_MAX ? line : `${line.slice(0, TITLE_MAX - 1)}…`
 }
 
 /**

@@ -54,7 +54,7 @@ const marked = (user, wanted) =>
 
 test("a pause stores a version, its changes read well, and restoring is undone by restoring again", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", TEXT)
+  await writer.begin("Kim", TEXT)
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await rewrite(writer, "회사는", "회사가")
@@ -106,7 +106,7 @@ test("a pause stores a version, its changes read well, and restoring is undone b
 
 test("the reviewer reads versions and cannot restore one, and the writer names one for both", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", TEXT)
+  await writer.begin("Kim", TEXT)
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.page.keyboard.press("Alt+h")
@@ -132,7 +132,7 @@ test("the reviewer reads versions and cannot restore one, and the writer names o
 
 test("a history that cannot be read shows an error and a retry", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", TEXT)
+  await writer.begin("Kim", TEXT)
   await writer.page.route("**/versions?*", (route) => route.abort())
   await open(writer)
   await writer.page.locator("#history").getByText("The history could not be read. The text is safe.").waitFor()
@@ -144,7 +144,7 @@ test("a history that cannot be read shows an error and a retry", async () => {
 test("a long text is folded where nothing changed, and unfolds in place", async () => {
   const writer = await browser.newUser(galley)
   const long = Array.from({ length: 60 }, (_, n) => `문단 ${n}: 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`).join("\n")
-  await writer.paste("Kim", `${long}\n끝 문장.`)
+  await writer.begin("Kim", `${long}\n끝 문장.`)
   await rewrite(writer, "문단 0:", "첫 문단:")
   await versionCount(writer, 2)
   await rewrite(writer, "첫 문단:", "맨 처음 문단:")
@@ -162,7 +162,7 @@ test("a long text is folded where nothing changed, and unfolds in place", async 
 for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
   test(`in both schemes and three widths axe has nothing to say (${language})`, async () => {
     const writer = await browser.newUser(galley, { locale: String(locale) })
-    await writer.paste("김민수", `지원동기와 입사 후 포부\n\n${TEXT}\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`)
+    await writer.begin("김민수", `지원동기와 입사 후 포부\n\n${TEXT}\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`)
     await rewrite(writer, "회사는", "회사가")
     await versionCount(writer, 2)
     await rewrite(writer, "산업공학을 전공하며", "통계학을 배우며")

@@ -24,7 +24,7 @@ const newUser = (locale = "en-GB") => browser.newUser(galley, { locale, viewport
 /** A writer and a reviewer at one document. @param {string} [locale] */
 async function pair(locale) {
   const [writer, reviewer] = [await newUser(locale), await newUser(locale)]
-  await writer.paste("김민수", "저는 데이터로 문제를 푸는 일에 매력을 느꼈습니다.")
+  await writer.begin("김민수", "저는 데이터로 문제를 푸는 일에 매력을 느꼈습니다.")
   const invite = await writer.invite()
   await reviewer.follow(invite, "이서연")
   await reviewer.seated()
@@ -56,7 +56,7 @@ async function look(user, name) {
 
 for (const [locale, words] of /** @type {const} */ ([
   ["en-GB", { menu: "The reviewer", instead: /Let in instead/, tell: "Tell 김민수", toast: /Han tried your invite/, gone: /The writer has changed the reviewer/ }],
-  ["ko-KR", { menu: "검토자", instead: /대신 맞이하기/, tell: "김민수님에게 알리기", toast: /Han님이 초대 링크를 열었지만/, gone: /작성자가 검토자를 바꾸어/ }],
+  ["ko-KR", { menu: "검토자", instead: /이 사람으로 바꾸기/, tell: "김민수님에게 알리기", toast: /Han님이 초대 링크를 열었지만/, gone: /작성자가 검토자를 바꾸어/ }],
 ])) {
   test(`S1-7 a refused visitor is told, announced to the writer, and let in instead (${locale})`, async () => {
     const { writer, reviewer, invite } = await pair(locale)
@@ -150,11 +150,11 @@ test("S2-14 a code brings a guest to another device, once, and asks before it re
   assert.equal(url, `${galley.url}/#move=${code}`)
   await dialog(writer).getByRole("status").getByText("Copied").waitFor()
   // The language switches below the open dialog; its text, its fields and what it said follow.
-  await writer.page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("ko"))
+  await writer.page.evaluate(async () => (await source("i18n")).i18n.setLanguage("ko"))
   for (const words of ["다른 기기에서 사용하기", "코드", "주소", "코드 복사", "주소 복사", "복사했습니다"]) await dialog(writer).getByText(words, { exact: true }).first().waitFor()
   assert.doesNotMatch(await dialog(writer).innerText(), /\b(Open|Works|Copy|Copied|Close)\b/)
   await hasFocus(writer, "#identity-dialog .identity-value button")
-  await writer.page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("en"))
+  await writer.page.evaluate(async () => (await source("i18n")).i18n.setLanguage("en"))
 
   const phone = await browser.newUser(galley, { viewport: SMALL })
   await phone.page.goto(galley.url)
@@ -173,7 +173,7 @@ test("S2-14 a code brings a guest to another device, once, and asks before it re
   await phone.page.getByText("You have this open in another tab").waitFor()
 
   const other = await newUser()
-  await other.paste("Han", "Something else.")
+  await other.begin("Han", "Something else.")
   await other.page.goto(url)
   await other.page.locator("#code-go").click()
   await other.page.locator("#confirm").getByText("signed in as Han").waitFor()
@@ -196,7 +196,7 @@ test("S2-14 a code brings a guest to another device, once, and asks before it re
 test("S2-14 one who is not that guest leaves this computer from the start page", async () => {
   const { writer } = await pair("ko-KR")
   await writer.page.goto(galley.url)
-  await writer.page.locator("#hello").getByRole("button", { name: "제가 아니에요" }).click()
+  await writer.page.locator("#hello").getByRole("button", { name: "다른 사람입니다" }).click()
   await writer.page.locator("#confirm").getByText("지금은 게스트 김민수님입니다.").waitFor()
   await assertAccessible(writer, "the question before one leaves")
   await confirmed(writer)
@@ -229,7 +229,7 @@ test("S2-21 a visitor of a taken or void link is told first, and asked for no na
 
 test("S2-21 the gate greets with the writer's name and the title", async () => {
   const writer = await newUser("ko-KR")
-  await writer.paste("김민수", "자기소개서\n\n본문입니다.")
+  await writer.begin("김민수", "자기소개서\n\n본문입니다.")
   const guest = await browser.newUser(galley, { locale: "ko-KR", viewport: SMALL })
   await guest.page.goto(await writer.invite())
   await guest.page.getByRole("heading", { name: "첨삭을 부탁받으셨습니다" }).waitFor()

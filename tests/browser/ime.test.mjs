@@ -27,7 +27,7 @@ async function inputMethod(user) {
 /** A desk with both seated. @param {string} text */
 async function desk(text) {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("김민수", text)
+  await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   return { writer, reviewer }

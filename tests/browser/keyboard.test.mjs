@@ -93,7 +93,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
 
 test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and arrows to its neighbours", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "One. Two. Three.")
+  await writer.begin("Kim", "One. Two. Three.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   for (const quote of ["One", "Two"]) await reviewer.review(quote, { body: `about ${quote}`, suggestion: quote.toLowerCase() })
@@ -130,7 +130,7 @@ test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and
 
 test("a button keeps the focus when the reply of the other user draws its card again", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "One. Two.")
+  await writer.begin("Kim", "One. Two.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.review("Two", { body: "about Two", suggestion: "two" })
@@ -150,7 +150,7 @@ test("a button keeps the focus when the reply of the other user draws its card a
 
 test("escape leads back into the text, to the passage", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.paste("Kim", "Begin. The middle part. The end.")
+  await writer.begin("Kim", "Begin. The middle part. The end.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
   await reviewer.review("middle part", { body: "here" })
@@ -165,7 +165,7 @@ test("escape leads back into the text, to the passage", async () => {
 
 test("the question mark lists the keys, and is a letter in the text", async () => {
   const writer = await browser.newUser(galley)
-  await writer.paste("Kim", "Why")
+  await writer.begin("Kim", "Why")
   const keys = writer.page.keyboard
   await writer.page.locator("#menu summary").focus()
   await keys.press("?")

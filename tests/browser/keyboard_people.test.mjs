@@ -7,7 +7,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { languages } from "../../static/js/lib/i18n.js"
+import { en } from "../../static/js/lib/i18n/en.js"
+import { ko } from "../../static/js/lib/i18n/ko.js"
 import { until } from "./harness.mjs"
 import { hasFocus, newUser, partner, readAgain, two } from "./people.mjs"
 import { withPushService } from "./push_service.mjs"
@@ -15,7 +16,7 @@ import { hears, listen } from "./spoken.mjs"
 import { browser, galley, tabTo, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
-/** @typedef {import("../../static/js/lib/i18n.js").Sentence} Sentence */
+/** @typedef {import("../../static/js/lib/i18n.js").PageSentence} Sentence */
 
 withGalley()
 
@@ -46,14 +47,14 @@ async function openNotifications(user) {
 }
 
 /** The settings that the server has. @param {User} user */
-const stored = ({ page }) => page.evaluate(async () => (await import(String("/js/lib/notify_api.js"))).reminders())
+const stored = ({ page }) => page.evaluate(async () => (await source("notify_api")).reminders())
 
 /** @param {User} user @param {string} selector */
 const closed = ({ page }, selector) => page.locator(selector).waitFor({ state: "hidden" })
 
 for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR", "ko"]])) {
   /** @param {Sentence} name @param {Record<string, string | number>} [values] */
-  const t = (name, values = {}) => languages[language][name].replace(/\{(\w+)\}/g, (whole, key) => String(values[key] ?? whole))
+  const t = (name, values = {}) => String(({ en, ko })[language][name]).replace(/\{(\w+)\}/g, (whole, key) => String(values[key] ?? whole))
 
   test(`reminders are set by the keyboard, and Escape discards what is not saved (${language})`, async () => {
     const kim = await newUser("Kim", { locale, timezoneId: "Asia/Seoul" })
@@ -173,7 +174,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
     await choose(kim, "#offer-go")
     await hears(kim, t("offer.made", { title }))
     await hasFocus(kim, "#offer-open")
-    const [{ url, id }] = await kim.page.evaluate(async () => (await import(String("/js/lib/offers_api.js"))).ownOffers())
+    const [{ url, id }] = await kim.page.evaluate(async () => (await source("offers_api")).ownOffers())
     await lee.page.goto(url)
     await hasFocus(lee, "#opened-list h3")
     const claim = async (/** @type {number} */ number) => {
@@ -263,7 +264,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
 test("a claim and its end change the free places on every page that shows them, without a reload", async () => {
   const [kim, lee, park] = await Promise.all([newUser("Kim"), newUser("Lee"), newUser("Park")])
   const offers = (/** @type {User} */ { page }, /** @type {string} */ name, /** @type {unknown[]} */ ...given) =>
-    page.evaluate(async ([name, given]) => (await import(String("/js/lib/offers_api.js")))[name](...given), /** @type {[string, any[]]} */ ([name, given]))
+    page.evaluate(async ([name, given]) => (await source("offers_api"))[name](...given), /** @type {[string, any[]]} */ ([name, given]))
   const { url, id } = await offers(kim, "createOffer", { title: "Letters", capacity: 3 })
   await readAgain(kim)
   await park.page.goto(url)
@@ -272,10 +273,10 @@ test("a claim and its end change the free places on every page that shows them, 
   const shows = async (/** @type {string} */ sentence) => {
     for (const shown of [own, opened]) await shown.getByText(sentence).waitFor()
   }
-  await shows("3 of 3 places are free")
+  await shows("3 of 3 places left")
   const claim = await offers(lee, "claimOffer", id, "")
-  await shows("2 of 3 places are free")
+  await shows("2 of 3 places left")
   await offers(lee, "endClaim", claim)
-  await shows("3 of 3 places are free")
+  await shows("3 of 3 places left")
   for (const page of [kim.page, park.page]) assert.equal(await page.evaluate(() => Reflect.get(globalThis, "isFirst")), true)
 })

@@ -55,12 +55,21 @@ export async function assertAccessibleIn(user, name, looks = ALL) {
 /** @param {import("playwright-core").Page} page @param {"en" | "ko"} language */
 async function violations(page, language) {
   await page.evaluate(async (chosen) => {
-    const { i18n } = await import(String("/js/lib/i18n.js"))
-    i18n.setLanguage(chosen)
+    // The page of an unknown address has both languages, and no module.
+    await (await source("i18n"))?.i18n.setLanguage(chosen)
     for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
     // A version that the page loads again is faint until its text is there.
     while (document.querySelector('.history-text[aria-busy="true"]')) await new Promise(requestAnimationFrame)
   }, language)
+  return violationsNow(page)
+}
+
+/**
+ * The violations that axe reports of the page as it is. A document gets axe once: its source is half a megabyte.
+ *
+ * @param {import("playwright-core").Page} page @returns {Promise<string[]>}
+ */
+export async function violationsNow(page) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source)
   return page.evaluate(async () => {
     const tool = /** @type {import("axe-core")} */ (Reflect.get(globalThis, "axe"))

@@ -22,12 +22,12 @@ const TEXT = `지원 동기\n\n${Array.from({ length: COUNT }, (_, at) => clause
 async function crowd(/** @type {number} */ count = COUNT) {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   for (const { page } of [writer, reviewer]) await page.setViewportSize(WINDOW)
-  await writer.paste("김민수", TEXT)
+  await writer.begin("김민수", TEXT)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   const quotes = Array.from({ length: count }, (_, at) => clause(at)).map((quote) => ({ quote, start: TEXT.indexOf(quote) }))
   await reviewer.page.evaluate(async (quotes) => {
-    const api = await import(String("/js/lib/api.js"))
+    const api = await source("api")
     const link = location.pathname.split("/").pop()
     for (const [at, { quote, start }] of quotes.entries()) {
       const anchor = { start, end: start + quote.length, quote }
@@ -140,7 +140,7 @@ test("s1-1: a line connects the active card and the one under the pointer with t
   const { page } = reviewer
   /** Where the lines to the cards begin and end, in px of the window. */
   const lines = () =>
-    page.locator(".connectors path:not(.connector-under)").evaluateAll((paths) =>
+    page.locator(".connectors path").evaluateAll((paths) =>
       paths.map((path) => {
         const { left, right, top, bottom } = path.getBoundingClientRect()
         return { left, right, top, bottom, active: path.classList.contains("connector-active") }
@@ -160,11 +160,49 @@ test("s1-1: a line connects the active card and the one under the pointer with t
   assert.ok(line?.active && card && passage)
   assert.ok(Math.abs(line.right - card.x) <= 2, `the line ends at the card: ${line.right} and ${card.x}`)
   assert.ok(card.y <= line.bottom && line.top <= card.y + card.height, "and at its height")
-  const under = await page.locator(".connector-under.connector-active").boundingBox()
-  assert.ok(under && Math.abs(under.y - passage.y - passage.height) <= 6, `and runs under the passage: ${JSON.stringify([under, passage])}`)
+  const text = await page.locator(".cm-content").boundingBox()
+  assert.ok(text && text.x + text.width <= line.left, `it is under no word: ${JSON.stringify([line, text])}`)
+  assert.ok(line.top <= passage.y + passage.height && passage.y <= line.bottom, `and begins at the height of the passage: ${JSON.stringify([line, passage])}`)
   await page.locator("#cards .card").nth(2).hover()
   await number(2, "the card under the pointer has a line, too")
   assert.deepEqual((await lines()).map(({ active }) => active).sort(), [false, true])
   await page.mouse.move(5, 5)
   await number(1, "and loses it with the pointer")
+})
+
+test("n-1: the margin scrolls to the cards above, “above” leads to the first, and a click beside the paper releases the active card", async () => {
+  const { writer } = await crowd()
+  const { page } = writer
+  const [first, last] = [page.locator("#cards .card").first(), page.locator("#cards .card").nth(COUNT - 1)]
+  const isInside = () => first.evaluate((card) => {
+    const head = document.querySelector("#margin-head")?.getBoundingClientRect().bottom ?? NaN
+    return head <= card.getBoundingClientRect().top + 1
+  })
+  await page.locator(".passage", { hasText: clause(COUNT - 1) }).first().click()
+  await last.and(page.locator("[data-active=true]")).waitFor()
+  await until(async () => !(await isInside()), "the first card has made room")
+  await last.hover()
+  for (const [by, inside] of /** @type {const} */ ([[-4_000, true], [4_000, false], [-4_000, true]])) {
+    // The first turn of the wheel ends at the edge of the page, the next one moves the column.
+    for (let turns = 0; turns < 2; turns++) await page.mouse.wheel(0, by)
+    await until(async () => (await isInside()) === inside, `after the wheel: ${by}`)
+  }
+  assert.equal(await last.getAttribute("data-active"), "true", "the wheel activates nothing")
+  await page.mouse.wheel(0, 4_000)
+  await page.locator("#cards-above").click()
+  await first.and(page.locator("[data-active=true]")).waitFor()
+  await page.mouse.click(10, 400)
+  await page.locator("#cards .card[data-active=true]").waitFor({ state: "detached" })
+})
+
+test("n-13 n-15: the toast of a resolved comment reopens it, and the invite is not offered beside a reviewer", async () => {
+  const { writer } = await crowd(2)
+  const { page } = writer
+  await page.locator("#invite").waitFor({ state: "hidden" })
+  await writer.card("1번째 의견").click()
+  await writer.card("1번째 의견").getByRole("button", { name: "Resolve" }).click()
+  await page.locator("#tab-done").getByText("1 done").waitFor()
+  await page.locator("#toast", { hasText: "Resolved." }).getByRole("button", { name: "Undo" }).click()
+  await writer.card("1번째 의견").and(page.locator("[data-active=true]")).waitFor()
+  await page.locator("#tab-done").waitFor({ state: "hidden" })
 })

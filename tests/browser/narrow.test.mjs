@@ -24,7 +24,7 @@ async function narrow(user, name, root = "body") {
   const before = page.viewportSize()
   const first = await page.evaluate(() => document.documentElement.lang)
   for (const language of [first === "ko" ? "en" : "ko", first]) {
-    await page.evaluate(async (chosen) => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage(chosen), language)
+    await page.evaluate(async (chosen) => (await source("i18n")).i18n.setLanguage(chosen), language)
     for (const [at, size] of NARROW.entries()) {
       await page.emulateMedia({ colorScheme: (language === "ko") === (at === 0) ? "dark" : "light", reducedMotion: "reduce" })
       await page.setViewportSize(size)
@@ -39,7 +39,7 @@ async function narrow(user, name, root = "body") {
 
 /** A call of the user's page about offers. @param {User} user @param {string} name @param {...unknown} given @returns {Promise<any>} */
 const offers = ({ page }, name, ...given) =>
-  page.evaluate(async ([name, given]) => (await import(String("/js/lib/offers_api.js")))[name](...given), /** @type {[string, any[]]} */ ([name, given]))
+  page.evaluate(async ([name, given]) => (await source("offers_api"))[name](...given), /** @type {[string, any[]]} */ ([name, given]))
 
 /** Presses an element where it is, so that the width of the window does not matter. @param {User} user @param {string} selector */
 const press = ({ page }, selector) => page.locator(selector).first().press("Enter")
@@ -144,7 +144,7 @@ test("the import, the export, the print and the choice of a partner are whole", 
   await press(kim, "#export-dialog [type=submit]")
   await page.locator("#export-dialog progress[value='40']").waitFor()
   await narrow(kim, "export-progress", "#export-dialog")
-  await page.unroute("**/api/share-links/*/export?*")
+  // The last route counts. Without the first one the page would ask the server in between, and get a file.
   await page.route("**/api/share-links/*/export?*", (route) => route.fulfill({ status: 409, json: { type: "/problems/export-too-large" } }))
   await page.locator("#export-dialog .form-error").getByText(/.+/).waitFor()
   await narrow(kim, "export-refused", "#export-dialog")

@@ -36,7 +36,7 @@ test("an offer is made, claimed by its link and accepted, and both are partners"
   await kim.page.getByText("You offer nothing at the moment.").waitFor()
   await Promise.all([says(kim, "“Two letters” is open."), offer(kim, "Two letters", 2, "By Friday,\nplease.")])
   await hasFocus(kim, "#offer-open")
-  await own(kim, "Two letters").getByText("2 of 2 places are free").waitFor()
+  await own(kim, "Two letters").getByText("2 of 2 places left").waitFor()
   const url = await linkOf(kim, "Two letters")
   assert.match(url, /\/#offer=[\w-]+$/)
 
@@ -49,11 +49,11 @@ test("an offer is made, claimed by its link and accepted, and both are partners"
   await card.getByLabel("Message to Kim, if you like").fill("My letter to a bank.")
   await Promise.all([says(lee, "You have a place, no. 1."), card.getByRole("button", { name: "Take a place: Two letters" }).click()])
   await hasFocus(lee, "#opened-list h3")
-  await card.getByText("1 of 2 places is free").waitFor()
+  await card.getByText("1 of 2 places left").waitFor()
   await card.locator("form").waitFor({ state: "hidden" })
 
   // The owner reads of it without a reload.
-  await own(kim, "Two letters").getByText("1 of 2 places is free").waitFor()
+  await own(kim, "Two letters").getByText("1 of 2 places left").waitFor()
   await own(kim, "Two letters").getByRole("button", { name: "People (1): Two letters" }).click()
   const claim = own(kim, "Two letters").locator(".offer-people li")
   await claim.getByText("My letter to a bank.").waitFor()
@@ -80,7 +80,7 @@ test("the last place goes to one user, and a place that is given up becomes free
   const url = await linkOf(kim, "One letter")
   for (const user of [lee, park]) {
     await user.page.goto(url)
-    await opened(user, "One letter").getByText("1 of 1 places is free").waitFor()
+    await opened(user, "One letter").getByText("1 of 1 places left").waitFor()
   }
   const take = (/** @type {User} */ user) => opened(user, "One letter").getByRole("button", { name: /^Take a place/ }).click()
   await take(lee)
@@ -181,12 +181,12 @@ test("a visitor without a name opens an offer, also by the field for links", asy
   await visitor.page.reload()
   await visitor.page.locator("#name").fill("Park")
   await visitor.page.locator("#name").press("Enter")
-  await opened(visitor, "Letters").getByText("3 of 3 places are free").waitFor()
+  await opened(visitor, "Letters").getByText("3 of 3 places left").waitFor()
   const other = await newUser("Lee")
   await other.page.locator("#way-link").click()
   await other.page.locator("#link-field").fill(url)
   await other.page.locator("#link-field").press("Enter")
-  await opened(other, "Letters").getByText("3 of 3 places are free").waitFor()
+  await opened(other, "Letters").getByText("3 of 3 places left").waitFor()
 })
 
 test("an offer is closed after a question, and stays among the closed ones with its people", async () => {
@@ -229,7 +229,7 @@ test("the fields of an offer are refused where they are wrong", async () => {
       : route.continue())
   await kim.page.locator("#offer-capacity").fill("100")
   await kim.page.locator("#offer-capacity").press("Enter")
-  await kim.page.locator("#offer-error").getByText("You have as many open offers as you may. Close one first.").waitFor()
+  await kim.page.locator("#offer-error").getByText("You’ve reached the limit of open offers. Close one first.").waitFor()
 })
 
 test("an offer is made, claimed and accepted by keyboard alone", async () => {
@@ -238,7 +238,7 @@ test("an offer is made, claimed and accepted by keyboard alone", async () => {
   await kim.page.keyboard.press("Enter")
   await kim.page.keyboard.insertText("Letters")
   await kim.page.keyboard.press("Enter")
-  await own(kim, "Letters").getByText("5 of 5 places are free").waitFor()
+  await own(kim, "Letters").getByText("5 of 5 places left").waitFor()
   const [{ url, id }] = await callOffers(kim, "ownOffers")
   await lee.page.goto(url)
   await hasFocus(lee, "#opened-list h3")
@@ -247,7 +247,7 @@ test("an offer is made, claimed and accepted by keyboard alone", async () => {
   await opened(lee, "Letters").getByText("You have a place").waitFor()
   await tabTo(kim, `[aria-controls="people-${id}"]`)
   await readAgain(kim)
-  await own(kim, "Letters").getByText("4 of 5 places are free").waitFor()
+  await own(kim, "Letters").getByText("4 of 5 places left").waitFor()
   await hasFocus(kim, `[aria-controls="people-${id}"]`)
   await kim.page.keyboard.press("Enter")
   await tabTo(kim, ".offer-people [data-act=accept]")
@@ -338,7 +338,7 @@ test("axe: the own offers with their people, the form and opened offers, in each
 /** A call of the user's page about offers. @param {User} user @param {string} name @param {...unknown} given @returns {Promise<any>} */
 function callOffers(user, name, ...given) {
   return user.page.evaluate(async ([name, given]) => {
-    const api = await import(String("/js/lib/offers_api.js"))
+    const api = await source("offers_api")
     return api[name](...given)
   }, /** @type {[string, any[]]} */ ([name, given]))
 }

@@ -30,8 +30,8 @@ export async function newUser(name, options = {}) {
 /** A call of the user's page. @param {User} user @param {string} name @param {...unknown} given @returns {Promise<any>} */
 export const call = (user, name, ...given) =>
   user.page.evaluate(async ([name, given]) => {
-    const api = await import(String("/js/lib/api.js"))
-    const people = await import(String("/js/lib/partners_api.js"))
+    const api = await source("api")
+    const people = await source("partners_api")
     return (people[name] ?? api[name])(...given)
   }, /** @type {[string, any[]]} */ ([name, given]))
 

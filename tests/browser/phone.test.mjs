@@ -21,11 +21,11 @@ const TEXT = `지원 동기\n\n${Array.from({ length: COUNT }, (_, at) => clause
 /** A writer at a desk and a reviewer with a phone, and a number of reviews. @param {number} count @param {import("playwright-core").BrowserContextOptions} [options] */
 async function open(count, options = {}) {
   const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, { ...options, hasTouch: true, viewport: PHONE })]
-  await writer.paste("김민수", TEXT)
+  await writer.begin("김민수", TEXT)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   await reviewer.page.evaluate(async (quotes) => {
-    const api = await import(String("/js/lib/api.js"))
+    const api = await source("api")
     const link = location.pathname.split("/").pop()
     for (const [at, { quote, start }] of quotes.entries()) {
       await api.createReview(link, { anchor: { start, end: start + quote.length, quote }, body: `${at + 1}번째 의견입니다.` })
@@ -194,4 +194,15 @@ test("s2-11: a tap on the text, Esc and a swipe close the sheet, and a form stay
   await page.locator(".cm-line", { hasText: "지원 동기" }).tap()
   await page.waitForTimeout(300)
   assert.equal(await isOpen(reviewer), true, "a form in use stays")
+})
+
+test("n-18: the bar is one row, and the next step stands in the foot", async () => {
+  const { reviewer } = await open(1)
+  const { page } = reviewer
+  for (const size of [PHONE, { width: 640, height: 420 }]) {
+    await page.setViewportSize(size)
+    const bar = await page.locator("#bar .bar").boundingBox()
+    assert.ok(bar && bar.height <= 56, JSON.stringify(bar))
+    assert.ok(await page.locator("#text-counts-bar #turn button").isVisible())
+  }
 })

@@ -122,7 +122,7 @@ for (const [locale, words] of Object.entries({
   test(`the page shows the time of its next attempt, and reconnects at once on request or when the network is back (${locale})`, async () => {
     const writer = await browser.newUser(galley, { locale })
     await writer.page.clock.install()
-    await writer.paste("김민수", "Here.")
+    await writer.begin("김민수", "Here.")
     const now = writer.notice.getByRole("button", { name: words.now })
     for (const again of [() => now.press("Enter"), () => writer.page.evaluate(() => dispatchEvent(new Event("online")))]) {
       await galley.end("SIGKILL")
@@ -142,11 +142,29 @@ for (const [locale, words] of Object.entries({
   })
 }
 
+for (const { locale, words } of [
+  { locale: "en-GB", words: "What was deleted in the last minute may have come back: please check." },
+  { locale: "ko-KR", words: "최근 1분 안에 지운 내용이 되살아났을 수 있으니 확인해 주세요." },
+]) {
+  test(`a page whose server lost saved edits names that deleted text may return (${locale})`, async () => {
+    const writer = await browser.newUser(galley, { locale })
+    const path = await NetworkPath.of(writer)
+    await writer.begin("김민수", "Here.")
+    await path.close(1012, "document-reset")
+    await until(async () => path.sockets === 2, "it connects again")
+    await writer.seated()
+    assert.equal(await writer.page.locator("#toast", { hasText: words }).count(), 0)
+    await path.close(1012, "database-set-back")
+    await writer.page.locator("#toast", { hasText: words }).waitFor()
+    await writer.seated()
+  })
+}
+
 test("a half-open socket is found after a sleep and replaced, and a live one is not", async () => {
   const writer = await browser.newUser(galley)
   const path = await NetworkPath.of(writer)
   await writer.page.clock.install()
-  await writer.paste("Kim", "Awake.")
+  await writer.begin("Kim", "Awake.")
   assert.equal(path.sockets, 1)
   const wake = () => writer.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")))
   const probeTimeout = 3_000
@@ -169,7 +187,7 @@ test("a live socket survives a sleep of the machine", async () => {
   const writer = await browser.newUser(galley)
   const path = await NetworkPath.of(writer)
   await writer.page.clock.install()
-  await writer.paste("Kim", "Awake.")
+  await writer.begin("Kim", "Awake.")
   // Longer than the bound of silence: the first timer after the sleep probes and closes nothing.
   await writer.page.clock.fastForward(60_000)
   await type(writer, " Again.")
@@ -199,7 +217,7 @@ for (const { how, get, meanwhile, ends } of [
 ]) {
   test(`after a long silence a tab that got its seat ${how} does not do so again unasked`, async () => {
     const first = await browser.newUser(galley)
-    await first.paste("Kim", "Mine.")
+    await first.begin("Kim", "Mine.")
     const second = new User(galley, await first.page.context().newPage())
     const path = await NetworkPath.of(second)
     await second.page.clock.install()
@@ -226,7 +244,7 @@ for (const { how, get, meanwhile, ends } of [
 test("the idle warning continues when the lease is valid again, and not on another connection", async () => {
   const writer = await browser.newUser(galley)
   const path = await NetworkPath.of(writer)
-  await writer.paste("Kim", "Thinking.")
+  await writer.begin("Kim", "Thinking.")
   const idleWarning = writer.notice.getByText(/Still there\? Others can start in \d:\d\d/)
   path.sendEvent({ event: "seat.idle", release_at: new Date(Date.now() + 60_000).toISOString() })
   await idleWarning.waitFor()
@@ -243,7 +261,7 @@ test("the idle warning continues when the lease is valid again, and not on anoth
 test("a reconnect after a drain shows no notice for two seconds", async () => {
   const writer = await browser.newUser(galley)
   await writer.page.clock.install()
-  await writer.paste("Kim", "Steady.")
+  await writer.begin("Kim", "Steady.")
   await stopClock(writer)
   await galley.end("SIGTERM")
   // The page has the close by now: the seat and the text change, and no notice is shown.
@@ -261,7 +279,7 @@ for (const disk of ["quick", "slow"]) {
   test(`after a reset the page stops, and offers the refused edits after the reload (${disk} disk)`, async () => {
     const writer = await browser.newUser(galley)
     const path = await NetworkPath.of(writer)
-    await writer.paste("Kim", "Stored.")
+    await writer.begin("Kim", "Stored.")
     const write = disk === "slow" ? await slowDisk(writer) : async () => undefined
     path.block()
     await type(writer, " Refused.")

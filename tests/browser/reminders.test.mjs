@@ -23,7 +23,7 @@ async function open(user) {
 }
 
 /** The settings that the server has. @param {User} user */
-const stored = ({ page }) => page.evaluate(async () => (await import(String("/js/lib/notify_api.js"))).reminders())
+const stored = ({ page }) => page.evaluate(async () => (await source("notify_api")).reminders())
 
 test("reminders are chosen, with quiet hours in the browser's time zone, and stay", async () => {
   const kim = await newUser("Kim", { timezoneId: "Asia/Seoul" })
@@ -80,9 +80,9 @@ test("a missing time, equal times and an unknown time zone are refused at their 
   await error.getByText("The server does not know this time zone.").waitFor()
   await hasFocus(kim, "#reminders-zone[aria-invalid=true]")
   assert.deepEqual(await stored(kim), before)
-  await kim.page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("ko"))
+  await kim.page.evaluate(async () => (await source("i18n")).i18n.setLanguage("ko"))
   await error.getByText("서버가 모르는 시간대입니다.").waitFor()
-  await dialog(kim).getByRole("heading", { name: "리마인더" }).waitFor()
+  await dialog(kim).getByRole("heading", { name: "다시 알림" }).waitFor()
   // Closed by keyboard, the focus is where the dialog was opened.
   await kim.page.keyboard.press("Escape")
   await hasFocus(kim, "#menu summary")
@@ -111,10 +111,11 @@ test("the admin page shows the job of reminders, its last runs and its next one"
   await run.getByText("done").waitFor()
   assert.match(String(await run.locator("td").nth(0).textContent()), /^\d+(\.\d+)? s$/)
   await jobs.getByText("nothing to do").first().waitFor()
-  await admin.page.evaluate(async () => (await import(String("/js/lib/i18n.js"))).i18n.setLanguage("ko"))
-  await jobs.getByRole("heading", { name: "리마인더" }).waitFor()
+  await admin.page.evaluate(async () => (await source("i18n")).i18n.setLanguage("ko"))
+  await jobs.getByRole("heading", { name: "다시 알림" }).waitFor()
   await jobs.getByText("할 일 없음").first().waitFor()
-  await admin.page.getByRole("button", { name: "토큰 지우기" }).or(admin.page.locator("#forget")).first().click()
+  await admin.page.locator("#menu > summary").click()
+  await admin.page.getByRole("button", { name: "토큰 지우기" }).click()
   await jobs.waitFor({ state: "hidden" })
 })
 

@@ -14,7 +14,7 @@ withGalley()
 /** @param {import("playwright-core").BrowserContextOptions} [options] */
 async function desk(options = {}) {
   const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.paste("김민수", "One two three. Four five six. 중복 응답 37건을 지웠습니다.")
+  await writer.begin("김민수", "One two three. Four five six. 중복 응답 37건을 지웠습니다.")
   await reviewer.follow(await writer.invite(), "박제삼")
   await reviewer.seated()
   return { writer, reviewer }
@@ -114,20 +114,20 @@ test("A11Y-4 the marks in the text are spoken, and lead to their cards, in the l
 test("A11Y-5 each act is shown and spoken, and no sentence replaces the one before it", async () => {
   const { writer, reviewer } = await desk()
   await reviewer.review("two", { body: "a digit" })
-  await reviewer.page.locator("#toast").getByText("Sent.").waitFor()
+  await reviewer.page.locator("#announcer").getByText("Sent.").waitFor()
   await writer.card("a digit").click()
   await writer.card("a digit").locator(".reply-field").fill("Yes.")
   await writer.page.keyboard.press("Control+Enter")
-  await writer.page.locator("#toast").getByText("Sent.").waitFor()
+  await writer.page.locator("#announcer").getByText("Sent.").waitFor()
   await writer.card("a digit").getByRole("button", { name: "Resolve" }).click()
   await writer.page.locator("#toast").getByText("Resolved.").waitFor()
   await writer.page.locator("#tab-done").click()
   await writer.page.locator("#done-cards").getByRole("button", { name: "Reopen" }).click()
   await writer.page.locator("#toast").getByText("Open again.").waitFor()
   await writer.page.locator("#toast").getByText("Resolved.").waitFor()
-  await assertAccessible(writer, "three toasts")
+  await assertAccessible(writer, "two toasts")
   const spoken = await writer.page.evaluate(async () => {
-    const { announce } = await import(String("/js/lib/announce.js"))
+    const { announce } = await source("announce")
     const region = document.getElementById("announcer")
     /** @type {string[]} */
     const spoken = []
@@ -158,7 +158,7 @@ test("A11Y-7 where the pointer is coarse each target is 44 px high and wide", as
   for (const viewport of [{ width: 390, height: 844 }, { width: 1024, height: 768 }]) {
     const { writer, reviewer } = await desk({ viewport, hasTouch: true, isMobile: true })
     await reviewer.page.evaluate(async () => {
-      const api = await import(String("/js/lib/api.js"))
+      const api = await source("api")
       const link = location.pathname.split("/").pop()
       await api.createReview(link, { anchor: { start: 4, end: 7, quote: "two" }, body: "a digit", suggestion: "2" })
       await api.createReview(link, { anchor: { start: 20, end: 24, quote: "five" }, body: "a digit, too" })

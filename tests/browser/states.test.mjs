@@ -20,7 +20,7 @@ const TEXT = `${FIRST}\n\n${SECOND}\n\n끝.`
 /** The writer and the reviewer of a document, in windows of one size. @param {string} [text] */
 async function open(text = TEXT, viewport = WINDOW) {
   const [writer, reviewer] = [await browser.newUser(galley, { viewport }), await browser.newUser(galley, { viewport })]
-  await writer.paste("김민수", text)
+  await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   return { writer, reviewer }
@@ -59,14 +59,14 @@ test("s2-9: a paragraph that is cut and pasted keeps its card, and is never call
   await writer.page.keyboard.press("Control+End")
   await writer.page.keyboard.press("Control+v")
   await writer.waitForText(`\n\n${SECOND}\n\n끝.${FIRST}`)
-  for (const user of [writer, reviewer]) {
+  await Promise.all([writer, reviewer].map(async (user) => {
     await until(async () => (await passage(user)).join("") === FIRST, "the passage is marked where it was pasted")
     await user.page.waitForTimeout(3_500)
     const { losses, frames } = await seenOf(user)
     assert.ok(0 < frames)
     assert.equal(losses, 0, "no frame calls the passage lost")
     assert.equal(await user.page.locator("#tab-lost").isVisible(), false)
-  }
+  }))
 })
 
 test("s2-9: an undone deletion leaves the card beside its line", async () => {
@@ -121,7 +121,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
   test(`s2-7: offline, the own seat reconnects and the other is unknown (${locale})`, async () => {
     const colorScheme = language === "ko" ? "dark" : "light"
     const [writer, reviewer] = [await browser.newUser(galley, { locale, viewport: WINDOW }), await browser.newUser(galley, { locale, colorScheme, viewport: WINDOW })]
-    await writer.paste("김민수", TEXT)
+    await writer.begin("김민수", TEXT)
     await writer.page.locator("#no-reviews").getByText(words.empty).waitFor()
     await reviewer.follow(await writer.invite(), "이서연")
     await reviewer.seated()
@@ -142,7 +142,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
   test(`s2-8: a frozen server is named to the reviewer, whose comment stays a draft (${locale})`, async () => {
     const reviewer = await browser.newUser(galley, { locale, viewport: WINDOW })
     const writer = await browser.newUser(galley, { viewport: WINDOW })
-    await writer.paste("김민수", TEXT)
+    await writer.begin("김민수", TEXT)
     await reviewer.follow(await writer.invite(), "이서연")
     await reviewer.seated()
     await reviewer.select(SECOND)
@@ -173,7 +173,7 @@ const edges = ({ page }, line) =>
   page.evaluate((line) => {
     const rect = (/** @type {Element | null | undefined} */ element) => element?.getBoundingClientRect()
     const found = [...document.querySelectorAll(".cm-line")].find(({ textContent }) => textContent?.includes(line))
-    return { line: rect(found)?.top, paper: rect(document.querySelector("#paper"))?.left, icon: rect(document.querySelector("#notice > .icon"))?.left }
+    return { line: rect(found)?.top, paper: rect(document.querySelector("#paper"))?.left, notice: rect(document.querySelector("#notice"))?.left }
   }, line)
 
 test("§3: a notice covers the text in use instead of pushing it, and is aligned with the paper", async () => {
@@ -189,7 +189,7 @@ test("§3: a notice covers the text in use instead of pushing it, and is aligned
     const during = await edges(writer, "더 많은")
     const stays = (/** @type {number | undefined} */ line) => Math.abs((line ?? NaN) - (before.line ?? NaN)) <= 1
     assert.ok(stays(during.line), `the notice moves no line (${scroll}): ${before.line}, ${during.line}`)
-    assert.ok(Math.abs((during.icon ?? 0) - (during.paper ?? 0)) <= 1, `aligned: ${JSON.stringify(during)}`)
+    assert.ok(Math.abs((during.notice ?? 0) - (during.paper ?? 0)) <= 1, `aligned: ${JSON.stringify(during)}`)
     if (scroll === 0) await writer.shot("states-notice")
     await galley.run()
     await writer.notice.waitFor({ state: "hidden" })
@@ -201,24 +201,28 @@ test("§3: a notice covers the text in use instead of pushing it, and is aligned
     if (width === 360) await galley.end("SIGKILL")
     await writer.notice.getByText("Connection lost.").waitFor()
     await writer.page.waitForTimeout(100)
-    const { icon = 0, paper = 0 } = await edges(writer, "")
-    assert.ok(Math.abs(icon - Math.max(paper, 16)) <= 1, `aligned at ${width}: ${icon}, ${paper}`)
+    const { notice = 0, paper = 0 } = await edges(writer, "")
+    assert.ok(Math.abs(notice - Math.max(paper, 8)) <= 1, `aligned at ${width}: ${notice}, ${paper}`)
   }
 })
 
-test("§3: the other's name waits for a resting caret, and leaves the line above soon", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley, { reducedMotion: "no-preference" }), await browser.newUser(galley)]
-  await writer.paste("김민수", TEXT)
+test("§3: the other's initial stands level with the caret beside the text, and the name comes under the pointer", async () => {
+  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
+  await writer.begin("김민수", TEXT)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   await reviewer.page.locator(".cm-line", { hasText: SECOND }).click()
   const name = writer.page.locator(".peer-name")
   await name.waitFor({ state: "attached" })
   const visibility = () => name.evaluate((element) => getComputedStyle(element).visibility)
-  await until(async () => (await visibility()) === "visible", "the name is shown")
-  await until(async () => (await visibility()) === "hidden", "the name is gone")
+  assert.equal(await visibility(), "hidden")
+  const place = writer.page.locator("#peer-place")
+  await place.getByText("이").waitFor()
   const box = await writer.page.locator(".peer-caret").boundingBox()
-  assert.ok(box)
+  const [initial, text] = [await place.boundingBox(), await writer.page.locator(".cm-content").boundingBox()]
+  assert.ok(box && initial && text)
+  assert.ok(initial.x + initial.width <= text.x, "it covers no word")
+  assert.ok(Math.abs(initial.y + initial.height / 2 - box.y - box.height / 2) <= 3, JSON.stringify([initial, box]))
   await writer.page.mouse.move(box.x + 3, box.y + box.height / 2)
   await until(async () => (await visibility()) === "visible", "the name is shown on hover")
 })
@@ -244,7 +248,7 @@ for (const [locale, words] of Object.entries({
 
   test(`s2-6: a second tab shows the text and the reviews read-only, and the seat takes over without a jump (${locale})`, async () => {
     const [writer, reviewer] = [await browser.newUser(galley, { locale, viewport: WINDOW }), await browser.newUser(galley, { viewport: WINDOW })]
-    await writer.paste("김민수", LONG)
+    await writer.begin("김민수", LONG)
     await reviewer.follow(await writer.invite(), "이서연")
     await reviewer.seated()
     await reviewer.review(SECOND, { body: "짧아도 됩니다." })
@@ -305,7 +309,7 @@ for (const [locale, words] of Object.entries({
 
   test(`s2-6: a waiting tab reads the text again, and continues with it when it is granted (${locale})`, async () => {
     const writer = await browser.newUser(galley, { locale, viewport: WINDOW })
-    await writer.paste("김민수", LONG)
+    await writer.begin("김민수", LONG)
     const second = await tabOf(writer)
     await second.notice.getByRole("button", { name: words.wait }).click()
     await second.waitForText(LONG)

@@ -155,7 +155,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
   test(`a tab at another server takes the seat over, and the old one says so and does not fight (${locale})`, async () => {
     await start()
     const first = await browser.newUser(one, { locale })
-    await first.paste("김민수", "Begun.")
+    await first.begin("김민수", "Begun.")
     await type(first, " On one.")
     await first.seated()
     const second = await tabAt(first, two)
@@ -195,7 +195,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
   test(`a waiter of another server is counted at the seat badge, and seated when the seat is free (${locale})`, async () => {
     await start()
     const first = await browser.newUser(one, { locale })
-    await first.paste("김민수", "Mine.")
+    await first.begin("김민수", "Mine.")
     const second = await tabAt(first, two)
     await second.notice.getByRole("button", { name: words.wait }).click()
     await second.notice.getByText(words.next).waitFor()
@@ -217,7 +217,7 @@ test("a page resumes its seat on another server at once after a failover, also a
   /** @type {URL[]} */
   const urls = []
   writer.page.on("websocket", (socket) => urls.push(new URL(socket.url())))
-  await writer.paste("Kim", "Kept.")
+  await writer.begin("Kim", "Kept.")
   assert.equal(urls.at(-1)?.searchParams.get("resume"), null)
 
   loadBalancer.routeTo(two)
@@ -249,7 +249,7 @@ test("a page gives up an attempt to connect that hangs, and makes another", asyn
   loadBalancer.routeTo(one)
   const writer = await browser.newUser(one)
   await writer.page.clock.install()
-  await writer.paste("Kim", "Kept.")
+  await writer.begin("Kim", "Kept.")
   loadBalancer.hang()
   await one.end("SIGKILL")
   await writer.notice.getByText("Trying…").waitFor()
@@ -264,7 +264,7 @@ test("a page gives up an attempt to connect that hangs, and makes another", asyn
 test("a page that lost its seat to a takeover does not reclaim it by a reload", async () => {
   await start()
   const first = await browser.newUser(one)
-  await first.paste("Kim", "Mine.")
+  await first.begin("Kim", "Mine.")
   const second = await tabAt(first, two)
   await second.notice.getByRole("button", { name: "Use it here instead" }).click()
   await second.seated()

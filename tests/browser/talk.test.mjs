@@ -18,7 +18,7 @@ const WORDS = {
   en: {
     comment: "Comment", suggest: "Suggest", example: /does this sentence read well/, resolve: "Resolve", edit: "Edit", remove: "Delete",
     sure: "Delete it?", save: "Save", cancel: "Cancel", undo: "Undo", summary: "Overall comment", edited: "edited",
-    news: /이서연: new comment on “마지막 문장”/, show: "Show", unread: "1 new",
+    news: /이서연: new comment on “마지막 문장”/, unread: "1 new",
     done: "I'm done, your turn", told: "이서연 is done reviewing. It's your turn.", first: "Ready for your review", again: "Please look again",
     asked: "김민수 asks you to look at the text. It's your turn.", theirs: "The writer's turn", mine: "Your turn",
     notYet: "이서연 is not done reviewing yet.", waiting: "Waiting for 이서연", open: "1 open comment",
@@ -26,8 +26,8 @@ const WORDS = {
   ko: {
     comment: "의견 달기", suggest: "고쳐 쓰기 제안", example: /이 문장이 어색한가요/, resolve: "해결", edit: "수정", remove: "삭제",
     sure: "삭제할까요?", save: "저장", cancel: "취소", undo: "실행 취소", summary: "총평", edited: "수정됨",
-    news: /이서연님의 새 의견: “마지막 문장”/, show: "보기", unread: "새 소식 1",
-    done: "다 봤어요 · 작성자 차례", told: "이서연님이 다 봤습니다. 이제 내 차례입니다.", first: "이제 봐 주세요", again: "다시 봐 주세요",
+    news: /이서연님의 새 의견: “마지막 문장”/, unread: "새 소식 1",
+    done: "다 봤습니다 · 작성자 차례", told: "이서연님이 다 봤습니다. 이제 내 차례입니다.", first: "이제 봐 주세요", again: "다시 봐 주세요",
     asked: "김민수님이 글을 봐 달라고 합니다. 이제 내 차례입니다.", theirs: "작성자 차례", mine: "내 차례",
     notYet: "이서연님이 아직 보고 있습니다.", waiting: "이서연님 차례", open: "남은 의견 1개",
   },
@@ -41,12 +41,8 @@ const LOOKS = /** @type {const} */ ([
 async function together(language, viewport) {
   const options = { locale: language === "ko" ? "ko-KR" : "en-GB", viewport, ...(viewport === NARROW ? { hasTouch: true } : {}) }
   const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.paste("김민수", TEXT)
-  const invite = await writer.copied(async () => {
-    await writer.page.locator("#menu > summary").click()
-    await writer.page.locator("#menu-panel button").first().click()
-  })
-  await reviewer.follow(invite, "이서연")
+  await writer.begin("김민수", TEXT)
+  await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   return { writer, reviewer }
 }
@@ -219,18 +215,19 @@ for (const { language, name, viewport } of LOOKS) {
     await reviewer.select("마지막 문장")
     await reviewer.page.keyboard.press("Control+Alt+m")
     await send(reviewer, "끝맺음이 짧습니다.")
-    const news = page.locator(".news")
-    await news.getByText(words.news).waitFor()
+    const isNarrow = viewport === NARROW
+    const news = page.locator(isNarrow ? "#sheet-unread" : "#news")
+    await news.waitFor()
+    await page.locator("#announcer").getByText(words.news).waitFor()
+    assert.equal((await page.locator("#news").textContent())?.trim(), words.unread)
     await until(async () => (await page.title()).startsWith("● (1) "), "the title counts it")
     await writer.card("끝맺음").locator(".unread").waitFor({ state: "attached" })
     const isApart = await page.evaluate(() => {
-      const rect = document.querySelector(".news")?.getBoundingClientRect()
+      const rect = [...document.querySelectorAll("#news, #sheet-open")].find((shown) => shown.checkVisibility())?.getBoundingClientRect()
       const caret = document.querySelector(".cm-cursor, .cm-activeLine, .cm-line")?.getBoundingClientRect()
       return rect !== undefined && caret !== undefined && (rect.bottom <= caret.top || caret.bottom <= rect.top || caret.right <= rect.left)
     })
     assert.equal(isApart, true, "the news does not cover the line with the caret")
-    // A notice with the focus stays.
-    await news.getByRole("button", { name: words.show }).focus()
     for (const colorScheme of /** @type {const} */ (["dark", "light"])) {
       await page.emulateMedia({ colorScheme })
       await writer.shot(`talk-news-${name}-${colorScheme}`)
@@ -243,7 +240,8 @@ for (const { language, name, viewport } of LOOKS) {
     await start.locator("#mine").getByText(words.open).waitFor()
     await start.close()
 
-    await news.getByRole("button", { name: words.show }).click()
+    if (isNarrow) await choose(writer, "끝맺음")
+    else await news.click()
     await writer.card("끝맺음").and(page.locator("[data-active=true]")).waitFor()
     await until(async () => !(await page.title()).includes("●"), "it is seen")
     await until(() => serverKnowsAllSeen(writer), "the server knows")
@@ -275,6 +273,7 @@ for (const { language, name, viewport } of LOOKS) {
     await until(async () => (await page.title()).startsWith("● (1) "), "a hidden page sees nothing")
     await openSheet(writer)
     await writer.shot(`talk-unread-${name}`)
+    await page.locator("#margin-more > summary").click()
     await page.locator("#read-all").click()
     await until(async () => !(await page.title()).includes("●"), "all are read")
     await until(() => serverKnowsAllSeen(writer), "the server knows of all")
@@ -283,17 +282,16 @@ for (const { language, name, viewport } of LOOKS) {
   test(`s2-5: the reviewer hands back, the writer asks again, and both can undo it (${name}, ${language})`, async () => {
     const { writer, reviewer } = await together(language, viewport)
     const turnOf = (/** @type {User} */ { page }) => page.locator("#turn")
-    for (const user of [writer, reviewer]) await openSheet(user)
     await turnOf(writer).getByRole("button", { name: words.first }).waitFor()
     await reviewer.shot(`talk-turn-none-${name}`)
     await turnOf(reviewer).getByRole("button", { name: words.done }).click()
     await turnOf(reviewer).locator(".turn-status").getByText(words.theirs).waitFor()
-    await writer.page.locator(".news").getByText(words.told).waitFor()
+    await writer.page.locator("#toast").getByText(words.told).waitFor()
     await turnOf(writer).locator(".turn-status").getByText(words.mine).waitFor()
     await reviewer.shot(`talk-turn-reviewer-${name}`)
     await reviewer.page.locator("#toast").getByRole("button", { name: words.undo }).click()
     await turnOf(reviewer).locator(".turn-status").getByText(words.mine).waitFor()
-    await writer.page.locator(".news").getByText(words.notYet).waitFor()
+    await writer.page.locator("#toast").getByText(words.notYet).waitFor()
     await turnOf(reviewer).getByRole("button", { name: words.done }).click()
     await turnOf(writer).locator(".turn-status").getByText(words.mine).waitFor()
     await writer.shot(`talk-turn-writer-${name}`)
@@ -310,7 +308,7 @@ for (const { language, name, viewport } of LOOKS) {
     await new User(galley, theirs).shot(`talk-start-reviewed-${name}`)
 
     await turnOf(writer).getByRole("button", { name: words.again }).click()
-    await reviewer.page.locator(".news").getByText(words.asked).waitFor()
+    await reviewer.page.locator("#toast").getByText(words.asked).waitFor()
     await theirs.reload()
     await theirs.locator("#waiting .row .mark-turn").waitFor()
     await mine.reload()

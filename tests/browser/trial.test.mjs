@@ -38,7 +38,7 @@ async function open(writing, reviewing) {
 async function suggestAll(reviewer, writer) {
   const quotes = Array.from({ length: COUNT }, (_, at) => ({ quote: clause(at), start: TEXT.indexOf(clause(at)) }))
   await reviewer.page.evaluate(async (quotes) => {
-    const api = await import(String("/js/lib/api.js"))
+    const api = await source("api")
     const link = location.pathname.split("/").pop()
     await api.createReview(link, { anchor: null, body: "전체적으로 좋습니다." })
     for (const { quote, start } of quotes) {
@@ -128,6 +128,7 @@ test("undo in a toast gives the focus back, and accepting all leaves it in the m
   await writer.page.locator("#toast").getByRole("button").click()
   await writer.page.locator("#toast", { hasText: "되돌렸습니다." }).waitFor()
   assert.match(String(await focused(writer)), /^rev_/)
+  await writer.page.locator("#margin-more > summary").click()
   await writer.page.getByRole("button", { name: `모두 반영 (${COUNT})` }).click()
   await writer.page.locator("#confirm").getByRole("button", { name: "모두 반영" }).click()
   await writer.page.locator("#decide-all").waitFor({ state: "hidden" })
@@ -164,7 +165,30 @@ test("a dialog of the menu gives the focus back to the menu", async () => {
 test("a toast stands above the bar of a selection on a phone", async () => {
   const { reviewer } = await open(WIDE, PHONE)
   await reviewer.select(clause(0))
-  await reviewer.page.evaluate(async () => (await import(String("/js/lib/announce.js"))).showToast("보냈습니다."))
+  await reviewer.page.evaluate(async () => (await source("announce")).showToast("보냈습니다."))
   const [toast, bar] = [await span(reviewer, "#toast p"), await span(reviewer, "#selection-bar")]
   assert.ok(toast.bottom <= bar.top, JSON.stringify({ toast, bar }))
+})
+
+test("n-5: a toast covers no field of the margin, and not the one of the target", async () => {
+  const { writer, reviewer } = await open(WIDE, WIDE)
+  await suggestAll(reviewer, writer)
+  await writer.card(`${clause(0)}의 이유`).click()
+  await writer.page.locator("#cards .card[data-active=true] .reply-field").focus()
+  const covers = () =>
+    writer.page.evaluate(async () => {
+      const { showToast } = await source("announce")
+      for (const sentence of ["짧은 알림입니다.", "긴 알림입니다. ".repeat(12)]) showToast(sentence)
+      const field = document.activeElement?.getBoundingClientRect()
+      const shown = [...document.querySelectorAll("#toast p")].map((toast) => toast.getBoundingClientRect())
+      return shown.some(({ left, right, top, bottom }) => field && left < field.right && field.left < right && top < field.bottom && field.top < bottom)
+    })
+  assert.equal(await covers(), false, "the reply")
+  for (const size of [WIDE, PHONE]) {
+    await writer.page.setViewportSize(size)
+    if (size === PHONE) await writer.page.keyboard.press("Escape")
+    await writer.page.locator("#target").evaluate((target) => target instanceof HTMLDetailsElement && (target.open = true))
+    await writer.page.locator("#target-number").focus()
+    assert.equal(await covers(), false, `the target at ${size.width} px`)
+  }
 })

@@ -46,7 +46,7 @@ async function type(user, text) {
 
 /** The writer types while the server is away, and the journal has the edits. @param {User} writer @param {string} begun @param {string} more */
 async function unsaved(writer, begun, more) {
-  await writer.paste("Kim", begun)
+  await writer.begin("Kim", begun)
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
   await type(writer, more)
@@ -166,6 +166,8 @@ test("another user of the same browser sees no journaled edit, and its own user 
   const desk = page.url()
   const context = page.context()
   const cookies = await context.cookies()
+  // At the desk it would connect without its cookies, lose the seat, and mark the edits as lost.
+  await page.goto("about:blank")
   await galley.run()
   await context.clearCookies()
   await page.goto(galley.url)
@@ -252,7 +254,7 @@ for (const { locale, lost, never } of [
   test(`what was not saved, in each width and scheme (${locale})`, async () => {
     const writer = await browser.newUser(galley, { locale })
     const { page } = writer
-    await writer.paste("김민수", "저장된 문장입니다.")
+    await writer.begin("김민수", "저장된 문장입니다.")
     await galley.end("SIGKILL")
     await writer.notice.getByText(/Connection lost|연결이 끊겼/).waitFor()
     await type(writer, " 저장되지 않은 문장입니다. 그리고 조금 더 긴 문장이 하나 더 있어서, 좁은 화면에서는 여러 줄이 됩니다.")
@@ -308,7 +310,7 @@ test("unsaved edits of a deleted document are shown there and on the start page,
 test("a full browser storage is reported, and earlier journaled edits are retained", async () => {
   const writer = await browser.newUser(galley)
   const { page } = writer
-  await writer.paste("Kim", "Small.")
+  await writer.begin("Kim", "Small.")
   const client = await page.context().newCDPSession(page)
   await client.send("Storage.overrideQuotaForOrigin", { origin: galley.url, quotaSize: 1 })
   await galley.end("SIGKILL")
@@ -331,7 +333,7 @@ test("a browser without storage is reported at the first unsaved edit, and every
       throw new DOMException("storage is switched off", "SecurityError")
     }
   })
-  await writer.paste("Kim", "Private.")
+  await writer.begin("Kim", "Private.")
   await galley.end("SIGKILL")
   await writer.notice.getByText("this browser keeps nothing").waitFor()
   await type(writer, " Typed.")

@@ -51,7 +51,7 @@ const hide = (user, hidden) =>
 /** A second tab of the user, waiting for the first. */
 async function twoTabs() {
   const first = await browser.newUser(galley)
-  await first.paste("Kim", "Mine.")
+  await first.begin("Kim", "Mine.")
   const second = await tabOf(first)
   await second.page.goto(first.page.url())
   await button(second, "Wait for your turn").waitFor()
@@ -213,7 +213,7 @@ class FakeServer {
 /** A reviewer's tab that claims a seat of Kim. @param {string} [locale] */
 async function beforeKim(locale = "en-GB") {
   const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley, { locale })]
-  await writer.paste("김민수", "자리를 기다리는 글")
+  await writer.begin("김민수", "자리를 기다리는 글")
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   const tab = await tabOf(reviewer)

@@ -16,6 +16,8 @@ use crate::world::{SERVERS, World};
 
 /// For a seat and the sync that follows it.
 const TEST_TIMEOUT: Duration = Duration::from_secs(45);
+/// The checker rejects a recovery of this length.
+const RECOVERY: Duration = Duration::from_secs(50);
 /// For one claim.
 const CLAIM: Duration = Duration::from_secs(8);
 /// For an edit to be saved. A set-back and a take-over may close the socket of its tab meanwhile.
@@ -95,6 +97,32 @@ pub(crate) async fn come_back(
         sleep(LOOK).await;
     }
     Some(now)
+}
+
+/// After a fault: a fresh tab takes a seat over and has an edit saved. Records the time of that.
+pub(crate) async fn recover(desks: &Desks, number: usize) {
+    let began = Instant::now();
+    let desk = desks.desk(number);
+    let mut replica = Replica::of(&desk.document);
+    while began.elapsed() < RECOVERY {
+        match seat(desks, &desk, "writer", How::TakeOver, replica).await {
+            Ok(mut open) => {
+                open.types(desks, number);
+                // Another tab may take the seat over before.
+                if has_saved(desks, &mut open).await {
+                    open.leave(desks, true, &mut None).await;
+                    break;
+                }
+                if open.peer.is_open() {
+                    open.leave(desks, false, &mut None).await;
+                }
+                replica = open.replica;
+            }
+            Err(unseated) => replica = unseated,
+        }
+    }
+    let after_ms = u64::try_from(began.elapsed().as_millis()).expect("short");
+    desks.recorder.note(What::Recovered { document: desk.document, after_ms });
 }
 
 /// Settles all documents concurrently.

@@ -223,6 +223,10 @@ impl Recorder {
         events
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Removes the file of a history without violations.
     pub(crate) fn forget(&self) {
         std::fs::remove_file(&self.path).expect("the file of the history");

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(25);
 /// Between two reads of the whole text, in polls.
 const READ_EVERY: u32 = 8;
 /// Between two marks, in polls.
-const TYPE_EVERY: u32 = 6;
+const TYPE_EVERY: u32 = 12;
 const WAIT_SECONDS: u64 = 8;
 
 /// The actor of one role at one desk.

@@ -1,7 +1,7 @@
 // @ts-check
 /** The unmodified npm clients against the real server: y-websocket 3.1.0 and 3.0.0. */
 import assert from "node:assert/strict"
-import { after, before, test } from "node:test"
+import { after, before, describe, test } from "node:test"
 
 // @ts-expect-error -- it comes without types
 import { WebSocket } from "ws"
@@ -121,53 +121,56 @@ for (const [version, client] of clients) {
   })
 }
 
-test("quiet clients stay connected, of either version", async () => {
-  let drops = 0
-  const quiet = await Promise.all(clients.map(async ([, client]) => {
-    const Client = /** @type {typeof Provider31} */ (/** @type {unknown} */ (client))
+// Each of them waits most of its time, and none restarts the server.
+describe("clients that wait", { concurrency: true }, () => {
+  test("quiet clients stay connected, of either version", async () => {
+    let drops = 0
+    const quiet = await Promise.all(clients.map(async ([, client]) => {
+      const Client = /** @type {typeof Provider31} */ (/** @type {unknown} */ (client))
+      const desk = await galley.desk("text")
+      const writer = connect(Client, desk.link, "writer", desk.writer)
+      await until("synced", () => writer.synced)
+      writer.on("connection-close", () => { drops += 1 })
+      return writer
+    }))
+    await new Promise((done) => setTimeout(done, QUIET_MS))
+    assert.equal(drops, 0)
+    for (const writer of quiet) {
+      assert.ok(writer.wsconnected)
+      writer.destroy()
+    }
+  })
+
+  test("3.1.0: a taken seat is refused once, with its holder, and the client does not reconnect", async () => {
     const desk = await galley.desk("text")
-    const writer = connect(Client, desk.link, "writer", desk.writer)
-    await until("synced", () => writer.synced)
-    writer.on("connection-close", () => { drops += 1 })
-    return writer
-  }))
-  await new Promise((done) => setTimeout(done, QUIET_MS))
-  assert.equal(drops, 0)
-  for (const writer of quiet) {
-    assert.ok(writer.wsconnected)
-    writer.destroy()
-  }
-})
+    const holder = connect(Provider31, desk.link, "writer", desk.writer)
+    await until("synced", () => holder.synced)
+    const second = connect(Provider31, desk.link, "writer", desk.writer)
+    /** @type {{ code: number, reason: string }[]} */
+    const closes = []
+    second.on("closed", (close) => closes.push(close))
+    const [close] = await until("the refusal", () => closes.length > 0 && closes)
+    assert.equal(close?.code, 4409)
+    assert.equal(JSON.parse(close?.reason ?? "").holder.name, "Kim")
+    await new Promise((done) => setTimeout(done, 3_000))
+    assert.equal(closes.length, 1)
+    assert.ok(holder.wsconnected)
+    second.destroy()
+    holder.destroy()
+  })
 
-test("3.1.0: a taken seat is refused once, with its holder, and the client does not reconnect", async () => {
-  const desk = await galley.desk("text")
-  const holder = connect(Provider31, desk.link, "writer", desk.writer)
-  await until("synced", () => holder.synced)
-  const second = connect(Provider31, desk.link, "writer", desk.writer)
-  /** @type {{ code: number, reason: string }[]} */
-  const closes = []
-  second.on("closed", (close) => closes.push(close))
-  const [close] = await until("the refusal", () => closes.length > 0 && closes)
-  assert.equal(close?.code, 4409)
-  assert.equal(JSON.parse(close?.reason ?? "").holder.name, "Kim")
-  await new Promise((done) => setTimeout(done, 3_000))
-  assert.equal(closes.length, 1)
-  assert.ok(holder.wsconnected)
-  second.destroy()
-  holder.destroy()
-})
-
-test("3.0.0: a client that ignores close codes is throttled", async () => {
-  const desk = await galley.desk("text")
-  const holder = connect(Provider31, desk.link, "writer", desk.writer)
-  await until("synced", () => holder.synced)
-  const Client = /** @type {typeof Provider31} */ (/** @type {unknown} */ (Provider30))
-  const second = connect(Client, desk.link, "writer", desk.writer)
-  let refusals = 0
-  second.on("connection-close", () => { refusals += 1 })
-  await new Promise((done) => setTimeout(done, 10_000))
-  assert.ok(refusals > 2 && refusals < 15, `${refusals} in 10 s, against 95 unslowed`)
-  assert.ok(holder.wsconnected)
-  second.destroy()
-  holder.destroy()
+  test("3.0.0: a client that ignores close codes is throttled", async () => {
+    const desk = await galley.desk("text")
+    const holder = connect(Provider31, desk.link, "writer", desk.writer)
+    await until("synced", () => holder.synced)
+    const Client = /** @type {typeof Provider31} */ (/** @type {unknown} */ (Provider30))
+    const second = connect(Client, desk.link, "writer", desk.writer)
+    let refusals = 0
+    second.on("connection-close", () => { refusals += 1 })
+    await new Promise((done) => setTimeout(done, 10_000))
+    assert.ok(refusals > 2 && refusals < 15, `${refusals} in 10 s, against 95 unslowed`)
+    assert.ok(holder.wsconnected)
+    second.destroy()
+    holder.destroy()
+  })
 })

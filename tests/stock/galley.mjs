@@ -13,6 +13,9 @@ const isOurs = (/** @type {[string, unknown]} */ [name]) => name.startsWith("GAL
 const inherited = Object.fromEntries(Object.entries(process.env).filter((each) => !isOurs(each)))
 export const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
 
+// The guests of a test share one address. A binary of an earlier version does not know these settings.
+const unlimited = ["REQUESTS", "CLAIMS", "HANDLES"].map((what) => [`GALLEY_LIMITS__GUEST_${what}_PER_ADDRESS`, "0"])
+
 /** A server in a folder of its own; `stop` ends it and removes the folder. */
 export class Galley {
   /**
@@ -50,7 +53,8 @@ export class Galley {
   async run() {
     const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
     // No test of a stop has a load balancer before the server.
-    const env = { GALLEY_SERVER__LINGER: "0s", ...inherited, ...this.settings, ...listen }
+    const limits = this.binary === binary ? Object.fromEntries(unlimited) : {}
+    const env = { GALLEY_SERVER__LINGER: "0s", ...limits, ...inherited, ...this.settings, ...listen }
     const child = spawn(this.binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
     this.process = child
     for await (const line of createInterface({ input: child.stdout })) {

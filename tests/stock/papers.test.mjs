@@ -106,6 +106,17 @@ for (const name of papers) {
   })
 }
 
+test("the OpenAPI document describes every problem", () => {
+  // The server shows at `/problems/<name>` the sentences of these descriptions that name it.
+  const named = all(read("src/http/openapi.json"), /"description": "([^"\n]*)"/g).join(" ")
+  const problems = [
+    ...all(sources(), /::[A-Z_]+,\s*"([a-z]+(?:-[a-z]+)*)",\s*"/g),
+    ...all(sources(), /"\/problems\/([a-z-]+)"/g),
+  ]
+  assert.ok(problems.length > 60)
+  for (const name of problems) assert.ok(named.includes(`\`${name}\``), name)
+})
+
 test("the protocol lists every metric", () => {
   const metrics = all(read("src/telemetry/metrics.rs"), /"(galley_[a-z_]+)"/g)
   assert.deepEqual(all(section(protocol, "Metrics"), /(galley_[a-z_]+)/g), metrics)

@@ -1,7 +1,8 @@
 // @ts-check
 /** Runs the examples of the papers. `papers.test.mjs` compares the papers with the code. */
 import assert from "node:assert/strict"
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
+import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -53,6 +54,10 @@ test("the examples share a document, and two sessions with the stock client hold
   await seen
   assert.equal(theirs.text.toString(), "1. 지원동기\n\n저는 물류가 좋습니다. 🙂")
   assert.deepEqual(desk.map(({ editable }) => editable), [true, false])
+  const [review = ""] = blocks(read("README.md"), "json")
+  const path = `/api/share-links/${link}/reviews`
+  const made = await galley.call("POST", path, JSON.parse(review), reviewer)
+  assert.equal(made.anchor.quote, "물류가")
   // The first edit of a reviewer closes the socket, and the client does not reconnect.
   const closed = new Promise((ended) => theirs.provider.once("closed", ended))
   theirs.text.insert(0, "REV ")
@@ -65,6 +70,16 @@ test("the examples share a document, and two sessions with the stock client hold
   }
 })
 
+test("the receiver of webhooks accepts the request of the README at its time only", async () => {
+  const { verified } = await import(pathToFileURL(join(folder, "webhook.mjs")).href)
+  const vector = /`(\w{16})`.*?`(\d{10})`.*?`({})`.*?`([0-9a-f]{64})`/s.exec(read("README.md")) ?? []
+  const [, secret, time, body = "", v1] = vector
+  const at = (/** @type {number} */ now) => verified(Buffer.from(body), `t=${time},v1=${v1}`, secret, now)
+  assert.deepEqual(at(Number(time) + 300), {})
+  assert.equal(at(Number(time) + 301), null)
+  assert.equal(verified(Buffer.from(body), `t=${time},v1=${v1}`, secret), null)
+})
+
 /** The server accepts a settings file. @param {string} file @param {string[]} [flags] */
 const accepts = (file, flags = []) => {
   const command = ["check-config", "--config", file, ...flags]
@@ -72,11 +87,23 @@ const accepts = (file, flags = []) => {
   assert.ok(said.includes("[locks]"), said)
 }
 
+/** `check-config` and the server reject settings. @param {string} settings @param {RegExp} line */
+const refuses = (settings, line) => {
+  writeFileSync(join(folder, "refused.toml"), settings)
+  for (const command of ["check-config", "serve"]) {
+    const ran = spawnSync(binary, [command, "--config", "refused.toml"], { cwd: folder, encoding: "utf8" })
+    assert.equal(ran.status, 2, command)
+    assert.match(ran.stderr, line)
+  }
+}
+
 test("the server accepts the settings examples of the papers", () => {
   const examples = papers.flatMap((name) => blocks(read(name), "toml"))
   assert.ok(examples.length > 1)
   for (const [at, code] of examples.entries()) {
-    writeFileSync(join(folder, `${at}.toml`), code)
+    const own = code.replace(/^secret = ".*?"/m, `secret = "${randomBytes(32).toString("hex")}"`)
+    writeFileSync(join(folder, `${at}.toml`), own)
+    if (own !== code) refuses(code, /notify\.webhooks: number 1: secret must be .* no example of the manual/)
     // The examples show one section: the database is that of config/production.toml.
     accepts(`${at}.toml`, ["--database-url", "postgres://galley@db.internal/galley"])
   }

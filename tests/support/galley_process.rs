@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::support::fixtures::until;
 use crate::support::redis_server::TEST_TIMEOUT;
 
 /// A running server; dropping it kills the process.
@@ -65,6 +67,9 @@ impl Server {
         command.env("GALLEY_SERVER__LINGER", "0s");
         // The guests of a test enter from one address, all at once.
         command.env("GALLEY_LIMITS__GUEST_BURST", "1000000");
+        for what in ["REQUESTS", "CLAIMS", "HANDLES"] {
+            command.env(format!("GALLEY_LIMITS__GUEST_{what}_PER_ADDRESS"), "0");
+        }
         command.envs(environment.iter().cloned());
         let log = std::fs::File::options()
             .create(true)
@@ -83,15 +88,16 @@ impl Server {
             let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
             panic!("it did not start: {log}")
         });
-        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
+        // The line is text or, with log.format = "json", an object.
+        let url = line.split([' ', '"']).find(|word| word.starts_with("http://"));
         let url = url.expect("the line names an address").trim_end_matches('/').to_owned();
-        let http = reqwest::Client::new();
+        let http = client();
         Self { process: Some(process), folder, environment, url, http }
     }
 
     /// A server inside the test process, at that address.
     pub(crate) fn inside(folder: Arc<TempDir>, url: String) -> Self {
-        let http = reqwest::Client::new();
+        let http = client();
         Self { process: None, folder, environment: Vec::new(), url, http }
     }
 
@@ -121,7 +127,7 @@ impl Server {
     }
 
     /// `SIGTERM`, and an exit within `bound`, with any status.
-    pub(crate) async fn stops_within(&mut self, bound: std::time::Duration) {
+    pub(crate) async fn stops_within(&mut self, bound: Duration) {
         self.signal("-TERM").await;
         timeout(bound, self.process().wait()).await.expect("it stops in time").expect("a status");
     }
@@ -139,8 +145,18 @@ impl Server {
         *self = Self::spawn(Arc::clone(&self.folder), self.environment.clone()).await;
     }
 
+    /// Stops the process, and returns when all its threads have stopped: on a busy machine one that ran when
+    /// the signal came may answer a request first.
     pub(crate) async fn freeze(&self) {
         self.signal("-STOP").await;
+        until("a stopped process", async || self.is_stopped()).await;
+    }
+
+    fn is_stopped(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.id())).expect("threads");
+        let states = threads.map(|thread| std::fs::read_to_string(thread?.path().join("stat")));
+        // The state follows the name of the program, which is in parentheses.
+        states.flatten().all(|stat| stat.rsplit(')').next().is_some_and(|it| it.starts_with(" T")))
     }
 
     pub(crate) async fn thaw(&self) {
@@ -162,4 +178,11 @@ impl Server {
         let path = self.folder().join("data/admin-token");
         std::fs::read_to_string(path).expect("the token's file").trim().to_owned()
     }
+}
+
+/// A client that drops idle connections before the server does, after ten seconds: a request on a connection
+/// that the server closes at that moment has no answer.
+fn client() -> reqwest::Client {
+    let idle = Duration::from_secs(5);
+    reqwest::Client::builder().pool_idle_timeout(idle).build().expect("a client")
 }

@@ -164,6 +164,8 @@ struct Shared {
     /// The responses to come; after them every request gets 201.
     script: Mutex<VecDeque<Response>>,
     otherwise: Mutex<Response>,
+    /// A request that contains one of these texts gets no response.
+    silenced: Mutex<Vec<String>>,
     /// Connections so far, also those without a request.
     connections: Mutex<usize>,
     stop: CancellationToken,
@@ -194,6 +196,7 @@ impl PushService {
             received: Mutex::default(),
             script: Mutex::default(),
             otherwise: Mutex::new(Response::Status(201, "")),
+            silenced: Mutex::default(),
             connections: Mutex::default(),
             stop: stop.clone(),
         });
@@ -216,6 +219,11 @@ impl PushService {
     /// The response to each request that is not in the script: 201, until this call.
     pub(crate) fn respond(&self, response: Response) {
         *self.shared.otherwise.lock().expect("no panic") = response;
+    }
+
+    /// Sends no response to requests whose body contains `text`.
+    pub(crate) fn silence(&self, text: String) {
+        self.shared.silenced.lock().expect("no panic").push(text);
     }
 
     pub(crate) fn received(&self) -> Vec<Received> {
@@ -258,7 +266,7 @@ impl Shared {
     }
 
     async fn serve(&self, mut socket: impl AsyncRead + AsyncWrite + Unpin) {
-        let response = {
+        let mut response = {
             let mut script = self.script.lock().expect("no panic");
             let otherwise = *self.otherwise.lock().expect("no panic");
             script.pop_front().unwrap_or(otherwise)
@@ -269,6 +277,11 @@ impl Shared {
             return;
         }
         let Some(received) = read_request(&mut socket).await else { return };
+        let body = String::from_utf8_lossy(&received.body);
+        if self.silenced.lock().expect("no panic").iter().any(|text| body.contains(text)) {
+            response = Response::Silence;
+        }
+        drop(body);
         self.received.lock().expect("no panic").push(received);
         let answering = answer(&mut socket, response);
         // The other end may close at any time.

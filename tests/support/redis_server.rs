@@ -12,8 +12,9 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// The limit of every wait in a test.
-pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// The limit of every wait in a test: generous to a busy machine, and shorter than the leases that no
+/// test outlives.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(40);
 
 pub(crate) struct Server {
     // Killed on drop, before its folder is removed.

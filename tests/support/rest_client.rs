@@ -147,7 +147,9 @@ impl Server {
 
     pub(crate) async fn desk_of(&self, writer: Person, reviewer: Person, text: &str) -> Desk {
         let body = json!({ "title": "자기소개서", "text": text });
-        let document = self.post(&writer, "/api/documents", body).await.ok(201);
+        // Many documents at once wait for SQLite's only writer, on a busy machine in vain.
+        let made = self.call_patiently(&writer, "POST", "/api/documents", Some(body)).await;
+        let document = made.ok(201);
         let document = document["id"].as_str().expect("an id").to_owned();
         let path = format!("/api/documents/{document}/share-link");
         let link = self.post(&writer, &path, json!({})).await.ok(201);

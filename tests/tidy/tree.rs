@@ -7,8 +7,8 @@ use std::path::Path;
 const FOREIGN: &[&str] = &["data", "static/vendor/LICENSES.txt", "target"];
 /// The same, in any folder. In a worktree `.git` is a file.
 const FOREIGN_ANYWHERE: &[&str] = &[".git", "node_modules"];
-/// A bundle of foreign code. Its name contains its hash.
-const BUNDLE: &str = "static/vendor/editor-";
+/// Bundles, besides those whose names contain their hashes.
+const BUNDLES: &[&str] = &["static/vendor/docs.", "static/vendor/editor."];
 
 /// One text file.
 pub(crate) struct Source {
@@ -129,7 +129,10 @@ pub(crate) fn assert_none(complaints: &[String], advice: &str) {
 
 fn is_foreign(path: &str) -> bool {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
-    FOREIGN.contains(&path) || FOREIGN_ANYWHERE.contains(&name) || path.starts_with(BUNDLE)
+    FOREIGN.contains(&path)
+        || FOREIGN_ANYWHERE.contains(&name)
+        || BUNDLES.iter().any(|bundle| path.starts_with(bundle))
+        || path.starts_with("static/vendor/") && name.contains('-')
 }
 
 /// Resolves the path `relative` of a file in `folder`.

@@ -7,9 +7,13 @@ import { afterEach, test } from "node:test"
 import { alarmSentence } from "../../static/js/admin/locks.js"
 import { sentence } from "../../static/js/admin/explain.js"
 import { i18n } from "../../static/js/lib/i18n.js"
+import { adminEn } from "../../static/js/lib/i18n/admin_en.js"
+import { adminKo } from "../../static/js/lib/i18n/admin_ko.js"
 
-afterEach(() => {
-  i18n.language = "en"
+await i18n.start({ en: async () => adminEn, ko: async () => adminKo })
+
+afterEach(async () => {
+  await i18n.setLanguage("en")
 })
 
 const as_of = "2026-11-21T14:03:10Z"
@@ -42,11 +46,11 @@ const held = {
   line: [],
 }
 
-test("a seat has an explanation, and each state a different one", () => {
+test("a seat has an explanation, and each state a different one", async () => {
   assert.match(sentence(held), /^The browser of Lee was heard 2 seconds ago, and the lease was renewed 1 second ago\./)
   const states = /** @type {const} */ (["held", "uncertain", "away", "claiming", "ended"])
   for (const language of /** @type {const} */ (["en", "ko"])) {
-    i18n.language = language
+    await i18n.setLanguage(language)
     const said = states.map((state) => sentence({ ...held, state }))
     said.push(sentence({ ...held, told_by: "redis", last_heard: null }))
     assert.equal(new Set(said).size, said.length)
@@ -55,12 +59,12 @@ test("a seat has an explanation, and each state a different one", () => {
   assert.match(sentence(held), /2초 전에/)
 })
 
-test("an alarm names its class, severity, start and remedy", () => {
+test("an alarm names its class, severity, start and remedy", async () => {
   const alarm = { class: "seat", alarm: /** @type {const} */ ("failures"), since: as_of, measured: 0.0952, limit: 0.05 }
   assert.match(alarmSentence(alarm), /^Seats: 9\.5% of the attempts .*\/readyz.* \(since \d\d:\d\d\)$/)
   const hold = { ...alarm, class: "export", alarm: /** @type {const} */ ("hold"), measured: 7.31 }
   assert.match(alarmSentence(hold), /^export: one was held for 7\.3 s/)
-  i18n.language = "ko"
+  await i18n.setLanguage("ko")
   assert.match(alarmSentence(alarm), /^자리: .*9\.5%가 실패/)
   assert.match(alarmSentence({ ...hold, alarm: "wait" }), /평균 7\.3초 기다렸습니다/)
 })

@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { holderIn, lossReason, retryDelay } from "../../static/js/seat/close_codes.js"
-import { languages } from "../../static/js/lib/i18n.js"
+import { en } from "../../static/js/lib/i18n/en.js"
 
 test("clients of one lost server reconnect at different times", () => {
   const waits = [0, 0.25, 0.5, 1].map((random) => retryDelay(1, random))
@@ -24,7 +24,7 @@ test("each close code of a lost seat has a sentence", () => {
   const codes = [4400, 4401, 4403, 4404, 4408, 4410, 4411, 4413].map((code) => lossReason(code, ""))
   reasons.push(lossReason(4403, "not-your-role"))
   assert.equal(reasons.at(-1), "replaced")
-  for (const why of [...reasons, ...codes]) assert.ok(`state.lost.${why}` in languages.en, why)
+  for (const why of [...reasons, ...codes]) assert.ok(`state.lost.${why}` in en, why)
 })
 
 test("the holder of a seat is parsed from the close frame, also from a truncated one", () => {

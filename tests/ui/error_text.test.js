@@ -9,6 +9,8 @@ import { Problem } from "../../static/js/lib/api.js"
 import { errorText, reviewErrorText } from "../../static/js/lib/error_text.js"
 import { i18n, t } from "../../static/js/lib/i18n.js"
 
+await i18n.start()
+
 const folder = new URL("../../src/http/error/", import.meta.url)
 const source = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), "utf8")).join("\n")
 /** The names of the server's problems. */
@@ -16,10 +18,10 @@ const names = [...source.matchAll(/"([a-z]+(?:-[a-z]+)*)",\s+"[A-Z]/g)].map(([, 
 const STATUSES = [400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 418, 421, 422, 429, 500, 503, 507]
 const DETAIL = "there is no such address"
 
-test("no sentence is the server's, whatever the problem", () => {
+test("no sentence is the server's, whatever the problem", async () => {
   assert.ok(30 < names.length, names.join())
   for (const language of /** @type {const} */ (["en", "ko"])) {
-    i18n.language = language
+    await i18n.setLanguage(language)
     for (const name of [...names, "unknown", "of-a-newer-server", "constructor"]) {
       for (const status of STATUSES) {
         for (const sentence of [errorText, reviewErrorText].map((of) => of(new Problem(status, name, DETAIL)))) {
@@ -32,8 +34,8 @@ test("no sentence is the server's, whatever the problem", () => {
   }
 })
 
-test("an unknown address is said to be gone, and an unknown problem has its own sentence", () => {
-  i18n.language = "en"
+test("an unknown address is said to be gone, and an unknown problem has its own sentence", async () => {
+  await i18n.setLanguage("en")
   assert.equal(errorText(new Problem(404, "not-found", DETAIL)), t("error.gone"))
   assert.equal(errorText(new Problem(418, "of-a-newer-server", DETAIL)), t("error.unknown"))
   assert.equal(errorText(new Problem(409, "quota-spent", DETAIL)), t("error.quota"))

@@ -5,7 +5,16 @@ import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { choose, i18n, languages, t, tCount } from "../../static/js/lib/i18n.js"
+import { choose, i18n, t, tCount } from "../../static/js/lib/i18n.js"
+import { adminEn } from "../../static/js/lib/i18n/admin_en.js"
+import { adminKo } from "../../static/js/lib/i18n/admin_ko.js"
+import { en } from "../../static/js/lib/i18n/en.js"
+import { ko } from "../../static/js/lib/i18n/ko.js"
+
+/** All sentences of each language. */
+const languages = { en: { ...en, ...adminEn }, ko: { ...ko, ...adminKo } }
+
+await i18n.start()
 
 const pages = new URL("../../static/", import.meta.url)
 
@@ -47,8 +56,8 @@ test("a chosen language comes before the browser's, and English is for all other
   assert.equal(choose("xx", ["fr"]), "en")
 })
 
-test("blanks are filled, and one is not many", () => {
-  i18n.language = "en"
+test("blanks are filled, and one is not many", async () => {
+  await i18n.setLanguage("en")
   assert.equal(t("saved.at", { time: "14:03" }), "Saved 14:03")
   assert.equal(tCount("state.offline.count", 1), "1 character is not saved yet.")
   assert.equal(tCount("state.offline.count", 1234), "1,234 characters are not saved yet.")
@@ -73,7 +82,7 @@ test("no sentence uses a retired word; the administrator's may name seats", () =
 })
 
 test("a Korean user finds 첨삭 in the title, on the start page and at the gate", () => {
-  for (const name of /** @type {const} */ (["start.title", "app.sentence", "start.waiting", "entry.name.title", "review.list"])) {
+  for (const name of /** @type {const} */ (["start.title", "start.sentence.more", "start.waiting", "entry.name.title", "review.list"])) {
     assert.match(languages.ko[name], /첨삭/, name)
   }
 })

@@ -9,8 +9,10 @@ import { savedSentence } from "../../static/js/notify/dialog.js"
 import { browserName, ownTimeZone, timeZones } from "../../static/js/notify/notify_text.js"
 import { bytesOf } from "../../static/js/notify/push.js"
 
-afterEach(() => {
-  i18n.language = "en"
+await i18n.start()
+
+afterEach(async () => {
+  await i18n.setLanguage("en")
 })
 
 test("a key of the server is read from base64url, with and without its end", () => {
@@ -36,13 +38,13 @@ test("the time zones have the browser's, the chosen one and UTC, each once", () 
   assert.deepEqual(zones, zones.toSorted())
 })
 
-test("saved reminders say when none comes", () => {
+test("saved reminders say when none comes", async () => {
   const all = { review_unanswered: true, seat_free: false, request_unanswered: true, quiet: null, time_zone: "Asia/Seoul" }
   const quiet = { from: "22:00", to: "08:00" }
   assert.equal(savedSentence(all), "Saved. Reminders come at any hour.")
   assert.equal(savedSentence({ ...all, quiet }), "Saved. No reminder comes from 22:00 to 08:00 (Asia/Seoul).")
   assert.equal(savedSentence({ ...all, quiet, time_zone: "America/New_York" }), "Saved. No reminder comes from 22:00 to 08:00 (America/New York).")
   assert.equal(savedSentence({ ...all, review_unanswered: false, request_unanswered: false, quiet }), "Saved. You get no reminders.")
-  i18n.language = "ko"
+  await i18n.setLanguage("ko")
   assert.match(savedSentence({ ...all, quiet }), /22:00부터 08:00까지는/)
 })

@@ -9,8 +9,10 @@ import { i18n } from "../../static/js/lib/i18n.js"
 import { claimErrorText, offerErrorText, offerIn, remainingSentence } from "../../static/js/start/offer_text.js"
 import { nextDelay } from "../../static/js/start/poll.js"
 
-afterEach(() => {
-  i18n.language = "en"
+await i18n.start()
+
+afterEach(async () => {
+  await i18n.setLanguage("en")
 })
 
 test("the address of the start page names an offer", () => {
@@ -20,30 +22,30 @@ test("the address of the start page names an offer", () => {
   }
 })
 
-test("the free places are a sentence, and one is not many", () => {
-  i18n.language = "en"
-  assert.equal(remainingSentence({ remaining: 3, capacity: 5 }), "3 of 5 places are free")
-  assert.equal(remainingSentence({ remaining: 1, capacity: 5 }), "1 of 5 places is free")
+test("the free places are a sentence, and one is not many", async () => {
+  await i18n.setLanguage("en")
+  assert.equal(remainingSentence({ remaining: 3, capacity: 5 }), "3 of 5 places left")
+  assert.equal(remainingSentence({ remaining: 1, capacity: 5 }), "1 of 5 places left")
   assert.equal(remainingSentence({ remaining: 0, capacity: 5 }), "All 5 places are taken")
   assert.equal(remainingSentence({ remaining: 0, capacity: 1 }), "The one place is taken")
-  i18n.language = "ko"
+  await i18n.setLanguage("ko")
   assert.equal(remainingSentence({ remaining: 3, capacity: 5 }), "5명 가운데 3명 더 신청할 수 있음")
 })
 
-test("an error of an offer says what happened and what helps", () => {
-  i18n.language = "en"
+test("an error of an offer says what happened and what helps", async () => {
+  await i18n.setLanguage("en")
   const problem = (/** @type {string} */ kind, status = 409, retryAfter = 0) => Object.assign(new Problem(status, kind), { retryAfter })
   for (const [error, expected] of /** @type {const} */ ([
     [problem("sold-out"), /taken a moment ago.* you can take it here/],
     [problem("already-claimed"), /already/],
     [problem("offer-closed"), /Nothing was sent/],
-    [problem("own-offer", 422), /Send its link/],
+    [problem("own-offer", 422), /Share its link/],
     [problem("claim-accepted"), /remove the person/],
     [problem("lock-wait-timeout", 503, 2_000), /You have no place yet\. Try again in 2 seconds\./],
     [problem("lock-wait-timeout", 503), /Try again in a moment\./],
     [problem("claim-limit", 429, 3 * 3_600_000), /Try again in 3 hours\./],
     [problem("quota-spent"), /Close one first/],
-    [problem("too-many"), /as many partners/],
+    [problem("too-many"), /limit of partners/],
     [problem("too-many-requests", 429), /in a moment/],
     [new Problem(0, "offline"), /cannot be reached/],
   ])) assert.match(offerErrorText(error), expected, error.kind)

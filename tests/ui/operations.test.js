@@ -4,20 +4,24 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { countsSentence, jobSentence, seconds } from "../../static/js/admin/jobs.js"
+import { countsSentence, foldRuns, jobSentence, seconds } from "../../static/js/admin/jobs.js"
 import { i18n } from "../../static/js/lib/i18n.js"
+import { adminEn } from "../../static/js/lib/i18n/admin_en.js"
+import { adminKo } from "../../static/js/lib/i18n/admin_ko.js"
 
-afterEach(() => {
-  i18n.language = "en"
+await i18n.start({ en: async () => adminEn, ko: async () => adminKo })
+
+afterEach(async () => {
+  await i18n.setLanguage("en")
 })
 
-test("a job says whether it runs, when it runs next, and how long a run takes", () => {
+test("a job says whether it runs, when it runs next, and how long a run takes", async () => {
   const job = { job: "reminders", running: null, last_runs: [], next_at: "2026-11-23T10:00:00Z", estimate_ms: 1_250 }
   assert.match(jobSentence(job), /^Next run at \d\d:\d\d:00\. A run takes about 1\.3 s\.$/)
   assert.match(jobSentence({ ...job, estimate_ms: null }), /^Next run at \d\d:\d\d:00\.$/)
   const running = { node: "node_1", since: "2026-11-23T10:00:05Z", fence: 7 }
   assert.match(jobSentence({ ...job, running }), /^Runs on node_1 since \d\d:\d\d:05\./)
-  i18n.language = "ko"
+  await i18n.setLanguage("ko")
   assert.match(jobSentence({ ...job, running }), /node_1 서버에서 실행 중/)
 })
 
@@ -33,4 +37,12 @@ test("a short run has digits behind the point, and a clock that steps gives no n
   assert.equal(seconds(1_250), "1.3 s")
   assert.equal(seconds(61_400), "61 s")
   assert.equal(seconds(-5), "0.00 s")
+})
+
+test("equal runs of a server that follow each other are one", () => {
+  const run = (/** @type {number} */ minute, /** @type {Record<string, number>} */ counts, node = "node_1") => ({
+    started_at: `2026-11-21T14:${minute}:00Z`, ended_at: `2026-11-21T14:${minute}:01Z`, node, outcome: "done", counts,
+  })
+  const runs = [run(30, {}), run(29, {}), run(28, { sent: 1 }), run(27, {}), run(26, {}, "node_2")]
+  assert.deepEqual(foldRuns(runs).map((folded) => folded.length), [2, 1, 1, 1])
 })

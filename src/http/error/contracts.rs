@@ -74,8 +74,7 @@ pub(super) fn session_contract(error: &SeatError) -> Contract {
             (Is::SERVICE_UNAVAILABLE, "text-too-costly", "The text takes too long to read")
         }
         SeatError::Room(RoomError::StorageSpent) => STORAGE_FULL,
-        SeatError::Room(RoomError::Busy | RoomError::Storage(_)) | SeatError::Locks(_) => {
-            (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
-        }
+        SeatError::Room(RoomError::Busy | RoomError::MemorySpent | RoomError::Storage(_))
+        | SeatError::Locks(_) => (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again"),
     }
 }

@@ -44,6 +44,9 @@ pub(super) fn contract(error: &ExportError) -> Contract {
         ExportError::Import(ImportError::TooLarge(_)) => {
             (Is::PAYLOAD_TOO_LARGE, "import-too-large", "The file is too large")
         }
+        ExportError::Import(ImportError::TextTooLong) => {
+            (Is::PAYLOAD_TOO_LARGE, "too-large", "Too large")
+        }
         ExportError::Session(error) => session_contract(error),
     }
 }

@@ -39,6 +39,12 @@ pub(super) fn contract(error: &PartnersError) -> Contract {
         PartnersError::NotTheSender => {
             (Is::FORBIDDEN, "not-the-sender", "Not the sender of the request")
         }
+        PartnersError::GuestLimit { .. } => {
+            (Is::TOO_MANY_REQUESTS, "guest-limit", "Too often for guests")
+        }
+        PartnersError::NoGuestRequests => {
+            (Is::FORBIDDEN, "no-guest-requests", "No requests of guests")
+        }
         PartnersError::TooManyPending(_) | PartnersError::TooManyToday { .. } => {
             (Is::TOO_MANY_REQUESTS, "request-limit", "Too many review requests")
         }
@@ -53,7 +59,8 @@ pub(super) fn contract(error: &PartnersError) -> Contract {
 /// The time until the bound admits the next request.
 pub(super) fn retry_after(error: &PartnersError) -> Option<Duration> {
     match error {
-        PartnersError::TooManyToday { retry_after } => Some(*retry_after),
+        PartnersError::TooManyToday { retry_after }
+        | PartnersError::GuestLimit { retry_after, .. } => Some(*retry_after),
         _other => None,
     }
 }

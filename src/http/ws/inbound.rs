@@ -6,8 +6,8 @@
 //! [budget](crate::http::byte_budget) on arrival, in steps. The websocket releases them when it has the
 //! whole message. A short message costs a few relaxed atomic operations and no lock.
 //!
-//! The library reserves room for a frame when it has read the frame's head. If a part of the payload is
-//! in its buffer by then, the buffer grows beyond the message and is reused for years. So the transport
+//! The library reserves room for a frame when it has read the frame's head, so the transport charges a
+//! long frame whole at its head. If a part of the payload is in the library's buffer by then, the buffer grows beyond the message and is reused for years. So the transport
 //! passes on the head of a long frame alone. Then the message fills the buffer exactly, and
 //! `ws::Socket::recv` makes the library drop it.
 
@@ -42,13 +42,16 @@ pub(crate) struct Inbound {
     /// The longest message that the transport skips; zero unless the session waits for its seat.
     skips_to: AtomicU64,
     has_skipped: AtomicBool,
+    /// The longest frame for which the library reserves room. It rejects a longer one at its head.
+    frame_max: AtomicU64,
     /// Set when the connection becomes a websocket.
     charge: OnceLock<Mutex<Charge>>,
 }
 
 impl Inbound {
-    /// Starts counting: the connection becomes a websocket.
-    pub(crate) fn begin(&self, charge: Charge) {
+    /// Starts counting: the connection becomes a websocket with frames of up to `frame_max` bytes.
+    pub(crate) fn begin(&self, charge: Charge, frame_max: u64) {
+        self.frame_max.store(frame_max, Ordering::Relaxed);
         // A connection is upgraded only once.
         let _first = self.charge.set(Mutex::new(charge));
     }
@@ -80,6 +83,12 @@ impl Inbound {
         first == WHOLE_BINARY && (EARLY_BYTES_MAX as u64) < length && length <= longest
     }
 
+    /// Whether the library reserves room for a frame at its head, beyond what every socket may hold.
+    fn is_reserved(&self, first: u8, length: u64) -> bool {
+        let reserved = LONG_MESSAGE_BYTES + 1..=self.frame_max.load(Ordering::Relaxed);
+        first & CONTROL == 0 && reserved.contains(&length)
+    }
+
     /// Whether the client waits for the response. Websocket frames begin behind that response: with
     /// other bytes before them the transport could not find the first frame.
     pub(crate) fn is_at_end(&self) -> bool {
@@ -105,7 +114,7 @@ impl Inbound {
         self.is_charged.store(left != 0, Ordering::Relaxed);
     }
 
-    /// Counts the bytes of a data frame.
+    /// Counts bytes of a data frame, or all of them at the head of a long one.
     fn arrived(&self, bytes: u64) -> io::Result<()> {
         let pending = self.pending.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if pending <= UNCHARGED_BYTES_MAX {
@@ -200,6 +209,9 @@ impl FrameHeads {
                 self.inbound.has_skipped.store(true, Ordering::Relaxed);
                 return Ok(begin);
             }
+            if self.left != 0 && self.is_reserved() {
+                self.inbound.arrived(self.length)?;
+            }
             if LONG_MESSAGE_BYTES < self.left && !bytes.is_empty() {
                 return Ok(whole.len() - bytes.len());
             }
@@ -209,8 +221,17 @@ impl FrameHeads {
 
     /// Whether the head of a frame is complete and the frame is to be skipped.
     fn is_to_be_skipped(&self) -> bool {
-        let first = self.head.first().copied().unwrap_or_default();
-        self.left != 0 && self.inbound.skips(first, self.length)
+        self.left != 0 && self.inbound.skips(self.first(), self.length)
+    }
+
+    /// Whether the frame was charged at its head.
+    fn is_reserved(&self) -> bool {
+        self.inbound.is_reserved(self.first(), self.length)
+    }
+
+    /// The first byte of the frame's head.
+    fn first(&self) -> u8 {
+        self.head.first().copied().unwrap_or_default()
     }
 
     /// Counts the bytes of the frame's payload, and returns those behind it.
@@ -218,11 +239,13 @@ impl FrameHeads {
         let here = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(self.left);
         self.left -= here;
         let (_, rest) = bytes.split_at(usize::try_from(here).unwrap_or(bytes.len()));
-        let first = self.head.first().copied().unwrap_or_default();
+        let first = self.first();
         if first & CONTROL != 0 {
             return Ok(rest);
         }
-        self.inbound.arrived(here)?;
+        if !self.is_reserved() {
+            self.inbound.arrived(here)?;
+        }
         if self.left == 0 && first & FIN == 0 {
             self.inbound.retained.fetch_max(self.length, Ordering::Relaxed);
         }
@@ -303,7 +326,7 @@ mod tests {
     fn heads(bytes: u64) -> (FrameHeads, ByteBudget) {
         let budget = ByteBudget::new(BudgetLimits { all: bytes * 8, address: bytes, user: bytes });
         let heads = FrameHeads::new(Arc::default());
-        heads.inbound.begin(budget.open(Payer::new(None, Peer::default())));
+        heads.inbound.begin(budget.open(Payer::new(None, Peer::default())), 2_000_000);
         (heads, budget)
     }
 
@@ -334,6 +357,31 @@ mod tests {
         }
         let read = (0..11).try_for_each(|_| feed(&mut heads, &frame(BINARY, 100_000)));
         assert_eq!(read.map_err(|error| error.kind()), Err(io::ErrorKind::QuotaExceeded));
+    }
+
+    /// N1: 14 bytes announced a frame of 2 MiB, and the library reserved it while nothing was charged.
+    #[test]
+    fn g17_an_announced_frame_is_charged_at_its_head() {
+        let (mut heads, _budget) = heads(1_000_000);
+        let long = frame(FIN | BINARY, 900_000);
+        feed(&mut heads, &long[..13]).expect("room");
+        assert_eq!(charged(&heads), 0);
+        feed(&mut heads, &long[13..14]).expect("room");
+        assert!((900_000..920_000).contains(&charged(&heads)));
+        feed(&mut heads, &long[14..]).expect("room");
+        assert!((900_000..920_000).contains(&charged(&heads)));
+        heads.inbound.release(900_000);
+        assert_eq!(charged(&heads), 0);
+        feed(&mut heads, &frame(BINARY, 900_000)).expect("room");
+        let over = feed(&mut heads, &frame(FIN, 200_000)[..14]);
+        assert_eq!(over.map_err(|error| error.kind()), Err(io::ErrorKind::QuotaExceeded));
+    }
+
+    #[test]
+    fn a_frame_that_the_library_rejects_is_not_charged_at_its_head() {
+        let (mut heads, _budget) = heads(1_000_000);
+        feed(&mut heads, &frame(FIN | BINARY, 2_000_001)[..14]).expect("the library closes it");
+        assert_eq!(charged(&heads), 0);
     }
 
     #[test]
@@ -373,10 +421,10 @@ mod tests {
             feed(&mut heads, &frame(FIN | BINARY, length)).expect("room");
             feed(&mut heads, start).expect("room");
             heads.inbound.release(length as u64);
-            assert!((255_000..256_000).contains(&charged(&heads)), "{}", charged(&heads));
+            assert_eq!(charged(&heads), 300_000);
             // In the middle of the frame's payload.
             feed(&mut heads, rest).expect("room");
-            assert!((300_000..420_000).contains(&charged(&heads)), "{}", charged(&heads));
+            assert_eq!(charged(&heads), 300_000);
             heads.inbound.release(300_000);
             assert_eq!(charged(&heads), 0);
         }

@@ -44,16 +44,19 @@ use crate::outbox::OutboxReader;
 use crate::outbox::close::Close;
 use crate::seats::SeatService;
 use crate::seats::claim::SeatRequest;
-use crate::seats::handle::{SeatHandle, SocketEnd};
+use crate::seats::handle::{SeatHandle, SocketEnd, TOO_MANY_MESSAGES};
 
 /// Size of the read buffer for as long as a socket lives: the largest part of an idle socket's memory.
 /// tungstenite's default is 128 KiB. A keystroke has some forty bytes, a cursor three hundred; the
 /// library reads longer messages in parts.
-const READ_BUFFER_BYTES: usize = 2 * 1_024;
+const READ_BUFFER_BYTES: usize = 1_024;
 /// Bytes that the library collects before it writes to the kernel.
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// Bytes that the write buffer holds beyond one message.
 const WRITE_SLACK_BYTES: usize = 64 * 1_024;
+/// Longest pause of a socket whose writer is faster than storage. It is shorter than a seat tick: the
+/// socket reads on before the client counts as silent.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// The close above the join rate. A stock client reconnects a tenth of a second after a close, so the
 /// server delays it.
 const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
@@ -126,19 +129,20 @@ pub(crate) fn open(
     let user = identity.as_ref().ok().map(|identity| &identity.user.id);
     let may_join = limiter.may_join(user, peer);
     let payer = Payer::of(user, peer);
-    inbound.begin(budget.open(payer.clone()));
+    // Above the server's own limit, so that a slightly longer message still gets its close code.
+    let longest = sessions.limits().message_bytes + WRITE_SLACK_BYTES;
+    inbound.begin(budget.open(payer.clone()), longest as u64);
     inbound.begin_wait(sessions.limits().message_bytes as u64);
     let claim = identity.and_then(|identity| {
         if query.len() < named {
             // A repeated parameter is ambiguous.
             return Err(Close::Malformed("query"));
         }
-        let store_budget = state.guest_bytes.budget_of(&identity, peer);
+        let store_budget = state.guest_budgets.budget_of(&identity, peer);
         let request = SeatRequest { store_budget, ..seat_request(&identity, link, role, &query)? };
         Ok((request, identity))
     });
-    let (message_bytes, document_bytes) =
-        (sessions.limits().message_bytes, sessions.limits().document_bytes);
+    let document_bytes = sessions.limits().document_bytes;
     let admission = match claim {
         _ if !may_join => Err((TOO_MANY_JOINS, JOIN_DELAY)),
         Ok((request, identity)) => {
@@ -153,9 +157,8 @@ pub(crate) fn open(
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .max_write_buffer_size(document_bytes * 2 + WRITE_SLACK_BYTES)
-        // Above the server's own limit, so that a slightly longer message still gets its close code.
-        .max_message_size(message_bytes + WRITE_SLACK_BYTES)
-        .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
+        .max_message_size(longest)
+        .max_frame_size(longest)
         .on_upgrade(move |socket| serve(Box::new(Socket::new(socket, inbound)), admission)))
 }
 
@@ -213,7 +216,8 @@ impl Socket {
         let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
         let valid_until = Instant::now() + valid_for;
         let silence_max = sessions.terms().client_timeout;
-        let unseated = UnseatedSocket { arriving, silence_max, valid_until };
+        let payer = (sessions.clone(), user.clone());
+        let unseated = UnseatedSocket { arriving, silence_max, valid_until, payer };
         let claim = sessions.acquire_seat(request, outbox);
         let (seated, mut early) = self.wait_for(claim, &mut queue, &gone, unseated, early).await;
         let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
@@ -223,7 +227,7 @@ impl Socket {
                 // A page that supports events reads close codes too, and does not reconnect.
                 let delay = if is_taken && !wants_events {
                     tarpit.delay(&user, seat, claimed_at)
-                } else if close == TOO_MANY_BYTES {
+                } else if close == TOO_MANY_BYTES || close == TOO_MANY_MESSAGES {
                     // A client that is closed at once would send as much again at once.
                     JOIN_DELAY
                 } else {
@@ -280,6 +284,8 @@ impl Socket {
         }
         // One timer for the socket's life instead of one per message.
         let mut token_expired = pin!(sleep_until(*valid_until));
+        // Boxed: a socket hardly ever pauses, and would reserve room for it.
+        let mut pause = None;
         loop {
             let close = tokio::select! {
                 outgoing = outbox.next() => match message(outgoing) {
@@ -291,8 +297,15 @@ impl Socket {
                     }
                     Err(close) => close,
                 },
-                incoming = self.recv() => match take(seated, incoming) {
-                    Received::More => continue,
+                () = async { if let Some(pause) = &mut pause { pause.await } }, if pause.is_some() => {
+                    pause = None;
+                    continue;
+                }
+                incoming = self.recv(), if pause.is_none() => match take(seated, incoming) {
+                    Received::More => {
+                        pause = seated.pause(PAUSE_MAX);
+                        continue;
+                    }
                     Received::End(ending) => return ending,
                     Received::Close(close) => close,
                 },
@@ -312,21 +325,24 @@ enum Received {
     End(SocketEnd),
 }
 
+impl Received {
+    fn of(received: Result<(), Close>) -> Self {
+        received.map_or_else(Self::Close, |()| Self::More)
+    }
+}
+
 fn take(seated: &SeatHandle, incoming: Option<Result<Message, axum::Error>>) -> Received {
     match incoming {
         Some(Ok(message)) => {
             seated.heard();
             match message {
-                Message::Binary(message) => match seated.receive(&message) {
-                    Ok(()) => Received::More,
-                    Err(close) => Received::Close(close),
-                },
+                Message::Binary(message) => Received::of(seated.receive(&message)),
                 Message::Text(_) => Received::Close(Close::Malformed("text-frame")),
                 Message::Pong(number) => {
                     seated.answered(&number);
-                    Received::More
+                    Received::of(seated.count_message())
                 }
-                Message::Ping(_) => Received::More,
+                Message::Ping(_) => Received::of(seated.count_message()),
                 Message::Close(_) => Received::End(SocketEnd::Closed),
             }
         }

@@ -15,13 +15,15 @@ use bytes::Bytes;
 use tokio::time::{Instant, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::ids::UserId;
 use crate::domain::limits::EARLY_BYTES_MAX;
 use crate::http::byte_budget::Charge;
 use crate::http::ws::TOKEN_EXPIRED;
 use crate::http::ws::socket::{Socket, fault_of, message};
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, Outgoing};
-use crate::seats::handle::SeatHandle;
+use crate::seats::SeatService;
+use crate::seats::handle::{SeatHandle, TOO_MANY_MESSAGES};
 use crate::seats::joining::{Arriving, is_question, is_step_1};
 
 /// Maximum of stored messages. A waiting client sends one step 1 and moves a cursor.
@@ -37,6 +39,8 @@ pub(super) struct UnseatedSocket {
     pub(super) silence_max: Duration,
     /// When the token expires.
     pub(super) valid_until: Instant,
+    /// The service and the user to whom it charges each message, ping and pong.
+    pub(super) payer: (SeatService, UserId),
 }
 
 /// The messages and the state of a connection during the claim.
@@ -128,7 +132,7 @@ impl Socket {
                 incoming = self.recv(), if is_there => {
                     heard_at = Instant::now();
                     early.is_over |= self.inbound.has_skipped();
-                    match early.take(incoming, &unseated.arriving) {
+                    match early.take(incoming, &unseated) {
                         Took::Continue => true,
                         // The client (the page, after the computer slept) checks the connection. Without
                         // an answer it would reconnect, and join the wait queue at its end.
@@ -182,10 +186,14 @@ impl EarlyMessages {
     fn take(
         &mut self,
         incoming: Option<Result<Message, axum::Error>>,
-        arriving: &Arriving,
+        UnseatedSocket { arriving, payer: (sessions, user), .. }: &UnseatedSocket,
     ) -> Took {
         if matches!(incoming, Some(Ok(_))) {
             arriving.heard();
+            if !sessions.may_send(user) {
+                self.close = Some(TOO_MANY_MESSAGES);
+                return Took::End;
+            }
         }
         match incoming {
             Some(Ok(Message::Binary(message))) => {

@@ -15,12 +15,12 @@ use crate::locks::client::guard_state::GuardState;
 use crate::locks::client::options::{AcquireOptions, BackOff, Policy, RenewalTiming, WaitPolicy};
 use crate::locks::client::wait::EarlyGrant;
 use crate::locks::name::LockName;
-use crate::locks::redis::connection::jittered;
 use crate::locks::renewal::lease::Registration;
 use crate::locks::types::{
     Claim, Claimed, HeldLock, Holder, LockError, LocksError, Loss, Owner, QueuePosition, Released,
     Takeover,
 };
+use crate::redis_client::jittered;
 
 impl Locks {
     /// Claims a lock once, under any policy of the options.

@@ -27,13 +27,13 @@ use crate::domain::fence::Fence;
 use crate::domain::lease::trusted_until;
 use crate::locks::Locks;
 use crate::locks::REASSERT_GRACE;
-use crate::locks::redis::connection::jittered;
 use crate::locks::redis::error::CallError;
 use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::wait_queue::{
     Handover, POLL_INTERVAL, QUEUE_ENTRY_TTL, QueueEntry, QueueStatus, WakeHandle,
 };
 use crate::locks::types::{Claim, Grant, LockError, LocksError, QueuePosition};
+use crate::redis_client::jittered;
 
 /// Delay of the first waiter's poll after the end of the holder's lease.
 const AFTER_EXPIRY: Duration = Duration::from_millis(2);

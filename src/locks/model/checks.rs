@@ -48,6 +48,7 @@ impl<B: DeadlineRule> World<B> {
         let left = Left { any: !grace.is_zero(), unknown: false };
         let expired = self.backend.expired(key, now);
         let answer = self.backend.release(key, who, left, now)?;
+        self.sessions[who].is_released = true;
         self.passes(key, expired, answer.notified)?;
         Ok(answer.reply)
     }
@@ -60,6 +61,8 @@ impl<B: DeadlineRule> World<B> {
             if verdict != Verdict::Lost {
                 self.begins_anew(*who);
             }
+            let is_restored = verdict == Verdict::Reasserted && self.sessions[*who].is_released;
+            self.seen.restored += u64::from(is_restored);
             verdicts.push(verdict);
         }
         Ok(verdicts)

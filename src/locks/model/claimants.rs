@@ -43,6 +43,8 @@ pub(crate) struct Session<B> {
     /// server's halts until then.
     pub(super) silent: Option<(u64, u64, u64)>,
     pub(super) ended: Option<u64>,
+    /// The backend has executed its release.
+    pub(super) is_released: bool,
     /// The run of the backend that granted the seat.
     pub(super) run: u64,
     /// Total of the backend clock's steps back at the session's arrival.
@@ -126,6 +128,7 @@ impl<B: DeadlineRule> World<B> {
             denials: 0,
             silent: None,
             ended: None,
+            is_released: false,
             run: 0,
             stepped_back: self.stepped_back,
             deadline: now,

@@ -10,7 +10,7 @@ use crate::domain::fence::Fence;
 use crate::locks::name::LockName;
 use crate::locks::redis::args::Item;
 use crate::locks::redis::cluster::{Cluster, Redirect};
-use crate::locks::redis::connection::{CALL_TIMEOUT, jittered};
+use crate::locks::redis::connection::CALL_TIMEOUT;
 use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::node::Node;
 use crate::locks::redis::reply::{self, only};
@@ -18,7 +18,7 @@ use crate::locks::redis::scripts::{Script, Scripts};
 use crate::locks::redis::server_identity::ServerIdentity;
 use crate::locks::redis::target::{Redirection, call_at};
 use crate::locks::types::{LocksError, QueuedClaim, Released};
-use crate::redis_client::Address;
+use crate::redis_client::{Address, jittered};
 
 /// Pause before the retry of a call after `TRYAGAIN` or `CLUSTERDOWN`.
 const PAUSE: Duration = Duration::from_millis(50);

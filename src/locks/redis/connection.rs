@@ -22,7 +22,7 @@ use crate::locks::redis::reply;
 use crate::locks::redis::server_identity::ServerIdentity;
 use crate::locks::redis::wait_queue::WaiterRegistry;
 use crate::locks::types::LocksError;
-use crate::redis_client::Addresses;
+use crate::redis_client::{Addresses, jittered};
 
 /// Time-out of one exchange, with the wait for a connection. Well below the part of a lease that is
 /// left after two failed renewals, and far above the time that a healthy Redis needs.
@@ -388,26 +388,5 @@ impl Subscription {
             None if message.is_empty() => self.waiter_registry.echo(),
             None => {}
         }
-    }
-}
-
-/// Between half of `pause` and all of it, so that servers do not reconnect in step.
-pub(in crate::locks) fn jittered(pause: Duration) -> Duration {
-    // Without randomness they reconnect in step; Redis survives that.
-    let random = getrandom::u32().unwrap_or(u32::MAX);
-    pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_jitter_of_a_pause_is_at_most_half_of_it_and_varies() {
-        let pause = Duration::from_secs(1);
-        let mut drawn: Vec<_> = (0..100).map(|_| jittered(pause)).collect();
-        drawn.sort_unstable();
-        assert!(pause / 2 <= drawn[0] && drawn[99] <= pause, "{drawn:?}");
-        assert_ne!(drawn[0], drawn[99]);
     }
 }

@@ -23,11 +23,12 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::domain::ids::NodeId;
 use crate::locks::name::release_channel;
 use crate::locks::redis::call::Calls;
-use crate::locks::redis::connection::{Link, jittered};
+use crate::locks::redis::connection::Link;
 use crate::locks::redis::preflight;
 use crate::locks::redis::scripts::pipeline;
 use crate::locks::redis::wait_queue::WaiterRegistry;
 use crate::locks::types::LocksError;
+use crate::redis_client::jittered;
 
 /// Interval of checks while all is well.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);

@@ -110,7 +110,7 @@ async fn exercise_permissions(
     if let Some(back) = back {
         metrics::counter!("galley_locks_clock_steps_back_total").increment(1);
         tracing::warn!(
-            node = %node.address,
+            redis = %node.address,
             seconds = back.as_secs_f64(),
             "the clock of Redis stepped back: leases and turns of dead servers last so much longer"
         );

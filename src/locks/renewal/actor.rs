@@ -148,7 +148,7 @@ impl RenewalActor {
     /// Sorts by lease, then by deadline: equal leases share one call. False if the round failed for
     /// any lock.
     async fn round(&self, backend: &Backend, mut round: Vec<Item>, now: Instant) -> bool {
-        round.sort_by_key(|item| (item.timing.ttl, item.trusted_until));
+        round.sort_unstable_by_key(|item| (item.timing.ttl, item.trusted_until));
         let due = round.iter().filter_map(|item| item.renew_at).min();
         let lag = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         metrics::histogram!("galley_renewal_lag_seconds").record(lag);

@@ -133,8 +133,10 @@ impl Register {
         }
         let round_end = self.end_of_round(now, is_back);
         let last = round_end.map_or(now, |round_end| round_end.max(now));
-        let mut items = Vec::new();
-        for (due, id) in self.order.range(..=(last, u64::MAX)) {
+        let due = self.order.range(..=(last, u64::MAX));
+        // A growing buffer would leave freed memory of each smaller size behind.
+        let mut items = Vec::with_capacity(due.clone().count());
+        for (due, id) in due {
             #[cfg(test)]
             {
                 self.entries_read += 1;

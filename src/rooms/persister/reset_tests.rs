@@ -2,7 +2,7 @@
 //!
 //! The tests drain the persister's queue themselves, so that each chooses the end of a group.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::{Role, Seat};
 use crate::outbox::outbox;
 use crate::pubsub::Pubsub;
+use crate::rooms::memory::RoomMemory;
 use crate::rooms::room::review_events::missed;
 use crate::rooms::room::{Ailment, Opening, Room};
 use crate::rooms::stored_document::StoredDocument;
@@ -60,6 +61,7 @@ impl Scene {
             document: *document,
             rows: log.parts.len(),
             log: UpdateLog::open_up_to(log.parts).0,
+            memory: RoomMemory::new(usize::MAX).charge(0),
             seq: log.seq,
             owners: HashMap::new(),
             review_changes: 0,
@@ -163,4 +165,37 @@ async fn g16_a_rejected_row_ends_the_outage_and_its_document_is_set_aside() {
 
     assert!(scene.persister.error().is_none());
     assert!(!writer.aside.is_empty());
+}
+
+/// Goal (P4): an update that was tried goes before those that came meanwhile, and faulty documents, of which
+/// each takes a transaction, take turns, however slow the transactions are.
+#[tokio::test]
+async fn g16_faulty_documents_take_turns_and_keep_the_order_of_their_updates() {
+    let mut aside = Aside::default();
+    let mut scenes = Vec::new();
+    for _ in 0..8 {
+        let mut scene = Scene::new().await;
+        for client in 1..=3 {
+            scene.types(RATIFIED, client, "faulty ");
+            let group = scene.queued_group().await;
+            let behind = aside.queue_behind(group);
+            aside.put(behind, Why::Faulty);
+        }
+        scenes.push(scene);
+    }
+    // Not before: the database runs in real time.
+    tokio::time::pause();
+    let mut turns = Vec::new();
+    for _ in 0..2 * scenes.len() {
+        // Longer than the longest pause: all are due.
+        tokio::time::advance(TIMEOUT).await;
+        let group = aside.take_due(Instant::now(), 2);
+        let clients: Vec<_> = group.appends.iter().flat_map(|it| it.clients.clone()).collect();
+        assert_eq!(clients, [1, 2]);
+        turns.push(group.appends[0].document);
+        aside.put(group, Why::Faulty);
+    }
+    let (first, second) = turns.split_at(scenes.len());
+    let documents: HashSet<_> = first.iter().collect();
+    assert_eq!((documents.len(), first), (scenes.len(), second));
 }

@@ -110,7 +110,11 @@ impl Aside {
     /// Takes at most `count` updates of due documents. A faulty document comes alone.
     pub(super) fn take_due(&mut self, now: Instant, count: usize) -> Group {
         let mut due = Group::default();
-        for stuck in self.documents.values_mut().filter(|stuck| stuck.at <= now) {
+        // The longest due first: faulty documents, of which each takes a transaction, take turns.
+        let mut waiting: Vec<_> =
+            self.documents.values_mut().filter(|stuck| stuck.at <= now).collect();
+        waiting.sort_by_key(|stuck| stuck.at);
+        for stuck in waiting {
             // Drops the updates of a room with a rejected update (P3).
             stuck.updates.retain(|(_, source)| !source.room.takes_no_more());
             if stuck.why == Why::Faulty && !due.is_empty() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use crate::outbox::event::{Event, Problem, STORE_BUDGET_SPENT, UNSAVED_FULL};
+use crate::outbox::event::{Event, MEMORY_FULL, Problem, STORE_BUDGET_SPENT, UNSAVED_FULL};
 use crate::rooms::room::{Room, State};
 
 impl Room {
@@ -19,12 +19,27 @@ impl Room {
             self.behind.notify_one();
         }
         state.unsaved_bytes = state.unsaved_bytes.saturating_sub(bytes);
+        state.unsaved_updates = state.unsaved_updates.saturating_sub(1);
         state.not_saved = None;
         self.look_at_saved(&mut state, 1);
         self.look_at_refused(&mut state);
-        if state.unsaved_bytes == 0 {
-            self.flushed.notify_waiters();
-        }
+        self.stored.notify_waiters();
+    }
+
+    /// Whether the writer sends faster than the database stores. Its socket then pauses, and the client
+    /// retains its further edits (G16). A room that cannot store at all rejects them instead.
+    #[must_use]
+    pub fn applies_backpressure(&self) -> bool {
+        let state = self.lock();
+        let is_large = self.limits.unsaved_bytes / 2 < state.unsaved_bytes;
+        let is_long = self.persister.share() < state.unsaved_updates;
+        (is_large || is_long) && state.not_saved.is_none() && !state.takes_no_more()
+    }
+
+    /// Waits until the database has caught up with the writer, or the room is retired.
+    pub async fn backpressure_ends(&self) {
+        let ends = || !self.applies_backpressure() || self.retired.is_cancelled();
+        self.wait_for_stored(ends).await;
     }
 
     /// Requests the edits that backpressure rejected, if the backlog has room again. The seat tick calls
@@ -37,8 +52,9 @@ impl Room {
     /// Requests the rejected edits when half of the backlog is free again. Their client still has them.
     /// Without the request they arrive only if its user types again.
     fn look_at_refused(&self, state: &mut State) {
-        let is_free =
-            state.unsaved_bytes <= self.limits.unsaved_bytes / 2 && self.persister.has_room();
+        let is_free = state.unsaved_bytes <= self.limits.unsaved_bytes / 2
+            && self.persister.has_room()
+            && !state.memory.is_full();
         if state.takes_no_more() || !state.is_full || !is_free {
             return;
         }
@@ -54,14 +70,18 @@ impl Room {
 
     /// Waits until no update is pending, or the room is retired.
     pub async fn flushed(&self) {
+        self.wait_for_stored(|| self.is_durable()).await;
+    }
+
+    async fn wait_for_stored(&self, is_enough: impl Fn() -> bool) {
         loop {
             // The task registers before the check, or it would miss a notification between the two.
-            let flushed = self.flushed.notified();
-            if self.is_durable() {
+            let stored = self.stored.notified();
+            if is_enough() {
                 return;
             }
             tokio::select! {
-                () = flushed => {}
+                () = stored => {}
                 () = self.retired.cancelled() => {}
             }
         }
@@ -97,7 +117,13 @@ impl State {
 
     /// The limit because of which the room rejects edits.
     pub(super) fn why_full(&self) -> Problem {
-        if self.spent_until.is_some() { STORE_BUDGET_SPENT } else { UNSAVED_FULL }
+        if self.spent_until.is_some() {
+            STORE_BUDGET_SPENT
+        } else if self.memory.is_full() {
+            MEMORY_FULL
+        } else {
+            UNSAVED_FULL
+        }
     }
 
     /// Broadcasts the cause of failing commits, and the same cause again only after a commit.

@@ -53,6 +53,12 @@ pub struct Maintenance {
     pub merge: bool,
 }
 
+/// Maintenance that is due, before the room copies its document.
+struct DueWork {
+    /// Whether the task merges the rows.
+    merge: bool,
+}
+
 /// Work that accumulated since the last maintenance.
 #[derive(Debug)]
 pub(super) struct Backlog {
@@ -104,24 +110,17 @@ impl Room {
         self.lock().seq
     }
 
+    /// Whether maintenance is due now.
+    #[must_use]
+    pub fn is_maintenance_due(&self, occasion: Trigger, now: Instant) -> bool {
+        self.lock().due_work(occasion, now).is_some()
+    }
+
     /// The maintenance that is due now. The call marks it as done, so a second call returns `None`.
     #[must_use]
     pub fn due_maintenance(&self, occasion: Trigger, now: Instant) -> Option<Maintenance> {
         let mut state = self.lock();
-        let (rows_max, count_every) = match occasion {
-            Trigger::Working => (ROWS_WORKING, COUNT_EVERY),
-            Trigger::Leaving => (ROWS_LEAVING, Duration::ZERO),
-        };
-        let merge = rows_max < state.backlog.rows;
-        let changed = state.backlog.counted_version != state.version;
-        let count = changed && count_every <= now.duration_since(state.backlog.counted_at);
-        if state.takes_no_more()
-            || state.is_damaged
-            || state.unsaved_bytes != 0
-            || !(merge || count)
-        {
-            return None;
-        }
+        let DueWork { merge } = state.due_work(occasion, now)?;
         if merge {
             state.backlog.rows = 1;
         }
@@ -133,6 +132,18 @@ impl Room {
 }
 
 impl State {
+    fn due_work(&self, occasion: Trigger, now: Instant) -> Option<DueWork> {
+        let (rows_max, count_every) = match occasion {
+            Trigger::Working => (ROWS_WORKING, COUNT_EVERY),
+            Trigger::Leaving => (ROWS_LEAVING, Duration::ZERO),
+        };
+        let merge = rows_max < self.backlog.rows;
+        let changed = self.backlog.counted_version != self.version;
+        let count = changed && count_every <= now.duration_since(self.backlog.counted_at);
+        let waits = self.takes_no_more() || self.is_damaged || self.unsaved_bytes != 0;
+        (!waits && (merge || count)).then_some(DueWork { merge })
+    }
+
     pub(super) fn snapshot(&mut self) -> Snapshot {
         Snapshot {
             merged: self.log.merged(),

@@ -40,12 +40,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::{DocumentId, SessionId, UserId};
-use crate::domain::limits::{NEW_CLIENT_BYTES, REQUEST_AGAIN_AFTER};
+use crate::domain::limits::{LONG_MESSAGE_BYTES, NEW_CLIENT_BYTES, REQUEST_AGAIN_AFTER};
 use crate::outbox::close::Close;
 use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem};
-use crate::outbox::event::{STORE_BUDGET_SPENT, UNSAVED_FULL};
+use crate::outbox::event::{MEMORY_FULL, STORE_BUDGET_SPENT, UNSAVED_FULL};
 use crate::outbox::queue::Queue;
 use crate::pubsub::Message;
+use crate::rooms::memory::RoomBytes;
 use crate::rooms::room::checkpoints::Checkpoints;
 use crate::rooms::room::maintenance::Backlog;
 use crate::rooms::room::occupancy::Occupancy;
@@ -89,8 +90,8 @@ pub struct Room {
     /// Queue in which the room reports a gap in its review events.
     missed_reviews: Missed,
     state: Mutex<State>,
-    /// Signals that no update is pending.
-    flushed: Notify,
+    /// Signals that updates were stored.
+    stored: Notify,
     /// Messages for the other servers; [`Room::follow`] publishes them.
     outgoing: Queue<Message>,
     /// Signals a gap: the database has updates that this log lacks.
@@ -104,6 +105,9 @@ pub struct Room {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) log: UpdateLog,
+    memory: RoomBytes,
+    /// The version of the text at the last tick.
+    ticked_at: Option<u64>,
     pub(crate) seq: i64,
     pub(crate) members: Vec<Arc<Session>>,
     /// The session without a reply to the sync step 1 after a gap, and the time of that request.
@@ -121,6 +125,7 @@ pub(crate) struct State {
     points: Checkpoints,
     size: Quota,
     unsaved_bytes: usize,
+    unsaved_updates: usize,
     saved: Saved,
     /// The cause of failing commits that the room broadcast last.
     not_saved: Option<Problem>,
@@ -147,6 +152,8 @@ pub struct Opening {
     pub document: DocumentId,
     /// Its log.
     pub log: UpdateLog,
+    /// The charge for the log.
+    pub memory: RoomBytes,
     /// The database number of its last update.
     pub seq: i64,
     /// The number of its rows in the database.
@@ -177,10 +184,13 @@ impl Room {
         persister: Persister,
         missed_reviews: Missed,
     ) -> Self {
-        let Opening { document, log, seq, rows, owners, review_changes, is_damaged } = opening;
+        let Opening { document, log, memory, seq, rows, owners, review_changes, is_damaged } =
+            opening;
         let saved = Saved::up_to(log.state_vector());
         let state = State {
             log,
+            memory,
+            ticked_at: None,
             seq,
             members: Vec::new(),
             requested: None,
@@ -194,6 +204,7 @@ impl Room {
             points: Checkpoints::default(),
             size: Quota::default(),
             unsaved_bytes: 0,
+            unsaved_updates: 0,
             saved,
             not_saved: None,
             is_full: false,
@@ -211,7 +222,7 @@ impl Room {
             persister,
             missed_reviews,
             state: Mutex::new(state),
-            flushed: Notify::new(),
+            stored: Notify::new(),
             outgoing: Queue::new(OUTGOING_MAX),
             behind: Notify::new(),
             saved_later: Notify::new(),
@@ -309,6 +320,10 @@ impl Room {
             state.is_full = true;
             return refuse(session, UNSAVED_FULL);
         }
+        if LONG_MESSAGE_BYTES < update.len() as u64 && state.memory.is_full() {
+            state.is_full = true;
+            return refuse(session, MEMORY_FULL);
+        }
         if !state.has_room(update, &checked, &self.limits, now) {
             self.was_too_large(&mut state);
             return refuse(session, DOCUMENT_FULL);
@@ -360,6 +375,7 @@ impl Room {
             append,
         });
         state.unsaved_bytes += update.len();
+        state.unsaved_updates += 1;
         state.append(update.clone(), checked);
         if let Some(problem) = self.persister.problem() {
             state.is_not_saved(problem);
@@ -382,6 +398,7 @@ impl State {
     /// Appends a checked update.
     pub(crate) fn append(&mut self, update: Bytes, checked: Checked) {
         self.log.append(update, checked);
+        self.memory.set(self.log.bytes());
         self.version += 1;
         self.backlog.rows += 1;
     }
@@ -420,6 +437,7 @@ fn refuse(session: &Session, problem: Problem) -> Result<usize, Close> {
             DOCUMENT_FULL => Close::TooLarge("document"),
             DOCUMENT_DAMAGED => Close::Forbidden("document-damaged"),
             STORE_BUDGET_SPENT => Close::TooMuch("too-many-bytes"),
+            MEMORY_FULL => Close::Unavailable("memory"),
             _ => Close::Unavailable("storage"),
         });
     }

@@ -149,6 +149,10 @@ impl Occupancy {
                 if SESSIONS_PER_ROOM_MAX <= self.0.len() {
                     return None;
                 }
+                // A link has two seats, and most documents have one link; a push would reserve four.
+                if self.0.is_empty() {
+                    self.0.reserve_exact(2);
+                }
                 self.0.push(SeatOccupancy { seat, identity: None, left: Fence::ZERO });
                 self.0.len() - 1
             }

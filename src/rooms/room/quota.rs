@@ -43,6 +43,15 @@ impl Room {
         self.weigh_again(&mut self.lock(), now);
     }
 
+    /// Frees the spare memory of a room without an edit since the last tick.
+    pub(in crate::rooms) fn shrink_idle(&self) {
+        let mut state = self.lock();
+        let version = state.version;
+        if state.ticked_at.replace(version) == Some(version) {
+            state.log.shrink();
+        }
+    }
+
     /// The room calls this after each change. Broadcasts the size if the quota state changed.
     pub(super) fn weigh_again(&self, state: &mut State, now: Instant) {
         let RoomLimits { document_bytes: limit, .. } = self.limits;
@@ -172,6 +181,7 @@ impl State {
     fn look(&mut self, now: Instant) {
         self.size.looked_at = Some(now);
         self.log.tidy();
+        self.memory.set(self.log.bytes());
     }
 }
 

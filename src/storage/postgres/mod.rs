@@ -82,11 +82,14 @@ mod turn_rows;
 mod users;
 #[path = "../sql/versions.rs"]
 mod versions;
+#[path = "../sql/webhook_claims.rs"]
+mod webhook_claims;
 #[path = "../sql/webhook_seats.rs"]
 mod webhook_seats;
 #[path = "../sql/webhooks.rs"]
 mod webhooks;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -119,6 +122,8 @@ pub(super) struct Postgres {
     /// For all other calls.
     others: Connections,
     pub(in crate::storage) hooks: Hooks,
+    /// The schema's version that this program needs.
+    schema: i64,
 }
 
 /// Runs a block of statements as one transaction, and retries it after a conflict. Its value commits,
@@ -196,11 +201,29 @@ async fn pause(tries: u32) {
 }
 
 impl Postgres {
+    /// Balancers probe every second, so this compares the schema only after a reconnect: a restored
+    /// database may have an older one.
     pub(super) async fn check(&self) -> Result<(), StorageError> {
         read!(self, connection => {
-            let query = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM _sqlx_migrations");
-            query.fetch_one(connection).await?;
+            sqlx::query("SELECT 1").execute(connection).await?;
             Ok(())
+        })?;
+        if self.others.reconnected().load(Ordering::Acquire) {
+            let (found, needed) = (self.schema().await?, self.schema);
+            if found < needed {
+                let what =
+                    format!("its schema has version {found}, and this galley needs {needed}");
+                return Err(StorageError::Unsupported(what));
+            }
+            self.others.reconnected().store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn schema(&self) -> Result<i64, StorageError> {
+        read!(self, connection => {
+            let query = sqlx::query_scalar::<_, i64>("SELECT max(version) FROM _sqlx_migrations");
+            Ok(query.fetch_one(connection).await?)
         })
     }
 

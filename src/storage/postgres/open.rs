@@ -45,9 +45,11 @@ impl Postgres {
         let parameters = Parameters::of(url)?;
         // A migration has no statement time-out.
         let patient = parameters.clone().and("statement_timeout", 0).and("lock_timeout", 0);
+        // A start on an existing schema would log "relation … already exists, skipping".
+        let patient = patient.and("client_min_messages", "warning");
         let opening = timeout(OPEN_TIMEOUT, prepare(&patient)).await;
         let late = |_| StorageError::Unavailable("opening timed out".to_owned());
-        opening.map_err(late)??;
+        let schema = opening.map_err(late)??;
         let bounded = parameters
             .and("statement_timeout", STATEMENT_TIMEOUT.as_millis())
             .and("lock_timeout", LOCK_TIMEOUT.as_millis())
@@ -57,11 +59,12 @@ impl Postgres {
         let impatient = bounded.clone().and("lock_timeout", EDIT_LOCK_TIMEOUT.as_millis());
         let edits = Connections::new(impatient, EDITS);
         let others = Connections::new(bounded, OTHERS);
-        Ok(Self { edits, others, hooks: Hooks::default() })
+        Ok(Self { edits, others, hooks: Hooks::default(), schema })
     }
 }
 
-async fn prepare(parameters: &Parameters) -> Result<(), StorageError> {
+/// Returns the version of the schema.
+async fn prepare(parameters: &Parameters) -> Result<i64, StorageError> {
     // Without settings: through a pooler in transaction mode they would reach other programs' sessions.
     let connecting = timeout(CALL_TIMEOUT, async {
         let mut connection = parameters.connect_plainly().await?;
@@ -74,8 +77,9 @@ async fn prepare(parameters: &Parameters) -> Result<(), StorageError> {
     let late = |_| StorageError::Unavailable("connecting timed out".to_owned());
     let mut connection = connecting.await.map_err(late)??;
     look_at_server(&mut connection).await?;
-    migrate(&mut connection).await?;
-    Ok(connection.close().await?)
+    let schema = migrate(&mut connection).await?;
+    connection.close().await?;
+    Ok(schema)
 }
 
 /// Rejects a pooler that assigns each transaction another backend. Such a pooler assigns the backend
@@ -129,7 +133,7 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageErro
 
 /// Migrates the database to the current schema, in one transaction under a lock. A second server
 /// waits, and then has no migration left to run. If this server dies, the database rolls back.
-async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
+async fn migrate(connection: &mut PgConnection) -> Result<i64, StorageError> {
     let migrations = [
         (1, "initial", include_str!("migrations/0001_initial.sql")),
         (2, "versions", include_str!("migrations/0002_versions.sql")),
@@ -147,7 +151,11 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
         (14, "exports", include_str!("migrations/0014_exports.sql")),
         (16, "reserved_handles", include_str!("migrations/0016_reserved_handles.sql")),
         (17, "open_reviews", include_str!("migrations/0017_open_reviews.sql")),
+        (18, "reviews_of_grants", include_str!("migrations/0018_reviews_of_grants.sql")),
+        (19, "export_pieces", include_str!("migrations/0019_export_pieces.sql")),
+        (20, "guest_requests", include_str!("migrations/0020_guest_requests.sql")),
     ];
+    let newest = migrations.iter().map(|(version, ..)| *version).max().unwrap_or_default();
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
@@ -159,7 +167,8 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
     identify(&mut tx).await?;
     // `run` makes a future that cannot move between threads (rust-lang/rust#100013).
     migrator.run_direct(None, &mut *tx, false).await?;
-    Ok(tx.commit().await?)
+    tx.commit().await?;
+    Ok(newest)
 }
 
 /// Rejects a schema with tables of another program. Tables of an extension do not count.

@@ -6,6 +6,7 @@
 //! dead connection before any effect, and a new connection replaces it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ struct Shared {
     turns: Arc<Semaphore>,
     /// The most recently used connection is the last.
     idle: Mutex<Vec<Idle>>,
+    /// A connection was opened after the last comparison of the schema.
+    is_reconnected: AtomicBool,
 }
 
 struct Idle {
@@ -62,7 +65,14 @@ impl Connections {
     /// At most `size` connections; the pool opens them on demand.
     pub(super) fn new(parameters: Parameters, size: u16) -> Self {
         let turns = Arc::new(Semaphore::new(usize::from(size)));
-        Self(Arc::new(Shared { parameters, size: size.into(), turns, idle: Mutex::default() }))
+        let is_reconnected = AtomicBool::default();
+        let (size, idle) = (size.into(), Mutex::default());
+        Self(Arc::new(Shared { parameters, size, turns, idle, is_reconnected }))
+    }
+
+    /// Whether a connection was opened after the last comparison of the schema, which resets it.
+    pub(super) fn reconnected(&self) -> &AtomicBool {
+        &self.0.is_reconnected
     }
 
     /// Takes a connection, which may turn out to be dead.
@@ -83,6 +93,7 @@ impl Connections {
         let connected = connecting.map_err(|_late| unavailable("connecting timed out"))?;
         // An immediate retry would not help: not `Lost`.
         let connection = connected.map_err(StorageError::from)?;
+        shared.is_reconnected.store(true, Ordering::Release);
         Ok(PooledConn { connection, is_new: true, shared, _turn })
     }
 

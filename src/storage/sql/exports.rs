@@ -16,15 +16,30 @@ use crate::storage::exports::{
 use crate::storage::webhooks::Subject;
 
 use super::dialect::{
-    Engine, Moment, Row, documents, encoded, lock_of, read, single, text, transact, user,
+    Connection, Engine, Moment, Row, documents, encoded, lock_of, read, single, text, transact,
+    user,
 };
 use super::webhooks::put;
+
+/// Bytes of a file that one transaction stores: some 5 ms of SQLite's only writer.
+const PIECE_BYTES_MAX: usize = 512 * 1024;
+
+/// Stores the piece `$5` of the build with the fence `$4`, unless a later build is ratified.
+const PUT_PIECE: &str = "INSERT INTO export_pieces (link_id, format, with_reviews, fence, number, bytes) \
+     SELECT link_id, format, with_reviews, fence, $5, $6 FROM export_builds \
+     WHERE link_id = $1 AND format = $2 AND with_reviews = $3 AND fence = $4 \
+     ON CONFLICT (link_id, format, with_reviews, fence, number) DO UPDATE SET bytes = excluded.bytes";
 
 /// The document of the link `$1` with the link's members, its file and its build.
 const STATE: &str = concat!(
     "SELECT d.id, o.id AS writer_id, o.name AS writer_name, l.reviewer_id, (SELECT n.last_seq FROM ",
     documents!(),
     " n WHERE n.id = d.id) AS now_seq, d.review_changes, d.title AS now_title, \
+     (SELECT string_agg(u.name, ', ' ORDER BY u.id) FROM users u JOIN ( \
+        SELECT d.owner_id AS id \
+        UNION SELECT r.author_id FROM reviews r WHERE $3 = 1 AND r.link_id = l.id \
+        UNION SELECT p.author_id FROM replies p JOIN reviews r ON r.id = p.review_id \
+        WHERE $3 = 1 AND r.link_id = l.id) a ON a.id = u.id) AS now_names, \
      e.seq, e.change, e.title, e.hash, e.length, e.took_ms, e.built_at, \
      b.fence, b.progress, b.failure, b.changed_at \
      FROM share_links l JOIN documents d ON d.id = l.document_id \
@@ -56,17 +71,19 @@ impl Engine {
         hash: [u8; 32],
     ) -> Result<Option<Bytes>, StorageError> {
         read!(self, connection => {
-            let bytes: Option<Vec<u8>> = sqlx::query_scalar(
-                "SELECT bytes FROM exports WHERE link_id = $1 AND format = $2 \
-                 AND with_reviews = $3 AND hash = $4",
+            let pieces: Vec<Vec<u8>> = sqlx::query_scalar(
+                "SELECT p.bytes FROM exports e JOIN export_pieces p ON p.link_id = e.link_id \
+                 AND p.format = e.format AND p.with_reviews = e.with_reviews AND p.fence = e.fence \
+                 WHERE e.link_id = $1 AND e.format = $2 AND e.with_reviews = $3 AND e.hash = $4 \
+                 ORDER BY p.number",
             )
             .bind(key.link.to_string())
             .bind(key.format.as_str())
             .bind(i64::from(key.has_reviews))
             .bind(hash.as_slice())
-            .fetch_optional(connection)
+            .fetch_all(connection)
             .await?;
-            Ok(bytes.map(Bytes::from))
+            Ok((!pieces.is_empty()).then(|| Bytes::from(pieces.concat())))
         })
     }
 
@@ -132,6 +149,16 @@ impl Engine {
     ) -> Result<bool, StorageError> {
         let number = fence_column(fence)?;
         let NewExport { key, export, bytes } = new;
+        let last_at = bytes.len().saturating_sub(1) / PIECE_BYTES_MAX;
+        let (first, last) = bytes.split_at(last_at * PIECE_BYTES_MAX);
+        for (at, piece) in (0_i64..).zip(first.chunks(PIECE_BYTES_MAX)) {
+            let is_stored =
+                single!(self, tx => { Ok(put_piece(tx, *key, number, at, piece).await?) })?;
+            if !is_stored {
+                return Ok(false);
+            }
+        }
+        let last_at = i64::try_from(last_at).unwrap_or(i64::MAX);
         transact!(self, Nothing, tx => {
             // The row of the build is locked until the commit: no later build is ratified before.
             let ended = sqlx::query(
@@ -148,26 +175,27 @@ impl Engine {
             if ended.rows_affected() == 0 {
                 return Ok(false);
             }
+            put_piece(&mut *tx, *key, number, last_at, last).await?;
             sqlx::query(
                 "INSERT INTO exports (link_id, format, with_reviews, seq, change, title, hash, \
-                 length, took_ms, built_at, bytes) \
+                 length, took_ms, built_at, fence) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
                  ON CONFLICT (link_id, format, with_reviews) DO UPDATE \
                  SET seq = excluded.seq, change = excluded.change, title = excluded.title, \
                    hash = excluded.hash, length = excluded.length, took_ms = excluded.took_ms, \
-                   built_at = excluded.built_at, bytes = excluded.bytes",
+                   built_at = excluded.built_at, fence = excluded.fence",
             )
             .bind(key.link.to_string())
             .bind(key.format.as_str())
             .bind(i64::from(key.has_reviews))
             .bind(export.mark.seq)
             .bind(export.mark.change)
-            .bind(encoded(&export.mark.title))
+            .bind(encoded(&format!("{}\n{}", export.mark.title, export.mark.names)))
             .bind(export.hash.as_slice())
             .bind(export.length)
             .bind(export.took_ms)
             .bind(Moment(export.built_at))
-            .bind(bytes.as_ref())
+            .bind(number)
             .execute(&mut *tx)
             .await?;
             if self.hooks.want(WebhookEvent::DocumentExported) {
@@ -190,7 +218,7 @@ impl Engine {
         newest: Option<ExportKey>,
     ) -> Result<u64, StorageError> {
         let link = newest.map(|key| key.link.to_string()).unwrap_or_default();
-        single!(self, tx => {
+        let trimmed = single!(self, tx => {
             // The window counts the bytes of each file and of all later ones.
             let trimmed = sqlx::query(
                 "DELETE FROM exports WHERE (link_id, format, with_reviews) IN ( \
@@ -215,8 +243,45 @@ impl Engine {
             .execute(tx)
             .await?;
             Ok(trimmed.rows_affected())
+        })?;
+        // The pieces of replaced and deleted files, and of builds that a later one has overtaken.
+        single!(self, tx => {
+            sqlx::query(
+                "DELETE FROM export_pieces WHERE NOT EXISTS (SELECT 1 FROM exports e \
+                   WHERE e.link_id = export_pieces.link_id AND e.format = export_pieces.format \
+                   AND e.with_reviews = export_pieces.with_reviews \
+                   AND e.fence = export_pieces.fence) \
+                 AND NOT EXISTS (SELECT 1 FROM export_builds b \
+                   WHERE b.link_id = export_pieces.link_id AND b.format = export_pieces.format \
+                   AND b.with_reviews = export_pieces.with_reviews \
+                   AND b.fence = export_pieces.fence AND b.progress < 100 AND $1 < b.changed_at)",
+            )
+            .bind(Moment(bounds.built_after))
+            .execute(tx)
+            .await?;
+            Ok(trimmed)
         })
     }
+}
+
+/// Stores a piece of a build. False: a later build is ratified.
+async fn put_piece(
+    tx: &mut Connection,
+    key: ExportKey,
+    fence: i64,
+    number: i64,
+    bytes: &[u8],
+) -> Result<bool, sqlx::Error> {
+    let put = sqlx::query(PUT_PIECE)
+        .bind(key.link.to_string())
+        .bind(key.format.as_str())
+        .bind(i64::from(key.has_reviews))
+        .bind(fence)
+        .bind(number)
+        .bind(bytes)
+        .execute(tx)
+        .await?;
+    Ok(put.rows_affected() == 1)
 }
 
 fn state_from(row: &Row) -> Result<ExportState, StorageError> {
@@ -225,10 +290,13 @@ fn state_from(row: &Row) -> Result<ExportState, StorageError> {
     let stored = match hash {
         None => None,
         Some(hash) => {
-            let title = text(row.try_get::<String, _>("title")?);
+            let stored = text(row.try_get::<String, _>("title")?);
+            // A file of an earlier version has no names.
+            let (title, names) = stored.split_once('\n').unwrap_or((&stored, ""));
+            let (title, names) = (title.to_owned(), names.to_owned());
             let Moment(built_at) = row.try_get("built_at")?;
             Some(StoredExport {
-                mark: ExportMark { seq: number("seq")?, change: number("change")?, title },
+                mark: ExportMark { seq: number("seq")?, change: number("change")?, title, names },
                 hash: hash.try_into().map_err(|_| corrupt("a hash of another length"))?,
                 length: number("length")?,
                 took_ms: number("took_ms")?,
@@ -250,8 +318,9 @@ fn state_from(row: &Row) -> Result<ExportState, StorageError> {
             })
         }
     };
-    let title = text(row.try_get::<String, _>("now_title")?);
-    let now = ExportMark { seq: number("now_seq")?, change: number("review_changes")?, title };
+    let [title, names] = [row.try_get("now_title")?, row.try_get("now_names")?].map(text);
+    let change = number("review_changes")?;
+    let now = ExportMark { seq: number("now_seq")?, change, title, names };
     let reviewer: Option<String> = row.try_get("reviewer_id")?;
     Ok(ExportState {
         document: parse(&row.try_get::<String, _>("id")?)?,

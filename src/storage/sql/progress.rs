@@ -17,7 +17,7 @@ use crate::storage::seats::{FenceGuard, Guarded};
 use super::dialect::{Engine, Moment, Row, TxError, guarded, listed, read, transact, user};
 use super::review_changes::next_number;
 use super::reviews::admit;
-use super::turn_rows::turn_of;
+use super::turn_rows::{put_turn, turn_of};
 use super::users::put_user;
 
 /// Counts the reviews of the links of `$1` for the user of `$2`.
@@ -122,6 +122,7 @@ impl Engine {
             .execute(&mut *tx)
             .await?;
             let turn = turn_of(tx, link).await?.ok_or(TxError::Refused(Guarded::NotFound))?;
+            put_turn(tx, &self.hooks, link, &turn.turn).await?;
             Ok(Passed::Changed(turn))
         })
     }

@@ -1,7 +1,7 @@
 //! Browsers that receive pushes, on either engine.
 
+use aws_lc_rs::digest::{SHA256, digest};
 use chrono::{DateTime, Utc};
-use sha2::{Digest as _, Sha256};
 
 use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::user::User;
@@ -23,7 +23,7 @@ impl Engine {
         keep: u32,
         now: DateTime<Utc>,
     ) -> Result<StoredPush, StorageError> {
-        let hash: [u8; 32] = Sha256::digest(address.endpoint.as_bytes()).into();
+        let hash = digest(&SHA256, address.endpoint.as_bytes());
         let id = PushSubscriptionId::generate();
         transact!(self, Nothing, tx => {
             put_user(tx, user, now).await?;
@@ -31,7 +31,7 @@ impl Engine {
             lock_users(tx, &user.id, &user.id).await?;
             let earlier: Option<String> =
                 sqlx::query_scalar("SELECT id FROM push_subscriptions WHERE endpoint_hash = $1")
-                    .bind(hash.as_slice())
+                    .bind(hash.as_ref())
                     .fetch_optional(&mut *tx)
                     .await?;
             // A new user's row has a new id: the former user knows the old one.
@@ -49,7 +49,7 @@ impl Engine {
             .bind(id.to_string())
             .bind(user.id.as_str())
             .bind(&address.endpoint)
-            .bind(hash.as_slice())
+            .bind(hash.as_ref())
             .bind(address.p256dh.as_slice())
             .bind(address.auth.as_slice())
             .bind(address.lang.map(PushLanguage::as_str))

@@ -27,7 +27,7 @@ use crate::storage::seats::Guarded;
 use crate::storage::webhooks::{Hooks, Subject};
 
 use super::dialect::{
-    Connection, Engine, Moment, TxError, encoded, guarded, lock, lock_users, read, transact,
+    Connection, Engine, Moment, TxError, encoded, guarded, lock, lock_users, read, single, transact,
 };
 use super::invites::note_attempt;
 use super::links::{fetch_active, find_or_create, put_reviewer};
@@ -49,6 +49,9 @@ struct Conditions {
     /// Pending requests that the sender has sent, and those that the receiver has received.
     sent: i64,
     received: i64,
+    /// Those of them that guests have sent, and whether the receiver takes any.
+    of_guests: i64,
+    takes_guests: bool,
     /// The request whose end of the day admits the next one, if the day is full.
     day_of: Option<DateTime<Utc>>,
     /// Some requests are beyond their retention.
@@ -147,6 +150,19 @@ impl Engine {
         })
     }
 
+    pub(in crate::storage) async fn decline_requests(
+        &self,
+        to: &UserId,
+        now: DateTime<Utc>,
+    ) -> Result<u64, StorageError> {
+        single!(self, tx => {
+            let decline = "UPDATE review_requests SET state = 'declined', decided_at = $2 \
+                 WHERE receiver_id = $1 AND state = 'pending' AND expires_at > $2";
+            let done = sqlx::query(decline).bind(to.as_str()).bind(Moment(now)).execute(tx).await?;
+            Ok(done.rows_affected())
+        })
+    }
+
     pub(in crate::storage) async fn accept_request(
         &self,
         id: RequestId,
@@ -221,7 +237,10 @@ async fn conditions_of(
            (SELECT created_at FROM review_requests WHERE sender_id = $1 AND created_at > $7 \
             ORDER BY created_at DESC LIMIT 1 OFFSET $9), \
            EXISTS (SELECT 1 FROM review_requests WHERE created_at <= $10), \
-           p.id, p.sender_id, p.expires_at \
+           p.id, p.sender_id, p.expires_at, \
+           (SELECT count(*) FROM review_requests WHERE receiver_id = $2 AND by_guest \
+            AND state = 'pending' AND expires_at > $6), \
+           (SELECT guest_requests FROM users WHERE id = $2) \
          FROM (SELECT 1 AS one) o LEFT JOIN review_requests p \
          ON p.low_id = $3 AND p.high_id = $4 AND p.state = 'pending'",
     )
@@ -246,6 +265,8 @@ async fn conditions_of(
         has_document: row.try_get(1)?,
         sent: row.try_get(2)?,
         received: row.try_get(3)?,
+        of_guests: row.try_get(10)?,
+        takes_guests: row.try_get(11)?,
         day_of: of_pair.into_iter().chain(of_day).map(|Moment(at)| at).max(),
         has_old_ones: row.try_get(6)?,
         pending,
@@ -275,15 +296,19 @@ fn refusal_of(
     if REQUESTS_PENDING_MAX <= conditions.sent {
         return Ok(Some(Requested::SenderFull));
     }
-    Ok((REQUESTS_RECEIVED_MAX <= conditions.received).then_some(Requested::ReceiverFull))
+    Ok(match new.guests {
+        Some(_) if !conditions.takes_guests => Some(Requested::NoGuests),
+        Some(most) if most <= conditions.of_guests => Some(Requested::GuestsFull),
+        _ => (REQUESTS_RECEIVED_MAX <= conditions.received).then_some(Requested::ReceiverFull),
+    })
 }
 
 /// False: a request of the pair is pending.
 async fn insert(connection: &mut Connection, new: &NewRequest) -> Result<bool, TxError> {
     let inserted = sqlx::query(
         "INSERT INTO review_requests (id, sender_id, receiver_id, sender_role, message, \
-           document_id, state, created_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8) \
+           document_id, state, created_at, expires_at, by_guest) \
+         VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9) \
          ON CONFLICT (low_id, high_id) WHERE state = 'pending' DO NOTHING",
     )
     .bind(new.id.to_string())
@@ -294,6 +319,7 @@ async fn insert(connection: &mut Connection, new: &NewRequest) -> Result<bool, T
     .bind(new.document.map(|document| document.to_string()))
     .bind(Moment(new.now))
     .bind(Moment(new.now + REQUEST_TTL))
+    .bind(new.guests.is_some())
     .execute(connection)
     .await?;
     Ok(0 < inserted.rows_affected())

@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId};
-use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX, SUMMARIES_PER_LINK_MAX};
+use crate::domain::limits::{
+    REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX, SUMMARIES_PER_AUTHOR_MAX,
+};
 use crate::domain::review::ReviewStatus;
 use crate::domain::seat::Seat;
 use crate::storage::decode::corrupt;
@@ -26,6 +28,7 @@ use super::review_rows::{SUMMARY, fetch_one, fetch_page, status};
 use super::review_webhooks::{put_created, put_replied, put_status};
 use super::seats::require_seat;
 use super::users::put_user;
+use super::webhook_seats::count_review;
 
 /// The columns of a review that decide whether a change is allowed.
 pub(super) struct ReviewRow {
@@ -45,6 +48,7 @@ impl Engine {
             insert(tx, new).await?;
             let review = the_review(tx, guard.seat, new.id).await?;
             put_created(tx, &self.hooks, &review).await?;
+            count_review(tx, &self.hooks, guard).await?;
             Ok(review)
         })
     }
@@ -125,6 +129,7 @@ impl Engine {
             update(tx, review, &ReviewChange::default(), now).await?;
             weigh(tx, link, review, row.bytes).await?;
             put_replied(tx, &self.hooks, (link, review), reply, now).await?;
+            count_review(tx, &self.hooks, guard).await?;
             the_review(tx, guard.seat, review).await
         })
     }
@@ -156,7 +161,7 @@ async fn insert(connection: &mut Connection, new: &NewReview) -> Result<(), TxEr
         return Err(TxError::Refused(Guarded::Full));
     }
     if new.is_summary {
-        limit_summaries(connection, new.link).await?;
+        limit_summaries(connection, new).await?;
     }
     put_user(connection, &new.author, new.now).await?;
     sqlx::query(
@@ -186,14 +191,16 @@ async fn insert(connection: &mut Connection, new: &NewReview) -> Result<(), TxEr
     weigh(connection, new.link, new.id, 0).await
 }
 
-/// Refuses if the link has the maximum of remarks on the whole text.
-async fn limit_summaries(connection: &mut Connection, link: ShareLinkId) -> Result<(), TxError> {
-    let summaries: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1 AND kind = 'summary'")
-            .bind(link.to_string())
-            .fetch_one(connection)
-            .await?;
-    if SUMMARIES_PER_LINK_MAX <= summaries {
+/// Refuses if the author has the maximum of remarks on the whole text.
+async fn limit_summaries(connection: &mut Connection, new: &NewReview) -> Result<(), TxError> {
+    let summaries: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM reviews WHERE link_id = $1 AND kind = 'summary' AND author_id = $2",
+    )
+    .bind(new.link.to_string())
+    .bind(new.author.id.as_str())
+    .fetch_one(connection)
+    .await?;
+    if SUMMARIES_PER_AUTHOR_MAX <= summaries {
         return Err(TxError::Refused(Guarded::Full));
     }
     Ok(())

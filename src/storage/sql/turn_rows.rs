@@ -1,12 +1,17 @@
-//! Reading turns, on either engine.
+//! Turns and their webhook, on either engine.
+
+use serde_json::json;
 
 use crate::domain::ids::{DocumentId, ShareLinkId};
 use crate::domain::progress::Turn;
+use crate::domain::webhook::WebhookEvent;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::progress::StoredTurn;
+use crate::storage::webhooks::{Hooks, Subject};
 
-use super::dialect::{Connection, Moment, TxError, user};
+use super::dialect::{Connection, Moment, TxError, text, user};
+use super::webhooks::put;
 
 type TurnRow = (String, Moment, String, String, i64);
 
@@ -41,6 +46,29 @@ pub(super) async fn turn_after(
     .fetch_optional(connection)
     .await?;
     Ok(row.map(turn_from).transpose()?)
+}
+
+/// Writes the webhook of a passed turn, in its transaction.
+pub(super) async fn put_turn(
+    connection: &mut Connection,
+    hooks: &Hooks,
+    link: ShareLinkId,
+    turn: &Turn,
+) -> Result<(), TxError> {
+    if !hooks.want(WebhookEvent::TurnChanged) {
+        return Ok(());
+    }
+    let title: String = sqlx::query_scalar(
+        "SELECT d.title FROM documents d JOIN share_links l ON l.document_id = d.id \
+         WHERE l.id = $1",
+    )
+    .bind(link.to_string())
+    .fetch_one(&mut *connection)
+    .await?;
+    let Turn { role, since, by } = turn;
+    let data = || json!({ "role": role, "since": since, "by": by, "title": text(title) });
+    let about = (Subject::link(link), turn.since);
+    put(connection, hooks, WebhookEvent::TurnChanged, about, data).await
 }
 
 fn turn_from(row: TurnRow) -> Result<StoredTurn, StorageError> {

@@ -7,7 +7,7 @@ use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::users::changes;
 
-use super::dialect::{Connection, Engine, Moment, TxError, encoded, read, single, text};
+use super::dialect::{Connection, Engine, Moment, TxError, encoded, read, single, text, transact};
 
 impl Engine {
     pub(in crate::storage) async fn save_user(
@@ -63,16 +63,29 @@ impl Engine {
         })
     }
 
-    pub(in crate::storage) async fn name_of(
+    pub(in crate::storage) async fn set_guest_requests(
         &self,
-        user: &UserId,
-    ) -> Result<Option<String>, StorageError> {
+        user: &User,
+        takes: bool,
+    ) -> Result<(), StorageError> {
+        transact!(self, Nothing, tx => {
+            // Older than every token, so that the next one may rename a user of a host application.
+            put_user(tx, user, DateTime::UNIX_EPOCH).await?;
+            let update = "UPDATE users SET guest_requests = $2 WHERE id = $1";
+            sqlx::query(update).bind(user.id.as_str()).bind(takes).execute(tx).await?;
+            Ok(())
+        })
+    }
+
+    pub(in crate::storage) async fn profile_of(
+        &self,
+        id: &UserId,
+    ) -> Result<Option<(String, bool)>, StorageError> {
         read!(self, connection => {
-            let name: Option<String> = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
-                .bind(user.as_str())
-                .fetch_optional(connection)
-                .await?;
-            Ok(name.map(text))
+            let select = "SELECT name, guest_requests FROM users WHERE id = $1";
+            let stored: Option<(String, bool)> =
+                sqlx::query_as(select).bind(id.as_str()).fetch_optional(connection).await?;
+            Ok(stored.map(|(name, takes)| (text(name), takes)))
         })
     }
 }

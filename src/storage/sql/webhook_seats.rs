@@ -5,21 +5,22 @@
 //! sessions writes it; the row makes it one event.
 
 use chrono::{DateTime, Utc};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
-use crate::domain::seat::{Role, Seat};
+use crate::domain::seat::Seat;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::decode::{fence as fence_from, fence_column, parse};
 use crate::storage::error::StorageError;
+use crate::storage::seats::FenceGuard;
 use crate::storage::webhooks::{Hooks, NewGrant, Subject, TakenSeat};
 
 use super::dialect::{Connection, Engine, TxError, lock_of, read, transact};
 use super::webhooks::put;
 
-/// The fence of a grant, its user and its document.
-type GrantRow = (i64, String, String);
+/// The fence of a grant, its user, its document, and the number of its reviews and replies.
+type GrantRow = (i64, String, String, i64);
 /// Share link, role, fence, and whether the database still accepts the grant's writes.
 type TakenRow = (String, String, i64, bool);
 
@@ -37,13 +38,14 @@ pub(super) async fn note_grant(
     let number = fence_column(fence)?;
     let (link, role) = (seat.link.to_string(), seat.role.as_str());
     let before: Option<GrantRow> = sqlx::query_as(
-        "SELECT fence, user_id, document_id FROM webhook_seats WHERE link_id = $1 AND role = $2",
+        "SELECT fence, user_id, document_id, reviews FROM webhook_seats \
+         WHERE link_id = $1 AND role = $2",
     )
     .bind(&link)
     .bind(role)
     .fetch_optional(&mut *connection)
     .await?;
-    if before.as_ref().is_some_and(|(last, _, _)| *last == number) {
+    if before.as_ref().is_some_and(|(last, ..)| *last == number) {
         // The ratification is repeated.
         return Ok(());
     }
@@ -54,7 +56,7 @@ pub(super) async fn note_grant(
         "INSERT INTO webhook_seats (link_id, role, fence, user_id, document_id) \
          SELECT id, $2, $3, $4, document_id FROM share_links WHERE id = $1 \
          ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
-           user_id = excluded.user_id RETURNING document_id",
+           user_id = excluded.user_id, reviews = 0 RETURNING document_id",
     )
     .bind(&link)
     .bind(role)
@@ -63,8 +65,29 @@ pub(super) async fn note_grant(
     .fetch_one(&mut *connection)
     .await?;
     let subject = Subject { document: Some(parse(&document)?), link: Some(seat.link) };
-    let data = || data_of(seat.role, user, number);
+    let data = || json!({ "role": role, "user_id": user, "fence": number });
     put(connection, hooks, WebhookEvent::SeatTaken, (subject, now), data).await
+}
+
+/// Counts a review or a reply to the grant of its guard, in the transaction that stores it.
+pub(super) async fn count_review(
+    connection: &mut Connection,
+    hooks: &Hooks,
+    guard: FenceGuard,
+) -> Result<(), TxError> {
+    if !hooks.want_seats() {
+        return Ok(());
+    }
+    sqlx::query(
+        "UPDATE webhook_seats SET reviews = reviews + 1 \
+         WHERE link_id = $1 AND role = $2 AND fence = $3",
+    )
+    .bind(guard.seat.link.to_string())
+    .bind(guard.seat.role.as_str())
+    .bind(fence_column(guard.fence)?)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 impl Engine {
@@ -79,7 +102,7 @@ impl Engine {
             lock_of(tx, seat.link).await?;
             let ended: Option<GrantRow> = sqlx::query_as(
                 "DELETE FROM webhook_seats WHERE link_id = $1 AND role = $2 AND fence = $3 \
-                 RETURNING fence, user_id, document_id",
+                 RETURNING fence, user_id, document_id, reviews",
             )
             .bind(seat.link.to_string())
             .bind(seat.role.as_str())
@@ -126,15 +149,12 @@ async fn put_end(
     connection: &mut Connection,
     hooks: &Hooks,
     seat: Seat,
-    (fence, user, document): &GrantRow,
+    (fence, user, document, reviews): &GrantRow,
     now: DateTime<Utc>,
 ) -> Result<(), TxError> {
     let document: DocumentId = parse(document)?;
     let subject = Subject { document: Some(document), link: Some(seat.link) };
-    let data = || data_of(seat.role, user, *fence);
+    let role = seat.role.as_str();
+    let data = || json!({ "role": role, "user_id": user, "fence": fence, "reviews": reviews });
     put(connection, hooks, WebhookEvent::SeatLeft, (subject, now), data).await
-}
-
-fn data_of(role: Role, user: &str, fence: i64) -> Value {
-    json!({ "role": role.as_str(), "user_id": user, "fence": fence })
 }

@@ -10,13 +10,11 @@ use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
-use crate::storage::webhooks::{
-    ClaimedWebhook, Hooks, StoredWebhook, Subject, WebhookClaim, WebhookCount,
-};
+use crate::storage::webhooks::{Hooks, StoredWebhook, Subject, WebhookClaim, WebhookCount};
 
 use super::dialect::{
-    Connection, Engine, Moment, Row, TxError, after_ms, encoded, json_rows, listed, lock, read,
-    single, skip_locked, text, transact, webhook_number,
+    Connection, Engine, Moment, Row, TxError, after_ms, encoded, json_rows, lock, read, single,
+    text, transact, webhook_number,
 };
 
 /// One row for each endpoint, in one statement. A row is due at once unless its lane has a pending one.
@@ -93,52 +91,6 @@ pub(super) async fn put(
 }
 
 impl Engine {
-    pub(in crate::storage) async fn has_due_webhook(
-        &self,
-        endpoint: &str,
-    ) -> Result<bool, StorageError> {
-        read!(self, connection => {
-            let is_due: bool = sqlx::query_scalar(concat!(
-                "SELECT EXISTS (SELECT 1 FROM webhooks \
-                 WHERE state = 'pending' AND endpoint = $1 AND next_at <= ",
-                after_ms!("0"),
-                ")"
-            ))
-            .bind(endpoint)
-            .fetch_one(connection)
-            .await?;
-            Ok(is_due)
-        })
-    }
-
-    pub(in crate::storage) async fn claim_webhooks(
-        &self,
-        endpoint: &str,
-        rows: u32,
-        lease: i64,
-    ) -> Result<Vec<ClaimedWebhook>, StorageError> {
-        // A second run claims the next rows; the lease of the first ones ends.
-        single!(self, tx => {
-            let rows: Vec<Row> = sqlx::query(concat!(
-                "WITH due AS (SELECT id FROM webhooks \
-                   WHERE state = 'pending' AND endpoint = $1 AND next_at <= ",
-                after_ms!("0"),
-                " ORDER BY next_at, seq LIMIT $2",
-                skip_locked!(),
-                ") UPDATE webhooks SET attempts = attempts + 1, fence = fence + 1, next_at = ",
-                after_ms!("$3"),
-                " WHERE id IN (SELECT id FROM due) \
-                 RETURNING id, fence, lane, document_id, type, created_at, link_id, data, attempts"
-            ))
-            .bind(endpoint)
-            .bind(i64::from(rows))
-            .bind(lease)
-            .fetch_all(tx)
-            .await?;
-            Ok(rows.iter().map(claimed_from).collect::<Result<_, _>>()?)
-        })
-    }
-
     pub(in crate::storage) async fn webhook_delivered(
         &self,
         claim: &WebhookClaim,
@@ -307,28 +259,6 @@ impl Engine {
         })
     }
 
-    pub(in crate::storage) async fn orphaned_webhooks(
-        &self,
-        endpoints: &[String],
-        rows: u32,
-    ) -> Result<Vec<WebhookClaim>, StorageError> {
-        read!(self, connection => {
-            let rows: Vec<Row> = sqlx::query(concat!(
-                "SELECT id, fence, lane, document_id FROM webhooks \
-                 WHERE state = 'pending' AND next_at IS NOT NULL AND give_up_at <= ",
-                after_ms!("0"),
-                " AND endpoint NOT IN (SELECT w.value FROM ",
-                listed!("$1"),
-                ") LIMIT $2"
-            ))
-            .bind(serde_json::to_string(endpoints).map_err(corrupt)?)
-            .bind(i64::from(rows))
-            .fetch_all(connection)
-            .await?;
-            Ok(rows.iter().map(claim_from).collect::<Result<_, _>>()?)
-        })
-    }
-
     pub(in crate::storage) async fn restore_webhook_turns(
         &self,
         latest: i64,
@@ -376,7 +306,7 @@ async fn lock_lane(
 }
 
 /// Makes the first pending webhook of a lane due, after the end of the one before it.
-async fn give_turn(connection: &mut Connection, lane: &str) -> Result<(), TxError> {
+pub(super) async fn give_turn(connection: &mut Connection, lane: &str) -> Result<(), TxError> {
     sqlx::query(concat!(
         "UPDATE webhooks SET next_at = ",
         after_ms!("0"),
@@ -411,28 +341,6 @@ async fn replay(connection: &mut Connection, id: &str) -> Result<u64, TxError> {
 /// The time for attempts, in milliseconds.
 fn window() -> Result<i64, StorageError> {
     i64::try_from(WEBHOOK_RETRY_WINDOW.as_millis()).map_err(corrupt)
-}
-
-fn claim_from(row: &Row) -> Result<WebhookClaim, StorageError> {
-    let document: Option<String> = row.try_get("document_id")?;
-    Ok(WebhookClaim {
-        id: parse(&row.try_get::<String, _>("id")?)?,
-        fence: row.try_get("fence")?,
-        lane: row.try_get("lane")?,
-        document: document.as_deref().map(parse).transpose()?,
-    })
-}
-
-fn claimed_from(row: &Row) -> Result<ClaimedWebhook, StorageError> {
-    let Moment(created_at) = row.try_get("created_at")?;
-    Ok(ClaimedWebhook {
-        claim: claim_from(row)?,
-        kind: row.try_get("type")?,
-        created_at,
-        link: row.try_get("link_id")?,
-        data: text(row.try_get("data")?),
-        attempts: row.try_get("attempts")?,
-    })
 }
 
 fn stored_from(row: &Row) -> Result<StoredWebhook, StorageError> {

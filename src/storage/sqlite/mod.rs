@@ -98,6 +98,9 @@ mod users;
 #[path = "../sql/versions.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod versions;
+#[path = "../sql/webhook_claims.rs"]
+#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
+mod webhook_claims;
 #[path = "../sql/webhook_seats.rs"]
 #[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
 mod webhook_seats;
@@ -154,10 +157,14 @@ impl Sqlite {
         Ok(self.readers.begin().await?)
     }
 
+    /// `SELECT 1` would not read the file.
     pub(super) async fn check(&self) -> Result<(), StorageError> {
-        let query = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM _sqlx_migrations");
-        query.fetch_one(&self.readers).await?;
-        Ok(())
+        self.schema().await.map(drop)
+    }
+
+    pub(super) async fn schema(&self) -> Result<i64, StorageError> {
+        let query = sqlx::query_scalar("SELECT max(version) FROM _sqlx_migrations");
+        Ok(query.fetch_one(&self.readers).await?)
     }
 
     pub(super) async fn close(&self) {

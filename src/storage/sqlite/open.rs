@@ -194,6 +194,9 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         (15, "exports", include_str!("migrations/0015_exports.sql")),
         (17, "reserved_handles", include_str!("migrations/0017_reserved_handles.sql")),
         (18, "open_reviews", include_str!("migrations/0018_open_reviews.sql")),
+        (19, "reviews_of_grants", include_str!("migrations/0019_reviews_of_grants.sql")),
+        (20, "export_pieces", include_str!("migrations/0020_export_pieces.sql")),
+        (21, "guest_requests", include_str!("migrations/0021_guest_requests.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

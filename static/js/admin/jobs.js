@@ -56,6 +56,28 @@ export function jobSentence({ running, next_at: next, estimate_ms: estimate }) {
   return estimate === null ? now : `${now} ${t("admin.jobs.estimate", { long: seconds(estimate) })}`
 }
 
+/** A state as a shape beside its word: what is wrong has a colour, too. @param {string} state */
+export function stateSign(state) {
+  return el("span", { class: "state", "data-state": state, "aria-hidden": "true" })
+}
+
+/**
+ * Runs of one server that follow each other with the same outcome and effect, as one.
+ *
+ * @param {readonly JobRun[]} runs the latest first
+ */
+export function foldRuns(runs) {
+  /** @type {JobRun[][]} */
+  const folded = []
+  const keyOf = (/** @type {JobRun} */ { node, outcome, counts }) => JSON.stringify([node, outcome, counts])
+  for (const run of runs) {
+    const last = folded.at(-1)
+    if (last?.[0] && run.ended_at !== null && keyOf(last[0]) === keyOf(run)) last.push(run)
+    else folded.push([run])
+  }
+  return folded
+}
+
 export class JobsSection {
   /** `null`: not read, or not there. @type {readonly Job[] | null} */
   #jobs = null
@@ -107,8 +129,8 @@ export class JobsSection {
     const name = jobName(job.job)
     const heads = HEADS.map((head) => el("th", { scope: "col", class: head === "admin.jobs.duration" ? "number" : "", text: t(head) }))
     const caption = el("caption", { class: "hidden", text: t("admin.jobs.runs", { name }) })
-    const table = el("table", {}, caption, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...job.last_runs.map(runRow)))
-    const frame = el("div", { id: `job-${job.job}`, class: "table-frame plain", role: "region", "aria-label": t("admin.jobs.runs", { name }), tabindex: "0" }, table)
+    const table = el("table", {}, caption, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...foldRuns(job.last_runs).map(runRow)))
+    const frame = el("div", { id: `job-${job.job}`, class: "table-frame", role: "region", "aria-label": t("admin.jobs.runs", { name }), tabindex: "0" }, table)
     const runs = job.last_runs.length === 0 ? el("p", { class: "quiet", text: t("admin.jobs.none") }) : frame
     return el("section", {}, el("h3", { text: name }), el("p", { class: "job-now", text: jobSentence(job) }), runs)
   }
@@ -120,17 +142,20 @@ function momentOf(start) {
   return date.toDateString() === new Date().toDateString() ? clock(date, { seconds: true }) : when(date)
 }
 
-/** @param {JobRun} run */
-function runRow({ started_at: start, ended_at: end, node, outcome, counts }) {
+/** @param {JobRun[]} runs equal ones, the latest first */
+function runRow(runs) {
+  const [{ started_at: start, ended_at: end, node, outcome, counts }] = /** @type {[JobRun]} */ (runs)
   const duration = end === null ? "–" : seconds(Date.parse(end) - Date.parse(start))
+  const first = runs.at(-1)?.started_at ?? start
+  const times = 1 < runs.length ? `${number(runs.length)} × ` : ""
   const shown = OUTCOMES.includes(outcome) ? t(`admin.jobs.outcome.${/** @type {"done"} */ (outcome)}`) : outcome
   return el(
     "tr",
     {},
-    el("th", { scope: "row", text: momentOf(start) }),
+    el("th", { scope: "row", text: first === start ? momentOf(start) : `${momentOf(first)} – ${momentOf(start)}` }),
     el("td", { class: "number", text: duration }),
-    el("td", { class: ["failed", "lock-lost"].includes(outcome) ? "run-bad" : "", text: shown }),
-    el("td", { class: "counts", text: countsSentence(counts) }),
+    el("td", {}, stateSign(outcome), shown),
+    el("td", { class: "counts", text: times + countsSentence(counts) }),
     el("td", { class: "id", title: node, text: node }),
   )
 }

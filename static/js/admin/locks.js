@@ -2,7 +2,7 @@
 /** Held locks by class, with alarms: a table of classes, each of which opens to its locks. */
 
 import { heldLocks } from "../lib/api.js"
-import { button, byId, el, write } from "../lib/dom.js"
+import { button, byId, el, icon, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { clock, i18n, length, number, t } from "../lib/i18n.js"
 
@@ -47,7 +47,7 @@ export function alarmSentence({ class: name, alarm, measured, since }) {
 /** One class: its row, and the row below it while it is open. */
 class ClassRows {
   #cells = HEADS.map((_, at) => (at === 0 ? el("th", { scope: "row" }) : el("td", { class: "number" })))
-  #open = button(t("admin.locks.show"), {}, () => this.#toggle())
+  #open = button(t("admin.locks.show"), { class: "button button-quiet" }, () => this.#toggle())
   #inside = el("div", { class: "inside" })
   #panel
   #token = ""
@@ -59,7 +59,7 @@ class ClassRows {
     this.#open.setAttribute("aria-expanded", "false")
     this.#open.setAttribute("aria-controls", id)
     this.#panel = el("tr", { id, class: "panel", hidden: true }, el("td", { colspan: String(HEADS.length + 1) }, this.#inside))
-    this.rows = [el("tr", {}, ...this.#cells, el("td", {}, this.#open)), this.#panel]
+    this.rows = [el("tr", {}, ...this.#cells, el("td", { class: "does" }, this.#open)), this.#panel]
   }
 
   /** @param {LockClass} found @param {string} token */
@@ -140,7 +140,7 @@ export class Locks {
     const list = byId("alarms")
     // Told again only if it is something else.
     if ([...list.children].map((line) => line.textContent).join("\n") !== sentences.join("\n")) {
-      list.replaceChildren(...sentences.map((text) => el("li", { text })))
+      list.replaceChildren(...sentences.map((text) => el("li", {}, icon("alert"), el("span", { text }))))
     }
   }
 }

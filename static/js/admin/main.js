@@ -5,11 +5,11 @@ import { Menu } from "../desk/menu.js"
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el, write } from "../lib/dom.js"
+import { button, byId, el, initial, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { clock, i18n, number, translateAll, t, when } from "../lib/i18n.js"
+import { ago, clock, i18n, number, translateAll, t, when } from "../lib/i18n.js"
 import { Explanation } from "./explain.js"
-import { JobsSection } from "./jobs.js"
+import { JobsSection, stateSign } from "./jobs.js"
 import { Locks } from "./locks.js"
 import { WebhooksSection } from "./webhooks.js"
 
@@ -23,20 +23,36 @@ const TOKEN = "galley.admin-token"
  * The columns: what they are called, what they are sorted by, what they show.
  *
  * @type {readonly { name: import("../lib/i18n.js").Sentence, by: (seat: HeldSeat) => string | number,
- *   text: (seat: HeldSeat) => string, number?: boolean, id?: boolean }[]}
+ *   text: (seat: HeldSeat) => string, title?: (seat: HeldSeat) => string, kind?: "number" | "id" | "document",
+ *   sign?: (seat: HeldSeat) => HTMLElement }[]}
  */
 const columns = [
-  { name: "admin.user", by: nameOf, text: nameOf },
+  { name: "admin.user", by: nameOf, text: nameOf, sign: (seat) => initial(nameOf(seat), seat.role) },
   { name: "admin.role", by: (seat) => seat.role, text: (seat) => t(`role.${seat.role}`) },
-  { name: "admin.document", by: titleOf, text: titleOf },
-  { name: "admin.link", by: (seat) => seat.share_link_id, text: (seat) => seat.share_link_id, id: true },
-  { name: "admin.state", by: (seat) => seat.state, text: (seat) => t(`admin.state.${seat.state}`) },
-  { name: "admin.since", by: (seat) => seat.since ?? "", text: (seat) => (seat.since ? when(seat.since) : "–") },
-  { name: "admin.seen", by: (seat) => seat.last_seen ?? "", text: (seat) => (seat.last_seen ? clock(new Date(seat.last_seen), { seconds: true }) : "–") },
-  { name: "admin.ttl", by: (seat) => seat.ttl_ms ?? Infinity, text: ttlOf, number: true },
-  { name: "admin.node", by: (seat) => seat.node ?? "", text: (seat) => seat.node ?? "–", id: true },
-  { name: "admin.fence", by: (seat) => seat.fence ?? 0, text: (seat) => String(seat.fence ?? "–"), number: true },
+  { name: "admin.document", by: titleOf, text: titleOf, title: (seat) => seat.share_link_id, kind: "document" },
+  { name: "admin.state", by: (seat) => seat.state, text: (seat) => t(`admin.state.${seat.state}`), sign: ({ state }) => stateSign(state) },
+  { name: "admin.since", by: (seat) => seat.since ?? "", text: ({ since }) => agoOf(since), title: ({ since }) => (since ? when(since) : "") },
+  { name: "admin.seen", by: (seat) => seat.last_seen ?? "", text: (seat) => agoOf(seat.last_seen) },
+  { name: "admin.ttl", by: (seat) => seat.ttl_ms ?? Infinity, text: ttlOf, kind: "number", sign: ttlSign },
+  { name: "admin.node", by: (seat) => seat.node ?? "", text: (seat) => seat.node ?? "–", kind: "id" },
+  { name: "admin.fence", by: (seat) => seat.fence ?? 0, text: (seat) => String(seat.fence ?? "–"), kind: "number" },
 ]
+
+/** @param {string | null} moment */
+function agoOf(moment) {
+  return moment ? ago(Date.now() - Date.parse(moment)) : "–"
+}
+
+/** The longest lease that was seen: the setting of the server, within one renewal. In ms. */
+let leaseSeen = 1
+
+/** How much of the lease is left, as a hair. @param {HeldSeat} seat */
+function ttlSign({ ttl_ms: ttl }) {
+  const meter = el("span", { class: "meter", "aria-hidden": "true" })
+  leaseSeen = Math.max(leaseSeen, ttl ?? 0)
+  meter.style.setProperty("--filled", `${((ttl ?? 0) / leaseSeen) * 100}%`)
+  return meter
+}
 
 /** The holder's name; a key that was set by hand has none. @param {HeldSeat} seat */
 function nameOf({ user }) {
@@ -63,25 +79,22 @@ class SeatRows {
   #cells
   /** @type {Explanation | null} */
   #explanation = null
-  #explainButton = button(t("admin.why"), {}, () => this.toggle())
+  #explainButton = button(t("admin.why"), { class: "button button-quiet" }, () => this.toggle())
 
   /** @param {HeldSeat} seat @param {{ token: () => string, end: (seat: HeldSeat) => void, revoke: (seat: HeldSeat) => void }} page */
   constructor(seat, page) {
     this.seat = seat
     this.page = page
-    this.#cells = columns.map(({ number: right, id }, at) => {
-      const attributes = { class: right ? "number" : id ? "id" : "" }
-      return el(at === 0 ? "th" : "td", at === 0 ? { ...attributes, scope: "row" } : attributes)
-    })
+    this.#cells = columns.map(({ kind }, at) => (at === 0 ? el("th", { scope: "row" }) : el("td", { class: kind })))
     const name = nameOf(seat)
     this.#explainButton.setAttribute("aria-label", t("admin.why.whose", { name }))
     this.#explainButton.setAttribute("aria-expanded", "false")
     this.#explainButton.setAttribute("aria-controls", this.id)
-    const end = button(t("admin.end"), { label: `${t("admin.end")}: ${name}` }, () => page.end(this.seat))
-    const revoke = button(t("admin.revoke"), { label: `${t("admin.revoke")}: ${titleOf(seat)}, ${name}` }, () => page.revoke(this.seat))
+    const end = button(t("admin.end"), { class: "button button-quiet", label: `${t("admin.end")}: ${name}` }, () => page.end(this.seat))
+    const revoke = button(t("admin.revoke"), { class: "button button-quiet", label: `${t("admin.revoke")}: ${titleOf(seat)}, ${name}` }, () => page.revoke(this.seat))
     // A key without a session has no explanation, and no session to evict.
-    const buttons = el("div", { class: "buttons" }, ...(seat.session_id === null ? [] : [this.#explainButton, end]), revoke)
-    this.row = el("tr", { "data-session": seat.session_id ?? "" }, ...this.#cells, el("td", {}, buttons))
+    const buttons = el("td", { class: "does" }, ...(seat.session_id === null ? [] : [this.#explainButton, end]), revoke)
+    this.row = el("tr", { "data-session": seat.session_id ?? "" }, ...this.#cells, buttons)
   }
 
   get id() {
@@ -96,11 +109,12 @@ class SeatRows {
   /** @param {HeldSeat} seat */
   draw(seat) {
     this.seat = seat
-    for (const [at, { text, id }] of columns.entries()) {
+    for (const [at, { text, title = text, sign, kind }] of columns.entries()) {
       const cell = this.#cells[at]
       if (cell === undefined) continue
-      write(cell, text(seat))
-      if (id) cell.title = text(seat)
+      if (!sign) write(cell, text(seat))
+      else if (cell.textContent !== sign(seat).textContent + text(seat)) cell.replaceChildren(sign(seat), text(seat))
+      if (kind === "id" || title !== text) cell.title = title(seat)
     }
   }
 
@@ -134,7 +148,7 @@ class AdminPage {
   #nodes = 0
   #readAt = new Date()
   #token = sessionStorage.getItem(TOKEN) ?? ""
-  #sorted = 5
+  #sorted = 4
   #down = true
   #timer = 0
   /** How often it was read, and which of the answers is shown. */
@@ -143,14 +157,15 @@ class AdminPage {
   #search = byId("search", HTMLInputElement)
 
   start() {
-    new Menu().start()
+    const forget = el("button", { type: "button", "data-t": "admin.token.forget" })
+    forget.addEventListener("click", () => this.#forget())
+    new Menu([], [forget]).start()
     this.#webhooks.start()
     byId("token-form", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault()
       this.#token = byId("token", HTMLInputElement).value.trim()
       this.#read()
     })
-    byId("forget").addEventListener("click", () => this.#forget())
     this.#search.addEventListener("input", () => this.#draw())
     i18n.addEventListener("change", () => this.#translate())
     this.#timer = window.setInterval(() => this.#token !== "" && !document.hidden && this.#read(), READ_EVERY)
@@ -165,7 +180,7 @@ class AdminPage {
 
   #translate() {
     translateAll(document)
-    document.title = `${t("admin.title")} · Galley`
+    document.title = `${t("admin.operations")} · Galley`
     this.#heads()
     // Other words everywhere: those that are open are opened again.
     const open = [...this.#rows.values()].filter(({ rows }) => 1 < rows.length).map(({ seat }) => keyOf(seat))
@@ -182,7 +197,7 @@ class AdminPage {
     sessionStorage.removeItem(TOKEN)
     byId("token-error").textContent = error
     byId("token-form").hidden = false
-    byId("seats").hidden = true
+    byId("seats").hidden = byId("total").hidden = true
     this.#jobs.forget()
     this.#webhooks.forget()
     byId("token").focus()
@@ -206,8 +221,8 @@ class AdminPage {
       if (byId("seats").hidden) {
         byId("token", HTMLInputElement).value = ""
         byId("token-form").hidden = true
-        byId("seats").hidden = false
-        this.#search.focus()
+        byId("seats").hidden = byId("total").hidden = false
+        byId("heading").focus()
       }
       this.#draw()
       for (const rows of this.#rows.values()) rows.read()
@@ -225,8 +240,8 @@ class AdminPage {
   }
 
   #heads() {
-    const heads = columns.map(({ name, number: right }, at) => {
-      const head = el("th", { scope: "col", class: right ? "number" : "" })
+    const heads = columns.map(({ name, kind }, at) => {
+      const head = el("th", { scope: "col", class: kind === "number" ? kind : "" })
       head.append(button(t(name), { class: "sort" }, () => this.#sort(at)))
       return head
     })
@@ -252,7 +267,7 @@ class AdminPage {
 
   #draw() {
     const words = this.#search.value.trim().toLowerCase().split(/\s+/u)
-    const text = (/** @type {HeldSeat} */ seat) => columns.map((column) => column.text(seat)).join(" ").toLowerCase()
+    const text = (/** @type {HeldSeat} */ seat) => [seat.share_link_id, ...columns.map((column) => column.text(seat))].join(" ").toLowerCase()
     const found = this.#seats.filter((seat) => words.every((word) => text(seat).includes(word)))
     const by = columns[this.#sorted]?.by ?? nameOf
     const order = (/** @type {HeldSeat} */ a, /** @type {HeldSeat} */ b) => (by(a) < by(b) ? -1 : by(b) < by(a) ? 1 : 0)
@@ -356,4 +371,8 @@ function buttonAt(row, which) {
   return (rows[row] ?? rows.at(-1))?.querySelectorAll("button")[which]
 }
 
+await i18n.start({
+  en: async () => (await import("../lib/i18n/admin_en.js")).adminEn,
+  ko: async () => (await import("../lib/i18n/admin_ko.js")).adminKo,
+})
 new AdminPage().start()

@@ -8,6 +8,7 @@ import { button, byId, el, once, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, number, t, tCount, when } from "../lib/i18n.js"
 import * as operations from "../lib/operations_api.js"
+import { fillRows } from "../start/person_rows.js"
 
 /** @typedef {import("../lib/operations_api.js").Webhook} Webhook */
 
@@ -83,28 +84,15 @@ export class WebhooksSection {
     this.#drawn = drawn
     const heads = HEADS.map((head) => el("th", { scope: "col", class: head === "admin.webhooks.attempts" ? "number" : "", text: t(head) }))
     byId("webhook-columns").replaceChildren(...heads, el("th", { scope: "col" }, el("span", { class: "hidden", text: t("admin.what") })))
-    this.#fill(webhooks.map((webhook) => this.#row(webhook)))
-  }
-
-  /** The focus stays in its row, or goes to the row in its place. @param {HTMLElement[]} rows */
-  #fill(rows) {
-    const body = byId("webhook-rows")
-    const focused = document.activeElement
-    const had = focused instanceof HTMLElement && body.contains(focused)
-    const key = had ? focused.closest("tr")?.dataset.key : undefined
-    const at = [...body.children].findIndex((row) => row.contains(focused))
-    body.replaceChildren(...rows)
-    if (!had) return
-    const row = rows.find((row) => row.dataset.key === key) ?? rows[Math.min(at, rows.length - 1)]
-    const next = row?.querySelector("button") ?? byId("webhooks-title")
-    next.focus()
+    fillRows(byId("webhook-rows"), webhooks.map((webhook) => this.#row(webhook)), byId("webhooks-title"))
   }
 
   /** @param {Webhook} webhook */
   #row(webhook) {
     const { id, type, url, created_at: at, attempts, last_error: error, document_id: document } = webhook
     const words = t("admin.webhooks.replay")
-    const replay = button(words, { label: `${words}: ${type}, ${when(at)}` }, () => once(replay, () => this.#replay(id)))
+    const replay = button(words, { class: "button button-quiet", label: `${words}: ${type}, ${when(at)}` }, () => once(replay, () => this.#replay(id)))
+    replay.dataset.act = "replay"
     return el(
       "tr",
       { "data-key": id },
@@ -113,7 +101,7 @@ export class WebhooksSection {
       el("td", { text: when(at) }),
       el("td", { class: "number", text: number(attempts) }),
       el("td", { class: "webhook-error", text: error ?? "–" }),
-      el("td", {}, el("div", { class: "buttons" }, replay)),
+      el("td", { class: "does" }, replay),
     )
   }
 

@@ -1,11 +1,12 @@
 // @ts-check
 /** Where `editor.html` begins: from the address to the desk. */
 
-import { translateAll } from "../lib/i18n.js"
+import { i18n, translateAll } from "../lib/i18n.js"
 import { enter } from "../seat/entry.js"
 import { EntryDialog } from "../seat/entry_dialog.js"
 import { DeskPage } from "./wiring.js"
 
+await i18n.start()
 translateAll(document)
 const dialog = new EntryDialog()
 const arrival = await enter(dialog)

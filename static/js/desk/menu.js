@@ -8,33 +8,31 @@ import { theme, useTheme } from "../lib/theme.js"
 /**
  * @typedef {import("../lib/i18n.js").Language} Language
  * @typedef {import("../lib/theme.js").Theme} Theme
+ * @typedef {[title: import("../lib/i18n.js").Sentence, ...entries: Element[]]} Group
  */
 
 export class Menu {
   #stopped = new AbortController()
 
-  /** @param {HTMLElement[]} [extra] what the page adds, above the choices */
-  constructor(extra = []) {
+  /**
+   * @param {Group[]} [groups] what the page adds, above the choices
+   * @param {HTMLElement[]} [screen] what it adds to the choices
+   */
+  constructor(groups = [], screen = []) {
     this.element = byId("menu", HTMLDetailsElement)
     this.panel = byId("menu-panel")
     this.language = this.#choice("language.switch", Object.keys(languages), i18n.language)
     this.theme = this.#choice("theme.switch", ["auto", "light", "dark"], theme())
-    this.panel.replaceChildren(...extra, this.language.parentElement ?? "", this.theme.parentElement ?? "")
+    const choices = [this.language, this.theme].map((select) => /** @type {Element} */ (select.parentElement))
+    this.panel.replaceChildren(...groups.map(group), group(["menu.screen", ...choices, ...screen]))
   }
 
   start() {
     const { signal } = this.#stopped
     i18n.addEventListener("change", () => this.#translate(), { signal })
-    this.language.addEventListener("change", () => i18n.setLanguage(/** @type {Language} */ (this.language.value)), { signal })
+    this.language.addEventListener("change", () => void this.#speak(), { signal })
     this.theme.addEventListener("change", () => useTheme(/** @type {Theme} */ (this.theme.value)), { signal })
-    document.addEventListener("pointerdown", (event) => this.#outside(event), { signal })
-    this.element.addEventListener("keydown", (event) => this.#key(event), { signal })
-    // Before the entry acts: a dialog that it opens gives the focus back to the menu, not to a hidden entry.
-    this.panel.addEventListener("click", (event) => {
-      if (!(event.target instanceof Element) || !event.target.closest("button, a")) return
-      this.element.querySelector("summary")?.focus()
-      this.element.open = false
-    }, { signal, capture: true })
+    closeByItself(this.element, signal)
     this.#translate()
   }
 
@@ -51,10 +49,19 @@ export class Menu {
     return select
   }
 
+  async #speak() {
+    try {
+      await i18n.setLanguage(/** @type {Language} */ (this.language.value))
+    } catch {
+      // The server did not send the sentences: the page stays in its language.
+      this.language.value = i18n.language
+    }
+  }
+
   #translate() {
     translateAll(document)
     for (const option of this.language.options) {
-      option.textContent = languages[/** @type {Language} */ (option.value)]["language.name"]
+      option.textContent = languages[/** @type {Language} */ (option.value)]
       option.lang = option.value
     }
     for (const option of this.theme.options) {
@@ -62,16 +69,27 @@ export class Menu {
     }
   }
 
-  /** @param {Event} event */
-  #outside(event) {
-    if (event.target instanceof Node && !this.element.contains(event.target)) this.element.open = false
-  }
+}
 
-  /** @param {KeyboardEvent} event */
-  #key(event) {
-    if (event.key !== "Escape" || !this.element.open) return
-    event.stopPropagation()
-    this.element.open = false
-    this.element.querySelector("summary")?.focus()
+/** @param {Group} group */
+function group([title, ...entries]) {
+  return el("div", { class: "menu-group", role: "group", "data-t-label": title }, el("p", { class: "menu-title", "data-t": title }), ...entries)
+}
+
+/** Closes a menu by a press outside, by Esc, and by its entries. @param {HTMLDetailsElement} menu @param {AbortSignal} signal */
+export function closeByItself(menu, signal) {
+  const close = () => {
+    menu.querySelector("summary")?.focus()
+    menu.open = false
   }
+  document.addEventListener("pointerdown", ({ target }) => {
+    if (target instanceof Node && !menu.contains(target)) menu.open = false
+  }, { signal })
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return
+    event.stopPropagation()
+    close()
+  }, { signal })
+  // Before the entry acts: a dialog that it opens gives the focus back to the menu, not to a hidden entry.
+  menu.addEventListener("click", ({ target }) => target instanceof Element && target.closest(".menu-panel :is(button, a)") && close(), { signal, capture: true })
 }

@@ -6,6 +6,7 @@
  * shows it too. The server writes user and role into each state.
  */
 
+import { byId, initialOf } from "../lib/dom.js"
 import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.js"
 import { peersOf } from "../store.js"
 import { drawnApartFromComposing } from "./composing.js"
@@ -79,8 +80,27 @@ function draw(state) {
   return Decoration.set(ranges, true)
 }
 
+/** The initial of the peer stands in the edge of the paper, level with the caret. */
+const initialPosition = EditorView.updateListener.of(({ view, startState, state, docChanged, geometryChanged, viewportChanged }) => {
+  const value = state.field(peer)
+  if (startState.field(peer) === value && !docChanged && !geometryChanged && !viewportChanged) return
+  const read = () => {
+    const caret = value && value.head <= view.state.doc.length ? view.coordsAtPos(value.head) : null
+    return caret && (caret.top + caret.bottom) / 2 - byId("paper").getBoundingClientRect().top - 11
+  }
+  view.requestMeasure({ key: setPeer, read, write: (/** @type {number | null} */ top) => {
+    const element = byId("peer-place")
+    element.hidden = top === null
+    if (!value || top === null) return
+    element.className = `peer-place peer-${value.role}`
+    element.textContent = initialOf(value.name)
+    element.style.top = `${Math.round(top)}px`
+  } })
+})
+
 export const peerDrawing = [
   peer,
+  initialPosition,
   drawnApartFromComposing(draw, (before, after) => before.field(peer) !== after.field(peer)),
 ]
 

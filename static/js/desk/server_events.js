@@ -66,7 +66,8 @@ export class ServerEvents {
       const invite = this.store.state.link?.invite ?? null
       if (link) this.store.applyLink({ ...link, invite })
       const { writer, reviewer } = this.store.state.occupancy
-      if (0 < writer.waiting + reviewer.waiting && !document.hidden) this.readLinkSoon(POLL_QUEUE_EVERY)
+      const isUnknown = writer.here === null || reviewer.here === null
+      if ((isUnknown || 0 < writer.waiting + reviewer.waiting) && !document.hidden) this.readLinkSoon(POLL_QUEUE_EVERY)
     }, after)
   }
 

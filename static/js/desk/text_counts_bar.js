@@ -154,23 +154,19 @@ export class TextCountsBar {
   /** @param {Counts} counts */
   #drawTarget(counts) {
     const { target } = this
-    this.meter.hidden = !target
-    const label = byId("target-label")
-    const short = byId("target-short")
-    if (!target) {
-      label.textContent = t("count.target.set")
-      short.textContent = t("count.target.number")
-      return
-    }
+    byId("target-now").hidden = !target
+    if (!target) return
     const now = counts[target.unit]
-    short.textContent = `${number(now)} / ${number(target.number)}`
     const over = target.number < now
-    label.textContent = t(over ? "count.target.over" : "count.target.value", {
+    const unit = t(SHORT[target.unit])
+    const [value = "", ...excess] = t(over ? "count.target.over" : "count.target.value", {
       count: number(now),
       target: number(target.number),
       over: number(now - target.number),
-      unit: t(SHORT[target.unit]),
-    })
+      unit,
+    }).split(" · ")
+    const words = el("span", { class: "target-words", text: unit })
+    byId("target-label").replaceChildren(value.slice(0, -unit.length), words, ...excess.map((text) => el("em", { text: ` · ${text}` })))
     this.meter.dataset.over = String(over)
     // Over the target the line is as long as the text, and solid as far as the target.
     this.meter.style.setProperty("--filled", `${(over ? target.number / now : now / target.number) * 100}%`)

@@ -3,7 +3,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { byId } from "../lib/dom.js"
+import { byId, el, icon } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
 import { ENDED_LINKS } from "./policy.js"
@@ -70,8 +70,10 @@ export class Title {
     const tab = `${0 < unread ? `● (${number(unread)}) ` : ""}${title || t("start.untitled")} · Galley`
     document.title = grantUnseen && phase === "seated" ? t("state.waiting.title", { title: tab }) : tab
     const { text, kind } = this.#saving()
-    if (this.saved.textContent !== text) this.saved.textContent = text
-    this.saved.dataset.kind = phase === "seated" || kind === "late" ? kind : "off"
+    const shown = phase === "seated" || kind === "late" ? kind : "off"
+    const sign = shown === "late" ? [icon("alert")] : shown === "saved" ? [icon("check")] : []
+    if (this.saved.textContent !== text || this.saved.dataset.kind !== shown) this.saved.replaceChildren(...sign, el("span", { text }))
+    this.saved.dataset.kind = shown
     if ((kind === "late" || kind === "saved") && kind !== this.#announced) {
       this.#announced = kind
       announce(text)

@@ -6,12 +6,12 @@
  */
 
 import { History } from "../history/history.js"
-import { copiedAt, copyInvite } from "../identity/invite.js"
+import { copiedAt, InviteButton } from "../identity/invite.js"
 import { ReviewerDialog } from "../identity/reviewer_dialog.js"
 import { SelfMenu } from "../identity/self_menu.js"
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { byId, copy, download, el, icon } from "../lib/dom.js"
+import { byId, copy, download, el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, t } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
@@ -23,7 +23,6 @@ import { Margin } from "../reviews/margin.js"
 import { News } from "../reviews/news.js"
 import { Reviews } from "../reviews/reviews.js"
 import { SelectionBar } from "../reviews/selection_bar.js"
-import { SummaryButton } from "../reviews/summary_button.js"
 import { TypingHint } from "../reviews/typing_hint.js"
 import { Unread } from "../reviews/unread.js"
 import { AnswerWatch } from "../seat/answer_watch.js"
@@ -96,8 +95,8 @@ export class DeskPage {
       role,
       nameOf: (other) => this.store.state.occupancy[other].user?.name ?? t(`role.${other}`),
     })
-    const news = new News(this.reviews, this.editor, (review) => this.actions.isDrafting || this.#show(review))
-    this.turn = new TurnBar(this.store, role, (sentence) => news.say(sentence))
+    const news = new News(this.reviews, this.store, unread, (review) => this.actions.isDrafting || this.#show(review))
+    this.turn = new TurnBar(this.store, role)
     this.events = new ServerEvents(this, role, link.id)
     this.history = new History(this.store, this.editor, link.document_id)
     const mayReview = () => this.store.seated
@@ -105,6 +104,7 @@ export class DeskPage {
     this.out = new TextOut(this.editor, this.store)
     this.exports = new ExportDialog(this.store, link.id, () => this.printing.open())
     this.printing = new Printing(this.editor, this.reviews, this.store)
+    this.invite = new InviteButton(this.store)
     this.reviewer = new ReviewerDialog(this.store, this.connection)
     this.keys = new Shortcuts(this.#commands())
     this.parts = [
@@ -131,12 +131,11 @@ export class DeskPage {
       this.out,
       this.exports,
       this.printing,
-      new Menu(this.#menu()),
-      ...(role === "writer" ? [this.reviewer] : []),
+      new Menu(this.#menu(), [this.#entry("menu.keys", () => this.keys.help(), "?")]),
+      ...(role === "writer" ? [this.reviewer, this.invite] : []),
       this.selection,
       this.decisions,
       new DecideAll(this.decisions, this.reviews, this.store),
-      new SummaryButton(this.store, () => this.actions.beginSummary()),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
       this.answers,
       this.connection,
@@ -148,6 +147,7 @@ export class DeskPage {
     document.body.dataset.role = this.role
     this.connection.addEventListener("phase", () => this.#phase(), { signal })
     this.connection.addEventListener("attempt", () => this.store.change({ retryAt: this.connection.retryAt }), { signal })
+    this.connection.addEventListener("set-back", () => showToast(t("state.set-back")), { signal })
     this.answers.addEventListener("change", () => this.store.change({ silentSince: this.answers.since }), { signal })
     this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
@@ -156,16 +156,14 @@ export class DeskPage {
     i18n.addEventListener("change", () => {
       this.editor.retranslate()
       this.margin.retranslate()
-      this.#invite()
     }, { signal })
     for (const type of ["keydown", "pointerdown", "wheel"]) {
       window.addEventListener(type, () => this.#confirmActivity(), { signal, passive: true })
     }
-    byId("invite").addEventListener("click", () => this.#copyInvite(), { signal })
-    this.store.addEventListener("change", () => this.#invite(), { signal })
+    byId("summary-add").addEventListener("click", () => this.actions.beginSummary(), { signal })
+    this.store.addEventListener("change", () => (byId("summary-add").hidden = !this.store.seated), { signal })
     this.events.start()
     for (const part of this.parts) part.start()
-    this.#invite()
     if (this.role === "writer") this.#applyDrafts()
   }
 
@@ -346,40 +344,31 @@ export class DeskPage {
     this.editor.focus()
   }
 
+  /** @param {import("../lib/i18n.js").Sentence} words @param {() => void} press @param {string} [keys] */
+  #entry(words, press, keys) {
+    const entry = keys
+      ? el("button", { type: "button" }, el("span", { "data-t": words }), el("kbd", { text: keys }))
+      : el("button", { type: "button", "data-t": words })
+    entry.addEventListener("click", press)
+    return entry
+  }
+
+  /** @returns {import("./menu.js").Group[]} */
   #menu() {
-    const help = el("button", { type: "button" }, el("span", { "data-t": "menu.keys" }), el("kbd", { text: "?" }))
-    help.addEventListener("click", () => this.keys.help())
-    const home = el("a", { href: "/", "data-t": "menu.home" })
-    const history = el("button", { type: "button" }, el("span", { "data-t": "history.title" }), el("kbd", { text: this.keys.chord("history") }))
-    history.addEventListener("click", () => this.history.open())
     const self = new SelfMenu((me) => this.#renamed(me), () => this.stop())
     self.setUser(this.store.state.me)
     this.store.addEventListener("change", () => this.store.state.queuePosition && self.notifications.offer("push.offer.wait"))
-    const find = el("button", { type: "button" }, el("span", { "data-t": "find.title" }), el("kbd", { text: this.keys.chord("find") }))
-    find.addEventListener("click", () => this.editor.find())
-    const text = [find, ...this.out.entries, this.exports.entry, this.printing.entry]
-    if (this.role !== "writer") return [home, ...text, history, help, ...self.elements]
-    const invite = el("button", { type: "button", "data-t": "desk.invite" })
-    invite.addEventListener("click", () => this.#copyInvite())
-    const reviewer = el("button", { type: "button", "data-t": "identity.reviewer" })
-    reviewer.addEventListener("click", () => this.reviewer.open())
-    return [home, invite, reviewer, ...text, history, help, ...self.elements]
+    const invite = [this.#entry("identity.reviewer", () => this.reviewer.open()), this.#entry("desk.invite", () => this.invite.copy())]
+    const history = this.#entry("history.title", () => this.history.open(), this.keys.chord("history"))
+    const find = this.#entry("find.title", () => this.editor.find(), this.keys.chord("find"))
+    const home = el("a", { href: "/", "data-t": "menu.home" })
+    return [
+      ["menu.document", ...(this.role === "writer" ? invite : []), history, find, home],
+      ["menu.out", ...this.out.entries, this.exports.entry, this.printing.entry],
+      ["menu.me", ...self.elements],
+    ]
   }
 
-  #invite() {
-    const { link, occupancy, reason } = this.store.state
-    const invite = byId("invite")
-    invite.hidden = this.role !== "writer" || !link?.invite || ENDED_LINKS.includes(reason)
-    invite.classList.toggle("button-strong", occupancy.reviewer.user === null)
-    invite.replaceChildren(icon("link"), el("span", { text: t("desk.invite") }))
-  }
-
-  async #copyInvite() {
-    const { link } = this.store.state
-    if (!link || !(await copyInvite(link))) return
-    this.store.change({ invitedAt: copiedAt(link) })
-    showToast(t("desk.invite.copied"))
-  }
 
   /** The others see the new name once the socket carries it. @param {import("../lib/api.js").User} me */
   #renamed(me) {

@@ -9,7 +9,7 @@
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { byId, once, write } from "../lib/dom.js"
+import { byId, el, once, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, t } from "../lib/i18n.js"
 import { Drafts } from "../unsaved/drafts.js"
@@ -21,6 +21,8 @@ export class CodeForm {
   #error = byId("code-error")
   /** Why the code was refused; said anew in another language. @type {() => string} */
   #why = () => ""
+  /** Opens the form from the menu. */
+  entry = el("button", { type: "button", "data-t": "identity.code", hidden: true })
 
   /** @param {() => api.User | null} me @param {(user: api.User) => void} entered */
   constructor(me, entered) {
@@ -30,6 +32,7 @@ export class CodeForm {
 
   start() {
     this.#opener.addEventListener("click", () => this.#show(this.#form.hidden))
+    this.entry.addEventListener("click", () => this.#show(true))
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault()
       once(byId("code-go", HTMLButtonElement), () => this.#submit())

@@ -1,25 +1,61 @@
 // @ts-check
-/** The invite: copying it, and when this browser copied it last. */
+/** The invite: its button, copying it, and when this browser copied it last. */
 
-import { byId, copy, el, translatedButton } from "../lib/dom.js"
+import { ENDED_LINKS } from "../desk/policy.js"
+import { showToast } from "../lib/announce.js"
+import { byId, copy, el, footWhenNarrow, translatedButton } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
 
 /** @typedef {import("../lib/api.js").Link} Link */
 
+/** The button of a writer without a reviewer: in the empty margin, or in the foot. */
+export class InviteButton {
+  #stopped = new AbortController()
+
+  /** @param {import("../store.js").Store} store */
+  constructor(store) {
+    this.store = store
+    this.element = byId("invite")
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    footWhenNarrow(this.element, signal)
+    this.element.addEventListener("click", () => this.copy(), { signal })
+    this.store.addEventListener("change", () => this.#draw(), { signal })
+    this.#draw()
+  }
+
+  stop() {
+    this.#stopped.abort()
+  }
+
+  #draw() {
+    const { link, reason } = this.store.state
+    this.element.hidden = !link?.invite || link.reviewer != null || ENDED_LINKS.includes(reason)
+  }
+
+  async copy() {
+    if (await copyInvite(this.store)) showToast(t("desk.invite.copied"))
+  }
+}
+
 /**
  * Copies the invite, or shows it where the browser does not copy.
  *
- * @param {Link} link with its invite
+ * @param {import("../store.js").Store} store
  * @returns {Promise<boolean>} whether it is on the clipboard
  */
-export async function copyInvite(link) {
-  if (!link.invite) return false
+export async function copyInvite(store) {
+  const { link } = store.state
+  if (!link?.invite) return false
   const { token, url } = link.invite
   const isCopied = await copy(url)
   if (!isCopied) showByHand(url)
   // The mark belongs to this invite: a renewed one was not copied yet.
   setPreference(`invited.${link.id}`, `${new Date().toISOString()} ${token.slice(0, 6)}`)
+  if (isCopied) store.change({ invitedAt: copiedAt(link) })
   return isCopied
 }
 

@@ -143,9 +143,7 @@ export class ReviewerDialog {
   }
 
   async #copy() {
-    const { link } = this.store.state
-    if (!link || !(await copyInvite(link))) return
-    this.store.change({ invitedAt: copiedAt(link) })
+    if (!(await copyInvite(this.store))) return
     this.#draw()
     this.#dialog.say(() => t("desk.invite.copied"))
   }

@@ -8,13 +8,15 @@
 
 /**
  * @typedef {{ id: string, name: string }} User
+ * @typedef {User & { guest_requests: boolean }} Me whether the user takes requests of guests
  * @typedef {{ guests: boolean, sign_in_url: string | null }} Entry how a user without a sign-in gets one
  * @typedef {{ id: string, title: string, owner: User, created_at: string, updated_at: string,
  *   characters: number }} Document
  * @typedef {Document & { deleted_at: string, purge_at: string }} BinnedDocument
  * @typedef {{ by: User, at: string, purge_at: string }} Deletion of a document in the bin
  * @typedef {"writer" | "reviewer"} Role
- * @typedef {{ taken: boolean, user?: User | null, since?: string | null, waiting?: number }} SeatView
+ * @typedef {{ taken: boolean | null, user?: User | null, since?: string | null, waiting?: number }} SeatView
+ *   `taken`: `null` while the server cannot tell
  * @typedef {{ role: Role, since: string, by: User }} Turn
  * @typedef {{ id: string, document_id: string, title: string, writer: User, reviewer: User | null,
  *   invite?: { token: string, url: string } | null, seats?: Record<Role, SeatView>, seen?: number,
@@ -119,7 +121,7 @@ export function problemIn(status, json) {
 /** @param {string} id */
 const encode = (id) => encodeURIComponent(id)
 
-/** @returns {Promise<User | null>} `null`: no user is signed in */
+/** @returns {Promise<Me | null>} `null`: no user is signed in */
 export async function me() {
   try {
     return await call("GET", "/api/me")
@@ -137,6 +139,9 @@ export const signOut = () => call("POST", "/api/auth/leave")
 
 /** A guest corrects the name. @param {string} name @returns {Promise<User>} */
 export const renameGuest = async (name) => (await call("PATCH", "/api/me", { body: { name } })).user
+
+/** @param {boolean} takes whether guests may send requests @returns {Promise<Me>} */
+export const setGuestRequests = (takes) => call("PATCH", "/api/me", { body: { guest_requests: takes } })
 
 /** A code that signs this guest in on another device. @returns {Promise<Transfer>} */
 export const createCode = () => call("POST", "/api/me/transfer")

@@ -45,8 +45,6 @@ const icons = {
   cross: "M4 4l8 8M12 4l-8 8",
   comment: "M2.5 3.5h11v7h-6l-3 3v-3h-2z",
   pen: "M3 13l.8-3L11 2.8a1.2 1.2 0 0 1 1.7 0l.5.5a1.2 1.2 0 0 1 0 1.7L6 12.2z",
-  link: "M6.5 9.5a2.5 2.5 0 0 0 3.6 0l2.4-2.4a2.5 2.5 0 0 0-3.6-3.6L8 4.4M9.5 6.5a2.5 2.5 0 0 0-3.6 0L3.5 8.9a2.5 2.5 0 0 0 3.6 3.6L8 11.6",
-  menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
   alert: "M8 2.5 14.5 13.5h-13zM8 6.5v3.5M8 11.8v.2",
 }
 
@@ -54,6 +52,19 @@ const icons = {
 export function icon(name) {
   const path = svg("path", { d: icons[name] })
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, path)
+}
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
+
+/** The first letter of a name, as a reader sees letters. @param {string} name */
+export function initialOf(name) {
+  const [first] = graphemes.segment(name.trim())
+  return (first?.segment ?? "?").toLocaleUpperCase()
+}
+
+/** The initial of a person, in the pen of a role. @param {string} name @param {import("./api.js").Role} [role] */
+export function initial(name, role) {
+  return el("span", { class: "initial", "data-role": role, "aria-hidden": "true", text: name && initialOf(name) })
 }
 
 /**
@@ -101,6 +112,31 @@ export async function once(button, work) {
   }
 }
 
+/** How long a question in a button waits for its second press, in ms. */
+const QUESTION_TIMEOUT = 5_000
+
+/**
+ * The first press of a button asks, the second one acts.
+ *
+ * @param {HTMLButtonElement} pressed
+ * @param {{ words: string, label: string }} question
+ * @param {() => Promise<void>} act
+ */
+export function pressTwice(pressed, question, act) {
+  if (pressed.dataset.sure === "true") return void once(pressed, act)
+  const before = { words: pressed.textContent ?? "", label: pressed.getAttribute("aria-label") ?? "" }
+  const say = (/** @type {typeof question} */ { words, label }) => {
+    pressed.lastElementChild?.replaceChildren(words)
+    pressed.setAttribute("aria-label", label)
+  }
+  pressed.dataset.sure = "true"
+  say(question)
+  window.setTimeout(() => {
+    delete pressed.dataset.sure
+    say(before)
+  }, QUESTION_TIMEOUT)
+}
+
 /**
  * The element of that id, which the page's own markup promises.
  *
@@ -113,6 +149,21 @@ export function byId(id, type) {
   const element = document.getElementById(id)
   if (!(element instanceof (type ?? HTMLElement))) throw new Error(`the page has no #${id}`)
   return /** @type {InstanceType<T>} */ (element)
+}
+
+/** In a narrow window the element is in the foot of the desk, in reach of the thumb. @param {HTMLElement} element @param {AbortSignal} signal */
+export function footWhenNarrow(element, signal) {
+  const narrow = window.matchMedia("(max-width: 899px)")
+  const mark = document.createComment("")
+  element.before(mark)
+  const move = () => {
+    const focused = document.activeElement
+    if (narrow.matches) byId("text-counts-bar").append(element)
+    else mark.after(element)
+    if (focused instanceof HTMLElement && element.contains(focused)) focused.focus({ preventScroll: true })
+  }
+  narrow.addEventListener("change", move, { signal })
+  move()
 }
 
 /** The same text again would be spoken again, and would take a selection away. @param {Element} element @param {string} text */

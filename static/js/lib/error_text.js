@@ -22,6 +22,8 @@ const BY_NAME = new Map([
   ["request-already-received", "error.request-received"],
   ["request-not-pending", "error.request-decided"],
   ["request-limit", "error.request-limit"],
+  ["guest-limit", "error.guest-limit"],
+  ["no-guest-requests", "error.no-guest-requests"],
   ["not-a-partner", "error.not-a-partner"],
   ["sold-out", "error.sold-out"],
   ["already-claimed", "error.already-claimed"],

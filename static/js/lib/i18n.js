@@ -4,32 +4,64 @@
  *
  * The browser's language decides until a person chooses one; the choice is kept. Components ask
  * `t` each time they draw and draw again at `change`, so a switch needs no reload (a reload would
- * give the seat away for a moment).
+ * give the seat away for a moment). The page loads the sentences of one language only.
  */
 
-import { en } from "./i18n/en.js"
-import { ko } from "./i18n/ko.js"
 import { setPreference, preference } from "./preferences.js"
 
 /**
- * @typedef {keyof typeof en} Sentence
- * @typedef {Record<Sentence, string>} Sentences
- * @typedef {"en" | "ko"} Language
+ * @typedef {keyof typeof import("./i18n/en.js").en} PageSentence
+ * @typedef {PageSentence | keyof typeof import("./i18n/admin_en.js").adminEn} Sentence
+ * @typedef {Record<PageSentence, string>} Sentences
+ * @typedef {keyof typeof languages} Language
+ * @typedef {Readonly<Record<Language, () => Promise<Record<string, string>>>>} Source loads the sentences of a language
  */
 
-/** @type {Record<Language, Sentences>} */
-export const languages = { en, ko }
+/** Each language by its own name. */
+export const languages = { en: "English", ko: "한국어" }
+
+/** @type {Source} */
+const PAGE = {
+  en: async () => (await import("./i18n/en.js")).en,
+  ko: async () => (await import("./i18n/ko.js")).ko,
+}
 
 class I18n extends EventTarget {
   /** @type {Language} */
   language = choose(preference("language"), globalThis.navigator?.languages ?? [])
+  /** @type {Record<string, string>} */
+  sentences = {}
+  #sources = [PAGE]
+  /** The language that was chosen last. */
+  #chosen = this.language
+
+  /** Loads the sentences, before the first `t`. @param {Source[]} own those of one page alone */
+  async start(...own) {
+    this.#sources.push(...own)
+    await this.#load(this.language)
+  }
 
   /** @param {Language} language */
-  setLanguage(language) {
-    if (language === this.language) return
-    this.language = language
+  async setLanguage(language) {
+    if (language === this.#chosen) return
+    this.#chosen = language
+    await this.#load(language)
+    if (language !== this.#chosen) return
     setPreference("language", language)
     this.dispatchEvent(new Event("change"))
+  }
+
+  /** @param {Language} language */
+  async #load(language) {
+    try {
+      const parts = await Promise.all(this.#sources.map((source) => source[language]()))
+      if (language !== this.#chosen) return
+      this.sentences = Object.assign({}, ...parts)
+      this.language = language
+    } catch (error) {
+      this.#chosen = this.language
+      throw error
+    }
   }
 }
 
@@ -57,7 +89,7 @@ export const i18n = new I18n()
  * @param {Record<string, string | number>} [values]
  */
 export function t(name, values = {}) {
-  const sentence = languages[i18n.language][name]
+  const sentence = i18n.sentences[name] ?? name
   return sentence.replace(/\{(\w+)\}/g, (whole, key) => String(values[key] ?? whole))
 }
 
@@ -70,7 +102,7 @@ export function t(name, values = {}) {
  */
 export function tCount(name, count, values = {}) {
   const one = /** @type {Sentence} */ (`${name}.one`)
-  const chosen = count === 1 && one in en ? one : name
+  const chosen = count === 1 && one in i18n.sentences ? one : name
   return t(chosen, { ...values, count: number(count) })
 }
 

@@ -49,6 +49,9 @@ export const acceptRequest = (id) => call("POST", requestAt(id, "/accept"))
 /** @param {string} id @returns {Promise<ReviewRequest>} */
 export const declineRequest = (id) => call("POST", requestAt(id, "/decline"))
 
+/** @returns {Promise<{ declined: number }>} */
+export const declineAllRequests = () => call("POST", requestAt("decline-all"))
+
 /** @param {string} id @returns {Promise<ReviewRequest>} */
 export const withdrawRequest = (id) => call("POST", requestAt(id, "/withdraw"))
 

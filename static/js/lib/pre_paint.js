@@ -8,9 +8,13 @@
   try {
     const theme = localStorage.getItem("galley.theme")
     if (theme === "light" || theme === "dark") root.dataset.theme = theme
-    const language = localStorage.getItem("galley.language") ?? navigator.language
-    root.lang = language.startsWith("ko") ? "ko" : "en"
+    // As `choose` in `i18n.js`.
+    const spoken = [localStorage.getItem("galley.language") ?? "", ...navigator.languages]
+    root.lang = spoken.map((tag) => tag.toLowerCase().split("-")[0]).find((tag) => tag === "en" || tag === "ko") ?? "en"
   } catch {
     // Storage is switched off: the system's appearance, then.
   }
+  // The bundle's file of the language: `i18n.js` imports it only after several modules arrived.
+  const sentences = /** @type {HTMLElement | null} */ (document.currentScript)?.dataset[root.lang]
+  if (sentences) document.head.append(Object.assign(document.createElement("link"), { rel: "modulepreload", href: sentences }))
 })()

@@ -4,7 +4,7 @@
  * is announced. Owns the card of a new review.
  */
 
-import { showToast } from "../lib/announce.js"
+import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
@@ -138,9 +138,18 @@ export class ReviewActions {
   }
 
   /** @param {Review} decided */
-  #announceDecision({ status, decision }) {
-    if (status === "resolved" || status === "open") showToast(t(`review.announce.${status}`))
+  #announceDecision({ id, status, decision }) {
+    if (status === "resolved") showToast(t("review.announce.resolved"), { text: t("common.undo"), act: () => this.#reopen(id) })
+    else if (status === "open") showToast(t("review.announce.open"))
     else this.decisions.made(t(`decision.${status}`), decision?.id)
+  }
+
+  /** @param {string} id */
+  async #reopen(id) {
+    const review = this.reviews.get(id)
+    const failed = review && (await this.decide(review, "reopen"))
+    if (failed) showToast(failed)
+    else this.margin?.activate(id)
   }
 
   /** @param {Review} review */
@@ -155,14 +164,14 @@ export class ReviewActions {
       const { link } = this.reviews
       const answered = await api.reply(link, review, body)
       this.reviews.apply("anchor" in answered ? answered : await api.review(link, review.id))
-      showToast(t("review.sent"))
+      announce(t("review.sent"))
     })
 
   /** @param {Review} review @param {Reply} reply @param {string} body */
   editReply = (review, reply, body) =>
     this.#attempt(async () => {
       this.reviews.apply(await api.editReply(this.reviews.link, review, reply, body))
-      showToast(t("review.sent"))
+      announce(t("review.sent"))
     })
 
   /** @param {Review} review @param {Reply} reply */
@@ -188,7 +197,7 @@ export class ReviewActions {
   edit = (review, written) =>
     this.#attempt(async () => {
       this.reviews.apply(await api.editReview(this.reviews.link, review, written))
-      showToast(t("review.sent"))
+      announce(t("review.sent"))
     })
 
   /** @param {Review} review */
@@ -224,7 +233,7 @@ export class ReviewActions {
       this.margin?.showDraft(null)
       this.margin?.activate(made.id)
       this.margin?.focusCard(made.id)
-      showToast(t("review.sent"))
+      announce(t("review.sent"))
     })
     return failed
   }

@@ -6,8 +6,8 @@
  * never rebuilt, so neither a composition nor the focus is lost when the review changes.
  */
 
-import { button, el, once } from "../lib/dom.js"
-import { t, when } from "../lib/i18n.js"
+import { button, el, initial, once, pressTwice } from "../lib/dom.js"
+import { t, tCount, when } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
 import { grow, ReviewForm } from "./form.js"
 import { Replies } from "./replies.js"
@@ -27,6 +27,7 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {boolean} seated
  * @property {string} me
  * @property {number} undoable the reviews of its decision, while that can be taken back
+ * @property {(author: import("../lib/api.js").User) => Role} roleOf
  *
  * @typedef {import("./replies.js").ReplyActions & CardActions} Actions
  *
@@ -42,9 +43,6 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {(review: Review, text: string) => void} storeReply
  */
 
-/** How long "Delete it?" waits for a second press, in ms. */
-const CONFIRM_TIMEOUT = 5_000
-
 export class ReviewCard {
   #content = el("div", { class: "card-content", role: "comment" })
   #form = el("div")
@@ -53,7 +51,6 @@ export class ReviewCard {
   /** @type {ReviewForm | null} */
   #editing = null
   #drawn = ""
-  #confirmTimer = 0
 
   /** @param {Review} review @param {CardContext} context @param {Actions} actions */
   constructor(review, context, actions) {
@@ -189,6 +186,7 @@ export class ReviewCard {
     const header = el(
       "header",
       {},
+      initial(review.author.name, context.roleOf(review.author)),
       context.unread ? el("span", { class: "unread" }, el("span", { class: "hidden", text: t("unread.mark") })) : null,
       isSummary(review) ? el("span", { class: "kind", text: t("review.summary") }) : null,
       el("span", { class: "who", text: review.author.name }),
@@ -212,6 +210,8 @@ export class ReviewCard {
     if (!isSummary(review)) parts.push(el("blockquote", { class: style, text: short }))
     if (suggestion !== null && !this.#editing) parts.push(diffView(quote, suggestion))
     if (review.body !== "" && !this.#editing) parts.push(el("p", { class: "body", text: review.body }))
+    const replies = review.replies.length
+    if (0 < replies) parts.push(el("span", { class: "card-facts", text: tCount("review.replies", replies) }))
     return parts
   }
 
@@ -230,10 +230,10 @@ export class ReviewCard {
     const open = review.status === "open"
     if (context.role === "writer") {
       if (!open) return this.#waysBack()
-      if (review.suggestion === null) return [this.#decisionButton("resolve", "button button-strong")]
+      if (review.suggestion === null) return [this.#decisionButton("resolve")]
       const isFound = context.state === "exact" || context.state === "moved"
-      const first = isFound ? this.#decisionButton("accept", "button button-strong") : this.#decisionButton("resolve")
-      return [first, this.#decisionButton("reject")]
+      const first = isFound ? this.#decisionButton("accept") : this.#decisionButton("resolve")
+      return [first, this.#decisionButton("reject", "button button-quiet")]
     }
     return []
   }
@@ -257,11 +257,10 @@ export class ReviewCard {
     return pressed
   }
 
-  /** The author's. Beside the decisions of a writer they are quiet. */
   #ownButtons() {
     const { review, context } = this
     if (review.status !== "open" || review.author.id !== context.me) return []
-    const style = context.role === "writer" ? "button button-quiet" : "button"
+    const style = "button button-quiet"
     return [
       button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.#edit()),
       button(t("review.delete"), { class: style, label: actName(t("review.delete"), review) }, (event) => this.#remove(event)),
@@ -270,10 +269,10 @@ export class ReviewCard {
 
   /** @param {Decision} decision */
   #decisionButton(decision, style = "button") {
-    const icon = /** @type {const} */ ({ accept: "check", resolve: "check", reject: "cross" })
     const label = actName(t(`review.${decision}`), this.review)
-    const options = decision === "reopen" ? { class: style, label } : { class: style, label, icon: icon[decision] }
-    const pressed = button(t(`review.${decision}`), options, (event) => {
+    /** @type {{ icon?: "check" }} */
+    const sign = decision === "accept" || decision === "resolve" ? { icon: "check" } : {}
+    const pressed = button(t(`review.${decision}`), { class: style, label, ...sign }, (event) => {
       event.stopPropagation()
       once(pressed, async () => {
         this.#note.textContent = await this.actions.decide(this.review, decision)
@@ -310,20 +309,11 @@ export class ReviewCard {
     this.#editing.focus()
   }
 
-  /** The first press asks, the second does. @param {Event} event */
+  /** @param {Event} event */
   #remove(event) {
     event.stopPropagation()
-    const pressed = /** @type {HTMLButtonElement} */ (event.currentTarget)
-    if (pressed.dataset.sure !== "true") {
-      pressed.dataset.sure = "true"
-      pressed.lastElementChild?.replaceChildren(t("review.delete.sure"))
-      pressed.setAttribute("aria-label", actName(t("review.delete.sure"), this.review))
-      window.clearTimeout(this.#confirmTimer)
-      this.#confirmTimer = window.setTimeout(() => this.#editing || this.#drawActions(), CONFIRM_TIMEOUT)
-      return
-    }
-    window.clearTimeout(this.#confirmTimer)
-    once(pressed, async () => {
+    const words = t("review.delete.sure")
+    pressTwice(/** @type {HTMLButtonElement} */ (event.currentTarget), { words, label: actName(words, this.review) }, async () => {
       this.#note.textContent = await this.actions.remove(this.review)
     })
   }

@@ -3,7 +3,7 @@
 
 import { svg } from "../lib/dom.js"
 
-/** @typedef {{ id: string, active: boolean, by: import("../lib/api.js").Role, from: { x: number, y: number }, edge: number, to: { x: number, y: number } }} Connector */
+/** @typedef {{ id: string, active: boolean, by: import("../lib/api.js").Role, from: { x: number, y: number }, to: { x: number, y: number }, turn: number }} Connector */
 
 export class Connectors {
   /** @param {HTMLElement} desk what the coordinates are relative to */
@@ -14,14 +14,10 @@ export class Connectors {
 
   /** @param {readonly Connector[]} connectors */
   draw(connectors) {
-    // Along under the line to the edge of the paper, dotted, so that it does not look as if the rest
-    // of the line were marked too; then across to the card.
-    const paths = connectors.flatMap(({ active, by, from, edge, to }) => {
+    // From the edge of the text: under the words of the line it would look like a mark.
+    const paths = connectors.map(({ active, by, from, to, turn }) => {
       const style = `connector${active ? " connector-active" : ""}${by === "writer" ? " by-writer" : ""}`
-      return [
-        svg("path", { class: `${style} connector-under`, d: `M${from.x} ${from.y}H${edge}` }),
-        svg("path", { class: style, d: `M${edge} ${from.y}L${to.x} ${to.y}` }),
-      ]
+      return svg("path", { class: style, d: `M${from.x} ${from.y}H${turn - 12}C${turn} ${from.y} ${turn} ${to.y} ${turn + 12} ${to.y}H${to.x}` })
     })
     this.element.replaceChildren(...paths)
   }

@@ -1,7 +1,8 @@
 // @ts-check
-/** The buttons in the margin's head that decide all open suggestions at once. Owns one element. */
+/** The menu in the margin's head, and its entries that decide all open suggestions at once. */
 
-import { button, byId, once } from "../lib/dom.js"
+import { closeByItself } from "../desk/menu.js"
+import { byId, el, once } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 
 /** @typedef {import("../lib/api.js").Verdict} Verdict */
@@ -26,6 +27,7 @@ export class DecideAll {
     this.reviews = reviews
     this.store = store
     this.element = byId("decide-all")
+    this.menu = byId("margin-more", HTMLDetailsElement)
     /** @type {Record<Verdict, HTMLButtonElement>} */
     this.buttons = { accept: this.#button("accept"), reject: this.#button("reject") }
     this.element.replaceChildren(this.buttons.accept, this.buttons.reject)
@@ -36,6 +38,7 @@ export class DecideAll {
     this.reviews.addEventListener("change", () => this.#drawSoon(), { signal })
     this.store.addEventListener("change", () => this.#drawSoon(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
+    closeByItself(this.menu, signal)
     this.#draw()
   }
 
@@ -46,8 +49,8 @@ export class DecideAll {
 
   /** @param {Verdict} verdict */
   #button(verdict) {
-    const icon = verdict === "accept" ? "check" : "cross"
-    const pressed = button("", { class: "button button-quiet", icon }, () => once(pressed, () => this.decisions.decideAll(verdict)))
+    const pressed = el("button", { type: "button" })
+    pressed.addEventListener("click", () => once(pressed, () => this.decisions.decideAll(verdict)))
     pressed.dataset.decideAll = verdict
     return pressed
   }
@@ -69,14 +72,14 @@ export class DecideAll {
     const drawn = JSON.stringify([counts, i18n.language])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
-    const pressed = Object.values(this.buttons).find((decide) => decide === document.activeElement)
+    const hadFocus = this.menu.contains(document.activeElement)
     this.element.hidden = counts.reject < MANY
     for (const verdict of /** @type {const} */ (["accept", "reject"])) {
       const decide = this.buttons[verdict]
       decide.hidden = counts[verdict] === 0
-      decide.lastElementChild?.replaceChildren(t(`decision.all.${verdict}`, { count: number(counts[verdict]) }))
+      decide.replaceChildren(t(`decision.all.${verdict}`, { count: number(counts[verdict]) }))
     }
-    // The pressed button is gone with the suggestions: the tab above it takes the focus.
-    if (pressed && !pressed.checkVisibility()) byId("tab-open").focus({ preventScroll: true })
+    // The menu is gone with the suggestions: the tab beside it takes the focus.
+    if (hadFocus && !this.menu.checkVisibility()) byId("tab-open").focus({ preventScroll: true })
   }
 }

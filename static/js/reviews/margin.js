@@ -65,6 +65,8 @@ export class Margin {
     this.element.addEventListener("input", () => this.#revealSoon(), { signal })
     this.tabs.addEventListener("change", () => this.arrangeSoon(), { signal })
     this.tabs.start(signal)
+    this.element.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false })
+    this.desk.addEventListener("click", ({ target }) => this.#release(target), { signal })
     new CardKeys(this.element, (id) => this.focusCard(id)).start(signal)
     byId("cards-above").addEventListener("click", () => this.#showAbove(), { signal })
     this.placement.start(signal)
@@ -160,7 +162,6 @@ export class Margin {
     // In a low window the bar scrolls away with the text.
     const height = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0
     this.desk.style.setProperty("--bar-height", `${height}px`)
-    this.desk.style.setProperty("--head-height", `${byId("margin-head").offsetHeight}px`)
   }
 
   /** The margin became a sheet, or the other way round: the element in use stays in view. */
@@ -236,6 +237,7 @@ export class Margin {
       seated: this.store.seated,
       me: me?.id ?? "",
       undoable: this.actions.undoableSize(review),
+      roleOf: (/** @type {Review["author"]} */ author) => this.reviews.roleOf(author),
     }
     const existing = this.#cards.get(review.id)
     if (existing) {
@@ -301,7 +303,7 @@ export class Margin {
 
   #arrange() {
     if (this.#narrow.matches || this.tabs.shown !== "open") {
-      this.placement.clear()
+      this.placement.clear(this.#narrow.matches)
       if (this.#narrow.matches && this.#reveals && this.sheetIsOpen) this.placement.revealAbove(this.element, this.active)
       this.#reveals = false
       return
@@ -311,12 +313,25 @@ export class Margin {
     this.#reveals = false
   }
 
-  /** Activates the last of the cards above the column. */
+  /** Activates the first of the cards above the column. */
   #showAbove() {
-    const last = this.placement.above.at(-1)
-    if (last === undefined) return
-    this.activate(last)
-    this.focusCard(last)
+    const first = this.placement.above[0]
+    if (first === undefined) return
+    this.activate(first)
+    this.focusCard(first)
+  }
+
+  /** At the top of the page the column scrolls on by itself, and back before the page does. @param {WheelEvent} event */
+  #wheel(event) {
+    const isDown = 0 < event.deltaY
+    if (this.#narrow.matches || this.tabs.shown !== "open" || event.ctrlKey || (!isDown && 0 < window.scrollY)) return
+    if (this.placement.scroll(event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 20 : 1))) event.preventDefault()
+  }
+
+  /** A click beside the paper lets the active card go. @param {EventTarget | null} target */
+  #release(target) {
+    if (this.#draft || !(target instanceof Element) || target.closest("#paper, #margin-head, .card, button")) return
+    this.activate(null)
   }
 }
 

@@ -47,7 +47,8 @@ export class MarginTabs extends EventTarget {
       if (button.dataset.words !== words) {
         button.dataset.words = words
         const dot = el("span", { class: "unread" }, el("span", { class: "hidden", text: ` (${mark})` }))
-        button.replaceChildren(sentence, ...(unread[tab] === 0 ? [] : [dot]))
+        const short = el("span", { "aria-hidden": "true", text: `${t(`review.tab.short.${tab}`)} ${number(counts[tab])}` })
+        button.replaceChildren(short, el("span", { class: "hidden", text: sentence }), ...(unread[tab] === 0 ? [] : [dot]))
       }
       button.hidden = tab !== "open" && counts[tab] === 0
     }

@@ -1,11 +1,12 @@
 // @ts-check
 /**
- * New comments and replies of the other user, visible and spoken, at most one sentence in a while. Owns
- * one element, which never covers the caret.
+ * New comments and replies of the other user: counted in the margin's head, and spoken, at most one sentence
+ * in a while. Owns one element, which leads to the last of them.
  */
 
-import { button, byId, el } from "../lib/dom.js"
-import { t, tCount } from "../lib/i18n.js"
+import { announce } from "../lib/announce.js"
+import { byId, el } from "../lib/dom.js"
+import { i18n, number, t, tCount } from "../lib/i18n.js"
 import { quoteOf } from "./summary.js"
 
 /**
@@ -13,108 +14,78 @@ import { quoteOf } from "./summary.js"
  * @typedef {{ name: string, review: Review, isReply: boolean }} Item
  */
 
-/** How long the page collects before it shows a sentence, in ms. */
+/** How long the page collects before it speaks a sentence, in ms. */
 const COLLECT = 400
-/** How long a sentence is shown, and the next one waits, in ms. */
-const SHOWN = 7_000
+/** How long the next sentence waits, in ms. */
+const SPOKEN = 7_000
 
 export class News {
   #stopped = new AbortController()
   /** @type {Item[]} */
   #items = []
   #timer = 0
-  #hiding = 0
-  #shownAt = 0
-  #element = el("div", { class: "news", role: "status" })
+  #spokenAt = 0
+  #drawn = ""
+  /** @type {string | undefined} */
+  #last
+  #element = byId("news")
 
   /**
    * @param {import("./reviews.js").Reviews} reviews
-   * @param {import("../desk/editor.js").Editor} editor
+   * @param {import("../store.js").Store} store
+   * @param {import("./unread.js").Unread} unread
    * @param {(review: string) => unknown} show
    */
-  constructor(reviews, editor, show) {
+  constructor(reviews, store, unread, show) {
     this.reviews = reviews
-    this.editor = editor
+    this.store = store
+    this.unread = unread
     this.show = show
   }
 
   start() {
     const { signal } = this.#stopped
-    byId("desk").append(this.#element)
     const came = (/** @type {Event} */ event) => this.#add(/** @type {CustomEvent<Item>} */ (event).detail)
     this.reviews.addEventListener("came", came, { signal })
-    signal.addEventListener("abort", () => this.#element.remove())
+    this.store.addEventListener("change", () => this.#draw(), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
+    this.#element.addEventListener("click", () => this.#showLast(), { signal })
+    this.#draw()
   }
 
   stop() {
     this.#stopped.abort()
     window.clearTimeout(this.#timer)
-    window.clearTimeout(this.#hiding)
-  }
-
-  /** Shows a sentence now; a screen reader reads what is shown there. @param {string} sentence @param {{ text: string, act: () => void }} [action] */
-  say(sentence, action) {
-    this.#shownAt = Date.now()
-    const press = action && button(action.text, { class: "button" }, () => {
-      this.#hide()
-      action.act()
-    })
-    this.#element.replaceChildren(el("p", { text: sentence }), ...(press ? [press] : []))
-    this.#avoidCaret()
-    this.#hideLater()
   }
 
   /** @param {Item} item */
   #add(item) {
+    this.#last = item.review.id
     this.#items.push(item)
     window.clearTimeout(this.#timer)
-    const wait = Math.max(COLLECT, this.#shownAt + SHOWN - Date.now())
-    this.#timer = window.setTimeout(() => this.#sayItems(), wait)
+    this.#timer = window.setTimeout(() => {
+      this.#spokenAt = Date.now()
+      announce(sentenceOf(this.#items.splice(0)))
+    }, Math.max(COLLECT, this.#spokenAt + SPOKEN - Date.now()))
   }
 
-  #sayItems() {
-    const items = this.#items.splice(0)
-    const last = items.at(-1)
-    if (!last) return
-    const id = last.review.id
-    const action = this.reviews.get(id) ? { text: t("news.show"), act: () => this.show(id) } : undefined
-    this.say(sentenceOf(items), action)
+  #draw() {
+    const count = this.store.state.unread
+    const drawn = `${count} ${i18n.language}`
+    if (drawn === this.#drawn) return
+    this.#drawn = drawn
+    const hadFocus = document.activeElement === this.#element
+    this.#element.hidden = count === 0
+    this.#element.replaceChildren(el("span", { class: "unread" }), t("unread.count", { count: number(count) }))
+    this.#element.title = t("news.show")
+    if (hadFocus && count === 0) byId("tab-open").focus({ preventScroll: true })
   }
 
-  /** A sentence under the pointer, or with the focus, stays. */
-  #hideLater() {
-    window.clearTimeout(this.#hiding)
-    this.#hiding = window.setTimeout(() => {
-      // A touched element stays hovered.
-      const isPointedAt = matchMedia("(hover: hover)").matches && this.#element.matches(":hover")
-      if (isPointedAt || this.#element.matches(":focus-within")) this.#hideLater()
-      else this.#hide()
-    }, SHOWN)
-  }
-
-  #hide() {
-    window.clearTimeout(this.#hiding)
-    this.#element.replaceChildren()
-  }
-
-  /** Away from the caret: if it would be covered, at the other end of the window. */
-  #avoidCaret() {
-    this.#element.dataset.moved = "false"
-    const caret = this.#caret()
-    if (!caret) return
-    const { top, bottom, left, right } = this.#element.getBoundingClientRect()
-    const covers = top - 8 < caret.bottom && caret.top < bottom + 8 && left - 8 < caret.right && caret.left < right + 8
-    this.#element.dataset.moved = String(covers)
-  }
-
-  /** Where the user types, on the screen: the caret of the text, or a whole field. */
-  #caret() {
-    if (this.editor.view.hasFocus) {
-      const { left, ...edges } = this.editor.coordinatesAt(this.editor.view.state.selection.main.head)
-      return { left, right: left, ...edges }
-    }
-    const focused = document.activeElement
-    return focused?.matches("input, textarea, button") ? focused.getBoundingClientRect() : null
+  /** The last one that came, or the first that was not seen before this visit. */
+  #showLast() {
+    const unread = this.reviews.all.filter((review) => this.unread.has(review))
+    const next = unread.find(({ id }) => id === this.#last) ?? unread[0]
+    if (next) this.show(next.id)
   }
 }
 

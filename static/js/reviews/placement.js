@@ -4,7 +4,7 @@
  * active one, and draws the connectors. `layout.js` has the arithmetic.
  */
 
-import { byId } from "../lib/dom.js"
+import { byId, el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { Connectors } from "./connectors.js"
 import { arrange, crowded, scrollInto } from "./layout.js"
@@ -14,11 +14,11 @@ import { arrange, crowded, scrollInto } from "./layout.js"
 /** The id under which the card of a new review stands among the others. */
 export const DRAFT = "draft"
 /** Between two cards, in px. */
-const GAP = 12
+const GAP = 2
 /** How far below the top of a card its connector ends, in px. */
-const CONNECTOR_AT = 22
-/** The height of a card that is folded to one line, in px; margin.css has it too. */
-const FOLDED = 36
+const CONNECTOR_AT = 24
+/** The height of a card that is folded to one line, in px; cards.css has it too. */
+const FOLDED = 32
 /** How far from its line a card may stand before its neighbours fold, in px. */
 const AWAY_MAX = 240
 /** The free space between the active card and the bars above and below it, in px. */
@@ -31,6 +31,8 @@ export class Placement {
   #hovered = null
   /** The last arrangement. @type {{ boxes: Box[], tops: Map<string, number> }} */
   #placed = { boxes: [], tops: new Map() }
+  /** How far the column is scrolled down by itself, over the cards that left it at its top, in px. */
+  #scrolled = 0
   /** The heights of the cards when they are not folded, in px. @type {Map<string, number>} */
   #heights = new Map()
 
@@ -52,34 +54,51 @@ export class Placement {
     this.list.addEventListener("pointerleave", () => this.#hover(null), { signal })
   }
 
-  /** The cards follow each other, as in any list: the window is narrow, or another tab is shown. */
-  clear() {
+  /** The cards follow each other, as in any list: the window is narrow, or another tab is shown. @param {boolean} folds */
+  clear(folds) {
     byId("cards-above").hidden = true
     this.list.style.height = ""
-    for (const card of this.#cards()) unplace(card)
+    for (const card of this.#cards()) {
+      unplace(card)
+      if (folds) card.dataset.folded = String(card.dataset.active !== "true")
+    }
     this.connectors.draw([])
   }
 
   /** @param {string | null} active */
   arrange(active) {
+    if (active !== this.#active) this.#scrolled = 0
     this.#active = active
     const cards = this.#cards()
     const origin = this.list.getBoundingClientRect()
     const boxes = this.#boxes(cards, origin.top)
     const tops = arrange(boxes, { active: this.#active, gap: GAP, top: 0 })
-    let height = 0
-    for (const [at, card] of cards.entries()) {
-      const box = boxes[at]
-      const top = Math.round(tops.get(box?.id ?? "") ?? 0)
-      card.style.translate = `0 ${top}px`
-      height = Math.max(height, top + (box?.height ?? 0))
-    }
-    this.list.style.height = `${height}px`
     this.#placed = { boxes, tops }
+    this.list.style.height = `${Math.max(0, ...boxes.map(({ id, height }) => (tops.get(id) ?? 0) + height))}px`
+    if (!this.scroll(0)) this.#move()
+  }
+
+  /** Scrolls the column by itself. @param {number} by in px @returns {boolean} whether it has moved */
+  scroll(by) {
+    const before = this.#scrolled
+    const highest = Math.min(0, ...this.#placed.tops.values())
+    this.#scrolled = Math.min(Math.max(before - by, 0), -highest)
+    if (before !== this.#scrolled) this.#move()
+    return before !== this.#scrolled
+  }
+
+  #move() {
+    for (const card of this.#cards()) card.style.translate = `0 ${Math.round(this.#topOf(card.dataset.card ?? DRAFT))}px`
     this.#connect()
     const above = this.above.length
     byId("cards-above").hidden = above === 0
-    byId("cards-above").textContent = t("review.above", { count: number(above) })
+    const sentence = el("span", { class: "hidden", text: t("review.above", { count: number(above) }) })
+    byId("cards-above").replaceChildren(el("span", { "aria-hidden": "true", text: `↑ ${number(above)}` }), sentence)
+  }
+
+  /** @param {string} id */
+  #topOf(id) {
+    return (this.#placed.tops.get(id) ?? 0) + this.#scrolled
   }
 
   #cards() {
@@ -102,7 +121,7 @@ export class Placement {
   #boxes(cards, origin) {
     const full = cards.map((card) => {
       const id = card.dataset.card ?? DRAFT
-      const want = this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0).top - origin - 4
+      const want = this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0).top - origin - 8
       if (card.dataset.folded !== "true") this.#heights.set(id, card.offsetHeight)
       return { id, want, height: this.#heights.get(id) ?? FOLDED }
     })
@@ -162,7 +181,7 @@ export class Placement {
 
   /** The cards that leave the column at its top, to make room for the active one. */
   get above() {
-    return this.#placed.boxes.filter(({ id }) => (this.#placed.tops.get(id) ?? 0) < 0).map(({ id }) => id)
+    return this.#placed.boxes.map(({ id }) => id).filter((id) => this.#topOf(id) < 0)
   }
 
   /** @param {EventTarget | null} target */
@@ -182,7 +201,7 @@ export class Placement {
 
   /** Draws the connectors of the active card and of the one under the pointer. */
   #connect() {
-    const { boxes, tops } = this.#placed
+    const { boxes } = this.#placed
     const isShown = (/** @type {string} */ id) => id === this.#active || id === this.#hovered
     // A review on the whole text has no passage to connect with.
     const shown = boxes.filter(({ id }) => isShown(id) && this.#passageOf(id) !== null)
@@ -190,18 +209,19 @@ export class Placement {
     const origin = this.list.getBoundingClientRect()
     const desk = this.desk.getBoundingClientRect()
     const paper = byId("paper").getBoundingClientRect()
-    const edge = paper.right - desk.left - 18
+    const text = this.editor.view.contentDOM.getBoundingClientRect()
+    const edge = Math.min(text.right + 10, paper.right - 8) - desk.left
+    const x = origin.left - desk.left
+    const turn = (paper.right - desk.left + x) / 2
     const connectors = shown.map(({ id }) => {
-      const coordinates = this.editor.coordinatesAt(this.#passageOf(id)?.to ?? 0, -1)
-      const active = id === this.#active
+      const { top, bottom } = this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0)
       return {
         id,
-        active,
+        active: id === this.#active,
         by: this.#byOf(id),
-        // Only the active one runs under its line: beside the others it would look like a mark.
-        from: { x: active ? coordinates.left - desk.left : edge - 14, y: coordinates.bottom - desk.top - 1 },
-        edge,
-        to: { x: origin.left - desk.left, y: origin.top + (tops.get(id) ?? 0) + CONNECTOR_AT - desk.top },
+        from: { x: edge, y: (top + bottom) / 2 - desk.top },
+        to: { x, y: origin.top + this.#topOf(id) + CONNECTOR_AT - desk.top },
+        turn,
       }
     })
     this.connectors.draw(connectors)

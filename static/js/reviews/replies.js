@@ -6,7 +6,7 @@
  * the review changes.
  */
 
-import { button, el, once } from "../lib/dom.js"
+import { button, el, initial, once, pressTwice } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
 import { grow } from "./form.js"
 
@@ -21,9 +21,6 @@ import { grow } from "./form.js"
  * @property {(reply: Reply, text: string) => void} storeReplyEdit
  */
 
-/** How long "Delete it?" waits for a second press, in ms. */
-const CONFIRM_TIMEOUT = 5_000
-
 export class Replies {
   /** @type {Map<string, ReplyRow>} */
   #rows = new Map()
@@ -34,8 +31,8 @@ export class Replies {
     this.element = el("ol", { class: "replies", hidden: true })
   }
 
-  /** @param {Review} review @param {{ me: string, seated: boolean }} context */
-  update(review, { me, seated }) {
+  /** @param {Review} review @param {import("./card.js").CardContext} context */
+  update(review, { me, seated, roleOf }) {
     const { replies } = review
     for (const [id, row] of this.#rows) {
       if (replies.some((reply) => reply.id === id)) continue
@@ -50,7 +47,7 @@ export class Replies {
         this.#rows.set(reply.id, row)
         this.element.append(row.element)
       }
-      row.update(review, reply, isEditable)
+      row.update(review, reply, isEditable, roleOf(reply.author))
     }
     this.element.hidden = replies.length === 0
     this.element.setAttribute("aria-label", `${t("review.reply")} ${number(replies.length)}`)
@@ -63,8 +60,7 @@ class ReplyRow {
   #drawn = ""
   /** @type {HTMLFormElement | null} */
   #form = null
-  #timer = 0
-  /** @type {{ review: Review, reply: Reply } | null} */
+  /** @type {{ review: Review, reply: Reply, role: import("../lib/api.js").Role } | null} */
   #shown = null
 
   /** @param {ReplyActions} actions */
@@ -73,9 +69,9 @@ class ReplyRow {
     this.element = el("li", {}, this.#content, this.#note)
   }
 
-  /** @param {Review} review @param {Reply} reply @param {boolean} isEditable */
-  update(review, reply, isEditable) {
-    this.#shown = { review, reply }
+  /** @param {Review} review @param {Reply} reply @param {boolean} isEditable @param {import("../lib/api.js").Role} role */
+  update(review, reply, isEditable, role) {
+    this.#shown = { review, reply, role }
     const drawn = JSON.stringify([reply, isEditable, i18n.language])
     if (this.#form || drawn === this.#drawn) return
     this.#drawn = drawn
@@ -86,7 +82,7 @@ class ReplyRow {
 
   /** @param {Reply} reply @param {boolean} isEditable */
   #header({ author, body, created_at: at, edited_at: edited }, isEditable) {
-    const header = el("header", {}, el("span", { class: "who", text: author.name }), el("time", { datetime: at, text: when(at) }))
+    const header = el("header", {}, initial(author.name, this.#shown?.role), el("span", { class: "who", text: author.name }), el("time", { datetime: at, text: when(at) }))
     if (edited) header.append(el("time", { class: "reply-edited", datetime: edited, title: when(edited), text: t("reply.edited") }))
     if (!isEditable) return header
     const words = body.length <= 40 ? body : `${body.slice(0, 39)}…`
@@ -159,32 +155,18 @@ class ReplyRow {
     this.#form = null
     this.#note.textContent = null
     this.#drawn = ""
-    this.update(shown.review, shown.reply, true)
+    this.update(shown.review, shown.reply, true, shown.role)
     this.element.dispatchEvent(new Event("resized", { bubbles: true }))
     const first = this.element.querySelector("button")
     if (hadFocus) first?.focus()
   }
 
-  /** The first press asks, the second deletes: a new reply would not be the deleted one. @param {HTMLButtonElement} pressed */
+  /** A second press deletes: a new reply would not be the deleted one. @param {HTMLButtonElement} pressed */
   #remove(pressed) {
     const shown = this.#shown
     if (!shown) return
-    window.clearTimeout(this.#timer)
-    if (pressed.dataset.sure !== "true") {
-      pressed.dataset.sure = "true"
-      const label = pressed.getAttribute("aria-label") ?? ""
-      const relabel = (/** @type {string} */ words, /** @type {string} */ name) => {
-        pressed.lastElementChild?.replaceChildren(words)
-        pressed.setAttribute("aria-label", name)
-      }
-      relabel(t("review.delete.sure"), `${t("review.delete.sure")} ${label}`)
-      this.#timer = window.setTimeout(() => {
-        delete pressed.dataset.sure
-        relabel(t("review.delete"), label)
-      }, CONFIRM_TIMEOUT)
-      return
-    }
-    once(pressed, async () => {
+    const words = t("review.delete.sure")
+    pressTwice(pressed, { words, label: `${words} ${pressed.getAttribute("aria-label")}` }, async () => {
       this.#note.textContent = await this.actions.removeReply(shown.review, shown.reply)
     })
   }

@@ -110,11 +110,10 @@ export class Unread extends EventTarget {
   }
 
   #readAll() {
-    const tab = byId("margin-tabs").querySelector("[aria-selected=true]")
-    // The button goes, and the focus must not go with it.
-    if (tab instanceof HTMLElement && document.activeElement === byId("read-all")) tab.focus()
     this.#markSeen(this.reviews.all.filter((review) => this.has(review)))
     announce(t("unread.none"))
+    // The menu goes, and the focus must not go with it.
+    if (!byId("margin-more").checkVisibility()) byId("margin-tabs").querySelector("button")?.focus()
   }
 
   /** @param {{ keepalive?: boolean }} [options] */

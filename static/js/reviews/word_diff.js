@@ -4,7 +4,7 @@
  *
  * Spaces separate words, so that a Korean eojeol (a noun with its particle) stays
  * whole; spaces are words of their own, and so are marks, each by itself. Where one Korean word
- * takes the place of another, what they share at either end may stay: `회사는 → 회사가` shows `는 → 가`.
+ * differs from another only in its particle, the noun stays: `회사는 → 회사가` shows `는 → 가`.
  *
  * The server compares versions, in whole words (`src/yjs/word_diff.rs`); the page compares a suggestion
  * at each key that is pressed, also without a connection. `pieces` makes both readable: it joins
@@ -26,7 +26,7 @@ import { graphemesOf } from "../lib/graphemes.js"
 /** Beyond this many comparisons the middle is shown as one removed and one added piece. */
 const COMPARISONS_MAX = 4_000_000
 
-/** Particles that are split from a noun of one syllable: `나는 → 나를`, but not `대학 → 대회`. */
+/** Particles that are split from a noun: `나는 → 나를`, but not `대학 → 대회`. */
 const PARTICLES = new Set(
   "은 는 이 가 을 를 의 에 도 로 와 과 만 에서 에게 으로 부터 까지 처럼 보다 이다 입니다".split(" ").concat(""),
 )
@@ -215,21 +215,15 @@ function narrowHunk(before, after, hunk) {
   const [old, fresh] = [before.slice(hunk.old.from, hunk.old.to), after.slice(hunk.new.from, hunk.new.to)]
   if (!isEojeol(old) || !isEojeol(fresh)) return null
   const [from, to] = [[...graphemesOf(old)], [...graphemesOf(fresh)]]
+  const endsInParticle = (/** @type {string[]} */ word) => PARTICLES.has(joined(word.slice(head)))
   let { head } = commonEnds(from, to)
-  const isParticle = (/** @type {string[]} */ word) => PARTICLES.has(word.slice(1).join(""))
-  // One syllable is a stem only if what follows are particles.
-  if (head === 1 && !(isParticle(from) && isParticle(to))) head = 0
-  let tail = commonEnds(from.slice(head).toReversed(), to.slice(head).toReversed()).head
-  // An ending of one syllable is often none.
-  if (tail < 2) tail = 0
-  // Without a stem, most of the word must stay for its middle to be readable.
-  if (head === 0 && tail * 2 < Math.max(from.length, to.length)) tail = 0
-  if (head === 0 && tail === 0) return null
+  // `에서` and `에게` begin alike.
+  while (0 < head && !(endsInParticle(from) && endsInParticle(to))) head--
+  if (head === 0) return null
   const begin = joined(from.slice(0, head)).length
-  const end = joined(from.slice(from.length - tail)).length
   return {
-    old: { from: hunk.old.from + begin, to: hunk.old.to - end },
-    new: { from: hunk.new.from + begin, to: hunk.new.to - end },
+    old: { from: hunk.old.from + begin, to: hunk.old.to },
+    new: { from: hunk.new.from + begin, to: hunk.new.to },
   }
 }
 

@@ -249,6 +249,7 @@ export class Connection extends EventTarget {
       this.reason = lossReason(code, reason || this.reason)
       return this.#setPhase("lost")
     }
+    if (code === 1012 && reason === "database-set-back") this.dispatchEvent(new Event("set-back"))
     this.#failed()
   }
 

@@ -1,8 +1,8 @@
 // @ts-check
-/** The two seats: holder and time of the grant, or that the seat is free. Owns one element. */
+/** The two seats: the holder, whose turn it is, or that the seat is free. Owns one element. */
 
 import { announce } from "../lib/announce.js"
-import { byId, el, svg } from "../lib/dom.js"
+import { byId, el, initial } from "../lib/dom.js"
 import { i18n, t, tCount, when } from "../lib/i18n.js"
 import { knowsPeer } from "../desk/policy.js"
 import { roles } from "../store.js"
@@ -11,8 +11,6 @@ import { roles } from "../store.js"
  * @typedef {import("../lib/api.js").Role} Role
  * @typedef {import("../store.js").SeatOccupancy} SeatOccupancy
  */
-
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 
 export class SeatBadges {
   #stopped = new AbortController()
@@ -38,9 +36,9 @@ export class SeatBadges {
   }
 
   #draw() {
-    const { occupancy, role: mine, phase, quiet, invitedAt } = this.store.state
+    const { occupancy, role: mine, phase, quiet, invitedAt, me, link } = this.store.state
     this.#announce(occupancy)
-    const drawn = JSON.stringify([occupancy, mine, phase, quiet, invitedAt, knowsPeer(this.store.state), i18n.language])
+    const drawn = JSON.stringify([occupancy, mine, phase, quiet, invitedAt, me, link?.turn, knowsPeer(this.store.state), i18n.language])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
     this.element.replaceChildren(...roles.map((role) => this.#badge(role, occupancy[role])))
@@ -51,21 +49,20 @@ export class SeatBadges {
     const own = role === this.store.state.role
     const state = own ? this.#ownState() : this.#peerState(seat)
     const here = state === "here" || state === "away"
-    const { invitedAt } = this.store.state
-    const name = seat.user?.name ?? t(here ? "seat.unnamed" : "seat.empty")
-    const since = here && seat.since ? when(seat.since) : ""
-    const detail = {
+    const { invitedAt, me, link, phase } = this.store.state
+    const user = own ? me : seat.user
+    const name = user?.name ?? t(here ? "seat.unnamed" : "seat.empty")
+    const since = here && seat.since ? t("seat.since", { time: when(seat.since) }) : ""
+    const isTurn = state === "here" && link?.turn?.role === role
+    const detail = own && !here && phase === "lost" ? t("seat.left") : {
       reconnecting: t("seat.reconnecting"),
       opening: t("saved.opening"),
       unknown: t("seat.unknown"),
-      here: since && t("seat.since", { time: since }),
+      here: isTurn && t("seat.turn"),
       away: t("seat.away"),
       absent: t("seat.empty"),
       empty: invitedAt ? t("seat.invited", { when: when(invitedAt) }) : t("seat.unassigned"),
     }[state]
-    const initial = el("span", { class: "initial", "aria-hidden": "true" })
-    if (seat.user) initial.textContent = initialOf(name)
-    else initial.append(seatDrawing())
     const label = el("span", { class: "seat-badge-name", text: name })
     if (own) label.append(el("span", { class: "quiet", text: ` (${t("seat.you")})` }))
     const lines = el(
@@ -76,12 +73,13 @@ export class SeatBadges {
         "span",
         { class: "seat-badge-detail" },
         el("span", { text: t(`role.${role}`) }),
-        el("span", { class: state === "here" ? "seat-badge-long" : "", text: detail && ` · ${detail}` }),
-        el("span", { class: "seat-badge-short", "aria-hidden": "true", text: since && ` · ${since}` }),
+        el("span", { class: "seat-badge-state", text: detail ? ` · ${detail}` : "" }),
         el("span", { text: here && 0 < seat.waiting ? ` · ${tCount("seat.waiting", seat.waiting)}` : "" }),
+        el("span", { class: "hidden", text: since && ` · ${since}` }),
       ),
     )
-    return el("li", { class: "seat-badge", "data-role": role, "data-state": state }, initial, lines)
+    const attributes = { class: "seat-badge", "data-role": role, "data-state": state, "data-turn": String(isTurn), title: since }
+    return el("li", attributes, initial(user ? name : "", role), lines)
   }
 
   /** Of the own seat: another tab of the same user may hold it. */
@@ -96,7 +94,7 @@ export class SeatBadges {
   /** Of the other seat: unknown while no event and no reply of the server arrives. @param {SeatOccupancy} seat */
   #peerState(seat) {
     if (!seat.user && !seat.here) return "empty"
-    if (!knowsPeer(this.store.state)) return "unknown"
+    if (seat.here === null || !knowsPeer(this.store.state)) return "unknown"
     if (!seat.here) return "absent"
     return seat.away ? "away" : "here"
   }
@@ -109,21 +107,11 @@ export class SeatBadges {
     for (const role of roles) {
       const [then, now] = [before[role], occupancy[role]]
       if (role === this.store.state.role || then.here === now.here) continue
+      if (then.here === null || now.here === null) continue
       const user = now.user ?? then.user
       if (!user) continue
       const name = user.name
       announce(t(now.here ? "seat.granted" : "seat.released", { name, role: t(`role.${role}`) }))
     }
   }
-}
-
-/** The first letter of a name, as a reader sees letters. @param {string} name */
-export function initialOf(name) {
-  const [first] = graphemes.segment(name.trim())
-  return (first?.segment ?? "?").toLocaleUpperCase()
-}
-
-function seatDrawing() {
-  const path = svg("path", { d: "M5 2.5v6h6v-6M5 8.5v5M11 8.5v5M4 8.5h8" })
-  return svg("svg", { class: "icon", viewBox: "0 0 16 16" }, path)
 }

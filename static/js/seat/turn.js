@@ -1,12 +1,12 @@
 // @ts-check
 /**
  * Whose turn it is: the reviewer hands the text back, the writer asks to look again, and both can take
- * that back. Owns one element, in the margin's head.
+ * that back. Owns one element, in the bar or in the foot.
  */
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { button, byId, el, once } from "../lib/dom.js"
+import { button, byId, el, footWhenNarrow, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, t, when } from "../lib/i18n.js"
 import { peersOf } from "../store.js"
@@ -20,18 +20,17 @@ export class TurnBar {
   /**
    * @param {import("../store.js").Store} store
    * @param {api.Role} role
-   * @param {(sentence: string) => void} say shows and speaks a sentence
    */
-  constructor(store, role, say) {
+  constructor(store, role) {
     this.store = store
     this.role = role
     this.peer = /** @type {api.Role} */ (peersOf(role)[0])
-    this.say = say
     this.element = byId("turn")
   }
 
   start() {
     const { signal } = this.#stopped
+    footWhenNarrow(this.element, signal)
     this.store.addEventListener("change", () => this.#draw(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     this.#draw()
@@ -47,7 +46,7 @@ export class TurnBar {
     if (!link) return
     const isNew = turn.role !== link.turn?.role
     this.store.change({ link: { ...link, turn } })
-    if (isNew && turn.by.id !== me?.id) this.say(t(newsOf(turn, this.role), { name: turn.by.name }))
+    if (isNew && turn.by.id !== me?.id) showToast(t(newsOf(turn, this.role), { name: turn.by.name }))
   }
 
   #draw() {
@@ -68,10 +67,10 @@ export class TurnBar {
     const isMine = turn?.role !== this.peer
     const to = isMine ? this.peer : this.role
     const words = isMine ? t(this.#handOverWords(turn)) : t(`turn.back.${this.role}`)
-    const press = button(words, { class: isMine ? "button" : "button button-quiet" }, () => once(press, () => this.#handOver(to)))
+    const press = button(words, { class: isMine ? "button button-strong" : "button button-quiet" }, () => once(press, () => this.#handOver(to)))
     if (!turn) return [press]
     const status = isMine ? t("turn.mine") : t(`turn.theirs.${this.peer}`)
-    return [el("p", { class: "turn-status", "data-mine": String(isMine), text: `${status} · ${t("seat.since", { time: when(turn.since) })}` }), press]
+    return [el("p", { class: "turn-status hidden", "data-mine": String(isMine), text: `${status} · ${t("seat.since", { time: when(turn.since) })}` }), press]
   }
 
   /** @param {Turn | null} turn */

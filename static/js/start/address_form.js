@@ -2,7 +2,7 @@
 /** How other users reach one: the handle and the personal link. Owns one form and the button that opens it. */
 
 import { showToast } from "../lib/announce.js"
-import { Problem } from "../lib/api.js"
+import { Problem, me, setGuestRequests } from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { byId, copy, once } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
@@ -17,6 +17,7 @@ export class AddressForm {
   #opener = byId("address-open", HTMLButtonElement)
   #handle = byId("address-handle", HTMLInputElement)
   #link = byId("address-link", HTMLInputElement)
+  #guests = byId("address-guests", HTMLInputElement)
   #error = byId("address-error")
   /** Why a change was refused, and why the address is missing; said anew in another language. @type {() => string} */
   #why = () => ""
@@ -31,6 +32,7 @@ export class AddressForm {
   start() {
     this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
     this.#handle.addEventListener("input", () => this.#forgive())
+    this.#guests.addEventListener("change", () => this.#setGuests())
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault()
       this.#press("address-save", () => this.#save())
@@ -52,6 +54,7 @@ export class AddressForm {
     this.#handle.value = this.#address?.handle ?? ""
     this.#handle.focus()
     void this.read()
+    void this.#readGuests()
   }
 
   /** Reads a missing address. @returns {Promise<people.Address | null>} `null`: the form says why */
@@ -104,6 +107,24 @@ export class AddressForm {
   #drawError() {
     const why = this.#why() || (this.#address === null ? this.#whyMissing() : "")
     if (this.#error.textContent !== why) this.#error.textContent = why
+  }
+
+  /** The switch stays off duty while its state is not known. */
+  async #readGuests() {
+    const user = await me().catch(() => null)
+    this.#guests.disabled = user === null
+    this.#guests.checked = user?.guest_requests ?? false
+  }
+
+  async #setGuests() {
+    const takes = this.#guests.checked
+    try {
+      await setGuestRequests(takes)
+      showToast(t(takes ? "address.guests.on" : "address.guests.off"))
+    } catch (error) {
+      this.#guests.checked = !takes
+      this.#failed(error)
+    }
   }
 
   async #save() {

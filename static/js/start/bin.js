@@ -7,6 +7,7 @@ import { confirm } from "../lib/confirm.js"
 import { button, byId, el, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { number, t, when } from "../lib/i18n.js"
+import { fillRows } from "./person_rows.js"
 
 export class Bin {
   /** @type {api.BinnedDocument[]} */
@@ -30,15 +31,7 @@ export class Bin {
   draw() {
     this.section.hidden = this.#documents.length === 0
     byId("bin-title").textContent = t("bin.title", { count: number(this.#documents.length) })
-    const focused = document.activeElement
-    const had = focused instanceof HTMLElement && this.list.contains(focused)
-    const [key, act] = had ? [focused.closest("li")?.dataset.key, focused.dataset.act] : []
-    const rows = this.#documents.map((document) => this.#row(document))
-    this.list.replaceChildren(...rows)
-    if (!had) return
-    const row = rows.find((row) => row.dataset.key === key) ?? rows[0]
-    const next = row?.querySelector(`[data-act=${act ?? "restore"}]`) ?? byId("mine-title")
-    if (next instanceof HTMLElement) next.focus()
+    fillRows(this.list, this.#documents.map((document) => this.#row(document)), byId("mine-title"))
   }
 
   /**

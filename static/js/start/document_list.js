@@ -4,11 +4,12 @@
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el, icon } from "../lib/dom.js"
+import { button, byId, el, icon, initial } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, number, t, tCount, when } from "../lib/i18n.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 import { Bin } from "./bin.js"
+import { fillRows } from "./person_rows.js"
 import { byTurn, whose } from "./turns.js"
 
 /** The interval of polling the holders, in ms. */
@@ -73,12 +74,14 @@ export class DocumentList {
 
   #draw() {
     const documents = byTurn(this.#documents, (document) => whose(this.#linkOf(document), "writer"))
-    fill(byId("mine"), documents.map((document) => this.#document(document)), t("start.mine.none"))
+    const paste = button(t("start.paste"), {}, () => byId("way-paste").click())
+    const none = el("li", { class: "none" }, el("p", { text: t("start.mine.none") }), paste)
+    fill(byId("mine"), documents.map((document) => this.#document(document)), none)
     this.#bin.draw()
     const links = this.#links.filter(({ reviewer }) => reviewer?.id === this.#me?.id)
     for (const [list, turn] of /** @type {const} */ ([["waiting", "mine"], ["reviewed", "theirs"]])) {
       const rows = links.filter((link) => whose(link, "reviewer") === turn).map((link) => this.#review(link))
-      fill(byId(list), rows, t("start.waiting.none"))
+      fill(byId(list), rows)
       byId(list).closest("section")?.toggleAttribute("hidden", rows.length === 0)
     }
   }
@@ -100,6 +103,7 @@ export class DocumentList {
     ]
     const remove = button(t("start.delete"), { class: "button button-quiet", label: `${t("start.delete")}: ${title}` })
     remove.addEventListener("click", () => this.#delete(document))
+    remove.dataset.act = "delete"
     const [href, marks] = [`/d/${document.id}`, marksOf(link, "writer")]
     const shown = row({ key: document.id, href, title, marks, facts, here: present(link), action: remove })
     if (this.#unsaved.some((draft) => draft.document === document.id)) shown.append(unsavedLine(href, title))
@@ -143,60 +147,54 @@ function openFacts(link) {
 /** The turn and what is new, beside a title. @param {api.Link | undefined} link @param {api.Role} role */
 function marksOf(link, role) {
   const unread = link?.reviews?.unread ?? 0
-  const marks = 0 < unread ? [el("span", { class: "mark mark-new", text: t("start.unread", { count: number(unread) }) })] : []
+  const by = role === "writer" ? "reviewer" : "writer"
+  const marks = 0 < unread ? [el("span", { class: "mark mark-new", "data-role": by, text: t("start.unread", { count: number(unread) }) })] : []
   const peer = role === "writer" ? link?.reviewer : link?.writer
   if (!link?.turn || !peer) return marks
-  if (whose(link, role) === "mine") return [el("span", { class: "mark mark-turn", text: t("start.turn") }), ...marks]
+  if (whose(link, role) === "mine") return [el("span", { class: "mark mark-turn", "data-role": role, text: t("start.turn") }), ...marks]
   return [el("span", { class: "mark", text: t("start.turn.theirs", { name: peer.name }) }), ...marks]
 }
 
-/** @param {api.Link | undefined} link */
+/** The holders of the seats; `null` while the server cannot tell. @param {api.Link | undefined} link */
 function present(link) {
-  const seats = Object.entries(link?.seats ?? {}).filter(([, seat]) => seat.taken)
-  return seats.map(([role, seat]) => ({ role, name: seat.user?.name ?? t(`role.${/** @type {api.Role} */ (role)}`) }))
+  const seats = Object.entries(link?.seats ?? {})
+  if (seats.some(([, seat]) => seat.taken === null)) return null
+  return seats.filter(([, seat]) => seat.taken).map(([of, seat]) => {
+    const role = /** @type {api.Role} */ (of)
+    return { role, name: seat.user?.name ?? t(`role.${role}`) }
+  })
 }
 
 /**
  * @param {{ key: string, href: string, title: string, marks: HTMLElement[], facts: string[],
- *   here: { role: string, name: string }[], action: HTMLElement | null }} options
+ *   here: { role: api.Role, name: string }[] | null, action: HTMLElement | null }} options
  */
 function row({ key, href, title, marks, facts, here, action }) {
-  const names = here.map(({ name }) => name).join(", ")
-  const presence = el("p", { class: "row-here", "data-here": String(0 < here.length) })
-  for (const { role } of here) presence.append(el("span", { class: "dot", "data-role": role }))
-  presence.append(0 < here.length ? t("start.here", { names }) : t("start.none-here"))
+  const some = here ?? []
+  const names = some.map(({ name }) => name).join(", ")
+  const presence = el("p", { class: here?.length === 0 ? "row-here hidden" : "row-here" })
+  for (const { role, name } of some) presence.append(initial(name, role))
+  const words = here === null ? t("seat.unknown") : 0 < some.length ? t("start.here", { names }) : t("start.none-here")
+  presence.append(words)
   return el(
     "li",
     { class: "row", "data-key": key },
-    el("div", { class: "row-text" }, el("a", { href, text: title }), ...marks, el("p", { class: "quiet", text: facts.join(" · ") })),
+    el("div", { class: "row-text" }, el("a", { href, "data-act": "open", text: title }), ...marks, el("p", { class: "quiet", text: facts.join(" · ") })),
     presence,
     action,
   )
 }
 
-/**
- * Draws the list anew, and puts the focus back where it was in it.
- *
- * @param {HTMLElement} list
- * @param {HTMLElement[]} rows
- * @param {string} none
- */
+/** @param {HTMLElement} list @param {HTMLElement[]} rows @param {HTMLElement} [none] the row of an empty list */
 function fill(list, rows, none) {
-  const focused = document.activeElement
-  const key = focused instanceof HTMLElement && list.contains(focused) ? focused.closest("li")?.dataset.key : undefined
-  const tag = focused?.tagName ?? ""
-  const at = [...list.children].findIndex((row) => row.contains(focused))
-  list.replaceChildren(...(rows.length === 0 ? [el("li", { class: "quiet", text: none })] : rows))
-  const again = rows.find((row) => row.dataset.key === key)?.querySelector(tag || "a")
-  if (key === undefined) return
-  // The row may be gone: the focus goes on in the row that follows, or in the heading.
-  const next = again ?? rows[Math.min(at, rows.length - 1)]?.querySelector(tag || "a") ?? heading(list)
-  if (next instanceof HTMLElement) next.focus()
+  if (rows.length === 0) delete heading(list).dataset.count
+  else heading(list).dataset.count = number(rows.length)
+  fillRows(list, rows.length === 0 && none ? [none] : rows, heading(list))
 }
 
 /** The heading of a list, which takes the focus when the list is empty. @param {HTMLElement} list */
 function heading(list) {
-  const title = list.closest("section")?.querySelector("h2")
-  title?.setAttribute("tabindex", "-1")
+  const title = byId(`${list.id}-title`)
+  title.tabIndex = -1
   return title
 }

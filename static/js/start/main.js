@@ -51,7 +51,7 @@ class StartPage {
   })
 
   async start() {
-    new Menu(this.#self.elements).start()
+    new Menu([["menu.me", ...this.#self.elements, this.#code.entry]]).start()
     this.#code.start()
     this.#importFile.start()
     for (const panel of PANELS) {
@@ -99,7 +99,8 @@ class StartPage {
     this.#isDrawn = true
     translateAll(document)
     document.title = t("start.title")
-    byId("sentence").replaceChildren(...corrected(t("app.sentence")))
+    byId("sentence").classList.toggle("hidden", this.#me !== null)
+    byId("sentence").replaceChildren(...corrected(t("start.sentence")))
     const mayEnter = this.#me !== null || this.#entry.guests
     byId("name-part").hidden = this.#me !== null || !mayEnter
     const hasOffer = this.#offers.link.isPresent
@@ -110,8 +111,9 @@ class StartPage {
     this.#drawSignIn(mayEnter)
     byId("hello").hidden = this.#me === null
     byId("hello").replaceChildren(...(this.#me ? this.#hello(this.#me) : []))
-    // The way stays open to a guest: a code may belong to the documents of another device.
-    byId("code-part").hidden = !mayEnter || (this.#me !== null && !isGuest(this.#me))
+    // The way stays open to a guest, in the menu: a code may belong to the documents of another device.
+    byId("code-part").hidden = !mayEnter || this.#me !== null
+    this.#code.entry.hidden = this.#me === null || !isGuest(this.#me)
     byId("lists").hidden = this.#me === null
     write(this.#error, this.#why())
   }
@@ -274,4 +276,5 @@ function linkPath(text, origin) {
   }
 }
 
+await i18n.start()
 await new StartPage().start()

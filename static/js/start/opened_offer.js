@@ -45,12 +45,12 @@ export class OpenedOffer {
   #state = el("p", { class: "offer-state" })
   #label = el("label")
   #words = el("textarea", { rows: "2", maxlength: String(MESSAGE_MAX) })
-  #go = button("", { class: "button button-strong" })
+  #go = button("", { class: "button" })
   #waits = el("p", { class: "quiet", role: "status" })
   #error = el("p", { class: "form-error", role: "alert" })
   #withdraw = button("", { class: "button" }, () => once(this.#withdraw, () => this.#end()))
   #own = button("", { class: "button" }, () => this.page.showOwn())
-  #hide = button("", { class: "button" }, () => this.page.hide())
+  #hide = button("", { class: "button button-quiet" }, () => this.page.hide())
 
   /**
    * @param {string} id

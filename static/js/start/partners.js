@@ -3,7 +3,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el, once, write } from "../lib/dom.js"
+import { button, byId, el, initial, once, write } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
 import { AddressForm } from "./address_form.js"
@@ -62,6 +62,8 @@ export class Partners {
     this.#me = me
     this.#address.start()
     this.#form.start()
+    const declineAll = byId("requests-decline-all", HTMLButtonElement)
+    declineAll.addEventListener("click", () => once(declineAll, () => this.#declineAll()), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#read(), { signal })
     window.addEventListener("hashchange", () => this.#seek(location.hash), { signal })
@@ -206,6 +208,22 @@ export class Partners {
     fillRows(byId("requests-received"), received.map((request) => this.#actions.row(request)), title)
     byId("requests-waiting").hidden = sent.length === 0
     byId("requests").hidden = received.length === 0
+    byId("requests-decline-all").hidden = received.length < 2
+  }
+
+  async #declineAll() {
+    if (!(await confirm(t("request.decline-all.sure"), t("request.decline-all")))) return
+    try {
+      await people.declineAllRequests()
+      // Their answers need no words, and no read of each.
+      this.#requests = (this.#requests ?? []).filter((request) => !this.#isReceived(request))
+      this.#draw()
+      byId("partners-title").focus()
+      showToast(t("request.declined-all"))
+    } catch (error) {
+      showToast(peopleErrorText(error))
+    }
+    await this.#read()
   }
 
   /** @param {people.Partner} partner */
@@ -216,7 +234,8 @@ export class Partners {
     remove.dataset.act = "remove"
     const text = el(
       "div",
-      { class: "row-text" },
+      { class: "row-text person" },
+      initial(user.name),
       el("p", { class: "row-title", text: user.name }),
       el("p", { class: "quiet", text: t("partners.since", { when: when(since) }) }),
     )

@@ -11,7 +11,7 @@
 export function fillRows(list, rows, elsewhere) {
   const focused = document.activeElement
   const had = focused instanceof HTMLElement && list.contains(focused)
-  const [key, act] = had ? [focused.closest("li")?.dataset.key, focused.dataset.act] : []
+  const [key, act] = had ? [focused.closest("[data-key]")?.getAttribute("data-key"), focused.dataset.act] : []
   const at = [...list.children].findIndex((row) => row.contains(focused))
   list.replaceChildren(...rows)
   if (!had) return

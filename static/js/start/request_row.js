@@ -29,7 +29,7 @@ export class RequestActions {
     )
     const buttons = isSent
       ? [this.#button("withdraw", "button button-quiet", request)]
-      : [this.#button("accept", "button button-strong", request), this.#button("decline", "button", request)]
+      : [this.#button("accept", "button", request), this.#button("decline", "button button-quiet", request)]
     return el("li", { class: "row", "data-key": request.id }, text, el("div", { class: "actions" }, ...buttons))
   }
 

@@ -27,6 +27,7 @@ pub(crate) type Socket = WebSocketStream<TcpStream>;
 /// The attackers' tools. A rejected call is a response like any other.
 pub(crate) struct Attacker {
     url: String,
+    address: IpAddr,
     http: Client,
 }
 
@@ -41,8 +42,18 @@ pub(crate) struct Target {
 
 impl Attacker {
     pub(crate) fn new(server: &Arc<Server>) -> Self {
-        let http = Client::builder().local_address(ADDRESS).timeout(ANSWER_MAX).build();
-        Self { url: server.url.clone(), http: http.expect("a client") }
+        Self::of(server.url.clone(), ADDRESS)
+    }
+
+    fn of(url: String, address: IpAddr) -> Self {
+        let http = Client::builder().local_address(address).timeout(ANSWER_MAX).build();
+        Self { url, address, http: http.expect("a client") }
+    }
+
+    /// The same attacker at so many other addresses, from 127.0.10.1 on.
+    pub(crate) fn at_addresses(&self, count: u8) -> Vec<Self> {
+        let address = |last| IpAddr::V4(Ipv4Addr::new(127, 0, 10, last));
+        (1..=count).map(|last| Self::of(self.url.clone(), address(last))).collect()
     }
 
     /// The token of a new guest. `None` when the server refuses the entry.
@@ -132,7 +143,7 @@ impl Attacker {
     pub(crate) async fn connect(&self) -> Option<TcpStream> {
         let address: SocketAddr = self.url.strip_prefix("http://")?.parse().ok()?;
         let socket = TcpSocket::new_v4().ok()?;
-        socket.bind(SocketAddr::new(ADDRESS, 0)).ok()?;
+        socket.bind(SocketAddr::new(self.address, 0)).ok()?;
         timeout(ANSWER_MAX, socket.connect(address)).await.ok()?.ok()
     }
 

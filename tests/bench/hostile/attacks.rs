@@ -80,12 +80,23 @@ pub(crate) const ATTACKS: &[Attack] = attacks! {
     "M8" "requests, offers and slow pushes" PRIVATE, people::requests;
     "M9" "builds of 2 MB, imports of 34 MB" &[], files::builds;
     "M10" "events for a dead endpoint" ENDPOINT, files::webhooks;
+    "N1" "announced frames of 2 MB in 400 seats" &[], edge::announced;
+    "N2" "HTML exports of 8 MB of quotes" &[], files::quotes;
+    "N3" "text exports of 8 MB of line feeds" &[], files::line_feeds;
+    "N4" "half bodies of 2 MB, fifty addresses" &[], edge::bodies_of_many;
+    "N5" "rooms of 8 MB, fifty addresses" &[], rooms_of_many;
+    "N7" "half heads, four addresses" FEW, edge::half_heads_of_many;
+    "N9" "empty pongs on four seats" &[], edge::pongs;
+    "F1" "exports of 2 MB, fifty addresses" &[], files::builds_of_many;
+    "F2" "documents of 2 MB, fifty addresses" &[], documents_of_many;
 };
 
 /// A struct as long as a message allows.
 pub(crate) const LONG: usize = 1_900_000;
 /// Structs of that length in a document at its limit.
 pub(crate) const FULL: usize = 4;
+/// Addresses of an attacker that has many.
+pub(crate) const FIFTY: u8 = 50;
 /// From one sync step 1 to the next; the server allows 200 messages a second.
 const STEPS: Duration = Duration::from_millis(16);
 /// From one gap to the next; each makes the server request a state vector.
@@ -242,6 +253,47 @@ async fn documents(attacker: Arc<Attacker>) {
         }
     };
     join_all((0..16).map(stores)).await;
+}
+
+/// The same from fifty addresses.
+async fn documents_of_many(attacker: Arc<Attacker>) {
+    let body = json!({ "title": "disk", "text": "a".repeat(LONG) });
+    let addresses = attacker.at_addresses(FIFTY);
+    let stores = addresses.iter().map(|attacker| async {
+        loop {
+            if let Some(token) = attacker.guest().await {
+                store(attacker, &token, &body).await;
+            }
+            sleep(RETRY).await;
+        }
+    });
+    join_all(stores).await;
+}
+
+/// Documents at their limit, filled by fifty addresses at 1 MB a second each. A reviewer keeps each room open.
+async fn rooms_of_many(attacker: Arc<Attacker>) {
+    const EDIT: usize = 300_000;
+    let addresses = attacker.at_addresses(FIFTY);
+    let edits = (FULL * LONG / EDIT) as u64;
+    let long: Vec<_> = (1..=edits).map(|client| updates::first(client, EDIT)).collect();
+    join_all(addresses.iter().map(|attacker| fill_rooms(attacker, &long))).await;
+}
+
+async fn fill_rooms(attacker: &Attacker, long: &[Bytes]) {
+    loop {
+        if let Some(target) = attacker.target().await {
+            let writing = timeout(REFILL * 2, write(attacker, &target, long));
+            let _written = tokio::join!(writing, review(attacker, &target));
+        }
+        sleep(RETRY).await;
+    }
+}
+
+/// Holds the reviewer's seat until the server closes the socket.
+async fn review(attacker: &Attacker, target: &Target) {
+    if let Some(socket) = attacker.socket(target, "reviewer", "").await {
+        drain(socket.split().1).await;
+    }
 }
 
 /// Until the server refuses one.

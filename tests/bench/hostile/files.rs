@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::attacker::{Attacker, Target};
-use crate::attacks::{LONG, RETRY, write};
+use crate::attacker::{Attacker, Target, drain};
+use crate::attacks::{FIFTY, FULL, LONG, RETRY, write};
 use crate::support::zip_archive::archive;
 use crate::updates;
 
@@ -20,6 +20,8 @@ const PARAGRAPHS: usize = 900_000;
 const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 /// Pairs of users who create events.
 const PAIRS: usize = 8;
+/// Comments on line feeds.
+const COMMENTS: usize = 500;
 
 /// Files of texts of 2 MB, each under a new title, and Word files that are a thousand times as long
 /// outside their archive.
@@ -35,17 +37,65 @@ pub(crate) async fn builds(attacker: Arc<Attacker>) {
     );
     let bomb = archive("word/document.xml", word.as_bytes(), None, 1);
     let attacks = targets.iter().map(|target| async {
-        tokio::join!(build(&attacker, target), import(&attacker, &target.reviewer, &bomb));
+        tokio::join!(
+            build(&attacker, target, &FORMATS),
+            import(&attacker, &target.reviewer, &bomb)
+        );
     });
     join_all(attacks).await;
 }
 
-async fn build(attacker: &Attacker, target: &Target) {
+/// The same builds from fifty addresses, without imports.
+pub(crate) async fn builds_of_many(attacker: Arc<Attacker>) {
+    let addresses = attacker.at_addresses(FIFTY);
+    let long = [updates::first(1, LONG)];
+    let builds = async |attacker: &Attacker| {
+        let Some(target) = attacker.target().await else { return };
+        write(attacker, &target, &long).await;
+        build(attacker, &target, &FORMATS).await;
+    };
+    join_all(addresses.iter().map(builds)).await;
+}
+
+/// Files of a long line whose characters take six bytes each in HTML, by two guests at each of four addresses.
+pub(crate) async fn quotes(attacker: Arc<Attacker>) {
+    let addresses = attacker.at_addresses(4);
+    let quotes = "\"".repeat(LONG);
+    let long: Vec<_> = (1..=FULL as u64).map(|it| updates::first_of(it, &quotes)).collect();
+    let builds = async |attacker: &Attacker| {
+        let Some(target) = attacker.target().await else { return };
+        write(attacker, &target, &long).await;
+        build(attacker, &target, &["html"]).await;
+    };
+    let twice = addresses.iter().chain(&addresses);
+    join_all(twice.map(builds)).await;
+}
+
+/// Text files of a document of line feeds, with comments on some near its end.
+pub(crate) async fn line_feeds(attacker: Arc<Attacker>) {
+    let Some(target) = attacker.target().await else { return };
+    let lines = "\n".repeat(LONG);
+    let long: Vec<_> = (1..=FULL as u64).map(|it| updates::first_of(it, &lines)).collect();
+    write(&attacker, &target, &long).await;
+    let Some(seat) = attacker.socket(&target, "reviewer", "").await else { return };
+    let path = format!("/api/share-links/{}/reviews", target.link);
+    let building = async {
+        for number in 1..=COMMENTS {
+            let at = FULL * LONG - number;
+            let anchor = json!({ "start": at, "end": at + 1, "quote": "\n" });
+            attacker.post(&target.reviewer, &path, &json!({ "anchor": anchor, "body": "?" })).await;
+        }
+        build(&attacker, &target, &["txt", "md"]).await;
+    };
+    tokio::join!(building, drain(seat));
+}
+
+async fn build(attacker: &Attacker, target: &Target, formats: &[&str]) {
     for number in 0.. {
         let title = json!({ "title": format!("{number}") });
         let path = format!("/api/documents/{}", target.document);
         attacker.patch(&target.writer, &path, &title).await;
-        let requests = FORMATS.map(|format| {
+        let requests = formats.iter().map(|format| {
             let path = format!("/api/share-links/{}/export?format={format}", target.link);
             async move { attacker.get(&target.writer, &path).await }
         });

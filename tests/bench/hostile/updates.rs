@@ -10,9 +10,14 @@ const TEXT_IN_ROOT: u8 = 0x04;
 
 /// The message with which `client` begins the document: one struct of `letters` times the letter a.
 pub(crate) fn first(client: u64, letters: usize) -> Bytes {
+    first_of(client, &"a".repeat(letters))
+}
+
+/// The message with which `client` begins the document: one struct of this text.
+pub(crate) fn first_of(client: u64, text: &str) -> Bytes {
     let mut update = Vec::new();
     varint(&mut update, 1);
-    first_struct(&mut update, client, letters);
+    first_struct(&mut update, client, text);
     varint(&mut update, 0);
     protocol::update(&update)
 }
@@ -24,7 +29,7 @@ pub(crate) fn splits(letters: usize, inserts: usize) -> Bytes {
     const SPLITTER: u64 = 77;
     let mut update = Vec::new();
     varint(&mut update, 2);
-    first_struct(&mut update, OWNER, letters);
+    first_struct(&mut update, OWNER, &"a".repeat(letters));
     varint(&mut update, inserts as u64);
     varint(&mut update, SPLITTER);
     varint(&mut update, 0);
@@ -40,7 +45,7 @@ pub(crate) fn clients(count: u64) -> Bytes {
     const OWNER: u64 = 9;
     let mut update = Vec::new();
     varint(&mut update, count + 1);
-    first_struct(&mut update, OWNER, 1);
+    first_struct(&mut update, OWNER, "a");
     for client in 0..count {
         varint(&mut update, 1);
         varint(&mut update, 1_000 + client);
@@ -83,7 +88,7 @@ pub(crate) fn deletion(client: u64, letters: u64) -> Bytes {
     protocol::update(&update)
 }
 
-fn first_struct(update: &mut Vec<u8>, client: u64, letters: usize) {
+fn first_struct(update: &mut Vec<u8>, client: u64, text: &str) {
     varint(update, 1);
     varint(update, client);
     varint(update, 0);
@@ -91,7 +96,7 @@ fn first_struct(update: &mut Vec<u8>, client: u64, letters: usize) {
     // The parent is a root type, named.
     varint(update, 1);
     string(update, "content");
-    string(update, &"a".repeat(letters));
+    string(update, text);
 }
 
 fn right_of(update: &mut Vec<u8>, client: u64, clock: u64) {

@@ -26,6 +26,8 @@ const LIMITS: &[(&str, &str)] = &[
     ("LIMITS__REQUEST_BURST", "1000000"),
     ("LIMITS__JOINS_PER_SECOND", "1000000"),
     ("LIMITS__JOIN_BURST", "1000000"),
+    // One user makes every room.
+    ("LIMITS__USER_DOCUMENTS", "1000000"),
 ];
 
 /// A relay, running.

@@ -1,7 +1,7 @@
 //! Hand-written histories: one that breaks no law, and for each law one that breaks it alone.
 
 use crate::history::{Event, How, What};
-use crate::judge::vacuous::{Counts, complaints};
+use crate::judge::vacuous::{Counts, ROUND_SECONDS, complaints};
 use crate::judge::{DATABASE, judge};
 
 /// A history under construction; each step is one second after the previous one.
@@ -183,6 +183,11 @@ fn g4_a_refusal_without_a_holder_is_found_where_no_fault_excuses_it() {
 #[test]
 fn g4_a_document_in_which_no_tab_recovers_is_found() {
     assert_eq!(History::writer().left(1).reads(DATABASE, &["w1"]).breaks(), ["G4"]);
+    let recovered = |after_ms| What::Recovered { document: "doc".to_owned(), after_ms };
+    let late = History::writer().left(1).add(recovered(46_000)).rest(&["w1"]);
+    assert_eq!(late.breaks(), ["G4"]);
+    let before = History::writer().left(1).add(recovered(900)).fault("server-killed");
+    assert_eq!(before.reads(DATABASE, &["w1"]).breaks(), ["G4"]);
 }
 
 #[test]
@@ -207,6 +212,12 @@ fn g6_a_seat_lost_without_a_later_grant_is_found() {
     assert_eq!(History::writer().closed(1, 4410, "expired").breaks(), ["G6"]);
     let excused = History::writer().fault("redis-flushed").closed(1, 4410, "expired");
     assert_eq!(excused.breaks(), Vec::<&str>::new());
+    // The link ends before the database ratifies the successor.
+    let revoked = What::Revoked { link: "link".to_owned() };
+    let ended = History::writer().closed(1, 4410, "taken_over").add(revoked.clone());
+    assert_eq!(ended.breaks(), Vec::<&str>::new());
+    let later = History::writer().closed(1, 4410, "taken_over").later(9, revoked);
+    assert_eq!(later.breaks(), ["G6"]);
     let alone = History::writer().add(What::Calm { only: "redis-old".to_owned() });
     let alone = alone.fault("redis-old").closed(1, 4410, "expired").add(What::CalmEnds);
     assert_eq!(alone.breaks(), ["G6"]);
@@ -271,9 +282,9 @@ fn g15_an_accepted_suggestion_that_a_replica_does_not_show_is_found() {
 #[test]
 fn a_run_without_enough_events_is_rejected() {
     let mut counts = Counts::default();
-    counts.add(&History::writer().fault("server-killed").0);
-    let complaints = complaints(&counts, 720);
-    for name in ["grants", "saved", "take-overs", "revocations", "redis-old", "set-back and held"] {
+    counts.add(&History::writer().fault("server-killed").fault("server-killed").0);
+    let complaints = complaints(&counts, ROUND_SECONDS);
+    for name in ["grants", "saved", "take-overs", "accepted", "redis-old", "set-back and held"] {
         let is_named = complaints.iter().any(|it| it.starts_with(&format!("{name}:")));
         assert!(is_named, "{name} is missing in {complaints:?}");
     }

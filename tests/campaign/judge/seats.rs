@@ -1,6 +1,6 @@
 //! G1–G6: the holder of a seat, and the time at which a seat becomes free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{How, What};
 use crate::judge::{End, Socket, Story, Violation};
@@ -142,7 +142,7 @@ fn passed_over(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation> {
 }
 
 /// G6: without faults, and after a Redis restart with old state, a session loses its seat only to
-/// a later grant.
+/// a later grant. The database ratifies no grant on a link that has ended meanwhile.
 fn lost_with_reason(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation> {
     let grant = socket.grant?;
     let (at, End::Closed { code: 4410, reason }) = socket.end? else { return None };
@@ -155,29 +155,42 @@ fn lost_with_reason(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation>
             && ratified.at <= at + RATIFIED_LATER_MS
             && u64::try_from(ratified.fence).is_ok_and(|fence| grant.fence < fence)
     });
+    let has_ended = story.events.iter().any(|event| {
+        let is_of = match &event.what {
+            What::Revoked { link } => link == socket.link,
+            What::Deleted { document } => document == socket.document,
+            _ => false,
+        };
+        is_of && event.at <= at + RATIFIED_LATER_MS
+    });
     let why = format!("session {} lost its seat ({reason}) without a later grant", grant.session);
     let about = vec![grant.session.to_owned(), socket.link.to_owned()];
-    (!succeeded).then_some(Violation { law: "G6", why, about })
+    (!succeeded && !has_ended).then_some(Violation { law: "G6", why, about })
 }
 
-/// G4: after the last fault each document has a seat for a fresh tab and saves its edit.
+/// G4: after a fault a fresh tab acquires a seat and saves its edit in time; after the last fault it
+/// does so in each document.
 fn sessions_recover(story: &Story<'_>) -> Vec<Violation> {
-    let mut recovered = BTreeMap::new();
-    let mut at_rest = Vec::new();
+    let mut recovered = BTreeSet::new();
+    let mut violations = Vec::new();
+    let mut complain = |document: &str, why: String| {
+        violations.push(Violation { law: "G4", why, about: vec![document.to_owned()] });
+    };
     for event in story.events {
         match &event.what {
-            What::Recovered { document, after_ms } => drop(recovered.insert(document, *after_ms)),
-            What::Reads { document, .. } if !at_rest.contains(&document) => at_rest.push(document),
+            What::Fault { .. } => recovered.clear(),
+            What::Recovered { document, after_ms } => {
+                if RECOVERY_MS < *after_ms {
+                    complain(document, format!("a seat was free after {after_ms} ms only"));
+                }
+                recovered.insert(document);
+            }
+            What::Reads { document, .. } if recovered.insert(document) => {
+                let why = "no fresh tab had a seat and its edit saved after the last fault";
+                complain(document, why.to_owned());
+            }
             _ => {}
         }
     }
-    let late = at_rest.into_iter().filter_map(|document| {
-        let why = match recovered.get(document) {
-            None => "no fresh tab had a seat and its edit saved after the last fault".to_owned(),
-            Some(after) if RECOVERY_MS < *after => format!("a seat was free after {after} ms only"),
-            Some(_) => return None,
-        };
-        Some(Violation { law: "G4", why, about: vec![document.clone()] })
-    });
-    late.collect()
+    violations
 }

@@ -8,6 +8,7 @@ use chrono::{TimeDelta, Utc};
 use futures_util::future::join;
 use galley::domain::fence::Fence;
 use galley::domain::ids::NodeId;
+use galley::domain::limits::REMINDER_KIND_MAX;
 use galley::jobs::{JobTerms, Jobs, REMINDERS};
 use galley::locks::Locks;
 use galley::notify::Notify;
@@ -17,6 +18,7 @@ use galley::notify::web_push::PushOptions;
 use galley::storage::Storage;
 use galley::storage::jobs::{JobOutcome, JobRun};
 use galley::storage::push_subscriptions::PushAddress;
+use galley::storage::review_requests::{NewRequest, Requested};
 use galley::storage::reviews::NewReview;
 use rustls::RootCertStore;
 use serde_json::Value;
@@ -24,6 +26,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::database::{Desk, new_review, user};
+use crate::storage::review_requests::new_request;
 use crate::support::push_service::{Browser, PushService, Response};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
@@ -49,12 +52,18 @@ pub(crate) fn address_of(subscription: &Value) -> PushAddress {
 /// The jobs of a server with this database and these locks, which reminds of reviews of this age and sends
 /// one reminder after another.
 pub(crate) fn jobs_of(storage: &Storage, locks: &Locks, age: Duration) -> Jobs {
+    jobs_within(storage, locks, age, REMINDER_KIND_MAX)
+}
+
+/// The same, with the time of each kind.
+fn jobs_within(storage: &Storage, locks: &Locks, age: Duration, kind_max: Duration) -> Jobs {
     let key = PushKey::parse(&PushKey::generate().expect("random")).expect("a key");
     let subject = Some("mailto:ops@example.com".to_owned());
     let push = PushOptions { key, subject, allow_private: true, hosts: Vec::new() };
     let outgoing = Outgoing::trusting(RootCertStore::empty(), TEST_TIMEOUT);
     let notify = Notify::new(storage.clone(), outgoing, Some(push));
-    let terms = JobTerms { at_once: 1, ..JobTerms::new(TICK, age, Duration::from_secs(86_400)) };
+    let terms = JobTerms::new(TICK, age, Duration::from_secs(86_400));
+    let terms = JobTerms { at_once: 1, kind_max, ..terms };
     Jobs::new(storage.clone(), locks.clone(), notify, NodeId::generate(), terms)
 }
 
@@ -213,6 +222,26 @@ async fn a_batch_longer_than_its_lease_keeps_its_lock() {
     let took = run.ended_at.expect("an end") - run.started_at;
     assert!(TimeDelta::milliseconds(750) < took, "longer than its lease: {took}");
     assert_eq!(waiting.storage().job_runs(REMINDERS).await.expect("runs").len(), 1);
+}
+
+/// Goal: a slow push service spends the time of one kind. The batch sends the next kind, and the next batch
+/// continues the first.
+#[tokio::test]
+async fn a_kind_whose_time_is_up_does_not_keep_the_next_one_from_being_sent() {
+    let waiting = Waiting::with(3).await;
+    waiting.storage().save_user(&user("lee"), Utc::now()).await.expect("stored");
+    let now = Utc::now() - TimeDelta::days(2);
+    let request = NewRequest { now, ..new_request("lee", "kim", 0) };
+    let made = waiting.storage().create_request(&request).await.expect("stored");
+    assert!(matches!(made, Requested::Created(_)), "{made:?}");
+    let hour = Duration::from_secs(3_600);
+    let jobs = jobs_within(waiting.storage(), &Locks::memory(), hour, LATE / 2);
+    waiting.service.script([Response::Late(LATE)]);
+    let run = waiting.run(&jobs).await;
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 2), "a review, the request");
+    let run = waiting.run(&jobs).await;
+    assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 2), "the other reviews");
+    assert_eq!(waiting.reminded(), 4);
 }
 
 #[tokio::test]

@@ -181,7 +181,8 @@ async fn a_queue_policy_is_notified_and_times_out(backend: TestBackend) {
 
 /// One of a thousand tasks: counts itself while it holds the lock.
 async fn compete(locks: Locks, name: LockName, ran: Arc<AtomicUsize>, done: Arc<AtomicBool>) {
-    let ttl = Duration::from_secs(1);
+    // A busy machine delays the renewals of this process by a second.
+    let ttl = Duration::from_secs(3);
     let options = AcquireOptions::new(Lease::Renewed(ttl));
     let mut pause = interval(ttl / 4);
     while !done.load(Ordering::SeqCst) {
@@ -198,7 +199,7 @@ async fn compete(locks: Locks, name: LockName, ran: Arc<AtomicUsize>, done: Arc<
             return;
         }
         assert_eq!(ran.fetch_add(1, Ordering::SeqCst), 0, "another task runs");
-        work(ttl * 5 / 2).await;
+        work(ttl * 3 / 2).await;
         assert!(guard.is_held(), "renewed");
         done.store(true, Ordering::SeqCst);
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use galley::domain::limits::{WEBHOOK_ATTEMPT_MAX, WEBHOOK_LEASE};
 use galley::domain::webhook::WebhookEvent;
 use galley::notify::destination::{Destination, Scope};
 use galley::notify::outgoing::Outgoing;
@@ -9,13 +10,14 @@ use galley::notify::signature::WebhookSecret;
 use galley::notify::webhooks::{WebhookEndpoint, Webhooks};
 use galley::storage::seats::Guarded;
 use rustls::RootCertStore;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::storage::database::{Desk, Seated, at, new_reply, new_review};
+use crate::storage::database::{Desk, Location, Seated, at, new_reply, new_review};
 use crate::storage::webhooks::expire;
 use crate::support::fixtures::{apart, until};
-use crate::support::push_service::{PushService, Response};
+use crate::support::postgres_server;
+use crate::support::push_service::{PushService, Received, Response};
 use crate::support::webhook_receiver::{SECRET, event, lanes};
 
 const EVENTS: [WebhookEvent; 2] = [WebhookEvent::ReviewCreated, WebhookEvent::ReviewReplied];
@@ -25,16 +27,21 @@ fn endpoint(receiver: &PushService) -> WebhookEndpoint {
     WebhookEndpoint {
         to: Destination::parse(&url, Scope::Anywhere).expect("an address"),
         url,
-        secret: WebhookSecret::new(SECRET.as_bytes()).expect("a key"),
+        secret: WebhookSecret::new(SECRET.as_bytes()),
         events: EVENTS.to_vec(),
     }
 }
 
-/// Delivers until it is cancelled. An attempt takes at most `limit`.
-fn deliver(desk: &Desk, receivers: &[&PushService], limit: Duration) -> CancellationToken {
+/// The webhooks of these receivers, not delivered yet. An attempt takes at most `limit`.
+fn webhooks(desk: &Desk, receivers: &[&PushService], limit: Duration) -> Webhooks {
     let endpoints = receivers.iter().map(|receiver| endpoint(receiver)).collect();
     let outgoing = Outgoing::trusting(RootCertStore::empty(), limit);
-    let webhooks = Webhooks::new(desk.storage.clone(), outgoing, endpoints);
+    Webhooks::new(desk.storage.clone(), outgoing, endpoints)
+}
+
+/// Delivers until it is cancelled. An attempt takes at most `limit`.
+fn deliver(desk: &Desk, receivers: &[&PushService], limit: Duration) -> CancellationToken {
+    let webhooks = webhooks(desk, receivers, limit);
     let stop = CancellationToken::new();
     drop(apart(webhooks.keep_delivering(stop.clone())));
     stop
@@ -111,6 +118,37 @@ async fn the_webhooks_of_a_removed_endpoint_end_together() {
     stop.cancel();
 }
 
+/// Goal (W3): a server that froze between its claim and the attempt, longer than the lease exceeds an attempt,
+/// attempts nothing: the claim may end meanwhile, and another server deliver.
+#[tokio::test]
+async fn a_claim_whose_answer_came_late_is_not_attempted() {
+    let (desk, receiver) = (Desk::postgres().await, PushService::start().await);
+    let webhooks = webhooks(&desk, &[&receiver], Duration::from_secs(10));
+    let seated = desk.seated().await;
+    let review = new_review(seated.link);
+    desk.storage.create_review(&review, seated.reviewer).await.expect("stored");
+    // The poll for due webhooks reads; the claim, whose lease begins with its transaction, waits.
+    let Location::Server(database) = &desk.location else { panic!("PostgreSQL") };
+    let mut other = postgres_server::stranger(&database.url()).await;
+    let lock = "BEGIN; LOCK TABLE webhooks IN SHARE MODE";
+    sqlx::raw_sql(lock).execute(&mut other).await.expect("locked");
+    let stop = CancellationToken::new();
+    drop(apart(webhooks.keep_delivering(stop.clone())));
+    // The time of the freeze, not a wait for an event.
+    sleep(WEBHOOK_LEASE - WEBHOOK_ATTEMPT_MAX + Duration::from_millis(300)).await;
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("free");
+    let attempts = "SELECT attempts FROM webhooks";
+    let mut claimed = 0;
+    until("the claim", async || {
+        claimed = sqlx::query_scalar(attempts).fetch_one(&mut other).await.expect("a row");
+        claimed == 1_i64
+    })
+    .await;
+    sleep(Duration::from_millis(300)).await;
+    stop.cancel();
+    assert_eq!(receiver.received().len(), 0);
+}
+
 /// Goal: an endpoint that never answers delays no other one.
 #[tokio::test]
 async fn g16_a_silent_endpoint_delays_no_other() {
@@ -129,6 +167,40 @@ async fn g16_a_silent_endpoint_delays_no_other() {
     for (to, count) in [(&receiver, 9), (&silent, 3)] {
         assert_eq!(to.received().iter().map(event).count(), count);
     }
+}
+
+/// Goal: documents whose webhooks hang delay another document of the endpoint by less than a second, in their
+/// first attempts and in repeated ones.
+#[tokio::test]
+async fn g16_thirty_documents_that_hang_delay_no_other_document() {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let (desk, receiver) = (Desk::sqlite().await, PushService::start().await);
+    let stop = deliver(&desk, &[&receiver], LIMIT);
+    let healthy = desk.seated().await;
+    for _ in 0..30 {
+        let seated = desk.seated().await;
+        receiver.silence(seated.document.to_string());
+        desk.storage
+            .create_review(&new_review(seated.link), seated.reviewer)
+            .await
+            .expect("stored");
+    }
+    let began = Instant::now();
+    let mut delays = Vec::new();
+    // The first attempts end after the limit, and the repeated ones follow.
+    while began.elapsed() < 3 * LIMIT {
+        let review = new_review(healthy.link);
+        let (id, sent) = (review.id.to_string(), Instant::now());
+        desk.storage.create_review(&review, healthy.reviewer).await.expect("stored");
+        let has_id = |it: &Received| String::from_utf8_lossy(&it.body).contains(&id);
+        let arrived = || receiver.received().iter().any(has_id);
+        until("the webhook of the healthy document", async || arrived()).await;
+        delays.push(sent.elapsed());
+        sleep(Duration::from_millis(25)).await;
+    }
+    stop.cancel();
+    let longest = delays.iter().max().expect("a delay");
+    assert!(*longest < Duration::from_secs(1), "{longest:?} of {}", delays.len());
 }
 
 /// Goal: a commit of this server wakes its deliverer; no tick is needed.

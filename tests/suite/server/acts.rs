@@ -48,6 +48,7 @@ pub(crate) enum Act {
     SendRequest,
     AcceptRequest,
     DeclineRequest,
+    DeclineAllRequests,
     WithdrawRequest,
     RemovePartner,
     CreateOffer,
@@ -58,7 +59,7 @@ pub(crate) enum Act {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 52] = [
+pub(crate) const ALL: [Act; 53] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -104,6 +105,7 @@ pub(crate) const ALL: [Act; 52] = [
     Act::SendRequest,
     Act::AcceptRequest,
     Act::DeclineRequest,
+    Act::DeclineAllRequests,
     Act::WithdrawRequest,
     Act::RemovePartner,
     Act::CreateOffer,
@@ -169,6 +171,7 @@ impl Act {
             Self::SendRequest => ("POST", "/api/review-requests"),
             Self::AcceptRequest => ("POST", "/api/review-requests/{id}/accept"),
             Self::DeclineRequest => ("POST", "/api/review-requests/{id}/decline"),
+            Self::DeclineAllRequests => ("POST", "/api/review-requests/decline-all"),
             Self::WithdrawRequest => ("POST", "/api/review-requests/{id}/withdraw"),
             Self::RemovePartner => ("DELETE", "/api/partners/{user_id}"),
             Self::CreateOffer => ("POST", "/api/review-offers"),
@@ -203,6 +206,7 @@ impl Act {
                 | Self::SendRequest
                 | Self::AcceptRequest
                 | Self::DeclineRequest
+                | Self::DeclineAllRequests
                 | Self::WithdrawRequest
                 | Self::RemovePartner
         )

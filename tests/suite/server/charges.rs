@@ -1,7 +1,6 @@
 //! G17 at the edge: the server charges bytes, requests, entries and connections to the user and the
 //! address that cause them. Other users do not wait.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -327,6 +326,38 @@ async fn g17_one_address_takes_a_quarter_of_few_connections() {
     leaves_connections(&[("LIMITS__CONNECTIONS", "20")], 8).await;
 }
 
+/// N7: four addresses with a quarter each took every connection.
+#[tokio::test]
+async fn g17_four_addresses_leave_connections_for_others() {
+    let server = Server::with(&[("LIMITS__CONNECTIONS", "80")]).await;
+    let mut halves = Vec::new();
+    for address in 2..=5 {
+        for _ in 0..25 {
+            let mut socket = connect_from(&server, &format!("127.0.0.{address}:0")).await;
+            let _refused = socket.write_all(b"GET /healthz HTTP/1.1\r\nX-Half: ").await;
+            halves.push(socket);
+        }
+    }
+    answers(&server, "127.0.0.6:0").await;
+}
+
+async fn connect_from(server: &Server, address: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.bind(address.parse().expect("an address")).expect("a loopback address");
+    let to = server.url.strip_prefix("http://").expect("an address");
+    socket.connect(to.parse().expect("an address")).await.expect("connected")
+}
+
+/// The server answers a new connection from `address`.
+async fn answers(server: &Server, address: &str) {
+    let mut other = connect_from(server, address).await;
+    let host = server.url.strip_prefix("http://").expect("an address");
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    other.write_all(request.as_bytes()).await.expect("sent");
+    let status = status_within(&mut other, TEST_TIMEOUT).await;
+    assert_eq!(status.as_deref(), Some("200"));
+}
+
 /// One address opens 90 connections and gets `most` of them; another address is served.
 async fn leaves_connections(limits: &[(&str, &str)], most: usize) {
     let server = Server::with(limits).await;
@@ -336,15 +367,7 @@ async fn leaves_connections(limits: &[(&str, &str)], most: usize) {
         let _refused = socket.write_all(b"GET /healthz HTTP/1.1\r\nX-Half: ").await;
         halves.push(socket);
     }
-    let address: SocketAddr =
-        server.url.strip_prefix("http://").expect("an address").parse().expect("an address");
-    let socket = TcpSocket::new_v4().expect("a socket");
-    socket.bind("127.0.0.2:0".parse().expect("an address")).expect("a loopback address");
-    let mut other = socket.connect(address).await.expect("connected");
-    let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n");
-    other.write_all(request.as_bytes()).await.expect("sent");
-    let status = status_within(&mut other, TEST_TIMEOUT).await;
-    assert_eq!(status.as_deref(), Some("200"));
+    answers(&server, "127.0.0.2:0").await;
     // The server has accepted every connection before that one, and closed those above the bound.
     let mut open = 0;
     for socket in &mut halves {

@@ -4,9 +4,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
+use serde_json::Value;
 use tokio::process::Command;
 
 use crate::support::galley_process::Server;
+use crate::support::redis_server::TEST_TIMEOUT;
 
 /// The output of a finished command.
 pub(crate) struct Ran(Output);
@@ -133,8 +135,15 @@ async fn a_missing_settings_file_is_an_error_of_one_line() {
 #[tokio::test]
 async fn migrate_creates_the_database_and_exits_and_is_idempotent() {
     let folder = tempfile::tempdir().expect("a folder");
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/src/storage/sqlite/migrations");
+    let scripts = std::fs::read_dir(scripts).expect("migrations").flatten();
+    let version = |name: String| name.split('_').next()?.parse::<u32>().ok();
+    let versions = scripts.filter_map(|it| version(it.file_name().to_string_lossy().into_owned()));
+    let line = format!("the database has schema version {}\n", versions.max().expect("one"));
     for _ in 0..2 {
-        galley(folder.path(), &["migrate", "--database-url", "sqlite://deep/er/g.db"]).await.ok();
+        let ran =
+            galley(folder.path(), &["migrate", "--database-url", "sqlite://deep/er/g.db"]).await;
+        assert_eq!(ran.ok(), line);
     }
     assert!(folder.path().join("deep/er/g.db").exists());
     // The database holds texts, so other users of the host may not read it.
@@ -184,6 +193,38 @@ async fn a_port_in_use_stops_the_start_with_one_clear_line() {
     assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
     let log = String::from_utf8_lossy(&ran.0.stdout);
     assert!(!log.contains("ERROR") && !complaint.contains("ERROR"), "{log}{complaint}");
+}
+
+/// F14: a collector could not parse the line with the address, and no line named its server. A newcomer's
+/// first line was a warning about open files.
+#[tokio::test]
+async fn with_json_logs_each_line_names_the_server_and_the_warning_about_files_follows_the_address()
+{
+    let folder = tempfile::tempdir().expect("a folder");
+    let few_files = "ulimit -n 512 && exec \"$0\" >lines 2>&1";
+    let mut command = Command::new("sh");
+    command.current_dir(folder.path()).args(["-c", few_files, env!("CARGO_BIN_EXE_galley")]);
+    command.env("GALLEY_SERVER__LISTEN", "127.0.0.1:0").env("GALLEY_LOG__FORMAT", "json");
+    let _server = command.kill_on_drop(true).spawn().expect("the binary");
+    let warning = "fewer files than limits.connections needs";
+    let written = || std::fs::read_to_string(folder.path().join("lines")).unwrap_or_default();
+    let warned = async {
+        while !written().contains(warning) {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, warned).await.expect("a warning");
+    let lines = written();
+    let lines: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let at = |text: &str| lines.iter().position(|line| line["message"].to_string().contains(text));
+    let ready = at("Galley is ready").expect("a ready line");
+    assert!(ready < at(warning).expect("a warning"), "{lines:?}");
+    let open = lines[ready]["open"].as_str().expect("an address");
+    assert!(open.starts_with("http://127.0.0.1:"), "{open}");
+    let node = lines[ready]["node"].as_str().expect("a server");
+    assert!(node.starts_with("node_"), "{node}");
+    assert!(lines.iter().all(|line| line["node"] == node), "{lines:?}");
 }
 
 /// Goal (W1): the log warns the operator that other users of the host can read the texts. A new file is

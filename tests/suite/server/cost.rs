@@ -1,14 +1,14 @@
 //! G17: the server charges a socket for the work that its messages cause, and a document is bounded in
 //! each dimension.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use galley::yjs::awareness::{AwarenessEntry, encode_awareness};
 use galley::yjs::protocol;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::support::galley_process::Server;
 use crate::support::raw_socket;
@@ -55,8 +55,13 @@ async fn g17_a_query_of_presence_is_charged_for_its_answer() {
         writer.send(protocol::awareness(&update));
     }
     reviewer.until("the presence", |state| (STATES <= state.presence.len()).then_some(())).await;
-    for _ in 0..50 {
+    // One after the other: a client that reads slower than the answers come is closed as a slow reader.
+    for _ in 0..500 {
+        if !reviewer.is_open() {
+            break;
+        }
         reviewer.send(protocol::query_awareness());
+        sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(reviewer.closed().await, (4529, "too-many-answers".to_owned()));
     assert!(writer.is_open());
@@ -100,18 +105,18 @@ async fn g17_the_room_requests_missing_edits_once_until_the_client_answers() {
     let query =
         raw_socket::frame(raw_socket::FIN | raw_socket::BINARY, &protocol::query_awareness());
     socket.write_all(&query).await.expect("sent");
-    let mut queries = 0_u64;
-    loop {
+    let (mut queries, mut is_answered) = (0_u64, false);
+    while !is_answered || queries == 0 {
         let message = timeout(TEST_TIMEOUT, message_of(&mut socket)).await.expect("an answer");
         match message.get(..2) {
             Some([0, 0]) => queries += 1,
             // The reply to the query that the test sent last.
-            Some([1, ..]) => break,
+            Some([1, ..]) => is_answered = true,
             _ => {}
         }
     }
     // The room sends the first request to each joining client. A slow machine may need seconds.
-    assert!((1..=3 + began.elapsed().as_secs()).contains(&queries), "asked {queries} times");
+    assert!(queries <= 3 + began.elapsed().as_secs(), "asked {queries} times");
 }
 
 /// Goal (H2): a text of thousands of letters, each of which splits one long text, is read as any other.
@@ -138,7 +143,7 @@ async fn g17_a_text_of_thirty_thousand_splits_is_read() {
 /// texts of other users beside it, not after all of them.
 #[tokio::test]
 async fn g17_many_text_requests_of_one_user_delay_no_other_user() {
-    const REQUESTS: usize = 24;
+    const REQUESTS: usize = 48;
     const SPLITS: u32 = 30_000;
     let server = Server::start().await;
     let (costly, other) = (server.desk("").await, server.desk("another's").await);

@@ -13,6 +13,7 @@ use galley::storage::seats::{FenceGuard, Guarded};
 use serde_json::{Value, json};
 
 use crate::server::decision_fixtures::Pair;
+use crate::server::many_servers::store_unpublished;
 use crate::support::rest_client::Person;
 
 /// Each test on each engine.
@@ -36,6 +37,7 @@ macro_rules! on_both_engines {
 on_both_engines! {
     many_suggestions_are_accepted_as_one_by_one_and_an_undo_gives_the_text_before
     a_decision_leaves_some_suggestions_and_says_why
+    an_acceptance_finds_a_quote_in_an_edit_whose_publish_was_lost
     a_rejection_leaves_the_text_and_its_undo_opens_the_suggestions
     an_undo_is_whole_or_nothing_and_names_the_changed_suggestions
     an_undo_is_the_writers_within_a_day_and_once
@@ -172,6 +174,19 @@ async fn a_decision_leaves_some_suggestions_and_says_why(pair: Pair) {
     assert_eq!((&made["undo_until"], skipped(&made).len()), (&Value::Null, 3));
     assert_eq!(table.review(&stale).await["status"], "open");
     table.reads("one 2 3 four five six ").await;
+}
+
+/// Goal: the room of the deciding server is behind the database. It reads on before it reports that the quote
+/// is gone.
+async fn an_acceptance_finds_a_quote_in_an_edit_whose_publish_was_lost(pair: Pair) {
+    let table = pair.table("two one").await;
+    let review = table.suggest("two", Some("2")).await;
+    table.writer.remove(0, 4);
+    table.reads("one").await;
+    store_unpublished(&pair.storage().await, &table.desk, "two ").await;
+    let made = table.decide("accept", &[(&review["id"], 1)]).await.ok(200);
+    assert_eq!((&made["done"], skipped(&made)), (&json!([review["id"]]), Vec::new()));
+    table.reads("2 one").await;
 }
 
 async fn a_rejection_leaves_the_text_and_its_undo_opens_the_suggestions(pair: Pair) {

@@ -21,6 +21,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use galley::app::App;
 use galley::config::{Flags, Settings};
+use galley::domain::ids::NodeId;
 use galley::http::ws::upgrade::Front;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -242,7 +243,7 @@ impl Drops {
 
 async fn start(environment: &HashMap<String, String>, folder: &Arc<TempDir>) -> (Front, Server) {
     let settings = Settings::load(&Flags::default(), environment.clone()).expect("settings");
-    let app = Box::pin(App::start(settings)).await.expect("it starts");
+    let app = Box::pin(App::start(settings, NodeId::generate())).await.expect("it starts");
     let line = app.ready_line();
     let url = line.split_whitespace().find(|word| word.starts_with("http://"));
     let url = url.expect("the line names an address").trim_end_matches('/').to_owned();

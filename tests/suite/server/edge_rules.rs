@@ -1,6 +1,9 @@
 //! The edge before any handler: hosts, compressed files, page requests, and the log of readiness probes.
 
+use std::sync::Arc;
+
 use reqwest::header::HeaderMap;
+use tempfile::TempDir;
 use tokio::net::TcpStream;
 
 use crate::support::galley_process::Server;
@@ -87,9 +90,11 @@ async fn g17_files_are_compressed_at_build_time() {
     let server = Server::start().await;
     let page = get(&server, "/", &[]).await.2;
     let page = String::from_utf8(page).expect("text");
-    let bundle = page.split('"').find(|part| part.starts_with("/js/")).expect("a script");
-    for path in [bundle, "/docs/swagger-ui-bundle.js"] {
+    let bundle = page.split('\'').find(|part| part.ends_with(".js")).expect("a script");
+    for path in [bundle, "/vendor/docs.js"] {
         let (_, whole, plain) = get(&server, path, &[]).await;
+        let is_immutable = whole["cache-control"].to_str().expect("text").ends_with(", immutable");
+        assert_eq!(is_immutable, path == bundle, "{path}");
         assert!(!whole.contains_key("content-encoding"), "{path}");
         let gzip = [("accept-encoding", "br;q=1.0, gzip;q=0.8, *;q=0.1")];
         let (status, headers, packed) = get(&server, path, &gzip).await;
@@ -108,6 +113,52 @@ async fn g17_files_are_compressed_at_build_time() {
         assert_eq!((status, body.len()), (304, 0), "{path}");
         assert_eq!(headers["vary"], "accept-encoding", "{path}");
     }
+}
+
+/// A server of a developer reads its pages at each request, and no other file of its working folder.
+#[tokio::test]
+async fn the_sources_are_read_from_the_working_folder_at_each_request() {
+    let folder = Arc::new(TempDir::new().expect("a folder"));
+    let sources = folder.path().join("static");
+    std::fs::create_dir_all(sources.join("js")).expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(sources.join(name), text).expect("written");
+    write("index.html", "<meta content=\"{{nonce}}\"><p>source</p>");
+    write("js/new.js", "first");
+    let server = Server::in_folder(folder, &[("SERVER__ASSETS", "sources")]).await;
+    let (_, headers, page) = get(&server, "/", &[]).await;
+    let page = String::from_utf8(page).expect("text");
+    assert!(page.contains("<p>source</p>") && !page.contains("{{nonce}}"), "{page}");
+    assert!(headers["content-security-policy"].to_str().expect("text").contains("nonce-"));
+    for text in ["first", "second"] {
+        write("js/new.js", text);
+        let (_, headers, body) = get(&server, "/js/new.js", &[]).await;
+        assert_eq!(headers["content-type"], "text/javascript; charset=utf-8");
+        assert_eq!(
+            (headers["cache-control"].to_str().expect("text"), body),
+            ("no-cache", text.into())
+        );
+    }
+    // No source has this address.
+    assert_eq!(get(&server, "/openapi.json", &[]).await.0, 200);
+    for path in ["/../log", "/js/../../data/admin-token", "//etc/hostname", "/js/missing.js"] {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n");
+        assert_eq!(status(&exchange(&server, &request).await), "404", "{path}");
+    }
+    let bundled = Server::start().await;
+    assert_eq!(get(&bundled, "/js/new.js", &[]).await.0, 404);
+}
+
+/// F13: RFC 9457 expects text at the address of a problem's type.
+#[tokio::test]
+async fn the_type_of_a_problem_is_the_address_of_its_description() {
+    let server = Server::start().await;
+    let (status, headers, body) = get(&server, "/problems/seat-not-held", &[]).await;
+    assert_eq!(status, 200, "{body:?}");
+    assert_eq!(headers["content-type"], "text/plain; charset=utf-8");
+    let body = String::from_utf8(body).expect("text");
+    assert!(body.contains("does not hold the own seat of this link now"), "{body}");
+    assert!(!body.contains("foreign-origin"), "{body}");
+    assert_eq!(get(&server, "/problems/no-such-problem", &[]).await.0, 404);
 }
 
 /// M4: no rate limit covered requests for pages and their files.

@@ -145,6 +145,32 @@ async fn g11_a_hundred_requests_for_an_export_make_one_build_on_three_servers() 
     a_hundred_requests_make_one_build(&[&one, &two, &three]).await;
 }
 
+/// Goal: a file may show an edit that is not stored yet. Its server dies before the commit: another server
+/// builds the file again, and does not serve it as the state of the document.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g7_a_file_with_an_unsaved_edit_is_built_again() {
+    let redis = redis_server::Server::start().await;
+    let postgres = postgres_server::shared();
+    let (locks, database) = (redis.url(), postgres.url(&postgres.empty().await));
+    let settings = [("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())];
+    let folder = Arc::new(TempDir::new().expect("a folder"));
+    let mut one = Server::in_folder(folder, &settings).await;
+    let two = one.beside().await;
+    let desk = one.desk("stored").await;
+    let writer = one.writer(&desk).await;
+    let mut stranger = postgres_server::locked_row(&database, &desk.document).await;
+    writer.append(" and lost");
+    writer.event("problem").await;
+    let file = download(&one, &desk.reviewer, &desk, "format=txt").await;
+    assert!(String::from_utf8_lossy(&file.bytes).contains("stored and lost"), "{}", file.status);
+
+    one.kill().await;
+    sqlx::raw_sql("COMMIT").execute(&mut stranger).await.expect("it is free");
+    let file = download(&two, &desk.reviewer, &desk, "format=txt").await;
+    let text = String::from_utf8_lossy(&file.bytes).into_owned();
+    assert!(text.contains("stored") && !text.contains("lost"), "{text}");
+}
+
 /// The rows of a table of exports.
 async fn rows(database: &mut SqliteConnection, table: &'static str) -> usize {
     let sql = match table {

@@ -49,6 +49,8 @@ async fn g12_every_response_carries_the_security_headers() {
         assert_eq!(header("x-content-type-options"), "nosniff");
         assert_eq!(header("referrer-policy"), "no-referrer");
         assert_eq!(header("cross-origin-opener-policy"), "same-origin");
+        assert_eq!(header("cross-origin-resource-policy"), "same-origin");
+        assert!(header("permissions-policy").contains("camera=(), "), "{path}");
         let policy = header("content-security-policy");
         for part in [
             "default-src 'self'",
@@ -150,9 +152,13 @@ async fn the_api_documentation_loads_nothing_from_another_origin() {
         let response = server.http.get(format!("{}{path}", server.url)).send().await;
         response.expect("an answer").error_for_status().expect(path).text().await.expect("text")
     };
-    assert!(get("/docs").await.contains("swagger-ui"));
-    let start = get("/docs/swagger-initializer.js").await;
-    assert!(start.contains("/openapi.json"), "{start}");
+    let page = get("/docs").await;
+    assert_eq!(get("/docs/").await, page);
+    let files = page.split('"').filter(|part| part.ends_with(".css") || part.ends_with(".js"));
+    let files: Vec<_> = files.collect();
+    assert_eq!(files, ["/vendor/docs.css", "/vendor/docs.js"], "{page}");
+    assert!(get("/vendor/docs.css").await.contains(".swagger-ui"));
+    assert!(get("/vendor/docs.js").await.contains("\"/openapi.json\""));
     let document: Value = serde_json::from_str(&get("/openapi.json").await).expect("JSON");
     assert_eq!(document["openapi"], "3.1.0");
 }

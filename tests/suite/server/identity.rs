@@ -61,7 +61,9 @@ async fn a_corrected_name_is_in_every_list_and_in_the_token() {
     let renamed =
         server.call(&desk.reviewer, "PATCH", "/api/me", Some(json!({ "name": " 이하나 " })));
     let renamed = renamed.await.ok(200);
-    assert_eq!(renamed["user"], json!({ "id": desk.reviewer.id, "name": "이하나" }));
+    let user = json!({ "id": desk.reviewer.id, "name": "이하나" });
+    assert_eq!((&renamed["user"], &renamed["name"]), (&user, &user["name"]));
+    assert_eq!((&renamed["id"], &renamed["guest_requests"]), (&user["id"], &json!(true)));
     for path in [link(&desk), "/api/share-links".to_owned()] {
         let shown = server.get(&desk.writer, &path).await.ok(200);
         let shown = shown.get("share_links").map_or(&shown, |all| &all[0]);

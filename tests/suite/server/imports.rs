@@ -17,8 +17,17 @@ pub(crate) async fn import(
     body: Vec<u8>,
 ) -> Answer {
     let url = format!("{}/api/documents/import{query}", server.url);
-    let request = server.http.post(url).bearer_auth(&who.token).header("content-type", kind);
-    let response = request.body(body).send().await.expect("an answer");
+    let send = async || {
+        let request = server.http.post(&url).bearer_auth(&who.token).header("content-type", kind);
+        request.body(body.clone()).send().await
+    };
+    // The server answers a long body at its head and closes the connection. A client that still writes may
+    // lose that answer (RFC 9112 §9.6) and asks again.
+    let response = match send().await {
+        Err(lost) if lost.is_request() => send().await,
+        sent => sent,
+    };
+    let response = response.expect("an answer");
     let status = response.status();
     let json = serde_json::from_slice(&response.bytes().await.expect("a body"));
     Answer { status, etag: None, retry_after: None, json: json.unwrap_or(Value::Null) }

@@ -62,6 +62,25 @@ async fn g12_an_array_is_not_parsed_as_an_object() {
     assert_eq!(raw("{\"title\":\"\\ud800\"}".to_owned()).await, 400);
 }
 
+/// X5: the server dropped an unknown field, and the detail named fields that the client had sent.
+#[tokio::test]
+async fn an_unknown_field_of_a_new_review_is_rejected_by_its_name() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let reviews = format!("/api/share-links/{}/reviews", desk.link);
+    let _reviewer = server.reviewer(&desk).await;
+    let anchor = json!({ "start": 0, "end": 4, "quote": "text" });
+    for field in ["comment", "suggested"] {
+        let body = json!({ "anchor": anchor, "body": "x", field: "y" });
+        let refused = server.post(&desk.reviewer, &reviews, body).await;
+        let detail = refused.json["detail"].to_string();
+        assert!(detail.contains(&format!("unknown field `{field}`")), "{detail}");
+        refused.problem(422, "invalid");
+    }
+    let list = server.get(&desk.reviewer, &reviews).await.ok(200);
+    assert_eq!(list["reviews"], json!([]));
+}
+
 #[tokio::test]
 async fn a_change_of_nothing_makes_no_new_version_of_a_review() {
     let server = Server::start().await;

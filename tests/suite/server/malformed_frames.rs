@@ -294,8 +294,31 @@ async fn g13_a_storm_of_pings_and_pongs_delays_no_edit() {
     pour(&mut writer, &storm.repeat(10_000)).await;
     let grew = server.peak().saturating_sub(before);
     assert!(grew < 6 * MIB, "{grew} bytes");
-    pour(&mut writer, &frame(FIN | BINARY, &[9])).await;
     assert!(timeout(Duration::from_secs(30), closed(&mut writer)).await.is_ok());
+    assert!(reviewer.is_open());
+}
+
+/// N9: no limit counted control frames, and a client sent millions of them a second.
+#[tokio::test]
+async fn g17_pings_and_pongs_are_charged_as_messages_with_a_seat_and_without() {
+    const TOO_MANY: (u16, &str) = (4529, "too-many-messages");
+    let limits = [("LIMITS__MESSAGES_PER_SECOND", "10"), ("LIMITS__MESSAGE_BURST", "50")];
+    let server = Server::with(&limits).await;
+    let (desk, other) = (server.desk("text").await, server.desk("").await);
+    for opcode in [PING, PONG] {
+        let mut writer = open(&server, &desk, "writer", "").await;
+        pour(&mut writer, &frame(FIN | opcode, b"").repeat(1_000)).await;
+        let close = closed(&mut writer).await.expect("a close");
+        assert_eq!((close.0, &*close.1), TOO_MANY);
+    }
+    let _holder = server.writer(&other).await;
+    let mut waiter = open(&server, &other, "writer", "wait=300").await;
+    pour(&mut waiter, &frame(FIN | PONG, b"").repeat(1_000)).await;
+    let close = closed(&mut waiter).await.expect("a close");
+    assert_eq!((close.0, &*close.1), TOO_MANY);
+    // The budget of that user is spent, and no other.
+    let reviewer = server.reviewer(&desk).await;
+    reviewer.synced().await;
     assert!(reviewer.is_open());
 }
 

@@ -5,6 +5,7 @@
 
 use yrs::Text as _;
 
+use crate::server::many_servers::was_seated;
 use crate::support::galley_process::Server;
 use crate::support::ws_client::Peer;
 
@@ -64,4 +65,45 @@ async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
     let each = grown.min().expect("later parts");
     assert!(each < 400 * KIB, "{each} bytes each for {sent}, of peaks {peaks:?}");
     assert!(seated_peers.iter().all(Peer::is_open));
+}
+
+/// Goal: when the open documents have `limits.room_bytes` together, a further document does not open and a
+/// long edit waits. Seated writers type on, and everything goes on when a room closes.
+#[tokio::test]
+async fn g17_the_bytes_of_open_rooms_are_bounded_and_no_session_loses_its_seat() {
+    const TEXT: usize = 1_900_000;
+    let server = Server::with(&[("LIMITS__ROOM_BYTES", "16777216")]).await;
+    let text = "x".repeat(TEXT);
+    let mut seated = Vec::new();
+    for _ in 0..8 {
+        let desk = server.desk(&text).await;
+        seated.push((server.writer(&desk).await, desk));
+    }
+    let ninth = server.desk(&text).await;
+    let refused = server.claim_seat(&ninth, "writer", "").await;
+    assert_eq!(refused.closed().await, (4503, "memory".to_owned()));
+
+    let (other, _) = seated.pop().expect("eight");
+    let (writer, desk) = seated.pop().expect("seven");
+    writer.append(&text[..1_700_000]);
+    writer.saved().await;
+    // The rooms are full: a long edit waits, and typing goes on beside it.
+    writer.append(&"y".repeat(5_000));
+    let problem = writer.event("problem").await;
+    assert_eq!(
+        (&problem["type"], &problem["status"]),
+        (&"/problems/unsaved-full".into(), &503.into())
+    );
+    let (typist, _) = &seated[0];
+    typist.append("typed");
+    typist.saved().await;
+
+    other.leave().await;
+    writer.saved().await;
+    let stored = server.text(&desk.writer, &desk.document).await;
+    assert_eq!(stored.len(), TEXT + 1_700_000 + 5_000);
+    assert!(writer.is_open() && seated.iter().all(|(peer, _)| peer.is_open()));
+    writer.leave().await;
+    // The room lives until its last maintenance ends; a client connects again.
+    while !was_seated(&server.claim_seat(&ninth, "writer", "events=1").await).await {}
 }

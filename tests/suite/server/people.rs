@@ -239,3 +239,71 @@ async fn a_request_is_two_scripts_and_a_refusal_none() {
     cluster.redis.forget_calls().await;
     counted("withdraw", decide(server, &lee, &last, "withdraw").await, 0).await;
 }
+
+/// Goal: guests of one address take a few requests and handles a day; the answer names the setting, and a
+/// failed attempt costs none.
+#[tokio::test]
+async fn g17_guests_of_one_address_have_daily_limits() {
+    let settings = [
+        ("LIMITS__GUEST_REQUESTS_PER_ADDRESS", "2"),
+        ("LIMITS__GUEST_HANDLES_PER_ADDRESS", "1"),
+        ("LIMITS__GUEST_CLAIMS_PER_ADDRESS", "1"),
+        ("LIMITS__GUEST_REQUESTS_PENDING", "1"),
+    ];
+    let server = Server::with(&settings).await;
+    let (kim, lee, park) =
+        (server.guest("Kim").await, server.guest("Lee").await, server.guest("Park").await);
+    let handle = async |who: &Person, handle: &str| {
+        server.call(who, "PUT", "/api/me/address", Some(json!({ "handle": handle }))).await
+    };
+    handle(&kim, "Admin").await.problem(409, "handle-taken");
+    handle(&kim, "victim").await.ok(200);
+    let refused = handle(&lee, "another").await;
+    assert!(refused.json["detail"].as_str().is_some_and(|it| it.contains("guest_handles")));
+    assert!(refused.retry_after.is_some_and(|seconds| 3_600 < seconds));
+    refused.problem(429, "guest-limit");
+
+    let request = async |from: &Person, to: &str| {
+        server.post(from, "/api/review-requests", json!({ "to": to, "as": "writer" })).await
+    };
+    request(&lee, "@unknown_here").await.problem(404, "unknown-user");
+    request(&lee, "@victim").await.ok(201);
+    let full = request(&park, "@victim").await;
+    assert!(full.json["detail"].as_str().is_some_and(|it| it.contains("guest_requests_pending")));
+    full.problem(429, "guest-limit");
+    let path = "/api/review-requests/decline-all";
+    assert_eq!(server.post(&kim, path, json!({})).await.ok(200), json!({ "declined": 1 }));
+    request(&park, "@victim").await.ok(201);
+    let spent = request(&lee, "@victim").await;
+    assert!(spent.json["detail"].as_str().is_some_and(|it| it.contains("per_address")));
+    spent.problem(429, "guest-limit");
+
+    let offer = json!({ "title": "t", "capacity": 5 });
+    let offer = server.post(&kim, "/api/review-offers", offer).await.ok(201);
+    let claims = format!("/api/review-offers/{}/claims", text(&offer["id"]));
+    server.post(&lee, &claims, json!({})).await.ok(201);
+    server.post(&park, &claims, json!({})).await.problem(429, "guest-limit");
+}
+
+/// Goal: a user who takes no requests of guests gets none; the name of a guest changes apart from it.
+#[tokio::test]
+async fn a_user_refuses_the_requests_of_guests() {
+    let server = Server::start().await;
+    let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
+    let me = async |body: Value| server.call(&kim, "PATCH", "/api/me", Some(body)).await.ok(200);
+    assert_eq!(server.get(&kim, "/api/me").await.ok(200)["guest_requests"], true);
+    let changed = me(json!({ "guest_requests": false })).await;
+    assert_eq!(changed, json!({ "id": kim.id, "name": "Kim", "guest_requests": false }));
+    let body = json!({ "to": kim.id, "as": "writer" });
+    let refused = server.post(&lee, "/api/review-requests", body.clone()).await;
+    refused.problem(403, "no-guest-requests");
+    assert_eq!(me(json!({ "name": "Kim B" })).await["user"]["name"], "Kim B");
+    assert_eq!(
+        server.get(&kim, "/api/me").await.ok(200),
+        json!({
+            "id": kim.id, "name": "Kim B", "guest_requests": false,
+        })
+    );
+    me(json!({ "guest_requests": true })).await;
+    server.post(&lee, "/api/review-requests", body).await.ok(201);
+}

@@ -8,7 +8,10 @@ use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
 use crate::server::many_servers::Cluster;
+use crate::server::reminder_fixtures::admin;
+use crate::server::set_back::waits_for_a_lock;
 use crate::support::galley_process::Server;
+use crate::support::postgres_server::{self, locked_row};
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
@@ -193,6 +196,61 @@ async fn without_redis_no_seat_is_granted() {
     assert_eq!(ready.expect("an answer").status().as_u16(), 503);
     let lives = cluster.one.http.get(format!("{}/healthz", cluster.one.url)).send().await;
     assert_eq!(lives.expect("an answer").status().as_u16(), 200);
+}
+
+/// Goal: a change that is committed is no failure because Redis cannot name the sessions.
+#[tokio::test]
+async fn without_redis_a_committed_change_succeeds_and_its_seats_are_unknown() {
+    let mut cluster = Cluster::start().await;
+    let (desk, park) = (cluster.one.desk("text").await, cluster.one.guest("Park").await);
+    let link = format!("/api/share-links/{}", desk.link);
+    let (join, invite) = (format!("{link}/join"), json!({ "invite": desk.invite }));
+    let refused = cluster.one.post(&park, &join, invite.clone()).await;
+    refused.problem(409, "reviewer-exists");
+    cluster.redis.stop().await;
+    let body = Some(json!({ "user_id": park.id }));
+    let replaced = cluster.one.call(&desk.writer, "PUT", &format!("{link}/reviewer"), body).await;
+    let replaced = replaced.ok(200);
+    assert_eq!(replaced["reviewer"]["id"], park.id);
+    let unknown = json!({ "taken": null, "user": null, "since": null });
+    let unknown = json!({ "writer": unknown, "reviewer": unknown });
+    assert_eq!(replaced["seats"], unknown);
+    assert_eq!(cluster.two.post(&park, &join, invite).await.ok(200)["seats"], unknown);
+    assert_eq!(cluster.two.get(&park, &link).await.ok(200)["seats"], unknown);
+    let list = cluster.one.get(&desk.writer, "/api/share-links").await.ok(200);
+    assert_eq!(list["share_links"][0]["seats"], unknown);
+    let (path, title) = (format!("/api/documents/{}", desk.document), json!({ "title": "제목" }));
+    let renamed = cluster.two.call(&desk.writer, "PATCH", &path, Some(title)).await.ok(200);
+    assert_eq!(renamed["title"], "제목");
+    assert_eq!(cluster.one.get(&desk.writer, &path).await.ok(200)["title"], "제목");
+}
+
+/// Goal: Redis ends between the commit of an eviction and the release of its seat. The session has ended.
+#[tokio::test]
+async fn without_redis_a_committed_eviction_succeeds() {
+    let database = postgres_server::shared().database().await;
+    let url = database.url();
+    let mut cluster = Cluster::with(&[("DATABASE__URL", url.as_str())]).await;
+    let desk = cluster.one.desk("text").await;
+    let writer = cluster.one.writer(&desk).await;
+    let admin = admin(&cluster.one);
+    let sessions = cluster.one.get(&admin, "/api/admin/sessions").await.ok(200);
+    let session = sessions["sessions"][0]["session_id"].as_str().expect("an id");
+    let path = format!("/api/admin/sessions/{session}");
+    let mut other = locked_row(&url, &desk.document).await;
+    let redis = &mut cluster.redis;
+    let meanwhile = async {
+        // The session is found by then, and the eviction waits for the row.
+        while !waits_for_a_lock(&mut other).await {
+            sleep(Duration::from_millis(10)).await;
+        }
+        redis.stop().await;
+        sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
+    };
+    let evicting = cluster.one.call(&admin, "DELETE", &path, None);
+    let (evicted, ()) = tokio::join!(evicting, meanwhile);
+    evicted.ok(204);
+    assert_eq!(writer.closed().await, (4410, "evicted".to_owned()));
 }
 
 /// Goal: a frozen client loses its seat within `client_timeout` and a tick (G4).

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{TimeDelta, Utc};
+use chrono::{TimeDelta, Timelike as _, Utc};
 use futures_util::future::join_all;
 use galley::domain::ids::ShareLinkId;
+use galley::domain::limits::REMINDERS_AT_ONCE;
+use galley::domain::reminder::{Quiet, QuietHours, ReminderSettings, TimeOfDay};
 use galley::domain::seat::{Role, Seat};
 use galley::storage::Storage;
 use galley::storage::reviews::NewReview;
@@ -19,11 +21,11 @@ use tokio::time::{Instant, sleep};
 use crate::jobs::address_of;
 use crate::server::kill_campaign::{planned, say};
 use crate::server::offer_fixtures::Fleet;
-use crate::server::reminder_fixtures::{QUICK, browser, review, runs};
+use crate::server::reminder_fixtures::{QUICK, browser, report, review, runs};
 use crate::storage::database::{self, new_document, new_link, new_review, ratify, user};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::push_service::{Browser, PushService};
+use crate::support::push_service::{Browser, PushService, Response};
 use crate::support::redis_server::{self, TEST_TIMEOUT};
 use crate::support::rng::Random;
 use crate::support::shifted_redis::clock_shim;
@@ -35,13 +37,13 @@ const TICKS: u32 = 20;
 const KILLS: usize = 20;
 
 /// A server whose wall clock the test shifts.
-struct ShiftedServer {
-    server: Server,
+pub(crate) struct ShiftedServer {
+    pub(crate) server: Server,
     clock: PathBuf,
 }
 
 impl ShiftedServer {
-    async fn start(
+    pub(crate) async fn start(
         folder: &Arc<TempDir>,
         shim: &Path,
         name: &str,
@@ -57,7 +59,7 @@ impl ShiftedServer {
         Self { server, clock }
     }
 
-    fn shift(&self, by_ms: i64) {
+    pub(crate) fn shift(&self, by_ms: i64) {
         // In place: the process maps this file.
         let file = std::fs::File::options().write(true).open(&self.clock).expect("its clock");
         file.write_all_at(&by_ms.to_ne_bytes(), 0).expect("written");
@@ -224,4 +226,55 @@ async fn g11_a_batch_that_is_killed_on_three_servers_sends_no_reminder_twice() {
     let storage = Storage::open(&url).await.expect("the database");
     killed_batches(&mut fleet.servers, &storage, plan).await;
     storage.close().await;
+}
+
+/// Goal: quiet hours that begin during a batch postpone what it has not claimed, and the push service stores
+/// no push into them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn quiet_hours_that_begin_during_a_batch_postpone_its_other_reminders() {
+    let (folder, service) =
+        (Arc::new(TempDir::new().expect("a folder")), PushService::start().await);
+    let file = folder.path().join("data/galley.db");
+    let storage = Storage::open(&format!("sqlite://{}", file.display())).await.expect("the file");
+    let mut documents = 0;
+    while documents <= REMINDERS_AT_ONCE {
+        documents += add_documents(&storage).await.len();
+    }
+    let (kim, now) = (user("kim"), Utc::now());
+    let kims = address_of(&Browser::new().subscription(&service));
+    storage.put_push_subscription(&kim, &kims, 10, now).await.expect("stored");
+    let minutes = i64::from(now.hour() * 60 + now.minute());
+    let time = |after| TimeOfDay::from_minutes((minutes + after) % (24 * 60)).expect("a time");
+    let quiet = Quiet { hours: QuietHours::new(time(30), time(180)), time_zone: None };
+    let settings = ReminderSettings { quiet, ..ReminderSettings::default() };
+    storage.put_reminder_settings(&kim, &settings, now).await.expect("stored");
+    storage.close().await;
+
+    service.respond(Response::Late(Duration::from_secs(1)));
+    let shim = clock_shim(folder.path());
+    let server = ShiftedServer::start(&folder, &shim, "one", &environment(&[])).await;
+    service.has(1).await;
+    server.shift(3_600_000);
+    let count = |run: &serde_json::Value, name: &str| run["counts"][name].as_u64();
+    let began = Instant::now();
+    let run = loop {
+        let runs = report(&server.server).await["last_runs"].as_array().expect("runs").clone();
+        if let Some(run) = runs.iter().find(|run| Some(0) < count(run, "sent")) {
+            break run.clone();
+        }
+        assert!(began.elapsed() < TEST_TIMEOUT, "no run has ended: {runs:?}");
+        sleep(Duration::from_millis(30)).await;
+    };
+    let sent = usize::try_from(count(&run, "sent").expect("a count")).expect("few");
+    let postponed = usize::try_from(count(&run, "postponed").expect("a count")).expect("few");
+    assert_eq!(sent + postponed, documents, "{run}");
+    assert!(sent <= REMINDERS_AT_ONCE, "{run}");
+    let pushes = service.received();
+    assert_eq!(pushes.len(), sent);
+    let ttl = |push: &crate::support::push_service::Received| {
+        push.header("ttl").expect("a time").parse::<u64>().expect("seconds")
+    };
+    assert!(pushes.iter().all(|push| ttl(push) <= 30 * 60), "{:?}", pushes.iter().map(ttl).max());
+    server.shift(0);
+    service.has(documents).await;
 }

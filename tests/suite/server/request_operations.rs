@@ -14,7 +14,7 @@ pub(crate) async fn prepared(act: Act, server: &Server) -> (Desk, Person, String
     let body = json!({ "title": "t", "text": "text" });
     let document = server.post(&kim, "/api/documents", body).await.ok(201)["id"].clone();
     let actor = match act {
-        Act::AcceptRequest | Act::DeclineRequest => lee.clone(),
+        Act::AcceptRequest | Act::DeclineRequest | Act::DeclineAllRequests => lee.clone(),
         _ => kim.clone(),
     };
     let token = async |who: &Person| {
@@ -66,7 +66,7 @@ pub(crate) async fn stored(act: Act, server: &Server, desk: &Desk, part: &str) -
             has(kim, "/api/partners", "partners").await,
             has(lee, "/api/share-links", "share_links").await,
         ],
-        Act::DeclineRequest => vec![state().await == "declined"],
+        Act::DeclineRequest | Act::DeclineAllRequests => vec![state().await == "declined"],
         Act::WithdrawRequest => vec![state().await == "withdrawn"],
         Act::RemovePartner => vec![
             !has(kim, "/api/partners", "partners").await,

@@ -388,7 +388,7 @@ async fn fences_of(database: &mut PgConnection, links: &[String]) -> Vec<i64> {
     sqlx::query_scalar(fences).bind(links).fetch_all(database).await.expect("fences")
 }
 
-async fn waits_for_a_lock(database: &mut PgConnection) -> bool {
+pub(crate) async fn waits_for_a_lock(database: &mut PgConnection) -> bool {
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                  AND application_name = 'galley' AND wait_event_type = 'Lock'";
     let count: i64 = sqlx::query_scalar(waits).fetch_one(database).await.expect("a count");

@@ -1,8 +1,10 @@
 //! A row that another program has locked or damaged delays its own document only (G16), and the close
 //! code of a socket names its cause (G10, G14).
 
+use galley::yjs::protocol;
 use serde_json::Value;
 use tokio::time::{Duration, Instant, sleep};
+use yrs::Text as _;
 
 use crate::server::many_servers::was_seated;
 use crate::support::galley_process::Server;
@@ -103,6 +105,47 @@ const RESET: &str = "/problems/document-reset";
 /// The time of a claim from the end of the first session to the statement of the new fence, with a
 /// margin.
 const RATIFIES_WITHIN: Duration = Duration::from_millis(300);
+
+/// Goal: a client that sends 40,000 edits at once while the database stores nothing retains its socket and
+/// loses none, because the server reads its socket no faster than it stores. Other documents go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g16_a_flood_of_edits_pauses_its_own_socket_only() {
+    let many = "1000000";
+    let server =
+        Server::with(&[("LIMITS__MESSAGES_PER_SECOND", many), ("LIMITS__MESSAGE_BURST", many)])
+            .await;
+    let (flooded, other) = (server.desk("").await, server.desk("").await);
+    // Without events: a rejected edit closes the socket.
+    let writer = server.claim_seat(&flooded, "writer", "").await;
+    writer.synced().await;
+    let (one, two) = (server.writer(&other).await, server.reviewer(&other).await);
+    let edits: Vec<_> = (0..FLOOD)
+        .map(|at| writer.edit_offline(|content, transaction| content.insert(transaction, at, "x")))
+        .collect();
+
+    let mut database = server.database().await;
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut database).await.expect("a lock");
+    edits.iter().for_each(|edit| writer.send(protocol::update(edit)));
+    one.append("relayed");
+    two.reads("relayed").await;
+    sleep(FLOODED_FOR).await;
+    sqlx::raw_sql("COMMIT").execute(&mut database).await.expect("it is free");
+    one.saved().await;
+    // The room reports no lost edit of the flood: the last one is there.
+    let whole = "x".repeat(FLOOD as usize);
+    let began = Instant::now();
+    while server.text(&flooded.writer, &flooded.document).await != whole {
+        assert!(began.elapsed() < TEST_TIMEOUT, "the flood is not stored");
+        assert!(writer.is_open(), "{:?}", writer.closed().await);
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert!(writer.is_open() && one.is_open() && two.is_open());
+}
+
+/// More than the queue of the persister has places.
+const FLOOD: u32 = 40_000;
+/// The time in which a server without backpressure fills the queue; SQLite waits five seconds for a lock.
+const FLOODED_FOR: Duration = Duration::from_secs(3);
 
 /// Goal: a malformed row ends the sessions of its own document, and no others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

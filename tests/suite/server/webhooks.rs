@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::server::delivery::QUICK;
 use crate::server::exports::download;
@@ -18,7 +18,7 @@ use crate::storage::files;
 use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::push_service::{PushService, Response};
+use crate::support::push_service::{PushService, Received, Response};
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
 use crate::support::rng::Random;
@@ -127,15 +127,20 @@ async fn all_arrive(server: &Server, receiver: &PushService, desks: &[Desk]) {
         seats.len() == desks.len() && seats.values().all(|events| events.len() % 2 == 0)
     };
     eventually("every seat.left", async || all_left(&ended())).await;
+    let mut reviews = 0;
     for events in ended().values() {
         for pair in events.chunks(2) {
             assert_eq!(
                 (&pair[0]["type"], &pair[1]["type"]),
                 (&json!("seat.taken"), &json!("seat.left"))
             );
-            assert_eq!(pair[0]["data"], pair[1]["data"]);
+            let (taken, mut left) = (&pair[0]["data"], pair[1]["data"].clone());
+            reviews += left["reviews"].take().as_u64().expect("a number");
+            left.as_object_mut().expect("an object").remove("reviews");
+            assert_eq!(*taken, left);
         }
     }
+    assert_eq!(usize::try_from(reviews), Ok(stored.len()), "each review counts to its grant");
     let attempts = receiver.received().len();
     let delivered: usize = lanes(receiver).values().map(Vec::len).sum();
     say(&format!("webhooks: {delivered} arrived in {attempts} attempts"));
@@ -160,6 +165,33 @@ async fn g7_no_webhook_is_lost_when_three_servers_are_killed_in_turn() {
     let mut fleet = fleet(&receiver, &kinds).await;
     let desks = reviews_among_kills(&mut fleet.servers, plan).await;
     all_arrive(fleet.server(0), &receiver, &desks).await;
+}
+
+/// Goal: on three servers, thirty documents whose webhooks hang delay another one by less than a second.
+#[tokio::test]
+async fn g16_thirty_documents_that_hang_on_three_servers_delay_no_other_document() {
+    let receiver = PushService::start().await;
+    let fleet = fleet(&receiver, &["review.created"]).await;
+    for number in 0..30 {
+        let server = fleet.server(number % 3);
+        let desk = server.desk("text").await;
+        receiver.silence(desk.document.clone());
+        reviewed(server, &desk).await;
+    }
+    let desk = fleet.server(0).desk("text").await;
+    let _seat = fleet.server(0).reviewer(&desk).await;
+    let path = reviews(&desk);
+    for number in 0..12 {
+        let request = fleet.server(number % 3).post(&desk.reviewer, &path, review("why?"));
+        let review = request.await.ok(201);
+        let stored = Instant::now();
+        let id = review["id"].as_str().expect("an id");
+        let has_id = |it: &Received| String::from_utf8_lossy(&it.body).contains(id);
+        let arrived = || receiver.received().iter().any(has_id);
+        until("the webhook of the healthy document", async || arrived()).await;
+        assert!(stored.elapsed() < Duration::from_secs(1), "{number}: {:?}", stored.elapsed());
+        sleep(Duration::from_millis(200)).await;
+    }
 }
 
 /// Both members reply at once at all servers, and the receiver fails in the middle.

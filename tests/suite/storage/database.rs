@@ -19,7 +19,7 @@ use galley::storage::links::{FindOrCreate, NewShareLink, ShareLink};
 use galley::storage::log::{Append, Appended};
 use galley::storage::reviews::{NewReply, NewReview};
 use galley::storage::seats::{FenceGuard, Ratified};
-use sqlx::{PgConnection, SqliteConnection};
+use sqlx::{AssertSqlSafe, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::storage::files;
@@ -67,13 +67,15 @@ pub(crate) enum Stranger {
 }
 
 impl Stranger {
-    pub(crate) async fn run(&mut self, sql: &'static str) {
+    /// Runs statements; returns the number of rows that they changed.
+    pub(crate) async fn run(&mut self, sql: impl Into<String>) -> u64 {
+        let sql = AssertSqlSafe(sql.into());
         match self {
             Self::Sqlite(connection) => {
-                sqlx::raw_sql(sql).execute(connection).await.unwrap();
+                sqlx::raw_sql(sql).execute(connection).await.unwrap().rows_affected()
             }
             Self::Postgres(connection) => {
-                sqlx::raw_sql(sql).execute(connection).await.unwrap();
+                sqlx::raw_sql(sql).execute(connection).await.unwrap().rows_affected()
             }
         }
     }

@@ -4,18 +4,22 @@ use chrono::{DateTime, Utc};
 use galley::domain::export::{ExportFailure, ExportFormat};
 use galley::domain::fence::Fence;
 use galley::domain::ids::ShareLinkId;
+use galley::domain::user::User;
 use galley::storage::exports::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
 };
+use galley::storage::seats::Guarded;
 use tokio::task::JoinSet;
 
-use crate::storage::database::{Desk, append_one, at, edit, within};
+use crate::storage::database::{Desk, append_one, at, edit, new_reply, new_review, user, within};
 
 crate::storage::on_both_engines! {
     exports:
     a_stored_file_is_read_back_with_the_state_of_its_document
+    a_file_with_a_former_name_is_no_longer_as_its_document
     g11_of_overlapping_builds_the_one_with_the_last_fence_stores
     g11_of_many_builds_that_store_at_once_one_stores
+    g16_a_large_file_is_stored_in_pieces_that_leave_with_it
     a_failure_is_read_by_every_caller_until_the_next_build
     g14_a_revoked_link_has_no_export
     g13_files_beyond_the_bounds_are_deleted_oldest_first
@@ -29,7 +33,7 @@ fn key(link: ShareLinkId) -> ExportKey {
 }
 
 fn file(key: ExportKey, bytes: &'static [u8], built_at: DateTime<Utc>) -> NewExport {
-    let mark = ExportMark { seq: 1, change: 0, title: "글\0".to_owned() };
+    let mark = ExportMark { seq: 1, change: 0, title: "글\0".to_owned(), names: "KIM".to_owned() };
     let length = i64::try_from(bytes.len()).unwrap();
     let export = StoredExport { mark, hash: [7; 32], length, took_ms: 3, built_at };
     NewExport { key, export, bytes: bytes.into() }
@@ -78,6 +82,26 @@ pub(crate) async fn a_stored_file_is_read_back_with_the_state_of_its_document(de
     }
 }
 
+pub(crate) async fn a_file_with_a_former_name_is_no_longer_as_its_document(desk: Desk) {
+    let (storage, seated) = (&desk.storage, desk.seated().await);
+    let review = new_review(seated.link);
+    storage.create_review(&review, seated.reviewer).await.unwrap();
+    let reply = new_reply("!");
+    let adding = storage.add_reply(seated.link, review.id, &reply, seated.writer, at(5));
+    assert!(matches!(adding.await.unwrap(), Guarded::Done(_)));
+    let (full, plain) = (key(seated.link), ExportKey { has_reviews: false, ..key(seated.link) });
+    let names = async |key| storage.export_state(key).await.unwrap().unwrap().now.names;
+    assert_eq!((names(full).await, names(plain).await), ("KIM, LEE".to_owned(), "KIM".to_owned()));
+    let rename = async |id: &str, name: &str| {
+        let renamed = User { name: name.to_owned(), ..user(id) };
+        storage.rename_user(&renamed, at(9)).await.unwrap();
+    };
+    rename("lee", "Lee").await;
+    assert_eq!((names(full).await, names(plain).await), ("KIM, Lee".to_owned(), "KIM".to_owned()));
+    rename("kim", "Kim").await;
+    assert_eq!((names(full).await, names(plain).await), ("Kim, Lee".to_owned(), "Kim".to_owned()));
+}
+
 pub(crate) async fn g11_of_overlapping_builds_the_one_with_the_last_fence_stores(desk: Desk) {
     let (storage, key) = (&desk.storage, key(linked(&desk).await));
     assert!(storage.begin_export(key, Fence(5), at(0)).await.unwrap());
@@ -111,6 +135,31 @@ pub(crate) async fn g11_of_many_builds_that_store_at_once_one_stores(desk: Desk)
     }
     let stored: Vec<_> = within(tasks.join_all()).await.into_iter().flatten().collect();
     assert_eq!(stored, [20]);
+}
+
+/// Goal: a file of 1.2 MB stands in three rows, so that no transaction has more than half a megabyte. A
+/// replaced file, and a build that a later one overtook in the middle, leave no row.
+pub(crate) async fn g16_a_large_file_is_stored_in_pieces_that_leave_with_it(desk: Desk) {
+    let (storage, key) = (&desk.storage, key(linked(&desk).await));
+    let bounds = ExportBounds { rows: 9, bytes: 1 << 30, link_bytes: 1 << 30, built_after: at(0) };
+    let mut stranger = desk.location.stranger().await;
+    let mut pieces = async || stranger.run("UPDATE export_pieces SET number = number").await;
+    let large: &'static [u8] =
+        (0..1_200_000_u32).map(|at| at.to_le_bytes()[1]).collect::<Vec<_>>().leak();
+    store(&desk, key, large, at(1)).await;
+    assert_eq!(storage.export_bytes(key, [7; 32]).await.unwrap().as_deref(), Some(large));
+    assert_eq!(pieces().await, 3);
+    store(&desk, key, &large[..600_000], at(2)).await;
+    let stored = storage.export_bytes(key, [7; 32]).await.unwrap();
+    assert_eq!(stored.as_deref(), Some(&large[..600_000]));
+    assert_eq!(pieces().await, 5);
+    assert_eq!(storage.trim_exports(bounds, Some(key)).await.unwrap(), 0);
+    assert_eq!(pieces().await, 2);
+    store(&desk, key, b"", at(3)).await;
+    let empty = storage.export_bytes(key, [7; 32]).await.unwrap();
+    assert_eq!(empty.as_deref(), Some(&b""[..]));
+    assert_eq!(storage.trim_exports(ExportBounds { rows: 0, ..bounds }, None).await.unwrap(), 1);
+    assert_eq!(pieces().await, 0);
 }
 
 pub(crate) async fn a_failure_is_read_by_every_caller_until_the_next_build(desk: Desk) {

@@ -27,12 +27,13 @@ crate::storage::on_both_engines! {
 pub(crate) async fn a_name_that_a_guest_corrects_replaces_every_earlier_one(desk: Desk) {
     let (storage, kim) = (&desk.storage, user("kim"));
     let named = |name: &str| galley::domain::user::User { name: name.to_owned(), ..kim.clone() };
-    assert_eq!(storage.name_of(&kim.id).await.unwrap(), None);
+    let name = async || storage.profile_of(&kim.id).await.unwrap().map(|(name, _)| name);
+    assert_eq!(name().await, None);
     storage.rename_user(&named("김민수"), at(5)).await.unwrap();
-    assert_eq!(storage.name_of(&kim.id).await.unwrap().as_deref(), Some("김민수"));
+    assert_eq!(name().await.as_deref(), Some("김민수"));
     // The clock of this server is behind: the guest's latest wish counts all the same.
     storage.rename_user(&named("김민서"), at(4)).await.unwrap();
-    assert_eq!(storage.name_of(&kim.id).await.unwrap().as_deref(), Some("김민서"));
+    assert_eq!(name().await.as_deref(), Some("김민서"));
     // A token from before the correction does not bring the old name back.
     storage.save_user(&named("KIM"), at(4)).await.unwrap();
     let document = desk.document_of(&kim, at(9)).await;

@@ -22,13 +22,15 @@ mod postgres;
 mod proxy;
 mod push_subscriptions;
 mod reminders;
-mod review_requests;
+pub(crate) mod review_requests;
 mod reviews;
 mod seats;
 mod send_futures;
 mod stuck;
 mod talk;
 mod versions;
+mod webhook_claims;
+mod webhook_turns;
 pub(crate) mod webhooks;
 
 /// One suite for both engines: each test is a function of an open, empty database.

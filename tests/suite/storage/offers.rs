@@ -132,7 +132,7 @@ pub(crate) async fn o2_a_claim_under_an_older_fence_takes_no_slot(desk: Desk) {
     }
     let terms = storage.claim_terms(offer, &user("park").id, at(0)).await.unwrap().unwrap();
     assert_eq!((terms.fence, terms.view.offer.remaining()), (Fence(20), 4));
-    assert!(storage.name_of(&user("park").id).await.unwrap().is_none(), "nothing is stored");
+    assert!(storage.profile_of(&user("park").id).await.unwrap().is_none(), "nothing is stored");
     let second = storage.claim_offer(&claim(offer, "park", 21, at(4))).await.unwrap();
     assert_eq!(second.expect("a place").claim.number, 2);
 }

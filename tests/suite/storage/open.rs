@@ -110,7 +110,7 @@ pub(crate) async fn a_foreign_lock_delays_a_write_until_its_timeout_rejects_it(d
 
     let waiting = append_one(&desk.storage, edit(document, "y"));
     let freeing = other.run("COMMIT");
-    let (stored, ()) = within(async { tokio::join!(waiting, freeing) }).await;
+    let (stored, _rows) = within(async { tokio::join!(waiting, freeing) }).await;
     assert_eq!(stored, Appended::Stored { seq: 1 });
     assert_eq!(desk.text(document).await, b"y");
 }

@@ -101,6 +101,30 @@ async fn d4_every_connection_has_the_required_settings() {
     }
 }
 
+/// Goal: a probe each second reads no table, and a database that a restore set back to an older schema is
+/// noticed after the reconnect.
+#[tokio::test]
+async fn a_probe_compares_the_schema_after_a_reconnect_only() {
+    let name = shared().empty().await;
+    let storage = Storage::open(&shared().url(&name)).await.unwrap();
+    storage.check().await.unwrap();
+    let mut owner = shared().stranger(&name).await;
+    let set_back = "UPDATE _sqlx_migrations SET version = version - 1000";
+    sqlx::raw_sql(set_back).execute(&mut owner).await.unwrap();
+    storage.check().await.unwrap();
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    sqlx::raw_sql(end).execute(&mut owner).await.unwrap();
+    for _ in 0..2 {
+        let error = storage.check().await.unwrap_err();
+        assert!(matches!(error, StorageError::Unsupported(_)), "{error:?}");
+        assert!(error.to_string().contains("this galley needs"), "{error}");
+    }
+    let restore = "UPDATE _sqlx_migrations SET version = version + 1000";
+    sqlx::raw_sql(restore).execute(&mut owner).await.unwrap();
+    storage.check().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_foreign_database_is_rejected_and_unchanged() {
     for table in ["users", "_sqlx_migrations"] {

@@ -32,10 +32,37 @@ crate::storage::on_both_engines! {
     a_partner_becomes_the_reviewer_of_a_link_without_one
     g13_a_user_sends_and_receives_a_bounded_number_of_requests
     g13_a_day_has_a_bounded_number_of_requests
+    g17_guests_leave_the_requests_of_other_users_their_room
     an_expired_request_admits_the_next_one
     requests_are_listed_by_direction_and_state
     g13_requests_beyond_their_retention_are_deleted
     a_refused_request_is_not_stored
+}
+
+/// Goal: guests have a bound of their own, a switch refuses them, and one call declines all.
+pub(crate) async fn g17_guests_leave_the_requests_of_other_users_their_room(desk: Desk) {
+    let storage = &desk.storage;
+    enter(&desk, &["kim", "lee", "park", "choi", "jung"]).await;
+    let guest = |from| NewRequest { guests: Some(2), ..new_request(from, "kim", 1) };
+    let request = async |new: NewRequest| storage.create_request(&new).await.unwrap();
+    for from in ["lee", "park"] {
+        assert!(matches!(request(guest(from)).await, Requested::Created(_)));
+    }
+    assert_eq!(request(guest("choi")).await, Requested::GuestsFull);
+    assert!(matches!(request(new_request("choi", "kim", 1)).await, Requested::Created(_)));
+    let kim = user("kim");
+    assert_eq!(storage.decline_requests(&kim.id, at(2)).await, Ok(3));
+    let state = Some(RequestState::Declined);
+    let filter =
+        RequestFilter { user: kim.id.clone(), direction: Direction::Received, state, now: at(3) };
+    let page = Page { limit: 10, before: None };
+    assert_eq!(storage.requests_of(&filter, &page).await.unwrap().len(), 3);
+    let takes = async |user| storage.profile_of(user).await.unwrap().unwrap().1;
+    assert!(takes(&kim.id).await);
+    storage.set_guest_requests(&kim, false).await.unwrap();
+    assert!(!takes(&kim.id).await);
+    assert_eq!(request(guest("jung")).await, Requested::NoGuests);
+    assert!(matches!(request(new_request("jung", "kim", 1)).await, Requested::Created(_)));
 }
 
 pub(crate) fn new_request(from: &str, to: &str, second: i64) -> NewRequest {
@@ -46,6 +73,7 @@ pub(crate) fn new_request(from: &str, to: &str, second: i64) -> NewRequest {
         sender_role: Role::Writer,
         message: Some("봐 주세요".to_owned()),
         document: None,
+        guests: None,
         now: at(second),
     }
 }
@@ -301,10 +329,18 @@ pub(crate) async fn g13_a_user_sends_and_receives_a_bounded_number_of_requests(d
     let outcomes = tokio::join!(storage.create_request(&one), another.create_request(&other));
     assert_eq!(outcomes.0.unwrap(), Requested::SenderFull);
     assert_eq!(outcomes.1.unwrap(), Requested::SenderFull);
-    // A withdrawn request leaves room for another.
+    // A withdrawn request leaves room for another, and for one only.
     let kim = user("kim").id;
     storage.refuse_request(first.unwrap(), &kim, Refusal::Withdraw, at(3)).await.unwrap();
-    created(storage, &one).await;
+    let mut tasks = JoinSet::new();
+    for number in 30..38 {
+        let storage = if number % 2 == 0 { storage.clone() } else { another.clone() };
+        let new = new_request("kim", &format!("p{number}"), 4);
+        tasks.spawn(async move { storage.create_request(&new).await.unwrap() });
+    }
+    let outcomes = within(tasks.join_all()).await;
+    let is_created = |outcome: &&Requested| matches!(outcome, Requested::Created(_));
+    assert_eq!(outcomes.iter().filter(is_created).count(), 1, "{outcomes:?}");
 
     enter(&desk, &["lee"]).await;
     for number in 100..300 {
@@ -415,8 +451,7 @@ pub(crate) async fn g13_requests_beyond_their_retention_are_deleted(desk: Desk) 
 pub(crate) async fn a_refused_request_is_not_stored(desk: Desk) {
     let (storage, kim, lee) = (&desk.storage, user("kim").id, user("lee").id);
     enter(&desk, &["kim", "lee"]).await;
-    let of_lee = desk.document_of(&user("lee"), at(0)).await.id;
-    let binned = desk.document().await;
+    let (of_lee, binned) = (desk.document_of(&user("lee"), at(0)).await.id, desk.document().await);
     storage.bin_document(binned, at(1)).await.unwrap();
     for document in [of_lee, binned, DocumentId::generate()] {
         let outcome = storage.create_request(&about(document, 2)).await.unwrap();
@@ -445,8 +480,7 @@ async fn each_operation_on_a_request_has_a_fixed_number_of_round_trips() {
         for name in [&from, &to] {
             storage.save_user(&user(name), at(0)).await.unwrap();
         }
-        let document = document_of(&storage, &user(&from)).await;
-        let lee = user(&to).id;
+        let (document, lee) = (document_of(&storage, &user(&from)).await, user(&to).id);
         proxy.round_trips();
         let first = NewRequest { document: Some(document), ..new_request(&from, &to, 1) };
         let declined = created(&storage, &first).await.id;

@@ -29,7 +29,7 @@ const BOUNDS: ExportBounds =
 
 fn export(key: ExportKey) -> (ExportBuild, NewExport) {
     let build = ExportBuild { fence: Fence(1), progress: 0, failure: None, changed_at: at(0) };
-    let mark = ExportMark { seq: 0, change: 0, title: String::new() };
+    let mark = ExportMark { seq: 0, change: 0, title: String::new(), names: String::new() };
     let (hash, built_at) = ([0; 32], at(0));
     let export = StoredExport { mark, hash, length: 0, took_ms: 0, built_at };
     (build, NewExport { key, export, bytes: Bytes::new() })
@@ -68,7 +68,9 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.replace_reviewer(link, &kim.id, at(0)));
     movable(s.not_reviewing_among(&[]));
     movable(s.rename_user(&kim, at(0)));
-    movable(s.name_of(&kim.id));
+    movable(s.profile_of(&kim.id));
+    movable(s.set_guest_requests(&kim, true));
+    movable(s.decline_requests(&kim.id, at(0)));
     movable(s.put_transfer(&kim, [0; 32], at(0), at(1)));
     movable(s.take_transfer([0; 32], at(0)));
     movable(s.seat_lookup(guard.seat));

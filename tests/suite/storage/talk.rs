@@ -3,7 +3,7 @@
 use galley::domain::anchor::{AnchorOrigin, RelativeRange};
 use galley::domain::fence::Fence;
 use galley::domain::ids::{ReplyId, ReviewId, SessionId, ShareLinkId, UserId};
-use galley::domain::limits::SUMMARIES_PER_LINK_MAX;
+use galley::domain::limits::SUMMARIES_PER_AUTHOR_MAX;
 use galley::domain::progress::{Progress, ReviewCounts};
 use galley::domain::review::{ReviewKind, ReviewStatus};
 use galley::domain::seat::{Role, Seat};
@@ -62,11 +62,14 @@ pub(crate) async fn a_remark_on_the_whole_text_reads_back_without_a_suggestion(d
 
 pub(crate) async fn g13_a_link_rejects_remarks_on_the_whole_text_beyond_their_limit(desk: Desk) {
     let seated = desk.seated().await;
-    for _ in 0..SUMMARIES_PER_LINK_MAX {
+    for _ in 0..SUMMARIES_PER_AUTHOR_MAX {
         done(desk.storage.create_review(&summary(seated), seated.reviewer).await.unwrap());
     }
     let one_more = desk.storage.create_review(&summary(seated), seated.writer).await.unwrap();
     assert_eq!(one_more, Guarded::Full);
+    // The next reviewer has remarks of their own.
+    let other = NewReview { author: user("park"), ..summary(seated) };
+    done(desk.storage.create_review(&other, seated.reviewer).await.unwrap());
     done(desk.storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap());
     let elsewhere = desk.seated().await;
     done(desk.storage.create_review(&summary(elsewhere), elsewhere.reviewer).await.unwrap());

@@ -21,14 +21,14 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::locks::redis::cluster::slot_map::{Range, View, is_well, ranges};
-use crate::locks::redis::connection::{Link, jittered};
+use crate::locks::redis::connection::Link;
 use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::node::{Node, NodeContext};
 use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::scripts::pipeline;
 use crate::locks::redis::server_identity::NodeOrigin;
 use crate::locks::types::LocksError;
-use crate::redis_client::{Address, Addresses};
+use crate::redis_client::{Address, Addresses, jittered};
 
 /// Time-out for one node's reply to the slot query.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(500);
@@ -204,7 +204,7 @@ impl Cluster {
 
     fn open(&self, address: &Address, origin: NodeOrigin) -> Option<Arc<Node>> {
         let client = address.client_like(self.seeds.first()?).ok()?;
-        tracing::info!(node = %address, "a node of the Cluster");
+        tracing::info!(redis = %address, "a node of the Cluster");
         let addresses = Arc::new(Addresses::new(vec![client]));
         Some(Node::open(address.clone(), addresses, origin, &self.context))
     }

@@ -4,7 +4,8 @@
 -- One script compares and hands over; otherwise a release could free another holder's lock. A late
 -- renewal must not raise a released lock: the fence moves past that of the grant. The grant also
 -- stores the released value, which holds even if Redis restarted empty in between and has no fence
--- to move.
+-- to move. There the release of a waiter overwrites it: a renewal of the holder that arrives after both
+-- sets the lock again. Its session has ended, so the lock is free after one lease (locks::model).
 --
 -- During the reassert grace (claim.lua) no waiter gets the lock: the holder of a later grant may
 -- reassert. The first waiter finds the lock free after that.

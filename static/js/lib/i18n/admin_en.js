@@ -1,19 +1,21 @@
 // @ts-check
-/** The sentences of the admin page in English. A part of `en.js`. */
+/** The sentences of the admin page in English. The admin page alone loads it. */
+
+import { operationsEn } from "./operations_en.js"
 
 export const adminEn = {
+  ...operationsEn,
   "admin.title": "Held seats",
   "admin.token": "Admin token",
-  "admin.token.hint": "It stands in data/admin-token and is kept in this tab only.",
+  "admin.token.hint": "It is in data/admin-token and is kept in this tab only.",
   "admin.token.go": "Show the seats",
-  "admin.token.wrong": "This token is not taken.",
+  "admin.token.wrong": "Wrong token.",
   "admin.token.forget": "Forget the token",
   "admin.search": "Search",
   "admin.none": "Nobody holds a seat.",
   "admin.none.match": "No seat matches.",
   "admin.total": "Seats: {count} · servers: {nodes} · read {time}",
   "admin.failed": "Could not be read since {time}. {why}",
-  "admin.link": "Share link",
   "admin.role": "Role",
   "admin.user": "Who",
   "admin.node": "Server",
@@ -81,4 +83,6 @@ export const adminEn = {
   "admin.alarm.wait": "{name}: the mean wait of the last five minutes was {measured}. Shorten the work that is done under these locks, or divide what one of them guards.",
   "admin.alarm.hold": "{name}: one was held for {measured} in the last five minutes. See below who holds them; shorten the work, or set a longest hold.",
   "admin.alarm.since": "since {time}",
+  "admin.operations": "Operations",
+  "admin.legend": "What are fences and leases?",
 }

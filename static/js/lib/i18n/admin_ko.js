@@ -1,8 +1,11 @@
 // @ts-check
-/** The sentences of the admin page in Korean. A part of `ko.js`. */
+/** The sentences of the admin page in Korean. The admin page alone loads it. */
+
+import { operationsKo } from "./operations_ko.js"
 
 /** @type {Record<keyof typeof import("./admin_en.js").adminEn, string>} */
 export const adminKo = {
+  ...operationsKo,
   "admin.title": "사용 중인 자리",
   "admin.token": "관리자 토큰",
   "admin.token.hint": "data/admin-token 파일에 있습니다. 이 탭에만 보관합니다.",
@@ -14,7 +17,6 @@ export const adminKo = {
   "admin.none.match": "찾는 자리가 없습니다.",
   "admin.total": "서버 {nodes}대에 자리 {count}개, {time} 기준",
   "admin.failed": "{time} 이후로 읽지 못했습니다. {why}",
-  "admin.link": "공유 링크",
   "admin.role": "역할",
   "admin.user": "사람",
   "admin.node": "서버",
@@ -82,4 +84,6 @@ export const adminKo = {
   "admin.alarm.wait": "{name}: 최근 5분 동안 평균 {measured} 기다렸습니다. 잠금을 잡고 하는 일을 줄이거나, 잠금 하나가 지키는 범위를 나누세요.",
   "admin.alarm.hold": "{name}: 최근 5분 동안 하나를 {measured} 동안 잡고 있었습니다. 누가 잡고 있는지 아래에서 확인하고, 하는 일을 줄이거나 가장 오래 잡을 수 있는 시간을 정하세요.",
   "admin.alarm.since": "{time}부터",
+  "admin.operations": "운영",
+  "admin.legend": "소유권 번호와 임대 시간이란?",
 }

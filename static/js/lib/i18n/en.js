@@ -1,7 +1,6 @@
 // @ts-check
 /** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
-import { adminEn } from "./admin_en.js"
 import { binEn } from "./bin_en.js"
 import { entryEn } from "./entry_en.js"
 import { errorsEn } from "./errors_en.js"
@@ -13,13 +12,10 @@ import { decisionEn } from "./decision_en.js"
 import { identityEn } from "./identity_en.js"
 import { notifyEn } from "./notify_en.js"
 import { offersEn } from "./offers_en.js"
-import { operationsEn } from "./operations_en.js"
 import { partnersEn } from "./partners_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
-  ...adminEn,
-  ...operationsEn,
   ...binEn,
   ...entryEn,
   ...errorsEn,
@@ -33,12 +29,10 @@ export const en = {
   ...notifyEn,
   ...talkEn,
   ...decisionEn,
-  "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
   "role.reviewer": "Reviewer",
 
-  "language.name": "English",
   "language.switch": "Language",
   "theme.switch": "Appearance",
   "theme.auto": "System",
@@ -72,7 +66,6 @@ export const en = {
   "start.mine": "My documents",
   "start.mine.none": "Nothing here yet. Paste a text, and this is where you find it again.",
   "start.waiting": "Waiting for your review",
-  "start.waiting.none": "Nothing to review.",
   "start.by": "by {name}",
   "start.changed": "changed {when}",
   "start.characters": "{count} characters",
@@ -123,6 +116,7 @@ export const en = {
   "state.taken.unnamed": "Somebody else is working here just now.",
   "state.taken.choose": "The text is safe. Wait for your turn, or come back later.",
   "state.taken.wait": "Wait for your turn",
+  "state.set-back": "The server lost its last moments, and the browsers send it the text again. What was deleted in the last minute may have come back: please check.",
   "state.taken.still": "It is still in use.",
   "state.taken.timeout": "It did not become free within {long}.",
   "state.taken.timeout.wait": "Wait again",
@@ -212,7 +206,7 @@ export const en = {
   "review.tab.lost": "{count} lost",
   "review.none.open": "No open comments.",
   "review.above": "{count} above",
-  "review.lost.hint": "The text of these comments is gone.",
+  "review.lost.hint": "The passages of these comments were deleted.",
   "review.add": "Comment",
   "review.add.suggest": "Suggest",
   "review.add.suggest.sentence": "Suggest for this sentence",

@@ -5,7 +5,7 @@ export const errorsEn = {
   "error.offline": "The server cannot be reached.",
   "error.server": "The server has a problem; try again in a moment.",
   "error.limited": "Too much at once; try again in a moment.",
-  "error.quota": "You have as many documents as you may. Delete some first.",
+  "error.quota": "You’ve reached the limit of documents. Delete some first.",
   "error.full": "The server has no space for anything new. What you write in open documents is still saved.",
   "error.unknown": "The server did not accept this. Reload the page and try again.",
   "error.signed-out": "You are not signed in any more. Reload the page.",

@@ -5,7 +5,7 @@ export const identityEn = {
   "identity.name": "Correct my name",
   "identity.name.save": "Save",
   "identity.name.done": "You are now {name}.",
-  "identity.not-me": "This is not me",
+  "identity.not-me": "Not you?",
   "identity.leave": "Leave this device",
   "identity.leave.yes": "Leave",
 

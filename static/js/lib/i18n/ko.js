@@ -1,7 +1,6 @@
 // @ts-check
 /** The sentences of the page in Korean. Not a literal translation, but idiomatic. */
 
-import { adminKo } from "./admin_ko.js"
 import { binKo } from "./bin_ko.js"
 import { entryKo } from "./entry_ko.js"
 import { errorsKo } from "./errors_ko.js"
@@ -13,14 +12,11 @@ import { decisionKo } from "./decision_ko.js"
 import { identityKo } from "./identity_ko.js"
 import { notifyKo } from "./notify_ko.js"
 import { offersKo } from "./offers_ko.js"
-import { operationsKo } from "./operations_ko.js"
 import { partnersKo } from "./partners_ko.js"
 import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
-  ...adminKo,
-  ...operationsKo,
   ...binKo,
   ...entryKo,
   ...errorsKo,
@@ -34,12 +30,10 @@ export const ko = {
   ...notifyKo,
   ...talkKo,
   ...decisionKo,
-  "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 첨삭합니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
   "role.reviewer": "검토자",
 
-  "language.name": "한국어",
   "language.switch": "언어",
   "theme.switch": "화면 테마",
   "theme.auto": "시스템 설정",
@@ -73,7 +67,6 @@ export const ko = {
   "start.mine": "내 문서",
   "start.mine.none": "아직 문서가 없습니다. 글을 붙여넣으면 여기에 모입니다.",
   "start.waiting": "내 첨삭을 기다리는 문서",
-  "start.waiting.none": "기다리는 문서가 없습니다.",
   "start.by": "{name}님의 글",
   "start.changed": "{when} 수정",
   "start.characters": "{count}자",
@@ -83,7 +76,7 @@ export const ko = {
   "start.with": "검토자 {name}님",
   "start.orphaned": "저장하지 못했고 문서도 없어진 글",
   "start.delete": "삭제",
-  "start.delete.sure": "‘{title}’ 문서를 검토 내용까지 모두 삭제할까요? 되돌릴 수 없습니다.",
+  "start.delete.sure": "‘{title}’ 문서를 의견까지 모두 삭제할까요? 되돌릴 수 없습니다.",
   "start.delete.yes": "삭제하기",
   "start.untitled": "제목 없음",
   "start.failed": "문서 목록을 불러오지 못했습니다. {why}",
@@ -124,6 +117,7 @@ export const ko = {
   "state.taken.unnamed": "지금 다른 사람이 사용하고 있습니다.",
   "state.taken.choose": "글은 안전합니다. 차례를 기다리거나 나중에 다시 열어 보세요.",
   "state.taken.wait": "대기하기",
+  "state.set-back": "서버가 마지막 순간의 기록을 잃어, 브라우저가 글을 다시 보냅니다. 최근 1분 안에 지운 내용이 되살아났을 수 있으니 확인해 주세요.",
   "state.taken.still": "아직 사용 중입니다.",
   "state.taken.timeout": "{long} 동안 차례가 오지 않았습니다.",
   "state.taken.timeout.wait": "다시 대기하기",
@@ -143,7 +137,7 @@ export const ko = {
   "state.offline": "연결이 끊겼습니다. 쓰신 내용은 이 브라우저에 남아 있고, 다시 연결되면 저장됩니다.",
   "state.offline.reader": "연결이 끊겼습니다. 마지막으로 받은 글을 계속 읽을 수 있고, 자동으로 다시 연결됩니다.",
   "state.offline.full": "연결이 끊겼고, 이 브라우저에는 쓰신 내용을 담아 둘 공간이 없습니다. ‘저장됨’이 보일 때까지 이 화면을 닫지 마세요.",
-  "state.offline.never": "연결이 끊겼고, 이 브라우저는 아무것도 남기지 않습니다. 비공개 창이거나 저장 공간이 꺼져 있습니다. ‘저장됨’이 보일 때까지 이 화면을 닫지 마세요.",
+  "state.offline.never": "연결이 끊겼고, 이 브라우저는 아무것도 남기지 않습니다. 시크릿 창이거나 저장 공간이 꺼져 있습니다. ‘저장됨’이 보일 때까지 이 화면을 닫지 마세요.",
   "state.offline.now": "지금 연결하기",
   "state.offline.next": "{seconds}초 뒤 다시 연결",
   "state.offline.trying": "연결하는 중…",
@@ -152,7 +146,7 @@ export const ko = {
   "state.offline.count.one": "아직 저장되지 않은 글자 1자.",
   "state.offline.deletions": "아직 저장되지 않은 삭제가 있습니다.",
   "state.uncertain": "사용 권한을 확인하고 있습니다. 읽을 수는 있고, 입력은 잠시 멈춥니다. 쓰신 내용은 남아 있습니다.",
-  "state.idle": "아직 계신가요? {left} 뒤에는 다른 사람이 쓸 수 있습니다. 쓰신 내용은 안전합니다.",
+  "state.idle": "{left} 뒤에는 다른 사람이 쓸 수 있습니다. 계속 쓰시려면 눌러 주세요. 쓰신 내용은 안전합니다.",
   "state.idle.stay": "계속 사용하기",
   "state.draining": "서버를 다시 시작하는 중입니다. 곧 자동으로 다시 연결됩니다.",
   "state.unanswered": "{time} 이후로 저장되지 않았습니다. 서버에서 답이 오지 않고 있습니다. 계속 쓰셔도 되지만 ‘저장됨’이 보일 때까지 이 화면을 닫지 마세요.",
@@ -167,9 +161,9 @@ export const ko = {
   "state.full.copy": "글 복사",
   "state.full.save": "파일로 저장",
   "state.lost.taken_over": "다른 탭에서 이어서 쓰셨기 때문에 이 탭은 멈췄습니다.",
-  "state.lost.expired": "이 브라우저가 한동안 응답하지 않아 사용이 끝났습니다.",
+  "state.lost.expired": "이 브라우저가 한동안 응답하지 않아 연결이 종료되었습니다.",
   "state.lost.evicted": "서버 관리자가 사용을 종료했습니다.",
-  "state.lost.idle": "오랫동안 움직임이 없어 사용이 끝났습니다.",
+  "state.lost.idle": "오랫동안 움직임이 없어 연결이 종료되었습니다.",
   "state.lost.revoked": "공유 링크가 취소되었거나 문서가 삭제되었습니다.",
   "state.lost.too-large": "글이나 한 번의 수정이 이 서버의 한도를 넘었습니다.",
   "state.lost.signin": "로그인이 만료되었습니다.",
@@ -210,7 +204,7 @@ export const ko = {
   "review.tab.open": "남은 의견 {count}",
   "review.tab.open.one": "남은 의견 1",
   "review.tab.done": "끝난 의견 {count}",
-  "review.tab.lost": "위치 잃은 의견 {count}",
+  "review.tab.lost": "문장이 지워진 의견 {count}",
   "review.none.open": "남은 의견이 없습니다.",
   "review.above": "위에 {count}개 더",
   "review.lost.hint": "의견을 단 문장이 본문에서 지워졌습니다.",
@@ -232,7 +226,7 @@ export const ko = {
   "review.send": "보내기",
   "review.save": "저장",
   "review.accept": "반영",
-  "review.reject": "반영 안 함",
+  "review.reject": "거절",
   "review.resolve": "해결",
   "review.reopen": "다시 열기",
   "review.edit": "수정",
@@ -241,7 +235,7 @@ export const ko = {
   "review.reply": "답글",
   "review.reply.hint": "답글 쓰기…",
   "review.status.accepted": "반영됨",
-  "review.status.rejected": "반영 안 함",
+  "review.status.rejected": "거절됨",
   "review.status.resolved": "해결됨",
   "review.changed": "그사이 이 의견이 바뀌었습니다. 지금 내용을 다시 확인해 주세요.",
   "review.anchor-moved": "인용한 문장이 바뀌어 자동으로 반영할 수 없습니다. 본문을 직접 고친 뒤 ‘해결’을 눌러 주세요.",

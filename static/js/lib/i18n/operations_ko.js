@@ -4,7 +4,7 @@
 /** @type {Record<keyof typeof import("./operations_en.js").operationsEn, string>} */
 export const operationsKo = {
   "admin.jobs": "작업",
-  "admin.job.reminders": "리마인더",
+  "admin.job.reminders": "다시 알림",
   "admin.jobs.failed": "작업을 불러오지 못했습니다. {why}",
   "admin.jobs.none": "아직 실행한 적이 없습니다.",
   "admin.jobs.running": "{time}부터 {node} 서버에서 실행 중입니다.",

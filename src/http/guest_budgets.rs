@@ -1,4 +1,5 @@
-//! The store budgets of guests, by address.
+//! The budgets of guests, by address: the bytes that they store, and acts that take something from one
+//! other person. A request fills an inbox, a claim takes a place, a handle is gone for all others.
 //!
 //! Only guests have a limit by address: a host application creates the documents of all its users from
 //! one address.
@@ -7,34 +8,50 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use governor::clock::DefaultClock;
 
+use crate::http::allowances::{Allowance, Allowances};
 use crate::http::auth::credential::Credential;
 use crate::http::auth::tokens::Identity;
 use crate::http::error::ApiError;
 use crate::http::peer::{Peer, network};
+use crate::partners::PartnersError;
 use crate::sessions::store_budget::StoreBudget;
 
-/// Charges the bytes that guests store. Cloning it is cheap.
+/// The settings of the acts that a day limits.
+pub const REQUESTS: &str = "limits.guest_requests_per_address";
+/// Claims of places of offers.
+pub const CLAIMS: &str = "limits.guest_claims_per_address";
+/// Handles.
+pub const HANDLES: &str = "limits.guest_handles_per_address";
+
+/// Charges what guests store and take. Cloning it is cheap.
 #[derive(Clone)]
-pub struct GuestBytes(Arc<Inner>);
+pub struct GuestBudgets(Arc<Inner>);
 
 struct Inner {
     per_hour: NonZeroU32,
     clock: DefaultClock,
     budgets: Mutex<HashMap<IpAddr, StoreBudget>>,
+    /// By setting. A missing one has no limit.
+    acts: HashMap<&'static str, Arc<Allowances>>,
 }
 
-impl GuestBytes {
-    /// Each address's guests store `per_hour` bytes at once, and as many again in an hour.
+impl GuestBudgets {
+    /// Each address's guests store `per_hour` bytes at once, and as many again in an hour. Of each act
+    /// they have so many at once, and again in a day. Zero: any number.
     #[must_use]
-    pub fn new(per_hour: NonZeroU32) -> Self {
+    pub fn new(per_hour: NonZeroU32, acts: [(&'static str, u32); 3]) -> Self {
+        let per_day = |most| Allowances::per(Duration::from_hours(24), most);
+        let act = |(key, most)| Some((key, NonZeroU32::new(most).map(per_day)?));
+        let acts = acts.into_iter().filter_map(act).collect();
         let (clock, budgets) = (DefaultClock::default(), Mutex::default());
-        Self(Arc::new(Inner { per_hour, clock, budgets }))
+        Self(Arc::new(Inner { per_hour, clock, budgets, acts }))
     }
 
     /// The budget that a user's stored bytes draw on. `None`: the user is no guest.
@@ -42,7 +59,7 @@ impl GuestBytes {
         if !identity.is_guest() {
             return None;
         }
-        let Inner { per_hour, clock, budgets } = &*self.0;
+        let Inner { per_hour, clock, budgets, .. } = &*self.0;
         let mut budgets = budgets.lock().unwrap_or_else(PoisonError::into_inner);
         let budget = budgets.entry(network(peer.0));
         Some(budget.or_insert_with(|| StoreBudget::new(*per_hour, clock)).clone())
@@ -52,12 +69,13 @@ impl GuestBytes {
     pub fn forget_idle(&self) {
         let mut budgets = self.0.budgets.lock().unwrap_or_else(PoisonError::into_inner);
         budgets.retain(|_, budget| !budget.is_unused());
+        self.0.acts.values().for_each(|acts| acts.forget_the_quiet(Instant::now()));
     }
 }
 
-/// The budget that a request's stored bytes draw on. Its extraction rejects a request whose
-/// `Content-Length` exceeds the budget, before the handler reads the body.
-pub(crate) struct Storing(Option<StoreBudget>);
+/// The budget that a request's stored bytes draw on, and the address of its acts. Its extraction rejects a
+/// request whose `Content-Length` exceeds the budget, before the handler reads the body.
+pub(crate) struct Storing(Option<(StoreBudget, GuestBudgets, IpAddr)>);
 
 impl Storing {
     /// Charges a document or a review to the address of its guest.
@@ -66,16 +84,29 @@ impl Storing {
     ///
     /// `TooManyRequests` when the budget rejects the bytes.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), ApiError> {
-        let charged = self.0.as_ref().map_or(Ok(()), |budget| budget.charge(bytes));
+        let charged = self.0.as_ref().map_or(Ok(()), |(budget, ..)| budget.charge(bytes));
         charged.map_err(|retry_after| ApiError::TooManyRequests { retry_after })
+    }
+
+    /// Takes an act from the day of the guest's address. It counts once it is spent.
+    ///
+    /// # Errors
+    ///
+    /// [`PartnersError::GuestLimit`] when the day is spent.
+    pub(crate) fn take(&self, key: &'static str) -> Result<Allowance, PartnersError> {
+        let act =
+            self.0.as_ref().and_then(|(_, all, address)| Some((all.0.acts.get(key)?, address)));
+        let Some((acts, address)) = act else { return Ok(Allowance::default()) };
+        let taken = acts.take(*address, Instant::now());
+        taken.map_err(|retry_after| PartnersError::GuestLimit { key, retry_after })
     }
 
     /// Checks the length that a request announces. A body in chunks announces none.
     fn check(&self, parts: &Parts) -> Result<(), ApiError> {
         let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let announced = announced.and_then(|length| length.parse().ok());
-        let checked =
-            self.0.as_ref().zip(announced).map_or(Ok(()), |(budget, bytes)| budget.check(bytes));
+        let checked = self.0.as_ref().zip(announced);
+        let checked = checked.map_or(Ok(()), |((budget, ..), bytes)| budget.check(bytes));
         checked.map_err(|retry_after| ApiError::TooManyRequests { retry_after })
     }
 }
@@ -83,7 +114,7 @@ impl Storing {
 impl<S> FromRequestParts<S> for Storing
 where
     S: Send + Sync,
-    GuestBytes: FromRef<S>,
+    GuestBudgets: FromRef<S>,
 {
     type Rejection = ApiError;
 
@@ -92,7 +123,8 @@ where
         let presented = parts.extensions.get::<Credential>();
         let storing = Self(match presented {
             Some(Credential::Person { identity, .. }) => {
-                GuestBytes::from_ref(state).budget_of(identity, peer)
+                let all = GuestBudgets::from_ref(state);
+                all.budget_of(identity, peer).map(|budget| (budget, all, network(peer.0)))
             }
             _ => None,
         });

@@ -1,0 +1,2 @@
+/** A module of `static/js/lib` in a page of the tests (harness.mjs). */
+declare function source(name: "announce" | "api" | "i18n" | "notify_api" | "offers_api" | "partners_api"): Promise<any>

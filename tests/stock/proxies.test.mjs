@@ -1,0 +1,108 @@
+// @ts-check
+/**
+ * The proxies of `config/OPERATIONS.md` before three servers: both sessions of a pair meet on one server.
+ * The test replaces the addresses and files of the paper, and leaves all else as it stands.
+ */
+import assert from "node:assert/strict"
+import { spawn } from "node:child_process"
+import { existsSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { after, before, test } from "node:test"
+
+// @ts-expect-error -- it comes without types
+import { WebSocket } from "ws"
+
+import { Galley } from "./galley.mjs"
+import { blocks, read } from "./papers.mjs"
+import { Redis, freePort } from "./redis.mjs"
+
+const PAIRS = 50
+const TIMEOUT_MS = 30_000
+const SETTINGS = { GALLEY_DATABASE__SHARED_SQLITE: "true", GALLEY_LIMITS__GUEST_BURST: "1000" }
+
+/** @type {Redis} */
+let redis
+/** @type {Galley[]} */
+let servers = []
+/** @type {{ link: string, writer: string, reviewer: string }[]} */
+let pairs = []
+/** @type {import("node:child_process").ChildProcess[]} */
+const proxies = []
+
+before(async () => {
+  redis = await Redis.start()
+  const one = await Galley.start({ ...SETTINGS, GALLEY_LOCKS__URL: redis.url })
+  servers = [one, await one.beside(), await one.beside()]
+  pairs = await Promise.all(Array.from({ length: PAIRS }, () => one.desk("text")))
+})
+after(async () => {
+  for (const proxy of proxies) proxy.kill("SIGKILL")
+  for (const server of servers.slice(1)) await server.end("SIGKILL")
+  await servers[0]?.stop()
+  await redis.stop()
+})
+
+/** @param {string} what @param {() => Promise<unknown>} holds */
+async function until(what, holds) {
+  const deadline = Date.now() + TIMEOUT_MS
+  while (!(await holds())) {
+    assert.ok(Date.now() < deadline, what)
+    await new Promise((later) => setTimeout(later, 50))
+  }
+}
+
+/** The held seats of all servers. @returns {Promise<{ share_link_id: string, node: string }[]>} */
+async function seats() {
+  const [one] = servers
+  const headers = { authorization: `Bearer ${one?.adminToken}` }
+  return (await (await fetch(`${one?.url}/api/admin/sessions`, { headers })).json()).sessions
+}
+
+/** Starts the program with the paper's block of that kind. @param {string} kind @returns {Promise<string>} */
+async function start(kind) {
+  const folder = servers[0]?.folder ?? ""
+  const port = await freePort()
+  const ports = servers.map((server) => server.port)
+  const [paper = ""] = blocks(read("config/OPERATIONS.md"), kind)
+  const local = paper
+    .replace(/(bind|listen) .*443.*?(;?)$/m, `$1 127.0.0.1:${port}$2`)
+    .replace(/^ *ssl_certificate.*$/gm, "")
+    .replace(/10\.0\.0\.(\d):8080/g, (_, number) => `127.0.0.1:${ports[number - 1]}`)
+    .replace("/var/log/nginx", folder)
+  const file = join(folder, `${kind}.conf`)
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+  const around = kind === "haproxy" ? local : `daemon off; master_process off; pid nginx.pid; events {}
+    http { ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join(" ")} ${local} }`
+  writeFileSync(file, around)
+  const path = existsSync(`/usr/sbin/${kind}`) ? `/usr/sbin/${kind}` : kind
+  const words = kind === "haproxy" ? ["-db", "-f", file] : ["-p", folder, "-e", "stderr", "-c", file]
+  const proxy = spawn(path, words, { stdio: "inherit" })
+  proxies.push(proxy)
+  const url = `http://127.0.0.1:${port}`
+  const responds = () => fetch(`${url}/healthz`).then(({ ok }) => ok, () => false)
+  await until(`${kind} starts`, responds)
+  assert.notEqual((await fetch(`${url}/metrics`)).status, 200)
+  return url
+}
+
+for (const kind of ["haproxy", "nginx"]) {
+  test(`${kind} routes both sessions of each of ${PAIRS} pairs to one of three servers`, async () => {
+    const url = await start(kind)
+    const sockets = pairs.flatMap(({ link, ...tokens }) => [
+      [link, "writer", tokens.writer],
+      [link, "reviewer", tokens.reviewer],
+    ].map(([id, role, token]) =>
+      new WebSocket(`${url.replace("http", "ws")}/ws/share-links/${id}/${role}?token=${token}`)))
+    await until("each session holds its seat", async () => (await seats()).length === 2 * PAIRS)
+    /** @type {Map<string, Set<string>>} */
+    const nodes = new Map()
+    for (const { share_link_id: link, node } of await seats()) {
+      nodes.set(link, (nodes.get(link) ?? new Set()).add(node))
+    }
+    const split = [...nodes.values()].filter((each) => each.size > 1)
+    assert.equal(split.length, 0, `${split.length} of ${PAIRS} pairs are split`)
+    assert.equal(new Set([...nodes.values()].flatMap((each) => [...each])).size, servers.length)
+    for (const socket of sockets) socket.close()
+    await until("all seats are free", async () => (await seats()).length === 0)
+  })
+}
