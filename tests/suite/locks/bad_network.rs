@@ -22,7 +22,7 @@ use crate::support::tcp_side::Parting;
 /// The client gives up a connection after this long without a reply.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// How soon after the network recovers the client works again.
-const SOON: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(2);
 
 async fn auto_renewed(locks: &Locks) -> Guard {
     let options = AcquireOptions::new(Lease::Renewed(Duration::from_secs(12)));
@@ -45,7 +45,7 @@ async fn g5_with_lost_messages_a_waiter_is_served_by_its_poll_within_half_a_queu
     world.other.release(&name, &old.value).await.expect("a reply");
     turn(waiting).await;
     let served = released.elapsed();
-    assert!(SLACK < served && served < QUEUE_ENTRY_TTL / 2 + SLACK, "{served:?}");
+    assert!(QUEUE_ENTRY_TTL / 4 < served && served < QUEUE_ENTRY_TTL / 2 + SLACK, "{served:?}");
 }
 
 #[tokio::test]

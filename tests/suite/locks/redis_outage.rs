@@ -15,7 +15,7 @@ use crate::support::redis_server::Server;
 /// Longer than any single reply may take, shorter than two.
 const BOUND: Duration = Duration::from_millis(2_500);
 /// How soon after Redis resumes the client has retried its pending releases.
-const SOON: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(2);
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;

@@ -36,8 +36,8 @@ crate::locks::on_both_backends! {
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
 /// How long a waiter without polls counts as live.
 pub(crate) const QUEUE_ENTRY_TTL: Duration = Duration::from_secs(6);
-/// Tolerance for a busy machine.
-pub(crate) const SLACK: Duration = Duration::from_millis(1_500);
+/// Tolerance for a busy machine: less than half of [`QUEUE_ENTRY_TTL`], the interval of polls.
+pub(crate) const SLACK: Duration = Duration::from_millis(2_500);
 
 /// Joins the queue; returns the first reported position.
 pub(crate) async fn enter(locks: &Locks, claim: &Claim) -> (Waiter, QueuePosition) {

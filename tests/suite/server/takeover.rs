@@ -19,10 +19,12 @@ use crate::support::galley_process::Server;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::{Peer, State};
 
-/// Bound of an immediate effect, on a busy machine too: a quarter of a seat tick.
-const AT_ONCE: Duration = Duration::from_secs(1);
-/// The deadline of a liveness probe, and the time in which a server learns that another server is dead.
-const ONE_PROBE: Duration = Duration::from_millis(2_500);
+/// Bound of an immediate effect, on a busy machine too: less than a seat tick of 4 s, which is the next timer
+/// that could have the same effect.
+const AT_ONCE: Duration = Duration::from_millis(3_500);
+/// Bound of an effect of one liveness probe, which a server answers or misses within 2 s. Half of a lease, which
+/// is the next timer that could have the same effect.
+const ONE_PROBE: Duration = Duration::from_secs(6);
 
 /// A writer in its seat, with its client id and its resume secret.
 async fn seated(server: &Server, desk: &Desk) -> (Peer, u64, String) {

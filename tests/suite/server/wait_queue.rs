@@ -27,7 +27,7 @@ async fn g5_the_first_waiter_is_seated_when_the_seat_is_handed_over() {
     let left_at = Instant::now();
     holder.leave().await;
     waiter.event("seat.granted").await;
-    assert!(left_at.elapsed() < Duration::from_secs(1), "{:?}", left_at.elapsed());
+    assert!(left_at.elapsed() < Duration::from_millis(2_500), "{:?}", left_at.elapsed());
     // The server answers the waiter's earlier messages now, and the waiter may write.
     waiter.synced().await;
     assert_eq!(waiter.text(), "text, and more");
@@ -106,7 +106,7 @@ async fn g5_the_wait_queue_is_ordered_across_servers_and_drops_leaving_waiters()
         let left_at = Instant::now();
         seated.leave().await;
         waiter.event("seat.granted").await;
-        assert!(left_at.elapsed() < Duration::from_secs(2), "{:?}", left_at.elapsed());
+        assert!(left_at.elapsed() < Duration::from_millis(2_500), "{:?}", left_at.elapsed());
         waiter.synced().await;
         seated = waiter;
     }
@@ -123,7 +123,7 @@ async fn g4_a_killed_servers_seat_goes_to_the_first_in_the_wait_queue() {
     cluster.one.kill().await;
     let killed_at = Instant::now();
     waiter.event("seat.granted").await;
-    assert!(killed_at.elapsed() < Duration::from_millis(3_800), "{:?}", killed_at.elapsed());
+    assert!(killed_at.elapsed() < Duration::from_millis(5_500), "{:?}", killed_at.elapsed());
 }
 
 #[tokio::test]
