@@ -3,4 +3,5 @@
 
 pub mod explain;
 pub mod locks;
+pub mod series;
 pub mod sessions;

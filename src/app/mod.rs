@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use chrono::{SecondsFormat, Utc};
 use futures_util::future::BoxFuture;
+use metrics::NoopRecorder;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -68,6 +69,7 @@ use crate::sharing::invite::Invites;
 use crate::sharing::quota::Quota;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+use crate::telemetry::last_hour::Tee;
 use crate::telemetry::logs::Format;
 use crate::telemetry::metrics::Metrics;
 use crate::versions::Versions;
@@ -332,10 +334,12 @@ struct Entry {
 }
 
 fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
-    if !settings.metrics.enabled {
-        return Ok(None);
-    }
-    Metrics::start().map(Some).map_err(|error| AppError::Metrics(error.to_string()))
+    let started = if settings.metrics.enabled {
+        Metrics::start().map(Some)
+    } else {
+        metrics::set_global_recorder(Tee(NoopRecorder)).map(|()| None).map_err(Into::into)
+    };
+    started.map_err(|error| AppError::Metrics(error.to_string()))
 }
 
 fn start_sessions(

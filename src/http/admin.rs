@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::admin::explain::SessionDetails;
 use crate::admin::locks::{LockList, LockPage};
+use crate::admin::series::Series;
 use crate::admin::sessions::{Scope, SessionList};
 use crate::domain::ids::{SessionId, ShareLinkId};
 use crate::http::auth::caller::Admin;
@@ -28,6 +29,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete(ONE, evict)
         .delete("/api/admin/share-links/{id}", revoke)
         .get("/api/admin/locks", locks)
+        .get("/api/admin/series", series)
 }
 
 /// Default and maximum of locks on a page.
@@ -106,6 +108,11 @@ async fn revoke(
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer).0;
     tracing::info!(%admin, %peer, %link, "an administrator revoked a share link");
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET /api/admin/series`
+async fn series(State(sessions): State<SeatService>, _admin: Admin) -> Json<Series> {
+    Json(sessions.series().await)
 }
 
 #[derive(Deserialize)]

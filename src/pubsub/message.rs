@@ -46,7 +46,8 @@ pub enum Message {
     },
     /// An awareness update.
     Presence(Bytes),
-    /// A server opened the room and requests the others' presence.
+    /// On a room's topic: a server opened the room and requests the others' presence. On another topic: the
+    /// server runs.
     Hello,
     /// An event for the sockets.
     Event {
@@ -98,7 +99,7 @@ pub enum Message {
     },
 }
 
-/// A request between servers, to the server of a session's socket.
+/// A request between servers, mostly to the server of a session's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// A liveness probe: does the session's client still reply?
@@ -113,6 +114,8 @@ pub enum Request {
     },
     /// The state of the session.
     Facts(SessionId),
+    /// The last hour of the server.
+    Series,
 }
 
 /// The result of a request between servers.
@@ -128,6 +131,8 @@ pub enum Reply {
     Flushed,
     /// The state of the session, as JSON.
     Facts(String),
+    /// The minutes of the last hour, as JSON.
+    Series(String),
 }
 
 /// The content of an envelope.
@@ -215,7 +220,7 @@ impl Message {
             Self::Update { update, .. } => update.len(),
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } | Self::Review { json, .. } => json.len(),
-            Self::Reply { reply: Reply::Facts(json), .. } => json.len(),
+            Self::Reply { reply: Reply::Facts(json) | Reply::Series(json), .. } => json.len(),
             Self::Deleted { deletion, .. } => deletion.by.name.len(),
             Self::Hello
             | Self::Worked(_)
@@ -269,6 +274,7 @@ impl Message {
                 out.push(request.tag());
                 out.extend_from_slice(&id.to_be_bytes());
                 match request {
+                    Request::Series => {}
                     Request::Probe(session) | Request::Facts(session) => put_id(out, session),
                     Request::Replace { session, document } => {
                         put_id(out, session);
@@ -327,6 +333,7 @@ impl Message {
             }
             11 => Self::Review { change: reader.number()?.cast_signed(), json: reader.text()? },
             14 => Self::Removed { link: reader.id()?, user: reader.id()? },
+            15 => Self::Request { id: reader.number()?, request: Request::Series },
             _ => return None,
         })
     }
@@ -338,6 +345,7 @@ impl Request {
             Self::Probe(_) => 7,
             Self::Replace { .. } => 8,
             Self::Facts(_) => 12,
+            Self::Series => 15,
         }
     }
 }
@@ -353,6 +361,10 @@ impl Reply {
                 out.push(4);
                 out.extend_from_slice(json.as_bytes());
             }
+            Self::Series(json) => {
+                out.push(5);
+                out.extend_from_slice(json.as_bytes());
+            }
         }
     }
 
@@ -363,6 +375,7 @@ impl Reply {
             2 => Self::Flushing,
             3 => Self::Flushed,
             4 => Self::Facts(reader.text()?),
+            5 => Self::Series(reader.text()?),
             _ => return None,
         })
     }

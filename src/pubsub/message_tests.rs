@@ -32,11 +32,15 @@ fn all() -> Vec<Payload> {
         Message::Removed { link: ShareLinkId::generate(), user: UserId::generate() },
     ];
     let (session, document) = (SessionId::generate(), DocumentId::generate());
-    let requests =
-        [Request::Probe(session), Request::Replace { session, document }, Request::Facts(session)];
+    let requests = [
+        Request::Probe(session),
+        Request::Replace { session, document },
+        Request::Facts(session),
+        Request::Series,
+    ];
     let requests = requests.map(|request| Message::Request { id: u64::MAX, request });
-    let facts = Reply::Facts("{}".to_owned());
-    let replies = [Reply::Alive, Reply::Gone, Reply::Flushing, Reply::Flushed, facts];
+    let (facts, series) = (Reply::Facts("{}".to_owned()), Reply::Series("[]".to_owned()));
+    let replies = [Reply::Alive, Reply::Gone, Reply::Flushing, Reply::Flushed, facts, series];
     let replies = replies.map(|reply| Message::Reply { id: 7, reply });
     let messages = messages.into_iter().chain(requests).chain(replies);
     messages.map(Payload::Message).chain([Payload::Lost]).collect()

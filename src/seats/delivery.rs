@@ -9,6 +9,7 @@
 
 use std::panic::resume_unwind;
 
+use tokio::time::interval;
 use tracing::Instrument as _;
 
 use crate::domain::deletion::Deletion;
@@ -20,6 +21,7 @@ use crate::outbox::event::Event;
 use crate::pubsub::{Message, Signal, Topic};
 use crate::rooms::permits;
 use crate::seats::SeatService;
+use crate::seats::peers::ANNOUNCED_EVERY;
 use crate::sessions::session::Session;
 use crate::storage::bin::LinkEnd;
 
@@ -172,9 +174,20 @@ impl SeatService {
     /// Receives the messages of the other servers about seats.
     pub(crate) async fn handle_cluster_messages(self) {
         let mut cluster = self.shared.relay.subscribe(Topic::Cluster);
-        let finished = self.shared.finished.clone();
-        while let Some(signal) = finished.run_until_cancelled(cluster.next()).await {
+        let mut announcements = interval(ANNOUNCED_EVERY);
+        loop {
+            let signal = tokio::select! {
+                () = self.shared.finished.cancelled() => return,
+                signal = cluster.next() => signal,
+                _ = announcements.tick() => {
+                    self.announce().await;
+                    continue;
+                }
+            };
             match signal {
+                Signal::Message { from, message: Message::Hello } => {
+                    self.receive_announcement(from).await
+                }
                 Signal::Message { message: Message::Revoked(link), .. } => self.revoke_here(link),
                 Signal::Message { message: Message::Deleted { document, deletion }, .. } => {
                     self.deleted_here(document, &deletion);
@@ -188,8 +201,16 @@ impl SeatService {
                 Signal::Message { .. } => {}
                 // A revocation may be among the lost messages (G14). The comparison runs in a task
                 // of its own, so that this one receives the next message at once.
-                Signal::Gap => self.reconcile_soon(),
+                Signal::Gap => {
+                    self.announce().await;
+                    self.reconcile_soon();
+                }
             }
         }
+    }
+
+    /// Announces this server to all others. A lost announcement is repeated within a minute.
+    async fn announce(&self) {
+        let _unsent = self.shared.relay.publish(Topic::Cluster, &Message::Hello).await;
     }
 }

@@ -23,6 +23,7 @@ pub(crate) mod local_facts;
 #[cfg(test)]
 mod panic_tests;
 pub(crate) mod peer_rpc;
+pub(crate) mod peers;
 pub(crate) mod reconcile;
 pub(crate) mod set_back;
 pub mod tick;
@@ -53,6 +54,7 @@ use crate::rooms::version_recorder::{self, History, history};
 use crate::rooms::{RoomError, Rooms};
 use crate::seats::liveness::Liveness;
 use crate::seats::peer_rpc::PendingRequests;
+use crate::seats::peers::Peers;
 use crate::seats::tick::TickClock;
 use crate::sessions::budgets::UserBudgets;
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
@@ -122,6 +124,7 @@ pub(crate) struct Shared {
     pub(crate) clock: DefaultClock,
     /// Requests to other servers in flight.
     pub(crate) requests: PendingRequests,
+    pub(crate) peers: Peers,
     /// Fires when the server begins to stop. The server then ends every resume grace.
     pub(crate) stop: CancellationToken,
     /// Fires after the last release and the last flush.
@@ -190,6 +193,7 @@ impl SeatService {
             absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
             clock: DefaultClock::default(),
             requests: PendingRequests::default(),
+            peers: Peers::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),
             died: CancellationToken::new(),

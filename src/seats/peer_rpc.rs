@@ -12,12 +12,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::domain::ids::NodeId;
 use crate::domain::limits::REQUESTS_MAX;
 use crate::pubsub::{Message, Reply, Request, Signal, Topic};
 use crate::seats::SeatService;
+use crate::telemetry::last_hour;
 
 /// The requests of this process that are in flight.
 #[derive(Debug, Default)]
@@ -78,6 +79,11 @@ impl Drop for InFlight<'_> {
     }
 }
 
+/// The minutes of this server.
+fn series_reply() -> Reply {
+    serde_json::to_string(&last_hour::minutes()).map_or(Reply::Gone, Reply::Series)
+}
+
 impl SeatService {
     /// Sends a request to another server and waits for its reply, at most `limit`.
     ///
@@ -115,8 +121,18 @@ impl SeatService {
                 Signal::Message { from, message: Message::Reply { id, reply } } => {
                     self.shared.requests.complete(from, id, reply);
                 }
+                Signal::Message { from, message: Message::Hello } => {
+                    self.receive_announcement(from).await
+                }
                 Signal::Message { .. } | Signal::Gap => {}
             }
+        }
+    }
+
+    /// Notes a server that announced itself, and announces this one to it if it was unknown.
+    pub(crate) async fn receive_announcement(&self, from: NodeId) {
+        if self.shared.peers.heard(from, Instant::now()) {
+            self.publish(from, Message::Hello).await;
         }
     }
 
@@ -128,6 +144,7 @@ impl SeatService {
             },
             Request::Replace { session, document } => self.end_for_takeover(session, document),
             Request::Facts(session) => self.facts_reply(session),
+            Request::Series => series_reply(),
         };
         self.publish(from, Message::Reply { id, reply }).await;
     }

@@ -1,7 +1,11 @@
 //! The metrics of `src/http/PROTOCOL.md`, and their rendering.
 
+use std::error::Error;
+
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
-use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::telemetry::last_hour::Tee;
 
 /// Upper bounds of the buckets of every histogram in seconds: from the cost of a registry look-up to
 /// the longest wait.
@@ -176,10 +180,12 @@ impl Metrics {
     /// # Errors
     ///
     /// Fails when another recorder is in place.
-    pub fn start() -> Result<Self, BuildError> {
-        let handle = PrometheusBuilder::new()
+    pub fn start() -> Result<Self, Box<dyn Error>> {
+        let recorder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
-            .install_recorder()?;
+            .build_recorder();
+        let handle = recorder.handle();
+        metrics::set_global_recorder(Tee(recorder))?;
         for (name, meaning) in COUNTERS {
             describe_counter!(*name, *meaning);
         }

@@ -40,6 +40,9 @@ for (const [locale, language] of [["en-GB", "en"], ["ko-KR", "ko"]]) {
     const user = await browser.newUser(galley, { locale })
     const { page } = user
     const take = await recorder(page)
+    /** @type {string[]} */
+    const errors = []
+    page.on("console", (line) => line.type() === "error" && errors.push(line.text()))
     const visitStart = async () => {
       await page.goto(galley.url, { waitUntil: "networkidle" })
       await page.locator("#name").waitFor()
@@ -62,6 +65,7 @@ for (const [locale, language] of [["en-GB", "en"], ["ko-KR", "ko"]]) {
     assert.ok(desk.files.length <= 6 && start.bytes + desk.bytes <= 330_000, JSON.stringify(desk))
     assert.deepEqual(again.files, ["/"])
     assert.deepEqual(deskAgain.files, [new URL(page.url()).pathname])
+    assert.deepEqual(errors, [], "a visit without a sign-in writes no error to the console")
     const other = language === "en" ? "ko" : "en"
     assert.doesNotMatch([...start.files, ...desk.files].join(" "), new RegExp(`/vendor/(${other}|admin\\w*)-`))
   })

@@ -14,7 +14,7 @@ use crate::domain::line::Line;
 use crate::domain::user::User;
 use crate::http::access::Access;
 use crate::http::auth::caller::Caller;
-use crate::http::auth::cookie;
+use crate::http::auth::cookie::{self, SetCookies};
 use crate::http::auth::credential::CredentialSource;
 use crate::http::auth::tokens::{GUEST_TTL, Identity, Signed, Tokens};
 use crate::http::error::ApiError;
@@ -25,19 +25,35 @@ use crate::http::peer::Peer;
 use crate::http::security_log::SecurityLog;
 use crate::sharing::Sharing;
 
-/// The ways to sign in.
+/// The ways to sign in, and the user who has.
 #[derive(Serialize)]
-pub(crate) struct Entry {
+struct Entry {
     /// Whether `POST /api/auth/guest` answers.
     guests: bool,
     /// The host application's sign-in page, with `{return}` for the page's own address.
     sign_in_url: Option<String>,
+    /// The caller of a valid token.
+    user: Option<MeBody>,
 }
 
-/// `GET /api/auth`: needs no token, so that a page can offer a sign-in.
-pub(crate) async fn entry(State(access): State<Access>) -> Json<Entry> {
-    let sign_in_url = access.sign_in_url().map(str::to_owned);
-    Json(Entry { guests: access.takes_guests(), sign_in_url })
+/// `GET /api/auth`: needs no token, so that a page can offer a sign-in. A cookie is replaced as by
+/// `GET /api/me`.
+pub(crate) async fn entry(
+    State(access): State<Access>,
+    State(tokens): State<Tokens>,
+    State(origins): State<Origins>,
+    State(sharing): State<Sharing>,
+    caller: Result<Caller, ApiError>,
+) -> Result<Response, ApiError> {
+    let mut entry = Entry {
+        guests: access.takes_guests(),
+        sign_in_url: access.sign_in_url().map(str::to_owned),
+        user: None,
+    };
+    let Ok(caller) = caller else { return Ok(Json(entry).into_response()) };
+    let (cookies, user) = present(&tokens, &origins, &sharing, &caller).await?;
+    entry.user = Some(user);
+    Ok((cookies, Json(entry)).into_response())
 }
 
 /// The body of a guest's entry.
@@ -129,9 +145,9 @@ pub(crate) async fn enter(
 
 /// The caller.
 #[derive(Serialize)]
-struct MeBody<'a> {
+struct MeBody {
     #[serde(flatten)]
-    user: &'a User,
+    user: User,
     guest_requests: bool,
 }
 
@@ -139,7 +155,7 @@ struct MeBody<'a> {
 #[derive(Serialize)]
 struct Renamed<'a> {
     #[serde(flatten)]
-    me: MeBody<'a>,
+    me: MeBody,
     #[serde(flatten)]
     welcome: Welcome<'a>,
 }
@@ -158,16 +174,28 @@ pub(crate) async fn me(
     State(sharing): State<Sharing>,
     caller: Caller,
 ) -> Result<Response, ApiError> {
-    let (user, guest_requests) = sharing.stored(caller.user()).await?;
-    if !caller.identity.is_guest() {
-        return Ok(Json(MeBody { user: caller.user(), guest_requests }).into_response());
-    }
-    let is_old = is_past_its_half(&caller.identity, Utc::now()) || user.name != caller.user().name;
+    let (cookies, user) = present(&tokens, &origins, &sharing, &caller).await?;
+    Ok((cookies, Json(user)).into_response())
+}
+
+/// The caller, and the cookie that replaces theirs.
+async fn present(
+    tokens: &Tokens,
+    origins: &Origins,
+    sharing: &Sharing,
+    caller: &Caller,
+) -> Result<(SetCookies, MeBody), ApiError> {
+    let (stored, guest_requests) = sharing.stored(caller.user()).await?;
     let mut cookies = AppendHeaders(Vec::new());
-    if caller.by == CredentialSource::Cookie && is_old {
-        cookies = cookie::of_guest(&sign(&tokens, &user)?.token, origins.own());
+    if !caller.identity.is_guest() {
+        return Ok((cookies, MeBody { user: caller.user().clone(), guest_requests }));
     }
-    Ok((cookies, Json(MeBody { user: &user, guest_requests })).into_response())
+    let is_old =
+        is_past_its_half(&caller.identity, Utc::now()) || stored.name != caller.user().name;
+    if caller.by == CredentialSource::Cookie && is_old {
+        cookies = cookie::of_guest(&sign(tokens, &stored)?.token, origins.own());
+    }
+    Ok((cookies, MeBody { user: stored, guest_requests }))
 }
 
 /// `PATCH /api/me`: whether the user takes requests of guests, and a guest's corrected name. Users of a
@@ -192,8 +220,8 @@ pub(crate) async fn change(
     let user = sharing.rename_guest(id, &name, Utc::now()).await?;
     let (_, guest_requests) = sharing.stored(&user).await?;
     let signed = sign(&tokens, &user)?;
-    let me = MeBody { user: &user, guest_requests };
-    let body = Renamed { me, welcome: Welcome::of(&user, &signed) };
+    let welcome = Welcome::of(&user, &signed);
+    let body = Renamed { me: MeBody { user: user.clone(), guest_requests }, welcome };
     Ok((cookie::of_guest(&signed.token, origins.own()), Json(body)).into_response())
 }
 

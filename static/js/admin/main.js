@@ -11,6 +11,7 @@ import { ago, clock, i18n, number, translateAll, t, when } from "../lib/i18n.js"
 import { Explanation } from "./explain.js"
 import { JobsSection, stateSign } from "./jobs.js"
 import { Locks } from "./locks.js"
+import { Plots } from "./plots.js"
 import { WebhooksSection } from "./webhooks.js"
 
 /** How often the seats are read, in ms. */
@@ -144,6 +145,7 @@ class AdminPage {
   #rows = new Map()
   #locks = new Locks()
   #jobs = new JobsSection()
+  #plots = new Plots()
   #webhooks = new WebhooksSection()
   #nodes = 0
   #readAt = new Date()
@@ -189,6 +191,7 @@ class AdminPage {
     for (const key of open) this.#rows.get(key)?.toggle()
     this.#locks.redraw()
     this.#jobs.draw()
+    this.#plots.draw()
     this.#webhooks.draw()
   }
 
@@ -199,6 +202,7 @@ class AdminPage {
     byId("token-form").hidden = false
     byId("seats").hidden = byId("total").hidden = true
     this.#jobs.forget()
+    this.#plots.forget()
     this.#webhooks.forget()
     byId("token").focus()
   }
@@ -228,7 +232,7 @@ class AdminPage {
       for (const rows of this.#rows.values()) rows.read()
       this.#locks.show(locks, token)
       const longer = AbortSignal.timeout(READ_EVERY * 3)
-      await Promise.all([this.#jobs.read(token, longer), this.#webhooks.read(token, longer)])
+      await Promise.all([this.#plots.read(token, longer), this.#jobs.read(token, longer), this.#webhooks.read(token, longer)])
     } catch (error) {
       if (isStale()) return
       const refused = error instanceof api.Problem && [401, 403].includes(error.status)

@@ -9,7 +9,7 @@
 /**
  * @typedef {{ id: string, name: string }} User
  * @typedef {User & { guest_requests: boolean }} Me whether the user takes requests of guests
- * @typedef {{ guests: boolean, sign_in_url: string | null }} Entry how a user without a sign-in gets one
+ * @typedef {{ guests: boolean, sign_in_url: string | null, user: Me | null }} Entry how a user without a sign-in gets one
  * @typedef {{ id: string, title: string, owner: User, created_at: string, updated_at: string,
  *   characters: number }} Document
  * @typedef {Document & { deleted_at: string, purge_at: string }} BinnedDocument
@@ -121,18 +121,11 @@ export function problemIn(status, json) {
 /** @param {string} id */
 const encode = (id) => encodeURIComponent(id)
 
-/** @returns {Promise<Me | null>} `null`: no user is signed in */
-export async function me() {
-  try {
-    return await call("GET", "/api/me")
-  } catch (error) {
-    if (error instanceof Problem && error.status === 401) return null
-    throw error
-  }
-}
-
-/** How a user without a sign-in gets one here. @returns {Promise<Entry>} */
+/** How a user without a sign-in gets one here, and who has one. @returns {Promise<Entry>} */
 export const entry = () => call("GET", "/api/auth")
+
+/** @returns {Promise<Me | null>} `null`: no user is signed in */
+export const me = async () => (await entry()).user
 
 /** Signs out: the browser forgets the cookie. @returns {Promise<void>} */
 export const signOut = () => call("POST", "/api/auth/leave")

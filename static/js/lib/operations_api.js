@@ -11,6 +11,8 @@ import { Problem, call } from "./api.js"
  * @typedef {{ id: string, type: string, url: string, document_id: string | null, share_link_id: string | null,
  *   created_at: string, attempts: number, next_at: string | null, last_error: string | null,
  *   state: string }} Webhook
+ * @typedef {{ minutes: string[], seats: (number | null)[], edits: (number | null)[],
+ *   renewal_p99_ms: (number | null)[], missing: string[] }} Series
  */
 
 /**
@@ -29,6 +31,9 @@ async function ifThere(answer) {
 
 /** @param {string} bearer @param {AbortSignal} signal @returns {Promise<{ jobs: Job[] } | null>} */
 export const jobs = (bearer, signal) => ifThere(call("GET", "/api/admin/jobs", { bearer, signal }))
+
+/** @param {string} bearer @param {AbortSignal} signal @returns {Promise<Series | null>} */
+export const series = (bearer, signal) => ifThere(call("GET", "/api/admin/series", { bearer, signal }))
 
 /**
  * Webhooks whose attempts are over.

@@ -30,7 +30,7 @@ class StartPage {
   /** @type {api.User | null} */
   #me = null
   /** How a user without a sign-in gets one. @type {api.Entry} */
-  #entry = { guests: true, sign_in_url: null }
+  #entry = { guests: true, sign_in_url: null, user: null }
   #self = new SelfMenu((me) => this.#renamed(me))
   #code = new CodeForm(() => this.#me, (me) => this.#changeUser(me))
   #documentList = new DocumentList()
@@ -63,9 +63,8 @@ class StartPage {
     for (const list of [this.#partners, this.#offers]) list.link.watch(() => this.#linkOpened(list))
     i18n.addEventListener("change", () => this.#draw())
     try {
-      const me = await api.me()
-      if (!me) this.#entry = await api.entry()
-      this.#showUser(me)
+      this.#entry = await api.entry()
+      this.#showUser(this.#entry.user)
     } catch (error) {
       this.#showUser(null)
       this.#fail(() => errorText(error))

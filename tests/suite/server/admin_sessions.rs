@@ -6,13 +6,18 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::server::many_servers::Cluster;
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
 
+async fn read(server: &Server, path: &str) -> Value {
+    let request = server.http.get(format!("{}{path}", server.url));
+    let answer = request.bearer_auth(server.admin_token()).send().await.expect("an answer");
+    answer.json().await.expect("JSON")
+}
+
 async fn sessions(server: &Server, query: &str) -> Value {
-    let url = format!("{}/api/admin/sessions{query}", server.url);
-    let request = server.http.get(url).bearer_auth(server.admin_token());
-    request.send().await.expect("an answer").json().await.expect("JSON")
+    read(server, &format!("/api/admin/sessions{query}")).await
 }
 
 #[tokio::test]
@@ -141,6 +146,46 @@ async fn any_server_explains_a_held_seat() {
     let away = timeout(TEST_TIMEOUT, away).await.expect("in time");
     assert!(-8.1 < age(&away, "grace_until") && age(&away, "grace_until") < 0.1, "{away}");
     assert!(away["why"].as_str().expect("a sentence").contains("waits for their return"));
+}
+
+/// Goal: each of three servers sums the last hour of all. One that does not answer is named, and its minutes are
+/// missing.
+#[tokio::test]
+async fn the_series_of_three_servers_are_summed_and_name_those_that_do_not_answer() {
+    let mut cluster = Cluster::start().await;
+    let three = cluster.one.beside().await;
+    let (desk, other) = (cluster.one.desk("text").await, cluster.one.desk("text").await);
+    let writer = cluster.one.writer(&desk).await;
+    let _reviewer = cluster.two.reviewer(&desk).await;
+    let elsewhere = three.writer(&other).await;
+    for peer in [&writer, &elsewhere] {
+        peer.append("!");
+        peer.saved().await;
+    }
+    let listed = sessions(&cluster.two, "").await;
+    let node_of = |server: usize| listed["sessions"][server]["node"].clone();
+    // Oldest first: the sessions at the first, the second and the third server.
+    let (second, third) = (node_of(1), node_of(2));
+    let is_summed = async |server: &Server, seats: u64, missing: &[&Value]| {
+        let series = read(server, "/api/admin/series").await;
+        let minutes = series["minutes"].as_array().map(Vec::len);
+        assert_eq!(minutes, Some(60), "{series}");
+        series["seats"][59] == seats && series["missing"] == json!(missing)
+    };
+    for server in [&cluster.one, &cluster.two, &three] {
+        until("all are summed", async || is_summed(server, 3, &[]).await).await;
+        let series = read(server, "/api/admin/series").await;
+        let edits = series["edits"].as_array().expect("a list").iter().filter_map(Value::as_u64);
+        assert!(2 <= edits.sum::<u64>(), "{series}");
+        let latest = series["renewal_p99_ms"].as_array().expect("a list").last();
+        assert!(latest.is_some_and(|it| it.is_null() || it.as_f64().is_some()), "{series}");
+        assert_eq!(series["seats"][0], Value::Null, "no server ran an hour ago");
+    }
+    three.freeze().await;
+    until("the frozen one is named", async || is_summed(&cluster.one, 2, &[&third]).await).await;
+    three.thaw().await;
+    cluster.two.kill().await;
+    until("the dead one is named", async || is_summed(&three, 2, &[&second]).await).await;
 }
 
 /// Goal: for a session of a frozen server, the explanation has the facts of Redis, within a second, and

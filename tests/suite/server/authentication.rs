@@ -196,7 +196,26 @@ async fn a_page_without_a_sign_in_learns_where_to_get_one() {
     let server = Server::with(&[("AUTH__GUESTS", "false"), ("AUTH__SIGN_IN_URL", url)]).await;
     let answer = server.http.get(format!("{}/api/auth", server.url)).send().await;
     let entry: Value = answer.expect("an answer").json().await.expect("JSON");
-    assert_eq!(entry, json!({ "guests": false, "sign_in_url": url }));
+    assert_eq!(entry, json!({ "guests": false, "sign_in_url": url, "user": null }));
+}
+
+/// Goal: who asks how to sign in also learns who has; a refused token is no error there.
+#[tokio::test]
+async fn the_ways_to_sign_in_name_the_caller_of_a_valid_token_only() {
+    let server = Server::start().await;
+    let kim = server.guest("Kim").await;
+    let caller_of = async |token: &str| {
+        let request = server.http.get(format!("{}/api/auth", server.url)).bearer_auth(token);
+        let answer = request.send().await.expect("an answer");
+        assert_eq!(answer.status(), 200);
+        answer.json::<Value>().await.expect("JSON")["user"].clone()
+    };
+    assert_eq!(
+        caller_of(&kim.token).await,
+        json!({ "id": kim.id, "name": "Kim", "guest_requests": true })
+    );
+    assert_eq!(caller_of("nonsense").await, Value::Null);
+    assert_eq!(caller_of(&server.admin_token()).await, Value::Null);
 }
 
 /// A token as a host application signs it, `age` seconds ago.

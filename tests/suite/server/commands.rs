@@ -42,7 +42,8 @@ pub(crate) async fn galley_with(
     settings: &[(&str, &str)],
 ) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_galley"));
-    command.current_dir(folder).args(arguments).envs(settings.iter().copied());
+    command.current_dir(folder).args(arguments).env_remove("GALLEY_BIN");
+    command.envs(settings.iter().copied());
     Ran(command.output().await.expect("the binary"))
 }
 

@@ -9,7 +9,7 @@ use crate::server::many_servers::Cluster;
 const RENEW: &[(&str, &str)] = &[("SEATS__LEASE", "6s"), ("SEATS__RENEW_EVERY", "2s")];
 
 /// Windows of the count: each of the two servers may check its Redis in another one.
-const WINDOWS: usize = 5;
+const WINDOWS: usize = 12;
 
 /// Goal: a tick sends one pipeline for any number of seats, and none when no seat is held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,55 @@
+//! The servers that this one has heard of.
+//!
+//! Each server announces itself to all others each minute ([`ANNOUNCED_EVERY`]), and to a server that it did
+//! not know. Without messages a server knows no peer.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::ids::NodeId;
+
+/// Interval at which a server announces itself.
+pub(crate) const ANNOUNCED_EVERY: Duration = Duration::from_secs(60);
+
+/// A server that has been silent for longer has ended.
+const SILENCE_MAX: Duration = Duration::from_secs(150);
+
+/// An ended server is named for this long.
+const NAMED_FOR: Duration = Duration::from_secs(3_600);
+
+/// When each server was last heard of.
+#[derive(Debug, Default)]
+pub(crate) struct Peers(Mutex<HashMap<NodeId, Instant>>);
+
+impl Peers {
+    /// Notes a message of the server; true if it was unknown.
+    pub(crate) fn heard(&self, node: NodeId, now: Instant) -> bool {
+        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.insert(node, now).is_none()
+    }
+
+    /// The servers that run, and those that have ended within the last hour.
+    pub(crate) fn running_and_ended(&self, now: Instant) -> (Vec<NodeId>, Vec<NodeId>) {
+        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.retain(|_, heard| now.duration_since(*heard) < NAMED_FOR);
+        let runs = |node: &NodeId| now.duration_since(peers[node]) < SILENCE_MAX;
+        peers.keys().copied().partition(runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_for_an_hour_after_its_end() {
+        let (peers, node, began) = (Peers::default(), NodeId::generate(), Instant::now());
+        assert!(peers.heard(node, began) && !peers.heard(node, began));
+        assert_eq!(peers.running_and_ended(began + SILENCE_MAX / 2), (vec![node], vec![]));
+        assert_eq!(peers.running_and_ended(began + SILENCE_MAX), (vec![], vec![node]));
+        assert_eq!(peers.running_and_ended(began + NAMED_FOR), (vec![], vec![]));
+    }
+}
