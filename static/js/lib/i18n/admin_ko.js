@@ -23,7 +23,7 @@ export const adminKo = {
   "admin.plots.edits": "분당 수정",
   "admin.plots.edits.value": "{count}건",
   "admin.plots.renewal_p99_ms": "임대 연장 시간 (99%)",
-  "admin.plots.renewal_p99_ms.value": "{count} ms",
+  "admin.plots.renewal_p99_ms.value": "{count}밀리초",
   "admin.plots.range": "최소 {least}, 최대 {most} ({time})",
   "admin.plots.none": "아직 수치가 없습니다.",
   "admin.plots.missing": "서버 {count}대의 수치가 빠져 있습니다: {nodes}. 꺼졌거나 답하지 않는 서버입니다.",
