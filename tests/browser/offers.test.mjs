@@ -54,6 +54,7 @@ test("an offer is made, claimed by its link and accepted, and both are partners"
 
   // The owner reads of it without a reload.
   await own(kim, "Two letters").getByText("1 of 2 places left").waitFor()
+  for (const row of [own(kim, "Two letters"), card]) assert.match((await row.locator(".meter").getAttribute("style")) ?? "", /--filled: 50%/)
   await own(kim, "Two letters").getByRole("button", { name: "People (1): Two letters" }).click()
   const claim = own(kim, "Two letters").locator(".offer-people li")
   await claim.getByText("My letter to a bank.").waitFor()

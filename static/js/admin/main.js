@@ -5,7 +5,7 @@ import { Menu } from "../desk/menu.js"
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el, initial, write } from "../lib/dom.js"
+import { button, byId, el, fillMeter, initial, meter, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { ago, clock, i18n, number, translateAll, t, when } from "../lib/i18n.js"
 import { Explanation } from "./explain.js"
@@ -49,10 +49,10 @@ let leaseSeen = 1
 
 /** How much of the lease is left, as a hair. @param {HeldSeat} seat */
 function ttlSign({ ttl_ms: ttl }) {
-  const meter = el("span", { class: "meter", "aria-hidden": "true" })
+  const rest = meter()
   leaseSeen = Math.max(leaseSeen, ttl ?? 0)
-  meter.style.setProperty("--filled", `${((ttl ?? 0) / leaseSeen) * 100}%`)
-  return meter
+  fillMeter(rest, (ttl ?? 0) / leaseSeen)
+  return rest
 }
 
 /** The holder's name; a key that was set by hand has none. @param {HeldSeat} seat */

@@ -1,7 +1,7 @@
 // @ts-check
 /** The foot of the desk: how long the text is, and how far from where it should be. */
 
-import { byId, el } from "../lib/dom.js"
+import { byId, el, fillMeter } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import { setPreference, preference } from "../lib/preferences.js"
 import { charactersIn, Counter, units } from "./counts.js"
@@ -169,7 +169,7 @@ export class TextCountsBar {
     byId("target-label").replaceChildren(value.slice(0, -unit.length), words, ...excess.map((text) => el("em", { text: ` · ${text}` })))
     this.meter.dataset.over = String(over)
     // Over the target the line is as long as the text, and solid as far as the target.
-    this.meter.style.setProperty("--filled", `${(over ? target.number / now : now / target.number) * 100}%`)
+    fillMeter(this.meter, over ? target.number / now : now / target.number)
   }
 }
 

@@ -54,6 +54,12 @@ export function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, path)
 }
 
+/** A hair that fills, beside the words that say how much. */
+export const meter = () => el("span", { class: "meter", "aria-hidden": "true" })
+
+/** @param {HTMLElement} meter @param {number} part from 0 to 1 */
+export const fillMeter = (meter, part) => meter.style.setProperty("--filled", `${part * 100}%`)
+
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 
 /** The first letter of a name, as a reader sees letters. @param {string} name */

@@ -7,7 +7,7 @@
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, el, once, write } from "../lib/dom.js"
+import { button, el, fillMeter, meter, once, write } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { offerErrorText, remainingSentence } from "./offer_text.js"
@@ -41,6 +41,7 @@ export class OpenedOffer {
   #heading = el("h3", { class: "row-title", tabindex: "-1" })
   #owner = el("p", { class: "quiet" })
   #message = el("blockquote", { class: "request-message" })
+  #meter = meter()
   #remaining = el("p", { class: "offer-remaining" })
   #state = el("p", { class: "offer-state" })
   #label = el("label")
@@ -75,6 +76,7 @@ export class OpenedOffer {
       this.#heading,
       this.#owner,
       this.#message,
+      this.#meter,
       this.#remaining,
       this.#state,
       this.form,
@@ -155,7 +157,7 @@ export class OpenedOffer {
     this.form.hidden = !mayClaim
     this.#withdraw.hidden = offer?.claim?.state !== "claimed" || this.isGone
     this.#own.hidden = !isOwn
-    const parts = [this.#owner, this.#message, this.#remaining, this.#state]
+    const parts = [this.#owner, this.#message, this.#meter, this.#remaining, this.#state]
     for (const part of parts) part.hidden = offer === null
     this.#name(this.#go, t(this.#why() === "" ? "opened.go" : "common.retry"))
     this.#name(this.#withdraw, t("opened.withdraw"))
@@ -167,7 +169,8 @@ export class OpenedOffer {
     write(this.#message, offer.message ?? "")
     this.#message.hidden = offer.message === null
     write(this.#remaining, remainingSentence(offer))
-    this.#remaining.hidden = offer.state === "closed"
+    fillMeter(this.#meter, 1 - offer.remaining / offer.capacity)
+    this.#meter.hidden = this.#remaining.hidden = offer.state === "closed"
     write(this.#state, this.#sentence(offer))
     this.#state.hidden = this.#state.textContent === ""
     write(this.#label, t("opened.message", { name }))

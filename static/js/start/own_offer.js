@@ -3,7 +3,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, copy, el, once, write } from "../lib/dom.js"
+import { button, byId, copy, el, fillMeter, meter, once, write } from "../lib/dom.js"
 import { t, number, when } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { claimErrorText, offerErrorText, remainingSentence } from "./offer_text.js"
@@ -37,6 +37,7 @@ export class OwnOffer {
   #error = el("p", { class: "form-error", role: "alert" })
   #none = el("p", { class: "quiet" })
   #list = el("ul", { class: "rows" })
+  #meter = meter()
   #panel = el("div", { class: "offer-people" }, this.#error, this.#none, this.#list)
 
   /** @param {offers.Offer} offer @param {Page} page */
@@ -50,6 +51,7 @@ export class OwnOffer {
       { class: "row-text" },
       this.#heading,
       offer.message ? el("blockquote", { class: "request-message", text: offer.message }) : null,
+      this.#meter,
       el("p", { class: "quiet" }, this.#remaining, this.#facts),
     )
     const actions = el("div", { class: "actions" }, this.#people, this.#copy, this.#close)
@@ -90,6 +92,7 @@ export class OwnOffer {
     const { title, state, created_at: made, closed_at: closed } = this.offer
     write(this.#heading, title)
     write(this.#remaining, remainingSentence(this.offer))
+    fillMeter(this.#meter, this.taken / this.offer.capacity)
     const facts = [t("offer.at", { when: when(made) }), ...(closed === null ? [] : [t("offer.closed", { when: when(closed) })])]
     write(this.#facts, ` · ${facts.join(" · ")}`)
     this.#name(this.#copy, t("offer.copy"))
