@@ -88,7 +88,7 @@ const initial = {
 }
 const initialState = Object.freeze(initial)
 
-/** Holds the state and fires `change` after each step. */
+/** Holds the state and fires `change` after each step; `detail` is what was changed. */
 export class Store extends EventTarget {
   /** @type {Readonly<Desk>} */
   #state = initialState
@@ -105,7 +105,7 @@ export class Store extends EventTarget {
     )
     if (same) return
     this.#state = Object.freeze({ ...this.#state, ...patch })
-    this.dispatchEvent(new Event("change"))
+    this.dispatchEvent(new CustomEvent("change", { detail: patch }))
   }
 
   /** @param {Role} role @param {Partial<SeatOccupancy>} patch */

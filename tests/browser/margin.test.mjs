@@ -18,20 +18,23 @@ const WINDOW = { width: 1280, height: 720 }
 const clause = (/** @type {number} */ at) => `물류 현장에서 배운 점 ${at + 1}번`
 const TEXT = `지원 동기\n\n${Array.from({ length: COUNT }, (_, at) => clause(at)).join(", ")}.\n\n${"마지막 문단입니다.\n\n".repeat(30)}`
 
-/** Opens the document of two users, with a review on each clause. */
-async function crowd(/** @type {number} */ count = COUNT) {
+/** Opens the document of two users, with a review on each clause. @param {number} [count] @param {string} [text] */
+async function crowd(count = COUNT, text = TEXT) {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   for (const { page } of [writer, reviewer]) await page.setViewportSize(WINDOW)
-  await writer.begin("김민수", TEXT)
+  await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
-  const quotes = Array.from({ length: count }, (_, at) => clause(at)).map((quote) => ({ quote, start: TEXT.indexOf(quote) }))
+  const quotes = Array.from({ length: count }, (_, at) => clause(at)).map((quote) => ({ quote, start: text.indexOf(quote) }))
   await reviewer.page.evaluate(async (quotes) => {
     const api = await source("api")
     const link = location.pathname.split("/").pop()
-    for (const [at, { quote, start }] of quotes.entries()) {
+    const create = (/** @type {{ quote: string, start: number }} */ { quote, start }, /** @type {number} */ at) => {
       const anchor = { start, end: start + quote.length, quote }
-      await api.createReview(link, { anchor, body: `${at + 1}번째 의견입니다. 근거를 한 문장으로 더 써 주시면 좋겠습니다.` })
+      return api.createReview(link, { anchor, body: `${at + 1}번째 의견입니다. 근거를 한 문장으로 더 써 주시면 좋겠습니다.` })
+    }
+    for (let from = 0; from < quotes.length; from += 20) {
+      await Promise.all(quotes.slice(from, from + 20).map((quote, at) => create(quote, from + at)))
     }
   }, quotes)
   for (const user of [writer, reviewer]) {
@@ -206,3 +209,98 @@ test("n-13 n-15: the toast of a resolved comment reopens it, and the invite is n
   await writer.card("1번째 의견").and(page.locator("[data-active=true]")).waitFor()
   await page.locator("#tab-done").waitFor({ state: "hidden" })
 })
+
+test("n-19: of 300 open comments those near the window are drawn, a key moves none, and the keyboard reaches all", async () => {
+  const count = 300
+  const text = Array.from({ length: count }, (_, at) => `${clause(at)}을 적었습니다. ${"그 뒤의 문장입니다. ".repeat(12)}`).join("\n\n")
+  const { writer } = await crowd(count, text)
+  const { page } = writer
+  const drawn = () => page.locator("#cards .card > .actions").count()
+  const isDrawn = (/** @type {number} */ at) => page.locator("#cards > .card").nth(at).locator(".reply").count()
+  await until(async () => 0 < (await drawn()), "the first cards are drawn")
+  const bounded = async (/** @type {string} */ what) => {
+    const nodes = await page.locator("#cards *").count()
+    assert.ok((await drawn()) <= 60 && nodes < 9 * count, `${what}: ${await drawn()} cards are drawn, ${nodes} elements`)
+  }
+  await bounded("at the top")
+
+  // Each card is in the list, with its subject as its name and its words, drawn or not.
+  const list = await page.locator("#cards > .card").evaluateAll((cards) =>
+    cards.map((card) => ({ name: card.getAttribute("aria-label") ?? "", words: card.querySelector(".body")?.textContent, tab: card.tabIndex })))
+  for (const [at, { name, words, tab }] of list.entries()) {
+    assert.ok(name.includes("이서연") && name.includes(`“${clause(at)}”`), `the name of card ${at}: ${name}`)
+    assert.ok(words?.startsWith(`${at + 1}번째 의견`) && tab === 0, `the words of card ${at}: ${words}`)
+  }
+
+  // A key beside the passages changes no card; a new line moves those near the window alone.
+  await page.locator(".cm-line").nth(2).click()
+  await page.keyboard.press("End")
+  await writer.seated()
+  const changes = (/** @type {() => Promise<void>} */ act) => changedCards(page, act)
+  assert.equal((await changes(() => page.keyboard.type("abcde"))).length, 0, "a key writes to no card")
+  const moved = (await changes(() => page.keyboard.press("Enter"))).length
+  assert.ok(0 < moved && moved <= 60, `a new line moves ${moved} cards`)
+
+  // The middle of the text: its cards are drawn beside their lines, and those of the top no more.
+  await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight / 2))
+  await until(async () => (await isDrawn(0)) === 0 && (await drawn()) > 0, "other cards are drawn")
+  await bounded("in the middle")
+  const apart = () => page.evaluate(() => {
+    const inside = [...document.querySelectorAll(".cm-line .passage")].filter((mark) => {
+      const { top } = mark.getBoundingClientRect()
+      return 100 < top && top < innerHeight - 60
+    })
+    return inside.map((mark) => {
+      const card = document.querySelector(`.card[data-card="${mark.getAttribute("data-review")}"]`)
+      return card?.querySelector(".reply") ? Math.abs(card.getBoundingClientRect().top - mark.getBoundingClientRect().top) : NaN
+    })
+  })
+  await until(async () => { const tops = await apart(); return 0 < tops.length && tops.every((top) => top < 40) }, "each stands beside its line", async () => JSON.stringify(await apart()))
+
+  // The keyboard walks on where the cards were not drawn, and to both ends.
+  await page.evaluate(() => {
+    const reached = new Set()
+    Object.assign(globalThis, { reached })
+    document.querySelector("#cards")?.addEventListener("focusin", ({ target }) => target instanceof HTMLElement && reached.add(target.dataset.card))
+  })
+  await page.locator("#cards > .card").first().focus()
+  for (let step = 1; step < 50; step++) await page.keyboard.press("ArrowDown")
+  // @ts-expect-error -- set above
+  assert.equal(await page.evaluate(() => globalThis.reached.size), 50)
+  await assertInside(writer, "the fiftieth card")
+  await bounded("on the way")
+  await page.keyboard.press("End")
+  await writer.card(`${count}번째 의견`).and(page.locator("[data-active=true]")).waitFor()
+  await assertInside(writer, "the last card")
+  await bounded("at the end")
+  await page.keyboard.press("Enter")
+  assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-decision")), "resolve", "Enter leads to its buttons")
+  await page.keyboard.press("Escape")
+  await page.keyboard.press("Home")
+  await writer.card("1번째 의견").first().and(page.locator("[data-active=true]:focus")).waitFor()
+  await page.keyboard.press("Alt+ArrowUp")
+  await page.locator("#cards > .card:last-child[data-active=true]:focus").waitFor()
+  await page.keyboard.press("Alt+ArrowDown")
+  await page.locator("#cards > .card:first-child[data-active=true]:focus").waitFor()
+  await assertInside(writer, "the first card")
+})
+
+/** The cards that change until the page has drawn an act. @param {import("playwright-core").Page} page @param {() => Promise<void>} act */
+async function changedCards(page, act) {
+  const changed = await page.evaluateHandle(() => {
+    /** @type {Set<Element>} */
+    const cards = new Set()
+    new MutationObserver((records) => {
+      for (const { target } of records) {
+        const card = target instanceof Element ? target.closest("#cards > .card") : target.parentElement?.closest("#cards > .card")
+        if (card) cards.add(card)
+      }
+    }).observe(document.querySelector("#margin") ?? document.body, { subtree: true, childList: true, attributes: true, characterData: true })
+    return cards
+  })
+  await act()
+  await page.evaluate(async () => {
+    for (let frames = 0; frames < 5; frames += 1) await new Promise(requestAnimationFrame)
+  })
+  return changed.evaluate((cards) => [...cards].map((card) => card.getAttribute("data-card")))
+}

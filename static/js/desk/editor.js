@@ -39,7 +39,7 @@ import { languageOf, sampleOf } from "./text_language.js"
 const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
 
 /**
- * Fires `edit`, `select`, `geometry`, `press` (a passage; `detail` is the review) and `denied` (the
+ * Fires `edit`, `select`, `geometry` (`detail`: whether text outside the drawn part may have moved), `press` (a passage; `detail` is the review) and `denied` (the
  * reviewer typed into the text).
  */
 export class Editor extends EventTarget {
@@ -275,15 +275,16 @@ export class Editor extends EventTarget {
    *
    * @param {number} at
    * @param {-1 | 1} side of the position to look at, where a line is wrapped
+   * @param {{ top: number, left: number }} text where the text stands, for a caller with many positions
    * @returns {{ top: number, bottom: number, left: number }}
    */
-  coordinatesAt(at, side = 1) {
-    const rect = at <= this.length ? this.view.coordsAtPos(at, side) : null
+  coordinatesAt(at, side = 1, text = this.view.contentDOM.getBoundingClientRect()) {
+    const { from, to } = this.view.viewport
+    const rect = from <= at && at <= to ? this.view.coordsAtPos(at, side) : null
     if (rect) return rect
     // Not drawn, because it is far outside the window: the paragraph is near enough.
-    const block = this.view.lineBlockAt(Math.min(at, this.length))
-    const top = this.view.documentTop + block.top
-    return { top, bottom: top + 28, left: this.view.contentDOM.getBoundingClientRect().left }
+    const top = text.top + this.view.documentPadding.top + this.view.lineBlockAt(Math.min(at, this.length)).top
+    return { top, bottom: top + 28, left: text.left }
   }
 
   /** @param {number} at @param {boolean} forward */
@@ -320,13 +321,20 @@ export class Editor extends EventTarget {
       this.#fire("edit", ours)
     }
     if (update.docChanged || update.selectionSet) this.#fire("select", update.selectionSet)
-    if (update.docChanged || update.geometryChanged || update.viewportChanged) this.#fire("geometry")
+    if (update.docChanged || update.geometryChanged || update.viewportChanged) this.#fire("geometry", movesFar(update))
   }
 
   /** @param {string} name @param {unknown} [detail] */
   #fire(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }))
   }
+}
+
+/** Whether text outside the drawn part may have moved. @param {import("@codemirror/view").ViewUpdate} update */
+function movesFar({ docChanged, heightChanged, viewportChanged, view: { viewport }, changes }) {
+  let isFar = !docChanged || heightChanged || viewportChanged
+  changes.iterChangedRanges((_fromA, _toA, from, to) => (isFar ||= from < viewport.from || viewport.to < to))
+  return isFar
 }
 
 /**

@@ -51,6 +51,9 @@ export class ReviewCard {
   /** @type {ReviewForm | null} */
   #editing = null
   #drawn = ""
+  #isNear = false
+  /** Detached from the card while it is far from the window. @type {HTMLElement[]} */
+  #parts
 
   /** @param {Review} review @param {CardContext} context @param {Actions} actions */
   constructor(review, context, actions) {
@@ -66,24 +69,27 @@ export class ReviewCard {
     this.send = button("", { class: "button" })
     this.send.type = "submit"
     this.replying.append(this.send)
-    this.element = el(
-      "li",
-      { class: "card", tabindex: "0", "data-card": review.id },
-      this.#content,
-      this.#form,
-      this.replies.element,
-      this.replying,
-      this.#note,
-      this.#actions,
-    )
+    this.#parts = [this.#content, this.#form, this.replies.element, this.replying, this.#note, this.#actions]
+    this.element = el("li", { class: "card", tabindex: "0", "data-card": review.id })
+    this.element.classList.toggle("by-writer", context.roleOf(review.author) === "writer")
     this.#listen()
     this.#draw()
   }
 
   /** @param {Review} review @param {CardContext} context */
   update(review, context) {
+    const { state, active, unread, role, seated, undoable } = this.context
+    const isSame = review === this.review && active === context.active && state === context.state && unread === context.unread
+    if (isSame && role === context.role && seated === context.seated && undoable === context.undoable) return
     this.review = review
     this.context = context
+    this.#draw()
+  }
+
+  /** Near the window the card is drawn with all its parts. @param {boolean} near */
+  show(near) {
+    if (near === this.#isNear) return
+    this.#isNear = near
     this.#draw()
   }
 
@@ -150,17 +156,20 @@ export class ReviewCard {
     dataset.status = review.status
     dataset.state = context.state
     dataset.kind = isSummary(review) ? "summary" : "passage"
+    dataset.unread = String(context.unread)
     this.element.setAttribute("aria-current", String(context.active))
+    this.element.setAttribute("aria-label", subjectOf(review))
+    const hadFocus = this.element.contains(document.activeElement)
+    if (!this.#isNear && !context.active && !hadFocus) return this.#drawWords()
+    if (this.#content.nextSibling === null) this.element.replaceChildren(...this.#parts)
     this.#editing?.quoteChanged()
     const drawn = JSON.stringify([review, context.state, context.undoable, context.seated, context.role, context.unread])
-    const hadFocus = this.element.contains(document.activeElement)
     const focused = this.#actions.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : ""
     if (drawn !== this.#drawn) {
       this.#drawn = drawn
-      this.#content.replaceChildren(...this.#parts())
+      this.#content.replaceChildren(...this.#said())
       this.replies.update(review, context)
       if (!this.#editing) this.#drawActions()
-      this.element.setAttribute("aria-label", subjectOf(review))
       this.field.setAttribute("aria-label", actName(t("review.reply"), review))
       this.send.setAttribute("aria-label", actName(t("review.send"), review))
       this.field.placeholder = t("review.reply.hint")
@@ -174,12 +183,27 @@ export class ReviewCard {
     if (lost) (this.#actionNamed(focused ?? "") ?? this.element).focus({ preventScroll: true })
   }
 
+  /** Far from the window: what it says, in as many lines. */
+  #drawWords() {
+    const { body, suggestion } = this.review
+    const drawn = JSON.stringify([suggestion, body, this.context.unread])
+    if (drawn === this.#drawn) return
+    this.#drawn = drawn
+    const words = [suggestion, body].filter((text) => text).map((text) => el("p", { class: "body", text: text ?? "" }))
+    this.#content.replaceChildren(el("header", {}, this.#unreadMark()), ...words)
+    this.element.replaceChildren(this.#content)
+  }
+
+  #unreadMark() {
+    return this.context.unread ? el("span", { class: "unread" }, el("span", { class: "hidden", text: t("unread.mark") })) : null
+  }
+
   /** The button that replaces one of the same name. @param {string} name */
   #actionNamed(name) {
     return [...this.#actions.querySelectorAll("button")].find((action) => action.getAttribute("aria-label") === name)
   }
 
-  #parts() {
+  #said() {
     const { review, context } = this
     const { suggestion } = review
     const quote = quoteOf(review)
@@ -187,7 +211,7 @@ export class ReviewCard {
       "header",
       {},
       initial(review.author.name, context.roleOf(review.author)),
-      context.unread ? el("span", { class: "unread" }, el("span", { class: "hidden", text: t("unread.mark") })) : null,
+      this.#unreadMark(),
       isSummary(review) ? el("span", { class: "kind", text: t("review.summary") }) : null,
       el("span", { class: "who", text: review.author.name }),
       el("time", { datetime: review.created_at, text: when(review.created_at) }),

@@ -20,6 +20,7 @@ import { locateInserted } from "./locate.js"
  * @property {ReadonlyMap<string, Passage>} passages by review
  * @property {string | null} active the review that is looked at
  * @property {Range | null} pending what the next review will be about
+ * @property {object} look another object after a change of more than positions: most keys touch no passage
  */
 
 /** @type {import("@codemirror/state").StateEffectType<ReadonlyMap<string, Passage>>} */
@@ -60,7 +61,7 @@ function found(passage, inserted, text) {
 }
 
 /** @type {Marked} */
-const unmarked = { passages: new Map(), active: null, pending: null }
+const unmarked = { passages: new Map(), active: null, pending: null, look: {} }
 
 export const marked = StateField.define({
   create: () => unmarked,
@@ -75,12 +76,14 @@ export const marked = StateField.define({
         ]),
       )
       const pending = value.pending && moved(value.pending, transaction.changes)
-      value = { ...value, passages, pending }
+      const isTouched = (/** @type {Range} */ { from, to }) => from === to || Boolean(transaction.changes.touchesRange(from, to))
+      const look = [...value.passages.values(), ...(value.pending ? [value.pending] : [])].some(isTouched) ? {} : value.look
+      value = { ...value, passages, pending, look }
     }
     for (const effect of transaction.effects) {
-      if (effect.is(setPassages)) value = { ...value, passages: effect.value }
-      else if (effect.is(setActive)) value = { ...value, active: effect.value }
-      else if (effect.is(setPending)) value = { ...value, pending: effect.value }
+      if (effect.is(setPassages)) value = { ...value, passages: effect.value, look: {} }
+      else if (effect.is(setActive)) value = { ...value, active: effect.value, look: {} }
+      else if (effect.is(setPending)) value = { ...value, pending: effect.value, look: {} }
     }
     return value
   },
@@ -103,12 +106,12 @@ export function reviewsAt({ passages }, at) {
 function draw(state) {
   const { passages, active, pending } = state.field(marked)
   const ranges = []
+  // A screen reader says that the passage is marked, for what, and leads to the card.
+  const [comment, suggestion] = [t("review.mark.comment"), t("review.mark.suggestion")]
   for (const [id, { from, to, suggests, by }] of passages) {
     if (to <= from || state.doc.length < to) continue
     const style = `${suggests ? " passage-suggests" : ""}${by === "writer" ? " by-writer" : ""}${id === active ? " passage-active" : ""}`
-    // A screen reader says that the passage is marked, for what, and leads to the card.
-    const description = t(suggests ? "review.mark.suggestion" : "review.mark.comment")
-    const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": description }
+    const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": suggests ? suggestion : comment }
     ranges.push(Decoration.mark({ tagName: "mark", class: `passage${style}`, attributes }).range(from, to))
   }
   if (pending && pending.from < pending.to && pending.to <= state.doc.length) {
@@ -121,7 +124,7 @@ function draw(state) {
 export function highlights(press) {
   return [
     marked,
-    drawnApartFromComposing(draw, (before, after) => before.field(marked) !== after.field(marked)),
+    drawnApartFromComposing(draw, (before, after) => before.field(marked).look !== after.field(marked).look),
     EditorView.domEventHandlers({
       // Not `click`: the press draws the passage anew, and there is none when its target is gone.
       mouseup(event, view) {

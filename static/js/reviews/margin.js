@@ -7,17 +7,20 @@
  * and the open cards simply follow each other, too.
  */
 
-import { byId, el } from "../lib/dom.js"
+import { byId, el, write } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { ReviewCard } from "./card.js"
 import { CardKeys } from "./card_keys.js"
 import { MarginTabs } from "./margin_tabs.js"
-import { DRAFT, Placement, unplace } from "./placement.js"
+import { DRAFT, Placement } from "./placement.js"
 import { Sheet } from "./sheet.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
  */
+
+/** What a card shows of the state of the desk. */
+const SHOWN = ["phase", "link", "role", "me"]
 
 export class Margin {
   /** @type {Map<string, ReviewCard>} */
@@ -50,7 +53,7 @@ export class Margin {
     this.element = byId("margin")
     this.list = byId("cards")
     this.tabs = new MarginTabs()
-    this.placement = new Placement(editor, reviews)
+    this.placement = new Placement(editor, reviews, (id, near) => this.#cards.get(id)?.show(near))
   }
 
   start() {
@@ -58,7 +61,9 @@ export class Margin {
     const redraw = () => this.#drawSoon()
     const [bar, head] = [byId("bar"), byId("margin-head")]
     this.reviews.addEventListener("change", redraw, { signal })
-    this.store.addEventListener("change", redraw, { signal })
+    // Not for each key: the count of unsaved edits is of no card.
+    const isOfCards = (/** @type {Event} */ event) => SHOWN.some((name) => name in /** @type {CustomEvent} */ (event).detail)
+    this.store.addEventListener("change", (event) => isOfCards(event) && redraw(), { signal })
     this.unread.addEventListener("change", redraw, { signal })
     this.editor.addEventListener("geometry", () => this.arrangeSoon(), { signal })
     this.element.addEventListener("resized", () => this.arrangeSoon(), { signal })
@@ -133,6 +138,7 @@ export class Margin {
     this.#draft = form && el("li", { class: "card card-draft", "data-active": "true" }, form)
     this.active = form ? DRAFT : null
     this.editor.activate(null)
+    this.element.dataset.drafting = String(form !== null)
     if (form) {
       this.tabs.show("open")
       this.openSheet()
@@ -195,17 +201,16 @@ export class Margin {
     const placed = cards(open)
     if (this.#draft) placed.splice(this.#draftIndex(open), 0, this.#draft)
     inOrder(this.list, placed)
+    this.placement.cards = new Map(placed.map((card) => [card.dataset.card ?? DRAFT, card]))
     const listed = [cards(orphans), cards(done)]
-    // In a list they follow each other; where they stood in the margin says nothing there.
-    for (const card of listed.flat()) unplace(card)
     inOrder(byId("lost-cards"), listed[0] ?? [])
     inOrder(byId("done-cards"), listed[1] ?? [])
     this.tabs.draw({ open: open.length, done: done.length, lost: orphans.length }, {
       open: this.#countUnread(open), done: this.#countUnread(done), lost: this.#countUnread(orphans),
     })
-    byId("sheet-count").textContent = number(open.length + orphans.length)
+    write(byId("sheet-count"), number(open.length + orphans.length))
     byId("no-reviews").hidden = open.length !== 0 || this.#draft !== null
-    byId("no-reviews").textContent = t(this.#emptyText(done.length + orphans.length))
+    write(byId("no-reviews"), t(this.#emptyText(done.length + orphans.length)))
     for (const [id, card] of this.#cards) {
       if (shown.has(id)) continue
       card.element.remove()
@@ -246,7 +251,6 @@ export class Margin {
       return existing
     }
     const card = new ReviewCard(review, context, this.actions)
-    card.element.classList.toggle("by-writer", this.reviews.roleOf(review.author) === "writer")
     this.#cards.set(review.id, card)
     this.unread.watch(review, card.element, false)
     return card
@@ -303,14 +307,13 @@ export class Margin {
 
   #arrange() {
     if (this.#narrow.matches || this.tabs.shown !== "open") {
-      this.placement.clear(this.#narrow.matches)
+      this.placement.clear(this.active, this.#narrow.matches)
       if (this.#narrow.matches && this.#reveals && this.sheetIsOpen) this.placement.revealAbove(this.element, this.active)
       this.#reveals = false
       return
     }
     this.placement.arrange(this.active)
-    if (this.#reveals) this.placement.reveal()
-    this.#reveals = false
+    this.#reveals &&= this.placement.reveal()
   }
 
   /** Activates the first of the cards above the column. */

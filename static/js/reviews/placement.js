@@ -21,6 +21,8 @@ const CONNECTOR_AT = 24
 const FOLDED = 32
 /** How far from its line a card may stand before its neighbours fold, in px. */
 const AWAY_MAX = 240
+/** How far outside the window a card is drawn, and is moved to where it stands, in px. */
+const NEAR = 800
 /** The free space between the active card and the bars above and below it, in px. */
 const CLEARANCE = 12
 
@@ -35,14 +37,32 @@ export class Placement {
   #scrolled = 0
   /** The heights of the cards when they are not folded, in px. @type {Map<string, number>} */
   #heights = new Map()
+  /** How far below the top of the text their passages begin, in px. @type {Map<string, number>} */
+  #wants = new Map()
+  #width = 0
+  /** @type {Set<string>} */
+  #folded = new Set()
+  /** The cards that are drawn. @type {Set<string>} */
+  #near = new Set()
+  /** The boxes of the last arrangement before cards folded. @type {Box[]} */
+  #full = []
+  /** The cards by their reviews, in the order of the text. @type {Map<string, HTMLElement>} */
+  cards = new Map()
+  /** Where the cards were moved to, in px. @type {WeakMap<HTMLElement, number>} */
+  #moved = new WeakMap()
+  /** Whether the cards stand beside their passages, or follow each other. */
+  #isPlaced = false
+  #above = 0
 
   /**
    * @param {import("../desk/editor.js").Editor} editor
    * @param {import("./reviews.js").Reviews} reviews
+   * @param {(id: string, near: boolean) => void} show draws a card that is near the window
    */
-  constructor(editor, reviews) {
+  constructor(editor, reviews, show) {
     this.editor = editor
     this.reviews = reviews
+    this.show = show
     this.desk = byId("desk")
     this.list = byId("cards")
     this.connectors = new Connectors(this.desk)
@@ -52,30 +72,76 @@ export class Placement {
   start(signal) {
     this.list.addEventListener("pointerover", (event) => this.#hover(event.target), { signal })
     this.list.addEventListener("pointerleave", () => this.#hover(null), { signal })
+    this.editor.addEventListener("geometry", (event) => /** @type {CustomEvent} */ (event).detail && this.#wants.clear(), { signal })
+    // Of the window, or of a list.
+    window.addEventListener("scroll", () => this.#scrolledBy(), { signal, capture: true, passive: true })
   }
 
-  /** The cards follow each other, as in any list: the window is narrow, or another tab is shown. @param {boolean} folds */
-  clear(folds) {
-    byId("cards-above").hidden = true
-    this.list.style.height = ""
-    for (const card of this.#cards()) {
-      unplace(card)
-      if (folds) card.dataset.folded = String(card.dataset.active !== "true")
-    }
+  /**
+   * The cards follow each other, as in any list: the window is narrow, or another tab is shown.
+   *
+   * @param {string | null} active
+   * @param {boolean} folds
+   */
+  clear(active, folds) {
+    this.#active = active
+    this.#isPlaced = false
+    this.#full = []
+    this.#drawAbove(0)
+    if (folds) this.#setFolded(new Set([...this.cards.keys()].filter((id) => id !== this.#active)))
     this.connectors.draw([])
+    this.#drawNear()
   }
 
   /** @param {string | null} active */
   arrange(active) {
-    if (active !== this.#active) this.#scrolled = 0
+    if (active !== this.#active) {
+      this.#scrolled = 0
+      this.#full = []
+    }
     this.#active = active
-    const cards = this.#cards()
-    const origin = this.list.getBoundingClientRect()
-    const boxes = this.#boxes(cards, origin.top)
+    this.#isPlaced = true
+    if (!this.#place()) return this.#connect()
+    // A card that is drawn now has another height than its words alone.
+    if (this.#drawNear()) this.#place()
+    if (!this.scroll(0)) this.#move()
+  }
+
+  /** @returns {boolean} whether a card or a passage has moved: a key seldom moves one */
+  #place() {
+    const full = this.#boxes(this.list.getBoundingClientRect().top)
+    const isSame = (/** @type {Box} */ { id, want, height }, /** @type {Box | undefined} */ before) =>
+      id === before?.id && want === before.want && height === before.height
+    if (full.length === this.#full.length && full.every((box, at) => isSame(box, this.#full[at]))) return false
+    const boxes = this.#fold(full)
+    // A card that has unfolded is measured with the next frame.
+    this.#full = full
     const tops = arrange(boxes, { active: this.#active, gap: GAP, top: 0 })
     this.#placed = { boxes, tops }
     this.list.style.height = `${Math.max(0, ...boxes.map(({ id, height }) => (tops.get(id) ?? 0) + height))}px`
-    if (!this.scroll(0)) this.#move()
+    return true
+  }
+
+  /** Draws the cards near the window, and of the others their words alone. @returns {boolean} whether one came near */
+  #drawNear() {
+    const origin = this.list.getBoundingClientRect().top
+    const spans = this.#isPlaced
+      ? this.#placed.boxes.map(({ id, height }) => ({ id, top: origin + this.#topOf(id), height }))
+      : [...byId("margin").querySelectorAll("[role=tabpanel]:not([hidden]) .card")].map((card) => {
+          const { top, height } = card.getBoundingClientRect()
+          return { id: idOf(card), top, height }
+        })
+    const before = this.#near
+    this.#near = new Set(spans.filter(({ top, height }) => isNear(top, height)).map(({ id }) => id))
+    for (const { id } of spans) this.show(id, this.#near.has(id))
+    return [...this.#near].some((id) => !before.has(id))
+  }
+
+  #scrolledBy() {
+    const isNew = this.#drawNear()
+    if (!this.#isPlaced) return
+    if (isNew) this.#place()
+    this.#move()
   }
 
   /** Scrolls the column by itself. @param {number} by in px @returns {boolean} whether it has moved */
@@ -88,21 +154,31 @@ export class Placement {
   }
 
   #move() {
-    for (const card of this.#cards()) card.style.translate = `0 ${Math.round(this.#topOf(card.dataset.card ?? DRAFT))}px`
+    const origin = this.list.getBoundingClientRect().top
+    for (const [id, card] of this.cards) {
+      const top = Math.round(this.#topOf(id))
+      const before = this.#moved.get(card)
+      if (top === before || (before !== undefined && !isNear(origin + top) && !isNear(origin + before))) continue
+      this.#moved.set(card, top)
+      card.style.translate = `0 ${top}px`
+    }
     this.#connect()
-    const above = this.above.length
-    byId("cards-above").hidden = above === 0
-    const sentence = el("span", { class: "hidden", text: t("review.above", { count: number(above) }) })
-    byId("cards-above").replaceChildren(el("span", { "aria-hidden": "true", text: `↑ ${number(above)}` }), sentence)
+    this.#drawAbove(this.above.length)
+  }
+
+  /** @param {number} count */
+  #drawAbove(count) {
+    if (count === this.#above) return
+    this.#above = count
+    byId("cards-above").hidden = count === 0
+    byId("summary-add").dataset.covered = String(0 < count)
+    const sentence = el("span", { class: "hidden", text: t("review.above", { count: number(count) }) })
+    byId("cards-above").replaceChildren(el("span", { "aria-hidden": "true", text: `↑ ${number(count)}` }), sentence)
   }
 
   /** @param {string} id */
   #topOf(id) {
     return (this.#placed.tops.get(id) ?? 0) + this.#scrolled
-  }
-
-  #cards() {
-    return /** @type {HTMLElement[]} */ ([...this.list.children])
   }
 
   /** @param {string} id */
@@ -111,39 +187,60 @@ export class Placement {
   }
 
   /**
-   * The boxes of the cards, after the cards that crowd are folded. Reads the heights of all cards
-   * before it writes to any: one layout a frame, and a second one only when cards fold or unfold.
+   * The boxes of the cards at their full heights. Reads the heights of all cards before `#fold` writes to
+   * any: one layout a frame, and a second one only when cards fold or unfold.
    *
-   * @param {HTMLElement[]} cards
    * @param {number} origin
    * @returns {Box[]}
    */
-  #boxes(cards, origin) {
-    const full = cards.map((card) => {
-      const id = card.dataset.card ?? DRAFT
-      const want = this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0).top - origin - 8
-      if (card.dataset.folded !== "true") this.#heights.set(id, card.offsetHeight)
+  #boxes(origin) {
+    const text = this.editor.view.contentDOM.getBoundingClientRect()
+    const { from, to } = this.editor.view.viewport
+    const isResized = this.#width !== this.list.clientWidth
+    this.#width = this.list.clientWidth
+    return [...this.cards].map(([id, card]) => {
+      const at = this.#passageOf(id)?.from ?? 0
+      const isDrawn = from <= at && at <= to
+      const below = (isDrawn ? undefined : this.#wants.get(id)) ?? this.editor.coordinatesAt(at, 1, text).top - text.top
+      this.#wants.set(id, below)
+      const want = text.top + below - origin - 8
+      // Far from the window only another width changes a card.
+      const mayDiffer = isResized || id === this.#active || this.#near.has(id) || !this.#heights.has(id)
+      if (mayDiffer && !this.#folded.has(id)) this.#heights.set(id, card.offsetHeight)
       return { id, want, height: this.#heights.get(id) ?? FOLDED }
-    })
-    const folded = crowded(full, { active: this.#active, gap: GAP, top: 0, limit: AWAY_MAX })
-    let unfolds = false
-    for (const card of cards) {
-      const folds = folded.has(card.dataset.card ?? DRAFT)
-      if ((card.dataset.folded === "true") === folds) continue
-      card.dataset.folded = String(folds)
-      unfolds ||= !folds
-    }
-    return full.map((box, at) => {
-      if (folded.has(box.id)) return { ...box, height: FOLDED }
-      return unfolds ? { ...box, height: cards[at]?.offsetHeight ?? box.height } : box
     })
   }
 
-  /** Scrolls the page until the active card and its passage are inside the window. */
+  /** The boxes after the cards that crowd are folded. @param {Box[]} full */
+  #fold(full) {
+    const folded = crowded(full, { active: this.#active, gap: GAP, top: 0, limit: AWAY_MAX })
+    const unfolds = this.#setFolded(folded)
+    return full.map((box) => {
+      if (folded.has(box.id)) return { ...box, height: FOLDED }
+      return unfolds ? { ...box, height: this.cards.get(box.id)?.offsetHeight ?? box.height } : box
+    })
+  }
+
+  /** @param {Set<string>} folded @returns {boolean} whether a card has unfolded */
+  #setFolded(folded) {
+    const before = this.#folded
+    this.#folded = folded
+    for (const [id, card] of this.cards) {
+      const folds = String(folded.has(id))
+      if (card.dataset.folded !== folds) card.dataset.folded = folds
+    }
+    return [...before].some((id) => !folded.has(id))
+  }
+
+  /**
+   * Scrolls the page until the active card and its passage are inside the window.
+   *
+   * @returns {boolean} whether the editor has yet to draw the passage, and says then where it stands
+   */
   reveal() {
     const { boxes, tops } = this.#placed
     const box = boxes.find(({ id }) => id === this.#active)
-    if (!box) return
+    if (!box) return false
     const top = this.list.getBoundingClientRect().top + (tops.get(box.id) ?? 0)
     const { from, to } = this.#passageOf(box.id) ?? { from: 0, to: 0 }
     const passage = this.editor.coordinatesAt(from).top
@@ -155,6 +252,8 @@ export class Placement {
     }
     const by = scrollInto(subject, free)
     if (by !== 0) window.scrollBy({ top: by, behavior: "instant" })
+    const { viewport } = this.editor.view
+    return by !== 0 && (from < viewport.from || viewport.to < from)
   }
 
   /**
@@ -187,7 +286,7 @@ export class Placement {
   /** @param {EventTarget | null} target */
   #hover(target) {
     const card = target instanceof Element ? target.closest(".card") : null
-    const id = card instanceof HTMLElement ? (card.dataset.card ?? DRAFT) : null
+    const id = card && idOf(card)
     if (id === this.#hovered) return
     this.#hovered = id
     this.#connect()
@@ -228,8 +327,8 @@ export class Placement {
   }
 }
 
-/** A card that follows the others in a list, at its full height. @param {HTMLElement} card */
-export function unplace(card) {
-  card.style.translate = ""
-  delete card.dataset.folded
-}
+/** @param {Element} card */
+const idOf = (card) => card.getAttribute("data-card") ?? DRAFT
+
+/** @param {number} top in the window, in px @param {number} [height] */
+const isNear = (top, height = 0) => -NEAR < top + height && top < window.innerHeight + NEAR

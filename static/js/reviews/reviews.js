@@ -36,6 +36,8 @@ export class Reviews extends EventTarget {
   #collapsedAt = new Map()
   /** The passages that stood in the text after the last edit. @type {Set<string>} */
   #found = new Set()
+  /** That of the passages after the last edit. @type {object} */
+  #look = {}
   #stopped = new AbortController()
 
   /**
@@ -218,6 +220,8 @@ export class Reviews extends EventTarget {
     this.#seekDelay = SEEK_DELAY
     this.#watchCollapses()
     this.#seek()
+    if (this.editor.marked.look === this.#look) return
+    this.#look = this.editor.marked.look
     this.#announce()
   }
 
