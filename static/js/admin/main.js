@@ -152,7 +152,6 @@ class AdminPage {
   #token = sessionStorage.getItem(TOKEN) ?? ""
   #sorted = 4
   #down = true
-  #timer = 0
   /** How often it was read, and which of the answers is shown. */
   #reads = 0
   #shown = 0
@@ -170,14 +169,10 @@ class AdminPage {
     })
     this.#search.addEventListener("input", () => this.#draw())
     i18n.addEventListener("change", () => this.#translate())
-    this.#timer = window.setInterval(() => this.#token !== "" && !document.hidden && this.#read(), READ_EVERY)
+    window.setInterval(() => this.#token !== "" && !document.hidden && this.#read(), READ_EVERY)
     this.#translate()
     if (this.#token !== "") this.#read()
     else byId("token").focus()
-  }
-
-  stop() {
-    window.clearInterval(this.#timer)
   }
 
   #translate() {

@@ -12,7 +12,6 @@ const PHONE = "(max-width: 899px), (pointer: coarse)"
 const LAYERS = "layers"
 
 export class BackButton {
-  #stopped = new AbortController()
   #phone = window.matchMedia(PHONE)
   /** The open layers, the topmost last. @type {HTMLElement[]} */
   #open = []
@@ -26,8 +25,8 @@ export class BackButton {
     this.page = page
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     const observer = new MutationObserver(() => this.#update())
     observer.observe(document.body, { subtree: true, attributes: true, attributeFilter: ["open", "data-sheet"] })
     signal.addEventListener("abort", () => observer.disconnect())
@@ -35,10 +34,6 @@ export class BackButton {
     // A reload keeps the entry of a layer, and not the layer.
     if (0 < depth()) history.replaceState(null, "")
     this.#update()
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   /** Gives each open layer an entry, and takes those of closed layers away. */

@@ -13,7 +13,6 @@ import { i18n, t } from "../lib/i18n.js"
 import { ENDED_LINKS } from "./policy.js"
 
 export class ExportDialog {
-  #stopped = new AbortController()
   /** The build that this dialog waits for. @type {AbortController | null} */
   #work = null
 
@@ -47,8 +46,8 @@ export class ExportDialog {
     this.go = el("button", { type: "submit", class: "button button-strong" })
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     const close = translatedButton("common.close", {}, () => this.element.close())
     const form = el(
       "form",
@@ -77,11 +76,6 @@ export class ExportDialog {
     this.#draw()
   }
 
-  stop() {
-    this.#stopped.abort()
-    this.#cancel()
-  }
-
   open() {
     this.#say(() => "")
     this.track.hidden = true
@@ -92,7 +86,7 @@ export class ExportDialog {
 
   /** Asks what the server makes. Without an answer the download itself shows it. */
   async #query() {
-    const formats = await formatsOfServer(this.#stopped.signal).catch(() => null)
+    const formats = await formatsOfServer().catch(() => null)
     if (formats === null) return
     this.#makesPdf = formats.includes("pdf")
     this.#draw()

@@ -12,7 +12,6 @@ import { theme, useTheme } from "../lib/theme.js"
  */
 
 export class Menu {
-  #stopped = new AbortController()
 
   /**
    * @param {Group[]} [groups] what the page adds, above the choices
@@ -27,17 +26,13 @@ export class Menu {
     this.panel.replaceChildren(...groups.map(group), group(["menu.screen", ...choices, ...screen]))
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} [signal] */
+  start(signal) {
     i18n.addEventListener("change", () => this.#translate(), { signal })
     this.language.addEventListener("change", () => void this.#speak(), { signal })
     this.theme.addEventListener("change", () => useTheme(/** @type {Theme} */ (this.theme.value)), { signal })
     closeByItself(this.element, signal)
     this.#translate()
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   /** @param {import("../lib/i18n.js").Sentence} label @param {string[]} values @param {string} now */
@@ -68,7 +63,6 @@ export class Menu {
       option.textContent = t(`theme.${/** @type {Theme} */ (option.value)}`)
     }
   }
-
 }
 
 /** @param {Group} group */
@@ -76,7 +70,7 @@ function group([title, ...entries]) {
   return el("div", { class: "menu-group", role: "group", "data-t-label": title }, el("p", { class: "menu-title", "data-t": title }), ...entries)
 }
 
-/** Closes a menu by a press outside, by Esc, and by its entries. @param {HTMLDetailsElement} menu @param {AbortSignal} signal */
+/** Closes a menu by a press outside, by Esc, and by its entries. @param {HTMLDetailsElement} menu @param {AbortSignal} [signal] */
 export function closeByItself(menu, signal) {
   const close = () => {
     menu.querySelector("summary")?.focus()

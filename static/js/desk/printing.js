@@ -14,7 +14,6 @@ const WITHOUT = "without"
 const CHOICE = "print.comments"
 
 export class Printing {
-  #stopped = new AbortController()
   /** @type {HTMLElement | null} */
   #view = null
 
@@ -31,18 +30,12 @@ export class Printing {
     this.entry = el("button", { type: "button", "data-t": "menu.print" })
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     document.body.append(this.dialog)
     this.entry.addEventListener("click", () => this.open(), { signal })
     window.addEventListener("beforeprint", () => this.#show(), { signal })
     window.addEventListener("afterprint", () => this.#remove(), { signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
-    this.dialog.remove()
-    this.#remove()
   }
 
   /** Without comments there is nothing to choose. */

@@ -18,7 +18,6 @@ const READ_EVERY_LONG = 60_000
 const LONG = 100_000
 
 export class ServedText {
-  #stopped = new AbortController()
   #timer = 0
   #isReading = false
   /** When the text was last read, in ms. */
@@ -40,16 +39,11 @@ export class ServedText {
     this.readLink = readLink
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     this.store.addEventListener("change", () => this.#update(), { signal })
     document.addEventListener("visibilitychange", () => this.#update(), { signal })
     this.#update()
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearTimeout(this.#timer)
   }
 
   get #isWanted() {
@@ -84,7 +78,7 @@ export class ServedText {
     this.#isReading = true
     this.#readAt = Date.now()
     try {
-      const text = await api.text(this.document, this.#stopped.signal)
+      const text = await api.text(this.document)
       if (this.#isWanted) {
         this.editor.showServed(text)
         document.body.dataset.read = "true"
@@ -93,7 +87,6 @@ export class ServedText {
         await this.reviews.read()
       }
     } catch (error) {
-      if (this.#stopped.signal.aborted) return
       this.#isRefused = error instanceof api.Problem && [401, 403, 404].includes(error.status)
     } finally {
       this.#isReading = false

@@ -29,7 +29,6 @@ const POLL_QUEUE_EVERY = 15_000
  */
 
 export class ServerEvents {
-  #stopped = new AbortController()
   #timer = 0
 
   /** @param {Parts} parts @param {api.Role} role @param {string} link */
@@ -44,18 +43,13 @@ export class ServerEvents {
     this.link = link
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     const apply = (/** @type {Event} */ event) => this.#apply(/** @type {CustomEvent<ServerEvent>} */ (event).detail)
     this.connection.addEventListener("event", apply, { signal })
     this.connection.addEventListener("replied", () => this.watch.resent(), { signal })
     // A hidden page does not poll, so its title and occupancy may be old.
     document.addEventListener("visibilitychange", () => document.hidden || this.readLinkSoon(), { signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearTimeout(this.#timer)
   }
 
   /** Reads the share link: title, occupancy, queue lengths. Several calls share one request. */

@@ -65,7 +65,6 @@ export function commandOf(event, typing) {
 }
 
 export class Shortcuts {
-  #stopped = new AbortController()
 
   /** @param {Commands} commands */
   constructor(commands) {
@@ -73,17 +72,13 @@ export class Shortcuts {
     this.dialog = byId("keys", HTMLDialogElement)
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     // Before the editor, which has uses of its own for Alt and the arrows.
     window.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
     this.#draw()
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   /** The keys of a command, as one would write them. @param {Command} command */

@@ -32,7 +32,6 @@ export class TextCountsBar {
   #counter = new Counter()
   #timer = 0
   #selectionTimer = 0
-  #stopped = new AbortController()
   /** @type {Counts} */
   #counts = { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0, words: 0 }
 
@@ -48,8 +47,8 @@ export class TextCountsBar {
     this.selected = byId("selected")
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     this.editor.addEventListener("edit", () => this.#countSoon(), { signal })
     this.editor.addEventListener("select", () => this.#countSelectionSoon(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
@@ -60,12 +59,6 @@ export class TextCountsBar {
     this.unit.value = this.target?.unit ?? "solid"
     this.amount.value = this.target ? String(this.target.number) : ""
     this.#count()
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearTimeout(this.#timer)
-    window.clearTimeout(this.#selectionTimer)
   }
 
   /** @param {KeyboardEvent} event */

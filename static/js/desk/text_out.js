@@ -13,7 +13,6 @@ import { fileName } from "./document_size.js"
  */
 
 export class TextOut {
-  #stopped = new AbortController()
 
   /** @param {import("./editor.js").Editor} editor @param {import("../store.js").Store} store */
   constructor(editor, store) {
@@ -26,16 +25,12 @@ export class TextOut {
     this.entries = [this.copyAll, this.copyPart, this.save]
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     byId("menu").addEventListener("toggle", () => this.#draw(), { signal })
     this.copyAll.addEventListener("click", () => this.#copy(this.editor.text, "out.copied.text"), { signal })
     this.copyPart.addEventListener("click", () => this.#copyPart(), { signal })
     this.save.addEventListener("click", () => this.#save(), { signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   /** The selection, or the paragraph at the caret. @returns {{ part: Range, isSelection: boolean }} */

@@ -9,7 +9,6 @@ import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
 import { ENDED_LINKS } from "./policy.js"
 
 export class Title {
-  #stopped = new AbortController()
 
   /** The last announced state: a late save and its end, not each save. */
   #announced = "saved"
@@ -21,17 +20,13 @@ export class Title {
     this.saved = byId("saved")
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     this.store.addEventListener("change", () => this.#draw(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     this.field.addEventListener("change", () => this.#rename(), { signal })
     this.field.addEventListener("keydown", (event) => this.#key(event), { signal })
     this.#draw()
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   get #title() {

@@ -108,6 +108,7 @@ export class DeskPage {
     this.reviewer = new ReviewerDialog(this.store, this.connection)
     this.keys = new Shortcuts(this.#commands())
     this.parts = [
+      this.events,
       this.watch,
       this.recoveredDrafts,
       this.reviews,
@@ -162,16 +163,13 @@ export class DeskPage {
     }
     byId("summary-add").addEventListener("click", () => this.actions.beginSummary(), { signal })
     this.store.addEventListener("change", () => (byId("summary-add").hidden = !this.store.seated), { signal })
-    this.events.start()
-    for (const part of this.parts) part.start()
+    for (const part of this.parts) part.start(signal)
     if (this.role === "writer") this.#applyDrafts()
   }
 
   stop() {
     this.#stopped.abort()
-    this.events.stop()
-    window.clearTimeout(this.#quiet)
-    for (const part of this.parts.toReversed()) part.stop()
+    for (const part of this.parts.toReversed()) if ("stop" in part) part.stop()
     this.editor.stop()
   }
 

@@ -17,7 +17,6 @@ import { VersionView } from "./version_view.js"
 const READ_EVERY = 5_000
 
 export class History {
-  #stopped = new AbortController()
   #timer = 0
   /** @type {"none" | "loading" | "failed" | "read"} */
   #state = "none"
@@ -53,19 +52,14 @@ export class History {
     this.#form = this.#nameForm()
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     byId("history-close").addEventListener("click", () => this.dialog.close(), { signal })
     this.dialog.addEventListener("close", () => this.#closed(), { signal })
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
     this.store.addEventListener("change", () => this.view.drawActions(), { signal })
     this.editor.addEventListener("edit", () => (this.#textChanged = true), { signal })
     i18n.addEventListener("change", () => this.#retranslate(), { signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
-    this.dialog.close()
   }
 
   open() {
@@ -94,7 +88,7 @@ export class History {
     window.clearTimeout(this.#timer)
     let isRead = true
     try {
-      const page = await api.versions(this.document, { signal: this.#stopped.signal })
+      const page = await api.versions(this.document)
       const older = this.#versions.filter(({ number }) => number < (page.versions.at(-1)?.number ?? 0))
       if (older.length === 0) this.#next = page.next_cursor
       this.#versions = [...page.versions, ...older]
@@ -105,7 +99,6 @@ export class History {
       if (this.#textChanged) this.view.textChanged()
       this.#textChanged = false
     } catch (error) {
-      if (this.#stopped.signal.aborted) return false
       isRead = false
       // The versions that were read stay; the next query may succeed.
       if (this.#state !== "read") {

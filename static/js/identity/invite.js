@@ -11,7 +11,6 @@ import { preference, setPreference } from "../lib/preferences.js"
 
 /** The button of a writer without a reviewer: in the empty margin, or in the foot. */
 export class InviteButton {
-  #stopped = new AbortController()
 
   /** @param {import("../store.js").Store} store */
   constructor(store) {
@@ -19,16 +18,12 @@ export class InviteButton {
     this.element = byId("invite")
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     footWhenNarrow(this.element, signal)
     this.element.addEventListener("click", () => this.copy(), { signal })
     this.store.addEventListener("change", () => this.#draw(), { signal })
     this.#draw()
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   #draw() {

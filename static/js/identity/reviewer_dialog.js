@@ -19,7 +19,6 @@ import { partnerChoice } from "./partner_choice.js"
 /** @typedef {import("../store.js").Store} Store */
 
 export class ReviewerDialog {
-  #stopped = new AbortController()
   #dialog = new IdentityDialog(() => this.#draw())
   /** `null`: not read yet. @type {import("../lib/partners_api.js").Partner[] | null} */
   #partners = null
@@ -30,13 +29,9 @@ export class ReviewerDialog {
     this.connection = connection
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     this.connection.addEventListener("event", (event) => this.#apply(/** @type {CustomEvent} */ (event).detail), { signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   open() {

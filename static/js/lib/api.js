@@ -151,12 +151,10 @@ export const documents = async () => (await call("GET", "/api/documents?limit=10
 /** @param {string} id @returns {Promise<Document>} */
 export const document = (id) => call("GET", `/api/documents/${encode(id)}`)
 
-/** The text as the server has it. @param {string} id @param {AbortSignal} [signal] @returns {Promise<string>} */
-export async function text(id, signal) {
+/** The text as the server has it. @param {string} id @returns {Promise<string>} */
+export async function text(id) {
   const headers = { accept: "text/plain, application/json" }
-  const init = { headers, signal: signal ?? null, credentials: /** @type {const} */ ("same-origin") }
-  const response = await fetch(`/api/documents/${encode(id)}/text`, init).catch((error) => {
-    if (signal?.aborted) throw error
+  const response = await fetch(`/api/documents/${encode(id)}/text`, { headers, credentials: "same-origin" }).catch(() => {
     throw new Problem(0, "offline")
   })
   if (!response.ok) throw new Problem(response.status, "unknown")
@@ -188,11 +186,11 @@ const versionsAt = (document, rest = "") => `/api/documents/${encode(document)}/
 
 /**
  * @param {string} document
- * @param {{ cursor?: string | null, signal?: AbortSignal }} [options]
+ * @param {{ cursor?: string | null }} [options]
  * @returns {Promise<{ versions: Version[], next_cursor: string | null }>} newest first
  */
-export const versions = (document, { cursor, signal } = {}) =>
-  call("GET", versionsAt(document, `?limit=100${cursor ? `&cursor=${encode(cursor)}` : ""}`), { signal })
+export const versions = (document, { cursor } = {}) =>
+  call("GET", versionsAt(document, `?limit=100${cursor ? `&cursor=${encode(cursor)}` : ""}`))
 
 /** @param {string} document @param {string} label @returns {Promise<Version>} */
 export const nameVersion = (document, label) => call("POST", versionsAt(document), { body: { label } })

@@ -21,13 +21,9 @@ const PAUSE = { least: 200, most: 10_000 }
 
 /** @typedef {(typeof FORMATS)[number]} Format */
 
-/**
- * The formats that the server makes: a PDF needs a font there. None if the server is of an earlier version.
- *
- * @param {AbortSignal} signal
- * @returns {Promise<string[]>}
- */
-export async function formatsOfServer(signal) {
+/** The formats that the server makes: a PDF needs a font there. None if the server is of an earlier version. @returns {Promise<string[]>} */
+export async function formatsOfServer() {
+  const { signal } = new AbortController()
   const response = await request("/api/export-formats", signal)
   if (response.status === 404) return []
   if (!response.ok) throw problemIn(response.status, await response.json().catch(() => null))

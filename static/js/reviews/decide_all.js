@@ -13,7 +13,6 @@ const MANY = 2
 const COUNT_DELAY = 250
 
 export class DecideAll {
-  #stopped = new AbortController()
   #timer = 0
   #drawn = ""
 
@@ -33,18 +32,13 @@ export class DecideAll {
     this.element.replaceChildren(this.buttons.accept, this.buttons.reject)
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     this.reviews.addEventListener("change", () => this.#drawSoon(), { signal })
     this.store.addEventListener("change", () => this.#drawSoon(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     closeByItself(this.menu, signal)
     this.#draw()
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearTimeout(this.#timer)
   }
 
   /** @param {Verdict} verdict */

@@ -31,7 +31,6 @@ export class Margin {
   #stale = false
   /** Whether the next arrangement brings the active card into the window. */
   #reveals = false
-  #stopped = new AbortController()
   #narrow = window.matchMedia("(max-width: 899px)")
   /** @type {string | null} */
   active = null
@@ -56,8 +55,8 @@ export class Margin {
     this.placement = new Placement(editor, reviews, (id, near) => this.#cards.get(id)?.show(near))
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     const redraw = () => this.#drawSoon()
     const [bar, head] = [byId("bar"), byId("margin-head")]
     this.reviews.addEventListener("change", redraw, { signal })
@@ -92,11 +91,6 @@ export class Margin {
     byId("sheet-open").addEventListener("click", () => this.openSheet(), { signal })
     document.fonts.ready.then(() => this.arrangeSoon())
     this.draw()
-  }
-
-  stop() {
-    this.#stopped.abort()
-    cancelAnimationFrame(this.#frame)
   }
 
   /** @param {string | null} id */

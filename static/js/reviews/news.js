@@ -20,7 +20,6 @@ const COLLECT = 400
 const SPOKEN = 7_000
 
 export class News {
-  #stopped = new AbortController()
   /** @type {Item[]} */
   #items = []
   #timer = 0
@@ -43,19 +42,14 @@ export class News {
     this.show = show
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     const came = (/** @type {Event} */ event) => this.#add(/** @type {CustomEvent<Item>} */ (event).detail)
     this.reviews.addEventListener("came", came, { signal })
     this.store.addEventListener("change", () => this.#draw(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     this.#element.addEventListener("click", () => this.#showLast(), { signal })
     this.#draw()
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearTimeout(this.#timer)
   }
 
   /** @param {Item} item */

@@ -38,7 +38,6 @@ export class Reviews extends EventTarget {
   #found = new Set()
   /** That of the passages after the last edit. @type {object} */
   #look = {}
-  #stopped = new AbortController()
 
   /**
    * @param {import("../desk/editor.js").Editor} editor
@@ -54,14 +53,9 @@ export class Reviews extends EventTarget {
     this.writer = writer
   }
 
-  start() {
-    this.editor.addEventListener("edit", () => this.#edited(), { signal: this.#stopped.signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearTimeout(this.#seekTimer)
-    window.clearTimeout(this.#lostTimer)
+  /** @param {AbortSignal} signal */
+  start(signal) {
+    this.editor.addEventListener("edit", () => this.#edited(), { signal })
   }
 
   /** Reads all of them; for the beginning, and after a time without events. */

@@ -16,7 +16,6 @@ export const PASSAGE_MAX = 20_000
 const GAP = 6
 
 export class SelectionBar {
-  #stopped = new AbortController()
   #frame = 0
 
   /**
@@ -32,8 +31,8 @@ export class SelectionBar {
     this.desk = byId("desk")
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     // Pressing a button must not take the selection away first.
     this.element.addEventListener("pointerdown", (event) => event.preventDefault(), { signal })
     this.editor.addEventListener("select", () => this.drawSoon(), { signal })
@@ -44,11 +43,6 @@ export class SelectionBar {
     window.addEventListener("scroll", () => this.drawSoon(), { signal, passive: true })
     i18n.addEventListener("change", () => this.#translate(), { signal })
     this.#translate()
-  }
-
-  stop() {
-    this.#stopped.abort()
-    cancelAnimationFrame(this.#frame)
   }
 
   drawSoon() {

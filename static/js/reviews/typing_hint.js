@@ -14,7 +14,6 @@ const SHOWN = 8_000
 /** @typedef {import("./highlights.js").Range} Range */
 
 export class TypingHint {
-  #stopped = new AbortController()
   #timer = 0
 
   /**
@@ -30,19 +29,14 @@ export class TypingHint {
     this.desk = byId("desk")
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     // Pressing the button must not take the focus from the text first.
     this.element.addEventListener("pointerdown", (event) => event.preventDefault(), { signal })
     this.editor.addEventListener("denied", () => this.#show(), { signal })
     this.editor.addEventListener("select", () => this.#hide(), { signal })
     i18n.addEventListener("change", () => this.#hide(), { signal })
     window.addEventListener("keydown", (event) => event.key === "Escape" && this.#hide(), { signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
-    this.#hide()
   }
 
   #show() {

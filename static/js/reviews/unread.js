@@ -24,7 +24,6 @@ const PART = 0.5
 const STORE_DELAY = 1_000
 
 export class Unread extends EventTarget {
-  #stopped = new AbortController()
   /** @type {Map<string, number>} */
   #read = new Map()
   #seen = 0
@@ -47,8 +46,8 @@ export class Unread extends EventTarget {
     this.store = store
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     // The bars above and below cover this much of the window.
     this.#window = new IntersectionObserver((entries) => this.#looked(entries), { threshold: PART, rootMargin: "-70px 0px -46px 0px" })
     this.store.addEventListener("change", () => this.#applySeen(), { signal })
@@ -57,13 +56,6 @@ export class Unread extends EventTarget {
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal })
     window.addEventListener("pagehide", () => this.#store({ keepalive: true }), { signal })
     this.#applySeen()
-  }
-
-  stop() {
-    this.#store({ keepalive: true })
-    this.#stopped.abort()
-    this.#window?.disconnect()
-    for (const timer of this.#looks.values()) window.clearTimeout(timer)
   }
 
   /** @param {Review} review */

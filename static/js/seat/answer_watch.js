@@ -28,7 +28,6 @@ export class AnswerWatch extends EventTarget {
   #queriedAt = 0
   #checkedAt = 0
   #activeAt = Date.now()
-  #stopped = new AbortController()
 
   /** @param {Pick<import("./connection.js").Connection, "lastMessageAt" | "query">} connection */
   constructor(connection) {
@@ -36,17 +35,13 @@ export class AnswerWatch extends EventTarget {
     this.connection = connection
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     const check = window.setInterval(() => this.check(Date.now(), { hidden: document.hidden }), CHECK_EVERY)
     signal.addEventListener("abort", () => window.clearInterval(check))
     for (const type of ["keydown", "pointerdown", "pointermove", "wheel", "focus"]) {
       window.addEventListener(type, () => this.stir(Date.now()), { signal, passive: true, capture: true })
     }
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   /** The user was active. @param {number} now in ms */

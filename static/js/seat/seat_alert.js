@@ -8,7 +8,6 @@ import { showToast } from "../lib/announce.js"
 import { t } from "../lib/i18n.js"
 
 export class SeatAlert {
-  #stopped = new AbortController()
   /** @type {import("../store.js").Phase | null} */
   #before = null
 
@@ -17,14 +16,10 @@ export class SeatAlert {
     this.store = store
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     this.store.addEventListener("change", () => this.#update(), { signal })
     document.addEventListener("visibilitychange", () => this.#visibilityChanged(), { signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   #update() {

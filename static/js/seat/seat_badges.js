@@ -13,7 +13,6 @@ import { roles } from "../store.js"
  */
 
 export class SeatBadges {
-  #stopped = new AbortController()
   #drawn = ""
   /** @type {Record<Role, SeatOccupancy> | null} */
   #before = null
@@ -24,15 +23,11 @@ export class SeatBadges {
     this.element = byId("seat-badges")
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     this.store.addEventListener("change", () => this.#draw(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     this.#draw()
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   #draw() {

@@ -14,7 +14,6 @@ import { peersOf } from "../store.js"
 /** @typedef {import("../lib/api.js").Turn} Turn */
 
 export class TurnBar {
-  #stopped = new AbortController()
   #drawn = ""
 
   /**
@@ -28,16 +27,12 @@ export class TurnBar {
     this.element = byId("turn")
   }
 
-  start() {
-    const { signal } = this.#stopped
+  /** @param {AbortSignal} signal */
+  start(signal) {
     footWhenNarrow(this.element, signal)
     this.store.addEventListener("change", () => this.#draw(), { signal })
     i18n.addEventListener("change", () => this.#draw(), { signal })
     this.#draw()
-  }
-
-  stop() {
-    this.#stopped.abort()
   }
 
   /** From an answer or an event of the server. @param {Turn} turn */

@@ -22,20 +22,17 @@ export class DocumentList {
   #links = []
   /** @type {api.User | null} */
   #me = null
-  #timer = 0
   #failed = false
   /** The user's unsaved edits in this browser's journal. @type {import("../unsaved/drafts.js").Draft[]} */
   #unsaved = []
-  #stopped = new AbortController()
   #bin = new Bin(() => this.#poll())
 
   /** @param {api.User} me */
   start(me) {
-    const { signal } = this.#stopped
     this.#me = me
-    i18n.addEventListener("change", () => this.#draw(), { signal })
-    document.addEventListener("visibilitychange", () => document.hidden || this.#poll(), { signal })
-    this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
+    i18n.addEventListener("change", () => this.#draw())
+    document.addEventListener("visibilitychange", () => document.hidden || this.#poll())
+    window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
     this.#poll().then(() => this.#readDrafts(me))
   }
 
@@ -47,11 +44,6 @@ export class DocumentList {
     const gone = await orphaned(drafts, this.#documents.map(({ id }) => id))
     byId("orphaned").hidden = gone.length === 0
     orphanedDrafts(byId("orphaned-drafts"), drop).show(gone)
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearInterval(this.#timer)
   }
 
   /** Reads the lists now. */

@@ -33,7 +33,6 @@ export class Offers {
   /** Why the list is old; said anew in another language. @type {() => string} */
   #why = () => ""
   #poll = new Poll(() => this.#read())
-  #stopped = new AbortController()
   #form = new OfferForm(async () => void (await this.#poll.now()))
 
   /** @param {() => Promise<void>} accepted the reader has a new partner */
@@ -45,16 +44,11 @@ export class Offers {
   start(me) {
     this.#me = me
     this.#form.start()
-    i18n.addEventListener("change", () => this.#draw(), { signal: this.#stopped.signal })
+    i18n.addEventListener("change", () => this.#draw())
     this.#opened = this.#remembered().map((id) => this.#card(id, { hadClaim: true }))
     this.#poll.start()
     if (this.link.isPresent) this.openLink()
     else this.#poll.now()
-  }
-
-  stop() {
-    this.#stopped.abort()
-    this.#poll.stop()
   }
 
   /** Shows the offer whose link was opened. */

@@ -30,7 +30,6 @@ export class Partners {
   #partners = null
   /** The token of the personal link that the user opened. */
   link = new OpenedLink("ask", tokenIn)
-  #timer = 0
   /** The reads so far, the last one of everything, and the one that the lists show. */
   #reads = 0
   #fullRead = 0
@@ -39,7 +38,6 @@ export class Partners {
   #isSought = false
   /** Why the lists are old; said anew in another language. @type {() => string} */
   #why = () => ""
-  #stopped = new AbortController()
   #actions = new RequestActions(() => this.#me?.id ?? "", () => this.#changed())
   #address = new AddressForm(() => this.#form.show(false))
   #form = new RequestForm(this.#actions, {
@@ -58,18 +56,17 @@ export class Partners {
 
   /** @param {User} me */
   start(me) {
-    const { signal } = this.#stopped
     this.#me = me
     this.#address.start()
     this.#form.start()
     const declineAll = byId("requests-decline-all", HTMLButtonElement)
-    declineAll.addEventListener("click", () => once(declineAll, () => this.#declineAll()), { signal })
-    i18n.addEventListener("change", () => this.#draw(), { signal })
-    document.addEventListener("visibilitychange", () => document.hidden || this.#read(), { signal })
-    window.addEventListener("hashchange", () => this.#seek(location.hash), { signal })
+    declineAll.addEventListener("click", () => once(declineAll, () => this.#declineAll()))
+    i18n.addEventListener("change", () => this.#draw())
+    document.addEventListener("visibilitychange", () => document.hidden || this.#read())
+    window.addEventListener("hashchange", () => this.#seek(location.hash))
     // A notification was pressed while this page is open.
-    navigator.serviceWorker?.addEventListener("message", ({ data }) => this.#seek(data?.opened), { signal })
-    this.#timer = window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
+    navigator.serviceWorker?.addEventListener("message", ({ data }) => this.#seek(data?.opened))
+    window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
     if (!this.#seek(location.hash)) this.#read()
     this.openLink()
   }
@@ -89,11 +86,6 @@ export class Partners {
     const title = byId("requests").hidden ? byId("partners-title") : byId("requests-title")
     title.focus()
     title.scrollIntoView({ block: "nearest" })
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearInterval(this.#timer)
   }
 
   /** Opens the form for the user whose personal link was opened. */

@@ -23,7 +23,6 @@ export class Poll {
   #delay = SHORTEST
   #timer = 0
   #runs = 0
-  #stopped = new AbortController()
 
   /** @param {() => Promise<Outcome>} work reads once */
   constructor(work) {
@@ -32,13 +31,7 @@ export class Poll {
 
   /** Reads whenever the page is visible again; the first read is the caller's. */
   start() {
-    const { signal } = this.#stopped
-    document.addEventListener("visibilitychange", () => document.hidden || this.now(), { signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
-    window.clearTimeout(this.#timer)
+    document.addEventListener("visibilitychange", () => document.hidden || this.now())
   }
 
   /** Reads now, and soon again: something happens. */
@@ -52,7 +45,7 @@ export class Poll {
     const run = ++this.#runs
     const outcome = await this.work()
     // A later run has set the timer.
-    if (run !== this.#runs || this.#stopped.signal.aborted) return
+    if (run !== this.#runs) return
     this.#delay = nextDelay(this.#delay, outcome)
     const drift = 1 + JITTER * (Math.random() - 0.5)
     // A page that is visible again reads at once.

@@ -20,7 +20,6 @@ import { textIn } from "./update_text.js"
 export class RecoveredDrafts {
   /** @type {Draft[]} */
   #drafts = []
-  #stopped = new AbortController()
 
   /** @param {HTMLElement} element @param {Actions} actions */
   constructor(element, actions) {
@@ -28,12 +27,9 @@ export class RecoveredDrafts {
     this.actions = actions
   }
 
-  start() {
-    i18n.addEventListener("change", () => this.#draw(), { signal: this.#stopped.signal })
-  }
-
-  stop() {
-    this.#stopped.abort()
+  /** @param {AbortSignal} [signal] */
+  start(signal) {
+    i18n.addEventListener("change", () => this.#draw(), { signal })
   }
 
   /** @param {Draft[]} drafts */
