@@ -1,11 +1,8 @@
 // @ts-check
 /** The sentences of the admin page in Korean. The admin page alone loads it. */
 
-import { operationsKo } from "./operations_ko.js"
-
 /** @type {Record<keyof typeof import("./admin_en.js").adminEn, string>} */
 export const adminKo = {
-  ...operationsKo,
   "admin.title": "사용 중인 자리",
   "admin.token": "관리자 토큰",
   "admin.token.hint": "data/admin-token 파일에 있습니다. 이 탭에만 보관합니다.",
@@ -96,4 +93,48 @@ export const adminKo = {
   "admin.alarm.since": "{time}부터",
   "admin.operations": "운영",
   "admin.legend": "소유권 번호와 임대 시간이란?",
+
+  "admin.jobs": "작업",
+  "admin.job.reminders": "다시 알림",
+  "admin.jobs.failed": "작업을 불러오지 못했습니다. {why}",
+  "admin.jobs.none": "아직 실행한 적이 없습니다.",
+  "admin.jobs.running": "{time}부터 {node} 서버에서 실행 중입니다.",
+  "admin.jobs.next": "다음 실행은 {time}입니다.",
+  "admin.jobs.estimate": "한 번에 {long}쯤 걸립니다.",
+  "admin.jobs.runs": "지난 실행: {name}",
+  "admin.jobs.started": "시작",
+  "admin.jobs.duration": "걸린 시간",
+  "admin.jobs.outcome": "결과",
+  "admin.jobs.counts": "처리",
+  "admin.jobs.counts.none": "할 일 없음",
+  "admin.jobs.outcome.running": "실행 중",
+  "admin.jobs.outcome.done": "끝남",
+  "admin.jobs.outcome.stopped": "서버가 멈춤",
+  "admin.jobs.outcome.lock-lost": "잠금을 잃음",
+  "admin.jobs.outcome.failed": "실패",
+  "admin.jobs.count.candidates": "대상",
+  "admin.jobs.count.sent": "보냄",
+  "admin.jobs.count.unsent": "브라우저 없음",
+  "admin.jobs.count.postponed": "방해 금지로 미룸",
+  "admin.jobs.count.present": "접속 중",
+  "admin.jobs.count.spent": "이미 처리됨",
+
+  "admin.webhooks": "전달하지 못한 웹훅",
+  "admin.webhooks.none": "포기한 웹훅이 없습니다.",
+  "admin.webhooks.count": "하루 동안 시도한 뒤 포기한 웹훅이 {count}개 있습니다.",
+  "admin.webhooks.count.one": "하루 동안 시도한 뒤 포기한 웹훅이 1개 있습니다.",
+  "admin.webhooks.count.more": "하루 동안 시도한 뒤 포기한 웹훅 가운데 오래된 {count}개입니다.",
+  "admin.webhooks.failed": "웹훅을 불러오지 못했습니다. {why}",
+  "admin.webhooks.type": "사건",
+  "admin.webhooks.url": "주소",
+  "admin.webhooks.at": "생긴 때",
+  "admin.webhooks.attempts": "시도",
+  "admin.webhooks.error": "마지막 오류",
+  "admin.webhooks.replay": "다시 전달",
+  "admin.webhooks.replayed": "웹훅을 곧 다시 전달합니다.",
+  "admin.webhooks.replayed.count": "웹훅 {count}개를 곧 다시 전달합니다.",
+  "admin.webhooks.replayed.count.one": "웹훅 1개를 곧 다시 전달합니다.",
+  "admin.webhooks.gone": "이제 포기한 웹훅이 아닙니다.",
+  "admin.webhooks.all": "모두 다시 전달",
+  "admin.webhooks.all.sure": "포기한 웹훅을 모두 다시 전달할까요? 받는 쪽에 며칠 동안의 사건이 한꺼번에 갈 수 있습니다.",
 }

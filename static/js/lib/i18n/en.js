@@ -1,32 +1,20 @@
 // @ts-check
 /** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
-import { binEn } from "./bin_en.js"
-import { entryEn } from "./entry_en.js"
+import { peopleEn } from "./people_en.js"
 import { errorsEn } from "./errors_en.js"
-import { filesEn } from "./files_en.js"
 import { spokenEn } from "./spoken_en.js"
 import { statesEn } from "./states_en.js"
-import { textEn } from "./text_en.js"
+import { documentsEn } from "./documents_en.js"
 import { decisionEn } from "./decision_en.js"
-import { identityEn } from "./identity_en.js"
-import { notifyEn } from "./notify_en.js"
-import { offersEn } from "./offers_en.js"
-import { partnersEn } from "./partners_en.js"
 import { talkEn } from "./talk_en.js"
 
 export const en = {
-  ...binEn,
-  ...entryEn,
+  ...peopleEn,
   ...errorsEn,
-  ...filesEn,
-  ...textEn,
+  ...documentsEn,
   ...statesEn,
   ...spokenEn,
-  ...identityEn,
-  ...partnersEn,
-  ...offersEn,
-  ...notifyEn,
   ...talkEn,
   ...decisionEn,
   "app.home": "Galley: your documents",

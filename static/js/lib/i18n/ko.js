@@ -1,33 +1,21 @@
 // @ts-check
 /** The sentences of the page in Korean. Not a literal translation, but idiomatic. */
 
-import { binKo } from "./bin_ko.js"
-import { entryKo } from "./entry_ko.js"
+import { peopleKo } from "./people_ko.js"
 import { errorsKo } from "./errors_ko.js"
-import { filesKo } from "./files_ko.js"
 import { spokenKo } from "./spoken_ko.js"
 import { statesKo } from "./states_ko.js"
-import { textKo } from "./text_ko.js"
+import { documentsKo } from "./documents_ko.js"
 import { decisionKo } from "./decision_ko.js"
-import { identityKo } from "./identity_ko.js"
-import { notifyKo } from "./notify_ko.js"
-import { offersKo } from "./offers_ko.js"
-import { partnersKo } from "./partners_ko.js"
 import { talkKo } from "./talk_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
-  ...binKo,
-  ...entryKo,
+  ...peopleKo,
   ...errorsKo,
-  ...filesKo,
-  ...textKo,
+  ...documentsKo,
   ...statesKo,
   ...spokenKo,
-  ...identityKo,
-  ...partnersKo,
-  ...offersKo,
-  ...notifyKo,
   ...talkKo,
   ...decisionKo,
   "app.home": "Galley: 내 문서",
