@@ -198,6 +198,21 @@ test("n-1: the margin scrolls to the cards above, “above” leads to the first
   await page.locator("#cards .card[data-active=true]").waitFor({ state: "detached" })
 })
 
+test("a comment on the whole text keeps its two lines while the cards below it fold", async () => {
+  const { writer, reviewer } = await crowd()
+  await reviewer.page.evaluate(async () => {
+    const api = await source("api")
+    await api.createReview(location.pathname.split("/").pop(), { anchor: null, body: "글이 전체적으로 좋습니다. ".repeat(12) })
+  })
+  const summary = writer.page.locator("#cards .card[data-kind=summary]")
+  await summary.waitFor()
+  const folded = writer.page.locator("#cards .card[data-folded=true]")
+  await until(async () => COUNT / 2 < (await folded.count()), "others are folded")
+  assert.equal(await summary.getAttribute("data-folded"), "false")
+  const height = await summary.evaluate((card) => card.getBoundingClientRect().height)
+  assert.ok(32 < height && height < 100, `${height}`)
+})
+
 test("n-13 n-15: the toast of a resolved comment reopens it, and the invite is not offered beside a reviewer", async () => {
   const { writer } = await crowd(2)
   const { page } = writer

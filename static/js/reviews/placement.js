@@ -211,9 +211,13 @@ export class Placement {
     })
   }
 
-  /** The boxes after the cards that crowd are folded. @param {Box[]} full */
+  /** The boxes after the cards that crowd are folded, summaries only where they crowd by themselves. @param {Box[]} full */
   #fold(full) {
-    const folded = crowded(full, { active: this.#active, gap: GAP, top: 0, limit: AWAY_MAX })
+    const options = { active: this.#active, gap: GAP, top: 0, limit: AWAY_MAX }
+    const summaries = full.filter(({ id }) => this.cards.get(id)?.dataset.kind === "summary")
+    const folded = crowded(full, options)
+    const crowd = crowded(summaries, options)
+    for (const { id } of summaries) if (!crowd.has(id)) folded.delete(id)
     const unfolds = this.#setFolded(folded)
     return full.map((box) => {
       if (folded.has(box.id)) return { ...box, height: FOLDED }
