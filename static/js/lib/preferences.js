@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Small things a browser keeps between visits: language, appearance, a target.
+ * Small things a browser keeps between visits (language, appearance, a target), and a tab until it closes.
  *
  * Storage may be switched off or full; then the page works and forgets.
  */
@@ -34,4 +34,32 @@ export function preferenceKeys(start) {
   } catch {
     return []
   }
+}
+
+/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} TabStorage */
+
+/** @param {string} key @param {TabStorage} [storage] of this tab */
+export function readInTab(key, storage) {
+  try {
+    return (storage ?? sessionStorage).getItem(key) ?? ""
+  } catch {
+    return ""
+  }
+}
+
+/** @param {string} key @param {string} text empty: forgets it @param {TabStorage} [storage] */
+export function storeInTab(key, text, storage) {
+  try {
+    if (text === "") (storage ?? sessionStorage).removeItem(key)
+    else (storage ?? sessionStorage).setItem(key, text)
+  } catch {
+    // Nothing else can keep it: a field still has its text, and an invite is opened once more.
+  }
+}
+
+/** Only once. @param {string} key */
+export function takeInTab(key) {
+  const text = readInTab(key)
+  storeInTab(key, "")
+  return text
 }

@@ -6,6 +6,8 @@
  * it in its logs. The tab's own storage keeps it for the page that comes next.
  */
 
+import { storeInTab, takeInTab } from "./preferences.js"
+
 /** The placeholder for the return address in the host application's address. */
 const RETURN = "{return}"
 const prefix = "galley.invite."
@@ -21,21 +23,7 @@ export function signInAddress(template, { origin, pathname }) {
 }
 
 /** Keeps an invite while its user signs in elsewhere. @param {string} link @param {string} invite */
-export function storeInvite(link, invite) {
-  try {
-    if (invite !== "") sessionStorage.setItem(prefix + link, invite)
-  } catch {
-    // Without storage the user opens the invite once more.
-  }
-}
+export const storeInvite = (link, invite) => storeInTab(prefix + link, invite)
 
-/** The invite that was kept; only once. @param {string} link @returns {string} */
-export function takeInvite(link) {
-  try {
-    const invite = sessionStorage.getItem(prefix + link) ?? ""
-    sessionStorage.removeItem(prefix + link)
-    return invite
-  } catch {
-    return ""
-  }
-}
+/** The invite that was kept; only once. @param {string} link */
+export const takeInvite = (link) => takeInTab(prefix + link)

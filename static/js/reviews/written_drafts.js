@@ -4,6 +4,8 @@
  * the tab keep it; it ends with the tab, so that the next user of a shared computer does not see it.
  */
 
+import { readInTab, storeInTab } from "../lib/preferences.js"
+
 /**
  * @typedef {object} NewReview
  * @property {string} quote
@@ -15,15 +17,15 @@
  */
 
 export class WrittenDrafts {
-  /** @param {string} link @param {Pick<Storage, "getItem" | "setItem" | "removeItem">} [storage] */
-  constructor(link, storage = sessionStorage) {
+  /** @param {string} link @param {import("../lib/preferences.js").TabStorage} [storage] */
+  constructor(link, storage) {
     this.prefix = `galley:written:${link}:`
     this.storage = storage
   }
 
   /** @returns {NewReview | null} */
   get newReview() {
-    const stored = this.#read("new")
+    const stored = readInTab(`${this.prefix}new`, this.storage)
     try {
       return stored === "" ? null : JSON.parse(stored)
     } catch {
@@ -33,46 +35,27 @@ export class WrittenDrafts {
 
   /** @param {NewReview | null} written */
   set newReview(written) {
-    this.#write("new", written === null ? "" : JSON.stringify(written))
+    storeInTab(`${this.prefix}new`, written === null ? "" : JSON.stringify(written), this.storage)
   }
 
   /** @param {string} review */
   reply(review) {
-    return this.#read(`reply:${review}`)
+    return readInTab(`${this.prefix}reply:${review}`, this.storage)
   }
 
   /** @param {string} review @param {string} text */
   setReply(review, text) {
-    this.#write(`reply:${review}`, text)
+    storeInTab(`${this.prefix}reply:${review}`, text, this.storage)
   }
 
   /** @param {string} reply */
   replyEdit(reply) {
-    return this.#read(`edit:${reply}`)
+    return readInTab(`${this.prefix}edit:${reply}`, this.storage)
   }
 
   /** @param {string} reply @param {string} text */
   setReplyEdit(reply, text) {
-    this.#write(`edit:${reply}`, text)
-  }
-
-  /** @param {string} name */
-  #read(name) {
-    try {
-      return this.storage.getItem(this.prefix + name) ?? ""
-    } catch {
-      return ""
-    }
-  }
-
-  /** Without storage, or without room in it, the field itself still has the text. @param {string} name @param {string} text */
-  #write(name, text) {
-    try {
-      if (text === "") this.storage.removeItem(this.prefix + name)
-      else this.storage.setItem(this.prefix + name, text)
-    } catch {
-      // Nothing else can keep it.
-    }
+    storeInTab(`${this.prefix}edit:${reply}`, text, this.storage)
   }
 }
 

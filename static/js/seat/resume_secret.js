@@ -7,24 +7,16 @@
  * take the seat from each other without a request of the user.
  */
 
+import { storeInTab, takeInTab } from "../lib/preferences.js"
+
 const prefix = "galley.resume."
 
 /** Leaves the secret for the page that comes next in this tab. @param {string} seat @param {string} secret */
-export function storeResumeSecret(seat, secret) {
-  try {
-    if (secret !== "") sessionStorage.setItem(prefix + seat, secret)
-  } catch {
-    // Without storage the next page's claim waits for a liveness probe: up to a second longer.
-  }
-}
+export const storeResumeSecret = (seat, secret) => storeInTab(prefix + seat, secret)
 
-/** Takes the previous page's secret out of the storage. @param {string} seat @returns {string} */
-export function takeResumeSecret(seat) {
-  try {
-    const secret = sessionStorage.getItem(prefix + seat) ?? ""
-    sessionStorage.removeItem(prefix + seat)
-    return secret
-  } catch {
-    return ""
-  }
-}
+/**
+ * Takes the previous page's secret out of the storage. Without it the claim waits for a liveness probe: up to a second longer.
+ *
+ * @param {string} seat
+ */
+export const takeResumeSecret = (seat) => takeInTab(prefix + seat)

@@ -4,6 +4,7 @@
  */
 
 import { byId } from "../lib/dom.js"
+import { readInTab, storeInTab } from "../lib/preferences.js"
 
 const FIELDS = ["paste-text", "paste-title"]
 
@@ -13,38 +14,19 @@ export class PasteDraft {
     let isFound = false
     for (const id of FIELDS) {
       const field = fieldOf(id)
-      field.value = read(id)
+      field.value = readInTab(`galley:${id}`)
       isFound ||= field.value !== ""
-      field.addEventListener("input", () => write(id, field.value))
+      field.addEventListener("input", () => storeInTab(`galley:${id}`, field.value))
     }
     return isFound
   }
 
   end() {
-    for (const id of FIELDS) write(id, "")
+    for (const id of FIELDS) storeInTab(`galley:${id}`, "")
   }
 }
 
 /** @param {string} id */
 function fieldOf(id) {
   return /** @type {HTMLInputElement | HTMLTextAreaElement} */ (byId(id))
-}
-
-/** @param {string} id */
-function read(id) {
-  try {
-    return sessionStorage.getItem(`galley:${id}`) ?? ""
-  } catch {
-    return ""
-  }
-}
-
-/** Without storage, or without room in it, the field itself still has the text. @param {string} id @param {string} text */
-function write(id, text) {
-  try {
-    if (text === "") sessionStorage.removeItem(`galley:${id}`)
-    else sessionStorage.setItem(`galley:${id}`, text)
-  } catch {
-    // Nothing else can keep it.
-  }
 }
