@@ -1,18 +1,16 @@
 // @ts-check
 /** The jobs of all servers: whether one runs, when the next run is due, and the last runs. Owns one section. */
 
-import { byId, el } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
+import { byId, el, isDrawn } from "../lib/dom.js"
 import { clock, i18n, number, t, when } from "../lib/i18n.js"
 import { jobs as readJobs } from "../lib/operations_api.js"
+import { Section } from "./section.js"
 
 /**
  * @typedef {import("../lib/operations_api.js").Job} Job
  * @typedef {import("../lib/operations_api.js").JobRun} JobRun
  */
 
-/** Least time between two reads, in ms. */
-const READ_EVERY = 10_000
 const HEADS = /** @type {const} */ ([
   "admin.jobs.started",
   "admin.jobs.duration",
@@ -78,48 +76,18 @@ export function foldRuns(runs) {
   return folded
 }
 
-export class JobsSection {
-  /** `null`: not read, or not there. @type {readonly Job[] | null} */
-  #jobs = null
-  #readAt = -Infinity
-  #reads = 0
-  #drawn = ""
-  /** Why the jobs are old; said anew in another language. @type {() => string} */
-  #why = () => ""
-
-  /** Reads the jobs, if the last read is old. @param {string} token @param {AbortSignal} signal */
-  async read(token, signal) {
-    if (Date.now() - this.#readAt < READ_EVERY) return
-    this.#readAt = Date.now()
-    const read = ++this.#reads
-    try {
-      const answer = await readJobs(token, signal)
-      if (read !== this.#reads) return
-      this.#jobs = answer?.jobs ?? null
-      this.#why = () => ""
-    } catch (error) {
-      if (read !== this.#reads) return
-      this.#why = () => t("admin.jobs.failed", { why: errorText(error) })
-    }
-    this.draw()
-  }
-
-  /** The token is another one. */
-  forget() {
-    this.#jobs = null
-    this.#reads += 1
-    this.#readAt = -Infinity
-    this.draw()
+/** @extends {Section<{ jobs: Job[] }>} */
+export class JobsSection extends Section {
+  constructor() {
+    super("admin.jobs.failed", readJobs)
   }
 
   draw() {
-    byId("jobs").hidden = this.#jobs === null && this.#why() === ""
-    const drawn = JSON.stringify([this.#jobs, this.#why(), i18n.language])
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
-    const error = this.#why() === "" ? [] : [el("p", { class: "form-error", text: this.#why() })]
+    byId("jobs").hidden = this.found === null && this.why() === ""
+    if (isDrawn(this, this.found, this.why())) return
+    const error = this.why() === "" ? [] : [el("p", { class: "form-error", text: this.why() })]
     const focused = document.activeElement?.id ?? ""
-    byId("jobs-list").replaceChildren(...error, ...(this.#jobs ?? []).map((job) => this.#job(job)))
+    byId("jobs-list").replaceChildren(...error, ...(this.found?.jobs ?? []).map((job) => this.#job(job)))
     // The frame of a table scrolls by keyboard.
     if (focused.startsWith("job-")) document.getElementById(focused)?.focus()
   }

@@ -4,16 +4,15 @@
 import { showToast } from "../lib/announce.js"
 import { Problem } from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el, once, write } from "../lib/dom.js"
+import { button, byId, el, isDrawn, once, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { i18n, number, t, tCount, when } from "../lib/i18n.js"
+import { number, t, tCount, when } from "../lib/i18n.js"
 import * as operations from "../lib/operations_api.js"
 import { fillRows } from "../start/person_rows.js"
+import { Section } from "./section.js"
 
 /** @typedef {import("../lib/operations_api.js").Webhook} Webhook */
 
-/** Least time between two reads, in ms. */
-const READ_EVERY = 10_000
 const HEADS = /** @type {const} */ ([
   "admin.webhooks.type",
   "admin.webhooks.url",
@@ -22,66 +21,27 @@ const HEADS = /** @type {const} */ ([
   "admin.webhooks.error",
 ])
 
-export class WebhooksSection {
-  /** `null`: not read, or not there. @type {readonly Webhook[] | null} */
-  #webhooks = null
-  #hasMore = false
-  #token = ""
-  #readAt = -Infinity
-  #reads = 0
-  #drawn = ""
-  /** Why the list is old; said anew in another language. @type {() => string} */
-  #why = () => ""
+/** @extends {Section<{ webhooks: Webhook[], next_cursor: string | null }>} */
+export class WebhooksSection extends Section {
   #all = byId("webhooks-all", HTMLButtonElement)
+
+  constructor() {
+    super("admin.webhooks.failed", operations.deadWebhooks)
+  }
 
   start() {
     this.#all.addEventListener("click", () => once(this.#all, () => this.#replayAll()))
   }
 
-  /** Reads the list, if the last read is old. @param {string} token @param {AbortSignal} signal */
-  async read(token, signal) {
-    if (Date.now() - this.#readAt < READ_EVERY) return
-    this.#token = token
-    await this.#read(signal)
-  }
-
-  /** The token is another one. */
-  forget() {
-    this.#webhooks = null
-    this.#token = ""
-    this.#reads += 1
-    this.#readAt = -Infinity
-    this.draw()
-  }
-
-  /** @param {AbortSignal} [signal] */
-  async #read(signal = AbortSignal.timeout(READ_EVERY)) {
-    this.#readAt = Date.now()
-    const read = ++this.#reads
-    try {
-      const answer = await operations.deadWebhooks(this.#token, signal)
-      if (read !== this.#reads) return
-      this.#webhooks = answer?.webhooks ?? null
-      this.#hasMore = Boolean(answer?.next_cursor)
-      this.#why = () => ""
-    } catch (error) {
-      if (read !== this.#reads) return
-      this.#why = () => t("admin.webhooks.failed", { why: errorText(error) })
-    }
-    this.draw()
-  }
-
   draw() {
-    const webhooks = this.#webhooks ?? []
-    byId("webhooks").hidden = this.#webhooks === null && this.#why() === ""
-    write(byId("webhooks-error"), this.#why())
-    const words = this.#hasMore ? t("admin.webhooks.count.more", { count: number(webhooks.length) }) : tCount("admin.webhooks.count", webhooks.length)
+    const webhooks = this.found?.webhooks ?? []
+    byId("webhooks").hidden = this.found === null && this.why() === ""
+    write(byId("webhooks-error"), this.why())
+    const words = this.found?.next_cursor ? t("admin.webhooks.count.more", { count: number(webhooks.length) }) : tCount("admin.webhooks.count", webhooks.length)
     write(byId("webhooks-count"), webhooks.length === 0 ? t("admin.webhooks.none") : words)
-    byId("webhooks-count").hidden = this.#webhooks === null
+    byId("webhooks-count").hidden = this.found === null
     this.#all.hidden = byId("webhooks-frame").hidden = webhooks.length === 0
-    const drawn = JSON.stringify([webhooks, i18n.language])
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
+    if (isDrawn(this, webhooks)) return
     const heads = HEADS.map((head) => el("th", { scope: "col", class: head === "admin.webhooks.attempts" ? "number" : "", text: t(head) }))
     byId("webhook-columns").replaceChildren(...heads, el("th", { scope: "col" }, el("span", { class: "hidden", text: t("admin.what") })))
     fillRows(byId("webhook-rows"), webhooks.map((webhook) => this.#row(webhook)), byId("webhooks-title"))
@@ -108,24 +68,24 @@ export class WebhooksSection {
   /** @param {string} id */
   async #replay(id) {
     try {
-      await operations.replayWebhook(this.#token, id)
+      await operations.replayWebhook(this.token, id)
       showToast(t("admin.webhooks.replayed"))
     } catch (error) {
       const isGone = error instanceof Problem && error.status === 404
       showToast(isGone ? t("admin.webhooks.gone") : errorText(error))
     }
-    if (this.#token !== "") await this.#read()
+    if (this.token !== "") await this.readNow()
   }
 
   async #replayAll() {
     if (!(await confirm(t("admin.webhooks.all.sure"), t("admin.webhooks.all"), { danger: false }))) return
     try {
-      const { replayed } = await operations.replayWebhooks(this.#token)
+      const { replayed } = await operations.replayWebhooks(this.token)
       showToast(tCount("admin.webhooks.replayed.count", replayed))
     } catch (error) {
       showToast(errorText(error))
     }
-    if (this.#token !== "") await this.#read()
+    if (this.token !== "") await this.readNow()
     // Its button is gone.
     if (document.activeElement === document.body || this.#all.hidden) byId("webhooks-title").focus()
   }

@@ -6,10 +6,10 @@
 
 import { showToast } from "../lib/announce.js"
 import { Problem } from "../lib/api.js"
-import { byId, download, el, translatedButton, write } from "../lib/dom.js"
+import { byId, download, drawWith, el, translatedButton, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { exportFile, FORMATS, formatsOfServer } from "../lib/files.js"
-import { i18n, t } from "../lib/i18n.js"
+import { t } from "../lib/i18n.js"
 import { ENDED_LINKS } from "./policy.js"
 
 export class ExportDialog {
@@ -71,9 +71,7 @@ export class ExportDialog {
     this.entry.addEventListener("click", () => this.open(), { signal })
     this.format.addEventListener("change", () => this.#draw(), { signal })
     this.element.addEventListener("close", () => this.#cancel(), { signal })
-    this.store.addEventListener("change", () => this.#draw(), { signal })
-    i18n.addEventListener("change", () => this.#draw(), { signal })
-    this.#draw()
+    drawWith([this.store], () => this.#draw(), signal)
   }
 
   open() {

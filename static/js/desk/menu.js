@@ -12,7 +12,6 @@ import { theme, useTheme } from "../lib/theme.js"
  */
 
 export class Menu {
-
   /**
    * @param {Group[]} [groups] what the page adds, above the choices
    * @param {HTMLElement[]} [screen] what it adds to the choices

@@ -6,8 +6,8 @@
  * letters of its own, and with a Korean layout every letter is another one.
  */
 
-import { button, byId, el } from "../lib/dom.js"
-import { i18n, t } from "../lib/i18n.js"
+import { button, byId, drawWith, el } from "../lib/dom.js"
+import { t } from "../lib/i18n.js"
 
 /**
  * @typedef {"comment" | "next" | "previous" | "accept" | "acceptAll" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
@@ -65,7 +65,6 @@ export function commandOf(event, typing) {
 }
 
 export class Shortcuts {
-
   /** @param {Commands} commands */
   constructor(commands) {
     this.commands = commands
@@ -76,9 +75,8 @@ export class Shortcuts {
   start(signal) {
     // Before the editor, which has uses of its own for Alt and the arrows.
     window.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true })
-    i18n.addEventListener("change", () => this.#draw(), { signal })
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
-    this.#draw()
+    drawWith([], () => this.#draw(), signal)
   }
 
   /** The keys of a command, as one would write them. @param {Command} command */

@@ -13,7 +13,6 @@ import { fileName } from "./document_size.js"
  */
 
 export class TextOut {
-
   /** @param {import("./editor.js").Editor} editor @param {import("../store.js").Store} store */
   constructor(editor, store) {
     this.editor = editor

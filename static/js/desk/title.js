@@ -3,13 +3,12 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { byId, el, icon } from "../lib/dom.js"
+import { byId, drawWith, el, icon } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
+import { clock, number, t, tCount } from "../lib/i18n.js"
 import { ENDED_LINKS } from "./policy.js"
 
 export class Title {
-
   /** The last announced state: a late save and its end, not each save. */
   #announced = "saved"
 
@@ -22,11 +21,9 @@ export class Title {
 
   /** @param {AbortSignal} signal */
   start(signal) {
-    this.store.addEventListener("change", () => this.#draw(), { signal })
-    i18n.addEventListener("change", () => this.#draw(), { signal })
     this.field.addEventListener("change", () => this.#rename(), { signal })
     this.field.addEventListener("keydown", (event) => this.#key(event), { signal })
-    this.#draw()
+    drawWith([this.store], () => this.#draw(), signal)
   }
 
   get #title() {

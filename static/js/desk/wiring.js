@@ -367,7 +367,6 @@ export class DeskPage {
     ]
   }
 
-
   /** The others see the new name once the socket carries it. @param {import("../lib/api.js").User} me */
   #renamed(me) {
     this.store.change({ me })

@@ -3,7 +3,7 @@
 
 import { ENDED_LINKS } from "../desk/policy.js"
 import { showToast } from "../lib/announce.js"
-import { byId, copy, el, footWhenNarrow, translatedButton } from "../lib/dom.js"
+import { byId, copy, drawWith, el, footWhenNarrow, translatedButton } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
 
@@ -11,7 +11,6 @@ import { preference, setPreference } from "../lib/preferences.js"
 
 /** The button of a writer without a reviewer: in the empty margin, or in the foot. */
 export class InviteButton {
-
   /** @param {import("../store.js").Store} store */
   constructor(store) {
     this.store = store
@@ -22,8 +21,7 @@ export class InviteButton {
   start(signal) {
     footWhenNarrow(this.element, signal)
     this.element.addEventListener("click", () => this.copy(), { signal })
-    this.store.addEventListener("change", () => this.#draw(), { signal })
-    this.#draw()
+    drawWith([this.store], () => this.#draw(), signal)
   }
 
   #draw() {

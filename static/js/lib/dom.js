@@ -1,7 +1,7 @@
 // @ts-check
 /** Elements without strings of HTML: what a person wrote only ever becomes text. */
 
-import { t } from "./i18n.js"
+import { i18n, t } from "./i18n.js"
 
 /**
  * @template {keyof HTMLElementTagNameMap} K
@@ -155,6 +155,27 @@ export function byId(id, type) {
   const element = document.getElementById(id)
   if (!(element instanceof (type ?? HTMLElement))) throw new Error(`the page has no #${id}`)
   return /** @type {InstanceType<T>} */ (element)
+}
+
+/** What was drawn last. @type {WeakMap<object, string>} */
+const drawn = new WeakMap()
+
+/** Whether an owner has drawn these values already, in this language. @param {object} owner @param {...unknown} values */
+export function isDrawn(owner, ...values) {
+  const now = JSON.stringify([values, i18n.language])
+  const isSame = drawn.get(owner) === now
+  drawn.set(owner, now)
+  return isSame
+}
+
+/**
+ * Draws now, and after each change of the sources and of the language.
+ *
+ * @param {readonly EventTarget[]} sources @param {() => void} draw @param {AbortSignal} signal
+ */
+export function drawWith(sources, draw, signal) {
+  for (const source of [...sources, i18n]) source.addEventListener("change", draw, { signal })
+  draw()
 }
 
 /** In a narrow window the element is in the foot of the desk, in reach of the thumb. @param {HTMLElement} element @param {AbortSignal} signal */

@@ -2,7 +2,7 @@
 /** The menu in the margin's head, and its entries that decide all open suggestions at once. */
 
 import { closeByItself } from "../desk/menu.js"
-import { byId, el, once } from "../lib/dom.js"
+import { byId, el, isDrawn, once } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 
 /** @typedef {import("../lib/api.js").Verdict} Verdict */
@@ -14,7 +14,6 @@ const COUNT_DELAY = 250
 
 export class DecideAll {
   #timer = 0
-  #drawn = ""
 
   /**
    * @param {import("./decisions.js").Decisions} decisions
@@ -63,9 +62,7 @@ export class DecideAll {
       counts.accept = this.decisions.suggestions("accept").length
       counts.reject = this.decisions.suggestions("reject").length
     }
-    const drawn = JSON.stringify([counts, i18n.language])
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
+    if (isDrawn(this, counts)) return
     const hadFocus = this.menu.contains(document.activeElement)
     this.element.hidden = counts.reject < MANY
     for (const verdict of /** @type {const} */ (["accept", "reject"])) {

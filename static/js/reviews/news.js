@@ -5,8 +5,8 @@
  */
 
 import { announce } from "../lib/announce.js"
-import { byId, el } from "../lib/dom.js"
-import { i18n, number, t, tCount } from "../lib/i18n.js"
+import { byId, drawWith, el, isDrawn } from "../lib/dom.js"
+import { number, t, tCount } from "../lib/i18n.js"
 import { quoteOf } from "./summary.js"
 
 /**
@@ -24,7 +24,6 @@ export class News {
   #items = []
   #timer = 0
   #spokenAt = 0
-  #drawn = ""
   /** @type {string | undefined} */
   #last
   #element = byId("news")
@@ -46,10 +45,8 @@ export class News {
   start(signal) {
     const came = (/** @type {Event} */ event) => this.#add(/** @type {CustomEvent<Item>} */ (event).detail)
     this.reviews.addEventListener("came", came, { signal })
-    this.store.addEventListener("change", () => this.#draw(), { signal })
-    i18n.addEventListener("change", () => this.#draw(), { signal })
     this.#element.addEventListener("click", () => this.#showLast(), { signal })
-    this.#draw()
+    drawWith([this.store], () => this.#draw(), signal)
   }
 
   /** @param {Item} item */
@@ -65,9 +62,7 @@ export class News {
 
   #draw() {
     const count = this.store.state.unread
-    const drawn = `${count} ${i18n.language}`
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
+    if (isDrawn(this, count)) return
     const hadFocus = document.activeElement === this.#element
     this.#element.hidden = count === 0
     this.#element.replaceChildren(el("span", { class: "unread" }), t("unread.count", { count: number(count) }))

@@ -6,8 +6,8 @@
  * and the bar would cover the lines below it.
  */
 
-import { button, byId } from "../lib/dom.js"
-import { i18n, t } from "../lib/i18n.js"
+import { button, byId, drawWith } from "../lib/dom.js"
+import { t } from "../lib/i18n.js"
 
 /** Longest passage of a review, in UTF-16 units, as the server has it. */
 export const PASSAGE_MAX = 20_000
@@ -41,8 +41,7 @@ export class SelectionBar {
       document.addEventListener(type, () => this.drawSoon(), { signal })
     }
     window.addEventListener("scroll", () => this.drawSoon(), { signal, passive: true })
-    i18n.addEventListener("change", () => this.#translate(), { signal })
-    this.#translate()
+    drawWith([], () => this.#translate(), signal)
   }
 
   drawSoon() {

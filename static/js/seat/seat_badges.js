@@ -2,8 +2,8 @@
 /** The two seats: the holder, whose turn it is, or that the seat is free. Owns one element. */
 
 import { announce } from "../lib/announce.js"
-import { byId, el, initial } from "../lib/dom.js"
-import { i18n, t, tCount, when } from "../lib/i18n.js"
+import { byId, drawWith, el, initial, isDrawn } from "../lib/dom.js"
+import { t, tCount, when } from "../lib/i18n.js"
 import { knowsPeer } from "../desk/policy.js"
 import { roles } from "../store.js"
 
@@ -13,7 +13,6 @@ import { roles } from "../store.js"
  */
 
 export class SeatBadges {
-  #drawn = ""
   /** @type {Record<Role, SeatOccupancy> | null} */
   #before = null
 
@@ -25,17 +24,13 @@ export class SeatBadges {
 
   /** @param {AbortSignal} signal */
   start(signal) {
-    this.store.addEventListener("change", () => this.#draw(), { signal })
-    i18n.addEventListener("change", () => this.#draw(), { signal })
-    this.#draw()
+    drawWith([this.store], () => this.#draw(), signal)
   }
 
   #draw() {
     const { occupancy, role: mine, phase, quiet, invitedAt, me, link } = this.store.state
     this.#announce(occupancy)
-    const drawn = JSON.stringify([occupancy, mine, phase, quiet, invitedAt, me, link?.turn, knowsPeer(this.store.state), i18n.language])
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
+    if (isDrawn(this, occupancy, mine, phase, quiet, invitedAt, me, link?.turn, knowsPeer(this.store.state))) return
     this.element.replaceChildren(...roles.map((role) => this.#badge(role, occupancy[role])))
   }
 

@@ -6,16 +6,14 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { button, byId, el, footWhenNarrow, once } from "../lib/dom.js"
+import { button, byId, drawWith, el, footWhenNarrow, isDrawn, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { i18n, t, when } from "../lib/i18n.js"
+import { t, when } from "../lib/i18n.js"
 import { peersOf } from "../store.js"
 
 /** @typedef {import("../lib/api.js").Turn} Turn */
 
 export class TurnBar {
-  #drawn = ""
-
   /**
    * @param {import("../store.js").Store} store
    * @param {api.Role} role
@@ -30,9 +28,7 @@ export class TurnBar {
   /** @param {AbortSignal} signal */
   start(signal) {
     footWhenNarrow(this.element, signal)
-    this.store.addEventListener("change", () => this.#draw(), { signal })
-    i18n.addEventListener("change", () => this.#draw(), { signal })
-    this.#draw()
+    drawWith([this.store], () => this.#draw(), signal)
   }
 
   /** From an answer or an event of the server. @param {Turn} turn */
@@ -48,9 +44,7 @@ export class TurnBar {
     const { link } = this.store.state
     const turn = link?.turn ?? null
     const isShown = this.store.seated && link?.reviewer != null
-    const drawn = JSON.stringify([isShown, turn, i18n.language])
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
+    if (isDrawn(this, isShown, turn)) return
     const hadFocus = this.element.contains(document.activeElement)
     this.element.hidden = !isShown
     this.element.replaceChildren(...(isShown ? this.#parts(turn) : []))

@@ -3,7 +3,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, copy, el, fillMeter, meter, once, write } from "../lib/dom.js"
+import { button, byId, copy, el, fillMeter, isDrawn, meter, once, write } from "../lib/dom.js"
 import { t, number, when } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { claimErrorText, offerErrorText, remainingSentence } from "./offer_text.js"
@@ -23,7 +23,6 @@ export class OwnOffer {
   /** The claims that the reader declined: their end is no news. @type {Set<string>} */
   #declined = new Set()
   /** The claims that were read, as they stand in the list. */
-  #drawn = ""
   #reads = 0
   /** Why the claims are old; said anew in another language. @type {() => string} */
   #why = () => ""
@@ -105,9 +104,7 @@ export class OwnOffer {
     write(this.#none, t("offer.people.none"))
     this.#none.hidden = this.#claims?.length !== 0
     write(this.#error, this.#why())
-    const drawn = JSON.stringify([this.#claims, document.documentElement.lang])
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
+    if (isDrawn(this, this.#claims)) return
     fillRows(this.#list, (this.#claims ?? []).map((claim) => this.#claim(claim)), this.#people)
   }
 
