@@ -19,7 +19,6 @@ import { pieces } from "../reviews/word_diff.js"
 import { nameOf } from "./timeline.js"
 
 /**
- * @typedef {import("../lib/api.js").Version} Version
  * @typedef {import("../reviews/word_diff.js").Piece} Piece
  * @typedef {"step" | "now" | "text"} Mode
  */
@@ -34,7 +33,7 @@ const AROUND = 64
 const modes = /** @type {const} */ (["step", "now", "text"])
 
 export class VersionView {
-  /** @type {{ version: Version, before: Version | null } | null} */
+  /** @type {{ version: api.Version, before: api.Version | null } | null} */
   #shown = null
   /** @type {Mode} */
   #mode = "step"
@@ -42,7 +41,7 @@ export class VersionView {
 
   /**
    * @param {string} document
-   * @param {{ mayRestore: () => "yes" | "seat" | "reader", restored: (version: Version) => void,
+   * @param {{ mayRestore: () => "yes" | "seat" | "reader", restored: (version: api.Version) => void,
    *   notify: (sentence: string) => void }} actions
    */
   constructor(document, actions) {
@@ -80,7 +79,7 @@ export class VersionView {
     this.#shown = null
   }
 
-  /** @param {Version} version @param {Version | null} before the one before it, if there is one */
+  /** @param {api.Version} version @param {api.Version | null} before the one before it, if there is one */
   show(version, before) {
     this.#shown = { version, before }
     this.heading.textContent = nameOf(version)
@@ -145,8 +144,8 @@ export class VersionView {
   }
 
   /**
-   * @param {Version} version
-   * @param {Version | null} before
+   * @param {api.Version} version
+   * @param {api.Version | null} before
    * @param {AbortSignal} signal
    * @returns {Promise<{ parts: (Node | string)[], sum: string }>}
    */
@@ -185,7 +184,7 @@ export class VersionView {
     return [text.slice(0, head), unfold, text.slice(tail)]
   }
 
-  /** Whether the text is the one of that version; no, if the server does not say. @param {Version} version */
+  /** Whether the text is the one of that version; no, if the server does not say. @param {api.Version} version */
   async #isCurrent({ id }) {
     const compared = await api.difference(this.document, id, "current").catch(() => null)
     return compared !== null && pieces(compared.segments).every(({ kind }) => kind === "same")

@@ -7,7 +7,6 @@ import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { IdentityDialog } from "./dialog.js"
 
-/** @typedef {import("../lib/api.js").Transfer} Transfer */
 /** @typedef {import("../lib/i18n.js").Sentence} Sentence */
 
 export class MoveDialog {
@@ -54,7 +53,7 @@ export class MoveDialog {
     return this.#end === null ? 0 : Math.max(0, Math.ceil((Date.parse(this.#end) - Date.now()) / 1_000))
   }
 
-  /** @param {Transfer} transfer */
+  /** @param {api.Transfer} transfer */
   #show({ code, url, expires_at: end }) {
     const hadFocus = this.#values.contains(document.activeElement)
     this.#end = end

@@ -13,8 +13,6 @@ import { PASSAGE_MAX } from "./selection_bar.js"
 import { nearest, WrittenDrafts } from "./written_drafts.js"
 
 /**
- * @typedef {import("../lib/api.js").Review} Review
- * @typedef {import("../lib/api.js").Reply} Reply
  * @typedef {import("./form.js").Written} Written
  * @typedef {import("./card.js").Decision} Decision
  */
@@ -114,7 +112,7 @@ export class ReviewActions {
     this.editor.focus()
   }
 
-  /** @param {Review} review @param {Decision} decision */
+  /** @param {api.Review} review @param {Decision} decision */
   decide = (review, decision) =>
     this.#attempt(async () => {
       // The event of the server may come before the answer, and takes the review from the open ones.
@@ -137,7 +135,7 @@ export class ReviewActions {
     return order.slice(at + 1).find(isOpen) ?? order.slice(0, Math.max(at, 0)).findLast(isOpen) ?? null
   }
 
-  /** @param {Review} decided */
+  /** @param {api.Review} decided */
   #announceDecision({ id, status, decision }) {
     if (status === "resolved") showToast(t("review.announce.resolved"), { text: t("common.undo"), act: () => this.#reopen(id) })
     else if (status === "open") showToast(t("review.announce.open"))
@@ -152,13 +150,13 @@ export class ReviewActions {
     else this.margin?.activate(id)
   }
 
-  /** @param {Review} review */
+  /** @param {api.Review} review */
   takeBack = (review) => this.decisions.takeBackOf(review)
 
-  /** @param {Review} review */
+  /** @param {api.Review} review */
   undoableSize = (review) => this.decisions.undoableSize(review)
 
-  /** @param {Review} review @param {string} body */
+  /** @param {api.Review} review @param {string} body */
   reply = (review, body) =>
     this.#attempt(async () => {
       const { link } = this.reviews
@@ -167,40 +165,40 @@ export class ReviewActions {
       announce(t("review.sent"))
     })
 
-  /** @param {Review} review @param {Reply} reply @param {string} body */
+  /** @param {api.Review} review @param {api.Reply} reply @param {string} body */
   editReply = (review, reply, body) =>
     this.#attempt(async () => {
       this.reviews.apply(await api.editReply(this.reviews.link, review, reply, body))
       announce(t("review.sent"))
     })
 
-  /** @param {Review} review @param {Reply} reply */
+  /** @param {api.Review} review @param {api.Reply} reply */
   removeReply = (review, reply) =>
     this.#attempt(async () => {
       this.reviews.apply(await api.deleteReply(this.reviews.link, review, reply))
       showToast(t("reply.deleted"))
     })
 
-  /** @param {Review} review */
+  /** @param {api.Review} review */
   storedReply = (review) => this.written.reply(review.id)
 
-  /** @param {Review} review @param {string} text */
+  /** @param {api.Review} review @param {string} text */
   storeReply = (review, text) => this.written.setReply(review.id, text)
 
-  /** @param {Reply} reply */
+  /** @param {api.Reply} reply */
   storedReplyEdit = (reply) => this.written.replyEdit(reply.id)
 
-  /** @param {Reply} reply @param {string} text */
+  /** @param {api.Reply} reply @param {string} text */
   storeReplyEdit = (reply, text) => this.written.setReplyEdit(reply.id, text)
 
-  /** @param {Review} review @param {Written} written */
+  /** @param {api.Review} review @param {Written} written */
   edit = (review, written) =>
     this.#attempt(async () => {
       this.reviews.apply(await api.editReview(this.reviews.link, review, written))
       announce(t("review.sent"))
     })
 
-  /** @param {Review} review */
+  /** @param {api.Review} review */
   remove = (review) =>
     this.#attempt(async () => {
       await api.deleteReview(this.reviews.link, review)
@@ -208,7 +206,7 @@ export class ReviewActions {
       this.reviews.drop(review.id)
     })
 
-  /** @param {Review} review */
+  /** @param {api.Review} review */
   choose = (review) => {
     this.margin?.activate(review.id)
   }

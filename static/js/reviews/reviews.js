@@ -13,11 +13,7 @@ import * as api from "../lib/api.js"
 import { locate } from "./locate.js"
 import { isSummary } from "./summary.js"
 
-/**
- * @typedef {import("../lib/api.js").Review} Review
- * @typedef {import("../lib/api.js").AnchorState} AnchorState
- * @typedef {import("./highlights.js").Passage} Passage
- */
+/** @typedef {import("./highlights.js").Passage} Passage */
 
 /** The delay of the query for a passage's position after an edit that deleted it, in ms. */
 const SEEK_DELAY = 1_200
@@ -27,7 +23,7 @@ const SEEK_DELAY_MAX = 60_000
 const LOST_DELAY = 3_000
 
 export class Reviews extends EventTarget {
-  /** @type {Map<string, Review>} */
+  /** @type {Map<string, api.Review>} */
   #all = new Map()
   #seekTimer = 0
   #seekDelay = SEEK_DELAY
@@ -69,7 +65,7 @@ export class Reviews extends EventTarget {
     this.#seek()
   }
 
-  /** @param {Review} review from an answer or an event; an older one is left alone */
+  /** @param {api.Review} review from an answer or an event; an older one is left alone */
   apply(review) {
     const stored = this.#all.get(review.id)
     if (stored && (review.version < stored.version || (review.change ?? 0) < (stored.change ?? 0))) return
@@ -133,8 +129,8 @@ export class Reviews extends EventTarget {
   /**
    * How it stands, by the text as it is now and not only as the server last saw it.
    *
-   * @param {Review} review
-   * @returns {AnchorState}
+   * @param {api.Review} review
+   * @returns {api.AnchorState}
    */
   stateOf(review) {
     if (review.anchor === null) return "exact"
@@ -163,14 +159,14 @@ export class Reviews extends EventTarget {
     return done.sort((a, b) => b.updated_at.localeCompare(a.updated_at))
   }
 
-  /** @param {(review: Review) => boolean} matches */
+  /** @param {(review: api.Review) => boolean} matches */
   #ordered(matches) {
-    const from = (/** @type {Review} */ review) => (isSummary(review) ? -1 : (this.lastPassageOf(review.id)?.from ?? 0))
+    const from = (/** @type {api.Review} */ review) => (isSummary(review) ? -1 : (this.lastPassageOf(review.id)?.from ?? 0))
     const reviews = [...this.#all.values()].filter(matches)
     return reviews.sort((a, b) => from(a) - from(b) || a.created_at.localeCompare(b.created_at))
   }
 
-  /** @param {Review[]} served with offsets as they were when the server answered */
+  /** @param {api.Review[]} served with offsets as they were when the server answered */
   #locate(served) {
     const passages = new Map(this.editor.marked.passages)
     for (const id of passages.keys()) {

@@ -14,8 +14,6 @@ import { byId } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { isUnread, seenUpTo } from "./seen.js"
 
-/** @typedef {import("../lib/api.js").Review} Review */
-
 /** How long a card must be in the window, in ms. */
 const LOOK = 1_000
 /** How much of a card must be in the window. */
@@ -58,12 +56,12 @@ export class Unread extends EventTarget {
     this.#applySeen()
   }
 
-  /** @param {Review} review */
+  /** @param {api.Review} review */
   has(review) {
     return isUnread(review, this.#reader)
   }
 
-  /** Watches the card of an unread review until it is seen. @param {Review} review @param {HTMLElement} card @param {boolean} active */
+  /** Watches the card of an unread review until it is seen. @param {api.Review} review @param {HTMLElement} card @param {boolean} active */
   watch(review, card, active) {
     if (!this.has(review)) return this.#forget(card)
     const isLookedAt = active && !document.hidden && card.checkVisibility({ visibilityProperty: true })
@@ -92,7 +90,7 @@ export class Unread extends EventTarget {
     this.store.change({ unread: count })
   }
 
-  /** @param {readonly Review[]} reviews */
+  /** @param {readonly api.Review[]} reviews */
   #markSeen(reviews) {
     for (const { id, change } of reviews) if (change !== undefined) this.#read.set(id, change)
     this.#count()

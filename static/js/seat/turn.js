@@ -11,8 +11,6 @@ import { errorText } from "../lib/error_text.js"
 import { t, when } from "../lib/i18n.js"
 import { peersOf } from "../store.js"
 
-/** @typedef {import("../lib/api.js").Turn} Turn */
-
 export class TurnBar {
   /**
    * @param {import("../store.js").Store} store
@@ -31,7 +29,7 @@ export class TurnBar {
     drawWith([this.store], () => this.#draw(), signal)
   }
 
-  /** From an answer or an event of the server. @param {Turn} turn */
+  /** From an answer or an event of the server. @param {api.Turn} turn */
   apply(turn) {
     const { link, me } = this.store.state
     if (!link) return
@@ -51,7 +49,7 @@ export class TurnBar {
     if (hadFocus) this.element.querySelector("button")?.focus()
   }
 
-  /** @param {Turn | null} turn */
+  /** @param {api.Turn | null} turn */
   #parts(turn) {
     const isMine = turn?.role !== this.peer
     const to = isMine ? this.peer : this.role
@@ -62,7 +60,7 @@ export class TurnBar {
     return [el("p", { class: "turn-status hidden", "data-mine": String(isMine), text: `${status} · ${t("seat.since", { time: when(turn.since) })}` }), press]
   }
 
-  /** @param {Turn | null} turn */
+  /** @param {api.Turn | null} turn */
   #handOverWords(turn) {
     if (this.role === "reviewer") return "turn.hand.reviewer"
     return turn ? "turn.hand.writer" : "turn.hand.writer.first"
@@ -84,7 +82,7 @@ export class TurnBar {
   }
 }
 
-/** The news of a change of turn by the other user. @param {Turn} turn @param {api.Role} role the reader's */
+/** The news of a change of turn by the other user. @param {api.Turn} turn @param {api.Role} role the reader's */
 function newsOf(turn, role) {
   if (turn.role === role) return role === "writer" ? "turn.news.writer" : "turn.news.reviewer"
   return role === "writer" ? "turn.news.back.writer" : "turn.news.back.reviewer"
