@@ -11,12 +11,7 @@
 /** @type {Readonly<Size>} Until the server says otherwise. */
 export const ample = Object.freeze({ state: "ample", bytes: 0, limit: 0 })
 
-/**
- * The fields of `document.size`.
- *
- * @param {{ [field: string]: any }} event
- * @returns {Readonly<Size>}
- */
+/** The fields of `document.size`. @param {{ [field: string]: any }} event @returns {Readonly<Size>} */
 export function sizeIn({ state, bytes, limit }) {
   if (state !== "near" && state !== "full") return ample
   return Object.freeze({ state, bytes: Number(bytes) || 0, limit: Number(limit) || 0 })

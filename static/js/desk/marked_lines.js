@@ -10,11 +10,7 @@
  * @typedef {{ text: string, marked: boolean, ends: number[] }} Piece `ends`: the passages that end with it
  */
 
-/**
- * @param {string} text
- * @param {readonly Mark[]} marks
- * @returns {Piece[][]} the pieces of each line
- */
+/** @param {string} text @param {readonly Mark[]} marks @returns {Piece[][]} the pieces of each line */
 export function markedLines(text, marks) {
   const edges = marks
     .filter(({ from, to }) => from < to)

@@ -25,11 +25,7 @@ const SCRIPTS = [
 
 const ENGLISH = /\b(?:the|and|of|to|in|is|are|was|that|it|for|with|as|you|my|this)\b/gi
 
-/**
- * A language tag, or `""` when the letters do not show it: most languages share the Latin ones.
- *
- * @param {string} text
- */
+/** A language tag, or `""` when the letters do not show it: most languages share the Latin ones. @param {string} text */
 export function languageOf(text) {
   const counts = SCRIPTS.map(([tag, script, weight]) => ({ tag, letters: weight * (text.match(script)?.length ?? 0) }))
   const [first] = counts.toSorted((one, other) => other.letters - one.letters)

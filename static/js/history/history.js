@@ -27,11 +27,7 @@ export class History {
   #textChanged = false
   #failure = ""
 
-  /**
-   * @param {import("../store.js").Store} store
-   * @param {import("../desk/editor.js").Editor} editor
-   * @param {string} document
-   */
+  /** @param {import("../store.js").Store} store @param {import("../desk/editor.js").Editor} editor @param {string} document */
   constructor(store, editor, document) {
     this.store = store
     this.editor = editor

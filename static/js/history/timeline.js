@@ -21,9 +21,7 @@ export class Timeline {
   #versions = []
   #timer = 0
 
-  /**
-   * @param {{ choose: (version: Version) => void, into: () => void, more: () => Promise<void> }} actions
-   */
+  /** @param {{ choose: (version: Version) => void, into: () => void, more: () => Promise<void> }} actions */
   constructor(actions) {
     this.actions = actions
     this.list = el("div", { role: "listbox", class: "history-list" })
@@ -47,10 +45,7 @@ export class Timeline {
     this.#versions = []
   }
 
-  /**
-   * @param {string} id
-   * @param {{ focus?: boolean, wait?: boolean }} [options] `wait`: another may follow at once
-   */
+  /** @param {string} id @param {{ focus?: boolean, wait?: boolean }} [options] `wait`: another may follow at once */
   choose(id, { focus = false, wait = false } = {}) {
     const version = this.#versions.find((version) => version.id === id)
     if (!version) return

@@ -195,12 +195,7 @@ export const versions = (document, { cursor } = {}) =>
 /** @param {string} document @param {string} label @returns {Promise<Version>} */
 export const nameVersion = (document, label) => call("POST", versionsAt(document), { body: { label } })
 
-/**
- * @param {string} document
- * @param {string} id
- * @param {AbortSignal} [signal]
- * @returns {Promise<Version & { text: string }>}
- */
+/** @param {string} document @param {string} id @param {AbortSignal} [signal] @returns {Promise<Version & { text: string }>} */
 export const version = (document, id, signal) => call("GET", versionsAt(document, `/${encode(id)}`), { signal })
 
 /**
@@ -319,12 +314,7 @@ export const decideMany = (link, decision, reviews) => {
 export const undoDecision = (link, id) =>
   call("POST", `/api/share-links/${encode(link)}/decisions/${encode(id)}/undo`, { body: {} })
 
-/**
- * @param {string} link
- * @param {Review} review
- * @param {string} body
- * @returns {Promise<Review | Reply>}
- */
+/** @param {string} link @param {Review} review @param {string} body @returns {Promise<Review | Reply>} */
 export const reply = (link, review, body) =>
   call("POST", reviewsAt(link, `/${encode(review.id)}/replies`), { body: { body } })
 
@@ -345,20 +335,10 @@ export const setSeen = (link, change, { keepalive = false } = {}) =>
 /** Hands the text over. @param {string} link @param {Role} to @returns {Promise<{ turn: Turn }>} */
 export const handOver = (link, to) => call("POST", `/api/share-links/${encode(link)}/turn`, { body: { to } })
 
-/**
- * @param {string} bearer
- * @param {AbortSignal} signal
- * @returns {Promise<{ sessions: HeldSeat[], nodes: unknown[] }>}
- */
+/** @param {string} bearer @param {AbortSignal} signal @returns {Promise<{ sessions: HeldSeat[], nodes: unknown[] }>} */
 export const heldSeats = (bearer, signal) => call("GET", "/api/admin/sessions", { bearer, signal })
 
-/**
- * Why a session holds its seat.
- *
- * @param {string} bearer
- * @param {string} session
- * @returns {Promise<SeatDetails>}
- */
+/** Why a session holds its seat. @param {string} bearer @param {string} session @returns {Promise<SeatDetails>} */
 export const seatDetails = (bearer, session) =>
   call("GET", `/api/admin/sessions/${encode(session)}`, { bearer })
 

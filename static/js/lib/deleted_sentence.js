@@ -1,6 +1,9 @@
 // @ts-check
-/** The deletion of a document as a sentence: the user, the time, and how long the bin keeps it. */
+/** The deletion of a document as a sentence: the user, the time, and how long the bin keeps it; and the way back. */
 
+import * as api from "./api.js"
+import { button, once } from "./dom.js"
+import { toastError } from "./error_text.js"
 import { t, tCount, when } from "./i18n.js"
 
 /** @typedef {import("./api.js").Deletion} Deletion */
@@ -17,4 +20,11 @@ export function deletedSentence(deletion, isOwn) {
   const until = when(deletion.purge_at)
   if (days < 1) return `${first} ${isOwn ? t("deleted.own.until", { until }) : t("deleted.by.until", { name, until })}`
   return `${first} ${isOwn ? tCount("deleted.own.days", days) : tCount("deleted.by.days", days, { name })}`
+}
+
+/** Takes a document out of the bin, and opens it anew. @param {string} id */
+export function restoreButton(id) {
+  const restore = () => api.restoreDocument(id).then(() => location.reload(), toastError)
+  const press = button(t("deleted.restore"), { class: "button button-strong" }, () => void once(press, restore))
+  return press
 }

@@ -1,6 +1,7 @@
 // @ts-check
 /** An error as a sentence for the user. */
 
+import { showToast } from "./announce.js"
 import { Problem } from "./api.js"
 import { t } from "./i18n.js"
 
@@ -71,6 +72,9 @@ export function errorText(error) {
   if (500 <= error.status) return t("error.server")
   return t(BY_STATUS[error.status] ?? "error.unknown")
 }
+
+/** Shows why a press did not work. @param {unknown} error */
+export const toastError = (error) => void showToast(errorText(error))
 
 /** The same, where a review was to be written or decided. @param {unknown} error */
 export function reviewErrorText(error) {

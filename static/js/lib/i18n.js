@@ -154,11 +154,7 @@ function inUnits(ms) {
   return seconds < 7_200 ? [Math.floor(seconds / 60), "minute"] : [Math.floor(seconds / 3_600), "hour"]
 }
 
-/**
- * A moment as one would say it: the time today, the day and the time before that.
- *
- * @param {string | Date} moment
- */
+/** A moment as one would say it: the time today, the day and the time before that. @param {string | Date} moment */
 export function when(moment) {
   const date = new Date(moment)
   if (date.toDateString() === new Date().toDateString()) return clock(date)

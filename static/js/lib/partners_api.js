@@ -28,10 +28,7 @@ export const renewPersonalLink = () => call("POST", "/api/me/address/renew")
 /** The user with this address. @param {string} to `@handle` or the token of a personal link @returns {Promise<User>} */
 export const findUser = async (to) => (await call("POST", "/api/people/find", { body: { to } })).user
 
-/**
- * @param {{ to: string, as: Role, message?: string, document_id?: string }} request
- * @returns {Promise<ReviewRequest>}
- */
+/** @param {{ to: string, as: Role, message?: string, document_id?: string }} request @returns {Promise<ReviewRequest>} */
 export const sendRequest = (request) => call("POST", "/api/review-requests", { body: request })
 
 /** @param {string} id @param {string} [rest] */
@@ -61,12 +58,7 @@ export const partners = () => all("/api/partners?limit=100", "partners")
 /** @param {string} user @returns {Promise<void>} */
 export const removePartner = (user) => call("DELETE", `/api/partners/${encodeURIComponent(user)}`)
 
-/**
- * The rows of every page of a list.
- *
- * @param {string} path with a query
- * @param {string} rows their name in the answer
- */
+/** The rows of every page of a list. @param {string} path with a query @param {string} rows their name in the answer */
 export async function all(path, rows) {
   const found = []
   for (let cursor = ""; ; ) {

@@ -59,11 +59,8 @@ export class Notifications {
   /** @param {Push} push */
   async #accept(push) {
     setPreference(OFFERED, String(OFFERS_MAX))
-    try {
-      showToast(outcomeSentence(await push.subscribe()))
-    } catch (error) {
-      showToast(pushErrorText(error))
-    }
+    const done = (/** @type {Parameters<typeof outcomeSentence>[0]} */ outcome) => showToast(outcomeSentence(outcome))
+    await push.subscribe().then(done, (error) => showToast(pushErrorText(error)))
   }
 
   /** A user who leaves takes the notifications of this browser along. */

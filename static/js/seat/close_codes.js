@@ -23,12 +23,7 @@ export function retryDelay(attempt, random) {
   return Math.round(bound * (0.5 + random / 2))
 }
 
-/**
- * The reason of a lost seat: the end of a `state.lost.*`.
- *
- * @param {number} code
- * @param {string} reason
- */
+/** The reason of a lost seat: the end of a `state.lost.*`. @param {number} code @param {string} reason */
 export function lossReason(code, reason) {
   const named = ["taken_over", "expired", "evicted", "idle", "revoked", "deleted"].find((why) => why === reason)
   if (named) return named
@@ -42,12 +37,7 @@ export function lossReason(code, reason) {
   return code === 4410 ? "expired" : "malformed"
 }
 
-/**
- * The holder of the seat in a close frame.
- *
- * @param {string} reason JSON
- * @returns {Holder}
- */
+/** The holder of the seat in a close frame. @param {string} reason JSON @returns {Holder} */
 export function holderIn(reason) {
   try {
     return holderOf(JSON.parse(reason)?.holder)

@@ -66,11 +66,7 @@ export class Connection extends EventTarget {
   #probed = null
   #stopped = new AbortController()
 
-  /**
-   * @param {import("../lib/vendor.js").Y.Doc} doc
-   * @param {string} link
-   * @param {import("../lib/api.js").Role} role
-   */
+  /** @param {import("../lib/vendor.js").Y.Doc} doc @param {string} link @param {import("../lib/api.js").Role} role */
   constructor(doc, link, role) {
     super()
     this.seat = `${link}/${role}`

@@ -4,9 +4,8 @@
  */
 
 import { NAME_MAX } from "../identity/name_dialog.js"
-import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { deletedSentence } from "../lib/deleted_sentence.js"
+import { deletedSentence, restoreButton } from "../lib/deleted_sentence.js"
 import { button, byId, el, icon, once } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
@@ -30,12 +29,7 @@ export class EntryDialog {
     this.#show(el("p", { class: "quiet", text: t("entry.opening") }))
   }
 
-  /**
-   * Says why there is no desk.
-   *
-   * @param {"void" | "missing" | "incomplete" | "failed"} outcome
-   * @param {unknown} [error]
-   */
+  /** Says why there is no desk. @param {"void" | "missing" | "incomplete" | "failed"} outcome @param {unknown} [error] */
   refuse(outcome, error) {
     const again = button(t("common.retry"), { class: "button button-strong" }, () => location.reload())
     const text = t(`entry.${outcome}.text`, { why: errorText(error) })
@@ -51,15 +45,7 @@ export class EntryDialog {
    */
   deleted(deletion, me, document) {
     const isOwn = me?.id === deletion.by.id
-    const restore = button(t("deleted.restore"), { class: "button button-strong" }, () => void once(restore, async () => {
-      try {
-        await api.restoreDocument(document)
-        location.reload()
-      } catch (error) {
-        showToast(errorText(error))
-      }
-    }))
-    this.#showRefusal(t("deleted.title"), deletedSentence(deletion, isOwn), ...(isOwn ? [restore] : []))
+    this.#showRefusal(t("deleted.title"), deletedSentence(deletion, isOwn), ...(isOwn ? [restoreButton(document)] : []))
   }
 
   /**

@@ -76,13 +76,7 @@ export function takenSentence(holder, role, { timedOut }) {
   return `${outcome}${holderSentence(holder, role)} ${t("state.taken.choose")}`
 }
 
-/**
- * The sentence of a waiter.
- *
- * @param {QueuePosition} queuePosition
- * @param {Holder | null} holder
- * @param {Role | null} role
- */
+/** The sentence of a waiter. @param {QueuePosition} queuePosition @param {Holder | null} holder @param {Role | null} role */
 export function waitingSentence({ position, away }, holder, role) {
   if (away) return t("state.waiting.away")
   if (position === null) return t("state.waiting.claiming")

@@ -5,7 +5,7 @@ import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el, once } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
+import { toastError } from "../lib/error_text.js"
 import { number, t, when } from "../lib/i18n.js"
 import { fillRows } from "./person_rows.js"
 
@@ -34,18 +34,9 @@ export class Bin {
     fillRows(this.list, this.#documents.map((document) => this.#row(document)), byId("mine-title"))
   }
 
-  /**
-   * Takes a document out of the bin.
-   *
-   * @param {{ id: string, title: string }} document
-   */
+  /** Takes a document out of the bin. @param {{ id: string, title: string }} document */
   async restore({ id, title }) {
-    try {
-      await api.restoreDocument(id)
-      showToast(t("bin.restored", { title: title || t("start.untitled") }))
-    } catch (error) {
-      showToast(errorText(error))
-    }
+    await api.restoreDocument(id).then(() => showToast(t("bin.restored", { title: title || t("start.untitled") })), toastError)
     await this.changed()
   }
 
@@ -53,12 +44,7 @@ export class Bin {
   async #purge({ id, title: given }) {
     const title = given || t("start.untitled")
     if (!(await confirm(t("bin.purge.sure", { title }), t("bin.purge.go")))) return
-    try {
-      await api.purgeDocument(id)
-      showToast(t("bin.purge.done", { title }))
-    } catch (error) {
-      showToast(errorText(error))
-    }
+    await api.purgeDocument(id).then(() => showToast(t("bin.purge.done", { title })), toastError)
     await this.changed()
   }
 

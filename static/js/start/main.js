@@ -243,11 +243,7 @@ class StartPage {
   }
 }
 
-/**
- * A sentence with a correction in it, `[struck|put in]`, drawn as a reviewer would.
- *
- * @param {string} sentence
- */
+/** A sentence with a correction in it, `[struck|put in]`, drawn as a reviewer would. @param {string} sentence */
 function corrected(sentence) {
   const [before, struck, put, after] = sentence.split(/[[|\]]/)
   // The struck word is a picture of what Galley does; read aloud it would be nonsense.

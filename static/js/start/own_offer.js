@@ -196,12 +196,8 @@ export class OwnOffer {
   async #end() {
     const { id, title } = this.offer
     if (!(await confirm(t("offer.close.sure", { title }), t("offer.close")))) return
-    try {
-      await offers.closeOffer(id)
-      showToast(t("offer.closed.done", { title }))
-    } catch (error) {
-      showToast(offerErrorText(error))
-    }
+    const done = () => showToast(t("offer.closed.done", { title }))
+    await offers.closeOffer(id).then(done, (error) => showToast(offerErrorText(error)))
     await this.page.changed()
     // Its button is gone, and the row stands among the closed ones.
     if (document.activeElement === document.body) byId("offers-title").focus()

@@ -240,12 +240,8 @@ export class Partners {
     // A poll below the dialog may have replaced the button.
     restoreFocus(byId("partners-list"), { key: id, act: "remove" }, byId("partners-title"))
     if (!isSure) return
-    try {
-      await people.removePartner(id)
-      showToast(t("partners.removed", { name }))
-    } catch (error) {
-      showToast(peopleErrorText(error))
-    }
+    const done = () => showToast(t("partners.removed", { name }))
+    await people.removePartner(id).then(done, (error) => showToast(peopleErrorText(error)))
     await this.#read()
   }
 }

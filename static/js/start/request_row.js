@@ -44,11 +44,7 @@ export class RequestActions {
 
   /** @param {"accept" | "decline" | "withdraw"} act @param {ReviewRequest} request */
   async #act(act, request) {
-    try {
-      await this[act](request)
-    } catch (error) {
-      showToast(peopleErrorText(error))
-    }
+    await this[act](request).catch((error) => showToast(peopleErrorText(error)))
     await this.changed()
   }
 

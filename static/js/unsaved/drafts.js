@@ -38,10 +38,7 @@ export class Drafts {
     this.user = user
   }
 
-  /**
-   * @param {string} user
-   * @returns {Promise<Drafts | null>} `null`: this browser stores nothing
-   */
+  /** @param {string} user @returns {Promise<Drafts | null>} `null`: this browser stores nothing */
   static async open(user) {
     try {
       const request = indexedDB.open("galley", 1)
@@ -83,11 +80,7 @@ export class Drafts {
     await done
   }
 
-  /**
-   * The drafts of closed pages, the oldest first.
-   *
-   * @returns {Promise<Draft[]>} of this user only
-   */
+  /** The drafts of closed pages, the oldest first. @returns {Promise<Draft[]>} of this user only */
   async ofClosedPages() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     const mine = this.user

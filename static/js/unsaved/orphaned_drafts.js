@@ -44,10 +44,7 @@ async function isGone(document) {
   }
 }
 
-/**
- * @param {HTMLElement} element
- * @param {(draft: Draft) => unknown} drop
- */
+/** @param {HTMLElement} element @param {(draft: Draft) => unknown} drop */
 export function orphanedDrafts(element, drop) {
   const recovered = new RecoveredDrafts(element, { drop, mayRecover: () => false, recover: () => undefined })
   recovered.start()

@@ -38,11 +38,7 @@ export class SaveWatch extends EventTarget {
   #timer = 0
   #warns = false
 
-  /**
-   * @param {Y.Doc} doc
-   * @param {Y.Text} text
-   * @param {{ user: string, document: string, title: () => string }} page
-   */
+  /** @param {Y.Doc} doc @param {Y.Text} text @param {{ user: string, document: string, title: () => string }} page */
   constructor(doc, text, page) {
     super()
     this.doc = doc
