@@ -64,6 +64,9 @@ async function violations(page, language) {
   return violationsNow(page)
 }
 
+/** A visible label that its name lacks. Axe calls the check of a sign, such as “Aa”, incomplete: a label has words. */
+const MISMATCH = "label-content-name-mismatch"
+
 /**
  * The violations that axe reports of the page as it is. A document gets axe once: its source is half a megabyte.
  *
@@ -71,9 +74,11 @@ async function violations(page, language) {
  */
 export async function violationsNow(page) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source)
-  return page.evaluate(async () => {
+  return page.evaluate(async (mismatch) => {
     const tool = /** @type {import("axe-core")} */ (Reflect.get(globalThis, "axe"))
-    const { violations } = await tool.run(document, { resultTypes: ["violations"] })
-    return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`)
-  })
+    const rules = { [mismatch]: { enabled: true } }
+    const { violations, incomplete } = await tool.run(document, { resultTypes: ["violations", "incomplete"], rules })
+    const found = [...violations, ...incomplete.filter(({ id }) => id === mismatch)]
+    return found.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`)
+  }, MISMATCH)
 }

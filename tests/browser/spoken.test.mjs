@@ -140,6 +140,59 @@ test("A11Y-5 each act is shown and spoken, and no sentence replaces the one befo
   assert.deepEqual(spoken, ["First.", "Second.", "Third."])
 })
 
+/**
+ * Records what the live regions speak: the text of each element that is put in, where the name of a button
+ * stands for its words.
+ *
+ * @param {User} user
+ */
+const record = ({ page }) =>
+  page.evaluate(() => {
+    /** @type {string[]} */
+    const said = []
+    const nameOf = (/** @type {Node} */ node) => {
+      if (!(node instanceof Element)) return node.textContent ?? ""
+      for (const button of node.querySelectorAll("button")) button.dataset.name = button.getAttribute("aria-label") ?? button.textContent ?? ""
+      return [...node.querySelectorAll("span, button")].map((part) => (part instanceof HTMLElement && part.dataset.name) || (part.closest("button") ? "" : part.textContent)).join(" ")
+    }
+    const heard = new MutationObserver((changes) => {
+      for (const { addedNodes } of changes) for (const node of addedNodes) said.push(nameOf(node))
+    })
+    for (const region of document.querySelectorAll("#toast, #announcer")) heard.observe(region, { childList: true })
+    Object.assign(globalThis, { said })
+  })
+
+/** How often each of the sentences was spoken since `record`. @param {User} user @param {readonly string[]} sentences */
+const counts = ({ page }, sentences) =>
+  page.evaluate((sentences) => {
+    const said = /** @type {string[]} */ (Reflect.get(globalThis, "said")).join("\n")
+    return sentences.map((sentence) => `${sentence} ${said.split(sentence).length - 1}`)
+  }, sentences)
+
+test("A11Y-5 a toast and what its button does are spoken once each", async () => {
+  const { writer, reviewer } = await desk()
+  await reviewer.review("two", { body: "a digit", suggestion: "2" })
+  await reviewer.review("five", { body: "why?" })
+  const toast = writer.page.locator("#toast")
+  /** @param {string} quote @param {string} body @param {string} act */
+  const decide = async (quote, body, act) => {
+    await writer.page.locator(".passage", { hasText: quote }).click()
+    await writer.card(body).and(writer.page.locator("[data-active=true]")).waitFor()
+    await writer.card(body).getByRole("button", { name: act }).click()
+    await toast.getByRole("button", { name: "Undo", exact: true }).click()
+  }
+  const acts = /** @type {const} */ ([["two", "a digit", "Accept", "Accepted", "Undone."], ["two", "a digit", "Reject", "Rejected", "Undone."], ["five", "why?", "Resolve", "Resolved.", "Open again."]])
+  for (const [quote, body, act, done, undone] of acts) {
+    await record(writer)
+    await decide(quote, body, act)
+    await toast.getByText(undone).waitFor()
+    // An announcement that follows comes within its time in the region.
+    await writer.page.waitForTimeout(1_500)
+    assert.deepEqual(await counts(writer, [done, undone]), [`${done} 1`, `${undone} 1`], act)
+  }
+  await assertAccessible(writer, "a toast with a button")
+})
+
 /** The visible targets that are smaller than a finger needs. @param {User} user */
 const small = ({ page }) =>
   page.evaluate(() => {

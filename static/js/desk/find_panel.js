@@ -93,11 +93,10 @@ class FindPanel {
       field.placeholder = t(name)
     }
     const press = (/** @type {import("../lib/i18n.js").Sentence} */ name, /** @type {() => void} */ act) => button(t(name), {}, act)
-    const matchCase = button("Aa", { label: t("find.case") }, () => {
+    const matchCase = button(t("find.case"), {}, () => {
       this.#commit({ caseSensitive: !this.query.caseSensitive })
       matchCase.ariaPressed = String(this.query.caseSensitive)
     })
-    matchCase.title = t("find.case")
     matchCase.ariaPressed = String(this.query.caseSensitive)
     const find = el(
       "div",

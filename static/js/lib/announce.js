@@ -62,7 +62,10 @@ export function showToast(sentence, action) {
       if (hadFocus && before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true })
       action.act()
     }
-    toast.append(button(action.text, { class: "button", label: `${action.text}: ${sentence}` }, press))
+    const act = button(action.text, { class: "button" }, press)
+    // A description: with the sentence in its name, the region says it twice.
+    act.ariaDescription = sentence
+    toast.append(act)
   }
   region.append(toast)
   hideLater(toast, action ? SHOWN_WITH_ACTION : SHOWN)
