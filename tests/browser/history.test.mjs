@@ -180,3 +180,19 @@ for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
     })
   })
 }
+
+test("§3: a version that is named without a change shows its text, and no fold of all of it", async () => {
+  const writer = await browser.newUser(galley)
+  const text = `${"A sentence of the letter. ".repeat(40).trim()}`
+  await writer.begin("Kim", text)
+  await open(writer)
+  const field = writer.page.locator("#history-label")
+  for (const label of ["Sent on Friday", "Sent again"]) {
+    await field.fill(label)
+    await field.press("Enter")
+    await writer.page.locator("#history-status").getByText(label).waitFor()
+  }
+  await writer.page.locator(".history-sum").getByText("Nothing differs.").waitFor()
+  await until(async () => (await writer.page.locator("#history-text").textContent()) === text, "the text is shown")
+  assert.equal(await writer.page.locator("#history-text .fold").count(), 0)
+})

@@ -234,3 +234,24 @@ test("§3 at 1024 px no seat badge is cut while there is room", async () => {
   assert.deepEqual(cut, [])
   assert.ok((await box(writer, "#turn button")).height < 40, "the button is one line")
 })
+
+test("§3 the card of a suggestion whose passage has changed shows the quote once", async () => {
+  const { writer, reviewer } = await both(ENGLISH)
+  await reviewer.review("the work of the team", { body: "Plainer.", suggestion: "teamwork" })
+  await writer.card("Plainer.").waitFor()
+  await writer.select("work of")
+  await writer.page.keyboard.type("labour of")
+  const card = writer.card("Plainer.")
+  await card.click()
+  await card.locator(".card-state").getByText("The text has changed since.").waitFor()
+  await card.locator(".diff del").getByText("the work of the team").waitFor()
+  const quote = await card.locator("blockquote").boundingBox()
+  assert.ok(!quote || quote.width <= 1, "the quote itself is for a screen reader")
+})
+
+test("§3 the documents of a user who returns stand in the upper half of the start page", async () => {
+  const { writer } = await both(ENGLISH, { viewport: { width: 1280, height: 720 } })
+  await writer.page.goto(galley.url)
+  const row = await box(writer, "#mine .row")
+  assert.ok(row.bottom <= 360, `the first document ends at ${row.bottom} of 720 px`)
+})

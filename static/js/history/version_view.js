@@ -157,20 +157,17 @@ export class VersionView {
     const [one, other] = this.#mode === "step" && before ? [before.id, id] : [id, "current"]
     const { segments } = await api.difference(this.document, one, other, signal)
     const found = pieces(segments)
-    const differs = found.some(({ kind }) => kind !== "same")
+    // Where nothing differs the text itself is shown, and not a fold of all of it.
+    if (found.every(({ kind }) => kind === "same")) {
+      return { parts: found.map(({ text }) => text), sum: t(this.#mode === "now" ? "history.same.now" : "history.same") }
+    }
     const parts = found.flatMap((piece, at) => this.#piece(piece, at === 0, at === found.length - 1))
-    if (!differs) return { parts, sum: t(this.#mode === "now" ? "history.same.now" : "history.same") }
     const count = (/** @type {string} */ kind) =>
       number(found.filter((piece) => piece.kind === kind).reduce((sum, { text }) => sum + charactersIn(text), 0))
     return { parts, sum: t("history.compared", { added: count("added"), removed: count("removed") }) }
   }
 
-  /**
-   * @param {Piece} piece
-   * @param {boolean} isFirst
-   * @param {boolean} isLast
-   * @returns {(Node | string)[]}
-   */
+  /** @param {Piece} piece @param {boolean} isFirst @param {boolean} isLast @returns {(Node | string)[]} */
   #piece({ kind, text }, isFirst, isLast) {
     if (kind !== "same") return [marked(kind, text)]
     if (text.length < FOLD_FROM) return [text]
