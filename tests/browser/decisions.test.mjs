@@ -293,3 +293,65 @@ test("S2-18: thirty suggestions are one decision on both pages", async () => {
   await reviewer.waitForText(words.join(" "))
   await reviewer.page.locator("#tab-done").waitFor({ state: "hidden" })
 })
+
+for (const [locale, again] of /** @type {const} */ ([["en-GB", { accept: "Redo", reject: "Redo" }], ["ko-KR", { accept: "다시 반영", reject: "다시 거절" }]])) {
+  test(`n-14: a decision that was taken back is made again by its toast and by the key (${locale})`, async () => {
+    const { writer, reviewer, said } = await table(locale, WIDE, "One plain sentence.")
+    const { page } = writer
+    await suggest(reviewer, [["One", "A"], ["plain", "clear"]])
+    await decide(writer, "for plain", "accept")
+    await writer.waitForText("One clear sentence.")
+    await page.keyboard.press("Control+z")
+    await writer.waitForText("One plain sentence.")
+    await toast(writer).getByRole("button", { name: again.accept, exact: true }).click()
+    await writer.waitForText("One clear sentence.")
+    await reviewer.waitForText("One clear sentence.")
+
+    // By both keys, in the order in which they were taken back.
+    await decide(writer, "for One", "reject")
+    await page.locator("#tab-done").getByText("2").first().waitFor()
+    for (const keys of ["Control+Shift+Z", "Control+y"]) {
+      for (let step = 0; step < 2; step++) await page.keyboard.press("Control+z")
+      await page.locator("#tab-done").waitFor({ state: "hidden" })
+      await writer.waitForText("One plain sentence.")
+      await page.keyboard.press(keys)
+      await writer.waitForText("One clear sentence.")
+      await writer.card("for One").waitFor({ state: "attached" })
+      await page.keyboard.press(keys)
+      await doneCard(writer, "for One").waitFor({ state: "attached" })
+    }
+    await page.keyboard.press("Control+z")
+    await toast(writer).getByRole("button", { name: again.reject, exact: true }).click()
+    await doneCard(writer, "for One").waitFor({ state: "attached" })
+    assert.equal(await writer.text(), "One clear sentence.")
+    await toast(writer).getByRole("button", { name: said.undo, exact: true }).first().waitFor()
+  })
+}
+
+test("n-14: after typing the key does not decide again, and the editor redoes its own steps", async () => {
+  const { writer, reviewer } = await table("en-GB", WIDE, "One plain sentence.")
+  const { page } = writer
+  await suggest(reviewer, [["plain", "clear"]])
+  await writer.card("for plain").waitFor()
+  await typeAtEnd(writer, " Typed.")
+  await decide(writer, "for plain", "accept")
+  await writer.waitForText("One clear sentence. Typed.")
+  await page.keyboard.press("Control+z")
+  await toast(writer).getByText("Undone.").waitFor()
+  await writer.waitForText("One plain sentence. Typed.")
+  // The next step to undo is the editor's, and so is the next one to redo.
+  await page.locator(".cm-content").focus()
+  await page.keyboard.press("Control+z")
+  await writer.waitForText("One plain sentence.")
+  await page.keyboard.press("Control+Shift+Z")
+  await writer.waitForText("One plain sentence. Typed.")
+  await page.keyboard.press("Control+Shift+Z")
+  await decide(writer, "for plain", "accept")
+  await writer.waitForText("One clear sentence. Typed.")
+  await page.keyboard.press("Control+z")
+  await toast(writer).getByText("Undone.").waitFor()
+  await typeAtEnd(writer, "!")
+  await page.keyboard.press("Control+Shift+Z")
+  await page.waitForTimeout(500)
+  assert.equal(await writer.text(), "One plain sentence. Typed.!")
+})

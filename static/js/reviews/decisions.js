@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * Decisions about suggestions that can be taken back: by the toast, by Ctrl Z while nothing was typed
- * since, and for a day by the card of a decided review.
+ * since, and for a day by the card of a decided review. The toast of what was taken back, and the key of
+ * the editor's redo, decide again.
  *
  * The server takes a decision back, with its text. The editor's own undo history knows only typing, so
  * the key goes to one of both and never to both.
@@ -16,6 +17,7 @@ import { number, t } from "../lib/i18n.js"
 /**
  * @typedef {import("../lib/api.js").Review} Review
  * @typedef {import("../lib/api.js").Verdict} Verdict
+ * @typedef {{ verdict: Verdict, ids: string[] }} TakenBack
  */
 
 /** Decisions that Ctrl Z takes back one after the other. */
@@ -24,8 +26,12 @@ const UNDOABLE_MAX = 100
 export class Decisions {
   /** Nothing was typed since these, the last one last. @type {string[]} */
   #undoable = []
+  /** Taken back, and nothing was done since, the last one last. @type {TakenBack[]} */
+  #redoable = []
   /** The last request, until it is answered. @type {Promise<string | null> | null} */
   #undoing = null
+  /** The presses of the key of redo, one after the other. @type {Promise<void>} */
+  #redoing = Promise.resolve()
   /** The last decision, until it is answered. @type {Promise<unknown> | null} */
   #deciding = null
   /** Hides the notice of the last decision, whose button offers no undo after another way was taken. */
@@ -73,6 +79,7 @@ export class Decisions {
 
   /** Shows what was decided, with the way back. @param {string} sentence @param {string | null | undefined} id */
   made(sentence, id) {
+    this.#redoable = []
     if (!id) return void showToast(sentence)
     if (!this.#hasTyped) this.#undoable = [...this.#undoable, id].slice(-UNDOABLE_MAX)
     this.#hideToast = showToast(sentence, { text: t("common.undo"), act: () => this.#takeBack(id) })
@@ -107,15 +114,23 @@ export class Decisions {
     if (sent.length === 0) return void showToast(t("decision.none"))
     // The text of the others has changed before.
     const unsent = verdict === "accept" ? this.suggestions("reject").length - sent.length : 0
+    await this.#decideMany(verdict, sent, unsent)
+  }
+
+  /** @param {Verdict} verdict @param {Review[]} sent @param {number} [unsent] */
+  async #decideMany(verdict, sent, unsent = 0) {
+    const read = () => this.reviews.read().catch(() => undefined)
     try {
       await this.during(async () => {
         const made = await api.decideMany(this.reviews.link, verdict, sent)
+        // Its undo finds the reviews of the decision.
+        await read()
         this.made(sentenceOf(made, unsent), made.id)
       })
     } catch (error) {
       showToast(reviewErrorText(error))
+      await read()
     }
-    await this.reviews.read().catch(() => undefined)
   }
 
   /** How many reviews share the decision of this one; 0 without a decision that can be taken back. @param {Review} review */
@@ -139,6 +154,20 @@ export class Decisions {
     if (last !== undefined) void this.#takeBack(last)
   }
 
+  /** Decides again what was taken back. @param {TakenBack | undefined} undone */
+  async #redo(undone) {
+    if (undone === undefined) return
+    const earlier = this.#redoable.filter((other) => other !== undone)
+    this.#redoable = []
+    this.#hideToast()
+    // The reviews are read again with the answer.
+    await this.#undoing
+    const reviews = undone.ids.flatMap((id) => this.reviews.get(id) ?? []).filter(({ status }) => status === "open")
+    if (reviews.length === 0) return void showToast(t("decision.none"))
+    await this.#decideMany(undone.verdict, reviews)
+    if (!this.#hasTyped) this.#redoable = earlier
+  }
+
   /** @param {string} id */
   async #takeBack(id) {
     const failed = await this.#undo(id)
@@ -160,9 +189,13 @@ export class Decisions {
   /** @param {string} id @returns {Promise<string | null>} */
   async #send(id) {
     let failed = null
+    const decided = this.reviews.all.filter(({ decision }) => decision?.id === id)
+    /** @type {TakenBack} */
+    const undone = { verdict: decided[0]?.status === "rejected" ? "reject" : "accept", ids: decided.map(({ id }) => id) }
     try {
       await api.undoDecision(this.reviews.link, id)
-      showToast(t("decision.taken-back"))
+      this.#redoable.push(undone)
+      this.#hideToast = showToast(t("decision.taken-back"), { text: t(`decision.redo.${undone.verdict}`), act: () => this.#redo(undone) })
     } catch (error) {
       failed = undoErrorText(error)
       // A request that did not get through can be repeated.
@@ -176,21 +209,29 @@ export class Decisions {
   #edited(isOurs) {
     if (!isOurs) return
     this.#undoable = []
+    this.#redoable = []
     this.#hasTyped = true
   }
 
   /** @param {KeyboardEvent} event */
   #press(event) {
-    if (!isUndo(event) || event.isComposing || !this.mayDecide) return
+    const key = historyKey(event)
+    if (key === null || event.isComposing || !this.mayDecide) return
     const target = event.target instanceof HTMLElement ? event.target : document.body
     // A field undoes its own typing, and a dialog has the keyboard for itself.
     if (target.matches("input, textarea, select") || document.querySelector("dialog[open]")) return
     const isDeciding = this.#deciding !== null && !this.#hasTyped
-    if (this.#undoable.length === 0 && !this.#undoing && !isDeciding) return
+    const steps = key === "undo" ? this.#undoable : this.#redoable
+    if (steps.length === 0 && !this.#undoing && !isDeciding) {
+      // The editor undoes a step of its own, which is then the one to redo.
+      if (key === "undo") this.#redoable = []
+      return
+    }
     event.preventDefault()
     event.stopImmediatePropagation()
     if (event.repeat) return
-    if (isDeciding) void this.#deciding?.then(() => this.#takeBackLast(), () => undefined)
+    if (key === "redo") this.#redoing = this.#redoing.then(() => this.#undoing).then(() => this.#redo(this.#redoable.at(-1)))
+    else if (isDeciding) void this.#deciding?.then(() => this.#takeBackLast(), () => undefined)
     else this.#takeBackLast()
   }
 
@@ -203,10 +244,12 @@ export class Decisions {
   }
 }
 
-/** Whether a key is the one that undoes, also with a layout that types no Latin letters. @param {KeyboardEvent} event */
-export function isUndo({ key, code, ctrlKey, metaKey, altKey, shiftKey }) {
-  if (!(ctrlKey || metaKey) || altKey || shiftKey) return false
-  return key.toLowerCase() === "z" || (code === "KeyZ" && !/^[a-z]$/i.test(key))
+/** What a key does in the undo history, also with a layout that types no Latin letters. @param {KeyboardEvent} event @returns {"undo" | "redo" | null} */
+function historyKey({ key, code, ctrlKey, metaKey, altKey, shiftKey }) {
+  if (!(ctrlKey || metaKey) || altKey) return null
+  const letter = /^[a-z]$/i.test(key) ? key.toLowerCase() : code.replace("Key", "").toLowerCase()
+  if (letter === "y") return "redo"
+  return letter === "z" ? (shiftKey ? "redo" : "undo") : null
 }
 
 /**

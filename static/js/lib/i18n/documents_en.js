@@ -116,6 +116,8 @@ export const documentsEn = {
 
   "decision.accepted": "Accepted",
   "decision.rejected": "Rejected",
+  "decision.redo.accept": "Redo",
+  "decision.redo.reject": "Redo",
   "decision.all.accept": "Accept all ({count})",
   "decision.all.reject": "Reject all ({count})",
   "decision.all.accept.sure": "Put all {count} into the text? You can undo it.",

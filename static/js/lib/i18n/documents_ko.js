@@ -117,6 +117,8 @@ export const documentsKo = {
 
   "decision.accepted": "반영했습니다",
   "decision.rejected": "거절했습니다",
+  "decision.redo.accept": "다시 반영",
+  "decision.redo.reject": "다시 거절",
   "decision.all.accept": "모두 반영 ({count})",
   "decision.all.reject": "모두 거절 ({count})",
   "decision.all.accept.sure": "제안 {count}건을 모두 반영할까요? 되돌릴 수 있습니다.",
