@@ -198,13 +198,14 @@ test("axe: the desk of both", async () => {
     ["writer: done", async (user) => {
       await user.card("지금은 괜찮아요").click()
       await user.page.keyboard.press("Alt+r")
+      await user.page.locator("#done-cards [data-status=resolved]").waitFor({ state: "attached" })
       await user.page.locator("#tab-done").click()
     }],
     ["writer: an accepted suggestion", async (user) => {
       await user.page.locator("#tab-open").click()
       await user.card("Less of a slogan?").click()
       await user.page.keyboard.press("Alt+a")
-      await user.page.locator("#toast button").waitFor()
+      await user.page.locator("#done-cards [data-status=accepted]").waitFor({ state: "attached" })
       await user.page.locator("#tab-done").click()
       await user.page.locator("#done-cards [data-decision=take-back]").waitFor()
     }],

@@ -105,6 +105,38 @@ test("s1-1: Alt ↓ shows each card in turn, and the first is the one after the 
   }
 })
 
+test("s2-17: Alt ↓ and Alt ↑ lead from the caret, in the middle and at the end of the text, to its neighbours", async () => {
+  const { writer } = await crowd(6)
+  const { page } = writer
+  const active = (/** @type {number} */ at) => writer.card(`${at + 1}번째 의견`).and(page.locator("[data-active=true]")).waitFor()
+  /** Puts the caret into the text by a click or a key, with no card active. @type {[string, () => Promise<unknown>, number, number][]} */
+  const carets = [
+    ["before the first", () => page.keyboard.press("Control+Home"), 0, 5],
+    ["between the third and the fourth", async () => {
+      await writer.select(clause(3))
+      for (let step = 0; step < 2; step++) await page.keyboard.press("ArrowLeft")
+    }, 3, 2],
+    ["after the last", async () => {
+      await writer.select("마지막 문단입니다")
+      await page.keyboard.press("ArrowRight")
+    }, 0, 5],
+    ["at the end", () => page.keyboard.press("Control+End"), 0, 5],
+  ]
+  for (const [where, move, next, previous] of carets) {
+    for (const [keys, at] of /** @type {const} */ ([["Alt+ArrowDown", next], ["Alt+ArrowUp", previous]])) {
+      // A card elsewhere was the last one in use.
+      await page.locator(".passage", { hasText: clause(1) }).first().click()
+      await active(1)
+      await page.locator(".cm-content").focus()
+      await move()
+      await page.locator("#cards .card[data-active=true]").waitFor({ state: "detached" })
+      await page.keyboard.press(keys)
+      await active(at)
+      await assertInside(writer, `${keys} with the caret ${where}`)
+    }
+  }
+})
+
 test("s1-1: the form of a new comment and its button are inside the window", async () => {
   const { reviewer } = await crowd()
   for (const at of [1, 10, 19]) {
@@ -211,6 +243,29 @@ test("a comment on the whole text keeps its two lines while the cards below it f
   assert.equal(await summary.getAttribute("data-folded"), "false")
   const height = await summary.evaluate((card) => card.getBoundingClientRect().height)
   assert.ok(32 < height && height < 100, `${height}`)
+})
+
+test("a folded card that moves away under the pointer stays active after the click", async () => {
+  const { writer } = await crowd()
+  const { page } = writer
+  for (const at of [3, 9, 14]) {
+    await page.locator(".passage", { hasText: clause(COUNT - 1) }).first().click()
+    await page.locator("#cards .card").nth(COUNT - 1).and(page.locator("[data-active=true]")).waitFor()
+    await page.locator(".passage", { hasText: clause(at) }).first().click()
+    const [active, next] = [page.locator("#cards .card").nth(at), page.locator("#cards .card").nth(at + 1)]
+    await active.and(page.locator("[data-active=true]")).waitFor()
+    const box = await next.boundingBox()
+    assert.ok(box)
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height - 2)
+    await page.mouse.down()
+    // The press has opened the card and moved it.
+    await next.and(page.locator("[data-active=true]")).waitFor()
+    await page.waitForTimeout(200)
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height + 400)
+    await page.mouse.up()
+    await page.waitForTimeout(100)
+    assert.equal(await next.getAttribute("data-active"), "true")
+  }
 })
 
 test("n-13 n-15: the toast of a resolved comment reopens it, and the invite is not offered beside a reviewer", async () => {

@@ -70,7 +70,8 @@ export class Margin {
     this.tabs.addEventListener("change", () => this.arrangeSoon(), { signal })
     this.tabs.start(signal)
     this.element.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false })
-    this.desk.addEventListener("click", ({ target }) => this.#release(target), { signal })
+    // Not `click`: a pressed card moves to its passage, and the click is then one beside it.
+    this.desk.addEventListener("mousedown", ({ target }) => this.#release(target), { signal })
     new CardKeys(this.element, (id) => this.focusCard(id)).start(signal)
     byId("cards-above").addEventListener("click", () => this.#showAbove(), { signal })
     this.placement.start(signal)
@@ -325,7 +326,7 @@ export class Margin {
     if (this.placement.scroll(event.deltaY * (event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 20 : 1))) event.preventDefault()
   }
 
-  /** A click beside the paper lets the active card go. @param {EventTarget | null} target */
+  /** A press beside the paper lets the active card go. @param {EventTarget | null} target */
   #release(target) {
     if (this.#draft || !(target instanceof Element) || target.closest("#paper, #margin-head, .card, button")) return
     this.activate(null)
