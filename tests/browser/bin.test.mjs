@@ -100,6 +100,47 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
   })
 }
 
+for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
+  test(`n-9: a paused tab learns of the deletion when it is in use again (${locale})`, async () => {
+    const said = words[locale]
+    const { writer } = await two(locale)
+    const second = await writer.page.context().newPage()
+    await second.goto(writer.page.url())
+    // Its text is shown from then on, and read again every 15 s: a deletion must not wait for that.
+    await second.locator("#notice .button-strong").click()
+    await second.locator("#saved[data-kind=saved]").waitFor()
+    await writer.notice.waitFor()
+    await until(() => writer.page.evaluate(() => document.body.dataset.served === "true"), "the paused tab shows the text")
+    const list = await startPage(writer)
+    await list.getByRole("button", { name: said.remove }).click()
+    await second.locator("#notice").getByText(said.own).waitFor()
+    assert.equal(await writer.notice.getByText(said.own).count(), 0, "no event reaches the paused tab")
+    const begun = Date.now()
+    await writer.page.evaluate(() => window.dispatchEvent(new Event("focus")))
+    await writer.notice.getByText(said.own).waitFor()
+    assert.ok(Date.now() - begun < 10_000, "at once")
+    assert.equal(await writer.page.getByText(said.saved).count(), 0)
+    assert.equal(await writer.copied(() => writer.notice.getByRole("button", { name: said.copy }).click()), "Soon gone.")
+    await writer.notice.getByRole("button", { name: said.restore }).click()
+    await writer.seated()
+    await writer.waitForText("Soon gone.")
+  })
+}
+
+test("n-9: a paused tab of a document that is in no bin reports the deletion, also while it is not in use", async () => {
+  await replaceGalley(await Galley.start({ GALLEY_LIMITS__BIN_RETENTION: "0s" }))
+  const { writer } = await two("en-GB")
+  const second = await writer.page.context().newPage()
+  await second.goto(writer.page.url())
+  await second.locator("#notice .button-strong").click()
+  await second.locator("#saved[data-kind=saved]").waitFor()
+  const list = await startPage(writer)
+  await list.getByRole("button", { name: words["en-GB"].remove }).click()
+  await list.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
+  await writer.notice.getByText("This document was deleted.").waitFor()
+  assert.equal(await writer.page.getByText("is saved").count(), 0)
+})
+
 test("s1-4: the open page of a deleted document restores it, with what was unsaved", async () => {
   const { writer } = await two("en-GB")
   const list = await startPage(writer)
@@ -228,8 +269,7 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
     await page.goto(`${galley.url}/admin`)
     await page.locator("#token").fill(galley.adminToken)
     await page.keyboard.press("Enter")
-    await page.locator("#rows").getByText("Soon gone.").first().waitFor()
-    assert.equal(await page.locator("#rows").getByText("Soon gone.").count(), 2)
+    await until(async () => (await page.locator("#rows").getByText("Soon gone.").count()) === 2, "both seats are listed")
     await page.locator("#columns").getByText(said.fence).waitFor()
     await page.locator(".legend summary").click()
     await page.locator("p.quiet", { hasText: said.fence.toLowerCase() }).first().waitFor()

@@ -88,6 +88,7 @@ export class ServedText {
       }
     } catch (error) {
       this.#isRefused = error instanceof api.Problem && [401, 403, 404].includes(error.status)
+      if (this.#isRefused) this.readLink()
     } finally {
       this.#isReading = false
     }

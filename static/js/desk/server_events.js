@@ -10,6 +10,7 @@ import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { t } from "../lib/i18n.js"
 import { ample, sizeIn } from "./document_size.js"
+import { RETURNABLE } from "./policy.js"
 
 /** @typedef {import("../seat/connection.js").ServerEvent} ServerEvent */
 
@@ -50,19 +51,36 @@ export class ServerEvents {
     this.connection.addEventListener("replied", () => this.watch.resent(), { signal })
     // A hidden page does not poll, so its title and occupancy may be old.
     document.addEventListener("visibilitychange", () => document.hidden || this.readLinkSoon(), { signal })
+    window.addEventListener("focus", () => this.#isPaused && this.readLinkSoon(), { signal })
   }
 
   /** Reads the share link: title, occupancy, queue lengths. Several calls share one request. */
   readLinkSoon(after = READ_DELAY) {
     window.clearTimeout(this.#timer)
     this.#timer = window.setTimeout(async () => {
-      const link = await api.link(this.link).catch(() => null)
+      const link = await api.link(this.link).catch((error) => this.#refused(error))
       const invite = this.store.state.link?.invite ?? null
       if (link) this.store.applyLink({ ...link, invite })
       const { writer, reviewer } = this.store.state.occupancy
       const isUnknown = writer.here === null || reviewer.here === null
       if ((isUnknown || 0 < writer.waiting + reviewer.waiting) && !document.hidden) this.readLinkSoon(POLL_QUEUE_EVERY)
     }, after)
+  }
+
+  /** Whether the page has no socket, and none is being opened: the server tells it nothing. */
+  get #isPaused() {
+    return ["taken", "lost"].includes(this.store.state.phase)
+  }
+
+  /** The document is deleted, or the role gone: a paused page learns it here. @param {unknown} error */
+  #refused(error) {
+    const { reason } = this.store.state
+    if (!this.#isPaused || !(error instanceof api.Problem) || ![403, 404].includes(error.status)) return null
+    const { deleted } = error
+    const isKnown = this.store.state.phase === "lost" && !RETURNABLE.includes(reason)
+    if (deleted) this.store.change({ phase: "lost", reason: "deleted", deletion: deleted })
+    else if (!isKnown) this.store.change({ phase: "lost", reason: this.role === "writer" ? "deleted" : "role" })
+    return null
   }
 
   /** @param {ServerEvent} event */

@@ -185,8 +185,7 @@ export class DeskPage {
     if (before.phase === "taken" && phase === "taken") showToast(t("state.taken.still"))
     this.editor.mayType(mayType(this.store.state))
     this.selection.drawSoon()
-    if (phase === "lost" && reason === "taken_over") this.events.readLinkSoon()
-    if (phase === "lost" && ENDED_LINKS.includes(reason)) this.#readDeletion()
+    if (phase === "lost" && ["taken_over", ...ENDED_LINKS].includes(reason)) this.events.readLinkSoon(0)
     const loss = lossOf(this.store.state)
     if (loss !== null) this.watch.seatLost(loss)
     if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#applyDrafts()
@@ -197,12 +196,6 @@ export class DeskPage {
     this.reviews.read().then(() => this.store.seated && this.actions.restore(), () => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
-  }
-
-  /** The deletion, when the document is in the bin. */
-  async #readDeletion() {
-    const deletion = await api.link(this.link.id).then(() => null, (error) => (error instanceof api.Problem ? error.deleted : null))
-    if (deletion) this.store.change({ deletion })
   }
 
   /** Takes the document out of the bin, and opens it anew. */
