@@ -5,11 +5,11 @@
  */
 
 import { announce } from "../lib/announce.js"
-import { deletedSentence } from "../lib/deleted_sentence.js"
-import { button, byId, el, icon, once } from "../lib/dom.js"
+import { deletedSentence, restoreButton } from "../lib/deleted_sentence.js"
+import { button, byId, el, icon } from "../lib/dom.js"
 import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
 import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.js"
-import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.js"
+import { unsavedActions, unsavedList, unsentParts } from "../unsaved/unsaved_list.js"
 import { percentOf } from "./document_size.js"
 import { RETURNABLE } from "./policy.js"
 
@@ -25,12 +25,13 @@ import { RETURNABLE } from "./policy.js"
  * @property {() => void} leaveQueue leaves the wait queue
  * @property {() => Lost} lost
  * @property {() => void} discard deletes the unsaved edits
+ * @property {() => string[]} unsent comments and replies that were written and not sent
+ * @property {() => void} discardUnsent
  * @property {() => void} retryNow makes the next attempt to connect
  * @property {() => void} stayActive renews the idle timeout
  * @property {() => void} focusText puts the focus into the text
  * @property {() => Promise<boolean>} copyText all of the text; whether the browser let us
  * @property {() => void} saveText all of the text, as a file
- * @property {() => Promise<void>} restore takes the document out of the bin
  */
 
 /** Reasons after which nothing that is here can go into this text by itself any more. */
@@ -234,26 +235,33 @@ export class Banner {
   }
 
   /** @param {Desk} state @returns {Node[]} */
-  #lost({ reason }) {
-    const name = /** @type {import("../lib/i18n.js").Sentence} */ (`state.lost.${reason}`)
+  #lost(state) {
+    const { reason } = state
     const returns = RETURNABLE.includes(reason)
-    const sentence = el("p", { text: t(name) })
+    const sentence = el("p", { text: lostSentence(state) })
     if (reason === "taken_over") return [sentence, ...this.#unsaved([this.#takeOver(), this.#wait("")], true)]
     const next = returns
       ? button(t("state.lost.again"), { class: "button button-strong" }, () => this.actions.claim())
       : button(t("state.lost.reload"), {}, () => location.reload())
     // The document may be deleted: the page offers its text and does not call it saved.
-    if (reason === "revoked") return [sentence, ...this.#unsaved([...this.#textButtons(), next], false)]
-    return [sentence, ...this.#unsaved([next], true)]
+    if (reason === "revoked") return [sentence, ...this.#unsent(), ...this.#unsaved([...this.#textButtons(), next], false)]
+    return [sentence, ...this.#unsent(), ...this.#unsaved([next], true)]
+  }
+
+  /** What was written for this document and not sent has no other way out. */
+  #unsent() {
+    const { reason, link } = this.store.state
+    const texts = ENDED.includes(reason) ? this.actions.unsent() : []
+    return unsentParts(texts, link?.title ?? "", () => this.actions.discardUnsent())
   }
 
   /** The page offers its text and does not call it saved. @param {Desk} state @returns {Node[]} */
-  #deleted({ deletion, me, wasSeated, servedAt }) {
-    const isOwn = deletion !== null && deletion.by.id === me?.id
-    const restore = button(t("deleted.restore"), { class: "button button-strong" }, () => void once(restore, () => this.actions.restore()))
+  #deleted(state) {
+    const { wasSeated, servedAt, link } = state
+    const restore = isOwnDeletion(state) && link ? [restoreButton(link.document_id)] : []
     const text = wasSeated || servedAt !== null ? this.#textButtons() : []
     const home = el("a", { class: "button", href: "/", text: t("menu.home") })
-    return [el("p", { text: deletedSentence(deletion, isOwn) }), ...this.#unsaved([...(isOwn ? [restore] : []), ...text, home], false)]
+    return [el("p", { text: lostSentence(state) }), ...this.#unsent(), ...this.#unsaved([...restore, ...text, home], false)]
   }
 
   /**
@@ -276,6 +284,16 @@ export class Banner {
     const unsavedButtons = unsavedActions(sentences, link?.title ?? "", () => this.actions.discard())
     return [el("p", { text: sentence }), unsavedList(sentences), note, el("div", { class: "actions" }, ...next, ...unsavedButtons)]
   }
+}
+
+/** @param {Desk} state */
+const isOwnDeletion = ({ deletion, me }) => deletion !== null && deletion.by.id === me?.id
+
+/** Why the seat is lost. @param {Desk} state */
+export function lostSentence(state) {
+  const { reason, deletion } = state
+  if (deletion || reason === "deleted") return deletedSentence(deletion, isOwnDeletion(state))
+  return t(/** @type {import("../lib/i18n.js").Sentence} */ (`state.lost.${reason}`))
 }
 
 /** Why it is not saved, and what to do. @param {import("../store.js").Saving} saving */

@@ -10,9 +10,7 @@ import { copiedAt, InviteButton } from "../identity/invite.js"
 import { ReviewerDialog } from "../identity/reviewer_dialog.js"
 import { SelfMenu } from "../identity/self_menu.js"
 import { announce, showToast } from "../lib/announce.js"
-import * as api from "../lib/api.js"
 import { byId, copy, download, el } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
 import { i18n, t } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
@@ -34,12 +32,12 @@ import { Store, peersOf } from "../store.js"
 import { RecoveredDrafts } from "../unsaved/recovered_drafts.js"
 import { SaveWatch } from "../unsaved/save_watch.js"
 import { BackButton } from "./back_button.js"
-import { Banner } from "./banner.js"
+import { Banner, lostSentence } from "./banner.js"
 import { fileName } from "./document_size.js"
 import { Editor } from "./editor.js"
 import { ExportDialog } from "./export_dialog.js"
 import { Menu } from "./menu.js"
-import { ENDED_LINKS, divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "./policy.js"
+import { ENDED_LINKS, RETURNABLE, divideDrafts, lossOf, mayType, regainedSentence, stateAfter } from "./policy.js"
 import { Presence } from "./presence.js"
 import { Printing } from "./printing.js"
 import { ServedText } from "./served_text.js"
@@ -90,6 +88,7 @@ export class DeskPage {
     this.margin = new Margin(this.editor, this.reviews, this.store, this.actions, unread)
     this.actions.margin = this.margin
     this.actions.isSilent = () => this.store.state.silentSince !== null
+    this.actions.refusal = () => (this.store.state.phase === "lost" && !RETURNABLE.includes(this.store.state.reason) ? lostSentence(this.store.state) : "")
     this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
       name: me.name,
       role,
@@ -150,6 +149,9 @@ export class DeskPage {
     this.connection.addEventListener("attempt", () => this.store.change({ retryAt: this.connection.retryAt }), { signal })
     this.connection.addEventListener("set-back", () => showToast(t("state.set-back")), { signal })
     this.answers.addEventListener("change", () => this.store.change({ silentSince: this.answers.since }), { signal })
+    const ready = () => this.store.seated && this.store.state.silentSince === null && this.actions.ready()
+    this.answers.addEventListener("change", ready, { signal })
+    window.addEventListener("online", ready, { signal })
     this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
@@ -193,19 +195,10 @@ export class DeskPage {
     this.watch.seatRegained()
     const sentence = regainedSentence(before, phase)
     if (sentence) announce(t(sentence))
+    this.actions.ready()
     this.reviews.read().then(() => this.store.seated && this.actions.restore(), () => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
-  }
-
-  /** Takes the document out of the bin, and opens it anew. */
-  async #restore() {
-    try {
-      await api.restoreDocument(this.link.document_id)
-      location.reload()
-    } catch (error) {
-      showToast(errorText(error))
-    }
   }
 
   /** Answers the idle warning with a sign of life. */
@@ -253,11 +246,15 @@ export class DeskPage {
       leaveQueue: () => this.connection.leaveQueue(),
       retryNow: () => this.connection.retryNow(),
       lost: () => this.watch.lost(),
+      unsent: () => this.actions.written.all,
+      discardUnsent: () => {
+        this.actions.written.clear()
+        location.reload()
+      },
       discard: () => this.watch.discard().then(() => location.reload()),
       focusText: () => this.editor.focus(),
       copyText: () => copy(this.editor.text),
       saveText: () => download(fileName(this.store.state.link?.title ?? "", t("start.untitled")), this.editor.text),
-      restore: () => this.#restore(),
       stayActive: () => this.#confirmActivity(),
     }
   }

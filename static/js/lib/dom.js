@@ -118,6 +118,20 @@ export async function once(button, work) {
   }
 }
 
+/**
+ * A form that cannot be sent: its button is disabled and says why, and its fields are only read.
+ *
+ * @param {HTMLFormElement} form @param {string} why `""`: it can be sent
+ */
+export function refuse(form, why) {
+  for (const field of form.querySelectorAll("textarea")) field.readOnly = why !== ""
+  for (const send of form.querySelectorAll("button")) {
+    if (send.type !== "submit") continue
+    send.disabled = why !== ""
+    send.title = why
+  }
+}
+
 /** How long a question in a button waits for its second press, in ms. */
 const QUESTION_TIMEOUT = 5_000
 

@@ -36,30 +36,22 @@ export function preferenceKeys(start) {
   }
 }
 
-/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} TabStorage */
-
-/** @param {string} key @param {TabStorage} [storage] of this tab */
-export function readInTab(key, storage) {
+/** Stores a text in this tab. @param {string} key @param {string} text */
+export function storeInTab(key, text) {
   try {
-    return (storage ?? sessionStorage).getItem(key) ?? ""
+    sessionStorage.setItem(key, text)
+  } catch {
+    // Nothing else can keep it: an invite is opened once more.
+  }
+}
+
+/** The text that the tab stores, only once. @param {string} key */
+export function takeInTab(key) {
+  try {
+    const text = sessionStorage.getItem(key) ?? ""
+    sessionStorage.removeItem(key)
+    return text
   } catch {
     return ""
   }
-}
-
-/** @param {string} key @param {string} text empty: forgets it @param {TabStorage} [storage] */
-export function storeInTab(key, text, storage) {
-  try {
-    if (text === "") (storage ?? sessionStorage).removeItem(key)
-    else (storage ?? sessionStorage).setItem(key, text)
-  } catch {
-    // Nothing else can keep it: a field still has its text, and an invite is opened once more.
-  }
-}
-
-/** Only once. @param {string} key */
-export function takeInTab(key) {
-  const text = readInTab(key)
-  storeInTab(key, "")
-  return text
 }

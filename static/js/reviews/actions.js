@@ -6,6 +6,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
+import { el } from "../lib/dom.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { ReviewForm } from "./form.js"
@@ -25,6 +26,8 @@ export class ReviewActions {
   #draft = null
   /** Whether the new review is on the whole text. */
   #isWhole = false
+  /** Whether a review is the new one, whose request failed: it may have arrived. @type {(review: api.Review) => boolean} */
+  #isUnanswered = () => false
 
   /**
    * @param {import("../desk/editor.js").Editor} editor
@@ -39,8 +42,11 @@ export class ReviewActions {
     this.margin = null
     /** Whether the server does not answer: a request would hang, and the words stay a draft. */
     this.isSilent = () => false
+    /** Why nothing can be sent any more, or `""`. */
+    this.refusal = () => ""
     this.written = new WrittenDrafts(reviews.link)
     editor.addEventListener("edit", () => this.#draft?.quoteChanged())
+    reviews.addEventListener("change", () => this.#recognize())
   }
 
   get isDrafting() {
@@ -99,6 +105,14 @@ export class ReviewActions {
     const from = this.editor.marked.pending?.from ?? 0
     const whole = this.#isWhole
     this.written.newReview = draft?.isTouched ? { quote: this.#quote(), from, whole, ...draft.content } : null
+  }
+
+  /** The connection is back: what was not sent for want of it waits for one press, and is never sent by itself. */
+  ready() {
+    const failures = [t("review.offline"), t("review.silent"), t("review.seat")]
+    for (const note of document.querySelectorAll("#margin .form-error")) {
+      if (failures.includes(note.textContent ?? "")) note.replaceChildren(el("span", { class: "quiet", text: t("review.ready") }))
+    }
   }
 
   /** Puts the card of a new review away. What was written in it can be taken back. */
@@ -180,18 +194,6 @@ export class ReviewActions {
       showToast(t("reply.deleted"))
     })
 
-  /** @param {api.Review} review */
-  storedReply = (review) => this.written.reply(review.id)
-
-  /** @param {api.Review} review @param {string} text */
-  storeReply = (review, text) => this.written.setReply(review.id, text)
-
-  /** @param {api.Reply} reply */
-  storedReplyEdit = (reply) => this.written.replyEdit(reply.id)
-
-  /** @param {api.Reply} reply @param {string} text */
-  storeReplyEdit = (reply, text) => this.written.setReplyEdit(reply.id, text)
-
   /** @param {api.Review} review @param {Written} written */
   edit = (review, written) =>
     this.#attempt(async () => {
@@ -219,22 +221,43 @@ export class ReviewActions {
 
   /** @param {Written} written @returns {Promise<string | null>} */
   async #create(written) {
+    const known = new Set(this.reviews.all.map(({ id }) => id))
     const failed = await this.#attempt(async () => {
       const made = await this.#send(written).catch(async (error) => {
         if (!(error instanceof api.Problem) || error.kind !== "anchor-mismatch") throw error
         await new Promise((resolve) => window.setTimeout(resolve, RETRY_DELAY))
         return this.#send(written)
       })
-      this.#draft = null
-      this.written.newReview = null
-      this.editor.setPending(null)
-      this.reviews.apply(made)
-      this.margin?.showDraft(null)
-      this.margin?.activate(made.id)
-      this.margin?.focusCard(made.id)
-      announce(t("review.sent"))
+      this.#created(made)
     })
-    return failed
+    if (failed === null) return null
+    this.#isUnanswered = ({ id, author, body, suggestion }) => {
+      const now = this.#draft?.written
+      return !known.has(id) && author.id === this.reviews.me && body === now?.body && suggestion === now?.suggestion
+    }
+    this.#recognize()
+    return this.#draft ? failed : null
+  }
+
+  /** The new review arrived without its answer: it is not sent twice. */
+  #recognize() {
+    const made = this.#draft && this.reviews.all.find(this.#isUnanswered)
+    if (made) this.#created(made)
+  }
+
+  /** @param {api.Review} made */
+  #created(made) {
+    const { activeElement } = document
+    const hasFocus = activeElement === document.body || this.#draft?.element.contains(activeElement)
+    this.#isUnanswered = () => false
+    this.#draft = null
+    this.written.newReview = null
+    this.editor.setPending(null)
+    this.reviews.apply(made)
+    this.margin?.showDraft(null)
+    this.margin?.activate(made.id)
+    if (hasFocus) this.margin?.focusCard(made.id)
+    announce(t("review.sent"))
   }
 
   /** @param {Written} written */
@@ -247,7 +270,8 @@ export class ReviewActions {
 
   /** @param {() => Promise<void>} act @returns {Promise<string | null>} why it did not work */
   async #attempt(act) {
-    if (this.isSilent()) return t("review.silent")
+    const refusal = this.refusal() || (this.isSilent() && t("review.silent"))
+    if (refusal) return refusal
     try {
       await act()
       return null

@@ -9,7 +9,7 @@
 import { button, el, initial, once, pressTwice } from "../lib/dom.js"
 import { t, tCount, when } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
-import { grow, ReviewForm } from "./form.js"
+import { formKeys, grow, ReviewForm } from "./form.js"
 import { Replies } from "./replies.js"
 import { actName, subjectOf } from "./subject.js"
 import { isSummary, quoteOf } from "./summary.js"
@@ -39,8 +39,7 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {(review: Review, written: import("./form.js").Written) => Promise<string | null>} edit
  * @property {(review: Review) => Promise<string | null>} remove
  * @property {(review: Review) => void} choose
- * @property {(review: Review) => string} storedReply what was written before a reload
- * @property {(review: Review, text: string) => void} storeReply
+ * @property {() => string} refusal why nothing can be sent any more, or `""`
  */
 
 export class ReviewCard {
@@ -54,6 +53,8 @@ export class ReviewCard {
   #isNear = false
   /** Detached from the card while it is far from the window. @type {HTMLElement[]} */
   #parts
+  /** Whether a reply is the one whose request failed: it may have arrived. @type {(reply: import("../lib/api.js").Reply) => boolean} */
+  #isUnanswered = () => false
 
   /** @param {Review} review @param {CardContext} context @param {Actions} actions */
   constructor(review, context, actions) {
@@ -64,7 +65,7 @@ export class ReviewCard {
     this.#content.id = `comment-${review.id}`
     this.replies = new Replies(actions)
     this.field = el("textarea", { rows: "1", class: "reply-field" })
-    this.field.value = actions.storedReply(review)
+    this.field.value = actions.written.read(`reply:${review.id}`)
     this.replying = el("form", { class: "reply" }, this.field)
     this.send = button("", { class: "button" })
     this.send.type = "submit"
@@ -83,6 +84,7 @@ export class ReviewCard {
     if (isSame && role === context.role && seated === context.seated && undoable === context.undoable) return
     this.review = review
     this.context = context
+    if (review.replies.some(this.#isUnanswered)) this.#replied(null)
     this.#draw()
   }
 
@@ -112,10 +114,7 @@ export class ReviewCard {
     this.element.addEventListener("click", () => this.actions.choose(this.review))
     this.element.addEventListener("focusin", () => this.actions.choose(this.review))
     this.field.addEventListener("input", () => this.#fit())
-    this.field.addEventListener("keydown", (event) => {
-      const sends = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.isComposing
-      if (sends) this.replying.requestSubmit()
-    })
+    formKeys(this.replying, () => false, () => undefined)
     this.replying.addEventListener("submit", (event) => {
       event.preventDefault()
       once(this.send, () => this.#reply())
@@ -125,8 +124,17 @@ export class ReviewCard {
   async #reply() {
     const body = this.field.value.trim()
     if (body === "") return
+    const known = this.review.replies.map(({ id }) => id)
     const failed = await this.actions.reply(this.review, body)
+    this.#isUnanswered = ({ id, author, body }) =>
+      failed !== null && !known.includes(id) && author.id === this.context.me && body === this.field.value.trim()
+    this.#replied(this.review.replies.some(this.#isUnanswered) ? null : failed)
+  }
+
+  /** @param {string | null} failed */
+  #replied(failed) {
     if (failed === null) {
+      this.#isUnanswered = () => false
       this.field.value = ""
       if (document.activeElement === this.send) this.field.focus()
     }
@@ -135,7 +143,7 @@ export class ReviewCard {
   }
 
   #fit() {
-    this.actions.storeReply(this.review, this.field.value)
+    this.actions.written.write(`reply:${this.review.id}`, this.field.value)
     this.#weighButtons()
     grow(this.field)
     this.element.dispatchEvent(new Event("resized", { bubbles: true }))

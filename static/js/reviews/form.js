@@ -71,7 +71,7 @@ export class ReviewForm {
     )
     this.element.addEventListener("submit", (event) => this.#submit(event))
     this.element.addEventListener("input", () => this.#draw())
-    this.element.addEventListener("keydown", (event) => this.#key(event))
+    formKeys(this.element, () => !this.isTouched, () => options.cancel())
     this.#draw()
   }
 
@@ -88,6 +88,12 @@ export class ReviewForm {
       this.body.value !== (written?.body ?? "") ||
       (this.suggests && this.suggestion.value !== (written?.suggestion ?? quote()))
     )
+  }
+
+  /** What it sends. @returns {Written} */
+  get written() {
+    const differs = this.suggests && this.suggestion.value !== this.options.quote()
+    return { body: this.body.value.trim(), suggestion: differs ? this.suggestion.value : null }
   }
 
   get content() {
@@ -129,9 +135,9 @@ export class ReviewForm {
     this.toggle.lastElementChild?.replaceChildren(label)
     const quote = this.options.quote()
     this.element.setAttribute("aria-label", formName(quote))
-    const differs = this.suggests && this.suggestion.value !== quote
-    this.#preview.replaceChildren(...(differs ? [diffView(quote, this.suggestion.value)] : []))
-    this.submit.disabled = this.body.value.trim() === "" && !differs
+    const { body, suggestion } = this.written
+    this.#preview.replaceChildren(...(suggestion === null ? [] : [diffView(quote, suggestion)]))
+    this.submit.disabled = this.body.readOnly || (body === "" && suggestion === null)
     for (const field of [this.body, this.suggestion]) grow(field)
   }
 
@@ -141,24 +147,22 @@ export class ReviewForm {
     if (this.submit.disabled) return
     once(this.submit, async () => {
       this.#error.textContent = ""
-      const differs = this.suggests && this.suggestion.value !== this.options.quote()
-      const suggestion = differs ? this.suggestion.value : null
-      this.#error.textContent = await this.options.submit({ body: this.body.value.trim(), suggestion })
+      this.#error.textContent = await this.options.submit(this.written)
     })
   }
+}
 
-  /** @param {KeyboardEvent} event */
-  #key(event) {
-    if (event.isComposing) return
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault()
-      this.element.requestSubmit()
-    } else if (event.key === "Escape" && !this.isTouched) {
-      event.preventDefault()
-      event.stopPropagation()
-      this.options.cancel()
-    }
-  }
+/** Ctrl Enter sends a form; Esc closes it while nothing is lost. @param {HTMLFormElement} form @param {() => boolean} mayClose @param {() => void} close */
+export function formKeys(form, mayClose, close) {
+  form.addEventListener("keydown", (event) => {
+    const isSend = event.key === "Enter" && (event.ctrlKey || event.metaKey)
+    const isClose = event.key === "Escape" && mayClose()
+    if (event.isComposing || !(isSend || isClose)) return
+    event.preventDefault()
+    if (isSend) return form.requestSubmit()
+    event.stopPropagation()
+    close()
+  })
 }
 
 /** A field as high as what is in it. @param {HTMLTextAreaElement} field */

@@ -7,7 +7,7 @@
  * and the open cards simply follow each other, too.
  */
 
-import { byId, el, write } from "../lib/dom.js"
+import { byId, el, refuse, write } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { ReviewCard } from "./card.js"
 import { CardKeys } from "./card_keys.js"
@@ -198,6 +198,8 @@ export class Margin {
     inOrder(this.list, placed)
     this.placement.cards = new Map(placed.map((card) => [card.dataset.card ?? DRAFT, card]))
     const listed = [cards(orphans), cards(done)]
+    const refusal = this.actions.refusal()
+    if (refusal !== "") for (const form of this.element.querySelectorAll("form")) refuse(form, refusal)
     inOrder(byId("lost-cards"), listed[0] ?? [])
     inOrder(byId("done-cards"), listed[1] ?? [])
     this.tabs.draw({ open: open.length, done: done.length, lost: orphans.length }, {

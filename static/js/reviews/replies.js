@@ -8,7 +8,7 @@
 
 import { button, el, initial, once, pressTwice } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
-import { grow } from "./form.js"
+import { formKeys, grow } from "./form.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -17,8 +17,7 @@ import { grow } from "./form.js"
  * @typedef {object} ReplyActions the first two answer why it did not work, or `null`
  * @property {(review: Review, reply: Reply, body: string) => Promise<string | null>} editReply
  * @property {(review: Review, reply: Reply) => Promise<string | null>} removeReply
- * @property {(reply: Reply) => string} storedReplyEdit what was written before a reload
- * @property {(reply: Reply, text: string) => void} storeReplyEdit
+ * @property {import("./written_drafts.js").WrittenDrafts} written
  */
 
 export class Replies {
@@ -76,7 +75,7 @@ class ReplyRow {
     if (this.#form || drawn === this.#drawn) return
     this.#drawn = drawn
     this.#content.replaceChildren(this.#header(reply, isEditable), el("p", { class: "body", text: reply.body }))
-    const stored = isEditable ? this.actions.storedReplyEdit(reply) : ""
+    const stored = isEditable ? this.actions.written.read(`edit:${reply.id}`) : ""
     if (stored !== "") this.#edit(stored, { focus: false })
   }
 
@@ -104,10 +103,10 @@ class ReplyRow {
     const cancel = button(t("common.cancel"), {}, () => this.#close())
     this.#form = el("form", { class: "reply reply-edit" }, field, el("div", { class: "actions" }, save, cancel))
     field.addEventListener("input", () => {
-      this.actions.storeReplyEdit(shown.reply, field.value)
+      this.actions.written.write(`edit:${shown.reply.id}`, field.value)
       this.#resized(field)
     })
-    this.#form.addEventListener("keydown", (event) => this.#press(event, field))
+    formKeys(this.#form, () => field.value === this.#shown?.reply.body, () => this.#close())
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault()
       once(save, () => this.#save(field.value.trim()))
@@ -121,19 +120,6 @@ class ReplyRow {
   #resized(field) {
     grow(field)
     this.element.dispatchEvent(new Event("resized", { bubbles: true }))
-  }
-
-  /** @param {KeyboardEvent} event @param {HTMLTextAreaElement} field */
-  #press(event, field) {
-    if (event.isComposing) return
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault()
-      this.#form?.requestSubmit()
-    } else if (event.key === "Escape" && field.value === this.#shown?.reply.body) {
-      event.preventDefault()
-      event.stopPropagation()
-      this.#close()
-    }
   }
 
   /** @param {string} body */
@@ -151,7 +137,7 @@ class ReplyRow {
     const shown = this.#shown
     if (!shown) return
     const hadFocus = this.element.contains(document.activeElement)
-    this.actions.storeReplyEdit(shown.reply, "")
+    this.actions.written.write(`edit:${shown.reply.id}`, "")
     this.#form = null
     this.#note.textContent = null
     this.#drawn = ""

@@ -4,8 +4,6 @@
  * the tab keep it; it ends with the tab, so that the next user of a shared computer does not see it.
  */
 
-import { readInTab, storeInTab } from "../lib/preferences.js"
-
 /**
  * @typedef {object} NewReview
  * @property {string} quote
@@ -16,16 +14,38 @@ import { readInTab, storeInTab } from "../lib/preferences.js"
  * @property {boolean} [whole] whether it is on the whole text: there is no quote
  */
 
+/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} TextStorage */
+
 export class WrittenDrafts {
-  /** @param {string} link @param {import("../lib/preferences.js").TabStorage} [storage] */
-  constructor(link, storage) {
+  /** By name. Without storage, or without room in it, the page still has them. @type {Map<string, string>} */
+  #texts = new Map()
+
+  /** @param {string} link @param {() => TextStorage} [open] the storage; it throws where a browser forbids it */
+  constructor(link, open = () => sessionStorage) {
     this.prefix = `galley:written:${link}:`
-    this.storage = storage
+    this.open = open
+    this.#try((storage) => {
+      for (const key of Object.keys(storage)) {
+        if (key.startsWith(this.prefix)) this.#texts.set(key.slice(this.prefix.length), storage.getItem(key) ?? "")
+      }
+    })
+  }
+
+  /** All of it, for its author to copy. */
+  get all() {
+    const { suggests = false, suggestion = "", body = "" } = this.newReview ?? {}
+    const others = [...this.#texts].filter(([name]) => name !== "new").map(([, text]) => text)
+    return [...(suggests ? [suggestion] : []), body, ...others].filter((text) => text.trim() !== "")
+  }
+
+  /** Discards all of it. */
+  clear() {
+    for (const name of [...this.#texts.keys()]) this.write(name, "")
   }
 
   /** @returns {NewReview | null} */
   get newReview() {
-    const stored = readInTab(`${this.prefix}new`, this.storage)
+    const stored = this.read("new")
     try {
       return stored === "" ? null : JSON.parse(stored)
     } catch {
@@ -35,27 +55,28 @@ export class WrittenDrafts {
 
   /** @param {NewReview | null} written */
   set newReview(written) {
-    storeInTab(`${this.prefix}new`, written === null ? "" : JSON.stringify(written), this.storage)
+    this.write("new", written === null ? "" : JSON.stringify(written))
   }
 
-  /** @param {string} review */
-  reply(review) {
-    return readInTab(`${this.prefix}reply:${review}`, this.storage)
+  /** @param {string} name of a reply, or of an edit of one */
+  read(name) {
+    return this.#texts.get(name) ?? ""
   }
 
-  /** @param {string} review @param {string} text */
-  setReply(review, text) {
-    storeInTab(`${this.prefix}reply:${review}`, text, this.storage)
+  /** @param {string} name @param {string} text */
+  write(name, text) {
+    if (text === "") this.#texts.delete(name)
+    else this.#texts.set(name, text)
+    this.#try((storage) => (text === "" ? storage.removeItem(this.prefix + name) : storage.setItem(this.prefix + name, text)))
   }
 
-  /** @param {string} reply */
-  replyEdit(reply) {
-    return readInTab(`${this.prefix}edit:${reply}`, this.storage)
-  }
-
-  /** @param {string} reply @param {string} text */
-  setReplyEdit(reply, text) {
-    storeInTab(`${this.prefix}edit:${reply}`, text, this.storage)
+  /** @param {(storage: TextStorage) => void} act */
+  #try(act) {
+    try {
+      act(this.open())
+    } catch {
+      // The page still has it.
+    }
   }
 }
 

@@ -8,9 +8,11 @@
  */
 
 import * as api from "../lib/api.js"
-import { byId } from "../lib/dom.js"
+import { byId, el, icon } from "../lib/dom.js"
 import { storeInvite, takeInvite } from "../lib/sign_in.js"
+import { WrittenDrafts } from "../reviews/written_drafts.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
+import { unsentParts } from "../unsaved/unsaved_list.js"
 
 /** The interval in which a refused visitor asks whether the writer has let them in, in ms. */
 const LET_IN_POLL = 4_000
@@ -20,10 +22,7 @@ const LET_IN_POLL = 4_000
  * @typedef {import("./entry_dialog.js").EntryDialog} EntryDialog
  */
 
-/**
- * @param {EntryDialog} dialog
- * @returns {Promise<Arrival | null>} `null`: the dialog says why not
- */
+/** @param {EntryDialog} dialog @returns {Promise<Arrival | null>} `null`: the dialog says why not */
 export async function enter(dialog) {
   dialog.opening()
   const arrived = new AbortController()
@@ -41,9 +40,21 @@ async function arrive(dialog) {
     if (id !== undefined) return await (kind === "d" ? asOwner(dialog, id) : byLink(dialog, id))
     dialog.refuse("missing")
   } catch (error) {
+    if (id !== undefined) showUnsent(id)
     await refuse(dialog, error)
   }
   return null
+}
+
+/** What a former reviewer wrote in this tab and did not send. @param {string} link */
+function showUnsent(link) {
+  const [written, element] = [new WrittenDrafts(link), byId("orphaned-drafts")]
+  element.hidden = written.all.length === 0
+  const discard = () => {
+    written.clear()
+    showUnsent(link)
+  }
+  if (!element.hidden) element.replaceChildren(el("div", { class: "notice" }, icon("alert"), el("div", {}, ...unsentParts(written.all, "", discard))))
 }
 
 /** @param {EntryDialog} dialog @param {string} document @returns {Promise<Arrival | null>} */
@@ -82,6 +93,7 @@ async function byLink(dialog, id) {
   const signedIn = await api.me()
   const member = signedIn && (await linkOfMember(id, signedIn))
   if (member) return withRole(signedIn, member)
+  showUnsent(id)
   // The invite comes before the name: a visitor who cannot join reads that first, and enters nothing.
   const preview = invite === "" ? null : await api.checkInvite(id, invite)
   if (invite !== "" && !preview) {
@@ -177,12 +189,7 @@ async function joinByInvite(dialog, id, invite, { me, preview, mustConfirm }) {
   return link
 }
 
-/**
- * The link, when one is its writer or its reviewer already.
- *
- * @param {string} id
- * @param {api.User} me
- */
+/** The link, when one is its writer or its reviewer already. @param {string} id @param {api.User} me */
 async function linkOfMember(id, me) {
   try {
     const link = await api.link(id)

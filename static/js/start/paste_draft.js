@@ -4,25 +4,27 @@
  */
 
 import { byId } from "../lib/dom.js"
-import { readInTab, storeInTab } from "../lib/preferences.js"
+import { WrittenDrafts } from "../reviews/written_drafts.js"
 
 const FIELDS = ["paste-text", "paste-title"]
 
 export class PasteDraft {
+  #drafts = new WrittenDrafts("start")
+
   /** Puts back what a reload interrupted. @returns {boolean} whether there was anything */
   start() {
     let isFound = false
     for (const id of FIELDS) {
       const field = fieldOf(id)
-      field.value = readInTab(`galley:${id}`)
+      field.value = this.#drafts.read(id)
       isFound ||= field.value !== ""
-      field.addEventListener("input", () => storeInTab(`galley:${id}`, field.value))
+      field.addEventListener("input", () => this.#drafts.write(id, field.value))
     }
     return isFound
   }
 
   end() {
-    for (const id of FIELDS) storeInTab(`galley:${id}`, "")
+    this.#drafts.clear()
   }
 }
 

@@ -302,6 +302,8 @@ export const en = {
   "state.silent": "The server has not answered since {time}. Go on writing: what you write is kept in this browser until it answers.",
   "state.silent.reader": "The server has not answered since {time}. Go on reading; a comment that you write now is kept in this browser, to be sent when it answers.",
   "review.form.reason": "Add a reason",
+  "review.unsent": "You wrote this and did not send it. It is kept until you close this tab:",
+  "review.ready": "Connected again. You can send it now.",
   "review.silent": "Not sent: the server does not answer. Your words are kept in this browser; send again when it answers.",
 
   "review.subject": "{name}, “{quote}”",
