@@ -1,14 +1,13 @@
 // @ts-check
 /** The last hour of all servers as three plots, readable without colour. Owns one section. */
 
-import { byId, el, svg } from "../lib/dom.js"
+import { byId, el, svg, write } from "../lib/dom.js"
 import { clock, number, t } from "../lib/i18n.js"
 import { series as readSeries } from "../lib/operations_api.js"
+import { Section } from "./section.js"
 
 /** @typedef {import("../lib/operations_api.js").Series} Series */
 
-/** Least time between two reads, in ms. A read asks every server. */
-const READ_EVERY = 30_000
 const PLOTS = /** @type {const} */ (["seats", "edits", "renewal_p99_ms"])
 /** The field of the line, in units of the view box. */
 const [WIDTH, HEIGHT, TOP, BASE] = [326, 96, 18, 78]
@@ -41,38 +40,19 @@ export function paths(values, top) {
   return { line, area }
 }
 
-export class Plots {
-  /** @type {Series | null} */
-  #series = null
-  #readAt = -Infinity
-  #reads = 0
-
-  /** Reads the series, if the last read is old. @param {string} token @param {AbortSignal} signal */
-  async read(token, signal) {
-    if (performance.now() - this.#readAt < READ_EVERY) return
-    this.#readAt = performance.now()
-    const read = ++this.#reads
-    const series = await readSeries(token, signal)
-    if (read !== this.#reads) return
-    this.#series = series
-    this.draw()
-  }
-
-  /** The token is another one. */
-  forget() {
-    this.#series = null
-    this.#reads += 1
-    this.#readAt = -Infinity
-    this.draw()
+/** @extends {Section<Series>} */
+export class Plots extends Section {
+  constructor() {
+    super("admin.plots.failed", readSeries)
   }
 
   draw() {
-    const series = this.#series
-    byId("plots").hidden = series === null
-    if (series === null) return
-    byId("plots-list").replaceChildren(...PLOTS.map((name) => figure(name, series)))
-    const { missing } = series
-    byId("plots-missing").textContent = missing.length === 0 ? "" : t("admin.plots.missing", { count: number(missing.length), nodes: missing.join(", ") })
+    byId("plots").hidden = this.found === null && this.why() === ""
+    const { found: series } = this
+    byId("plots-list").replaceChildren(...(series === null ? [] : PLOTS.map((name) => figure(name, series))))
+    const missing = series?.missing ?? []
+    const sentence = missing.length === 0 ? "" : t("admin.plots.missing", { count: number(missing.length), nodes: missing.join(", ") })
+    write(byId("plots-missing"), this.why() || sentence)
   }
 }
 

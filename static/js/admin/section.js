@@ -18,7 +18,7 @@ export class Section {
   #reads = 0
 
   /**
-   * @param {"admin.jobs.failed" | "admin.webhooks.failed"} failed
+   * @param {"admin.jobs.failed" | "admin.plots.failed" | "admin.webhooks.failed"} failed
    * @param {(bearer: string, signal: AbortSignal) => Promise<T | null>} query
    */
   constructor(failed, query) {

@@ -22,6 +22,7 @@ export const adminEn = {
   "admin.plots.renewal_p99_ms.value": "{count} ms",
   "admin.plots.range": "Least {least}, most {most} ({time})",
   "admin.plots.none": "There are no figures yet.",
+  "admin.plots.failed": "The last hour could not be read. {why}",
   "admin.plots.missing": "The figures of {count} servers are missing: {nodes}. They have stopped or do not answer.",
   "admin.role": "Role",
   "admin.user": "Who",

@@ -23,6 +23,7 @@ export const adminKo = {
   "admin.plots.renewal_p99_ms.value": "{count}밀리초",
   "admin.plots.range": "최소 {least}, 최대 {most} ({time})",
   "admin.plots.none": "아직 수치가 없습니다.",
+  "admin.plots.failed": "지난 한 시간의 수치를 불러오지 못했습니다. {why}",
   "admin.plots.missing": "서버 {count}대의 수치가 빠져 있습니다: {nodes}. 꺼졌거나 답하지 않는 서버입니다.",
   "admin.role": "역할",
   "admin.user": "사람",
