@@ -189,6 +189,8 @@ pub const IMPORT_INFLATED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// An imported part may inflate to a megabyte, and beyond it by this factor. Deflate reaches 1,032 with
 /// one repeated byte; prose in XML stays far below this.
 pub const IMPORT_RATIO_MAX: u64 = 200;
+/// Footnotes and endnotes of an imported Word document. A dissertation has a thousand.
+pub const IMPORT_NOTES_MAX: usize = 10_000;
 /// Deepest nesting of XML in an import. Tables in tables in text boxes reach some fifty.
 pub const IMPORT_DEPTH_MAX: usize = 256;
 /// Namespaces of all open elements of an import. Word declares some forty at the root; the reader

@@ -10,7 +10,7 @@ use crate::domain::limits::{IMPORT_BYTES_MAX, LABEL_CHARS_MAX};
 use crate::domain::line::Line;
 use crate::exports::build::Exports;
 use crate::exports::error::{ExportError, ImportError};
-use crate::exports::word_text;
+use crate::exports::word_text::{self, Imported};
 use crate::exports::words::Words;
 use crate::seats::SeatError;
 
@@ -55,7 +55,11 @@ impl Exports {
     /// # Errors
     ///
     /// [`ExportError::Import`], or `Session` when too many requests wait.
-    pub async fn text_of(&self, format: ImportFormat, bytes: Bytes) -> Result<String, ExportError> {
+    pub async fn text_of(
+        &self,
+        format: ImportFormat,
+        bytes: Bytes,
+    ) -> Result<Imported, ExportError> {
         let shared = &self.reviews.sessions.shared;
         let permit = shared.rooms.permit(DocumentId::generate()).await.map_err(SeatError::from)?;
         let text_max = shared.limits.document_bytes;
@@ -77,16 +81,20 @@ impl Exports {
 /// # Errors
 ///
 /// [`ImportError`] when the file is damaged, hostile or too large.
-pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<String, ImportError> {
+pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<Imported, ImportError> {
     if IMPORT_BYTES_MAX < bytes.len() {
         return Err(ImportError::TooLarge("the file itself"));
     }
     let mut clean = CleanText { text: String::new(), text_max, is_after_return: false };
+    let mut imported = Imported::default();
     match format {
-        ImportFormat::Docx => clean.push(&word_text::read(bytes, text_max)?)?,
+        ImportFormat::Docx => {
+            imported = word_text::read(bytes, text_max)?;
+            clean.push(&imported.text)?;
+        }
         ImportFormat::Text => decode(bytes, &mut clean)?,
     }
-    Ok(clean.text)
+    Ok(Imported { text: clean.text, ..imported })
 }
 
 /// A text under construction, with line feeds and without control characters.
@@ -146,9 +154,9 @@ fn decode(bytes: &[u8], clean: &mut CleanText) -> Result<(), ImportError> {
 /// Lines at the start of a text among which [`title_of`] searches the first one with a word.
 const TITLE_LINES_MAX: usize = 1_000;
 
-/// The title of a document from the name of its file, or from its first line.
+/// The title of a document from its first heading, from the name of its file, or from its first line.
 #[must_use]
-pub fn title_of(name: Option<&str>, text: &str) -> String {
+pub fn title_of(Imported { text, heading, .. }: &Imported, name: Option<&str>) -> String {
     let stem = name.map(|name| name.rsplit(['/', '\\']).next().unwrap_or(name));
     let stem = stem.map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem));
     // A text of empty lines alone has no title.
@@ -157,11 +165,11 @@ pub fn title_of(name: Option<&str>, text: &str) -> String {
         .take(TITLE_LINES_MAX)
         .map(|line| line.trim_start_matches(['#', ' ', '\t']).trim());
     let first = first.filter(|line| !line.is_empty()).take(1);
-    let titles = stem.into_iter().chain(first).map(|title| {
+    let titles = heading.as_deref().into_iter().chain(stem).chain(first).map(|title| {
         title.chars().filter(|c| !c.is_control()).take(LABEL_CHARS_MAX).collect::<String>()
     });
     let mut titles = titles.filter_map(|title| Line::Title.parse(&title).ok());
-    let is_korean = || Words::of([text]).lang == "ko";
+    let is_korean = || Words::of([text.as_str()]).lang == "ko";
     let untitled = || if is_korean() { "제목 없음" } else { "Untitled" }.to_owned();
     titles.next().unwrap_or_else(untitled)
 }
@@ -171,7 +179,7 @@ mod tests {
     use super::*;
 
     fn text(bytes: &[u8]) -> Result<String, ImportError> {
-        read(ImportFormat::Text, bytes, usize::MAX)
+        read(ImportFormat::Text, bytes, usize::MAX).map(|file| file.text)
     }
 
     #[test]
@@ -204,7 +212,10 @@ mod tests {
     #[test]
     fn g13_a_text_is_decoded_up_to_the_length_of_a_document() {
         let korean = b"\xB3\xAA\r\n".repeat(100_000);
-        assert_eq!(read(ImportFormat::Text, &korean, 400_000).map(|text| text.len()), Ok(400_000));
+        assert_eq!(
+            read(ImportFormat::Text, &korean, 400_000).map(|file| file.text.len()),
+            Ok(400_000)
+        );
         let mut clean =
             CleanText { text: String::new(), text_max: 300_000, is_after_return: false };
         assert_eq!(decode(&korean, &mut clean), Err(ImportError::TextTooLong));
@@ -244,8 +255,11 @@ mod tests {
             (None, " ", "Untitled"),
             (None, "\u{200B}\n가", "제목 없음"),
         ] {
-            assert_eq!(title_of(name, text), title);
+            let file = Imported { text: text.to_owned(), ..Imported::default() };
+            assert_eq!(title_of(&file, name), title);
         }
-        assert_eq!(title_of(None, &"가".repeat(500)).chars().count(), LABEL_CHARS_MAX);
+        let heading = Some("가".repeat(500));
+        let file = Imported { heading, ..Imported::default() };
+        assert_eq!(title_of(&file, Some("이름.docx")), "가".repeat(LABEL_CHARS_MAX));
     }
 }

@@ -36,6 +36,10 @@ pub mod rendering;
 mod served;
 pub(crate) mod sheet;
 pub(crate) mod text;
-mod word_text;
+mod word_formats;
+pub mod word_text;
+#[cfg(test)]
+mod word_text_tests;
+mod word_xml;
 pub(crate) mod words;
 pub(crate) mod zip;

@@ -17,6 +17,7 @@ use crate::domain::limits::IMPORT_BYTES_MAX;
 use crate::exports::build::{Export, Exports, Look};
 use crate::exports::error::{ExportError, ImportError};
 use crate::exports::import::{self, ImportFormat};
+use crate::exports::word_text::ImportChanges;
 use crate::http::auth::caller::Caller;
 use crate::http::documents::DocumentBody;
 use crate::http::error::ApiError;
@@ -52,6 +53,13 @@ struct ExportQuery {
 struct ImportQuery {
     title: Option<String>,
     name: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ImportBody {
+    #[serde(flatten)]
+    document: DocumentBody,
+    import: ImportChanges,
 }
 
 #[derive(Serialize)]
@@ -211,15 +219,16 @@ async fn import(
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
     // To read a file costs as much as to build one.
     limiter.check_build(&caller.user().id, peer).map_err(ExportError::TooFast)?;
-    let text = exports.text_of(format, bytes).await?;
+    let file = exports.text_of(format, bytes).await?;
     let ImportQuery { title, name } = query;
-    let title = title.unwrap_or_else(|| import::title_of(name.as_deref(), &text));
-    storing.charge(text.len())?;
+    let title = title.unwrap_or_else(|| import::title_of(&file, name.as_deref()));
+    storing.charge(file.text.len())?;
     caller.save_name(&sharing).await?;
     let creator = (caller.user(), network(peer.0));
-    let document = sharing.create_document(creator, &title, text, Utc::now()).await?;
+    let document = sharing.create_document(creator, &title, file.text, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
-    Ok((StatusCode::CREATED, location, Json(DocumentBody::from(document))).into_response())
+    let body = ImportBody { document: document.into(), import: file.changes };
+    Ok((StatusCode::CREATED, location, Json(body)).into_response())
 }
 
 #[cfg(test)]

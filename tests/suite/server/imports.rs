@@ -1,13 +1,14 @@
 //! Imports: a Word, Markdown or text file becomes a document; a hostile file becomes nothing.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::server::exports::{download, review};
 use crate::support::galley_process::Server;
 use crate::support::rest_client::{Answer, Person};
 use crate::support::zip_archive::archive;
 
-const DOCX: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+pub(crate) const DOCX: &str =
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 
 pub(crate) async fn import(
     server: &Server,
@@ -33,6 +34,10 @@ pub(crate) async fn import(
     Answer { status, etag: None, retry_after: None, json: json.unwrap_or(Value::Null) }
 }
 
+fn changes(comments: u8, tracked: u8) -> Value {
+    json!({ "tables": 0, "footnotes": 0, "comments_left": comments, "changes_applied": tracked })
+}
+
 async fn documents(server: &Server, who: &Person) -> usize {
     let list = server.get(who, "/api/documents").await.ok(200);
     list["documents"].as_array().expect("rows").len()
@@ -53,6 +58,7 @@ async fn a_file_of_each_kind_becomes_a_document() {
         let made = import(&server, &kim, query, kind, body).await.ok(201);
         assert_eq!(made["title"], title);
         assert_eq!(made["owner"]["id"], kim.id);
+        assert_eq!(made["import"], changes(0, 0));
         let id = made["id"].as_str().expect("an id");
         assert_eq!(server.text(&kim, id).await, text);
     }
@@ -66,12 +72,13 @@ async fn an_exported_word_file_is_imported_with_its_suggestions_accepted() {
     let _reviewer = server.reviewer(&desk).await;
     review(&server, &desk, "글을\n쓴다", "", Some("책을\n\n읽는다")).await;
     review(&server, &desk, "성장", "왜?", None).await;
-    for (query, text) in [
-        ("format=docx&reviews=0", "지원동기 & <성장>\n\n\t나는 글을\n쓴다 👩‍👩‍👧\n"),
-        ("format=docx", "지원동기 & <성장>\n\n\t나는 책을\n\n읽는다 👩‍👩‍👧\n"),
+    for (query, text, found) in [
+        ("format=docx&reviews=0", "지원동기 & <성장>\n\n\t나는 글을\n쓴다 👩‍👩‍👧\n", changes(0, 0)),
+        ("format=docx", "지원동기 & <성장>\n\n\t나는 책을\n\n읽는다 👩‍👩‍👧\n", changes(1, 2)),
     ] {
         let file = download(&server, &desk.writer, &desk, query).await;
         let made = import(&server, &desk.reviewer, "?name=a.docx", DOCX, file.bytes).await.ok(201);
+        assert_eq!((&made["title"], &made["import"]), (&json!("a"), &found));
         let id = made["id"].as_str().expect("an id");
         assert_eq!(server.text(&desk.reviewer, id).await, text);
     }
