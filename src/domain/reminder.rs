@@ -123,14 +123,29 @@ impl QuietHours {
 pub struct InvalidTimeZone;
 
 /// A time zone of the IANA database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeZone(Tz);
 
 impl TimeZone {
+    /// Coordinated universal time.
+    pub const UTC: Self = Self(Tz::UTC);
+
     /// The name.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0.name()
+    }
+
+    /// The date and time of day there.
+    #[must_use]
+    pub fn local(self, at: DateTime<Utc>) -> DateTime<Tz> {
+        at.with_timezone(&self.0)
+    }
+}
+
+impl Default for TimeZone {
+    fn default() -> Self {
+        Self::UTC
     }
 }
 
@@ -156,8 +171,7 @@ impl Quiet {
     #[must_use]
     pub fn contains(&self, now: DateTime<Utc>) -> bool {
         let Some(hours) = self.hours else { return false };
-        let TimeZone(zone) = self.time_zone.unwrap_or(TimeZone(Tz::UTC));
-        let local = now.with_timezone(&zone);
+        let local = self.time_zone.unwrap_or_default().local(now);
         let time = TimeOfDay::from_minutes(i64::from(local.hour() * 60 + local.minute()));
         time.is_some_and(|time| hours.contain(time))
     }
@@ -167,8 +181,8 @@ impl Quiet {
     #[must_use]
     pub fn begins_in(&self, now: DateTime<Utc>) -> Option<Duration> {
         let hours = self.hours?;
-        let TimeZone(zone) = self.time_zone.unwrap_or(TimeZone(Tz::UTC));
-        let time = i64::from(now.with_timezone(&zone).num_seconds_from_midnight());
+        let local = self.time_zone.unwrap_or_default().local(now);
+        let time = i64::from(local.num_seconds_from_midnight());
         let left = (hours.from().minutes() * 60 - time).rem_euclid(24 * 60 * 60);
         Some(Duration::from_secs(left.unsigned_abs()))
     }

@@ -364,7 +364,7 @@ impl Build<'_> {
             ..state.now.clone()
         };
         let (title, writer) = (mark.title.clone(), state.writer.name.clone());
-        let heading = Heading { title, writer, built_at: Utc::now() };
+        let heading = Heading { title, writer, built_at: Utc::now(), zone: key.zone };
         let rendering = Rendering::new(key.format, &self.exports.fonts).await;
         let rendering = rendering.map_err(Stop::Failed)?;
         let paper = shared.rooms.read_text(state.document, snapshot, move |text| {
@@ -470,7 +470,7 @@ impl Drop for Held {
 
 /// The name of the lock of a file.
 fn lock_of(key: ExportKey) -> LockName {
-    let ExportKey { link, format, has_reviews } = key;
+    let ExportKey { link, format, has_reviews, zone: _ } = key;
     LockName::named(&format!("export:{link}:{format}:{}", u8::from(has_reviews)))
 }
 

@@ -4,7 +4,7 @@
 //! of eight million empty lines would take gigabytes as a tree of paragraphs.
 
 use crate::domain::export::ExportFailure;
-use crate::exports::docx_comments::{self, CommentIds, date, escaped, run};
+use crate::exports::docx_comments::{self, CommentIds, escaped, run};
 use crate::exports::docx_parts::{
     APPLICATION, CONTENT_TYPES, CORE_BEGINS, DOCUMENT_BEGINS, DOCUMENT_ENDS, DOCUMENT_RELATIONS,
     PACKAGE_RELATIONS, SETTINGS, STYLES,
@@ -39,7 +39,7 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
 }
 
 fn core(paper: &Paper) -> String {
-    let at = date(paper.built_at);
+    let at = paper.words.date(paper.built_at);
     format!(
         "{CORE_BEGINS}<dc:title>{}</dc:title><dc:creator>{}</dc:creator>\
          <dcterms:created xsi:type=\"dcterms:W3CDTF\">{at}</dcterms:created>\
@@ -205,7 +205,8 @@ impl<'a> Body<'a> {
     /// Number, author and time of a tracked change.
     fn attributes(&mut self, index: usize) -> String {
         self.changes = self.changes.saturating_add(1);
-        let of = |note: &Note| (escaped(&note.author), date(note.at));
+        let words = self.paper.words;
+        let of = |note: &Note| (escaped(&note.author), words.date(note.at));
         let (author, at) = self.paper.notes.get(index).map(of).unwrap_or_default();
         format!(" w:id=\"{}\" w:author=\"{author}\" w:date=\"{at}\"", self.changes)
     }
@@ -327,16 +328,21 @@ mod tests {
         let text = "나는 글을 쓴다";
         let mut decided = suggestion(text, "쓴다", "적는다");
         decided.status = ReviewStatus::Rejected;
-        let file =
-            paper(text, vec![decided, review(text, Some("없다"), "?"), review(text, None, "!")]);
+        let (lost, whole) = (suggestion(text, "없다", ""), review(text, None, "!"));
+        let file = paper(text, vec![decided, lost, whole]);
         let body = body(&file);
         assert!(!body.contains("<w:del") && !body.contains("<w:ins"), "{body}");
         assert!(body.starts_with("<w:p><w:commentRangeStart w:id=\"1\"/>"), "{body}");
         let lost = "<w:commentRangeStart w:id=\"2\"/><w:r><w:t>없다</w:t></w:r>\
                     <w:commentRangeEnd w:id=\"2\"/>";
         assert!(body.contains(lost), "{body}");
-        let comments = unpacked(&render(&file).expect("a file"), "word/comments.xml");
-        assert!(comments.expect("comments").contains("제안: 적는다"));
+        let rendered = render(&file).expect("a file");
+        let comments = unpacked(&rendered, "word/comments.xml").expect("comments");
+        assert!(comments.contains(">제안: 적는다<") && comments.contains(">삭제 제안: “없다”<"));
+        // No word of this file's own becomes the title of an import.
+        let imported = word_text::read(&rendered, usize::MAX).expect("a text");
+        assert!(imported.text.ends_with("\n문장이 지워진 의견\n없다"), "{}", imported.text);
+        assert_eq!(imported.heading, None);
     }
 
     #[test]

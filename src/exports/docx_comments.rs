@@ -1,7 +1,5 @@
 //! The comments of a Word document: `comments.xml`, and `commentsExtended.xml` with replies and states.
 
-use chrono::{DateTime, SecondsFormat, Utc};
-
 use crate::domain::export::ExportFailure;
 use crate::domain::review::ReviewStatus;
 use crate::exports::docx_parts::{COMMENTS_BEGIN, COMMENTS_EXTENDED_BEGIN};
@@ -47,13 +45,14 @@ pub(super) fn write(
     for (index, note) in paper.notes.iter().enumerate() {
         let mut ids = ids.of_note(index);
         let Some(first) = ids.next() else { continue };
-        comments.push(&comment(first, &note.author, note.at, &words_of(note, paper)))?;
+        let at = paper.words.date(note.at);
+        comments.push(&comment(first, &note.author, &at, &words_of(note, paper)))?;
         let done = u8::from(note.status != ReviewStatus::Open);
         let parent = paragraph_id(first);
         extended.push_str(&format!("<w15:commentEx w15:paraId=\"{parent}\" w15:done=\"{done}\"/>"));
         for (reply, id) in note.replies.iter().zip(ids) {
-            let lines = vec![reply.body.clone()];
-            comments.push(&comment(id, &reply.author.name, reply.created_at, &lines))?;
+            let (at, lines) = (paper.words.date(reply.created_at), [reply.body.clone()]);
+            comments.push(&comment(id, &reply.author.name, &at, &lines))?;
             let paragraph = paragraph_id(id);
             extended.push_str(&format!(
                 "<w15:commentEx w15:paraId=\"{paragraph}\" w15:paraIdParent=\"{parent}\" \
@@ -71,20 +70,19 @@ pub(super) fn write(
 fn words_of(note: &Note, paper: &Paper) -> Vec<String> {
     let words = paper.words;
     let status = words.status(note.status).map(|status| format!("[{status}]"));
-    let suggestion = note.suggestion.as_ref().filter(|_| !note.is_change);
-    let suggestion = suggestion.map(|put_in| format!("{}: {put_in}", words.suggested(put_in)));
+    let suggestion = note.suggestion(&words).filter(|_| !note.is_change);
     let body = Some(note.body.clone()).filter(|body| !body.is_empty());
     status.into_iter().chain(suggestion).chain(body).collect()
 }
 
 /// A comment. Its last paragraph has the id that the extended part refers to.
-fn comment(id: usize, author: &str, at: DateTime<Utc>, texts: &[String]) -> String {
+fn comment(id: usize, author: &str, at: &str, texts: &[String]) -> String {
     let lines: Vec<&str> = texts.iter().flat_map(|text| text.split('\n')).collect();
     let last = lines.len().saturating_sub(1);
     let mut xml = format!(
         "<w:comment w:id=\"{id}\" w:author=\"{}\" w:date=\"{}\" w:initials=\"{}\">",
         escaped(author),
-        date(at),
+        at,
         escaped(&initials(author)),
     );
     // A comment without words has a paragraph all the same.
@@ -117,11 +115,6 @@ fn paragraph_id(comment: usize) -> String {
 /// The first letters of a name: of 김민수 the first one, of Kim Min-su K and M.
 fn initials(name: &str) -> String {
     name.split_whitespace().filter_map(|word| word.chars().next()).take(3).collect()
-}
-
-/// A time in XML.
-pub(super) fn date(at: DateTime<Utc>) -> String {
-    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// A run of one line, with its tabs. Empty for an empty text.

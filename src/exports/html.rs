@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::domain::export::ExportFailure;
 use crate::exports::paper::{Edge, Location, Note, Paper};
 use crate::exports::sheet::{Sheet, pieces};
-use crate::exports::words::{Words, time};
+use crate::exports::words::Words;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--line:#b9b2a3;--mark:#fdf0c4;--ins:#1d6b3a;--del:#a1352b;--soft:#6b6558}
@@ -48,20 +48,15 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
          <header><h1>{title}</h1><div class=\"by\">{}, {}</div></header>\n<main>\n",
         paper.words.lang,
         escaped(&paper.writer),
-        time(paper.built_at),
+        paper.words.time(paper.built_at),
     ))?;
     let (covering, is_deleted) = (BTreeSet::new(), false);
     Body { paper, sheet: &mut sheet, covering, is_deleted }.write()?;
     sheet.push("</main>\n")?;
-    for (location, heading) in
-        [(Location::Whole, paper.words.whole), (Location::Lost, paper.words.lost)]
-    {
-        let mut notes = paper.notes_at(&location).peekable();
-        if notes.peek().is_some() {
-            sheet.push(&format!("<h2>{heading}</h2>\n"))?;
-        }
+    for (heading, notes) in paper.sections() {
+        sheet.push(&format!("<h2>{heading}</h2>\n"))?;
         for note in notes {
-            write_note(&mut sheet, note, paper.words)?;
+            write_note(&mut sheet, note, &paper.words)?;
         }
     }
     sheet.push("</body>\n</html>\n")?;
@@ -114,7 +109,7 @@ impl Body<'_> {
         self.sheet.push("<div class=\"noted\">")?;
         // A float begins at the line that follows it. In a narrow window the line comes first.
         for note in ended {
-            write_note(self.sheet, note, paper.words)?;
+            write_note(self.sheet, note, &paper.words)?;
         }
         self.sheet.push("<p>")?;
         Ok("</p></div>\n")
@@ -184,18 +179,19 @@ fn write_note(sheet: &mut Sheet, note: &Note, words: &Words) -> Result<(), Expor
         "<aside class=\"note\" id=\"note-{number}\"><a href=\"#ref-{number}\">{number}</a> \
          <strong>{}</strong> <time>{}{status}</time>",
         escaped(&note.author),
-        time(note.at),
+        words.time(note.at),
     ))?;
     if !matches!(note.location, Location::Range(_)) && !note.quote.is_empty() {
         sheet.push(&format!("<blockquote>{}</blockquote>", escaped(&note.quote)))?;
     }
-    if let Some(suggestion) = note.suggestion.as_ref().filter(|_| !note.is_change) {
-        let label = words.suggested(suggestion);
-        sheet.push(&format!(
-            "<p>{label}: <del>{}</del> <ins>{}</ins></p>",
-            escaped(&note.quote),
-            escaped(suggestion)
-        ))?;
+    // A change stands in the text, too, but a note without a word is none.
+    let is_shown = !note.is_change || note.body.is_empty();
+    if let Some(suggestion) = note.suggestion.as_deref().filter(|_| is_shown) {
+        let (label, quote) = (words.suggested(suggestion), escaped(&note.quote));
+        sheet.push(&match suggestion {
+            "" => format!("<p>{label}: “<del>{quote}</del>”</p>"),
+            new => format!("<p>{label}: <del>{quote}</del> <ins>{}</ins></p>", escaped(new)),
+        })?;
     }
     if !note.body.is_empty() {
         sheet.push(&format!("<p>{}</p>", escaped(&note.body)))?;
@@ -204,7 +200,7 @@ fn write_note(sheet: &mut Sheet, note: &Note, words: &Words) -> Result<(), Expor
         sheet.push(&format!(
             "<div class=\"reply\"><strong>{}</strong> <time>{}</time><p>{}</p></div>",
             escaped(&reply.author.name),
-            time(reply.created_at),
+            words.time(reply.created_at),
             escaped(&reply.body)
         ))?;
     }
@@ -287,6 +283,25 @@ mod tests {
             // The sheet took the text piece by piece, up to its bound.
             let left = EXPORT_BYTES_MAX - sheet.into_bytes().len();
             assert!(left < 1_024 * 1_024, "{left}");
+        }
+    }
+
+    /// N-11: the note of a deletion without a reason was empty.
+    #[test]
+    fn a_note_without_a_reason_shows_its_suggestion() {
+        let text = "나는 글을 쓴다";
+        let mut deletion = suggestion(text, "글을 ", "");
+        let mut other = suggestion(text, "쓴다", "적는다");
+        for (body, is_shown) in [("", true), ("왜?", false)] {
+            body.clone_into(&mut deletion.body);
+            body.clone_into(&mut other.body);
+            let file = rendered(&paper(text, vec![deletion.clone(), other.clone()]));
+            for note in [
+                "</time><p>삭제 제안: “<del>글을 </del>”</p></aside>",
+                "</time><p>제안: <del>쓴다</del> <ins>적는다</ins></p></aside>",
+            ] {
+                assert_eq!(file.contains(note), is_shown, "{note}\n{file}");
+            }
         }
     }
 

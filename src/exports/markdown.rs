@@ -6,7 +6,7 @@
 use crate::domain::export::ExportFailure;
 use crate::exports::paper::{Location, Note, Paper};
 use crate::exports::sheet::Sheet;
-use crate::exports::words::{Words, time};
+use crate::exports::words::Words;
 
 /// Prefixes of the footnotes' labels, by preference. A text may have footnotes of its own.
 const LABELS: [&str; 3] = ["r", "review-", "galley-review-"];
@@ -26,22 +26,17 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     }
     sheet.push(if sheet.ends_with('\n') { "" } else { "\n" })?;
     for note in paper.notes.iter().filter(|note| matches!(note.location, Location::Range(_))) {
-        let (first, rest) = lines(note, paper.words);
+        let (first, rest) = lines(note, &paper.words);
         sheet.push(&format!("\n[^{label}{}]: {first}\n", note.number))?;
         push_block(&mut sheet, "    ", &rest)?;
     }
-    for (location, heading) in
-        [(Location::Whole, paper.words.whole), (Location::Lost, paper.words.lost)]
-    {
-        let mut notes = paper.notes_at(&location).peekable();
-        if notes.peek().is_some() {
-            sheet.push(&format!("\n---\n\n## {heading}\n"))?;
-        }
+    for (heading, notes) in paper.sections() {
+        sheet.push(&format!("\n---\n\n## {heading}\n"))?;
         for note in notes {
-            let (first, rest) = lines(note, paper.words);
-            sheet.push(&format!("\n{}. {first}\n", note.number))?;
-            // A block belongs to its item from the column of the item's text on.
-            push_block(&mut sheet, &" ".repeat(format!("{}. ", note.number).len()), &rest)?;
+            let (first, rest) = lines(note, &paper.words);
+            // The text has no mark of it, so a number would name nothing.
+            sheet.push(&format!("\n- {first}\n"))?;
+            push_block(&mut sheet, "  ", &rest)?;
         }
     }
     Ok(sheet.into_bytes())
@@ -59,24 +54,27 @@ fn push_block(sheet: &mut Sheet, indent: &str, lines: &[String]) -> Result<(), E
 /// The lines of a note: the first, and the others in blocks.
 fn lines(note: &Note, words: &Words) -> (String, Vec<String>) {
     let status = words.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
-    let first = format!("**{}**, {}{status}", escaped(&note.author), time(note.at));
+    let first = format!("**{}**, {}{status}", escaped(&note.author), words.time(note.at));
     let mut lines = Vec::new();
     let mut block = |prefix: &str, text: &str| {
         lines.push(String::new());
         // Two spaces before the end of a line break it.
         lines.extend(text.split('\n').map(|line| format!("{prefix}{}  ", escaped(line))));
     };
-    if !note.quote.is_empty() {
+    if !note.quote.is_empty() && !note.is_deletion() {
         block("> ", &note.quote);
     }
-    if let Some(suggestion) = &note.suggestion {
-        block("", &format!("{}: {suggestion}", words.suggested(suggestion)));
+    if let Some(suggestion) = note.suggestion(words) {
+        block("", &suggestion);
     }
     if !note.body.is_empty() {
         block("", &note.body);
     }
     for reply in &note.replies {
-        block("", &format!("↳ {}, {}\n{}", reply.author.name, time(reply.created_at), reply.body));
+        block(
+            "",
+            &format!("↳ {}, {}\n{}", reply.author.name, words.time(reply.created_at), reply.body),
+        );
     }
     (first, lines)
 }
@@ -152,14 +150,18 @@ mod tests {
     }
 
     #[test]
-    fn lost_reviews_stand_at_the_end_with_their_quote() {
-        let file = rendered(&paper("글", vec![review("글", Some("없다"), "?")]));
-        assert!(file.starts_with("글\n\n---\n\n## 본문에서"), "{file}");
-        assert!(file.contains("\n1. **이검토**, 2026-09-21 14:13 UTC\n\n   > 없다  \n\n   ?  \n"));
-        let ten = (0..10).map(|_| review("글", Some("없다"), "?")).collect();
-        let file = rendered(&paper("글", ten));
-        assert!(
-            file.contains("\n10. **이검토**, 2026-09-21 14:13 UTC\n\n    > 없다  \n\n    ?  \n")
+    fn reviews_without_a_passage_stand_at_the_end_and_have_no_number() {
+        let reviews = vec![
+            review("글", Some("없다"), "?"),
+            review("글", None, "좋다\n1. 정말"),
+            suggestion("글", "글", ""),
+        ];
+        let file = rendered(&paper("글", reviews));
+        let head = "**이검토**, 2026-09-21 14:13 UTC";
+        let expected = format!(
+            "글[^r1]\n\n[^r1]: {head}\n\n    삭제 제안: “글”  \n\n---\n\n## 총평\n\n- {head}\n\n  좋다  \n  \
+             1\\. 정말  \n\n---\n\n## 문장이 지워진 의견\n\n- {head}\n\n  > 없다  \n\n  ?  \n"
         );
+        assert_eq!(file, expected);
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::{Anchor, AnchorState};
+use crate::domain::reminder::TimeZone;
 use crate::domain::review::{Reply, Review, ReviewStatus};
 use crate::exports::words::Words;
 
@@ -17,7 +18,7 @@ pub(crate) struct Paper {
     pub(crate) text: String,
     /// The notes on ranges by position, then those on the whole text, then those without a place.
     pub(crate) notes: Vec<Note>,
-    pub(crate) words: &'static Words,
+    pub(crate) words: Words,
     /// The time of the build.
     pub(crate) built_at: DateTime<Utc>,
 }
@@ -50,6 +51,20 @@ pub(crate) struct Note {
     pub(crate) replies: Vec<Reply>,
 }
 
+impl Note {
+    /// Whether it suggests to delete its quote, which then stands in the suggestion.
+    pub(crate) fn is_deletion(&self) -> bool {
+        self.suggestion.as_deref() == Some("")
+    }
+
+    /// The suggestion with its label: the new words, or those to delete.
+    pub(crate) fn suggestion(&self, words: &Words) -> Option<String> {
+        let new = self.suggestion.as_deref()?;
+        let quote = format!("“{}”", self.quote);
+        Some(format!("{}: {}", words.suggested(new), if new.is_empty() { &quote } else { new }))
+    }
+}
+
 /// The begin or the end of a note's range or change.
 ///
 /// The order is that of the edges of one position. A range that ends here ends before another begins;
@@ -74,12 +89,14 @@ pub(crate) struct Heading {
     pub(crate) title: String,
     pub(crate) writer: String,
     pub(crate) built_at: DateTime<Utc>,
+    /// The zone of all times in the file.
+    pub(crate) zone: TimeZone,
 }
 
 impl Paper {
     /// Places the reviews in the text.
     pub(crate) fn new(heading: Heading, text: String, reviews: Vec<Review>) -> Self {
-        let Heading { title, writer, built_at } = heading;
+        let Heading { title, writer, built_at, zone } = heading;
         let locations = locations(&text, &reviews);
         let mut notes: Vec<_> = reviews
             .into_iter()
@@ -98,9 +115,10 @@ impl Paper {
                 changed_up_to = range.end;
             }
         }
-        let words = Words::of(
+        let mut words = Words::of(
             [title.as_str(), &text].into_iter().chain(notes.iter().map(|note| note.body.as_str())),
         );
+        words.zone = zone;
         Self { title, writer, text, notes, words, built_at }
     }
 
@@ -125,9 +143,13 @@ impl Paper {
         edges
     }
 
-    /// The notes at this place.
-    pub(crate) fn notes_at<'a>(&'a self, location: &'a Location) -> impl Iterator<Item = &'a Note> {
-        self.notes.iter().filter(move |note| note.location == *location)
+    /// The notes without a range, with their headings.
+    pub(crate) fn sections(&self) -> impl Iterator<Item = (&'static str, Vec<&Note>)> {
+        let all = [(Location::Whole, self.words.whole), (Location::Lost, self.words.lost)];
+        let sections = all.into_iter().map(|(location, heading)| {
+            (heading, self.notes.iter().filter(|note| note.location == location).collect())
+        });
+        sections.filter(|(_, notes): &(_, Vec<_>)| !notes.is_empty())
     }
 }
 
@@ -256,7 +278,8 @@ pub(crate) mod tests {
 
     pub(crate) fn paper(text: &str, reviews: Vec<Review>) -> Paper {
         let (title, writer) = ("자기소개서".to_owned(), "김작가".to_owned());
-        Paper::new(Heading { title, writer, built_at: at(0) }, text.to_owned(), reviews)
+        let heading = Heading { title, writer, built_at: at(0), zone: TimeZone::UTC };
+        Paper::new(heading, text.to_owned(), reviews)
     }
 
     #[test]

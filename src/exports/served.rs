@@ -24,7 +24,10 @@ pub(super) fn servable(
     now: DateTime<Utc>,
 ) -> Option<StoredExport> {
     let file = state.stored.as_ref()?;
-    let ExportMark { seq, change, title, names } = &state.now;
+    let ExportMark { seq, change, title, names, zone } = &state.now;
+    if file.mark.zone != *zone {
+        return None;
+    }
     let has_state = (&file.mark.title, &file.mark.names) == (title, names)
         && (!key.has_reviews || file.mark.change == *change);
     let is_current = file.mark.seq == *seq;
@@ -39,13 +42,14 @@ mod tests {
     use super::*;
     use crate::domain::export::ExportFormat;
     use crate::domain::ids::{DocumentId, ShareLinkId};
+    use crate::domain::reminder::TimeZone;
     use crate::domain::user::User;
     use crate::exports::paper::tests::at;
 
     fn state(seq: i64, change: i64, title: &str, took_ms: i64) -> ExportState {
         let mark = |seq, change, title: &str| {
-            let (title, names) = (title.to_owned(), "Kim".to_owned());
-            ExportMark { seq, change, title, names }
+            let (title, names, zone) = (title.to_owned(), "Kim".to_owned(), "UTC".to_owned());
+            ExportMark { seq, change, title, names, zone }
         };
         let file = StoredExport {
             mark: mark(seq, change, title),
@@ -61,7 +65,8 @@ mod tests {
     }
 
     fn key(has_reviews: bool) -> ExportKey {
-        ExportKey { link: ShareLinkId::generate(), format: ExportFormat::Docx, has_reviews }
+        let (link, zone) = (ShareLinkId::generate(), TimeZone::UTC);
+        ExportKey { link, format: ExportFormat::Docx, has_reviews, zone }
     }
 
     #[test]
@@ -92,5 +97,8 @@ mod tests {
         assert!(!is_served(300, 4), "the caller of a quick build has its file already");
         assert!(servable(key(true), &state(6, 2, "옛", 5_001), at(4)).is_some(), "a long build");
         assert!(servable(key(true), &state(6, 2, "옛", 5_001), at(5)).is_none());
+        let mut elsewhere = state(7, 3, "글", 5_001);
+        elsewhere.now.zone = "Asia/Seoul".to_owned();
+        assert!(servable(key(true), &elsewhere, at(4)).is_none(), "times of another zone");
     }
 }

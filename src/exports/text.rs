@@ -3,7 +3,7 @@
 use crate::domain::export::ExportFailure;
 use crate::exports::paper::{Location, Note, Paper};
 use crate::exports::sheet::Sheet;
-use crate::exports::words::{Words, time};
+use crate::exports::words::Words;
 
 const RULE: &str = "────────────────────";
 
@@ -22,17 +22,12 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     sheet.push(&format!("{line_break}\n{RULE}\n{}\n", paper.words.reviews))?;
     let ranges = paper.notes.iter().filter(|note| matches!(note.location, Location::Range(_)));
     for note in ranges {
-        write_note(&mut sheet, note, paper.words)?;
+        write_note(&mut sheet, note, &paper.words)?;
     }
-    for (location, heading) in
-        [(Location::Whole, paper.words.whole), (Location::Lost, paper.words.lost)]
-    {
-        let mut notes = paper.notes_at(&location).peekable();
-        if notes.peek().is_some() {
-            sheet.push(&format!("\n{RULE}\n{heading}\n"))?;
-        }
+    for (heading, notes) in paper.sections() {
+        sheet.push(&format!("\n{RULE}\n{heading}\n"))?;
         for note in notes {
-            write_note(&mut sheet, note, paper.words)?;
+            write_note(&mut sheet, note, &paper.words)?;
         }
     }
     Ok(sheet.into_bytes())
@@ -40,18 +35,23 @@ pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
 
 fn write_note(sheet: &mut Sheet, note: &Note, words: &Words) -> Result<(), ExportFailure> {
     let status = words.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
-    sheet.push(&format!("\n[{}] {}, {}{status}\n", note.number, note.author, time(note.at)))?;
-    if !note.quote.is_empty() {
+    sheet.push(&format!(
+        "\n[{}] {}, {}{status}\n",
+        note.number,
+        note.author,
+        words.time(note.at)
+    ))?;
+    if !note.quote.is_empty() && !note.is_deletion() {
         sheet.push(&indented(&format!("“{}”", note.quote)))?;
     }
-    if let Some(suggestion) = &note.suggestion {
-        sheet.push(&indented(&format!("{}: {suggestion}", words.suggested(suggestion))))?;
+    if let Some(suggestion) = note.suggestion(words) {
+        sheet.push(&indented(&suggestion))?;
     }
     if !note.body.is_empty() {
         sheet.push(&indented(&note.body))?;
     }
     for reply in &note.replies {
-        let head = format!("↳ {}, {}", reply.author.name, time(reply.created_at));
+        let head = format!("↳ {}, {}", reply.author.name, words.time(reply.created_at));
         sheet.push(&indented(&head))?;
         sheet.push(&indented(&reply.body))?;
     }
@@ -86,14 +86,15 @@ mod tests {
         decided.status = ReviewStatus::Rejected;
         let mut first = review(text, Some("나는"), "왜?\n정말?");
         first.replies.push(reply("그냥"));
-        let all = vec![first, decided, review(text, None, "좋다"), review(text, Some("없다"), "?")];
+        let lost = suggestion(text, "없다", "");
+        let all = vec![first, decided, review(text, None, "좋다"), lost];
         let file = rendered(&paper(text, all));
         assert!(file.starts_with("나는[1] 글을 쓴다[2]\n\n"), "{file}");
         for part in [
             "\n[1] 이검토, 2026-09-21 14:13 UTC\n    “나는”\n    왜?\n    정말?\n    ↳ 김작가",
             "\n[2] 이검토, 2026-09-21 14:13 UTC (거절됨)\n    “쓴다”\n    제안: 적는다\n",
-            "글 전체에 대한 의견\n\n[3] ",
-            "자리를 찾을 수 없는 의견\n\n[4] 이검토, 2026-09-21 14:13 UTC\n    “없다”\n    ?\n",
+            "총평\n\n[3] ",
+            "문장이 지워진 의견\n\n[4] 이검토, 2026-09-21 14:13 UTC\n    삭제 제안: “없다”\n",
         ] {
             assert!(file.contains(part), "{part}\n---\n{file}");
         }

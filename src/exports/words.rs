@@ -2,21 +2,20 @@
 //!
 //! The text decides the language, not the reader: so all members receive the same file.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 
+use crate::domain::reminder::TimeZone;
 use crate::domain::review::ReviewStatus;
 
-/// The words of a file.
-#[derive(Debug, PartialEq, Eq)]
+/// The words of a file. The page uses the same ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
     /// The language tag.
     pub(crate) lang: &'static str,
     /// The heading of all reviews.
     pub(crate) reviews: &'static str,
-    /// The label of a replacement.
-    pub(crate) suggestion: &'static str,
-    /// The label of a replacement by nothing.
-    pub(crate) deletion: &'static str,
+    suggestion: &'static str,
+    deletion: &'static str,
     /// The heading of remarks on the whole text.
     pub(crate) whole: &'static str,
     /// The heading of reviews whose quote the text does not contain any more.
@@ -24,37 +23,41 @@ pub(crate) struct Words {
     accepted: &'static str,
     rejected: &'static str,
     resolved: &'static str,
+    /// The zone of its times.
+    pub(crate) zone: TimeZone,
 }
 
 const ENGLISH: Words = Words {
     lang: "en",
-    reviews: "Reviews",
+    reviews: "Comments",
     suggestion: "Suggestion",
     deletion: "Suggested deletion",
-    whole: "On the whole text",
-    lost: "Reviews whose place is gone from the text",
+    whole: "Overall comment",
+    lost: "Comments whose passage is gone",
     accepted: "accepted",
     rejected: "rejected",
     resolved: "resolved",
+    zone: TimeZone::UTC,
 };
 
 const KOREAN: Words = Words {
     lang: "ko",
-    reviews: "의견",
+    reviews: "검토 의견",
     suggestion: "제안",
     deletion: "삭제 제안",
-    whole: "글 전체에 대한 의견",
-    lost: "본문에서 자리를 찾을 수 없는 의견",
-    accepted: "수락됨",
+    whole: "총평",
+    lost: "문장이 지워진 의견",
+    accepted: "반영됨",
     rejected: "거절됨",
     resolved: "해결됨",
+    zone: TimeZone::UTC,
 };
 
 impl Words {
     /// The words for a file that contains these texts.
-    pub(crate) fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> &'static Self {
+    pub(crate) fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let is_korean = texts.into_iter().any(|text| text.chars().any(is_hangul));
-        if is_korean { &KOREAN } else { &ENGLISH }
+        if is_korean { KOREAN } else { ENGLISH }
     }
 
     /// The label of a decided review.
@@ -71,15 +74,20 @@ impl Words {
     pub(crate) fn suggested(&self, suggestion: &str) -> &'static str {
         if suggestion.is_empty() { self.deletion } else { self.suggestion }
     }
+
+    /// A time for a reader, with the abbreviation or the offset of its zone.
+    pub(crate) fn time(&self, at: DateTime<Utc>) -> String {
+        self.zone.local(at).format("%Y-%m-%d %H:%M %Z").to_string()
+    }
+
+    /// A time for a program, with the offset of its zone (RFC 3339).
+    pub(crate) fn date(&self, at: DateTime<Utc>) -> String {
+        self.zone.local(at).to_rfc3339_opts(SecondsFormat::Secs, true)
+    }
 }
 
 fn is_hangul(c: char) -> bool {
     matches!(c, '\u{AC00}'..='\u{D7A3}' | '\u{1100}'..='\u{11FF}' | '\u{3130}'..='\u{318F}')
-}
-
-/// A time for readers in any time zone.
-pub(crate) fn time(at: DateTime<Utc>) -> String {
-    at.format("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 #[cfg(test)]
@@ -90,5 +98,19 @@ mod tests {
     fn the_text_decides_the_language() {
         assert_eq!(Words::of(["a", "가"]).lang, "ko");
         assert_eq!(Words::of(["", "日本"]).lang, "en");
+    }
+
+    #[test]
+    fn times_are_those_of_the_zone_with_its_abbreviation_or_offset() {
+        let at = "2026-07-01T14:13:20Z".parse().expect("a time");
+        for (zone, time, date) in [
+            ("UTC", "2026-07-01 14:13 UTC", "2026-07-01T14:13:20Z"),
+            ("Asia/Seoul", "2026-07-01 23:13 KST", "2026-07-01T23:13:20+09:00"),
+            ("America/New_York", "2026-07-01 10:13 EDT", "2026-07-01T10:13:20-04:00"),
+            ("America/Sao_Paulo", "2026-07-01 11:13 -03", "2026-07-01T11:13:20-03:00"),
+        ] {
+            let words = Words { zone: zone.parse().expect("a zone"), ..ENGLISH };
+            assert_eq!((&*words.time(at), &*words.date(at)), (time, date), "{zone}");
+        }
     }
 }

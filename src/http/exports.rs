@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::export::ExportFormat;
 use crate::domain::ids::ShareLinkId;
 use crate::domain::limits::IMPORT_BYTES_MAX;
+use crate::domain::reminder::{InvalidTimeZone, TimeZone};
 use crate::exports::build::{Export, Exports, Look};
 use crate::exports::error::{ExportError, ImportError};
 use crate::exports::import::{self, ImportFormat};
@@ -47,6 +48,7 @@ const FILE_NAME_BYTES_MAX: usize = 180;
 struct ExportQuery {
     format: Option<String>,
     reviews: Option<String>,
+    zone: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -89,7 +91,10 @@ async fn export(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (format, has_reviews) = query.parse()?;
-    let key = ExportKey { link, format, has_reviews };
+    let zone = query.zone.map_or(Ok(TimeZone::UTC), |name| name.parse());
+    let zone =
+        zone.map_err(|error: InvalidTimeZone| ApiError::Invalid(format!("zone: {error}")))?;
+    let key = ExportKey { link, format, has_reviews, zone };
     let found = match exports.look(caller.user(), key).await? {
         Look::Found(found) => found,
         Look::Due(state) => {
@@ -260,7 +265,7 @@ mod tests {
     fn the_query_names_a_format_and_whether_reviews_are_in_it() {
         let parse = |format: Option<&str>, reviews: Option<&str>| {
             let owned = |text: Option<&str>| text.map(str::to_owned);
-            ExportQuery { format: owned(format), reviews: owned(reviews) }.parse()
+            ExportQuery { format: owned(format), reviews: owned(reviews), zone: None }.parse()
         };
         assert!(matches!(parse(Some("docx"), None), Ok((ExportFormat::Docx, true))));
         assert!(matches!(parse(Some("txt"), Some("0")), Ok((ExportFormat::Text, false))));

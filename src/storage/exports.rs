@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::reminder::TimeZone;
 use crate::domain::user::User;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::error::StorageError;
@@ -24,6 +25,8 @@ pub struct ExportKey {
     pub format: ExportFormat,
     /// Whether the file contains the reviews of the link.
     pub has_reviews: bool,
+    /// The zone of its times. The database stores the file of one zone, the last that was asked for.
+    pub zone: TimeZone,
 }
 
 /// The state of a document that a file shows.
@@ -37,6 +40,8 @@ pub struct ExportMark {
     pub title: String,
     /// The names of its writer and of the authors of its reviews.
     pub names: String,
+    /// The name of the zone of its times.
+    pub zone: String,
 }
 
 /// A stored file without its bytes.

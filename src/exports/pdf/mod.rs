@@ -197,8 +197,7 @@ impl<'a> Press<'a> {
         let left_over = self.pages.take_left_over();
         let left_over = left_over.into_iter().filter_map(|index| notes.get(index)).collect();
         self.section(words.reviews, left_over)?;
-        self.section(words.whole, self.paper.notes_at(&Location::Whole).collect())?;
-        self.section(words.lost, self.paper.notes_at(&Location::Lost).collect())
+        self.paper.sections().try_for_each(|(heading, notes)| self.section(heading, notes))
     }
 
     fn section(&mut self, heading: &str, notes: Vec<&Note>) -> Result<(), ExportFailure> {
@@ -210,7 +209,7 @@ impl<'a> Press<'a> {
         self.paragraph(&Rich::of(heading, Role::Text), HEADING, 0.0)?;
         for note in notes {
             self.pages.skip(NOTE_SPACE);
-            for (rich, indent) in notes::paragraphs(note, self.paper.words) {
+            for (rich, indent) in notes::paragraphs(note, &self.paper.words) {
                 self.paragraph(&rich, NOTE, indent)?;
             }
         }

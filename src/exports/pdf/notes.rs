@@ -4,7 +4,7 @@ use crate::domain::export::ExportFailure;
 use crate::exports::paper::{Location, Note, Paper};
 use crate::exports::pdf::rich::{Ink, Rich, Role};
 use crate::exports::pdf::typeset::{Column, Line, Measure, Typesetter};
-use crate::exports::words::{Words, time};
+use crate::exports::words::Words;
 
 /// The column of the notes.
 pub(super) const NOTES: Column = Column { left: 409.0, width: 136.0 };
@@ -30,7 +30,7 @@ pub(super) fn beside(
     let mut lines = Vec::new();
     let Some(note) = paper.notes.get(index).filter(|note| is_short(note)) else { return Ok(lines) };
     let (size, leading) = BESIDE;
-    for (rich, indent) in paragraphs(note, paper.words) {
+    for (rich, indent) in paragraphs(note, &paper.words) {
         let measure = Measure { size, leading, width: NOTES.width, indent };
         typesetter.lines(&rich, measure, &mut |line| {
             lines.push(line);
@@ -51,7 +51,7 @@ pub(super) fn paragraphs(note: &Note, words: &Words) -> Vec<(Rich, f32)> {
     let mut writing = Writing::default();
     let status = words.status(note.status).map(|it| format!(" · {it}")).unwrap_or_default();
     writing.text(&format!("{} ", note.number), Role::Head);
-    writing.head(&note.author, &format!("{}{status}", time(note.at)));
+    writing.head(&note.author, &format!("{}{status}", words.time(note.at)));
     if !matches!(note.location, Location::Range(_)) && !note.quote.is_empty() {
         writing.text(&format!("“{}”", note.quote), Role::Soft);
         writing.end();
@@ -65,7 +65,7 @@ pub(super) fn paragraphs(note: &Note, words: &Words) -> Vec<(Rich, f32)> {
     }
     writing.indent = REPLY_INDENT;
     for reply in &note.replies {
-        writing.head(&reply.author.name, &time(reply.created_at));
+        writing.head(&reply.author.name, &words.time(reply.created_at));
         writing.text(&reply.body, Role::Text);
         writing.end();
     }
@@ -110,11 +110,14 @@ impl Writing {
     fn suggestion(&mut self, note: &Note, suggestion: &str, words: &Words) {
         let shown = |text: &str| if note.is_change { shortened(text) } else { text.to_owned() };
         self.text(&format!("{}: ", words.suggested(suggestion)), Role::Soft);
-        self.text(&shown(&note.quote), Role::Deleted);
-        if !note.quote.is_empty() && !suggestion.is_empty() {
-            self.text(" → ", Role::Soft);
+        let quote = shown(&note.quote);
+        if note.is_deletion() {
+            self.text(&format!("“{quote}”"), Role::Deleted);
+        } else {
+            self.text(&quote, Role::Deleted);
+            self.text(if quote.is_empty() { "" } else { " → " }, Role::Soft);
+            self.text(&shown(suggestion), Role::Added);
         }
-        self.text(&shown(suggestion), Role::Added);
         self.end();
     }
 }

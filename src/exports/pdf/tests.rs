@@ -114,9 +114,9 @@ fn reviews_are_numbered_notes_with_their_replies_and_states() {
         "2 이검토 2026-09-21 14:13 UTC 제안: 글을 → 소설을",
         "3 이검토 2026-09-21 14:13 UTC · 해결됨 언제?",
         "4 이검토 2026-09-21 14:13 UTC · 거절됨 제안: 조금씩 → 꾸준히",
-        "5 이검토 2026-09-21 14:13 UTC 삭제 제안: 나아진다.",
-        "글 전체에 대한 의견 6 이검토 2026-09-21 14:13 UTC 전체적으로 좋아요",
-        "찾을 수 없는 의견 7 이검토 2026-09-21 14:13 UTC “사라진 문장” 어디 갔나요",
+        "5 이검토 2026-09-21 14:13 UTC 삭제 제안: “나아진다.”",
+        "총평 6 이검토 2026-09-21 14:13 UTC 전체적으로 좋아요",
+        "문장이 지워진 의견 7 이검토 2026-09-21 14:13 UTC “사라진 문장” 어디 갔나요",
     ] {
         assert!(found.contains(part), "{part}\n{found}");
     }
@@ -137,15 +137,20 @@ fn an_english_text_has_english_words_and_breaks_between_its_own() {
     ];
     reviews.iter_mut().for_each(|review| review.author.name = "Lee".to_owned());
     reviews[0].replies.push(Reply { author: user("Kim"), ..reply("My teacher of Latin.") });
-    let heading = Heading { title: "Letter".to_owned(), writer: "Kim".to_owned(), built_at: at(0) };
+    let heading = Heading {
+        title: "Letter".to_owned(),
+        writer: "Kim".to_owned(),
+        built_at: at(0),
+        zone: "Asia/Seoul".parse().expect("a zone"),
+    };
     let found = text_of(&rendered("english", &Paper::new(heading, text.to_owned(), reviews)));
     for part in [
         "Letter Kim I have written since",
         "Every day a page1",
-        "1 Lee 2026-09-21 14:13 UTC Who said that? A name would help. Kim",
+        "1 Lee 2026-09-21 23:13 KST Who said that? A name would help. Kim",
         "Suggestion: an example of a paragraph \u{2192} a paragraph",
-        "On the whole text 3 Lee",
-        "gone from the text 4 Lee",
+        "Overall comment 3 Lee",
+        "whose passage is gone 4 Lee",
     ] {
         assert!(found.contains(part), "{part}\n{found}");
     }

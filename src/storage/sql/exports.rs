@@ -61,7 +61,7 @@ impl Engine {
                 .bind(i64::from(key.has_reviews))
                 .fetch_optional(connection)
                 .await?;
-            Ok(row.as_ref().map(state_from).transpose()?)
+            Ok(row.as_ref().map(|row| state_from(row, key)).transpose()?)
         })
     }
 
@@ -149,6 +149,7 @@ impl Engine {
     ) -> Result<bool, StorageError> {
         let number = fence_column(fence)?;
         let NewExport { key, export, bytes } = new;
+        let mark = &export.mark;
         let last_at = bytes.len().saturating_sub(1) / PIECE_BYTES_MAX;
         let (first, last) = bytes.split_at(last_at * PIECE_BYTES_MAX);
         for (at, piece) in (0_i64..).zip(first.chunks(PIECE_BYTES_MAX)) {
@@ -188,9 +189,9 @@ impl Engine {
             .bind(key.link.to_string())
             .bind(key.format.as_str())
             .bind(i64::from(key.has_reviews))
-            .bind(export.mark.seq)
-            .bind(export.mark.change)
-            .bind(encoded(&format!("{}\n{}", export.mark.title, export.mark.names)))
+            .bind(mark.seq)
+            .bind(mark.change)
+            .bind(encoded(&[&*mark.title, &mark.names, &mark.zone].join("\n")))
             .bind(export.hash.as_slice())
             .bind(export.length)
             .bind(export.took_ms)
@@ -284,19 +285,25 @@ async fn put_piece(
     Ok(put.rows_affected() == 1)
 }
 
-fn state_from(row: &Row) -> Result<ExportState, StorageError> {
+fn state_from(row: &Row, key: ExportKey) -> Result<ExportState, StorageError> {
     let number = |column: &str| row.try_get::<i64, _>(column);
     let hash: Option<Vec<u8>> = row.try_get("hash")?;
     let stored = match hash {
         None => None,
         Some(hash) => {
             let stored = text(row.try_get::<String, _>("title")?);
-            // A file of an earlier version has no names.
-            let (title, names) = stored.split_once('\n').unwrap_or((&stored, ""));
-            let (title, names) = (title.to_owned(), names.to_owned());
+            // A file of an earlier version has no zone, and so is out of date.
+            let mut parts = stored.split('\n').map(str::to_owned);
+            let [title, names, zone] = [(); 3].map(|()| parts.next().unwrap_or_default());
             let Moment(built_at) = row.try_get("built_at")?;
             Some(StoredExport {
-                mark: ExportMark { seq: number("seq")?, change: number("change")?, title, names },
+                mark: ExportMark {
+                    seq: number("seq")?,
+                    change: number("change")?,
+                    title,
+                    names,
+                    zone,
+                },
                 hash: hash.try_into().map_err(|_| corrupt("a hash of another length"))?,
                 length: number("length")?,
                 took_ms: number("took_ms")?,
@@ -320,7 +327,8 @@ fn state_from(row: &Row) -> Result<ExportState, StorageError> {
     };
     let [title, names] = [row.try_get("now_title")?, row.try_get("now_names")?].map(text);
     let change = number("review_changes")?;
-    let now = ExportMark { seq: number("now_seq")?, change, title, names };
+    let zone = key.zone.name().to_owned();
+    let now = ExportMark { seq: number("now_seq")?, change, title, names, zone };
     let reviewer: Option<String> = row.try_get("reviewer_id")?;
     Ok(ExportState {
         document: parse(&row.try_get::<String, _>("id")?)?,

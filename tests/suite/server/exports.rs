@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::join_all;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -292,6 +293,42 @@ async fn a_file_has_a_tag_and_a_name_and_changes_with_the_document() {
     let page = String::from_utf8(get("format=html").await.bytes).expect("UTF-8");
     assert!(page.contains("<mark>글을</mark>") && page.contains("쓴다!"), "{page}");
     assert_eq!(builds(&[&server], "built").await, 5.0);
+}
+
+/// N-11: a reader in Seoul reads times of Seoul, and the file of another zone does not answer them.
+#[tokio::test]
+async fn times_are_those_of_the_zone_and_two_zones_are_two_files() {
+    let server = Server::start().await;
+    let desk = server.desk("나는 글을 쓴다").await;
+    let _reviewer = server.reviewer(&desk).await;
+    review(&server, &desk, "글을", "", Some("")).await;
+    let path = format!("/api/share-links/{}/reviews", desk.link);
+    let list = server.get(&desk.writer, &path).await.ok(200);
+    let at = list["reviews"][0]["created_at"].as_str().expect("a time");
+    let at: DateTime<Utc> = at.parse().expect("a time");
+    let time = |hours: i64, zone: &str| {
+        (at + TimeDelta::hours(hours)).format(&format!("%Y-%m-%d %H:%M {zone}")).to_string()
+    };
+    for format in ["txt", "md", "html"] {
+        let get = async |zone: &str| {
+            let query = format!("format={format}{zone}");
+            let file = download(&server, &desk.reviewer, &desk, &query).await;
+            let tag = file.header("etag").to_owned();
+            (tag, String::from_utf8(file.bytes).expect("UTF-8"))
+        };
+        let (utc, seoul) = (get("").await, get("&zone=Asia/Seoul").await);
+        assert!(utc.1.contains(&time(0, "UTC")), "{}", utc.1);
+        assert!(seoul.1.contains(&time(9, "KST")) && !seoul.1.contains("UTC"), "{}", seoul.1);
+        assert_ne!(utc.0, seoul.0);
+        assert_eq!(get("&zone=Asia/Seoul").await, seoul);
+        assert_eq!(get("&zone=UTC").await.1, utc.1);
+    }
+    assert_eq!(builds(&[&server], "built").await, 9.0);
+    for zone in ["", "Seoul", "UTC%2B9", "../etc/localtime"] {
+        let query = format!("format=txt&zone={zone}");
+        let answer = request(&server, &desk.writer, &desk, &query, None).await;
+        assert_eq!((answer.status, &answer.json()["type"]), (422, &json!("/problems/invalid")));
+    }
 }
 
 #[tokio::test]

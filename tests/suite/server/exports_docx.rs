@@ -4,22 +4,24 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::time::{Duration, timeout};
 
 use crate::server::exports::{download, review};
+use crate::server::imports::{DOCX, import};
 use crate::support::galley_process::Server;
 
 /// Starting `LibreOffice` for the first time takes seconds on a busy machine.
 const OFFICE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Converts a file beside it.
-async fn convert(folder: &Path, to: &str) {
+async fn convert(folder: &Path, file: &str, to: &str) {
     let profile = format!("-env:UserInstallation=file://{}/profile", folder.display());
     let mut office = Command::new("soffice");
-    office.args([&profile, "--headless", "--convert-to", to, "--outdir", ".", "file.docx"]);
+    office.args([&profile, "--headless", "--convert-to", to, "--outdir", ".", file]);
     office.current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);
     let run = timeout(OFFICE_TIMEOUT, office.output()).await.expect("in time");
     let output = run.expect("LibreOffice (apt-get install libreoffice-writer-nogui)");
@@ -75,11 +77,12 @@ async fn a_word_export_has_its_comments_and_changes_in_libreoffice() {
     let path = format!("{reviews}/{}/resolve", id(3));
     server.post(&desk.writer, &path, json!({})).await.ok(200);
 
-    let file = download(&server, &desk.writer, &desk, "format=docx").await;
+    let query = "format=docx&zone=Asia/Seoul";
+    let file = download(&server, &desk.writer, &desk, query).await;
     let folder = TempDir::new().expect("a folder");
     std::fs::write(folder.path().join("file.docx"), &file.bytes).expect("a file");
-    convert(folder.path(), "fodt").await;
-    convert(folder.path(), "pdf").await;
+    convert(folder.path(), "file.docx", "fodt").await;
+    convert(folder.path(), "file.docx", "pdf").await;
     let xml = std::fs::read_to_string(folder.path().join("file.fodt")).expect("a file");
     let comments = texts(&xml, "office:annotation ");
     for (author, words) in [
@@ -93,6 +96,10 @@ async fn a_word_export_has_its_comments_and_changes_in_libreoffice() {
     }
     assert_eq!(comments.len(), 4, "{comments:?}");
     assert!(xml.contains("loext:resolved=\"true\""));
+    // An office shows the time of day that the file says, without its offset.
+    let at = list["reviews"][0]["created_at"].as_str().expect("a time");
+    let at = at.parse::<DateTime<Utc>>().expect("a time") + TimeDelta::hours(9);
+    assert!(xml.contains(&at.format("<dc:date>%Y-%m-%dT%H:%M:%S<").to_string()), "{at}");
     assert_eq!(changes(&xml, "text:deletion"), ["글을", "씩 나아진다.끝"]);
     assert_eq!(changes(&xml, "text:insertion"), ["소설을", "씩 나아간다."]);
 
@@ -103,4 +110,24 @@ async fn a_word_export_has_its_comments_and_changes_in_libreoffice() {
     for words in ["지원동기", "소설을", "매일", "나아간다."] {
         assert!(text.contains(words), "{words}: {text}");
     }
+}
+
+/// N-2: footnotes and the marks of lists were gone without a word, and the title was the name of the file.
+#[tokio::test]
+async fn a_word_file_of_libreoffice_is_imported_with_its_notes_lists_and_title() {
+    let server = Server::start().await;
+    let kim = server.guest("Kim").await;
+    let folder = TempDir::new().expect("a folder");
+    let letter = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/letter.fodt");
+    std::fs::copy(letter, folder.path().join("letter.fodt")).expect("a copy");
+    convert(folder.path(), "letter.fodt", "docx").await;
+    let file = std::fs::read(folder.path().join("letter.docx")).expect("a file");
+    let made = import(&server, &kim, "?name=letter.docx", DOCX, file).await.ok(201);
+    assert_eq!(made["title"], "지원동기");
+    let found = json!({ "tables": 1, "footnotes": 2, "comments_left": 1, "changes_applied": 2 });
+    assert_eq!(made["import"], found);
+    let text = "지원동기\n각주가 있는 문장[1]입니다.\n- 하나\n  - 안쪽\n- 둘\n1. first\n2. second\n가\t나\n\
+                끝새로운 말[2]\n\n[1] 각주의 내용\n[2] 미주";
+    let id = made["id"].as_str().expect("an id");
+    assert_eq!(server.text(&kim, id).await, text);
 }

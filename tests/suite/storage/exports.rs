@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use galley::domain::export::{ExportFailure, ExportFormat};
 use galley::domain::fence::Fence;
 use galley::domain::ids::ShareLinkId;
+use galley::domain::reminder::TimeZone;
 use galley::domain::user::User;
 use galley::storage::exports::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
@@ -29,11 +30,12 @@ crate::storage::on_both_engines! {
 const FORMAT: ExportFormat = ExportFormat::Docx;
 
 fn key(link: ShareLinkId) -> ExportKey {
-    ExportKey { link, format: FORMAT, has_reviews: true }
+    ExportKey { link, format: FORMAT, has_reviews: true, zone: TimeZone::UTC }
 }
 
 fn file(key: ExportKey, bytes: &'static [u8], built_at: DateTime<Utc>) -> NewExport {
-    let mark = ExportMark { seq: 1, change: 0, title: "글\0".to_owned(), names: "KIM".to_owned() };
+    let (title, names) = ("글\0".to_owned(), "KIM".to_owned());
+    let mark = ExportMark { seq: 1, change: 0, title, names, zone: key.zone.name().to_owned() };
     let length = i64::try_from(bytes.len()).unwrap();
     let export = StoredExport { mark, hash: [7; 32], length, took_ms: 3, built_at };
     NewExport { key, export, bytes: bytes.into() }
@@ -73,6 +75,10 @@ pub(crate) async fn a_stored_file_is_read_back_with_the_state_of_its_document(de
     let bytes = storage.export_bytes(key, [7; 32]).await.unwrap();
     assert_eq!(bytes.as_deref(), Some(&b"bytes"[..]));
     assert_eq!(storage.export_bytes(key, [8; 32]).await.unwrap(), None);
+    let there = ExportKey { zone: "Asia/Seoul".parse().unwrap(), ..key };
+    let state = storage.export_state(there).await.unwrap().unwrap();
+    let zones = (state.now.zone, state.stored.map(|file| file.mark.zone));
+    assert_eq!(zones, ("Asia/Seoul".to_owned(), Some("UTC".to_owned())));
     for other in [
         ExportKey { has_reviews: false, ..key },
         ExportKey { format: ExportFormat::Text, ..key },

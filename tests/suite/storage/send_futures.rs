@@ -6,6 +6,7 @@ use galley::domain::anchor::RelativeRange;
 use galley::domain::export::ExportFormat;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DecisionId, SessionId};
+use galley::domain::reminder::TimeZone;
 use galley::domain::review::Verdict;
 use galley::domain::seat::Role;
 use galley::storage::decisions::{NewDecision, UndoneDecision};
@@ -29,7 +30,8 @@ const BOUNDS: ExportBounds =
 
 fn export(key: ExportKey) -> (ExportBuild, NewExport) {
     let build = ExportBuild { fence: Fence(1), progress: 0, failure: None, changed_at: at(0) };
-    let mark = ExportMark { seq: 0, change: 0, title: String::new(), names: String::new() };
+    let [title, names, zone] = [(); 3].map(|()| String::new());
+    let mark = ExportMark { seq: 0, change: 0, title, names, zone };
     let (hash, built_at) = ([0; 32], at(0));
     let export = StoredExport { mark, hash, length: 0, took_ms: 0, built_at };
     (build, NewExport { key, export, bytes: Bytes::new() })
@@ -107,7 +109,8 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
 pub(crate) async fn every_future_of_exports_and_partners_is_send(desk: Desk) {
     let link = desk.seated().await.link;
     let (s, kim) = (&desk.storage, user("kim").id);
-    let key = ExportKey { link, format: ExportFormat::Text, has_reviews: true };
+    let (format, zone) = (ExportFormat::Text, TimeZone::UTC);
+    let key = ExportKey { link, format, has_reviews: true, zone };
     let (build, new) = export(key);
     movable(s.export_state(key));
     movable(s.export_bytes(key, [0; 32]));
