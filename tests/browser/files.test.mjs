@@ -7,21 +7,19 @@
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
-import { deflateRawSync } from "node:zlib"
 
+import { archive, DOCX, drop, file } from "./given_files.mjs"
 import { until } from "./harness.mjs"
 import { assertAccessibleIn, WORDS } from "./looks.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
-/** @typedef {{ name: string, mimeType: string, buffer: Buffer }} Given a file as Playwright takes it */
 
 withGalley()
 
 const SIZES = [{ width: 1280, height: 720 }, { width: 360, height: 740 }]
 /** In the order of the list. */
 const FORMATS = ["docx", "pdf", "html", "md", "txt"]
-const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 const TEXT = "I write.\n나는 글을 쓴다."
 const COMMENT = "Which text?"
 
@@ -220,6 +218,35 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
   })
 }
 
+test("N-11 an export has the browser's time zone, and none that the server does not know", async () => {
+  const { writer } = await reviewed("en-GB")
+  const { page } = writer
+  const own = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone)
+  /** @type {(string | null)[]} */
+  const zones = []
+  page.on("request", (request) => {
+    const { pathname, searchParams } = new URL(request.url())
+    if (pathname.endsWith("/export")) zones.push(searchParams.get("zone"))
+  })
+  const save = async () => {
+    const download = page.waitForEvent("download")
+    await openExport(writer, "Export")
+    await page.getByRole("dialog").getByRole("button", { name: "Download" }).press("Enter")
+    await download
+    return zones.splice(0)
+  }
+  assert.deepEqual(new Set(await save()), new Set([own]))
+  await page.evaluate(() => {
+    const options = Intl.DateTimeFormat.prototype.resolvedOptions
+    Intl.DateTimeFormat.prototype.resolvedOptions = function () {
+      return { ...options.call(this), timeZone: "Mars/Olympus" }
+    }
+  })
+  const [first, ...rest] = await save()
+  assert.equal(first, "Mars/Olympus")
+  assert.deepEqual(new Set(rest), new Set([null]))
+})
+
 test("a reviewer exports, too; the dialog says what is not in the file while something is unsaved", async () => {
   const { writer, reviewer } = await reviewed("en-GB")
   const download = reviewer.page.waitForEvent("download")
@@ -243,26 +270,6 @@ async function wordFile(user) {
   const download = user.page.waitForEvent("download")
   await user.page.getByRole("dialog").getByRole("button", { name: "Download" }).press("Enter")
   return readFileSync(await (await download).path())
-}
-
-/** Drops files on the page, as from the system. @param {User} user @param {Given[]} files @param {"dragover" | "drop"} [last] */
-async function drop({ page }, files, last = "drop") {
-  const given = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, bytes: buffer.toString("base64") }))
-  // The page takes no file before it knows the user.
-  await page.locator("#ways").waitFor()
-  await page.evaluate(
-    ({ given, last }) => {
-      const dataTransfer = new DataTransfer()
-      for (const { name, mimeType, bytes } of given) {
-        const content = Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0))
-        dataTransfer.items.add(new File([content], name, { type: mimeType }))
-      }
-      for (const type of ["dragenter", "dragover", ...(last === "drop" ? ["drop"] : [])]) {
-        document.querySelector(".sheet")?.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }))
-      }
-    },
-    { given, last },
-  )
 }
 
 const importWords = {
@@ -291,26 +298,6 @@ const importWords = {
     one: "파일을 여러 개 놓으셨습니다. 하나씩 놓아 주세요.",
   },
 }
-
-/** An archive with one part, compressed. @param {string} name @param {Buffer} content */
-function archive(name, content) {
-  const deflated = deflateRawSync(content)
-  const shared = Buffer.alloc(26)
-  for (const [at, number] of /** @type {const} */ ([[0, 20], [4, 8], [8, 0x21], [22, name.length]])) shared.writeUInt16LE(number, at)
-  shared.writeUInt32LE(deflated.length, 14)
-  shared.writeUInt32LE(content.length, 18)
-  const part = Buffer.concat([Buffer.from("PK\x03\x04"), shared, Buffer.from(name), deflated])
-  const directory = Buffer.concat([Buffer.from("PK\x01\x02\x14\x00"), shared, Buffer.alloc(14), Buffer.from(name)])
-  const end = Buffer.alloc(22)
-  end.write("PK\x05\x06")
-  for (const at of [8, 10]) end.writeUInt16LE(1, at)
-  end.writeUInt32LE(directory.length, 12)
-  end.writeUInt32LE(part.length, 16)
-  return Buffer.concat([part, directory, end])
-}
-
-/** @param {string} name @param {string | Buffer} content @param {string} [mimeType] @returns {Given} */
-const file = (name, content, mimeType = "") => ({ name, mimeType, buffer: Buffer.from(content) })
 
 for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
   const said = importWords[locale]

@@ -6,7 +6,8 @@ import { afterEach, test } from "node:test"
 
 import { i18n } from "../../static/js/lib/i18n.js"
 import { savedSentence } from "../../static/js/notify/dialog.js"
-import { browserName, ownTimeZone, timeZones } from "../../static/js/notify/notify_text.js"
+import { ownTimeZone } from "../../static/js/lib/i18n.js"
+import { browserName, timeZones } from "../../static/js/notify/notify_text.js"
 import { bytesOf } from "../../static/js/notify/push.js"
 
 await i18n.start()

@@ -12,6 +12,7 @@ import { SelfMenu } from "../identity/self_menu.js"
 import { announce, showToast } from "../lib/announce.js"
 import { byId, copy, download, el } from "../lib/dom.js"
 import { i18n, t } from "../lib/i18n.js"
+import { takeInTab } from "../lib/preferences.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
 import { DecideAll } from "../reviews/decide_all.js"
@@ -167,6 +168,8 @@ export class DeskPage {
     this.store.addEventListener("change", () => (byId("summary-add").hidden = !this.store.seated), { signal })
     for (const part of this.parts) part.start(signal)
     if (this.role === "writer") this.#applyDrafts()
+    const imported = takeInTab(`galley.imported.${this.link.document_id}`)
+    if (imported !== "") showToast(imported)
   }
 
   stop() {

@@ -7,6 +7,7 @@
  */
 
 import { Problem, problemIn } from "./api.js"
+import { ownTimeZone } from "./i18n.js"
 
 /** The formats of an export, the most useful one first. */
 export const FORMATS = /** @type {const} */ (["docx", "pdf", "html", "md", "txt"])
@@ -19,7 +20,10 @@ export const EXTENSIONS = [".docx", ".md", ".markdown", ".txt", ".text"]
 /** Bounds of the pause before the next request for an unfinished export, in ms. */
 const PAUSE = { least: 200, most: 10_000 }
 
-/** @typedef {(typeof FORMATS)[number]} Format */
+/**
+ * @typedef {(typeof FORMATS)[number]} Format
+ * @typedef {{ tables: number, footnotes: number, comments_left: number, changes_applied: number }} Changes
+ */
 
 /** The formats that the server makes: a PDF needs a font there. None if the server is of an earlier version. @returns {Promise<string[]>} */
 export async function formatsOfServer() {
@@ -41,8 +45,14 @@ export async function formatsOfServer() {
  */
 export async function exportFile(link, { format, hasReviews }, { signal, building }) {
   const path = `/api/share-links/${encodeURIComponent(link)}/export?format=${format}&reviews=${hasReviews ? 1 : 0}`
+  let zone = `&zone=${encodeURIComponent(ownTimeZone())}`
   for (;;) {
-    const response = await request(path, signal)
+    const response = await request(path + zone, signal)
+    // A new browser may name a zone that the server does not know: the file then has times in UTC.
+    if (response.status === 422 && zone !== "") {
+      zone = ""
+      continue
+    }
     if (!response.ok) throw problemIn(response.status, await response.json().catch(() => null))
     if (response.status !== 202) {
       const name = nameIn(response.headers.get("content-disposition") ?? "")
@@ -112,11 +122,11 @@ export function refusalOf({ name, size }) {
 }
 
 /**
- * Makes a document of a file.
+ * Makes a document of a file. `import` counts what it shows in another way, or not at all.
  *
  * @param {File} file
  * @param {{ signal: AbortSignal, sent: (share: number) => void }} options `sent`: 1 is all of it
- * @returns {Promise<import("./api.js").Document>}
+ * @returns {Promise<import("./api.js").Document & { import?: Changes }>}
  */
 export function importFile(file, { signal, sent }) {
   return new Promise((resolve, reject) => {

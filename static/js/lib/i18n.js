@@ -120,13 +120,11 @@ export function number(value) {
 export function clock(date, { seconds = false } = {}) {
   const two = /** @type {const} */ ("2-digit")
   const parts = seconds ? { second: two } : {}
-  return new Intl.DateTimeFormat(i18n.language, {
-    hour: two,
-    minute: two,
-    hourCycle: "h23",
-    ...parts,
-  }).format(date)
+  return new Intl.DateTimeFormat(i18n.language, { hour: two, minute: two, hourCycle: "h23", ...parts }).format(date)
 }
+
+/** The IANA name of the browser's time zone. */
+export const ownTimeZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"
 
 /** A length of time as one would say it: whole minutes, from an hour on whole hours. @param {number} ms */
 export function duration(ms) {
@@ -170,15 +168,11 @@ export function when(moment) {
  */
 export function translateAll(root) {
   document.documentElement.lang = i18n.language
-  for (const element of root.querySelectorAll("[data-t]")) {
-    element.textContent = t(/** @type {Sentence} */ (element.getAttribute("data-t")))
+  /** @param {string} names @param {(element: Element, sentence: string) => void} write */
+  const say = (names, write) => {
+    for (const element of root.querySelectorAll(`[${names}]`)) write(element, t(/** @type {Sentence} */ (element.getAttribute(names))))
   }
-  for (const element of root.querySelectorAll("[data-t-label]")) {
-    const name = /** @type {Sentence} */ (element.getAttribute("data-t-label"))
-    element.setAttribute("aria-label", t(name))
-  }
-  for (const element of root.querySelectorAll("[data-t-hint]")) {
-    const name = /** @type {Sentence} */ (element.getAttribute("data-t-hint"))
-    element.setAttribute("placeholder", t(name))
-  }
+  say("data-t", (element, sentence) => (element.textContent = sentence))
+  say("data-t-label", (element, sentence) => element.setAttribute("aria-label", sentence))
+  say("data-t-hint", (element, sentence) => element.setAttribute("placeholder", sentence))
 }

@@ -1,6 +1,8 @@
 // @ts-check
 /** Browsers, and times of reminders, as one would name them. Pure, tested with `node --test`. */
 
+import { ownTimeZone } from "../lib/i18n.js"
+
 /** Push services of the well-known browsers. @type {readonly [RegExp, string][]} */
 const SERVICES = [
   [/(^|\.)mozilla\.com$/, "Firefox"],
@@ -11,9 +13,6 @@ const SERVICES = [
 
 /** The browser behind a push service, or the host of that. @param {string} service */
 export const browserName = (service) => SERVICES.find(([host]) => host.test(service))?.[1] ?? service
-
-/** The IANA name of the browser's time zone. */
-export const ownTimeZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"
 
 /** All time zones of the browser, with the given one. @param {string} chosen */
 export function timeZones(chosen) {

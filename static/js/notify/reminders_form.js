@@ -4,9 +4,9 @@
 import { Problem } from "../lib/api.js"
 import { el, once, translatedButton, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { t } from "../lib/i18n.js"
+import { ownTimeZone, t } from "../lib/i18n.js"
 import * as notify from "../lib/notify_api.js"
-import { ownTimeZone, timeZones } from "./notify_text.js"
+import { timeZones } from "./notify_text.js"
 
 /** @typedef {import("../lib/notify_api.js").Reminders} Reminders */
 

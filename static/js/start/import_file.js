@@ -10,7 +10,8 @@ import { Problem } from "../lib/api.js"
 import { byId, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { EXTENSIONS, importFile, refusalOf } from "../lib/files.js"
-import { i18n, number, t } from "../lib/i18n.js"
+import { i18n, number, t, tCount } from "../lib/i18n.js"
+import { storeInTab } from "../lib/preferences.js"
 
 /**
  * @typedef {object} Page what the start page does for it
@@ -64,7 +65,7 @@ export class ImportFile {
     this.#cancel.addEventListener("click", () => this.#work?.abort())
     i18n.addEventListener("change", () => this.#draw())
     window.addEventListener("dragover", (event) => this.#over(event))
-    window.addEventListener("dragleave", ({ relatedTarget }) => this.#showDrop(!this.#drop.hidden && relatedTarget !== null))
+    window.addEventListener("dragleave", ({ relatedTarget }) => (this.#drop.hidden ||= relatedTarget === null))
     window.addEventListener("drop", (event) => this.#dropped(event))
     window.addEventListener("pageshow", ({ persisted }) => persisted && this.#forget())
     this.#draw()
@@ -85,14 +86,14 @@ export class ImportFile {
     event.preventDefault()
     const isTaken = this.#isOpenTo()
     event.dataTransfer.dropEffect = isTaken ? "copy" : "none"
-    this.#showDrop(isTaken)
+    this.#drop.hidden = !isTaken
   }
 
   /** @param {DragEvent} event */
   #dropped(event) {
     if (!event.dataTransfer?.types.includes("Files")) return
     event.preventDefault()
-    this.#showDrop(false)
+    this.#drop.hidden = true
     if (!this.#isOpenTo()) return
     const files = [...event.dataTransfer.files]
     if (this.#form.hidden) this.page.open()
@@ -102,11 +103,6 @@ export class ImportFile {
   /** Not before a sign-in, below a dialog, or beside another upload. */
   #isOpenTo() {
     return !byId("ways").hidden && this.#work === null && document.querySelector("dialog[open]") === null
-  }
-
-  /** @param {boolean} isShown */
-  #showDrop(isShown) {
-    this.#drop.hidden = !isShown
   }
 
   /** @param {File[]} files */
@@ -137,7 +133,8 @@ export class ImportFile {
     this.#cancel.focus()
     try {
       await this.page.enter()
-      const { id } = await importFile(file, { signal: work.signal, sent: (share) => this.#sent(file, share) })
+      const { id, import: changes } = await importFile(file, { signal: work.signal, sent: (share) => this.#sent(file, share) })
+      if (changes) storeInTab(`galley.imported.${id}`, changesSentence(changes))
       location.assign(`/d/${encodeURIComponent(id)}`)
     } catch (error) {
       this.#work = null
@@ -191,6 +188,13 @@ export class ImportFile {
     this.#go.textContent = t(this.#wasTried ? "import.again" : "import.go")
     this.#name.textContent = this.#file === null || isBusy ? "" : t("import.chosen", { name: this.#file.name, size: sizeOf(this.#file.size) })
   }
+}
+
+/** How the document differs from its file; empty if it does not. @param {import("../lib/files.js").Changes} changes */
+function changesSentence({ tables, footnotes, comments_left: comments, changes_applied: tracked }) {
+  const counts = /** @type {const} */ ([["tables", tables], ["footnotes", footnotes], ["comments", comments], ["tracked", tracked]])
+  const parts = counts.filter(([, count]) => 0 < count).map(([kind, count]) => tCount(`import.changed.${kind}`, count))
+  return parts.length === 0 ? "" : t("import.changed", { parts: parts.join(", ") })
 }
 
 /** @param {number} bytes */
