@@ -39,8 +39,8 @@ import { languageOf, sampleOf } from "./text_language.js"
 const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
 
 /**
- * Fires `edit`, `select`, `geometry` (`detail`: whether text outside the drawn part may have moved), `press` (a passage; `detail` is the review) and `denied` (the
- * reviewer typed into the text).
+ * Fires `edit`, `select`, `geometry` (`detail`: whether text outside the drawn part may have moved), `press` (a passage;
+ * `detail` is the review) and `denied` (the reviewer typed into the text).
  */
 export class Editor extends EventTarget {
   #mayType = new Compartment()

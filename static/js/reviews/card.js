@@ -50,7 +50,7 @@ export class ReviewCard {
   /** @type {ReviewForm | null} */
   #editing = null
   #drawn = ""
-  #isNear = false
+  isNear = false
   /** Detached from the card while it is far from the window. @type {HTMLElement[]} */
   #parts
   /** Whether a reply is the one whose request failed: it may have arrived. @type {(reply: import("../lib/api.js").Reply) => boolean} */
@@ -90,8 +90,7 @@ export class ReviewCard {
 
   /** Near the window the card is drawn with all its parts. @param {boolean} near */
   show(near) {
-    if (near === this.#isNear) return
-    this.#isNear = near
+    this.isNear = near
     this.#draw()
   }
 
@@ -168,7 +167,7 @@ export class ReviewCard {
     this.element.setAttribute("aria-current", String(context.active))
     this.element.setAttribute("aria-label", subjectOf(review))
     const hadFocus = this.element.contains(document.activeElement)
-    if (!this.#isNear && !context.active && !hadFocus) return this.#drawWords()
+    if (!this.isNear && !context.active && !hadFocus) return this.#drawWords()
     if (this.#content.nextSibling === null) this.element.replaceChildren(...this.#parts)
     this.#editing?.quoteChanged()
     const drawn = JSON.stringify([review, context.state, context.undoable, context.seated, context.role, context.unread])
@@ -198,12 +197,12 @@ export class ReviewCard {
     if (drawn === this.#drawn) return
     this.#drawn = drawn
     const words = [suggestion, body].filter((text) => text).map((text) => el("p", { class: "body", text: text ?? "" }))
-    this.#content.replaceChildren(el("header", {}, this.#unreadMark()), ...words)
+    this.#content.replaceChildren(this.#unreadMark() ?? "", ...words)
     this.element.replaceChildren(this.#content)
   }
 
   #unreadMark() {
-    return this.context.unread ? el("span", { class: "unread" }, el("span", { class: "hidden", text: t("unread.mark") })) : null
+    return this.context.unread ? el("span", { class: "unread", role: "img", "aria-label": t("unread.mark") }) : null
   }
 
   /** The button that replaces one of the same name. @param {string} name */

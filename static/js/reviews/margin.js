@@ -52,7 +52,7 @@ export class Margin {
     this.element = byId("margin")
     this.list = byId("cards")
     this.tabs = new MarginTabs()
-    this.placement = new Placement(editor, reviews, (id, near) => this.#cards.get(id)?.show(near))
+    this.placement = new Placement(editor, reviews, (id, near) => this.#show(id, near))
   }
 
   /** @param {AbortSignal} signal */
@@ -196,7 +196,7 @@ export class Margin {
     const placed = cards(open)
     if (this.#draft) placed.splice(this.#draftIndex(open), 0, this.#draft)
     inOrder(this.list, placed)
-    this.placement.cards = new Map(placed.map((card) => [card.dataset.card ?? DRAFT, card]))
+    this.placement.setCards(placed)
     const listed = [cards(orphans), cards(done)]
     const refusal = this.actions.refusal()
     if (refusal !== "") for (const form of this.element.querySelectorAll("form")) refuse(form, refusal)
@@ -244,13 +244,21 @@ export class Margin {
     const existing = this.#cards.get(review.id)
     if (existing) {
       existing.update(review, context)
-      this.unread.watch(review, existing.element, context.active)
+      if (existing.isNear || context.active) this.unread.watch(review, existing.element, context.active)
       return existing
     }
     const card = new ReviewCard(review, context, this.actions)
     this.#cards.set(review.id, card)
-    this.unread.watch(review, card.element, false)
     return card
+  }
+
+  /** Draws a card that is near the window; one far from it is not watched. @param {string} id @param {boolean} near */
+  #show(id, near) {
+    const card = this.#cards.get(id)
+    if (!card || card.isNear === near) return
+    card.show(near)
+    if (near) this.unread.watch(card.review, card.element, card.context.active)
+    else this.unread.forget(card.element)
   }
 
   /** @param {Review[]} open */

@@ -46,8 +46,8 @@ export class Placement {
   #near = new Set()
   /** The boxes of the last arrangement before cards folded. @type {Box[]} */
   #full = []
-  /** The cards by their reviews, in the order of the text. @type {Map<string, HTMLElement>} */
-  cards = new Map()
+  /** @type {Map<string, HTMLElement>} */
+  #cards = new Map()
   /** Where the cards were moved to, in px. @type {WeakMap<HTMLElement, number>} */
   #moved = new WeakMap()
   /** Whether the cards stand beside their passages, or follow each other. */
@@ -77,6 +77,12 @@ export class Placement {
     window.addEventListener("scroll", () => this.#scrolledBy(), { signal, capture: true, passive: true })
   }
 
+  /** After a change of reviews, which may have moved a passage. @param {HTMLElement[]} cards in the order of the text */
+  setCards(cards) {
+    this.#cards = new Map(cards.map((card) => [idOf(card), card]))
+    this.#wants.clear()
+  }
+
   /**
    * The cards follow each other, as in any list: the window is narrow, or another tab is shown.
    *
@@ -88,7 +94,7 @@ export class Placement {
     this.#isPlaced = false
     this.#full = []
     this.#drawAbove(0)
-    if (folds) this.#setFolded(new Set([...this.cards.keys()].filter((id) => id !== this.#active)))
+    if (folds) this.#setFolded(new Set([...this.#cards.keys()].filter((id) => id !== this.#active)))
     this.connectors.draw([])
     this.#drawNear()
   }
@@ -155,7 +161,7 @@ export class Placement {
 
   #move() {
     const origin = this.list.getBoundingClientRect().top
-    for (const [id, card] of this.cards) {
+    for (const [id, card] of this.#cards) {
       const top = Math.round(this.#topOf(id))
       const before = this.#moved.get(card)
       if (top === before || (before !== undefined && !isNear(origin + top) && !isNear(origin + before))) continue
@@ -198,7 +204,7 @@ export class Placement {
     const { from, to } = this.editor.view.viewport
     const isResized = this.#width !== this.list.clientWidth
     this.#width = this.list.clientWidth
-    return [...this.cards].map(([id, card]) => {
+    return [...this.#cards].map(([id, card]) => {
       const at = this.#passageOf(id)?.from ?? 0
       const isDrawn = from <= at && at <= to
       const below = (isDrawn ? undefined : this.#wants.get(id)) ?? this.editor.coordinatesAt(at, 1, text).top - text.top
@@ -221,7 +227,7 @@ export class Placement {
     const unfolds = this.#setFolded(folded)
     return full.map((box) => {
       if (folded.has(box.id)) return { ...box, height: FOLDED }
-      return unfolds ? { ...box, height: this.cards.get(box.id)?.offsetHeight ?? box.height } : box
+      return unfolds ? { ...box, height: this.#cards.get(box.id)?.offsetHeight ?? box.height } : box
     })
   }
 
@@ -229,7 +235,7 @@ export class Placement {
   #setFolded(folded) {
     const before = this.#folded
     this.#folded = folded
-    for (const [id, card] of this.cards) {
+    for (const [id, card] of this.#cards) {
       const folds = String(folded.has(id))
       if (card.dataset.folded !== folds) card.dataset.folded = folds
     }

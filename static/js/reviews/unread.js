@@ -63,7 +63,7 @@ export class Unread extends EventTarget {
 
   /** Watches the card of an unread review until it is seen. @param {api.Review} review @param {HTMLElement} card @param {boolean} active */
   watch(review, card, active) {
-    if (!this.has(review)) return this.#forget(card)
+    if (!this.has(review)) return this.forget(card)
     const isLookedAt = active && !document.hidden && card.checkVisibility({ visibilityProperty: true })
     if (isLookedAt) return this.#markSeen([review])
     if (this.#watched.has(card)) return
@@ -136,7 +136,7 @@ export class Unread extends EventTarget {
   }
 
   /** @param {Element} card */
-  #forget(card) {
+  forget(card) {
     if (!this.#watched.delete(card)) return
     this.#window?.unobserve(card)
     window.clearTimeout(this.#looks.get(card))
