@@ -89,12 +89,7 @@ export const marked = StateField.define({
   },
 })
 
-/**
- * The reviews whose passage holds that position, the narrowest first.
- *
- * @param {Marked} value
- * @param {number} at
- */
+/** The reviews whose passage holds that position, the narrowest first. @param {Marked} value @param {number} at */
 export function reviewsAt({ passages }, at) {
   return [...passages]
     .filter(([, { from, to }]) => from <= at && at <= to && from < to)

@@ -15,11 +15,7 @@
 /** How far two texts can be apart by what is on the wire, in UTF-16 units. */
 const NEAR = 2_000
 
-/**
- * @param {string} text
- * @param {import("../lib/api.js").Anchor} anchor
- * @returns {Range}
- */
+/** @param {string} text @param {import("../lib/api.js").Anchor} anchor @returns {Range} */
 export function locate(text, anchor) {
   const { start, end, state, quote, prefix } = anchor
   const served = { from: Math.min(start, text.length), to: Math.min(end, text.length) }

@@ -12,23 +12,13 @@
  * @property {ReadonlyMap<string, number>} read the last change that was seen of a review, on this page
  */
 
-/**
- * A server of an older version numbers no changes: nothing is unread then.
- *
- * @param {Changed} review
- * @param {Reader} reader
- */
+/** A server of an older version numbers no changes: nothing is unread then. @param {Changed} review @param {Reader} reader */
 export function isUnread({ id, change, changed_by: author }, { me, seen, read }) {
   if (change === undefined || author === me) return false
   return Math.max(seen, read.get(id) ?? 0) < change
 }
 
-/**
- * The highest change up to which nothing is unread.
- *
- * @param {readonly Changed[]} reviews
- * @param {Reader} reader
- */
+/** The highest change up to which nothing is unread. @param {readonly Changed[]} reviews @param {Reader} reader */
 export function seenUpTo(reviews, reader) {
   const changes = reviews.map(({ change }) => change ?? 0)
   const unread = reviews.filter((review) => isUnread(review, reader)).map(({ change }) => change ?? 0)

@@ -34,10 +34,7 @@ export class Unread extends EventTarget {
   /** @type {IntersectionObserver | null} */
   #window = null
 
-  /**
-   * @param {import("./reviews.js").Reviews} reviews
-   * @param {import("../store.js").Store} store
-   */
+  /** @param {import("./reviews.js").Reviews} reviews @param {import("../store.js").Store} store */
   constructor(reviews, store) {
     super()
     this.reviews = reviews

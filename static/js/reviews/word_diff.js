@@ -55,11 +55,7 @@ function kindOf(grapheme) {
   return /^[\p{Alphabetic}\p{N}'’]/u.test(grapheme) ? "word" : "single"
 }
 
-/**
- * @param {string} before
- * @param {string} after
- * @returns {Piece[]} in reading order; removed before added
- */
+/** @param {string} before @param {string} after @returns {Piece[]} in reading order; removed before added */
 export const wordDiff = (before, after) => readable(before, after, compare(before, after))
 
 const kinds = /** @type {const} */ ({ equal: "same", delete: "removed", insert: "added" })
@@ -130,13 +126,7 @@ function commonEnds(from, to) {
 /** @param {string[]} words */
 const joined = (words) => words.join("")
 
-/**
- * Longest common subsequence of the words.
- *
- * @param {string[]} from
- * @param {string[]} to
- * @returns {Piece[]}
- */
+/** Longest common subsequence of the words. @param {string[]} from @param {string[]} to @returns {Piece[]} */
 function middle(from, to) {
   if (COMPARISONS_MAX < from.length * to.length) {
     return [
