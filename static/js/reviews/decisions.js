@@ -38,6 +38,8 @@ export class Decisions {
   #hideToast = () => {}
   /** Whether this user typed since the last decision was sent. */
   #hasTyped = false
+  /** How often this user has typed. */
+  #edits = 0
   /** How many reviews each decision has; counted again after a change. @type {Map<string, number> | null} */
   #sizes = null
   #stopped = new AbortController()
@@ -189,12 +191,14 @@ export class Decisions {
   /** @param {string} id @returns {Promise<string | null>} */
   async #send(id) {
     let failed = null
+    const edits = this.#edits
     const decided = this.reviews.all.filter(({ decision }) => decision?.id === id)
     /** @type {TakenBack} */
     const undone = { verdict: decided[0]?.status === "rejected" ? "reject" : "accept", ids: decided.map(({ id }) => id) }
     try {
       await api.undoDecision(this.reviews.link, id)
-      this.#redoable.push(undone)
+      // The user may have typed before the answer.
+      if (edits === this.#edits) this.#redoable.push(undone)
       this.#hideToast = showToast(t("decision.taken-back"), { text: t(`decision.redo.${undone.verdict}`), act: () => this.#redo(undone) })
     } catch (error) {
       failed = undoErrorText(error)
@@ -210,6 +214,7 @@ export class Decisions {
     if (!isOurs) return
     this.#undoable = []
     this.#redoable = []
+    this.#edits++
     this.#hasTyped = true
   }
 
