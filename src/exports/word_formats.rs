@@ -94,7 +94,9 @@ impl Formats {
                 name @ (b"lvl" | b"lvlOverride") => {
                     at = value(element, b"ilvl").unwrap_or_default();
                     let list = formats.lists.get_mut(&owner.1).filter(|_| name != b"lvl");
-                    list.map(|(_, is_own)| *is_own = true);
+                    if let Some((_, is_own)) = list {
+                        *is_own = true;
+                    }
                 }
                 b"start" | b"startOverride" => level.or_default().start = value(element, b"val"),
                 b"numFmt" => {
