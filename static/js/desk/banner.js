@@ -248,7 +248,7 @@ export class Banner {
     return [sentence, ...this.#unsent(), ...this.#unsaved([next], true)]
   }
 
-  /** What was written for this document and not sent has no other way out. */
+  /** Offers the words that were not sent, which have no other way out. */
   #unsent() {
     const { reason, link } = this.store.state
     const texts = ENDED.includes(reason) ? this.actions.unsent() : []

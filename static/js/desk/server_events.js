@@ -77,9 +77,9 @@ export class ServerEvents {
     const { reason } = this.store.state
     if (!this.#isPaused || !(error instanceof api.Problem) || ![403, 404].includes(error.status)) return null
     const { deleted } = error
-    const isKnown = this.store.state.phase === "lost" && !RETURNABLE.includes(reason)
+    const isLost = this.store.state.phase === "lost" && !RETURNABLE.includes(reason)
     if (deleted) this.store.change({ phase: "lost", reason: "deleted", deletion: deleted })
-    else if (!isKnown) this.store.change({ phase: "lost", reason: this.role === "writer" ? "deleted" : "role" })
+    else if (!isLost) this.store.change({ phase: "lost", reason: this.role === "writer" ? "deleted" : "role" })
     return null
   }
 

@@ -171,7 +171,7 @@ export function byId(id, type) {
   return /** @type {InstanceType<T>} */ (element)
 }
 
-/** What was drawn last. @type {WeakMap<object, string>} */
+/** The last drawing of each part. @type {WeakMap<object, string>} */
 const drawn = new WeakMap()
 
 /** Whether an owner has drawn these values already, in this language. @param {object} owner @param {...unknown} values */

@@ -221,7 +221,7 @@ export class ReviewActions {
 
   /** @param {Written} written @returns {Promise<string | null>} */
   async #create(written) {
-    const known = new Set(this.reviews.all.map(({ id }) => id))
+    const before = new Set(this.reviews.all.map(({ id }) => id))
     const failed = await this.#attempt(async () => {
       const made = await this.#send(written).catch(async (error) => {
         if (!(error instanceof api.Problem) || error.kind !== "anchor-mismatch") throw error
@@ -233,7 +233,7 @@ export class ReviewActions {
     if (failed === null) return null
     this.#isUnanswered = ({ id, author, body, suggestion }) => {
       const now = this.#draft?.written
-      return !known.has(id) && author.id === this.reviews.me && body === now?.body && suggestion === now?.suggestion
+      return !before.has(id) && author.id === this.reviews.me && body === now?.body && suggestion === now?.suggestion
     }
     this.#recognize()
     return this.#draft ? failed : null

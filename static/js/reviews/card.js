@@ -123,10 +123,10 @@ export class ReviewCard {
   async #reply() {
     const body = this.field.value.trim()
     if (body === "") return
-    const known = this.review.replies.map(({ id }) => id)
+    const before = this.review.replies.map(({ id }) => id)
     const failed = await this.actions.reply(this.review, body)
     this.#isUnanswered = ({ id, author, body }) =>
-      failed !== null && !known.includes(id) && author.id === this.context.me && body === this.field.value.trim()
+      failed !== null && !before.includes(id) && author.id === this.context.me && body === this.field.value.trim()
     this.#replied(this.review.replies.some(this.#isUnanswered) ? null : failed)
   }
 

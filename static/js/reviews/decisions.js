@@ -249,7 +249,7 @@ export class Decisions {
   }
 }
 
-/** What a key does in the undo history, also with a layout that types no Latin letters. @param {KeyboardEvent} event @returns {"undo" | "redo" | null} */
+/** The effect of a key on the undo history, also with a layout that types no Latin letters. @param {KeyboardEvent} event @returns {"undo" | "redo" | null} */
 function historyKey({ key, code, ctrlKey, metaKey, altKey, shiftKey }) {
   if (!(ctrlKey || metaKey) || altKey) return null
   const letter = /^[a-z]$/i.test(key) ? key.toLowerCase() : code.replace("Key", "").toLowerCase()

@@ -90,7 +90,7 @@ export class ReviewForm {
     )
   }
 
-  /** What it sends. @returns {Written} */
+  /** The words of the form. @returns {Written} */
   get written() {
     const differs = this.suggests && this.suggestion.value !== this.options.quote()
     return { body: this.body.value.trim(), suggestion: differs ? this.suggestion.value : null }

@@ -19,7 +19,7 @@ import { Sheet } from "./sheet.js"
  * @typedef {import("../lib/api.js").Review} Review
  */
 
-/** What a card shows of the state of the desk. */
+/** The part of the state that a card shows. */
 const SHOWN = ["phase", "link", "role", "me"]
 
 export class Margin {

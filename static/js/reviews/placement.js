@@ -107,14 +107,14 @@ export class Placement {
     }
     this.#active = active
     this.#isPlaced = true
-    if (!this.#place()) return this.#connect()
+    if (!this.#stack()) return this.#connect()
     // A card that is drawn now has another height than its words alone.
-    if (this.#drawNear()) this.#place()
+    if (this.#drawNear()) this.#stack()
     if (!this.scroll(0)) this.#move()
   }
 
   /** @returns {boolean} whether a card or a passage has moved: a key seldom moves one */
-  #place() {
+  #stack() {
     const full = this.#boxes(this.list.getBoundingClientRect().top)
     const isSame = (/** @type {Box} */ { id, want, height }, /** @type {Box | undefined} */ before) =>
       id === before?.id && want === before.want && height === before.height
@@ -146,7 +146,7 @@ export class Placement {
   #scrolledBy() {
     const isNew = this.#drawNear()
     if (!this.#isPlaced) return
-    if (isNew) this.#place()
+    if (isNew) this.#stack()
     this.#move()
   }
 
@@ -220,7 +220,7 @@ export class Placement {
   /** The boxes after the cards that crowd are folded, summaries only where they crowd by themselves. @param {Box[]} full */
   #fold(full) {
     const options = { active: this.#active, gap: GAP, top: 0, limit: AWAY_MAX }
-    const summaries = full.filter(({ id }) => this.cards.get(id)?.dataset.kind === "summary")
+    const summaries = full.filter(({ id }) => this.#cards.get(id)?.dataset.kind === "summary")
     const folded = crowded(full, options)
     const crowd = crowded(summaries, options)
     for (const { id } of summaries) if (!crowd.has(id)) folded.delete(id)

@@ -46,7 +46,7 @@ async function arrive(dialog) {
   return null
 }
 
-/** What a former reviewer wrote in this tab and did not send. @param {string} link */
+/** Shows the words that a former reviewer wrote in this tab and did not send. @param {string} link */
 function showUnsent(link) {
   const [written, element] = [new WrittenDrafts(link), byId("orphaned-drafts")]
   element.hidden = written.all.length === 0
