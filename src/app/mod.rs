@@ -334,12 +334,12 @@ struct Entry {
 }
 
 fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
-    let started = if settings.metrics.enabled {
-        Metrics::start().map(Some)
-    } else {
-        metrics::set_global_recorder(Tee(NoopRecorder)).map(|()| None).map_err(Into::into)
-    };
-    started.map_err(|error| AppError::Metrics(error.to_string()))
+    if !settings.metrics.enabled {
+        // Fails for a second server of the process, which shares the first one's recorder.
+        let _in_place = metrics::set_global_recorder(Tee(NoopRecorder));
+        return Ok(None);
+    }
+    Metrics::start().map(Some).map_err(|error| AppError::Metrics(error.to_string()))
 }
 
 fn start_sessions(
