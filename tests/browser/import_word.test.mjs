@@ -33,12 +33,17 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
     await user.seated()
     assert.equal(await toast.getByText(CHANGED[locale].some).count(), 0, "only once")
 
-    await page.goto(galley.url)
+    const visitStart = async () => {
+      await page.goto(galley.url)
+      // The page knows its user.
+      await page.locator("#mine .row").first().waitFor()
+    }
+    await visitStart()
     const comments = '<w:r><w:commentReference w:id="0"/><w:commentReference w:id="1"/></w:r>'
     await drop(user, [wordDocument(`<w:p>${comments}<w:ins><w:r><w:t>새 글</w:t></w:r></w:ins></w:p>`)])
     await toast.getByText(CHANGED[locale].others, { exact: true }).waitFor()
     // A file that changed nothing says nothing.
-    await page.goto(galley.url)
+    await visitStart()
     await drop(user, [wordDocument("<w:p><w:r><w:t>그대로</w:t></w:r></w:p>")])
     await user.seated()
     await user.waitForText("그대로")

@@ -16,8 +16,8 @@ import { spec as Spec, tap } from "node:test/reporters"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 
-/** On two cores or more: a file that waits for a server or a timer leaves its core to another. */
-const FILES_AT_ONCE = "4"
+/** Two keep two cores busy: with four the same run took longer, and pages lost races against the tests. */
+const FILES_AT_ONCE = "2"
 
 /** The files that take longest. At the end of a run a long file runs alone. @type {readonly string[]} */
 const LONGEST = ["states", "axe", "partners", "bin", "unsaved", "collaboration", "error_states", "accessible", "decisions", "offers"]

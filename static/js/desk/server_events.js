@@ -58,8 +58,11 @@ export class ServerEvents {
   readLinkSoon(after = READ_DELAY) {
     window.clearTimeout(this.#timer)
     this.#timer = window.setTimeout(async () => {
+      const before = this.store.state.link
       const link = await api.link(this.link).catch((error) => this.#refused(error))
-      const invite = this.store.state.link?.invite ?? null
+      // A title or a turn that came meanwhile may be newer than the answer.
+      if (link && this.store.state.link !== before) return this.readLinkSoon()
+      const invite = before?.invite ?? null
       if (link) this.store.applyLink({ ...link, invite })
       const { writer, reviewer } = this.store.state.occupancy
       const isUnknown = writer.here === null || reviewer.here === null
