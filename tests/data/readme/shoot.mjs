@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Takes the pictures of the README: a writer and a reviewer of one document, in English and in Korean.
+ * Takes the pictures of the README: a writer and a reviewer of one document, in both languages and schemes.
  *
  *     cargo build && node tests/data/readme/shoot.mjs
  *
@@ -46,9 +46,9 @@ const reviews = [
   },
 ]
 
-/** @param {Galley} galley @param {Browser} browser @param {string} locale @param {string} file */
-async function shoot(galley, browser, locale, file) {
-  const options = { locale, viewport, deviceScaleFactor: 1.5, colorScheme: /** @type {const} */ ("light") }
+/** @param {Galley} galley @param {Browser} browser @param {string} locale @param {string} name */
+async function shoot(galley, browser, locale, name) {
+  const options = { locale, viewport, deviceScaleFactor: 1.5 }
   const writer = await browser.newUser(galley, options)
   const reviewer = await browser.newUser(galley, options)
   await writer.page.goto(galley.url)
@@ -69,14 +69,17 @@ async function shoot(galley, browser, locale, file) {
   await card.click()
   // The notices of the copied invite and of the new comments have disappeared.
   await writer.page.waitForFunction(() => document.querySelector(".toast > p, .news > p") === null)
-  await writer.page.screenshot({ path: join(here, file) })
+  for (const [colorScheme, end] of /** @type {const} */ ([["light", ".png"], ["dark", ".dark.png"]])) {
+    await writer.page.emulateMedia({ colorScheme })
+    await writer.page.screenshot({ path: join(here, name + end) })
+  }
 }
 
 const galley = await Galley.start()
 const browser = await Browser.start()
 try {
-  await shoot(galley, browser, "en-GB", "desk.png")
-  await shoot(galley, browser, "ko-KR", "desk.ko.png")
+  await shoot(galley, browser, "en-GB", "desk")
+  await shoot(galley, browser, "ko-KR", "desk.ko")
   browser.assertContent()
 } finally {
   await browser.stop()
