@@ -111,6 +111,16 @@ test("the admin page shows the job of reminders, its last runs and its next one"
   await run.getByText("done").waitFor()
   assert.match(String(await run.locator("td").nth(0).textContent()), /^\d+(\.\d+)? s$/)
   await jobs.getByText("nothing to do").first().waitFor()
+  await admin.page.route("**/api/admin/jobs", async (route) => {
+    const answer = await (await route.fetch()).json()
+    const run = { ...answer.jobs[0].last_runs.at(-1), ended_at: "2026-11-25T09:00:01Z" }
+    const runs = [["done", 0], ["done", 4], ["failed", 0], ["done", 8]].map(([outcome, sent]) => ({ ...run, outcome, counts: { sent } }))
+    await route.fulfill({ json: { jobs: [{ ...answer.jobs[0], last_runs: runs }] } })
+  })
+  await jobs.locator(".run-bad").waitFor()
+  const heights = await jobs.locator(".runs rect").evaluateAll((marks) => marks.map((mark) => mark.getAttribute("height")))
+  assert.deepEqual(heights, ["20", "12", "2"], "the latest run stands at the right")
+  await admin.page.unroute("**/api/admin/jobs")
   await admin.page.evaluate(async () => (await source("i18n")).i18n.setLanguage("ko"))
   await jobs.getByRole("heading", { name: "다시 알림" }).waitFor()
   await jobs.getByText("할 일 없음").first().waitFor()

@@ -1,7 +1,7 @@
 // @ts-check
 /** The jobs of all servers: whether one runs, when the next run is due, and the last runs. Owns one section. */
 
-import { byId, el, isDrawn } from "../lib/dom.js"
+import { byId, el, isDrawn, svg } from "../lib/dom.js"
 import { clock, i18n, number, t, when } from "../lib/i18n.js"
 import { jobs as readJobs } from "../lib/operations_api.js"
 import { Section } from "./section.js"
@@ -100,8 +100,21 @@ export class JobsSection extends Section {
     const table = el("table", {}, caption, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...foldRuns(job.last_runs).map(runRow)))
     const frame = el("div", { id: `job-${job.job}`, class: "table-frame", role: "region", "aria-label": t("admin.jobs.runs", { name }), tabindex: "0" }, table)
     const runs = job.last_runs.length === 0 ? el("p", { class: "quiet", text: t("admin.jobs.none") }) : frame
-    return el("section", {}, el("h3", { text: name }), el("p", { class: "job-now", text: jobSentence(job) }), runs)
+    return el("section", {}, el("h3", { text: name }), el("p", { class: "job-now", text: jobSentence(job) }), sparkline(job.last_runs), runs)
   }
+}
+
+/** The runs at one look, the latest at the right; the table beside it says the same. @param {readonly JobRun[]} runs */
+function sparkline(runs) {
+  const effects = [...runs].reverse().map(({ outcome, counts }) => ({ outcome, effect: Object.values(counts).reduce((sum, count) => sum + count, 0) }))
+  const most = Math.max(1, ...effects.map(({ effect }) => effect))
+  const marks = effects.map(({ outcome, effect }, at) => {
+    const x = at * 7
+    if (outcome !== "done" && outcome !== "running") return svg("path", { class: "run-bad", d: `M${x} 16l5 5m0-5l-5 5` })
+    const height = effect === 0 ? 2 : 4 + (16 * effect) / most
+    return svg("rect", { class: effect === 0 ? "run-idle" : "run-done", x: `${x}`, y: `${22 - height}`, width: "5", height: `${height}`, rx: "1" })
+  })
+  return svg("svg", { class: "runs", viewBox: `0 0 ${runs.length * 7} 24`, width: `${runs.length * 7}`, height: "24", "aria-hidden": "true" }, ...marks)
 }
 
 /** Runs of one minute differ by their seconds. @param {string} start */
