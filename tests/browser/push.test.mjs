@@ -162,7 +162,7 @@ test("after a request the page offers notifications quietly, and a press of the 
   await withPushService(kim)
   await write(kim, handles.lee)
   await kim.page.locator("#ask-go").click()
-  const offer = kim.page.locator("#toast").getByRole("button", { name: /^Notify me: The answer may take a while/ })
+  const offer = kim.page.locator("#toast p", { hasText: "The answer may take a while" }).getByRole("button", { name: "Notify me" })
   await offer.waitFor()
   assert.equal(await questions(kim), 0)
   await Promise.all([says(kim, "This browser shows notifications now."), offer.click()])

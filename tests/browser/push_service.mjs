@@ -44,4 +44,6 @@ export async function withPushService({ page }, answer = "granted") {
     }
   }, answer)
   await page.reload()
+  // The page knows its user and the key of the server.
+  await page.locator("[data-t='menu.notifications']:not([hidden])").waitFor({ state: "attached" })
 }
