@@ -48,6 +48,15 @@ fn is_heading(style: &str) -> bool {
     name == "title" || matches!(level, Some(Ok(_)))
 }
 
+/// The mark of a number format.
+fn mark_of(format: &str) -> &'static str {
+    match format {
+        "bullet" => "- ",
+        "none" => "",
+        _ => "#",
+    }
+}
+
 /// A definition that lists share (false), or a list's own part of it (true), with its number.
 type Owner = (bool, i64);
 
@@ -93,19 +102,13 @@ impl Formats {
                 }
                 name @ (b"lvl" | b"lvlOverride") => {
                     at = value(element, b"ilvl").unwrap_or_default();
-                    let list = formats.lists.get_mut(&owner.1).filter(|_| name != b"lvl");
-                    if let Some((_, is_own)) = list {
-                        *is_own = true;
-                    }
+                    let is_override = name != b"lvl";
+                    formats.lists.entry(owner.1).and_modify(|list| list.1 |= is_override);
                 }
                 b"start" | b"startOverride" => level.or_default().start = value(element, b"val"),
                 b"numFmt" => {
                     let mark: Option<String> = value(element, b"val");
-                    level.or_default().mark = mark.map(|mark| match &*mark {
-                        "bullet" => "- ",
-                        "none" => "",
-                        _ => "#",
-                    });
+                    level.or_default().mark = mark.as_deref().map(mark_of);
                 }
                 _ => {}
             }

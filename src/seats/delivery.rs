@@ -186,7 +186,7 @@ impl SeatService {
             };
             match signal {
                 Signal::Message { from, message: Message::Hello } => {
-                    self.receive_announcement(from).await
+                    self.receive_announcement(from).await;
                 }
                 Signal::Message { message: Message::Revoked(link), .. } => self.revoke_here(link),
                 Signal::Message { message: Message::Deleted { document, deletion }, .. } => {

@@ -122,7 +122,7 @@ impl SeatService {
                     self.shared.requests.complete(from, id, reply);
                 }
                 Signal::Message { from, message: Message::Hello } => {
-                    self.receive_announcement(from).await
+                    self.receive_announcement(from).await;
                 }
                 Signal::Message { .. } | Signal::Gap => {}
             }

@@ -35,8 +35,12 @@ impl Peers {
     pub(crate) fn running_and_ended(&self, now: Instant) -> (Vec<NodeId>, Vec<NodeId>) {
         let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         peers.retain(|_, heard| now.duration_since(*heard) < NAMED_FOR);
-        let runs = |node: &NodeId| now.duration_since(peers[node]) < SILENCE_MAX;
-        peers.keys().copied().partition(runs)
+        let (mut running, mut ended) = (Vec::new(), Vec::new());
+        for (node, heard) in peers.iter() {
+            let runs = now.duration_since(*heard) < SILENCE_MAX;
+            if runs { running.push(*node) } else { ended.push(*node) }
+        }
+        (running, ended)
     }
 }
 

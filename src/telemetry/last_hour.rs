@@ -20,8 +20,13 @@ pub const MINUTES: usize = 60;
 /// 50 ms.
 const ROUNDS_MAX: usize = 1_200;
 
-static HOUR: Mutex<Hour> =
-    Mutex::new(Hour { minutes: VecDeque::new(), seats: [0; 2], rounds: Vec::new() });
+static HOUR: Mutex<Hour> = Mutex::new(Hour {
+    ended: VecDeque::new(),
+    newest: None,
+    writers: 0,
+    reviewers: 0,
+    rounds: Vec::new(),
+});
 
 /// One minute of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,40 +43,42 @@ pub struct Minute {
 
 #[derive(Debug, Default)]
 struct Hour {
-    minutes: VecDeque<Minute>,
-    /// The writers' and the reviewers'.
-    seats: [u32; 2],
-    /// Of the newest minute, in ms.
+    ended: VecDeque<Minute>,
+    newest: Option<Minute>,
+    /// Seats that writers hold.
+    writers: u32,
+    /// Seats that reviewers hold.
+    reviewers: u32,
+    /// Renewal rounds of the newest minute, in ms.
     rounds: Vec<f64>,
 }
 
 impl Hour {
     /// The newest minute. A clock that was set back adds to the minute that it has begun.
     fn minute(&mut self, now: i64) -> &mut Minute {
-        if self.minutes.back().is_none_or(|newest| newest.number < now) {
-            self.end_minute();
+        if self.newest.as_ref().is_some_and(|newest| newest.number < now) {
+            self.measure_rounds();
             self.rounds.clear();
-            if self.minutes.len() == MINUTES {
-                self.minutes.pop_front();
+            if self.ended.len() == MINUTES - 1 {
+                self.ended.pop_front();
             }
-            let seats = self.seats.iter().sum();
-            self.minutes.push_back(Minute { number: now, seats, ..Minute::default() });
+            self.ended.extend(self.newest.take());
         }
-        let last = self.minutes.len() - 1;
-        &mut self.minutes[last]
+        let seats = self.writers.saturating_add(self.reviewers);
+        self.newest.get_or_insert_with(|| Minute { number: now, seats, ..Minute::default() })
     }
 
-    fn end_minute(&mut self) {
+    fn measure_rounds(&mut self) {
         self.rounds.sort_by(f64::total_cmp);
         let index = (self.rounds.len() * 99).div_ceil(100).saturating_sub(1);
-        if let (Some(newest), Some(p99)) = (self.minutes.back_mut(), self.rounds.get(index)) {
+        if let (Some(newest), Some(p99)) = (&mut self.newest, self.rounds.get(index)) {
             newest.renewal_p99_ms = Some(*p99);
         }
     }
 
-    fn hold(&mut self, now: i64, role: usize, seats: u32) {
-        self.seats[role] = seats;
-        self.minute(now).seats = self.seats.iter().sum();
+    fn hold(&mut self, now: i64, is_reviewer: bool, seats: u32) {
+        *(if is_reviewer { &mut self.reviewers } else { &mut self.writers }) = seats;
+        self.minute(now).seats = self.writers.saturating_add(self.reviewers);
     }
 
     fn round(&mut self, now: i64, ms: f64) {
@@ -86,8 +93,8 @@ impl Hour {
 #[must_use]
 pub fn minutes() -> Vec<Minute> {
     let mut hour = hour();
-    hour.end_minute();
-    hour.minutes.iter().cloned().collect()
+    hour.measure_rounds();
+    hour.ended.iter().chain(&hour.newest).cloned().collect()
 }
 
 /// The number of the present minute.
@@ -130,8 +137,8 @@ impl<R: Recorder> Recorder for Tee<R> {
         if key.name() != "galley_seats_held" {
             return other;
         }
-        let role = usize::from(key.labels().any(|label| label.value() == "reviewer"));
-        Gauge::from_arc(Arc::new(Seats(other, role)))
+        let is_reviewer = key.labels().any(|label| label.value() == "reviewer");
+        Gauge::from_arc(Arc::new(Seats(other, is_reviewer)))
     }
 
     fn register_histogram(&self, key: &Key, metadata: &Metadata<'_>) -> Histogram {
@@ -156,8 +163,8 @@ impl CounterFn for Edits {
     }
 }
 
-/// The gauge, and the index of its role.
-struct Seats(Gauge, usize);
+/// The gauge, and whether it is that of reviewers.
+struct Seats(Gauge, bool);
 
 impl GaugeFn for Seats {
     fn increment(&self, value: f64) {
@@ -168,6 +175,11 @@ impl GaugeFn for Seats {
         self.0.decrement(value);
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the value is a count of seats"
+    )]
     fn set(&self, value: f64) {
         self.0.set(value);
         hour().hold(now(), self.1, value as u32);
@@ -190,24 +202,24 @@ mod tests {
     #[test]
     fn an_hour_keeps_sixty_minutes_and_the_percentile_of_each() {
         let mut hour = Hour::default();
-        hour.hold(0, 0, 3);
-        hour.hold(0, 1, 2);
+        hour.hold(0, false, 3);
+        hour.hold(0, true, 2);
         for ms in 1..=200 {
             hour.round(0, f64::from(ms));
         }
         hour.minute(1).edits += 7;
         let first = Minute { number: 0, seats: 5, edits: 0, renewal_p99_ms: Some(198.0) };
-        assert_eq!(hour.minutes[0], first);
+        assert_eq!(hour.ended, [first]);
         assert_eq!(
-            (hour.minutes[1].seats, hour.minutes[1].edits),
+            (hour.minute(1).seats, hour.minute(1).edits),
             (5, 7),
             "the seats are still held"
         );
         hour.minute(0).edits += 1;
-        assert_eq!((hour.minutes.len(), hour.minutes[1].edits), (2, 8), "the clock was set back");
+        assert_eq!((hour.ended.len(), hour.minute(1).edits), (1, 8), "the clock was set back");
         for number in 2..=60 {
             hour.minute(number);
         }
-        assert_eq!((hour.minutes.len(), hour.minutes[0].number), (MINUTES, 1));
+        assert_eq!((hour.ended.len(), hour.ended.front().map(|it| it.number)), (59, Some(1)));
     }
 }
