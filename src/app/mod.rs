@@ -336,7 +336,7 @@ struct Entry {
 fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
     if !settings.metrics.enabled {
         // Fails for a second server of the process, which shares the first one's recorder.
-        let _in_place = metrics::set_global_recorder(Tee(NoopRecorder));
+        let _second = metrics::set_global_recorder(Tee(NoopRecorder));
         return Ok(None);
     }
     Metrics::start().map(Some).map_err(|error| AppError::Metrics(error.to_string()))
