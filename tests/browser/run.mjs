@@ -16,7 +16,7 @@ import { spec as Spec, tap } from "node:test/reporters"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 
-/** Two keep two cores busy: with four the same run took longer, and pages lost races against the tests. */
+/** Two keep two cores busy. With four the load was nine, and pages lost races against the tests. */
 const FILES_AT_ONCE = "2"
 
 /** The files that take longest. At the end of a run a long file runs alone. @type {readonly string[]} */
