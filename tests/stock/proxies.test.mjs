@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The proxies of `config/OPERATIONS.md` before three servers: both sessions of a pair meet on one server.
- * The test replaces the addresses and files of the paper, and leaves all else as it stands.
+ * `config/haproxy.cfg` and `config/nginx.conf` before three servers: both sessions of a pair meet on one server.
+ * The test replaces their addresses and files, and leaves all else as it stands.
  */
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
@@ -13,7 +13,7 @@ import { after, before, test } from "node:test"
 import { WebSocket } from "ws"
 
 import { Galley } from "./galley.mjs"
-import { blocks, read } from "./papers.mjs"
+import { read } from "./papers.mjs"
 import { Redis, freePort } from "./redis.mjs"
 
 const PAIRS = 50
@@ -58,13 +58,12 @@ async function seats() {
   return (await (await fetch(`${one?.url}/api/admin/sessions`, { headers })).json()).sessions
 }
 
-/** Starts the program with the paper's block of that kind. @param {string} kind @returns {Promise<string>} */
+/** Starts the proxy with its example. @param {string} kind @returns {Promise<string>} */
 async function start(kind) {
   const folder = servers[0]?.folder ?? ""
   const port = await freePort()
   const ports = servers.map((server) => server.port)
-  const [paper = ""] = blocks(read("config/OPERATIONS.md"), kind)
-  const local = paper
+  const local = read(kind === "haproxy" ? "config/haproxy.cfg" : "config/nginx.conf")
     .replace(/(bind|listen) .*443.*?(;?)$/m, `$1 127.0.0.1:${port}$2`)
     .replace(/^ *ssl_certificate.*$/gm, "")
     .replace(/10\.0\.0\.(\d):8080/g, (_, number) => `127.0.0.1:${ports[number - 1]}`)
