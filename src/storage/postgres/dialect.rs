@@ -66,9 +66,9 @@ macro_rules! skip_locked {
 }
 pub(super) use skip_locked;
 
-/// A transaction without a guard. PostgreSQL has no cache, so no rows of it to invalidate.
+/// A transaction without a guard.
 macro_rules! transact {
-    ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {
+    ($engine:expr, $tx:ident => $block:block) => {
         $crate::storage::postgres::transaction!(
             $engine.others,
             $crate::storage::postgres::WRITE,
@@ -91,7 +91,7 @@ pub(super) use single;
 
 /// A transaction that a guard may refuse.
 macro_rules! guarded {
-    ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {
+    ($engine:expr, $tx:ident => $block:block) => {
         $crate::storage::seats::finish(
             $crate::storage::postgres::transaction!(
                 $engine.others,

@@ -93,7 +93,7 @@ impl Postgres {
         upto: i64,
         merged: &Bytes,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             // Blocks a deletion of the document until the commit; edits do not wait for this lock.
             let last: Option<i64> =
                 sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1 FOR KEY SHARE")

@@ -50,7 +50,7 @@ impl Postgres {
         &self,
         id: DocumentId,
     ) -> Result<bool, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             let locked = sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
                 .bind(id.to_string())
                 .fetch_optional(&mut *tx)
@@ -68,7 +68,7 @@ impl Postgres {
         id: DocumentId,
         deleted_by: Option<DateTime<Utc>>,
     ) -> Result<bool, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             let locked = sqlx::query(
                 "SELECT 1 FROM documents \
                  WHERE id = $1 AND deleted_at <= COALESCE($2, deleted_at) FOR UPDATE",

@@ -23,7 +23,7 @@ impl Postgres {
         id: ShareLinkId,
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_of(tx, id).await?;
             let revoked = sqlx::query(
                 "WITH revoked AS ( \

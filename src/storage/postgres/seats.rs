@@ -44,7 +44,7 @@ impl Postgres {
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
         let number = fence_column(fence)?;
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_of(tx, seat.link).await?;
             let ratified = sqlx::query(
                 "WITH active AS ( \
@@ -117,7 +117,7 @@ impl Postgres {
         fence: Fence,
     ) -> Result<(), StorageError> {
         let number = fence_column(fence)?;
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_of(tx, seat.link).await?;
             sqlx::query(
                 "WITH vacated AS ( \

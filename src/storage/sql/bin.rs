@@ -24,7 +24,7 @@ impl Engine {
         id: DocumentId,
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
-        transact!(self, Everything, tx => {
+        transact!(self, tx => {
             lock(tx, id).await?;
             let binned = sqlx::query(
                 "UPDATE documents SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL",
@@ -61,7 +61,7 @@ impl Engine {
         id: DocumentId,
         now: DateTime<Utc>,
     ) -> Result<Option<Document>, StorageError> {
-        transact!(self, Everything, tx => {
+        transact!(self, tx => {
             lock(tx, id).await?;
             let restored = sqlx::query(
                 "UPDATE documents SET deleted_at = NULL \

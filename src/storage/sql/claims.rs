@@ -53,7 +53,7 @@ impl Engine {
         new: &NewClaim,
     ) -> Result<Option<Claimed>, StorageError> {
         let fence = fence_column(new.fence)?;
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             // The limit of a day is exact: another claim of this user waits for this one.
             lock_users(tx, &new.user.id, &new.user.id).await?;
             let taken: Option<(i64, i64)> = sqlx::query_as(
@@ -93,7 +93,7 @@ impl Engine {
         now: DateTime<Utc>,
         since: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             // The offer comes first: it is the lock of its claims.
             if !free_slot(tx, claim.offer).await? {
                 return Ok(false);
@@ -132,7 +132,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<Accepted, StorageError> {
         let accepted = OfferClaim { state: ClaimState::Accepted, ..claim.clone() };
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_users(tx, owner, &claim.user.id).await?;
             if !move_state(tx, claim, ClaimState::Claimed, accepted.state).await? {
                 // Of two acceptances at once the second makes no partners: the first pair may have parted.

@@ -69,7 +69,7 @@ impl Engine {
         edit: Option<&Append>,
     ) -> Result<Guarded<Committed>, StorageError> {
         let NewDecision { id, link, verdict, by, at, parts, .. } = decision;
-        guarded!(self, Document(decision.document), tx => {
+        guarded!(self, tx => {
             admit(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
             let (rows, change) = numbered(tx, *link, parts).await?;
@@ -98,7 +98,7 @@ impl Engine {
         edit: Option<&Append>,
     ) -> Result<Guarded<Committed>, StorageError> {
         let UndoneDecision { id, link, by, at, parts, .. } = undone;
-        guarded!(self, Document(undone.document), tx => {
+        guarded!(self, tx => {
             admit(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
             let (rows, change) = numbered(tx, *link, parts).await?;

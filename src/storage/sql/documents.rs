@@ -33,7 +33,7 @@ impl Engine {
         new: &NewDocument,
     ) -> Result<Document, StorageError> {
         let first = i64::from(!new.update.is_empty());
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             put_user(tx, &new.owner, new.now).await?;
             sqlx::query(
                 "INSERT INTO documents \
@@ -73,7 +73,7 @@ impl Engine {
         title: &str,
         now: DateTime<Utc>,
     ) -> Result<Option<Document>, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             sqlx::query(
                 "UPDATE documents SET title = $2, updated_at = $3 \
                  WHERE id = $1 AND deleted_at IS NULL",
@@ -92,7 +92,7 @@ impl Engine {
         id: DocumentId,
         characters: i64,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             sqlx::query("UPDATE documents SET characters = $2 WHERE id = $1 AND characters <> $2")
                 .bind(id.to_string())
                 .bind(characters)

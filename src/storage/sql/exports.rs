@@ -160,7 +160,7 @@ impl Engine {
             }
         }
         let last_at = i64::try_from(last_at).unwrap_or(i64::MAX);
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             // The row of the build is locked until the commit: no later build is ratified before.
             let ended = sqlx::query(
                 "UPDATE export_builds SET progress = 100, failure = NULL, changed_at = $5 \

@@ -54,7 +54,7 @@ impl Engine {
         link: ShareLinkId,
         invite: &NewInvite,
     ) -> Result<bool, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_of(tx, link).await?;
             put_invite(tx, link, invite).await
         })
@@ -65,7 +65,7 @@ impl Engine {
         link: ShareLinkId,
         invite: &NewInvite,
     ) -> Result<Removed, StorageError> {
-        transact!(self, Everything, tx => {
+        transact!(self, tx => {
             lock_of(tx, link).await?;
             let Some(reviewer) = reviewer(tx, link).await? else { return Ok(Removed::Gone) };
             let Some(former) = reviewer else { return Ok(Removed::NoReviewer) };
@@ -87,7 +87,7 @@ impl Engine {
         user: &UserId,
         now: DateTime<Utc>,
     ) -> Result<Replaced, StorageError> {
-        transact!(self, Everything, tx => {
+        transact!(self, tx => {
             lock_of(tx, link).await?;
             let Some(former) = reviewer(tx, link).await? else { return Ok(Replaced::Gone) };
             if former.as_ref() == Some(user) {

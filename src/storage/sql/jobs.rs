@@ -29,7 +29,7 @@ impl Engine {
     ) -> Result<Option<JobCursors>, StorageError> {
         let fence = fence_column(run.fence)?;
         let counts = serde_json::to_string(&run.counts).map_err(corrupt)?;
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             let cursors: Option<String> = sqlx::query_scalar(
                 "INSERT INTO jobs (job, fence, cursors) VALUES ($1, $2, '{}') \
                  ON CONFLICT (job) DO UPDATE SET fence = excluded.fence \
@@ -81,7 +81,7 @@ impl Engine {
         let fence = fence_column(run.fence)?;
         let counts = serde_json::to_string(&run.counts).map_err(corrupt)?;
         let cursors = serde_json::to_string(cursors).map_err(corrupt)?;
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             sqlx::query("UPDATE jobs SET cursors = $3 WHERE job = $1 AND fence = $2")
                 .bind(job)
                 .bind(fence)

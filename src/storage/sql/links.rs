@@ -54,7 +54,7 @@ impl Engine {
         &self,
         new: &NewShareLink,
     ) -> Result<Option<(ShareLink, FindOrCreate)>, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             if !lock(tx, new.document_id).await? {
                 return Ok(None);
             }
@@ -108,7 +108,7 @@ impl Engine {
         user: &User,
         now: DateTime<Utc>,
     ) -> Result<Joined, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_of(tx, id).await?;
             let before = fetch(tx, id).await?.filter(|link| link.revoked_at.is_none());
             let Some(before) = before else {

@@ -53,7 +53,7 @@ impl Engine {
         &self,
         new: &NewOffer,
     ) -> Result<Option<Offer>, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             // The bound is exact: another creation of this owner waits for this one.
             lock_users(tx, &new.owner.id, &new.owner.id).await?;
             put_user(tx, &new.owner, new.now).await?;

@@ -21,7 +21,7 @@ impl Engine {
         other: &UserId,
         now: DateTime<Utc>,
     ) -> Result<Partnership, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_users(tx, one, other).await?;
             put_partners(tx, one, other, now).await
         })
@@ -34,7 +34,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
         let (low, high) = sorted(one, other);
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_users(tx, one, other).await?;
             let removed = sqlx::query("DELETE FROM partners WHERE low_id = $1 AND high_id = $2")
                 .bind(low.as_str())

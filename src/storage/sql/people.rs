@@ -25,7 +25,7 @@ impl Engine {
         if let Some(stored) = stored {
             return Ok(stored);
         }
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             put_user(tx, user, now).await?;
             put_missing_link(tx, user, link).await?;
             fetch_stored(tx, user).await
@@ -38,7 +38,7 @@ impl Engine {
         link: &NewPersonalLink,
         now: DateTime<Utc>,
     ) -> Result<Address, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             put_user(tx, user, now).await?;
             sqlx::query(
                 "INSERT INTO personal_links (user_id, link_id, link_hash) VALUES ($1, $2, $3) \
@@ -61,7 +61,7 @@ impl Engine {
         link: &NewPersonalLink,
         now: DateTime<Utc>,
     ) -> Result<HandleSet, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             put_user(tx, user, now).await?;
             put_missing_link(tx, user, link).await?;
             // The lock puts the changes of one user in order.

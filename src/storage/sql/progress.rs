@@ -47,7 +47,7 @@ impl Engine {
         user: &UserId,
         change: i64,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             sqlx::query(
                 "INSERT INTO seen_marks (link_id, role, user_id, change) \
                  SELECT l.id, CASE WHEN d.owner_id = $2 THEN 'writer' ELSE 'reviewer' END, $2, \
@@ -101,7 +101,7 @@ impl Engine {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<Passed>, StorageError> {
-        guarded!(self, Nothing, tx => {
+        guarded!(self, tx => {
             admit(tx, link, guard).await?;
             if let Some(before) = turn_of(tx, link).await?.filter(|before| before.turn.role == to) {
                 return Ok(Passed::Same(before.turn));

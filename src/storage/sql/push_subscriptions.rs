@@ -25,7 +25,7 @@ impl Engine {
     ) -> Result<StoredPush, StorageError> {
         let hash = digest(&SHA256, address.endpoint.as_bytes());
         let id = PushSubscriptionId::generate();
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             put_user(tx, user, now).await?;
             // Two registrations of a user count each other's.
             lock_users(tx, &user.id, &user.id).await?;

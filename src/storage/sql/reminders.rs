@@ -62,7 +62,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<(), StorageError> {
         let Quiet { hours, time_zone } = settings.quiet;
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             put_user(tx, user, now).await?;
             sqlx::query(
                 "INSERT INTO reminder_settings (user_id, review_unanswered, seat_free, \
@@ -158,7 +158,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<ReminderClaim, StorageError> {
         let number = fence_column(fence)?;
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             if !holds_job(tx, job, number).await? {
                 return Ok(ReminderClaim::Fenced);
             }

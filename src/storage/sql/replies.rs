@@ -20,7 +20,7 @@ impl Engine {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        guarded!(self, Nothing, tx => {
+        guarded!(self, tx => {
             admit(tx, reply.link, guard).await?;
             let row = lock_for_update(tx, reply.link, reply.review, expected_version).await?;
             let before = length(tx, reply).await?;
@@ -46,7 +46,7 @@ impl Engine {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        guarded!(self, Nothing, tx => {
+        guarded!(self, tx => {
             admit(tx, reply.link, guard).await?;
             lock_for_update(tx, reply.link, reply.review, expected_version).await?;
             let before = length(tx, reply).await?;

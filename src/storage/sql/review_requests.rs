@@ -65,7 +65,7 @@ impl Engine {
         &self,
         new: &NewRequest,
     ) -> Result<Requested, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             put_user(tx, &new.from, new.now).await?;
             lock_users(tx, &new.from.id, &new.to).await?;
             let conditions = conditions_of(tx, new).await?;
@@ -134,7 +134,7 @@ impl Engine {
         refusal: Refusal,
         now: DateTime<Utc>,
     ) -> Result<Decided<ReviewRequest>, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             let Some(facts) = facts_of(tx, id).await? else { return Ok(Decided::Gone) };
             let decider = match refusal {
                 Refusal::Decline => &facts.receiver,
@@ -170,7 +170,7 @@ impl Engine {
         link: &LinkToOffer,
         now: DateTime<Utc>,
     ) -> Result<Guarded<Decided<AcceptedRequest>>, StorageError> {
-        guarded!(self, Nothing, tx => {
+        guarded!(self, tx => {
             let Some(facts) = facts_of(tx, id).await? else { return Ok(Decided::Gone) };
             if *caller != facts.receiver {
                 return Ok(facts.no_decider(caller));

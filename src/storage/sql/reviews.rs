@@ -43,7 +43,7 @@ impl Engine {
         new: &NewReview,
         guard: FenceGuard,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        guarded!(self, Nothing, tx => {
+        guarded!(self, tx => {
             admit(tx, new.link, guard).await?;
             insert(tx, new).await?;
             let review = the_review(tx, guard.seat, new.id).await?;
@@ -79,7 +79,7 @@ impl Engine {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        guarded!(self, Nothing, tx => {
+        guarded!(self, tx => {
             admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, id, expected_version).await?;
             if !change.fits(row.status) {
@@ -103,7 +103,7 @@ impl Engine {
         expected_version: Option<i64>,
         guard: FenceGuard,
     ) -> Result<Guarded<i64>, StorageError> {
-        guarded!(self, Nothing, tx => {
+        guarded!(self, tx => {
             admit(tx, link, guard).await?;
             lock_for_update(tx, link, id, expected_version).await?;
             sqlx::query("DELETE FROM reviews WHERE id = $1")
@@ -122,7 +122,7 @@ impl Engine {
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        guarded!(self, Nothing, tx => {
+        guarded!(self, tx => {
             admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, review, None).await?;
             insert_reply(tx, review, row.version + 1, reply, now).await?;
@@ -139,7 +139,7 @@ impl Engine {
         review: ReviewId,
         current: &RelativeRange,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             sqlx::query("UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1")
                 .bind(review.to_string())
                 .bind(current.start.as_slice())

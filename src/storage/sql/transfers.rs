@@ -17,7 +17,7 @@ impl Engine {
         now: DateTime<Utc>,
         expires_at: DateTime<Utc>,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             put_user(tx, user, now).await?;
             sqlx::query(
                 "DELETE FROM transfer_codes WHERE user_id IN ( \
@@ -46,7 +46,7 @@ impl Engine {
         code_hash: [u8; 32],
         now: DateTime<Utc>,
     ) -> Result<Option<User>, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             let taken: Option<(String, Moment)> = sqlx::query_as(
                 "DELETE FROM transfer_codes WHERE code_hash = $1 RETURNING user_id, expires_at",
             )

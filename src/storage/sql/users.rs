@@ -68,7 +68,7 @@ impl Engine {
         user: &User,
         takes: bool,
     ) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             // Older than every token, so that the next one may rename a user of a host application.
             put_user(tx, user, DateTime::UNIX_EPOCH).await?;
             let update = "UPDATE users SET guest_requests = $2 WHERE id = $1";

@@ -38,7 +38,7 @@ impl Engine {
         }
         let documents: BTreeSet<_> = batch.iter().map(|new| new.document).collect();
         let documents: Vec<_> = documents.iter().map(ToString::to_string).collect();
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_histories(tx, &documents).await?;
             let mut outcomes = Vec::with_capacity(batch.len());
             for new in batch {
@@ -102,7 +102,7 @@ impl Engine {
         after: &NewVersion,
     ) -> Result<Guarded<(Version, i64)>, StorageError> {
         let documents = [edit.document.to_string()];
-        guarded!(self, Document(edit.document), tx => {
+        guarded!(self, tx => {
             if !lock(tx, edit.document).await? {
                 return Err(TxError::Refused(Guarded::NotFound));
             }

@@ -98,7 +98,7 @@ impl Engine {
 
     /// Ends a webhook whose row does not parse. It gets an id with which an administrator can list it.
     async fn end_damaged(&self, id: &str, lane: &str, error: &str) -> Result<(), StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             sqlx::query(concat!(
                 "UPDATE webhooks SET id = $2, document_id = NULL, link_id = NULL, created_at = ",
                 after_ms!("0"),

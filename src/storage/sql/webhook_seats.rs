@@ -98,7 +98,7 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
         let number = fence_column(fence)?;
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_of(tx, seat.link).await?;
             let ended: Option<GrantRow> = sqlx::query_as(
                 "DELETE FROM webhook_seats WHERE link_id = $1 AND role = $2 AND fence = $3 \

@@ -95,7 +95,7 @@ impl Engine {
         &self,
         claim: &WebhookClaim,
     ) -> Result<bool, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_lane(tx, claim.document).await?;
             let deleted = sqlx::query(
                 "DELETE FROM webhooks WHERE id = $1 AND fence = $2 AND state = 'pending'",
@@ -118,7 +118,7 @@ impl Engine {
         error: &str,
         delay: i64,
     ) -> Result<Option<WebhookState>, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             lock_lane(tx, claim.document).await?;
             let state: Option<String> = sqlx::query_scalar(concat!(
                 "UPDATE webhooks SET last_error = $3, \
@@ -170,7 +170,7 @@ impl Engine {
         &self,
         id: WebhookId,
     ) -> Result<Option<StoredWebhook>, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             let document: Option<Option<String>> =
                 sqlx::query_scalar("SELECT document_id FROM webhooks WHERE id = $1")
                     .bind(id.to_string())
@@ -191,7 +191,7 @@ impl Engine {
         &self,
         rows: u32,
     ) -> Result<u64, StorageError> {
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             let dead: Vec<(String, Option<String>)> = sqlx::query_as(
                 // Numbers rise with the commits of a lane; times are those of several servers' clocks.
                 "SELECT id, document_id FROM webhooks WHERE state = 'dead' ORDER BY seq LIMIT $1",
@@ -278,7 +278,7 @@ impl Engine {
         if !is_due? {
             return Ok(0);
         }
-        transact!(self, Nothing, tx => {
+        transact!(self, tx => {
             let restored = sqlx::query(concat!(
                 "UPDATE webhooks SET next_at = ",
                 after_ms!("0"),

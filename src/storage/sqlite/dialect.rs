@@ -75,13 +75,11 @@ macro_rules! skip_locked {
 }
 pub(super) use skip_locked;
 
-/// Runs a block of statements as one transaction, whose value commits. It first invalidates the cached
-/// rows that the block may change.
+/// Runs a block of statements as one transaction, whose value commits.
 macro_rules! transaction {
-    ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {
+    ($engine:expr, $tx:ident => $block:block) => {
         async {
-            let rows = $crate::storage::sqlite::write_cache::Invalidate::$rows$(($row))?;
-            let mut transaction = $engine.write(rows).await?;
+            let mut transaction = $engine.write().await?;
             let value = $crate::storage::sqlite::dialect::typed(async {
                 let $tx = &mut *transaction;
                 $block
@@ -97,25 +95,25 @@ pub(super) use transaction;
 
 /// A transaction without a guard.
 macro_rules! transact {
-    ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {
-        $crate::storage::sqlite::dialect::transaction!($engine, $rows $(($row))?, $tx => $block)
+    ($engine:expr, $tx:ident => $block:block) => {
+        $crate::storage::sqlite::dialect::transaction!($engine, $tx => $block)
             .map_err($crate::storage::seats::GuardError::into_error)
     };
 }
 pub(super) use transact;
 
-/// A write of one statement, which the cached rows do not depend on.
+/// A write of one statement.
 macro_rules! single {
     ($engine:expr, $connection:ident => $block:block) => {
-        $crate::storage::sqlite::dialect::transact!($engine, Nothing, $connection => $block)
+        $crate::storage::sqlite::dialect::transact!($engine, $connection => $block)
     };
 }
 pub(super) use single;
 
 /// A transaction that a guard may refuse.
 macro_rules! guarded {
-    ($engine:expr, $rows:ident $(($row:expr))?, $tx:ident => $block:block) => {
-        $crate::storage::seats::finish($crate::storage::sqlite::dialect::transaction!($engine, $rows $(($row))?, $tx => $block))
+    ($engine:expr, $tx:ident => $block:block) => {
+        $crate::storage::seats::finish($crate::storage::sqlite::dialect::transaction!($engine, $tx => $block))
     };
 }
 pub(super) use guarded;
@@ -183,7 +181,7 @@ pub(super) fn lock_users(_: &mut Connection, _: &UserId, _: &UserId) -> Ready<Re
     ready(Ok(()))
 }
 
-/// The transaction has invalidated the cached guards.
+/// The triggers of the write cache note a change of the guards.
 pub(super) fn change_guards(_: &mut Connection, _: DocumentId) -> Ready<Result<(), TxError>> {
     ready(Ok(()))
 }

@@ -114,8 +114,8 @@ async fn move_rows(
     Ok(())
 }
 
-/// Appends the updates of a plan to the journal. False: another process has changed the file since
-/// the cache was filled, and the statement wrote nothing.
+/// Appends the updates of a plan to the journal. False: a row of the cache has changed since it was
+/// filled, here or in another process, and the statement wrote nothing.
 ///
 /// Outside a transaction, the statement is its own transaction, and durable when it returns.
 pub(super) async fn write(
@@ -159,6 +159,7 @@ fn statement(updates: usize) -> &'static str {
             "WITH cache (version) AS (VALUES (?)) \
              INSERT INTO journal (document_id, seq, bytes, at) SELECT * FROM (VALUES {placeholders}) \
              WHERE column1 IS NOT NULL \
+               AND NOT EXISTS (SELECT 1 FROM stale) \
                AND (SELECT data_version FROM pragma_data_version) = (SELECT version FROM cache)"
         )
     })

@@ -142,6 +142,39 @@ async fn d2_a_change_of_this_process_invalidates_the_write_cache() {
     assert_eq!(revoked, [Appended::Fenced]);
 }
 
+/// Moves each cached row by a statement that names no row of the cache.
+#[tokio::test]
+async fn d2_any_statement_on_a_cached_row_invalidates_it() {
+    for statement in [
+        "UPDATE seats SET fence = fence + 1",
+        "DELETE FROM seats",
+        "UPDATE share_links SET revoked_at = 1",
+        "UPDATE share_links SET document_id = (SELECT max(id) FROM documents WHERE title = 'other')",
+        "UPDATE clients SET user_id = 'lee'",
+        "DELETE FROM documents",
+    ] {
+        let desk = Desk::new().await;
+        let other = empty_document(&desk.one).await;
+        sqlx::query("UPDATE documents SET title = 'other' WHERE id = $1")
+            .bind(other.to_string())
+            .execute(&desk.one.writer)
+            .await
+            .unwrap();
+        desk.append(&desk.one, 1).await;
+
+        let mut tx = desk.one.write().await.unwrap();
+        sqlx::query(statement).execute(&mut *tx).await.unwrap();
+        tx.rollback().await.unwrap();
+        assert_eq!(desk.append(&desk.one, 1).await, 2, "{statement}, rolled back");
+
+        let mut tx = desk.one.write().await.unwrap();
+        sqlx::query(statement).execute(&mut *tx).await.unwrap();
+        tx.commit().await.unwrap();
+        let late = desk.one.append(&desk.edits(1, 1)).await.unwrap();
+        assert!(!matches!(late.as_slice(), [Appended::Stored { .. }]), "{statement}: {late:?}");
+    }
+}
+
 #[tokio::test]
 async fn d1_a_refused_edit_leaves_the_cached_rows_of_other_edits() {
     let desk = Desk::new().await;
@@ -180,7 +213,7 @@ async fn updated_at_is_the_time_of_the_last_edit_also_in_the_journal() {
         let page = Page { limit: 2, before: None };
         let documents = desk.other.documents_of(&kim().id, &page).await.unwrap();
         assert_eq!(documents, [document]);
-        let mut tx = desk.one.write(Invalidate::Everything).await.unwrap();
+        let mut tx = desk.one.write().await.unwrap();
         journal::clear(&mut tx, None).await.unwrap();
         tx.commit().await.unwrap();
     }

@@ -17,7 +17,7 @@ use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended, Log, Row, Tail};
-use crate::storage::sqlite::write_cache::{CachedRows, Invalidate};
+use crate::storage::sqlite::write_cache::{CachedRows, forget_stale};
 use crate::storage::sqlite::{Sqlite, journal};
 
 /// Rows of one statement: `SQLite` binds at most 32,766 values, and a row has up to three.
@@ -155,15 +155,12 @@ impl Sqlite {
             && batch.iter().all(|append| cache.state.covers(append))
         {
             let plan = plan(batch, std::mem::take(&mut cache.state));
-            if !plan.stores_all() {
-                // A refusal needs the rows of the database: the cache may be stale.
-                cache.state = plan.undone(batch);
-            } else if journal::write(&mut writer, batch, &plan, &mut cache).await? {
+            if plan.stores_all() && journal::write(&mut writer, batch, &plan, &mut cache).await? {
                 self.memory.put_back(CachedRows { state: plan.after, ..cache });
                 return Ok(plan.outcomes);
-            } else {
-                cache = CachedRows::default();
             }
+            // A refusal needs the rows of the database: the cache may be stale.
+            cache.state = plan.undone(batch);
         }
         let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
         let mut cache = refresh_cache(&mut tx, cache).await?;
@@ -187,7 +184,7 @@ impl Sqlite {
         upto: i64,
         merged: &Bytes,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write(Invalidate::Nothing).await?;
+        let mut tx = self.write().await?;
         journal::clear(&mut tx, Some(id)).await?;
         // (D5) Inserts no row unless it reaches further than the snapshot there, and only stored updates.
         let replaced = sqlx::query(
@@ -213,12 +210,13 @@ impl Sqlite {
     }
 }
 
-/// Returns the cached rows that are still valid. If the cache is stale, or the journal is long, it
-/// moves the journal first.
+/// Returns the cached rows that are still valid. If another process has changed the file, or the
+/// journal is long, it moves the journal first.
 async fn refresh_cache(
     connection: &mut SqliteConnection,
-    cache: CachedRows,
+    mut cache: CachedRows,
 ) -> Result<CachedRows, StorageError> {
+    forget_stale(connection, &mut cache.state).await?;
     let version: i64 =
         sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *connection).await?;
     let is_current = cache.version == version;
@@ -230,13 +228,21 @@ async fn refresh_cache(
     Ok(CachedRows { journaled: 0, ..cache })
 }
 
-/// Stores a group inside a write transaction, without the cache.
+/// Stores a group inside a write transaction, without the cache. The numbers of its documents become
+/// stale there.
 pub(super) async fn append_in(
     connection: &mut SqliteConnection,
     batch: &[Append],
 ) -> Result<Vec<Appended>, StorageError> {
-    let mut cache = refresh_cache(connection, CachedRows::default()).await?;
-    append_cached(connection, batch, &mut cache).await
+    let version = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *connection).await?;
+    journal::clear(connection, None).await?;
+    let mut cache = CachedRows { version, ..CachedRows::default() };
+    let outcomes = append_cached(connection, batch, &mut cache).await?;
+    for append in batch {
+        let stale = sqlx::query("INSERT INTO stale (document_id) VALUES ($1)");
+        stale.bind(append.document.to_string()).execute(&mut *connection).await?;
+    }
+    Ok(outcomes)
 }
 
 /// Stores a group inside a write transaction that has called [`refresh_cache`].

@@ -122,7 +122,7 @@ use crate::storage::log::{Log, Tail};
 use crate::storage::seats::{Ratified, SeatLookup};
 use crate::storage::sqlite::batcher::Batcher;
 use crate::storage::sqlite::seats::Grant;
-use crate::storage::sqlite::write_cache::{Invalidate, Memory};
+use crate::storage::sqlite::write_cache::Memory;
 use crate::storage::webhooks::Hooks;
 
 /// A transaction.
@@ -143,13 +143,10 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Begins a write transaction, and invalidates the cached rows that it may change. It waits for
-    /// other writers, in this process and in others, within the bounds that `open` sets.
-    async fn write(&self, forget: Invalidate) -> Result<Tx, StorageError> {
-        let tx = self.writer.begin_with("BEGIN IMMEDIATE").await?;
-        // This call has the only writing connection: no other call fills the cache meanwhile.
-        self.memory.forget(&forget);
-        Ok(tx)
+    /// Begins a write transaction. It waits for other writers, in this process and in others, within
+    /// the bounds that `open` sets.
+    async fn write(&self) -> Result<Tx, StorageError> {
+        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
 
     /// Begins a transaction that sees one state of the database.

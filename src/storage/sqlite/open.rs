@@ -18,7 +18,7 @@ use crate::storage::sqlite::batcher::Batcher;
 use crate::storage::sqlite::log::LOGS_MAX;
 use crate::storage::sqlite::seats::GRANTS_MAX;
 use crate::storage::sqlite::seats::LOOKUPS_MAX;
-use crate::storage::sqlite::write_cache::{Invalidate, Memory};
+use crate::storage::sqlite::write_cache::Memory;
 use crate::storage::sqlite::{Sqlite, is_busy, journal};
 use crate::storage::webhooks::Hooks;
 
@@ -115,16 +115,17 @@ async fn open_writer(plain: &SqliteConnectOptions, memory: &Memory) -> Result<Sq
         .synchronous(SqliteSynchronous::Full)
         .pragma("journal_size_limit", WAL_BYTES_MAX)
         .pragma("wal_autocheckpoint", WAL_PAGES);
+    let mut connection = durable.connect().await?;
+    migrate(&mut connection).await?;
+    connection.close().await?;
     let memory = memory.clone();
     let writer = pool(1)
-        .after_connect(move |_, _| {
-            // `data_version` is valid within one connection only, so a new one starts without a cache.
-            memory.forget(&Invalidate::Everything);
-            Box::pin(async { Ok(()) })
+        .after_connect(move |connection, _| {
+            let memory = memory.clone();
+            Box::pin(async move { memory.connect(connection).await })
         })
         .connect_with(durable)
         .await?;
-    migrate(&writer).await?;
     // Each load of a document would scan the rows that the last process left in the journal.
     let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
     journal::clear(&mut tx, None).await?;
@@ -175,7 +176,7 @@ async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
 
 /// Migrates the file to the current schema, in one transaction: a second process waits, and then
 /// has no migration left to run.
-async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), Opening> {
     let migrations = [
         (1, "initial", include_str!("migrations/0001_initial.sql")),
         (2, "versions", include_str!("migrations/0002_versions.sql")),
@@ -202,7 +203,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
     let migrator = Migrator::with_migrations(migrations.collect());
-    let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
     // `run` makes a future that cannot move between threads (rust-lang/rust#100013).
     migrator.run_direct(None, &mut *tx, false).await.map_err(StorageError::from)?;
     tx.commit().await?;

@@ -12,7 +12,6 @@ use crate::storage::error::StorageError;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::documents::{Row, document_from, select_documents};
-use crate::storage::sqlite::write_cache::Invalidate;
 
 /// Selects from the documents of `$1`, as `documents_now` has them, with one scan of the journal.
 macro_rules! select_of_owner {
@@ -57,7 +56,7 @@ impl Sqlite {
         &self,
         id: DocumentId,
     ) -> Result<bool, StorageError> {
-        let mut tx = self.write(Invalidate::Everything).await?;
+        let mut tx = self.write().await?;
         let deleted = sqlx::query("DELETE FROM documents WHERE id = $1")
             .bind(id.to_string())
             .execute(&mut *tx)
@@ -72,7 +71,7 @@ impl Sqlite {
         id: DocumentId,
         deleted_by: Option<DateTime<Utc>>,
     ) -> Result<bool, StorageError> {
-        let mut tx = self.write(Invalidate::Everything).await?;
+        let mut tx = self.write().await?;
         let deleted = sqlx::query(
             "DELETE FROM documents WHERE id = $1 AND deleted_at <= COALESCE($2, deleted_at)",
         )

@@ -13,7 +13,6 @@ use crate::storage::links::ShareLink;
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::dialect::Moment;
 use crate::storage::sqlite::links::{Row, link_from, select_links};
-use crate::storage::sqlite::write_cache::Invalidate;
 
 /// A seat's position, its link, its last fence and the time of its user's name.
 type SeatRow = (usize, ShareLink, Option<i64>, Option<DateTime<Utc>>);
@@ -24,7 +23,7 @@ impl Sqlite {
         id: ShareLinkId,
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
-        let mut tx = self.write(Invalidate::Everything).await?;
+        let mut tx = self.write().await?;
         let revoked = sqlx::query(
             "UPDATE share_links SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
         )

@@ -12,7 +12,6 @@ use crate::storage::decode::{corrupt, fence as fence_from, fence_column, parse, 
 use crate::storage::error::StorageError;
 use crate::storage::seats::{FenceGuard, GuardError, Guarded, Ratified, SeatLookup, fences_of};
 use crate::storage::sqlite::webhook_seats::note_grant;
-use crate::storage::sqlite::write_cache::Invalidate;
 use crate::storage::sqlite::{Sqlite, own_links};
 use crate::storage::webhooks::NewGrant;
 
@@ -75,8 +74,7 @@ impl Sqlite {
     }
 
     async fn ratify_group(&self, group: Vec<Grant>) -> Result<Vec<Ratified>, StorageError> {
-        let mut tx =
-            self.write(Invalidate::Seats(group.iter().map(|it| it.seat).collect())).await?;
+        let mut tx = self.write().await?;
         let accepted = accept(&mut tx, &group).await?;
         let mut outcomes = Vec::with_capacity(group.len());
         for grant in &group {
@@ -120,7 +118,7 @@ impl Sqlite {
         seat: Seat,
         fence: Fence,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write(Invalidate::Seats(vec![seat])).await?;
+        let mut tx = self.write().await?;
         sqlx::query(
             "UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = $2 AND fence = $3",
         )
@@ -275,7 +273,7 @@ mod tests {
             sqlite.ratify_together(grant)
         };
         // The first caller has the mutex and waits for the connection, so two others queue.
-        let connection = sqlite.write(Invalidate::Nothing).await.expect("the connection");
+        let connection = sqlite.write().await.expect("the connection");
         let mut before = pin!(ratify(Seat::new(other, Role::Writer)));
         assert_eq!(poll_immediate(&mut before).await, None);
         let taker = Seat::new(link, Role::Writer);
@@ -287,7 +285,7 @@ mod tests {
         assert_eq!(before.await, Ok(Ratified::Accepted));
 
         // The second caller runs the batch of both, and waits for the connection.
-        let connection = sqlite.write(Invalidate::Nothing).await.expect("the connection");
+        let connection = sqlite.write().await.expect("the connection");
         assert!(takes.as_mut().now_or_never().is_none());
         drop(takes);
         drop(connection);

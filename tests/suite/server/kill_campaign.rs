@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
+use galley::storage::error::StorageError;
 use galley::yjs::log::UpdateLog;
 use galley::yjs::text::Text;
 use tempfile::TempDir;
@@ -234,23 +235,27 @@ impl World {
     /// The contents of the database, read without a Galley server.
     async fn database(&self) -> Vec<String> {
         let began = Instant::now();
-        let storage = loop {
-            match Storage::open(&self.database).await {
-                Ok(storage) => break storage,
+        loop {
+            match self.texts_in_database().await {
+                Ok(texts) => return texts,
                 // A killed backend makes PostgreSQL end all others and recover.
                 Err(error) => assert!(began.elapsed() < TEST_TIMEOUT, "{error}"),
             }
             sleep(Duration::from_millis(20)).await;
-        };
+        }
+    }
+
+    async fn texts_in_database(&self) -> Result<Vec<String>, StorageError> {
+        let storage = Storage::open(&self.database).await?;
         let mut texts = Vec::new();
         for desk in &self.desks {
             let document: DocumentId = desk.document.parse().expect("an id");
-            let log = storage.log(document).await.expect("readable").expect("the document exists");
+            let log = storage.log(document).await?.expect("the document exists");
             let mut log = UpdateLog::open(log.parts).expect("it fits together");
             texts.push(Text::build(&log.merged()).expect("a text").content());
         }
         storage.close().await;
-        texts
+        Ok(texts)
     }
 
     /// Holds that a text is its former text and a prefix of the marks typed since: at least every saved mark,
