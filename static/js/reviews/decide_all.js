@@ -4,6 +4,7 @@
 import { closeByItself } from "../desk/menu.js"
 import { byId, el, isDrawn, once } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
+import { changeMenu } from "./margin_tabs.js"
 
 /** @typedef {import("../lib/api.js").Verdict} Verdict */
 
@@ -63,14 +64,13 @@ export class DecideAll {
       counts.reject = this.decisions.suggestions("reject").length
     }
     if (isDrawn(this, counts)) return
-    const hadFocus = this.menu.contains(document.activeElement)
-    this.element.hidden = counts.reject < MANY
-    for (const verdict of /** @type {const} */ (["accept", "reject"])) {
-      const decide = this.buttons[verdict]
-      decide.hidden = counts[verdict] === 0
-      decide.replaceChildren(t(`decision.all.${verdict}`, { count: number(counts[verdict]) }))
-    }
-    // The menu is gone with the suggestions: the tab beside it takes the focus.
-    if (hadFocus && !this.menu.checkVisibility()) byId("tab-open").focus({ preventScroll: true })
+    changeMenu(() => {
+      this.element.hidden = counts.reject < MANY
+      for (const verdict of /** @type {const} */ (["accept", "reject"])) {
+        const decide = this.buttons[verdict]
+        decide.hidden = counts[verdict] === 0
+        decide.replaceChildren(t(`decision.all.${verdict}`, { count: number(counts[verdict]) }))
+      }
+    })
   }
 }

@@ -15,6 +15,14 @@ import { number, t, tCount } from "../lib/i18n.js"
 
 const TABS = /** @type {const} */ (["open", "done", "lost"])
 
+/** Does what may hide the menu beside the tabs: a tab takes the focus that the menu had. @param {() => void} change */
+export function changeMenu(change) {
+  const menu = byId("margin-more")
+  const hadFocus = menu.contains(document.activeElement)
+  change()
+  if (hadFocus && !menu.checkVisibility()) byId("tab-open").focus({ preventScroll: true })
+}
+
 export class MarginTabs extends EventTarget {
   /** @type {Tab} */
   shown = "open"

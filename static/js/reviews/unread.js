@@ -12,6 +12,7 @@ import { announce } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { byId } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
+import { changeMenu } from "./margin_tabs.js"
 import { isUnread, seenUpTo } from "./seen.js"
 
 /** How long a card must be in the window, in ms. */
@@ -83,7 +84,7 @@ export class Unread extends EventTarget {
 
   #count() {
     const count = this.reviews.all.filter((review) => this.has(review)).length
-    for (const id of ["read-all", "sheet-unread"]) byId(id).hidden = count === 0
+    changeMenu(() => ["read-all", "sheet-unread"].forEach((id) => (byId(id).hidden = count === 0)))
     this.store.change({ unread: count })
   }
 
@@ -99,8 +100,6 @@ export class Unread extends EventTarget {
   #readAll() {
     this.#markSeen(this.reviews.all.filter((review) => this.has(review)))
     announce(t("unread.none"))
-    // The menu goes, and the focus must not go with it.
-    if (!byId("margin-more").checkVisibility()) byId("margin-tabs").querySelector("button")?.focus()
   }
 
   /** @param {{ keepalive?: boolean }} [options] */
