@@ -171,6 +171,8 @@ class AdminPage {
     i18n.addEventListener("change", () => this.#translate())
     window.setInterval(() => this.#token !== "" && !document.hidden && this.#read(), READ_EVERY)
     this.#translate()
+    // Without this script the form would send the token as a part of an address.
+    byId("token-form").hidden = false
     if (this.#token !== "") this.#read()
     else byId("token").focus()
   }
