@@ -118,6 +118,31 @@ export function problemIn(status, json) {
   return new Problem(status, name || "unknown", String(json?.detail ?? json?.title ?? ""), json?.deleted ?? null)
 }
 
+/** The rows of every page of a list. @param {string} path @param {string} rows their name in the answer */
+export async function all(path, rows) {
+  const found = []
+  for (let cursor = ""; ; ) {
+    const page = await call("GET", path + (cursor && `${path.includes("?") ? "&" : "?"}cursor=${encode(cursor)}`))
+    found.push(...page[rows])
+    if (!page.next_cursor) return found
+    cursor = page.next_cursor
+  }
+}
+
+/**
+ * @template T
+ * @param {Promise<T>} answer
+ * @returns {Promise<T | null>} `null`: the server does not have it
+ */
+export async function ifThere(answer) {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof Problem && error.status === 404) return null
+    throw error
+  }
+}
+
 /** @param {string} id */
 const encode = (id) => encodeURIComponent(id)
 
@@ -231,14 +256,8 @@ export const join = (id, invite) =>
  * @param {string} invite
  * @returns {Promise<Preview | null>} `null`: the invite is wrong or void
  */
-export async function checkInvite(id, invite) {
-  try {
-    return await call("POST", `/api/share-links/${encode(id)}/invite/check`, { body: { invite } })
-  } catch (error) {
-    if (error instanceof Problem && error.status === 404) return null
-    throw error
-  }
-}
+export const checkInvite = (id, invite) =>
+  ifThere(call("POST", `/api/share-links/${encode(id)}/invite/check`, { body: { invite } }))
 
 /** Makes a new invite; every older one is void. @param {string} id @returns {Promise<Link>} */
 export const renewInvite = (id) => call("POST", `/api/share-links/${encode(id)}/invite`)
@@ -252,17 +271,8 @@ export const letIn = (id, user) => call("PUT", `/api/share-links/${encode(id)}/r
 /** @param {string} link @param {string} [rest] */
 const reviewsAt = (link, rest = "") => `/api/share-links/${encode(link)}/reviews${rest}`
 
-/** All reviews of a link, page by page. @param {string} link @returns {Promise<Review[]>} */
-export async function reviews(link) {
-  /** @type {Review[]} */
-  const all = []
-  for (let cursor = ""; ; ) {
-    const page = await call("GET", reviewsAt(link, cursor && `?cursor=${encode(cursor)}`))
-    all.push(...page.reviews)
-    if (!page.next_cursor) return all
-    cursor = page.next_cursor
-  }
-}
+/** @param {string} link @returns {Promise<Review[]>} */
+export const reviews = (link) => all(reviewsAt(link), "reviews")
 
 /** @param {string} link @param {string} id @returns {Promise<Review>} */
 export const review = (link, id) => call("GET", reviewsAt(link, `/${encode(id)}`))

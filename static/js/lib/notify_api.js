@@ -1,7 +1,7 @@
 // @ts-check
 /** The calls about notifications: the browsers that receive them, and reminders. A part of `api.js`. */
 
-import { Problem, call } from "./api.js"
+import { call, ifThere } from "./api.js"
 
 /**
  * @typedef {{ id: string, service: string, lang: string | null, expires_at: string | null,
@@ -32,23 +32,11 @@ export const browsers = async () => (await call("GET", "/api/push-subscriptions"
 export const addBrowser = (subscription) => call("POST", "/api/push-subscriptions", { body: subscription })
 
 /** Ends the pushes of a browser; also if they ended before. @param {string} id @returns {Promise<void>} */
-export async function removeBrowser(id) {
-  try {
-    await call("DELETE", `/api/push-subscriptions/${encodeURIComponent(id)}`)
-  } catch (error) {
-    if (!(error instanceof Problem && error.status === 404)) throw error
-  }
-}
+export const removeBrowser = async (id) =>
+  void (await ifThere(call("DELETE", `/api/push-subscriptions/${encodeURIComponent(id)}`)))
 
 /** @returns {Promise<Reminders | null>} `null`: the server has no reminders */
-export async function reminders() {
-  try {
-    return await call("GET", "/api/me/reminders")
-  } catch (error) {
-    if (error instanceof Problem && error.status === 404) return null
-    throw error
-  }
-}
+export const reminders = () => ifThere(call("GET", "/api/me/reminders"))
 
 /** @param {Reminders} reminders @returns {Promise<Reminders>} */
 export const setReminders = (reminders) => call("PUT", "/api/me/reminders", { body: reminders })

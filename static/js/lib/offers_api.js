@@ -1,8 +1,7 @@
 // @ts-check
 /** The calls about review offers and the claims of their places. A part of `api.js`. */
 
-import { call } from "./api.js"
-import { all } from "./partners_api.js"
+import { all, call } from "./api.js"
 
 /**
  * @typedef {import("./api.js").User} User

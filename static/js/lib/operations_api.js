@@ -1,7 +1,7 @@
 // @ts-check
 /** The administrator's calls about jobs and webhooks. A part of `api.js`. */
 
-import { Problem, call } from "./api.js"
+import { call, ifThere } from "./api.js"
 
 /**
  * @typedef {{ started_at: string, ended_at: string | null, node: string, outcome: string,
@@ -14,20 +14,6 @@ import { Problem, call } from "./api.js"
  * @typedef {{ minutes: string[], seats: (number | null)[], edits: (number | null)[],
  *   renewal_p99_ms: (number | null)[], missing: string[] }} Series
  */
-
-/**
- * @template T
- * @param {Promise<T>} answer
- * @returns {Promise<T | null>} `null`: this server does not have it
- */
-async function ifThere(answer) {
-  try {
-    return await answer
-  } catch (error) {
-    if (error instanceof Problem && error.status === 404) return null
-    throw error
-  }
-}
 
 /** @param {string} bearer @param {AbortSignal} signal @returns {Promise<{ jobs: Job[] } | null>} */
 export const jobs = (bearer, signal) => ifThere(call("GET", "/api/admin/jobs", { bearer, signal }))

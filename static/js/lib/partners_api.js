@@ -1,7 +1,7 @@
 // @ts-check
 /** The calls about people: addresses, review requests and partners. A part of `api.js`. */
 
-import { call } from "./api.js"
+import { all, call } from "./api.js"
 
 /**
  * @typedef {import("./api.js").User} User
@@ -57,14 +57,3 @@ export const partners = () => all("/api/partners?limit=100", "partners")
 
 /** @param {string} user @returns {Promise<void>} */
 export const removePartner = (user) => call("DELETE", `/api/partners/${encodeURIComponent(user)}`)
-
-/** The rows of every page of a list. @param {string} path with a query @param {string} rows their name in the answer */
-export async function all(path, rows) {
-  const found = []
-  for (let cursor = ""; ; ) {
-    const page = await call("GET", path + (cursor && `&cursor=${encodeURIComponent(cursor)}`))
-    found.push(...page[rows])
-    if (!page.next_cursor) return found
-    cursor = page.next_cursor
-  }
-}

@@ -26,16 +26,6 @@ export function setPreference(key, value) {
   }
 }
 
-/** The keys that are kept and begin so. @param {string} start @returns {string[]} */
-export function preferenceKeys(start) {
-  try {
-    const keys = Array.from({ length: localStorage.length }, (_, at) => localStorage.key(at) ?? "")
-    return keys.filter((key) => key.startsWith(prefix + start)).map((key) => key.slice(prefix.length))
-  } catch {
-    return []
-  }
-}
-
 /** Stores a text in this tab. @param {string} key @param {string} text */
 export function storeInTab(key, text) {
   try {
