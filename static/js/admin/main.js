@@ -7,7 +7,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el, fillMeter, initial, meter, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { ago, clock, i18n, number, translateAll, t, when } from "../lib/i18n.js"
+import { ago, clock, i18n, number, t, when } from "../lib/i18n.js"
 import { Explanation } from "./explain.js"
 import { JobsSection, stateSign } from "./jobs.js"
 import { Locks } from "./locks.js"
@@ -178,7 +178,6 @@ class AdminPage {
   }
 
   #translate() {
-    translateAll(document)
     document.title = `${t("admin.operations")} · Galley`
     this.#heads()
     // Other words everywhere: those that are open are opened again.

@@ -6,7 +6,7 @@
 
 import { showToast } from "../lib/announce.js"
 import { Problem } from "../lib/api.js"
-import { byId, download, drawWith, el, translatedButton, write } from "../lib/dom.js"
+import { byId, download, drawWith, el, say, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { exportFile, FORMATS, formatsOfServer } from "../lib/files.js"
 import { t } from "../lib/i18n.js"
@@ -15,11 +15,6 @@ import { ENDED_LINKS } from "./policy.js"
 export class ExportDialog {
   /** The build that this dialog waits for. @type {AbortController | null} */
   #work = null
-
-  /** The work under way, and its failure; said anew in another language. @type {() => string} */
-  #sentence = () => ""
-  /** @type {() => string} */
-  #why = () => ""
   /** Until the server says otherwise. */
   #makesPdf = true
 
@@ -75,7 +70,7 @@ export class ExportDialog {
   }
 
   open() {
-    this.#say(() => "")
+    this.#say()
     this.track.hidden = true
     this.element.showModal()
     this.format.focus()
@@ -110,14 +105,12 @@ export class ExportDialog {
     // The print asks for them itself.
     this.check.hidden = this.#prints
     this.unsaved.textContent = this.store.state.saving.count === 0 ? "" : t("export.unsaved")
-    write(this.status, this.#sentence())
-    write(this.error, this.#why())
   }
 
-  /** @param {() => string} sentence @param {() => string} [why] */
-  #say(sentence, why = () => "") {
-    this.#sentence = sentence
-    this.#why = why
+  /** The work under way, or its failure. @param {() => string} [sentence] @param {() => string} [why] */
+  #say(sentence, why) {
+    say(this.status, sentence)
+    say(this.error, why)
     this.#draw()
   }
 
@@ -141,7 +134,7 @@ export class ExportDialog {
     } catch (error) {
       if (work.signal.aborted) return
       if (error instanceof Problem && error.kind === "format-not-available") this.#makesPdf = false
-      this.#say(() => "", () => t("export.failed", { why: errorText(error) }))
+      this.#say(undefined, () => t("export.failed", { why: errorText(error) }))
     } finally {
       if (this.#work === work) this.#end()
     }
@@ -171,7 +164,7 @@ export class ExportDialog {
 
   #end() {
     this.#work = null
-    this.#say(() => "", this.#why)
+    say(this.status)
     this.track.hidden = true
     this.go.ariaBusy = null
   }

@@ -1,7 +1,7 @@
 // @ts-check
 /** The menu of every page: language, appearance, and what the page adds. Owns one element. */
 
-import { byId, el } from "../lib/dom.js"
+import { byId, el, sayAgain } from "../lib/dom.js"
 import { i18n, languages, translateAll, t } from "../lib/i18n.js"
 import { theme, useTheme } from "../lib/theme.js"
 
@@ -54,6 +54,7 @@ export class Menu {
 
   #translate() {
     translateAll(document)
+    sayAgain()
     for (const option of this.language.options) {
       option.textContent = languages[/** @type {Language} */ (option.value)]
       option.lang = option.value

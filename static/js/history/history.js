@@ -7,7 +7,7 @@
  */
 
 import * as api from "../lib/api.js"
-import { button, byId, el, once } from "../lib/dom.js"
+import { button, byId, el, onSubmit } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { i18n, translateAll, t } from "../lib/i18n.js"
 import { Timeline } from "./timeline.js"
@@ -183,22 +183,18 @@ export class History {
       el("label", { for: "history-label", "data-t": "history.name" }),
       el("div", {}, field, go),
     )
-    form.addEventListener("submit", (event) => {
-      event.preventDefault()
+    const submit = async () => {
       const label = field.value.trim()
       if (label === "") return field.focus()
-      once(go, async () => {
-        try {
-          const created = await api.nameVersion(this.document, label)
-          field.value = ""
-          this.#notify(t("history.named", { label: created.label ?? label }))
-          await this.#read()
-          this.timeline.choose(created.id)
-        } catch (error) {
-          const isFull = error instanceof api.Problem && error.kind === "too-many"
-          this.#notify(isFull ? t("history.full") : t("review.failed", { why: errorText(error) }))
-        }
-      })
+      const created = await api.nameVersion(this.document, label)
+      field.value = ""
+      this.#notify(t("history.named", { label: created.label ?? label }))
+      await this.#read()
+      this.timeline.choose(created.id)
+    }
+    onSubmit(form, go, submit, (error) => {
+      const isFull = error instanceof api.Problem && error.kind === "too-many"
+      this.#notify(isFull ? t("history.full") : t("review.failed", { why: errorText(error) }))
     })
     return form
   }

@@ -9,9 +9,9 @@
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { byId, el, once, write } from "../lib/dom.js"
+import { byId, el, onSubmit, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
-import { i18n, t } from "../lib/i18n.js"
+import { t } from "../lib/i18n.js"
 import { Drafts } from "../unsaved/drafts.js"
 
 export class CodeForm {
@@ -19,8 +19,6 @@ export class CodeForm {
   #opener = byId("code-open", HTMLButtonElement)
   #field = byId("code-field", HTMLInputElement)
   #error = byId("code-error")
-  /** Why the code was refused; said anew in another language. @type {() => string} */
-  #why = () => ""
   /** Opens the form from the menu. */
   entry = el("button", { type: "button", "data-t": "identity.code", hidden: true })
 
@@ -33,12 +31,8 @@ export class CodeForm {
   start() {
     this.#opener.addEventListener("click", () => this.#show(this.#form.hidden))
     this.entry.addEventListener("click", () => this.#show(true))
-    this.#form.addEventListener("submit", (event) => {
-      event.preventDefault()
-      once(byId("code-go", HTMLButtonElement), () => this.#submit())
-    })
+    onSubmit(this.#form, byId("code-go", HTMLButtonElement), () => this.#submit())
     window.addEventListener("hashchange", () => this.takeAddress())
-    i18n.addEventListener("change", () => write(this.#error, this.#why()))
   }
 
   /** Takes the code out of the address, and shows it. */
@@ -55,13 +49,15 @@ export class CodeForm {
   #show(shown) {
     this.#form.hidden = !shown
     this.#opener.setAttribute("aria-expanded", String(shown))
-    this.#fail(() => "")
+    say(this.#error)
     if (!shown) return
     this.#field.focus()
     this.#form.scrollIntoView({ block: "nearest" })
   }
 
   async #submit() {
+    // The same sentence again is spoken again.
+    say(this.#error)
     const before = this.me()
     if (before && !(await this.#mayReplace(before))) return
     try {
@@ -72,15 +68,9 @@ export class CodeForm {
       this.entered(user)
     } catch (error) {
       const isWrong = error instanceof api.Problem && error.kind === "transfer-code-invalid"
-      this.#fail(() => (isWrong ? t("identity.code.wrong") : errorText(error)))
+      say(this.#error, () => (isWrong ? t("identity.code.wrong") : errorText(error)))
       this.#field.focus()
     }
-  }
-
-  /** @param {() => string} why */
-  #fail(why) {
-    this.#why = why
-    this.#error.textContent = why()
   }
 
   /** @param {api.User} before */

@@ -1,18 +1,15 @@
 // @ts-check
 /** The dialog of who is who: a title, what it holds, a spoken line of what was done, and its end. Owns one element. */
 
-import { byId, el, translatedButton } from "../lib/dom.js"
+import { button, byId, el, once, say, translatedButton } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
 import { i18n, t } from "../lib/i18n.js"
 
 export class IdentityDialog {
-  /** The outcome of a press, and its failure; said anew in another language. @type {() => string} */
-  #sentence = () => ""
-  /** @type {() => string} */
-  #why = () => ""
-
   /** @param {() => void} [translate] draws the content anew in another language */
-  constructor(translate = () => undefined) {
+  constructor(translate = () => undefined, why = errorText) {
     this.translate = translate
+    this.errorText = why
     this.element = byId("identity-dialog", HTMLDialogElement)
     // Outside a modal dialog nothing is spoken: it says by itself what was done.
     this.done = el("p", { class: "identity-done", role: "status" })
@@ -29,11 +26,11 @@ export class IdentityDialog {
   open(title, ...content) {
     const heading = el("h2", { id: "identity-title", tabindex: "-1", "data-t": title, text: t(title) })
     this.content.replaceChildren(...content)
-    this.#write(() => "", () => "")
+    this.say()
     this.element.replaceChildren(heading, this.content, this.done, this.error, this.actions)
     const closed = new AbortController()
     this.whenClosed(() => closed.abort())
-    i18n.addEventListener("change", () => this.#translated(), { signal: closed.signal })
+    i18n.addEventListener("change", this.translate, { signal: closed.signal })
     this.element.showModal()
     heading.focus()
   }
@@ -47,27 +44,42 @@ export class IdentityDialog {
     this.element.addEventListener("close", end, { once: true })
   }
 
-  /** Shows and says what was done. @param {() => string} sentence */
+  /**
+   * Draws a part anew. The focus stays on its `data-key`, or goes elsewhere, or to the title.
+   *
+   * @param {HTMLElement} part @param {Node[]} content @param {string} [elsewhere] a selector
+   */
+  fill(part, content, elsewhere = "h2") {
+    const focused = document.activeElement
+    const key = focused instanceof HTMLElement && part.contains(focused) ? focused.dataset.key : undefined
+    part.replaceChildren(...content)
+    if (key === undefined) return
+    const again = part.querySelector(`[data-key="${CSS.escape(key)}"]`) ?? part.querySelector(elsewhere)
+    const next = again instanceof HTMLElement ? again : this.element.querySelector("h2")
+    next?.focus()
+  }
+
+  /**
+   * A button that does its work once at a time, and says why it failed.
+   *
+   * @param {string} text @param {string} key @param {string} kind @param {() => Promise<void>} work
+   */
+  action(text, key, kind, work) {
+    const failed = (/** @type {unknown} */ error) => this.fail(() => this.errorText(error))
+    const press = button(text, { class: kind }, () => once(press, () => work().catch(failed)))
+    press.dataset.key = key
+    return press
+  }
+
+  /** Shows and says what was done. The same sentence again is spoken again. @param {() => string} [sentence] */
   say(sentence) {
-    this.#write(sentence, () => "")
+    for (const part of [this.error, this.done]) say(part)
+    say(this.done, sentence)
   }
 
   /** @param {() => string} why */
   fail(why) {
-    this.#write(() => "", why)
-  }
-
-  /** @param {() => string} sentence @param {() => string} why */
-  #write(sentence, why) {
-    this.#sentence = sentence
-    this.#why = why
-    // The same sentence again is spoken again.
-    this.done.textContent = sentence()
-    this.error.textContent = why()
-  }
-
-  #translated() {
-    this.#write(this.#sentence, this.#why)
-    this.translate()
+    this.say()
+    say(this.error, why)
   }
 }

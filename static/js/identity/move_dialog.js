@@ -62,7 +62,7 @@ export class MoveDialog {
       ...this.#value("address", url, "identity.move.address", "identity.move.copy.address"),
     )
     if (hadFocus) this.#values.querySelector("button")?.focus()
-    this.#dialog.say(() => "")
+    this.#dialog.say()
     this.#timer = window.setInterval(() => this.#tick(), 1_000)
     this.#tick()
   }

@@ -2,7 +2,7 @@
 /** A guest corrects the name. */
 
 import * as api from "../lib/api.js"
-import { el, once, translatedButton } from "../lib/dom.js"
+import { el, onSubmit, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { IdentityDialog } from "./dialog.js"
@@ -25,19 +25,13 @@ export function correctName(me, renamed) {
     field,
     el("p", { class: "quiet", "data-t": "start.name.hint", text: t("start.name.hint") }),
   )
-  form.addEventListener("submit", (event) => {
-    event.preventDefault()
-    once(save, async () => {
-      try {
-        const user = await api.renameGuest(field.value.trim())
-        field.value = user.name
-        dialog.say(() => t("identity.name.done", { name: user.name }))
-        renamed(user)
-      } catch (error) {
-        dialog.fail(() => errorText(error))
-      }
-    })
-  })
+  const submit = async () => {
+    const user = await api.renameGuest(field.value.trim())
+    field.value = user.name
+    dialog.say(() => t("identity.name.done", { name: user.name }))
+    renamed(user)
+  }
+  onSubmit(form, save, submit, (error) => dialog.fail(() => errorText(error)))
   dialog.actions.append(save)
   dialog.open("identity.name", form)
   field.select()

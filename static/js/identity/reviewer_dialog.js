@@ -8,7 +8,7 @@
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, el, once } from "../lib/dom.js"
+import { el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t, when } from "../lib/i18n.js"
 import { partners } from "../lib/partners_api.js"
@@ -69,14 +69,8 @@ export class ReviewerDialog {
   #draw() {
     const { link } = this.store.state
     if (!link || !this.#dialog.isOpen) return
-    const focused = document.activeElement
-    const key = focused instanceof HTMLElement && this.#dialog.content.contains(focused) ? focused.dataset.key : undefined
     const parts = [this.#reviewer(link), ...this.#choice(link), this.#invite(link), ...this.#attempts(link)]
-    this.#dialog.content.replaceChildren(...parts)
-    if (key === undefined) return
-    const again = this.#dialog.content.querySelector(`[data-key="${CSS.escape(key)}"]`)
-    if (again instanceof HTMLElement) again.focus()
-    else this.#dialog.element.querySelector("h2")?.focus()
+    this.#dialog.fill(this.#dialog.content, parts)
   }
 
   /** @param {api.Link} link */
@@ -86,7 +80,7 @@ export class ReviewerDialog {
       : t("identity.reviewer.none")
     const section = el("section", {}, el("p", { class: reviewer ? "identity-who" : "", text: about }))
     if (!reviewer) return section
-    const remove = this.#action(t("identity.remove"), "remove", "button button-danger", () => this.#remove(reviewer))
+    const remove = this.#dialog.action(t("identity.remove"), "remove", "button button-danger", () => this.#remove(reviewer))
     section.append(el("div", { class: "actions" }, remove))
     return section
   }
@@ -95,7 +89,8 @@ export class ReviewerDialog {
   #choice({ reviewer }) {
     if (reviewer || this.#partners === null) return []
     const before = this.#dialog.content.querySelector("select")?.value ?? ""
-    const go = (/** @type {() => api.User} */ user) => this.#action(t("reviewer.partner.go"), "partner-go", "button", () => this.#name(user()))
+    const words = t("reviewer.partner.go")
+    const go = (/** @type {() => api.User} */ user) => this.#dialog.action(words, "partner-go", "button", () => this.#name(user()))
     return [partnerChoice(this.#partners, before, go)]
   }
 
@@ -104,8 +99,8 @@ export class ReviewerDialog {
     const at = copiedAt(link)
     const state = at ? t("identity.invite.copied", { when: when(at) }) : t("identity.invite.made")
     const kind = link.reviewer ? "button" : "button button-strong"
-    const copy = this.#action(t("desk.invite"), "copy", kind, () => this.#copy())
-    const renew = this.#action(t("identity.invite.renew"), "renew", "button", () => this.#renew())
+    const copy = this.#dialog.action(t("desk.invite"), "copy", kind, () => this.#copy())
+    const renew = this.#dialog.action(t("identity.invite.renew"), "renew", "button", () => this.#renew())
     return el(
       "section",
       {},
@@ -121,20 +116,11 @@ export class ReviewerDialog {
     if (attempts.length === 0) return []
     const rows = attempts.map(({ user, at }) => {
       const words = t(reviewer ? "identity.let-in.instead" : "identity.let-in")
-      const letIn = this.#action(words, `let-in ${user.id}`, "button", () => this.#letIn(user))
+      const letIn = this.#dialog.action(words, `let-in ${user.id}`, "button", () => this.#letIn(user))
       letIn.setAttribute("aria-label", `${words}: ${user.name}`)
       return el("li", {}, el("span", { text: t("identity.attempt", { name: user.name, when: when(at) }) }), letIn)
     })
     return [el("section", {}, el("h3", { text: t("identity.attempts") }), el("ul", { class: "identity-attempts" }, ...rows))]
-  }
-
-  /** @param {string} text @param {string} key @param {string} kind @param {() => Promise<void>} work */
-  #action(text, key, kind, work) {
-    const press = button(text, { class: kind }, () => {
-      once(press, () => work().catch((error) => this.#dialog.fail(() => errorText(error))))
-    })
-    press.dataset.key = key
-    return press
   }
 
   async #copy() {

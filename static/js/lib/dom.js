@@ -102,6 +102,19 @@ export function translatedButton(words, given, press) {
 }
 
 /**
+ * Has a form do its work in place of a navigation, once at a time.
+ *
+ * @param {HTMLFormElement} form @param {HTMLButtonElement} send
+ * @param {() => Promise<void>} work @param {(error: unknown) => void} [failed]
+ */
+export function onSubmit(form, send, work, failed) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault()
+    void once(send, () => (failed ? work().catch(failed) : work()))
+  })
+}
+
+/**
  * Does what a button is for, once at a time. It is not disabled meanwhile: that would take the
  * focus from it, and nothing would have it.
  *
@@ -210,6 +223,21 @@ export function footWhenNarrow(element, signal) {
 /** The same text again would be spoken again, and would take a selection away. @param {Element} element @param {string} text */
 export function write(element, text) {
   if (element.textContent !== text) element.textContent = text
+}
+
+/** The sentences that an event wrote into elements. @type {WeakMap<Element, () => string>} */
+const said = new WeakMap()
+
+/** Writes a sentence, which follows the language of the page. @param {Element} element @param {() => string} [sentence] */
+export function say(element, sentence = () => "") {
+  said.set(element, sentence)
+  element.toggleAttribute("data-said", true)
+  write(element, sentence())
+}
+
+/** Writes the sentences again that an event wrote: the language is another one. */
+export function sayAgain() {
+  for (const element of document.querySelectorAll("[data-said]")) write(element, said.get(element)?.() ?? "")
 }
 
 /** Puts text on the clipboard; false where the browser does not let us. @param {string} text */

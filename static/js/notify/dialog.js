@@ -3,7 +3,7 @@
 
 import { IdentityDialog } from "../identity/dialog.js"
 import { Problem } from "../lib/api.js"
-import { button, el, once } from "../lib/dom.js"
+import { el } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t, when } from "../lib/i18n.js"
 import * as notify from "../lib/notify_api.js"
@@ -19,7 +19,7 @@ export const outcomeSentence = (outcome) => t(`push.outcome.${outcome}`)
 export const pushErrorText = (error) => (error instanceof Problem ? errorText(error) : t("push.failed"))
 
 export class NotificationsDialog {
-  #dialog = new IdentityDialog(() => this.#draw())
+  #dialog = new IdentityDialog(() => this.#draw(), pushErrorText)
   /** `null`: not read yet. @type {PushState | null} */
   #state = null
   /** The settings are there, and the form shows them. */
@@ -38,7 +38,7 @@ export class NotificationsDialog {
   constructor(push) {
     this.push = push
     // A change ends the sentence about the one before.
-    for (const kind of ["input", "submit"]) this.#form.element.addEventListener(kind, () => this.#dialog.say(() => ""))
+    for (const kind of ["input", "submit"]) this.#form.element.addEventListener(kind, () => this.#dialog.say())
   }
 
   async open() {
@@ -71,15 +71,8 @@ export class NotificationsDialog {
 
   #draw() {
     if (!this.#dialog.isOpen) return
-    const focused = document.activeElement
-    const key = focused instanceof HTMLElement && this.#browsers.contains(focused) ? focused.dataset.key : undefined
-    this.#browsers.replaceChildren(this.#own(), ...this.#others())
     this.#reminders.hidden = !this.#hasReminders
-    this.#form.draw()
-    if (key === undefined) return
-    const again = this.#browsers.querySelector(`[data-key="${CSS.escape(key)}"]`) ?? this.#browsers.querySelector("[data-key]")
-    if (again instanceof HTMLElement) again.focus()
-    else this.#dialog.element.querySelector("h2")?.focus()
+    this.#dialog.fill(this.#browsers, [this.#own(), ...this.#others()], "[data-key]")
   }
 
   /** This browser: its state, and what helps. */
@@ -87,8 +80,10 @@ export class NotificationsDialog {
     const state = this.#state
     const text = el("p", { id: "push-state", text: t(`push.state.${state ?? "loading"}`) })
     const section = el("section", {}, el("h3", { text: t("push.browser") }), text)
-    if (state === "on") section.append(el("div", { class: "actions" }, this.#action(t("push.stop"), "own", "button", () => this.#stop())))
-    if (state === "ready") section.append(el("div", { class: "actions" }, this.#action(t("push.start"), "own", "button button-strong", () => this.#start())))
+    const dialog = this.#dialog
+    const stop = () => dialog.action(t("push.stop"), "own", "button", () => this.#stop())
+    const start = () => dialog.action(t("push.start"), "own", "button button-strong", () => this.#start())
+    if (state === "on" || state === "ready") section.append(el("div", { class: "actions" }, state === "on" ? stop() : start()))
     return section
   }
 
@@ -98,18 +93,11 @@ export class NotificationsDialog {
     if (this.#state === null || others.length === 0) return []
     const rows = others.map((browser) => {
       const name = t("push.browser.since", { name: browserName(browser.service), when: when(browser.created_at) })
-      const remove = this.#action(t("push.remove"), browser.id, "button button-quiet", () => this.#remove(browser, name))
+      const remove = this.#dialog.action(t("push.remove"), browser.id, "button button-quiet", () => this.#remove(browser, name))
       remove.setAttribute("aria-label", `${t("push.remove")}: ${name}`)
       return el("li", {}, el("span", { text: name }), remove)
     })
     return [el("section", {}, el("h3", { text: t("push.others") }), el("ul", { class: "identity-attempts" }, ...rows))]
-  }
-
-  /** @param {string} text @param {string} key @param {string} kind @param {() => Promise<void>} work */
-  #action(text, key, kind, work) {
-    const press = button(text, { class: kind }, () => once(press, () => work().catch((error) => this.#dialog.fail(() => pushErrorText(error)))))
-    press.dataset.key = key
-    return press
   }
 
   async #start() {

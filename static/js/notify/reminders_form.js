@@ -2,7 +2,7 @@
 /** The settings of reminders: what they are about, quiet hours, and the time zone of those. Owns one form. */
 
 import { Problem } from "../lib/api.js"
-import { el, once, translatedButton, write } from "../lib/dom.js"
+import { el, onSubmit, say, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { ownTimeZone, t } from "../lib/i18n.js"
 import * as notify from "../lib/notify_api.js"
@@ -31,8 +31,6 @@ export class RemindersForm {
   #zone = el("select", { id: "reminders-zone", "aria-describedby": "reminders-zone-hint reminders-error" })
   #hours = el("div", { class: "notify-hours" }, fieldOf(this.#from, "reminders.from"), fieldOf(this.#to, "reminders.to"))
   #error = el("p", { id: "reminders-error", class: "form-error", role: "alert" })
-  /** Why the settings were refused; said anew in another language. @type {() => string} */
-  #why = () => ""
   #save = translatedButton("reminders.save", { class: "button button-strong" })
 
   /** @param {(saved: Reminders) => void} saved */
@@ -52,11 +50,8 @@ export class RemindersForm {
       el("div", { class: "actions" }, this.#save),
     )
     this.#quiet.input.addEventListener("change", () => this.#showHours())
-    this.element.addEventListener("input", () => this.#fail(() => ""))
-    this.element.addEventListener("submit", (event) => {
-      event.preventDefault()
-      once(this.#save, () => this.#submit())
-    })
+    this.element.addEventListener("input", () => this.#fail())
+    onSubmit(this.element, this.#save, () => this.#submit())
   }
 
   /** @param {Reminders} reminders */
@@ -72,10 +67,6 @@ export class RemindersForm {
     this.#showHours()
   }
 
-  draw() {
-    write(this.#error, this.#why())
-  }
-
   #showHours() {
     this.#hours.hidden = !this.#quiet.input.checked
   }
@@ -86,7 +77,7 @@ export class RemindersForm {
     if (quiet?.from === "") return this.#refuse(this.#from, () => t("reminders.time.missing"))
     if (quiet?.to === "") return this.#refuse(this.#to, () => t("reminders.time.missing"))
     if (quiet !== null && quiet.from === quiet.to) return this.#refuse(this.#to, () => t("reminders.time.same"))
-    this.#fail(() => "")
+    this.#fail()
     const [review, seat, request] = this.#switches.map(({ input }) => input.checked)
     try {
       const saved = await notify.setReminders({
@@ -117,10 +108,9 @@ export class RemindersForm {
     field.focus()
   }
 
-  /** @param {() => string} why */
+  /** @param {() => string} [why] */
   #fail(why) {
     for (const field of [this.#from, this.#to, this.#zone]) field.removeAttribute("aria-invalid")
-    this.#why = why
-    this.draw()
+    say(this.#error, why)
   }
 }

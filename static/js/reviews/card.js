@@ -6,7 +6,7 @@
  * never rebuilt, so neither a composition nor the focus is lost when the review changes.
  */
 
-import { button, el, initial, once, pressTwice } from "../lib/dom.js"
+import { button, el, initial, once, onSubmit, pressTwice } from "../lib/dom.js"
 import { t, tCount, when } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
 import { formKeys, grow, ReviewForm } from "./form.js"
@@ -100,24 +100,12 @@ export class ReviewCard {
     this.#draw()
   }
 
-  get isBeingTypedIn() {
-    return this.#editing !== null || this.field.value !== ""
-  }
-
-  focusReply() {
-    if (!this.replying.hidden) this.field.focus()
-    else this.element.focus()
-  }
-
   #listen() {
     this.element.addEventListener("click", () => this.actions.choose(this.review))
     this.element.addEventListener("focusin", () => this.actions.choose(this.review))
     this.field.addEventListener("input", () => this.#fit())
     formKeys(this.replying, () => false, () => undefined)
-    this.replying.addEventListener("submit", (event) => {
-      event.preventDefault()
-      once(this.send, () => this.#reply())
-    })
+    onSubmit(this.replying, this.send, () => this.#reply())
   }
 
   async #reply() {
@@ -273,19 +261,7 @@ export class ReviewCard {
   #waysBack() {
     const { review, context } = this
     const ways = review.status === "accepted" || context.undoable === 1 ? [] : [this.#decisionButton("reopen")]
-    return 0 < context.undoable ? [...ways, this.#takeBackButton()] : ways
-  }
-
-  #takeBackButton() {
-    const label = actName(t("decision.take-back"), this.review)
-    const pressed = button(t("decision.take-back"), { class: "button", label }, (event) => {
-      event.stopPropagation()
-      once(pressed, async () => {
-        this.#note.textContent = await this.actions.takeBack(this.review)
-      })
-    })
-    pressed.dataset.decision = "take-back"
-    return pressed
+    return 0 < context.undoable ? [...ways, this.#decisionButton("take-back")] : ways
   }
 
   #ownButtons() {
@@ -298,15 +274,17 @@ export class ReviewCard {
     ]
   }
 
-  /** @param {Decision} decision */
+  /** @param {Decision | "take-back"} decision */
   #decisionButton(decision, style = "button") {
-    const label = actName(t(`review.${decision}`), this.review)
+    const isBack = decision === "take-back"
+    const words = t(isBack ? "decision.take-back" : `review.${decision}`)
     /** @type {{ icon?: "check" }} */
     const sign = decision === "accept" || decision === "resolve" ? { icon: "check" } : {}
-    const pressed = button(t(`review.${decision}`), { class: style, label, ...sign }, (event) => {
+    const pressed = button(words, { class: style, label: actName(words, this.review), ...sign }, (event) => {
       event.stopPropagation()
       once(pressed, async () => {
-        this.#note.textContent = await this.actions.decide(this.review, decision)
+        const { actions, review } = this
+        this.#note.textContent = await (isBack ? actions.takeBack(review) : actions.decide(review, decision))
       })
     })
     pressed.dataset.decision = decision

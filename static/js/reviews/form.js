@@ -6,7 +6,7 @@
  * The form never discards typed text: a failed request leaves it unchanged.
  */
 
-import { button, el, once } from "../lib/dom.js"
+import { button, el, onSubmit } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
 import { formName } from "./subject.js"
@@ -69,7 +69,7 @@ export class ReviewForm {
         this.toggle,
       ),
     )
-    this.element.addEventListener("submit", (event) => this.#submit(event))
+    onSubmit(this.element, this.submit, () => this.#submit())
     this.element.addEventListener("input", () => this.#draw())
     formKeys(this.element, () => !this.isTouched, () => options.cancel())
     this.#draw()
@@ -141,14 +141,10 @@ export class ReviewForm {
     for (const field of [this.body, this.suggestion]) grow(field)
   }
 
-  /** @param {SubmitEvent} event */
-  #submit(event) {
-    event.preventDefault()
+  async #submit() {
     if (this.submit.disabled) return
-    once(this.submit, async () => {
-      this.#error.textContent = ""
-      this.#error.textContent = await this.options.submit(this.written)
-    })
+    this.#error.textContent = ""
+    this.#error.textContent = await this.options.submit(this.written)
   }
 }
 

@@ -6,7 +6,7 @@
  * the review changes.
  */
 
-import { button, el, initial, once, pressTwice } from "../lib/dom.js"
+import { button, el, initial, onSubmit, pressTwice } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
 import { formKeys, grow } from "./form.js"
 
@@ -107,10 +107,7 @@ class ReplyRow {
       this.#resized(field)
     })
     formKeys(this.#form, () => field.value === this.#shown?.reply.body, () => this.#close())
-    this.#form.addEventListener("submit", (event) => {
-      event.preventDefault()
-      once(save, () => this.#save(field.value.trim()))
-    })
+    onSubmit(this.#form, save, () => this.#save(field.value.trim()))
     this.#content.replaceChildren(this.#form)
     this.#resized(field)
     if (focus) field.focus()

@@ -6,7 +6,7 @@
 import { NAME_MAX } from "../identity/name_dialog.js"
 import * as api from "../lib/api.js"
 import { deletedSentence, restoreButton } from "../lib/deleted_sentence.js"
-import { button, byId, el, icon, once } from "../lib/dom.js"
+import { button, byId, el, icon, onSubmit } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
@@ -142,10 +142,7 @@ export class EntryDialog {
           if (problem instanceof api.Problem && problem.kind === "guests-off") await this.signIn()
         }
       }
-      form.addEventListener("submit", (event) => {
-        event.preventDefault()
-        once(go, submit)
-      })
+      onSubmit(form, go, submit)
       const heading = el("h1", { text: t(isNotice ? "entry.exists.title" : "entry.name.title") })
       this.#show(heading, ...(isNotice ? [] : [introduction(preview)]), el("p", { text: t(why, { name }) }), form)
       field.focus()

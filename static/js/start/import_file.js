@@ -7,7 +7,7 @@
  */
 
 import { Problem } from "../lib/api.js"
-import { byId, write } from "../lib/dom.js"
+import { byId, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { EXTENSIONS, importFile, refusalOf } from "../lib/files.js"
 import { i18n, number, t, tCount } from "../lib/i18n.js"
@@ -39,10 +39,6 @@ export class ImportFile {
   /** The upload under way. @type {AbortController | null} */
   #work = null
   #wasTried = false
-  /** The work under way, and its failure; said anew in another language. @type {() => string} */
-  #sentence = () => ""
-  /** @type {() => string} */
-  #why = () => ""
 
   /** @param {Page} page */
   constructor(page) {
@@ -75,7 +71,7 @@ export class ImportFile {
   #forget() {
     this.#work = null
     this.#file = null
-    this.#sentence = () => ""
+    say(this.#status)
     this.#draw()
   }
 
@@ -110,10 +106,10 @@ export class ImportFile {
     const [file] = files
     if (!file || this.#work !== null) return
     this.#wasTried = false
-    this.#sentence = () => ""
+    say(this.#status)
     const isOne = files.length === 1
     this.#file = isOne ? file : null
-    this.#why = () => (isOne ? "" : t("import.one"))
+    say(this.#error, () => (isOne ? "" : t("import.one")))
     this.#draw()
     if (this.#file !== null) void this.#run()
   }
@@ -127,7 +123,7 @@ export class ImportFile {
     const work = new AbortController()
     this.#work = work
     this.#wasTried = true
-    this.#why = () => ""
+    say(this.#error)
     this.#sent(file, 0)
     this.#draw()
     this.#cancel.focus()
@@ -140,7 +136,7 @@ export class ImportFile {
       this.#work = null
       this.page.stayed()
       this.#draw()
-      if (work.signal.aborted) this.#say(() => t("import.cancelled"))
+      if (work.signal.aborted) say(this.#status, () => t("import.cancelled"))
       else this.#fail(file, error)
       this.#go.focus()
     }
@@ -149,8 +145,8 @@ export class ImportFile {
   /** @param {File} file @param {unknown} error */
   #fail(file, error) {
     const isLost = error instanceof Problem && error.status === 0
-    this.#sentence = () => ""
-    this.#why = () => (isLost ? t("import.lost") : t("import.failed", { name: file.name, why: errorText(error) }))
+    say(this.#status)
+    say(this.#error, () => (isLost ? t("import.lost") : t("import.failed", { name: file.name, why: errorText(error) })))
     // Another try of a file that cannot become a document is no way on.
     const isHopeless = error instanceof Problem && error.kind.startsWith("import-")
     if (isHopeless) this.#file = null
@@ -166,20 +162,12 @@ export class ImportFile {
     if (isSent) this.#progress.removeAttribute("value")
     else this.#progress.value = percent
     this.#percent.textContent = isSent ? "" : t("export.percent", { percent })
-    this.#say(() => t(isSent ? "import.reading" : "import.sending", { name: file.name }))
+    say(this.#status, () => t(isSent ? "import.reading" : "import.sending", { name: file.name }))
     if (isSent && document.activeElement === this.#cancel) this.#status.focus()
     this.#cancel.hidden = isSent
   }
 
-  /** @param {() => string} sentence */
-  #say(sentence) {
-    this.#sentence = sentence
-    write(this.#status, sentence())
-  }
-
   #draw() {
-    write(this.#status, this.#sentence())
-    write(this.#error, this.#why())
     const isBusy = this.#work !== null
     this.#track.hidden = !isBusy
     this.#choose.hidden = isBusy

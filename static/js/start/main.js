@@ -6,10 +6,10 @@ import { CodeForm } from "../identity/code_form.js"
 import { SelfMenu } from "../identity/self_menu.js"
 import { isGuest } from "../identity/sign_out.js"
 import * as api from "../lib/api.js"
-import { button, byId, el, once, write } from "../lib/dom.js"
+import { button, byId, el, onSubmit, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
-import { i18n, translateAll, t } from "../lib/i18n.js"
+import { i18n, t } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { DocumentList } from "./document_list.js"
 import { ImportFile } from "./import_file.js"
@@ -40,8 +40,6 @@ class StartPage {
   #isDrawn = false
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
-  /** Why the last step failed; said anew in another language. @type {() => string} */
-  #why = () => ""
   #pasteDraft = new PasteDraft()
   #importFile = new ImportFile({
     mayGoOn: () => this.#mayGoOn(),
@@ -57,9 +55,10 @@ class StartPage {
     for (const panel of PANELS) {
       byId(`way-${panel}`).addEventListener("click", () => this.#choose(panel))
     }
-    byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#submitPaste(event))
-    byId("link", HTMLFormElement).addEventListener("submit", (event) => this.#follow(event))
-    byId("asked", HTMLFormElement).addEventListener("submit", (event) => this.#submitVisit(event))
+    const submits = { paste: () => this.#create(), link: () => this.#follow(), asked: () => this.#visit() }
+    for (const [id, submit] of Object.entries(submits)) {
+      onSubmit(byId(id, HTMLFormElement), byId(`${id}-go`, HTMLButtonElement), submit, (error) => this.#fail(() => errorText(error)))
+    }
     for (const list of [this.#partners, this.#offers]) list.link.watch(() => this.#linkOpened(list))
     i18n.addEventListener("change", () => this.#draw())
     try {
@@ -96,7 +95,6 @@ class StartPage {
 
   #draw() {
     this.#isDrawn = true
-    translateAll(document)
     document.title = t("start.title")
     byId("sentence").classList.toggle("hidden", this.#me !== null)
     byId("sentence").replaceChildren(...corrected(t("start.sentence")))
@@ -114,13 +112,12 @@ class StartPage {
     byId("code-part").hidden = !mayEnter || this.#me !== null
     this.#code.entry.hidden = this.#me === null || !isGuest(this.#me)
     byId("lists").hidden = this.#me === null
-    write(this.#error, this.#why())
   }
 
-  /** @param {() => string} why */
+  /** The same sentence again is spoken again. @param {() => string} why */
   #fail(why) {
-    this.#why = why
-    this.#error.textContent = why()
+    say(this.#error)
+    say(this.#error, why)
   }
 
   /** The name of the user, and the entries that change it. @param {api.User} me */
@@ -191,55 +188,29 @@ class StartPage {
     if (this.#me !== null && document.body.dataset.returning !== "true") this.#showUser(this.#me)
   }
 
-  /** @param {SubmitEvent} event */
-  #submitPaste(event) {
-    event.preventDefault()
-    if (this.#mayGoOn()) once(byId("paste-go", HTMLButtonElement), () => this.#create())
-  }
-
   async #create() {
-    try {
-      await this.#enter()
-      // The line breaks of the editor; a file from Windows has others.
-      const text = byId("paste-text", HTMLTextAreaElement).value.replace(/\r\n?/g, "\n")
-      const title = byId("paste-title", HTMLInputElement).value.trim() || titleOf(text)
-      const { id } = await api.createDocument(title, text)
-      this.#pasteDraft.end()
-      location.assign(`/d/${encodeURIComponent(id)}`)
-    } catch (error) {
-      this.#fail(() => errorText(error))
-    }
+    if (!this.#mayGoOn()) return
+    await this.#enter()
+    // The line breaks of the editor; a file from Windows has others.
+    const text = byId("paste-text", HTMLTextAreaElement).value.replace(/\r\n?/g, "\n")
+    const title = byId("paste-title", HTMLInputElement).value.trim() || titleOf(text)
+    const { id } = await api.createDocument(title, text)
+    this.#pasteDraft.end()
+    location.assign(`/d/${encodeURIComponent(id)}`)
   }
 
-  /** @param {SubmitEvent} event */
-  #submitVisit(event) {
-    event.preventDefault()
+  async #visit() {
     // The Enter key in the field of the name submits this form also while it is hidden.
     if (byId("asked").hidden || !this.#mayGoOn()) return
-    once(byId("asked-go", HTMLButtonElement), async () => {
-      try {
-        await this.#enter()
-        this.#showUser(this.#me)
-      } catch (error) {
-        this.#fail(() => errorText(error))
-      }
-    })
+    await this.#enter()
+    this.#showUser(this.#me)
   }
 
-  /** @param {SubmitEvent} event */
-  async #follow(event) {
-    event.preventDefault()
+  async #follow() {
     const path = linkPath(byId("link-field", HTMLInputElement).value, location.origin)
-    if (path === null) {
-      this.#fail(() => t("start.link.wrong", { example: `${location.origin}/s/…#…` }))
-      return
-    }
-    try {
-      if (this.#name.value.trim() !== "") await this.#enter()
-      location.assign(path)
-    } catch (error) {
-      this.#fail(() => errorText(error))
-    }
+    if (path === null) return this.#fail(() => t("start.link.wrong", { example: `${location.origin}/s/…#…` }))
+    if (this.#name.value.trim() !== "") await this.#enter()
+    location.assign(path)
   }
 }
 

@@ -2,7 +2,7 @@
 /** The form that offers reviews. Owns one form and the button that opens it. */
 
 import { showToast } from "../lib/announce.js"
-import { byId, once, write } from "../lib/dom.js"
+import { byId, onSubmit, say } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { offerErrorText } from "./offer_text.js"
@@ -16,8 +16,6 @@ export class OfferForm {
   #title = byId("offer-title", HTMLInputElement)
   #capacity = byId("offer-capacity", HTMLInputElement)
   #message = byId("offer-message", HTMLTextAreaElement)
-  /** Why a field, or the offer, was refused; said anew in another language. @type {Record<string, () => string>} */
-  #why = {}
 
   /** @param {(offer: offers.Offer) => Promise<void>} made */
   constructor(made) {
@@ -27,10 +25,7 @@ export class OfferForm {
   start() {
     this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
     this.#form.addEventListener("input", () => this.#forgive())
-    this.#form.addEventListener("submit", (event) => {
-      event.preventDefault()
-      once(byId("offer-go", HTMLButtonElement), () => this.#submit())
-    })
+    onSubmit(this.#form, byId("offer-go", HTMLButtonElement), () => this.#submit())
   }
 
   /** @param {boolean} shown */
@@ -43,10 +38,6 @@ export class OfferForm {
     this.#form.scrollIntoView({ block: "nearest" })
   }
 
-  draw() {
-    for (const id of ["offer-title-error", "offer-capacity-error", "offer-error"]) write(byId(id), this.#why[id]?.() ?? "")
-  }
-
   async #submit() {
     this.#forgive()
     const title = this.#title.value.trim()
@@ -54,7 +45,7 @@ export class OfferForm {
     const message = this.#message.value.trim()
     if (!(Number.isInteger(capacity) && 1 <= capacity && capacity <= CAPACITY_MAX)) this.#refuse(this.#capacity, () => t("offer.capacity.wrong"))
     if (title === "") this.#refuse(this.#title, () => t("offer.title.missing"))
-    if (Object.keys(this.#why).length !== 0) return
+    if (this.#form.querySelector("[aria-invalid]")) return
     try {
       const offer = await offers.createOffer({ title, capacity, ...(message === "" ? {} : { message }) })
       const mayMove = document.activeElement === document.body || this.#form.contains(document.activeElement)
@@ -64,22 +55,19 @@ export class OfferForm {
       showToast(t("offer.made", { title: offer.title }))
       await this.made(offer)
     } catch (error) {
-      this.#why["offer-error"] = () => offerErrorText(error)
-      this.draw()
+      say(byId("offer-error"), () => offerErrorText(error))
     }
   }
 
   /** @param {HTMLInputElement} field @param {() => string} why */
   #refuse(field, why) {
-    this.#why[`${field.id}-error`] = why
+    say(byId(`${field.id}-error`), why)
     field.setAttribute("aria-invalid", "true")
     field.focus()
-    this.draw()
   }
 
   #forgive() {
-    this.#why = {}
     for (const field of [this.#title, this.#capacity]) field.removeAttribute("aria-invalid")
-    this.draw()
+    for (const id of ["offer-title-error", "offer-capacity-error", "offer-error"]) say(byId(id))
   }
 }

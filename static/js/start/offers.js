@@ -4,7 +4,7 @@
  * sections. Free places are read while the page is visible, less and less often if nothing changes.
  */
 
-import { byId, write } from "../lib/dom.js"
+import { byId, say } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { preference, setPreference } from "../lib/preferences.js"
@@ -30,8 +30,6 @@ export class Offers {
   /** @type {OpenedOffer[]} */
   #opened = []
   #reads = 0
-  /** Why the list is old; said anew in another language. @type {() => string} */
-  #why = () => ""
   #poll = new Poll(() => this.#read())
   #form = new OfferForm(async () => void (await this.#poll.now()))
 
@@ -110,13 +108,12 @@ export class Offers {
       const list = await offers.ownOffers()
       if (read !== this.#reads) return "same"
       const before = JSON.stringify(this.#own?.map(({ offer }) => offer))
-      this.#why = () => ""
+      say(byId("offers-error"))
       await this.#show(list)
       return before === JSON.stringify(list) ? "same" : "changed"
     } catch (error) {
       if (read !== this.#reads) return "same"
-      this.#why = () => t("offers.failed", { why: offerErrorText(error) })
-      this.#drawError()
+      say(byId("offers-error"), () => t("offers.failed", { why: offerErrorText(error) }))
       return "failed"
     }
   }
@@ -148,13 +145,7 @@ export class Offers {
     for (const row of own) row.draw()
     showRows(byId("offers-list"), own.filter((row) => !closed.includes(row)))
     showRows(byId("offers-closed-list"), closed)
-    this.#form.draw()
-    this.#drawError()
     this.#drawOpened()
-  }
-
-  #drawError() {
-    write(byId("offers-error"), this.#why())
   }
 
   #drawOpened() {

@@ -7,7 +7,7 @@
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, el, fillMeter, meter, once, write } from "../lib/dom.js"
+import { button, el, fillMeter, meter, once, onSubmit, say, write } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { offerErrorText, remainingSentence } from "./offer_text.js"
@@ -36,8 +36,6 @@ export class OpenedOffer {
   /** The offer is gone. */
   isGone = false
   #reads = 0
-  /** Why the last call failed; said anew in another language. @type {() => string} */
-  #why = () => ""
   #heading = el("h3", { class: "row-title", tabindex: "-1" })
   #owner = el("p", { class: "quiet" })
   #message = el("blockquote", { class: "request-message" })
@@ -66,10 +64,7 @@ export class OpenedOffer {
     this.#words.id = `opened-message-${id}`
     this.#label.htmlFor = this.#words.id
     this.form = el("form", { class: "offer-claim", novalidate: true }, this.#label, this.#words, this.#waits, el("div", { class: "actions" }, this.#go))
-    this.form.addEventListener("submit", (event) => {
-      event.preventDefault()
-      once(this.#go, () => this.#claim())
-    })
+    onSubmit(this.form, this.#go, () => this.#claim())
     this.element = el(
       "li",
       { class: "row-opened", "data-key": id },
@@ -109,7 +104,7 @@ export class OpenedOffer {
     try {
       const offer = await offers.offer(this.id)
       if (read !== this.#reads) return "same"
-      if (before === null) this.#why = () => ""
+      if (before === null) say(this.#error)
       this.#show(offer)
       return JSON.stringify(before) === JSON.stringify(offer) ? "same" : "changed"
     } catch (error) {
@@ -150,7 +145,6 @@ export class OpenedOffer {
   #drawParts() {
     const offer = this.#offer
     write(this.#heading, offer?.title ?? t("opened.loading"))
-    write(this.#error, this.#why())
     if (this.isGone && offer === null) write(this.#heading, t("opened.title"))
     const isOwn = offer?.owner.id === this.page.me()
     const mayClaim = offer?.state === "open" && offer.claim === null && !isOwn && !this.isGone
@@ -159,7 +153,7 @@ export class OpenedOffer {
     this.#own.hidden = !isOwn
     const parts = [this.#owner, this.#message, this.#meter, this.#remaining, this.#state]
     for (const part of parts) part.hidden = offer === null
-    this.#name(this.#go, t(this.#why() === "" ? "opened.go" : "common.retry"))
+    this.#name(this.#go, t(this.#error.textContent === "" ? "opened.go" : "common.retry"))
     this.#name(this.#withdraw, t("opened.withdraw"))
     this.#name(this.#own, t("opened.own.show"))
     this.#name(this.#hide, t("opened.hide"))
@@ -193,16 +187,16 @@ export class OpenedOffer {
     press.setAttribute("aria-label", this.#offer === null ? words : `${words}: ${this.#offer.title}`)
   }
 
-  /** @param {() => string} why */
+  /** @param {() => string} [why] */
   #fail(why) {
-    this.#why = why
+    say(this.#error, why)
     this.draw()
   }
 
   async #claim() {
     const offer = this.#offer
     if (offer === null) return
-    this.#fail(() => "")
+    this.#fail()
     const timer = window.setTimeout(() => write(this.#waits, t("opened.waiting")), WAIT_SHOWN)
     try {
       const claim = await offers.claimOffer(this.id, this.#words.value.trim())

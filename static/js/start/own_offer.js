@@ -3,7 +3,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, copy, el, fillMeter, isDrawn, meter, once, write } from "../lib/dom.js"
+import { button, byId, copy, el, fillMeter, isDrawn, meter, once, say, write } from "../lib/dom.js"
 import { t, number, when } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { claimErrorText, offerErrorText, remainingSentence } from "./offer_text.js"
@@ -24,8 +24,6 @@ export class OwnOffer {
   #declined = new Set()
   /** The claims that were read, as they stand in the list. */
   #reads = 0
-  /** Why the claims are old; said anew in another language. @type {() => string} */
-  #why = () => ""
   #heading = el("p", { class: "row-title" })
   #remaining = el("strong")
   #facts = el("span")
@@ -103,7 +101,6 @@ export class OwnOffer {
     if (state === "closed") this.#field.hidden = true
     write(this.#none, t("offer.people.none"))
     this.#none.hidden = this.#claims?.length !== 0
-    write(this.#error, this.#why())
     if (isDrawn(this, this.#claims)) return
     fillRows(this.#list, (this.#claims ?? []).map((claim) => this.#claim(claim)), this.#people)
   }
@@ -128,10 +125,10 @@ export class OwnOffer {
       if (read !== this.#reads) return
       this.#announceChanges(claims)
       this.#claims = claims
-      this.#why = () => ""
+      say(this.#error)
     } catch (error) {
       if (read !== this.#reads) return
-      this.#why = () => t("offer.people.failed", { why: offerErrorText(error) })
+      say(this.#error, () => t("offer.people.failed", { why: offerErrorText(error) }))
     }
     this.draw()
   }

@@ -3,7 +3,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, el, initial, once, write } from "../lib/dom.js"
+import { button, byId, el, initial, once, say } from "../lib/dom.js"
 import { i18n, number, t, when } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
 import { AddressForm } from "./address_form.js"
@@ -36,8 +36,6 @@ export class Partners {
   #shown = 0
   /** The user came for the requests, by a notification. */
   #isSought = false
-  /** Why the lists are old; said anew in another language. @type {() => string} */
-  #why = () => ""
   #actions = new RequestActions(() => this.#me?.id ?? "", () => this.#changed())
   #address = new AddressForm(() => this.#form.show(false))
   #form = new RequestForm(this.#actions, {
@@ -102,15 +100,10 @@ export class Partners {
   async #try(work) {
     try {
       await work()
-      this.#why = () => ""
+      say(byId("partners-error"))
     } catch (error) {
-      this.#why = () => t("partners.failed", { why: peopleErrorText(error) })
+      say(byId("partners-error"), () => t("partners.failed", { why: peopleErrorText(error) }))
     }
-    this.#drawError()
-  }
-
-  #drawError() {
-    write(byId("partners-error"), this.#why())
   }
 
   /** A request was decided, maybe for a document. */
@@ -191,7 +184,6 @@ export class Partners {
     byId("requests-title").textContent = t("request.received.count", { count: number(received.length) })
     byId("requests-sent-title").textContent = t("request.sent", { count: number(sent.length) })
     byId("partners-none").hidden = this.#partners?.length !== 0
-    this.#drawError()
     this.#address.draw()
     this.#form.draw()
     const title = byId("partners-title")

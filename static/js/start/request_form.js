@@ -7,7 +7,7 @@
 
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { byId, el, once } from "../lib/dom.js"
+import { byId, el, onSubmit, say } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
 import { personIn } from "./person_address.js"
@@ -29,10 +29,6 @@ export class RequestForm {
   #to = byId("ask-to", HTMLInputElement)
   #document = byId("ask-document", HTMLSelectElement)
   #message = byId("ask-message", HTMLTextAreaElement)
-  /** Why the person, or the request, was refused; said anew in another language. @type {() => string} */
-  #whyNotThem = () => ""
-  /** @type {() => string} */
-  #whyNot = () => ""
 
   /**
    * @param {import("./request_row.js").RequestActions} actions
@@ -50,10 +46,7 @@ export class RequestForm {
     this.#to.addEventListener("change", () => this.#find())
     this.#form.addEventListener("pointerdown", () => this.#press())
     this.#form.addEventListener("change", () => this.draw())
-    this.#form.addEventListener("submit", (event) => {
-      event.preventDefault()
-      once(byId("ask-go", HTMLButtonElement), () => this.#send())
-    })
+    onSubmit(this.#form, byId("ask-go", HTMLButtonElement), () => this.#send())
   }
 
   /** @param {boolean} shown */
@@ -86,13 +79,6 @@ export class RequestForm {
     const [none] = this.#document.options
     if (none) none.textContent = t("ask.document.none")
     this.#drawReceived()
-    this.#drawErrors()
-  }
-
-  #drawErrors() {
-    for (const [id, why] of /** @type {const} */ ([["ask-to-error", this.#whyNotThem], ["ask-error", this.#whyNot]])) {
-      if (byId(id).textContent !== why()) byId(id).textContent = why()
-    }
   }
 
   /**
@@ -215,14 +201,12 @@ export class RequestForm {
   #failed(error) {
     const why = () => peopleErrorText(error)
     if (error instanceof api.Problem && OF_PERSON.includes(error.kind)) return this.#refusePerson(why)
-    this.#whyNot = why
-    return this.#drawErrors()
+    return say(byId("ask-error"), why)
   }
 
   /** @param {() => string} why */
   #refusePerson(why) {
-    this.#whyNotThem = why
-    this.#drawErrors()
+    say(byId("ask-to-error"), why)
     this.#to.setAttribute("aria-invalid", "true")
     // A look-up fails while its user is in another field already; only a press on the button ends here.
     if (document.activeElement === byId("ask-go")) this.#to.focus()
@@ -230,8 +214,7 @@ export class RequestForm {
 
   #forgive() {
     this.#to.removeAttribute("aria-invalid")
-    this.#whyNotThem = this.#whyNot = () => ""
-    this.#drawErrors()
+    for (const id of ["ask-to-error", "ask-error"]) say(byId(id))
   }
 
   /** The form is done. */
