@@ -27,7 +27,7 @@ export class ExportDialog {
     /** For the menu. */
     this.entry = el("button", { type: "button", "data-t": "menu.export" })
     this.format = el("select", { id: "export-format", "aria-describedby": "export-about" })
-    this.format.append(...FORMATS.map((value) => el("option", { value })))
+    this.format.append(...FORMATS.map((value) => el("option", { value, "data-t": `export.format.${value}` })))
     this.about = el("p", { id: "export-about", class: "quiet" })
     this.reviews = el("input", { id: "export-reviews", type: "checkbox", checked: true })
     this.check = el("label", { class: "file-check" }, this.reviews, el("span", { "data-t": "export.reviews" }))
@@ -97,9 +97,6 @@ export class ExportDialog {
   #draw() {
     // A deleted document has no file; its text can still be copied.
     this.entry.hidden = ENDED_LINKS.includes(this.store.state.reason)
-    for (const option of this.format.options) {
-      option.textContent = t(`export.format.${/** @type {import("../lib/files.js").Format} */ (option.value)}`)
-    }
     this.about.textContent = t(this.#prints ? "export.about.print" : `export.about.${this.#format}`)
     this.go.textContent = t(this.#prints ? "export.print" : "export.go")
     // The print asks for them itself.

@@ -5,7 +5,7 @@
  */
 
 import { showToast } from "../lib/announce.js"
-import { button, el } from "../lib/dom.js"
+import { el, translatedButton } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import {
   closeSearchPanel,
@@ -43,12 +43,32 @@ class FindPanel {
     this.asOneStep = asOneStep
     this.query = queryOf({ search: "", replace: "", caseSensitive: false })
     this.anchor = 0
-    this.field = el("input", { type: "text", "main-field": "true", enterkeyhint: "search", autocomplete: "off", spellcheck: "false" })
-    this.other = el("input", { type: "text", autocomplete: "off", spellcheck: "false" })
+    const given = { type: "text", autocomplete: "off", spellcheck: "false" }
+    this.field = el("input", { ...given, ...named("find.field"), "main-field": "true", enterkeyhint: "search" })
+    this.other = el("input", { ...given, ...named("find.other") })
     this.count = el("output", { class: "find-count", role: "status" })
-    this.dom = el("div", { class: "find", role: "search" })
-    this.replacing = el("div", { class: "find-row" })
-    this.#translate()
+    const matchCase = translatedButton("find.case", {}, () => {
+      this.#commit({ caseSensitive: !this.query.caseSensitive })
+      matchCase.ariaPressed = String(this.query.caseSensitive)
+    })
+    matchCase.ariaPressed = "false"
+    const find = el(
+      "div",
+      { class: "find-row" },
+      this.field,
+      this.count,
+      matchCase,
+      translatedButton("find.previous", {}, () => void findPrevious(view)),
+      translatedButton("find.next", {}, () => void findNext(view)),
+      translatedButton("common.close", {}, () => void closeSearchPanel(view)),
+    )
+    const replace = translatedButton("find.replace", {}, () => this.#replace())
+    const every = translatedButton("find.replace.all", {}, () => this.#replaceAll())
+    this.replacing = el("div", { class: "find-row" }, this.other, replace, every)
+    this.replacing.hidden = asOneStep === null || view.state.readOnly
+    const title = { "data-t-label": "find.title", "aria-label": t("find.title") }
+    this.dom = el("div", { class: "find", role: "search", ...title }, find, this.replacing)
+    this.#draw()
     this.#listen()
   }
 
@@ -82,37 +102,7 @@ class FindPanel {
     this.field.addEventListener("input", () => this.#searched(), { signal })
     this.other.addEventListener("input", () => this.#commit(), { signal })
     this.dom.addEventListener("keydown", (event) => this.#key(event), { signal })
-    i18n.addEventListener("change", () => this.#translate(), { signal })
-  }
-
-  #translate() {
-    const { view } = this
-    this.dom.setAttribute("aria-label", t("find.title"))
-    for (const [field, name] of /** @type {const} */ ([[this.field, "find.field"], [this.other, "find.other"]])) {
-      field.setAttribute("aria-label", t(name))
-      field.placeholder = t(name)
-    }
-    const press = (/** @type {import("../lib/i18n.js").Sentence} */ name, /** @type {() => void} */ act) => button(t(name), {}, act)
-    const matchCase = button(t("find.case"), {}, () => {
-      this.#commit({ caseSensitive: !this.query.caseSensitive })
-      matchCase.ariaPressed = String(this.query.caseSensitive)
-    })
-    matchCase.ariaPressed = String(this.query.caseSensitive)
-    const find = el(
-      "div",
-      { class: "find-row" },
-      this.field,
-      this.count,
-      matchCase,
-      press("find.previous", () => void findPrevious(view)),
-      press("find.next", () => void findNext(view)),
-      press("common.close", () => void closeSearchPanel(view)),
-    )
-    const replace = press("find.replace", () => this.#replace())
-    this.replacing.replaceChildren(this.other, replace, press("find.replace.all", () => this.#replaceAll()))
-    this.replacing.hidden = this.asOneStep === null || view.state.readOnly
-    this.dom.replaceChildren(find, this.replacing)
-    this.#draw()
+    i18n.addEventListener("change", () => this.#draw(), { signal })
   }
 
   /** @param {KeyboardEvent} event */
@@ -175,6 +165,9 @@ class FindPanel {
     this.count.dataset.none = String(!isEmpty && this.#matches.length === 0)
   }
 }
+
+/** Its name and its placeholder. @param {import("../lib/i18n.js").Sentence} of */
+const named = (of) => ({ "data-t-label": of, "aria-label": t(of), "data-t-hint": of, placeholder: t(of) })
 
 /** @param {number} count */
 const numberOf = (count) => (MATCHES_MAX < count ? `${number(MATCHES_MAX)}+` : number(count))

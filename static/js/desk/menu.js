@@ -1,8 +1,8 @@
 // @ts-check
 /** The menu of every page: language, appearance, and what the page adds. Owns one element. */
 
-import { byId, el, sayAgain } from "../lib/dom.js"
-import { i18n, languages, translateAll, t } from "../lib/i18n.js"
+import { byId, drawWith, el, sayAgain } from "../lib/dom.js"
+import { i18n, languages, translateAll } from "../lib/i18n.js"
 import { theme, useTheme } from "../lib/theme.js"
 
 /**
@@ -19,25 +19,29 @@ export class Menu {
   constructor(groups = [], screen = []) {
     this.element = byId("menu", HTMLDetailsElement)
     this.panel = byId("menu-panel")
-    this.language = this.#choice("language.switch", Object.keys(languages), i18n.language)
-    this.theme = this.#choice("theme.switch", ["auto", "light", "dark"], theme())
+    const spoken = Object.entries(languages).map(([value, text]) => el("option", { value, lang: value, text }))
+    this.language = this.#choice("language.switch", spoken, i18n.language)
+    const themes = ["auto", "light", "dark"].map((value) => el("option", { value, "data-t": `theme.${value}` }))
+    this.theme = this.#choice("theme.switch", themes, theme())
     const choices = [this.language, this.theme].map((select) => /** @type {Element} */ (select.parentElement))
     this.panel.replaceChildren(...groups.map(group), group(["menu.screen", ...choices, ...screen]))
   }
 
   /** @param {AbortSignal} [signal] */
   start(signal) {
-    i18n.addEventListener("change", () => this.#translate(), { signal })
     this.language.addEventListener("change", () => void this.#speak(), { signal })
     this.theme.addEventListener("change", () => useTheme(/** @type {Theme} */ (this.theme.value)), { signal })
     closeByItself(this.element, signal)
-    this.#translate()
+    const translate = () => {
+      translateAll(document)
+      sayAgain()
+    }
+    drawWith([], translate, signal)
   }
 
-  /** @param {import("../lib/i18n.js").Sentence} label @param {string[]} values @param {string} now */
-  #choice(label, values, now) {
-    const select = el("select")
-    select.append(...values.map((value) => el("option", { value })))
+  /** @param {import("../lib/i18n.js").Sentence} label @param {HTMLOptionElement[]} options @param {string} now */
+  #choice(label, options, now) {
+    const select = el("select", {}, ...options)
     select.value = now
     el("label", { class: "choice" }, el("span", { "data-t": label }), select)
     return select
@@ -49,18 +53,6 @@ export class Menu {
     } catch {
       // The server did not send the sentences: the page stays in its language.
       this.language.value = i18n.language
-    }
-  }
-
-  #translate() {
-    translateAll(document)
-    sayAgain()
-    for (const option of this.language.options) {
-      option.textContent = languages[/** @type {Language} */ (option.value)]
-      option.lang = option.value
-    }
-    for (const option of this.theme.options) {
-      option.textContent = t(`theme.${/** @type {Theme} */ (option.value)}`)
     }
   }
 }

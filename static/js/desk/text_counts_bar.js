@@ -139,7 +139,6 @@ export class TextCountsBar {
     this.#drawSelection()
     for (const option of this.unit.options) {
       option.hidden = option.value === "euckr" && !isKorean && this.unit.value !== "euckr"
-      option.textContent = t(`count.unit.${/** @type {Unit} */ (option.value)}`)
     }
     this.#drawTarget(counts)
   }

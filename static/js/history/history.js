@@ -55,7 +55,7 @@ export class History {
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
     this.store.addEventListener("change", () => this.view.drawActions(), { signal })
     this.editor.addEventListener("edit", () => (this.#textChanged = true), { signal })
-    i18n.addEventListener("change", () => this.#retranslate(), { signal })
+    i18n.addEventListener("change", () => this.dialog.open && this.#draw(), { signal })
   }
 
   open() {
@@ -120,6 +120,7 @@ export class History {
   }
 
   #draw() {
+    const form = this.#isWriter ? this.#form : ""
     const isEmpty = this.#state === "read" && this.#versions.length === 0
     this.body.ariaBusy = String(this.#state === "loading")
     this.body.dataset.state = isEmpty ? "empty" : this.#state
@@ -132,12 +133,14 @@ export class History {
       )
     } else if (isEmpty) {
       const name = this.#isWriter ? "history.empty" : "history.empty.reader"
-      this.body.replaceChildren(el("div", { class: "history-note" }, el("p", { class: "quiet", text: t(name) }), this.#formFor()))
+      this.body.replaceChildren(el("div", { class: "history-note" }, el("p", { class: "quiet", text: t(name) }), form))
     } else {
-      const left = el("div", { class: "history-left" }, this.#formFor(), this.timeline.element)
-      this.body.replaceChildren(left, this.view.element)
+      this.body.replaceChildren(el("div", { class: "history-left" }, form, this.timeline.element), this.view.element)
+      this.view.retranslate()
       this.#drawLine()
     }
+    // The language may have changed while these parts were not on the page.
+    translateAll(this.body)
   }
 
   #drawLine() {
@@ -168,12 +171,6 @@ export class History {
     return this.store.state.role === "writer"
   }
 
-  /** The form to name a version, in the language of now; for the writer only. */
-  #formFor() {
-    translateAll(this.#form)
-    return this.#isWriter ? this.#form : ""
-  }
-
   #nameForm() {
     const field = el("input", { id: "history-label", maxlength: "100", autocomplete: "off", "data-t-hint": "history.name.hint" })
     const go = el("button", { type: "submit", class: "button", "data-t": "history.name.go" })
@@ -202,11 +199,6 @@ export class History {
   #closed() {
     window.clearTimeout(this.#timer)
     this.view.clear()
-  }
-
-  #retranslate() {
-    this.view.retranslate()
-    if (this.dialog.open) this.#draw()
   }
 
   /** @param {string} sentence */

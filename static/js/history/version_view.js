@@ -10,7 +10,7 @@
 import { charactersIn } from "../desk/counts.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, el, once } from "../lib/dom.js"
+import { button, el, once, translatedButton } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
 import { number, t, when } from "../lib/i18n.js"
@@ -49,7 +49,16 @@ export class VersionView {
     this.actions = actions
     this.heading = el("h3", { id: "history-heading" })
     this.about = el("p", { class: "quiet history-about" })
-    this.choice = el("fieldset", { class: "history-modes" })
+    const options = modes.map((mode) => {
+      const radio = el("input", { type: "radio", name: "history-mode", value: mode, checked: mode === this.#mode })
+      radio.addEventListener("change", () => {
+        this.#mode = mode
+        this.#draw()
+      })
+      return el("label", {}, radio, el("span", { "data-t": `history.view.${mode}` }))
+    })
+    const legend = el("legend", { class: "hidden", "data-t": "history.view" })
+    this.choice = el("fieldset", { class: "history-modes" }, legend, ...options)
     this.sum = el("p", { class: "quiet history-sum", role: "status" })
     this.text = el("div", {
       id: "history-text",
@@ -58,7 +67,7 @@ export class VersionView {
       role: "region",
       "aria-labelledby": "history-heading",
     })
-    this.restore = button("", { class: "button button-strong" }, () => this.#restore())
+    this.restore = translatedButton("history.restore", { class: "button button-strong" }, () => this.#restore())
     this.note = el("p", { class: "quiet", id: "history-note" })
     this.element = el(
       "section",
@@ -67,7 +76,6 @@ export class VersionView {
       this.text,
       el("footer", { class: "history-acts" }, this.restore, this.note),
     )
-    this.retranslate()
   }
 
   focus() {
@@ -104,16 +112,6 @@ export class VersionView {
   }
 
   retranslate() {
-    this.restore.lastElementChild?.replaceChildren(t("history.restore"))
-    const options = modes.map((mode) => {
-      const radio = el("input", { type: "radio", name: "history-mode", value: mode, checked: mode === this.#mode })
-      radio.addEventListener("change", () => {
-        this.#mode = mode
-        this.#draw()
-      })
-      return el("label", {}, radio, el("span", { text: t(`history.view.${mode}`) }))
-    })
-    this.choice.replaceChildren(el("legend", { class: "hidden", text: t("history.view") }), ...options)
     if (this.#shown) this.show(this.#shown.version, this.#shown.before)
   }
 

@@ -77,11 +77,11 @@ export function initial(name, role) {
  * A button that says what it does in words, perhaps with an icon before them.
  *
  * @param {string} text
- * @param {{ class?: string, icon?: keyof typeof icons, label?: string }} [given]
+ * @param {{ class?: string, icon?: keyof typeof icons, label?: string, type?: "button" | "submit" }} [given]
  * @param {(event: Event) => void} [press]
  */
-export function button(text, { class: name = "button", icon: drawn, label } = {}, press) {
-  const element = el("button", { type: "button", class: name, "aria-label": label })
+export function button(text, { class: name = "button", icon: drawn, label, type = "button" } = {}, press) {
+  const element = el("button", { type, class: name, "aria-label": label })
   if (drawn) element.append(icon(drawn))
   element.append(el("span", { text }))
   if (press) element.addEventListener("click", press)
@@ -92,12 +92,12 @@ export function button(text, { class: name = "button", icon: drawn, label } = {}
  * A button whose words follow the language of the page.
  *
  * @param {import("./i18n.js").Sentence} words
- * @param {{ class?: string }} [given]
+ * @param {Parameters<typeof button>[1]} [given]
  * @param {(event: Event) => void} [press]
  */
 export function translatedButton(words, given, press) {
   const element = button(t(words), given, press)
-  element.firstElementChild?.setAttribute("data-t", words)
+  element.lastElementChild?.setAttribute("data-t", words)
   return element
 }
 
@@ -112,6 +112,16 @@ export function onSubmit(form, send, work, failed) {
     event.preventDefault()
     void once(send, () => (failed ? work().catch(failed) : work()))
   })
+}
+
+/**
+ * Writes what a button says, and for a screen reader also what it is about.
+ *
+ * @param {HTMLButtonElement} press @param {string} words @param {string} [about]
+ */
+export function nameButton(press, words, about) {
+  write(/** @type {HTMLElement} */ (press.lastElementChild), words)
+  press.setAttribute("aria-label", about === undefined ? words : `${words}: ${about}`)
 }
 
 /**
@@ -198,7 +208,7 @@ export function isDrawn(owner, ...values) {
 /**
  * Draws now, and after each change of the sources and of the language.
  *
- * @param {readonly EventTarget[]} sources @param {() => void} draw @param {AbortSignal} signal
+ * @param {readonly EventTarget[]} sources @param {() => void} draw @param {AbortSignal} [signal]
  */
 export function drawWith(sources, draw, signal) {
   for (const source of [...sources, i18n]) source.addEventListener("change", draw, { signal })

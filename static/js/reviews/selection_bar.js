@@ -6,8 +6,7 @@
  * and the bar would cover the lines below it.
  */
 
-import { button, byId, drawWith } from "../lib/dom.js"
-import { t } from "../lib/i18n.js"
+import { byId, translatedButton } from "../lib/dom.js"
 
 /** Longest passage of a review, in UTF-16 units, as the server has it. */
 export const PASSAGE_MAX = 20_000
@@ -26,9 +25,12 @@ export class SelectionBar {
   constructor(editor, mayReview, begin) {
     this.editor = editor
     this.mayReview = mayReview
-    this.begin = begin
     this.element = byId("selection-bar")
     this.desk = byId("desk")
+    const comment = translatedButton("review.add", { icon: "comment" }, () => begin({ suggests: false }))
+    const suggest = translatedButton("review.add.suggest", { icon: "pen" }, () => begin({ suggests: true }))
+    // The writer changes the text itself.
+    this.element.replaceChildren(comment, ...(editor.role === "reviewer" ? [suggest] : []))
   }
 
   /** @param {AbortSignal} signal */
@@ -41,19 +43,11 @@ export class SelectionBar {
       document.addEventListener(type, () => this.drawSoon(), { signal })
     }
     window.addEventListener("scroll", () => this.drawSoon(), { signal, passive: true })
-    drawWith([], () => this.#translate(), signal)
   }
 
   drawSoon() {
     cancelAnimationFrame(this.#frame)
     this.#frame = requestAnimationFrame(() => this.#draw())
-  }
-
-  #translate() {
-    const comment = button(t("review.add"), { class: "button", icon: "comment" }, () => this.begin({ suggests: false }))
-    const suggest = button(t("review.add.suggest"), { class: "button", icon: "pen" }, () => this.begin({ suggests: true }))
-    // The writer changes the text itself.
-    this.element.replaceChildren(comment, ...(this.editor.role === "reviewer" ? [suggest] : []))
   }
 
   #draw() {

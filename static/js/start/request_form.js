@@ -76,8 +76,6 @@ export class RequestForm {
     byId("ask-writer").textContent = name === undefined ? t("ask.as.writer.somebody") : t("ask.as.writer", { name })
     byId("ask-reviewer").textContent = name === undefined ? t("ask.as.reviewer.somebody") : t("ask.as.reviewer", { name })
     byId("ask-document-part").hidden = this.#role() !== "writer"
-    const [none] = this.#document.options
-    if (none) none.textContent = t("ask.document.none")
     this.#drawReceived()
   }
 
@@ -147,7 +145,7 @@ export class RequestForm {
     const documents = await api.documents().catch(() => [])
     const chosen = this.#document.value
     const options = documents.map(({ id, title }) => el("option", { value: id, text: title || t("start.untitled") }))
-    this.#document.replaceChildren(el("option", { value: "", text: t("ask.document.none") }), ...options)
+    this.#document.replaceChildren(...[...this.#document.options].slice(0, 1), ...options)
     this.#document.value = documents.some(({ id }) => id === chosen) ? chosen : ""
   }
 
