@@ -100,10 +100,7 @@ export class Store extends EventTarget {
 
   /** @param {Partial<Desk>} patch */
   change(patch) {
-    const same = Object.entries(patch).every(
-      ([key, value]) => this.#state[/** @type {keyof Desk} */ (key)] === value,
-    )
-    if (same) return
+    if (has(this.#state, patch)) return
     this.#state = Object.freeze({ ...this.#state, ...patch })
     this.dispatchEvent(new CustomEvent("change", { detail: patch }))
   }
@@ -112,10 +109,7 @@ export class Store extends EventTarget {
   changeOccupancy(role, patch) {
     const occupancy = this.#state.occupancy
     const seat = occupancy[role]
-    const same = Object.entries(patch).every(
-      ([key, value]) => seat[/** @type {keyof SeatOccupancy} */ (key)] === value,
-    )
-    if (!same) this.change({ occupancy: { ...occupancy, [role]: { ...seat, ...patch } } })
+    if (!has(seat, patch)) this.change({ occupancy: { ...occupancy, [role]: { ...seat, ...patch } } })
   }
 
   /** Applies the server's state of the link: title, users, holders of the seats. @param {Link} link */
@@ -135,6 +129,10 @@ export class Store extends EventTarget {
     return this.#state.phase === "seated"
   }
 }
+
+/** Whether a change changes nothing. @template {object} T @param {T} whole @param {Partial<T>} patch */
+const has = (whole, patch) =>
+  Object.entries(patch).every(([key, value]) => whole[/** @type {keyof T} */ (key)] === value)
 
 /**
  * @param {User | null} owner owner of the seat, whether held or not

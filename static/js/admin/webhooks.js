@@ -5,7 +5,7 @@ import { showToast } from "../lib/announce.js"
 import { Problem } from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el, isDrawn, once, write } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
+import { errorText, toastError } from "../lib/error_text.js"
 import { number, t, tCount, when } from "../lib/i18n.js"
 import * as operations from "../lib/operations_api.js"
 import { fillRows } from "../start/person_rows.js"
@@ -79,12 +79,8 @@ export class WebhooksSection extends Section {
 
   async #replayAll() {
     if (!(await confirm(t("admin.webhooks.all.sure"), t("admin.webhooks.all"), { danger: false }))) return
-    try {
-      const { replayed } = await operations.replayWebhooks(this.token)
-      showToast(tCount("admin.webhooks.replayed.count", replayed))
-    } catch (error) {
-      showToast(errorText(error))
-    }
+    const all = operations.replayWebhooks(this.token)
+    await all.then(({ replayed }) => showToast(tCount("admin.webhooks.replayed.count", replayed)), toastError)
     if (this.token !== "") await this.readNow()
     // Its button is gone.
     if (document.activeElement === document.body || this.#all.hidden) byId("webhooks-title").focus()

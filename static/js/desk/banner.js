@@ -6,7 +6,7 @@
 
 import { announce } from "../lib/announce.js"
 import { deletedSentence, restoreButton } from "../lib/deleted_sentence.js"
-import { button, byId, el, icon } from "../lib/dom.js"
+import { button, byId, drawWith, el, icon, write } from "../lib/dom.js"
 import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
 import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.js"
 import { unsavedActions, unsavedList, unsentParts } from "../unsaved/unsaved_list.js"
@@ -60,12 +60,10 @@ export class Banner {
   start() {
     this.timer = window.setInterval(() => this.#tick(), 500)
     const { signal } = this.#stopped
-    this.store.addEventListener("change", () => this.#draw(), { signal })
-    i18n.addEventListener("change", () => this.#draw(), { signal })
     const sizes = new ResizeObserver(() => this.#resized())
     sizes.observe(this.bar)
     signal.addEventListener("abort", () => sizes.disconnect())
-    this.#draw()
+    drawWith([this.store], () => this.#draw(), signal)
   }
 
   stop() {
@@ -86,8 +84,8 @@ export class Banner {
 
   #tick() {
     const { idleUntil, queuePosition, retryAt } = this.store.state
-    setText(this.attempt, attemptSentence(retryAt, Date.now()))
-    if (queuePosition) setText(this.waitedFor, waitedSentence(queuePosition.since, Date.now()))
+    write(this.attempt, attemptSentence(retryAt, Date.now()))
+    if (queuePosition) write(this.waitedFor, waitedSentence(queuePosition.since, Date.now()))
     if (idleUntil === null) return
     const seconds = Math.max(Math.round((idleUntil - Date.now()) / 1_000), 0)
     const left = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
@@ -123,7 +121,7 @@ export class Banner {
 
   /** Nor is each step in the wait queue announced: the user may be pressing its button. @param {Desk} state */
   #drawQueuePosition({ queuePosition, holder, role }) {
-    if (queuePosition) setText(this.queueSentence, waitingSentence(queuePosition, holder, role))
+    if (queuePosition) write(this.queueSentence, waitingSentence(queuePosition, holder, role))
   }
 
   /** @param {Desk} state @returns {Notice | null} */
@@ -314,11 +312,6 @@ function attemptSentence(retryAt, now) {
 /** Whether a notice is about the wait queue. @param {string} key */
 function isQueueNotice(key) {
   return /^(taken|waiting|lost taken_over)\b/.test(key)
-}
-
-/** Draws only a changed text, so a screen reader announces each text once. @param {HTMLElement} element @param {string} text */
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text
 }
 
 /** @param {string} key @param {string} sentence @param {...Node} more @returns {Notice} */

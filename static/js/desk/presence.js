@@ -6,7 +6,7 @@
  * shows it too. The server writes user and role into each state.
  */
 
-import { byId, initialOf } from "../lib/dom.js"
+import { byId, el, initialOf } from "../lib/dom.js"
 import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.js"
 import { peersOf } from "../store.js"
 import { drawnApartFromComposing } from "./composing.js"
@@ -52,13 +52,8 @@ class Caret extends WidgetType {
   }
 
   toDOM() {
-    const caret = document.createElement("span")
-    caret.className = `peer-caret peer-${this.role}`
-    caret.setAttribute("aria-hidden", "true")
-    const label = caret.appendChild(document.createElement("span"))
-    label.className = "peer-name"
-    label.textContent = this.name
-    return caret
+    const label = el("span", { class: "peer-name", text: this.name })
+    return el("span", { class: `peer-caret peer-${this.role}`, "aria-hidden": "true" }, label)
   }
 
   /** A press on the peer's caret is a press on the text. */

@@ -60,8 +60,7 @@ export class Printing {
       input.checked = (value === WITHOUT) === (preference(CHOICE) === WITHOUT)
       return el("label", { class: "print-choice" }, input, el("span", { "data-t": words, text: t(words) }))
     }
-    const go = translatedButton("print.go", { class: "button button-strong" })
-    go.type = "submit"
+    const go = translatedButton("print.go", { class: "button button-strong", type: "submit" })
     const form = el(
       "form",
       { method: "dialog" },

@@ -35,10 +35,6 @@ export class IdentityDialog {
     heading.focus()
   }
 
-  close() {
-    this.element.close()
-  }
-
   /** Calls it when the dialog closes. @param {() => void} end */
   whenClosed(end) {
     this.element.addEventListener("close", end, { once: true })
@@ -62,16 +58,18 @@ export class IdentityDialog {
   /**
    * A button that does its work once at a time, and says why it failed.
    *
-   * @param {string} text @param {string} key @param {string} kind @param {() => Promise<void>} work
+   * @param {import("../lib/i18n.js").Sentence} words @param {string} key @param {string} kind
+   * @param {() => Promise<void>} work @param {string} [about] what it is about, for a screen reader
    */
-  action(text, key, kind, work) {
+  action(words, key, kind, work, about) {
     const failed = (/** @type {unknown} */ error) => this.fail(() => this.errorText(error))
-    const press = button(text, { class: kind }, () => once(press, () => work().catch(failed)))
+    const label = about && `${t(words)}: ${about}`
+    const press = button(t(words), { class: kind, label }, () => once(press, () => work().catch(failed)))
     press.dataset.key = key
     return press
   }
 
-  /** Shows and says what was done. The same sentence again is spoken again. @param {() => string} [sentence] */
+  /** Says what was done. The same sentence again is spoken again. @param {() => string} [sentence] */
   say(sentence) {
     for (const part of [this.error, this.done]) say(part)
     say(this.done, sentence)

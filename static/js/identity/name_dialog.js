@@ -15,8 +15,7 @@ export function correctName(me, renamed) {
   const dialog = new IdentityDialog()
   const field = el("input", { id: "identity-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
   field.value = me.name
-  const save = translatedButton("identity.name.save", { class: "button button-strong" })
-  save.type = "submit"
+  const save = translatedButton("identity.name.save", { class: "button button-strong", type: "submit" })
   save.setAttribute("form", "identity-form")
   const form = el(
     "form",

@@ -80,7 +80,7 @@ export class ReviewerDialog {
       : t("identity.reviewer.none")
     const section = el("section", {}, el("p", { class: reviewer ? "identity-who" : "", text: about }))
     if (!reviewer) return section
-    const remove = this.#dialog.action(t("identity.remove"), "remove", "button button-danger", () => this.#remove(reviewer))
+    const remove = this.#dialog.action("identity.remove", "remove", "button button-danger", () => this.#remove(reviewer))
     section.append(el("div", { class: "actions" }, remove))
     return section
   }
@@ -89,8 +89,8 @@ export class ReviewerDialog {
   #choice({ reviewer }) {
     if (reviewer || this.#partners === null) return []
     const before = this.#dialog.content.querySelector("select")?.value ?? ""
-    const words = t("reviewer.partner.go")
-    const go = (/** @type {() => api.User} */ user) => this.#dialog.action(words, "partner-go", "button", () => this.#name(user()))
+    const go = (/** @type {() => api.User} */ user) =>
+      this.#dialog.action("reviewer.partner.go", "partner-go", "button", () => this.#name(user()))
     return [partnerChoice(this.#partners, before, go)]
   }
 
@@ -99,8 +99,8 @@ export class ReviewerDialog {
     const at = copiedAt(link)
     const state = at ? t("identity.invite.copied", { when: when(at) }) : t("identity.invite.made")
     const kind = link.reviewer ? "button" : "button button-strong"
-    const copy = this.#dialog.action(t("desk.invite"), "copy", kind, () => this.#copy())
-    const renew = this.#dialog.action(t("identity.invite.renew"), "renew", "button", () => this.#renew())
+    const copy = this.#dialog.action("desk.invite", "copy", kind, () => this.#copy())
+    const renew = this.#dialog.action("identity.invite.renew", "renew", "button", () => this.#renew())
     return el(
       "section",
       {},
@@ -115,9 +115,8 @@ export class ReviewerDialog {
   #attempts({ attempts = [], reviewer }) {
     if (attempts.length === 0) return []
     const rows = attempts.map(({ user, at }) => {
-      const words = t(reviewer ? "identity.let-in.instead" : "identity.let-in")
-      const letIn = this.#dialog.action(words, `let-in ${user.id}`, "button", () => this.#letIn(user))
-      letIn.setAttribute("aria-label", `${words}: ${user.name}`)
+      const words = reviewer ? "identity.let-in.instead" : "identity.let-in"
+      const letIn = this.#dialog.action(words, `let-in ${user.id}`, "button", () => this.#letIn(user), user.name)
       return el("li", {}, el("span", { text: t("identity.attempt", { name: user.name, when: when(at) }) }), letIn)
     })
     return [el("section", {}, el("h3", { text: t("identity.attempts") }), el("ul", { class: "identity-attempts" }, ...rows))]

@@ -46,26 +46,17 @@ export class NotificationsDialog {
     this.#hasReminders = false
     this.#dialog.open("menu.notifications", this.#browsers, this.#reminders)
     this.#draw()
-    await Promise.all([this.#read(), this.#readReminders()])
-  }
-
-  async #read() {
-    try {
-      this.#state = await this.push.read()
-    } catch (error) {
-      this.#dialog.fail(() => errorText(error))
-    }
-    this.#draw()
-  }
-
-  async #readReminders() {
-    try {
+    const readReminders = async () => {
       const reminders = await notify.reminders()
       this.#hasReminders = reminders !== null
       if (reminders !== null) this.#form.show(reminders)
-    } catch (error) {
-      this.#dialog.fail(() => errorText(error))
     }
+    await Promise.all([this.#read(), this.#read(readReminders)])
+  }
+
+  /** Reads a part, and draws. @param {() => Promise<void>} [part] else the state of this browser */
+  async #read(part = async () => void (this.#state = await this.push.read())) {
+    await part().catch((error) => this.#dialog.fail(() => errorText(error)))
     this.#draw()
   }
 
@@ -80,10 +71,10 @@ export class NotificationsDialog {
     const state = this.#state
     const text = el("p", { id: "push-state", text: t(`push.state.${state ?? "loading"}`) })
     const section = el("section", {}, el("h3", { text: t("push.browser") }), text)
-    const dialog = this.#dialog
-    const stop = () => dialog.action(t("push.stop"), "own", "button", () => this.#stop())
-    const start = () => dialog.action(t("push.start"), "own", "button button-strong", () => this.#start())
-    if (state === "on" || state === "ready") section.append(el("div", { class: "actions" }, state === "on" ? stop() : start()))
+    const actions = el("div", { class: "actions" })
+    if (state === "on") actions.append(this.#dialog.action("push.stop", "own", "button", () => this.#stop()))
+    if (state === "ready") actions.append(this.#dialog.action("push.start", "own", "button button-strong", () => this.#start()))
+    if (actions.hasChildNodes()) section.append(actions)
     return section
   }
 
@@ -93,8 +84,8 @@ export class NotificationsDialog {
     if (this.#state === null || others.length === 0) return []
     const rows = others.map((browser) => {
       const name = t("push.browser.since", { name: browserName(browser.service), when: when(browser.created_at) })
-      const remove = this.#dialog.action(t("push.remove"), browser.id, "button button-quiet", () => this.#remove(browser, name))
-      remove.setAttribute("aria-label", `${t("push.remove")}: ${name}`)
+      const act = () => this.#remove(browser, name)
+      const remove = this.#dialog.action("push.remove", browser.id, "button button-quiet", act, name)
       return el("li", {}, el("span", { text: name }), remove)
     })
     return [el("section", {}, el("h3", { text: t("push.others") }), el("ul", { class: "identity-attempts" }, ...rows))]

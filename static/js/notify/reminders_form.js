@@ -31,12 +31,11 @@ export class RemindersForm {
   #zone = el("select", { id: "reminders-zone", "aria-describedby": "reminders-zone-hint reminders-error" })
   #hours = el("div", { class: "notify-hours" }, fieldOf(this.#from, "reminders.from"), fieldOf(this.#to, "reminders.to"))
   #error = el("p", { id: "reminders-error", class: "form-error", role: "alert" })
-  #save = translatedButton("reminders.save", { class: "button button-strong" })
+  #save = translatedButton("reminders.save", { class: "button button-strong", type: "submit" })
 
   /** @param {(saved: Reminders) => void} saved */
   constructor(saved) {
     this.saved = saved
-    this.#save.type = "submit"
     this.#save.id = "reminders-save"
     this.element = el(
       "form",

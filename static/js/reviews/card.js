@@ -67,8 +67,7 @@ export class ReviewCard {
     this.field = el("textarea", { rows: "1", class: "reply-field" })
     this.field.value = actions.written.read(`reply:${review.id}`)
     this.replying = el("form", { class: "reply" }, this.field)
-    this.send = button("", { class: "button" })
-    this.send.type = "submit"
+    this.send = button("", { type: "submit" })
     this.replying.append(this.send)
     this.#parts = [this.#content, this.#form, this.replies.element, this.replying, this.#note, this.#actions]
     this.element = el("li", { class: "card", tabindex: "0", "data-card": review.id })
@@ -235,26 +234,20 @@ export class ReviewCard {
   }
 
   #drawActions() {
-    this.#actions.replaceChildren(...(this.context.seated ? this.#buttons() : []))
-    this.#actions.hidden = this.#actions.childElementCount === 0
-  }
-
-  #buttons() {
-    return [...this.#decisions(), ...this.#ownButtons()]
+    const buttons = this.context.seated ? [...this.#decisions(), ...this.#ownButtons()] : []
+    this.#actions.replaceChildren(...buttons)
+    this.#actions.hidden = buttons.length === 0
   }
 
   /** At most two decisions: those of the writer. */
   #decisions() {
     const { review, context } = this
-    const open = review.status === "open"
-    if (context.role === "writer") {
-      if (!open) return this.#waysBack()
-      if (review.suggestion === null) return [this.#decisionButton("resolve")]
-      const isFound = context.state === "exact" || context.state === "moved"
-      const first = isFound ? this.#decisionButton("accept") : this.#decisionButton("resolve")
-      return [first, this.#decisionButton("reject", "button button-quiet")]
-    }
-    return []
+    if (context.role !== "writer") return []
+    if (review.status !== "open") return this.#waysBack()
+    if (review.suggestion === null) return [this.#decisionButton("resolve")]
+    const isFound = context.state === "exact" || context.state === "moved"
+    const first = this.#decisionButton(isFound ? "accept" : "resolve")
+    return [first, this.#decisionButton("reject", "button button-quiet")]
   }
 
   /** Of a decision about many, one rejected review can also be reopened by itself. */
@@ -313,8 +306,7 @@ export class ReviewCard {
     })
     this.#form.replaceChildren(this.#editing.element)
     this.#actions.replaceChildren()
-    this.#drawn = ""
-    this.#draw()
+    this.retranslate()
     this.#editing.focus()
   }
 

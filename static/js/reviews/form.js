@@ -52,8 +52,7 @@ export class ReviewForm {
       this.#preview,
     )
     this.reason = button(t("review.form.reason"), { class: "button reason-add sheet-only", icon: "comment" }, () => this.#addReason())
-    this.submit = button(options.send, { class: "button button-strong" })
-    this.submit.type = "submit"
+    this.submit = button(options.send, { class: "button button-strong", type: "submit" })
     this.element = el(
       "form",
       { class: "review-form" },

@@ -98,8 +98,7 @@ class ReplyRow {
     if (!shown) return
     const field = el("textarea", { rows: "1", class: "reply-field", "aria-label": t("review.reply") })
     field.value = text
-    const save = button(t("review.save"), { class: "button button-strong" })
-    save.type = "submit"
+    const save = button(t("review.save"), { class: "button button-strong", type: "submit" })
     const cancel = button(t("common.cancel"), {}, () => this.#close())
     this.#form = el("form", { class: "reply reply-edit" }, field, el("div", { class: "actions" }, save, cancel))
     field.addEventListener("input", () => {

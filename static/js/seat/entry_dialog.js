@@ -124,8 +124,8 @@ export class EntryDialog {
       const error = el("p", { class: "form-error", role: "alert" })
       const { name } = preview.writer
       const isNotice = why === "entry.tell.text"
-      const go = button(t(isNotice ? "entry.tell" : "entry.name.go", { name }), { class: "button button-strong" })
-      go.type = "submit"
+      const words = t(isNotice ? "entry.tell" : "entry.name.go", { name })
+      const go = button(words, { class: "button button-strong", type: "submit" })
       const form = el(
         "form",
         {},

@@ -4,7 +4,7 @@
 import { showToast } from "../lib/announce.js"
 import { Problem, me, setGuestRequests } from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { byId, copy, once } from "../lib/dom.js"
+import { byId, copy, once, onSubmit, write } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
 import { handleIn } from "./person_address.js"
@@ -33,15 +33,13 @@ export class AddressForm {
     this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
     this.#handle.addEventListener("input", () => this.#forgive())
     this.#guests.addEventListener("change", () => this.#setGuests())
-    this.#form.addEventListener("submit", (event) => {
-      event.preventDefault()
-      this.#press("address-save", () => this.#save())
-    })
+    const failed = (/** @type {unknown} */ error) => this.#failed(error)
+    onSubmit(this.#form, byId("address-save", HTMLButtonElement), () => this.#save(), failed)
     for (const [id, work] of /** @type {const} */ ([
       ["address-remove", () => this.#remove()],
       ["address-copy", () => this.#copy()],
       ["address-renew", () => this.#renew()],
-    ])) byId(id).addEventListener("click", () => this.#press(id, work))
+    ])) byId(id).addEventListener("click", () => once(byId(id, HTMLButtonElement), () => work().catch(failed)))
   }
 
   /** @param {boolean} shown */
@@ -80,11 +78,6 @@ export class AddressForm {
     this.#drawError()
   }
 
-  /** @param {string} id @param {() => Promise<void>} work */
-  #press(id, work) {
-    once(byId(id, HTMLButtonElement), () => work().catch((error) => this.#failed(error)))
-  }
-
   /** @param {unknown} error */
   #failed(error) {
     this.#fail(() => peopleErrorText(error))
@@ -105,8 +98,7 @@ export class AddressForm {
   }
 
   #drawError() {
-    const why = this.#why() || (this.#address === null ? this.#whyMissing() : "")
-    if (this.#error.textContent !== why) this.#error.textContent = why
+    write(this.#error, this.#why() || (this.#address === null ? this.#whyMissing() : ""))
   }
 
   /** The switch stays off duty while its state is not known. */

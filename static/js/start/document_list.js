@@ -5,7 +5,7 @@ import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el, icon, initial } from "../lib/dom.js"
-import { errorText } from "../lib/error_text.js"
+import { errorText, toastError } from "../lib/error_text.js"
 import { i18n, number, t, tCount, when } from "../lib/i18n.js"
 import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 import { Bin } from "./bin.js"
@@ -113,13 +113,9 @@ export class DocumentList {
   async #delete(document) {
     const title = document.title || t("start.untitled")
     if (!this.#bin.hasRetention && !(await confirm(t("start.delete.sure", { title }), t("start.delete.yes")))) return
-    try {
-      await api.deleteDocument(document.id)
-      const undo = { text: t("bin.undo"), act: () => void this.#bin.restore(document) }
-      if (this.#bin.hasRetention) showToast(t("bin.moved", { title }), undo)
-    } catch (error) {
-      showToast(errorText(error))
-    }
+    const undo = { text: t("bin.undo"), act: () => void this.#bin.restore(document) }
+    const done = () => void (this.#bin.hasRetention && showToast(t("bin.moved", { title }), undo))
+    await api.deleteDocument(document.id).then(done, toastError)
     await this.#poll()
   }
 }

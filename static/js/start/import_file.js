@@ -146,7 +146,8 @@ export class ImportFile {
   #fail(file, error) {
     const isLost = error instanceof Problem && error.status === 0
     say(this.#status)
-    say(this.#error, () => (isLost ? t("import.lost") : t("import.failed", { name: file.name, why: errorText(error) })))
+    const { name } = file
+    say(this.#error, () => (isLost ? t("import.lost") : t("import.failed", { name, why: errorText(error) })))
     // Another try of a file that cannot become a document is no way on.
     const isHopeless = error instanceof Problem && error.kind.startsWith("import-")
     if (isHopeless) this.#file = null

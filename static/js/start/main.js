@@ -56,8 +56,9 @@ class StartPage {
       byId(`way-${panel}`).addEventListener("click", () => this.#choose(panel))
     }
     const submits = { paste: () => this.#create(), link: () => this.#follow(), asked: () => this.#visit() }
+    const failed = (/** @type {unknown} */ error) => this.#fail(() => errorText(error))
     for (const [id, submit] of Object.entries(submits)) {
-      onSubmit(byId(id, HTMLFormElement), byId(`${id}-go`, HTMLButtonElement), submit, (error) => this.#fail(() => errorText(error)))
+      onSubmit(byId(id, HTMLFormElement), byId(`${id}-go`, HTMLButtonElement), submit, failed)
     }
     for (const list of [this.#partners, this.#offers]) list.link.watch(() => this.#linkOpened(list))
     i18n.addEventListener("change", () => this.#draw())

@@ -7,7 +7,7 @@
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
-import { button, el, fillMeter, meter, once, onSubmit, say, write } from "../lib/dom.js"
+import { button, el, fillMeter, meter, nameButton, once, onSubmit, say, write } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { offerErrorText, remainingSentence } from "./offer_text.js"
@@ -44,7 +44,7 @@ export class OpenedOffer {
   #state = el("p", { class: "offer-state" })
   #label = el("label")
   #words = el("textarea", { rows: "2", maxlength: String(MESSAGE_MAX) })
-  #go = button("", { class: "button" })
+  #go = button("", { type: "submit" })
   #waits = el("p", { class: "quiet", role: "status" })
   #error = el("p", { class: "form-error", role: "alert" })
   #withdraw = button("", { class: "button" }, () => once(this.#withdraw, () => this.#end()))
@@ -60,7 +60,6 @@ export class OpenedOffer {
     this.id = id
     this.page = page
     this.hadClaim = hadClaim
-    this.#go.type = "submit"
     this.#words.id = `opened-message-${id}`
     this.#label.htmlFor = this.#words.id
     this.form = el("form", { class: "offer-claim", novalidate: true }, this.#label, this.#words, this.#waits, el("div", { class: "actions" }, this.#go))
@@ -153,10 +152,10 @@ export class OpenedOffer {
     this.#own.hidden = !isOwn
     const parts = [this.#owner, this.#message, this.#meter, this.#remaining, this.#state]
     for (const part of parts) part.hidden = offer === null
-    this.#name(this.#go, t(this.#error.textContent === "" ? "opened.go" : "common.retry"))
-    this.#name(this.#withdraw, t("opened.withdraw"))
-    this.#name(this.#own, t("opened.own.show"))
-    this.#name(this.#hide, t("opened.hide"))
+    nameButton(this.#go, t(this.#error.textContent === "" ? "opened.go" : "common.retry"), offer?.title)
+    nameButton(this.#withdraw, t("opened.withdraw"), offer?.title)
+    nameButton(this.#own, t("opened.own.show"), offer?.title)
+    nameButton(this.#hide, t("opened.hide"), offer?.title)
     if (offer === null) return
     const { name } = offer.owner
     write(this.#owner, t("opened.by", { name }))
@@ -179,12 +178,6 @@ export class OpenedOffer {
     const lost = this.#isLost ? [t("opened.lost", { name })] : []
     const rest = state === "open" ? [] : [state === "closed" ? t("opened.closed", { name }) : t("opened.sold-out")]
     return [...lost, ...rest].join(" ")
-  }
-
-  /** @param {HTMLButtonElement} press @param {string} words */
-  #name(press, words) {
-    write(/** @type {HTMLElement} */ (press.lastElementChild), words)
-    press.setAttribute("aria-label", this.#offer === null ? words : `${words}: ${this.#offer.title}`)
   }
 
   /** @param {() => string} [why] */

@@ -3,7 +3,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import { confirm } from "../lib/confirm.js"
-import { button, byId, copy, el, fillMeter, isDrawn, meter, once, say, write } from "../lib/dom.js"
+import { button, byId, copy, el, fillMeter, isDrawn, meter, nameButton, once, say, write } from "../lib/dom.js"
 import { t, number, when } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { claimErrorText, offerErrorText, remainingSentence } from "./offer_text.js"
@@ -92,9 +92,9 @@ export class OwnOffer {
     fillMeter(this.#meter, this.taken / this.offer.capacity)
     const facts = [t("offer.at", { when: when(made) }), ...(closed === null ? [] : [t("offer.closed", { when: when(closed) })])]
     write(this.#facts, ` · ${facts.join(" · ")}`)
-    this.#name(this.#copy, t("offer.copy"))
-    this.#name(this.#people, t("offer.people", { count: number(this.taken) }))
-    this.#name(this.#close, t("offer.close"))
+    nameButton(this.#copy, t("offer.copy"), this.offer.title)
+    nameButton(this.#people, t("offer.people", { count: number(this.taken) }), this.offer.title)
+    nameButton(this.#close, t("offer.close"), this.offer.title)
     this.#people.setAttribute("aria-expanded", String(this.isShown))
     this.#copy.hidden = this.#close.hidden = state === "closed"
     this.#field.setAttribute("aria-label", t("offer.link"))
@@ -103,12 +103,6 @@ export class OwnOffer {
     this.#none.hidden = this.#claims?.length !== 0
     if (isDrawn(this, this.#claims)) return
     fillRows(this.#list, (this.#claims ?? []).map((claim) => this.#claim(claim)), this.#people)
-  }
-
-  /** @param {HTMLButtonElement} press @param {string} words */
-  #name(press, words) {
-    write(/** @type {HTMLElement} */ (press.lastElementChild), words)
-    press.setAttribute("aria-label", `${words}: ${this.offer.title}`)
   }
 
   /** @param {boolean} shown */
