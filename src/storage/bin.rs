@@ -9,10 +9,10 @@ use chrono::{DateTime, Utc};
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
+use crate::storage::Storage;
 use crate::storage::documents::Document;
 use crate::storage::error::StorageError;
-use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
+use crate::storage::pagination::Cursor;
 
 /// A document of a bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,68 +77,5 @@ impl Storage {
             return Ok(LinkEnd::Deleted(deletion.map(MembersDeletion::deletion)));
         }
         Ok(LinkEnd::Revoked)
-    }
-
-    /// Moves a document into its owner's bin, and revokes its active link. False: there is no such
-    /// document outside the bin.
-    pub fn bin_document(&self, id: DocumentId, now: DateTime<Utc>) -> StorageFuture<'_, bool> {
-        boxed_on_engine!(self, bin_document(id, now))
-    }
-
-    /// Moves a document out of the bin, and activates the link that its deletion revoked. `None`: it
-    /// is not in the bin.
-    pub fn restore_document(
-        &self,
-        id: DocumentId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'_, Option<Document>> {
-        boxed_on_engine!(self, restore_document(id, now))
-    }
-
-    /// Deletes a document of the bin with all its rows. With a time it purges only a document that
-    /// was deleted by then. False: there is no such document in the bin.
-    pub fn purge_document(
-        &self,
-        id: DocumentId,
-        deleted_by: Option<DateTime<Utc>>,
-    ) -> StorageFuture<'_, bool> {
-        boxed_on_engine!(self, purge_document(id, deleted_by))
-    }
-
-    /// Reads a page of a user's bin, last deleted first.
-    pub fn bin_of<'a>(
-        &'a self,
-        owner: &'a UserId,
-        page: &'a Page<DocumentId>,
-    ) -> StorageFuture<'a, Vec<BinnedDocument>> {
-        boxed_on_engine!(self, bin_of(owner, page))
-    }
-
-    /// The documents of a user's bin beyond the last deleted `keep`.
-    pub fn bin_beyond<'a>(
-        &'a self,
-        owner: &'a UserId,
-        keep: u32,
-    ) -> StorageFuture<'a, Vec<DocumentId>> {
-        boxed_on_engine!(self, bin_beyond(owner, keep))
-    }
-
-    /// At most `count` documents of all bins that were deleted at `time` or before, oldest first.
-    pub fn binned_by(&self, time: DateTime<Utc>, count: u32) -> StorageFuture<'_, Vec<DocumentId>> {
-        boxed_on_engine!(self, binned_by(time, count))
-    }
-
-    /// The deletion of a document of the bin.
-    pub fn deletion_of(&self, id: DocumentId) -> StorageFuture<'_, Option<MembersDeletion>> {
-        boxed_on_engine!(self, deletion_of(id))
-    }
-
-    /// The deletion of the document of a link, if the document is in the bin and the deletion
-    /// revoked the link.
-    pub fn deletion_of_link(
-        &self,
-        link: ShareLinkId,
-    ) -> StorageFuture<'_, Option<MembersDeletion>> {
-        boxed_on_engine!(self, deletion_of_link(link))
     }
 }

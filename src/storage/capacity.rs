@@ -11,13 +11,22 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::domain::ids::{DocumentId, UserId};
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
+use crate::storage::statement::sql;
+use crate::storage::tx::run;
+use crate::storage::{Storage, StorageFuture};
 
 /// The period of the measurement. Guests from one address add some megabytes within it.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
 
 /// The reserve of the edits is the bound divided by this, as for a document.
 const RESERVE_PART: u64 = 8;
+
+/// The bytes of the logs of the documents that [`OF_OWNER`] selects.
+const LOGS: &str = "COALESCE(SUM( \
+    COALESCE((SELECT octet_length(bytes) FROM snapshots WHERE document_id = d.id), 0) \
+    + COALESCE((SELECT SUM(octet_length(bytes)) FROM updates WHERE document_id = d.id), 0)), 0)";
+
+const OF_OWNER: &str = "FROM documents d WHERE owner_id = $1 AND (deleted_at IS NULL OR id = $2)";
 
 /// The stored documents of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +40,7 @@ pub struct Usage {
 impl Storage {
     /// Measures the documents of `owner` outside the bin, which has its own bound.
     pub fn usage_of<'a>(&'a self, owner: &'a UserId) -> StorageFuture<'a, Usage> {
-        boxed_on_engine!(self, usage_of(owner, None))
+        self.usage(owner, None)
     }
 
     /// Measures the documents of `owner` with one document of the bin.
@@ -40,12 +49,44 @@ impl Storage {
         owner: &'a UserId,
         binned: DocumentId,
     ) -> StorageFuture<'a, Usage> {
-        boxed_on_engine!(self, usage_of(owner, Some(binned)))
+        self.usage(owner, Some(binned))
+    }
+
+    /// Neither engine reads a long value for its length: it is stored beside the value. The journal of
+    /// SQLite has some thousand rows at most.
+    fn usage<'a>(
+        &'a self,
+        owner: &'a UserId,
+        binned: Option<DocumentId>,
+    ) -> StorageFuture<'a, Usage> {
+        run!(self, Read, tx => {
+            let usage = sql!(
+                sqlite: [
+                    "SELECT count(*) AS documents, ", LOGS, " + COALESCE(( \
+                     SELECT SUM(octet_length(j.bytes)) FROM journal j \
+                     CROSS JOIN documents o ON o.id = j.document_id \
+                     WHERE o.owner_id = $1 AND (o.deleted_at IS NULL OR o.id = $2)), 0) AS bytes ",
+                    OF_OWNER,
+                ],
+                postgres: ["SELECT count(*) AS documents, CAST(", LOGS, " AS bigint) AS bytes ", OF_OWNER],
+                owner,
+                binned
+            );
+            let usage = usage.one(tx).await?;
+            Ok(Usage { documents: usage.get("documents")?, bytes: usage.get("bytes")? })
+        })
     }
 
     /// Bytes that the database takes, without its free pages if the engine reports them.
     pub fn stored_bytes(&self) -> StorageFuture<'_, u64> {
-        boxed_on_engine!(self, stored_bytes())
+        run!(self, Read, tx => {
+            let bytes = sql!(
+                sqlite: ["SELECT (p.page_count - f.freelist_count) * s.page_size \
+                          FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s"],
+                postgres: ["SELECT pg_database_size(current_database())"]
+            );
+            Ok(bytes.value(tx).await?.unwrap_or_default())
+        })
     }
 
     /// Whether the last measurement was below the bound.

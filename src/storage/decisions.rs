@@ -10,12 +10,7 @@ use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{DecisionId, DocumentId, ReviewId, ShareLinkId};
 use crate::domain::review::Verdict;
 use crate::domain::user::User;
-use crate::domain::webhook::WebhookEvent;
-use crate::storage::error::StorageError;
-use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
-use crate::storage::seats::{FenceGuard, Guarded};
-use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// A review of a decision, or of its undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,61 +96,4 @@ pub struct ManyChanged {
     pub made: Option<(Verdict, User)>,
     /// The reviews with their versions.
     pub reviews: Vec<(ReviewId, i64)>,
-}
-
-impl Storage {
-    /// Stores a decision: its edit, the status of its reviews, and the decision. An edit carries the
-    /// same guard, and in `expected_seq` the number it was made on. It changes nothing and is `Stale`
-    /// if the document or one of the reviews has changed since the caller read it. It deletes decisions
-    /// of the link that can no longer be undone, and the oldest ones beyond the bound.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn decide(
-        &self,
-        decision: &NewDecision,
-        guard: FenceGuard,
-        edit: Option<&Append>,
-    ) -> Result<Guarded<Committed>, StorageError> {
-        let outcome = on_engine!(self, decide(decision, guard, edit));
-        self.committed(WebhookEvent::ReviewDecided);
-        outcome
-    }
-
-    /// Undoes a decision: stores its edit, and opens its reviews. `Stale` as in
-    /// [`decide`](Self::decide), and if the decision is undone already.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn undo_decision(
-        &self,
-        undone: &UndoneDecision,
-        guard: FenceGuard,
-        edit: Option<&Append>,
-    ) -> Result<Guarded<Committed>, StorageError> {
-        let outcome = on_engine!(self, undo_decision(undone, guard, edit));
-        self.committed(WebhookEvent::ReviewDecided);
-        outcome
-    }
-
-    /// Reads one decision of a link.
-    pub fn decision(
-        &self,
-        link: ShareLinkId,
-        id: DecisionId,
-    ) -> StorageFuture<'_, Option<StoredDecision>> {
-        boxed_on_engine!(self, decision(link, id))
-    }
-
-    /// Reads these reviews of a link, in any order. Missing ones are left out. Those of a decision that
-    /// is announced as one have no replies.
-    pub fn reviews_among<'a>(
-        &'a self,
-        link: ShareLinkId,
-        ids: &'a [ReviewId],
-    ) -> StorageFuture<'a, Vec<StoredReview>> {
-        boxed_on_engine!(self, reviews_among(link, ids))
-    }
 }

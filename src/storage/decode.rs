@@ -7,7 +7,6 @@ use std::str::FromStr;
 use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
-use crate::domain::user::User;
 use crate::storage::error::StorageError;
 
 pub(super) fn corrupt(what: impl Display) -> StorageError {
@@ -17,10 +16,6 @@ pub(super) fn corrupt(what: impl Display) -> StorageError {
 /// Parses an id or a role.
 pub(super) fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, StorageError> {
     text.parse().map_err(corrupt)
-}
-
-pub(super) fn user(id: &str, name: String) -> Result<User, StorageError> {
-    Ok(User { id: parse(id)?, name })
 }
 
 pub(super) fn time(ms: i64) -> Result<DateTime<Utc>, StorageError> {

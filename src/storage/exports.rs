@@ -12,9 +12,6 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::reminder::TimeZone;
 use crate::domain::user::User;
-use crate::domain::webhook::WebhookEvent;
-use crate::storage::error::StorageError;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// The name of a file among all exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,57 +116,4 @@ pub struct ExportBounds {
     pub link_bytes: i64,
     /// Files that were built before this time are deleted.
     pub built_after: DateTime<Utc>,
-}
-
-impl Storage {
-    /// The document of an active link with its last file and build. `None`: there is no such link.
-    pub fn export_state(&self, key: ExportKey) -> StorageFuture<'_, Option<ExportState>> {
-        boxed_on_engine!(self, export_state(key))
-    }
-
-    /// The bytes of a stored file. `None`: it is deleted, or another one has replaced it.
-    pub fn export_bytes(&self, key: ExportKey, hash: [u8; 32]) -> StorageFuture<'_, Option<Bytes>> {
-        boxed_on_engine!(self, export_bytes(key, hash))
-    }
-
-    /// Ratifies the fence of a build. False: a later build is ratified, or the link has ended.
-    pub fn begin_export(
-        &self,
-        key: ExportKey,
-        fence: Fence,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'_, bool> {
-        boxed_on_engine!(self, begin_export(key, fence, now))
-    }
-
-    /// Stores the progress or the failure of a build. False: a later build is ratified.
-    pub fn note_export<'a>(
-        &'a self,
-        key: ExportKey,
-        build: &'a ExportBuild,
-    ) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, note_export(key, build))
-    }
-
-    /// Stores the file of a build, in place of the last one. False: a later build is ratified, and the
-    /// file is not stored.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn store_export(&self, fence: Fence, new: &NewExport) -> Result<bool, StorageError> {
-        let outcome = on_engine!(self, store_export(fence, new));
-        self.committed(WebhookEvent::DocumentExported);
-        outcome
-    }
-
-    /// Deletes the files beyond the bounds, oldest first, and returns their number. It keeps the file
-    /// of `newest`.
-    pub fn trim_exports(
-        &self,
-        bounds: ExportBounds,
-        newest: Option<ExportKey>,
-    ) -> StorageFuture<'_, u64> {
-        boxed_on_engine!(self, trim_exports(bounds, newest))
-    }
 }

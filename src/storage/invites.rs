@@ -6,9 +6,8 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::{InviteId, ShareLinkId, UserId};
+use crate::domain::ids::{InviteId, UserId};
 use crate::domain::user::User;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// An invite that replaces every older one of its link.
 #[derive(Clone, Debug)]
@@ -65,49 +64,4 @@ pub enum Replaced {
     ReviewerExists,
     /// There is no such link, or it is revoked.
     Gone,
-}
-
-impl Storage {
-    /// Reads the part of an active link that only its owner sees.
-    pub fn invitation(&self, link: ShareLinkId) -> StorageFuture<'_, Option<Invitation>> {
-        boxed_on_engine!(self, invitation(link))
-    }
-
-    /// Replaces the invite of an active link; the reviewer stays. False: there is no such link.
-    pub fn renew_invite<'a>(
-        &'a self,
-        link: ShareLinkId,
-        invite: &'a NewInvite,
-    ) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, renew_invite(link, invite))
-    }
-
-    /// Removes the reviewer and replaces the invite.
-    pub fn remove_reviewer<'a>(
-        &'a self,
-        link: ShareLinkId,
-        invite: &'a NewInvite,
-    ) -> StorageFuture<'a, Removed> {
-        boxed_on_engine!(self, remove_reviewer(link, invite))
-    }
-
-    /// Makes a refused user the reviewer, in place of the present one. A partner of the owner whom the
-    /// link did not refuse becomes the reviewer of a link without one.
-    pub fn replace_reviewer<'a>(
-        &'a self,
-        link: ShareLinkId,
-        user: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Replaced> {
-        boxed_on_engine!(self, replace_reviewer(link, user, now))
-    }
-
-    /// Those of these users who are not the reviewer of their link, read in one statement. A revoked
-    /// link has no answer.
-    pub fn not_reviewing_among<'a>(
-        &'a self,
-        reviewers: &'a [(ShareLinkId, UserId)],
-    ) -> StorageFuture<'a, Vec<(ShareLinkId, UserId)>> {
-        boxed_on_engine!(self, not_reviewing_among(reviewers))
-    }
 }

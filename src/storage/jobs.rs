@@ -10,7 +10,6 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,36 +69,3 @@ pub struct JobRun {
 
 /// Where a bounded batch continues, by the name of its part.
 pub type JobCursors = BTreeMap<String, String>;
-
-impl Storage {
-    /// The last ratified fence of a job. A grant of its lock must exceed it.
-    pub fn job_fence<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Fence> {
-        boxed_on_engine!(self, job_fence(job))
-    }
-
-    /// Ratifies the fence of a run, and stores the run. It keeps the newest `keep` runs of the job, and
-    /// returns the cursors of the last one. `None`: a later run is ratified.
-    pub fn begin_job<'a>(
-        &'a self,
-        job: &'a str,
-        run: &'a JobRun,
-        keep: u32,
-    ) -> StorageFuture<'a, Option<JobCursors>> {
-        boxed_on_engine!(self, begin_job(job, run, keep))
-    }
-
-    /// Stores the end of a run. The cursors count unless a later run is ratified.
-    pub fn end_job<'a>(
-        &'a self,
-        job: &'a str,
-        run: &'a JobRun,
-        cursors: &'a JobCursors,
-    ) -> StorageFuture<'a, ()> {
-        boxed_on_engine!(self, end_job(job, run, cursors))
-    }
-
-    /// The stored runs of a job, the newest first.
-    pub fn job_runs<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Vec<JobRun>> {
-        boxed_on_engine!(self, job_runs(job))
-    }
-}

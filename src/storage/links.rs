@@ -3,14 +3,11 @@
 //! A document has at most one active link, also when several servers create it at once (G11): a
 //! partial unique index enforces it.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::ids::{DocumentId, ShareLinkId};
 use crate::domain::user::User;
-use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
+use crate::storage::pagination::Cursor;
 
 /// A link to create, unless the document has one.
 #[derive(Clone, Debug)]
@@ -77,67 +74,4 @@ pub enum Joined {
     },
     /// There is no such link, or it is revoked.
     Gone,
-}
-
-impl Storage {
-    /// Reads the active link of a document, and creates it if there is none. `None`: there is no such
-    /// document.
-    pub fn find_or_create_link<'a>(
-        &'a self,
-        new: &'a NewShareLink,
-    ) -> StorageFuture<'a, Option<(ShareLink, FindOrCreate)>> {
-        boxed_on_engine!(self, find_or_create_link(new))
-    }
-
-    /// Reads a link, also a revoked one.
-    pub fn link(&self, id: ShareLinkId) -> StorageFuture<'_, Option<ShareLink>> {
-        boxed_on_engine!(self, link(id))
-    }
-
-    /// Reads the active link of a document, if there is one.
-    pub fn link_of(&self, document: DocumentId) -> StorageFuture<'_, Option<ShareLink>> {
-        boxed_on_engine!(self, link_of(document))
-    }
-
-    /// Reads a page of the active links on which a user writes or reviews, newest first.
-    pub fn links_of<'a>(
-        &'a self,
-        user: &'a UserId,
-        page: &'a Page<ShareLinkId>,
-    ) -> StorageFuture<'a, Vec<ShareLink>> {
-        boxed_on_engine!(self, links_of(user, page))
-    }
-
-    /// Makes `user` the reviewer, unless the link has another. The link then stores the attempt. The
-    /// caller must check that `user` is not the writer.
-    pub fn join_link<'a>(
-        &'a self,
-        id: ShareLinkId,
-        user: &'a User,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Joined> {
-        boxed_on_engine!(self, join_link(id, user, now))
-    }
-
-    /// Revokes a link. From the commit on, the database rejects every guarded write of its seats, on
-    /// every server. False: there is no such link, or it was revoked before.
-    pub fn revoke_link(&self, id: ShareLinkId, now: DateTime<Utc>) -> StorageFuture<'_, bool> {
-        boxed_on_engine!(self, revoke_link(id, now))
-    }
-
-    /// The titles of the documents of these links, also of revoked ones, read in one statement.
-    pub fn titles_of<'a>(
-        &'a self,
-        links: &'a [ShareLinkId],
-    ) -> StorageFuture<'a, HashMap<ShareLinkId, String>> {
-        boxed_on_engine!(self, titles_of(links))
-    }
-
-    /// The links among `links` that are revoked or missing, read in one statement.
-    pub fn revoked_among<'a>(
-        &'a self,
-        links: &'a [ShareLinkId],
-    ) -> StorageFuture<'a, Vec<ShareLinkId>> {
-        boxed_on_engine!(self, revoked_among(links))
-    }
 }

@@ -3,10 +3,11 @@
 //!
 //! # Shape
 //!
-//! One file per subject declares the operations. `sql` implements those whose statements are the same
-//! on both engines; each engine compiles its files with the names of its own `dialect`. The folder of
-//! an engine implements the others. [`Storage`] is an enum of engines: the set is closed and ours.
-//! Decisions that do not depend on the engine are plain code in `append_plan` and `version_plan`.
+//! One file per subject has its types, and a file of that name in `sql` its statements. `statement` says
+//! how an engine stores a type of the domain, and `tx` how a transaction begins, ends and runs again. The
+//! folder of an engine has the log and the seats, whose statements are measured. [`Storage`] is an enum
+//! of engines: the set is closed and ours. Decisions that do not depend on the engine are plain code in
+//! `append_plan` and `version_plan`.
 //!
 //! # Invariants
 //!
@@ -52,8 +53,11 @@ pub mod review_changes;
 pub mod review_requests;
 pub mod reviews;
 pub mod seats;
+mod sql;
 mod sqlite;
-pub mod transfers;
+mod statement;
+mod tx;
+mod tx_error;
 pub mod users;
 mod version_plan;
 pub mod versions;
@@ -96,6 +100,13 @@ macro_rules! boxed_on_engine {
 }
 use boxed_on_engine;
 
+/// The text of a statement for one engine, for the test that prepares all of them.
+#[doc(hidden)]
+#[must_use]
+pub fn statement_text(text: &str, is_postgres: bool) -> String {
+    statement::render(text, is_postgres)
+}
+
 /// A boxed future of a method. It resolves to [`StorageError`] when the database cannot be read or written.
 pub type StorageFuture<'a, T> = BoxFuture<'a, Result<T, StorageError>>;
 
@@ -137,7 +148,11 @@ impl Storage {
                 )));
             }
         };
-        Ok(Self { engine, is_spent: Arc::default(), is_reserve_spent: Arc::default() })
+        Ok(Self::of(engine))
+    }
+
+    fn of(engine: Engine) -> Self {
+        Self { engine, is_spent: Arc::default(), is_reserve_spent: Arc::default() }
     }
 
     /// Whether writes run one after another: the engine has a single writer.

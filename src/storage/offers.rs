@@ -11,11 +11,10 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{ClaimId, OfferId, UserId};
+use crate::domain::ids::{ClaimId, OfferId};
 use crate::domain::offer::{ClaimState, OfferState};
 use crate::domain::user::User;
-use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
+use crate::storage::pagination::Cursor;
 
 /// An offer to create.
 #[derive(Clone, Debug)]
@@ -167,102 +166,10 @@ pub enum Accepted {
     Gone,
 }
 
-impl Storage {
-    /// Creates an offer, and deletes the owner's oldest closed ones beyond the bound. `None`: the
-    /// owner has as many open offers as a user may have.
-    pub fn create_offer<'a>(&'a self, new: &'a NewOffer) -> StorageFuture<'a, Option<Offer>> {
-        boxed_on_engine!(self, create_offer(new))
-    }
-
-    /// Reads an offer as a user sees it, with one statement.
-    pub fn offer<'a>(
-        &'a self,
-        id: OfferId,
-        viewer: &'a UserId,
-    ) -> StorageFuture<'a, Option<OfferView>> {
-        boxed_on_engine!(self, offer(id, viewer))
-    }
-
-    /// Reads a page of a user's own offers, newest first.
-    pub fn offers_of<'a>(
-        &'a self,
-        owner: &'a UserId,
-        page: &'a Page<OfferId>,
-    ) -> StorageFuture<'a, Vec<Offer>> {
-        boxed_on_engine!(self, offers_of(owner, page))
-    }
-
-    /// Closes an offer of this owner. Idempotent. False: there is no such offer.
-    pub fn close_offer<'a>(
-        &'a self,
-        id: OfferId,
-        owner: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, close_offer(id, owner, now))
-    }
-
-    /// Reads with one statement whether a user may claim an offer. Claims after `since` count against
-    /// the limit of a day.
-    pub fn claim_terms<'a>(
-        &'a self,
-        id: OfferId,
-        claimant: &'a UserId,
-        since: DateTime<Utc>,
-    ) -> StorageFuture<'a, Option<ClaimTerms>> {
-        boxed_on_engine!(self, claim_terms(id, claimant, since))
-    }
-
-    /// Takes a place of an offer. `None`: nothing is stored, because the offer has no free place for
-    /// this user, or a later grant of its lock took one; [`Storage::claim_terms`] says which.
-    pub fn claim_offer<'a>(&'a self, new: &'a NewClaim) -> StorageFuture<'a, Option<Claimed>> {
-        boxed_on_engine!(self, claim_offer(new))
-    }
-
-    /// Reads a page of an offer's claims that hold a place, newest first; with `only` that user's.
-    pub fn claims_of<'a>(
-        &'a self,
-        offer: OfferId,
-        only: Option<&'a UserId>,
-        page: &'a Page<ClaimId>,
-    ) -> StorageFuture<'a, Vec<OfferClaim>> {
-        boxed_on_engine!(self, claims_of(offer, only, page))
-    }
-
-    /// Reads a claim that holds a place, with the owner of its offer.
-    pub fn claim_of(
-        &self,
-        offer: OfferId,
-        id: ClaimId,
-    ) -> StorageFuture<'_, Option<(OfferClaim, UserId)>> {
-        boxed_on_engine!(self, claim_of(offer, id))
-    }
-
-    /// Ends a claim that is not accepted, and frees its place. It stays stored while it counts against
-    /// the claimant's limit, which is after `since`. False: there is no such claim.
-    pub fn end_claim<'a>(
-        &'a self,
-        claim: &'a OfferClaim,
-        now: DateTime<Utc>,
-        since: DateTime<Utc>,
-    ) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, end_claim(claim, now, since))
-    }
-
-    /// Accepts a claim and makes both users partners, in one transaction. Idempotent.
-    pub fn accept_claim<'a>(
-        &'a self,
-        claim: &'a OfferClaim,
-        owner: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Accepted> {
-        boxed_on_engine!(self, accept_claim(claim, owner, now))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ids::UserId;
 
     #[test]
     fn an_offer_is_sold_out_without_a_free_slot_and_closed_in_any_case() {

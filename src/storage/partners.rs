@@ -7,8 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
-use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
+use crate::storage::pagination::Cursor;
 
 /// A partner of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,46 +40,4 @@ pub enum Partnership {
 /// The two users of a pair, the lower id first.
 pub(super) fn sorted<'u>(one: &'u UserId, other: &'u UserId) -> (&'u UserId, &'u UserId) {
     if one <= other { (one, other) } else { (other, one) }
-}
-
-impl Storage {
-    /// Makes two users partners. Idempotent. Both must have a row, and `one` must not be `other`.
-    pub fn make_partners<'a>(
-        &'a self,
-        one: &'a UserId,
-        other: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Partnership> {
-        boxed_on_engine!(self, make_partners(one, other, now))
-    }
-
-    /// Ends a partnership, for `one` of the two. In the same transaction their accepted claims end, which
-    /// frees the places, and a pending request of the pair is withdrawn or declined. False: they are no
-    /// partners, and nothing changes.
-    pub fn remove_partners<'a>(
-        &'a self,
-        one: &'a UserId,
-        other: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, remove_partners(one, other, now))
-    }
-
-    /// Whether two users are partners.
-    pub fn are_partners<'a>(
-        &'a self,
-        one: &'a UserId,
-        other: &'a UserId,
-    ) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, are_partners(one, other))
-    }
-
-    /// Reads a page of a user's partners, newest first.
-    pub fn partners_of<'a>(
-        &'a self,
-        user: &'a UserId,
-        page: &'a Page<UserId>,
-    ) -> StorageFuture<'a, Vec<Partner>> {
-        boxed_on_engine!(self, partners_of(user, page))
-    }
 }

@@ -4,9 +4,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::{PushSubscriptionId, UserId};
-use crate::domain::user::User;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
+use crate::domain::ids::PushSubscriptionId;
 
 /// The language of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,35 +78,4 @@ pub struct StoredPush {
     pub created_at: DateTime<Utc>,
     /// Whether the endpoint was unknown before.
     pub is_new: bool,
-}
-
-impl Storage {
-    /// Registers an endpoint for `user`, and takes it from its former user. Beyond `keep` subscriptions
-    /// of the user it deletes the oldest.
-    pub fn put_push_subscription<'a>(
-        &'a self,
-        user: &'a User,
-        address: &'a PushAddress,
-        keep: u32,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, StoredPush> {
-        boxed_on_engine!(self, put_push_subscription(user, address, keep, now))
-    }
-
-    /// The subscriptions of a user, the oldest first. Registration bounds them.
-    pub fn push_subscriptions_of<'a>(
-        &'a self,
-        user: &'a UserId,
-    ) -> StorageFuture<'a, Vec<PushSubscription>> {
-        boxed_on_engine!(self, push_subscriptions_of(user))
-    }
-
-    /// Deletes a subscription of `user`. False: the user has no such subscription.
-    pub fn delete_push_subscription<'a>(
-        &'a self,
-        user: &'a UserId,
-        id: PushSubscriptionId,
-    ) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, delete_push_subscription(user, id))
-    }
 }

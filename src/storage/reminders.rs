@@ -10,14 +10,9 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
-use crate::domain::reminder::{Quiet, ReminderKind, ReminderSettings};
-use crate::domain::seat::{Role, Seat};
-use crate::domain::user::User;
-use crate::storage::decode::parse;
-use crate::storage::error::StorageError;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
+use crate::domain::reminder::{Quiet, ReminderKind};
+use crate::domain::seat::Seat;
 
 /// The subject of a reminder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,93 +133,7 @@ pub enum ReminderClaim {
     Fenced,
 }
 
-impl Storage {
-    /// The settings of a user.
-    pub fn reminder_settings<'a>(
-        &'a self,
-        user: &'a UserId,
-    ) -> StorageFuture<'a, ReminderSettings> {
-        boxed_on_engine!(self, reminder_settings(user))
-    }
-
-    /// Stores the settings of a user.
-    pub fn put_reminder_settings<'a>(
-        &'a self,
-        user: &'a User,
-        settings: &'a ReminderSettings,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, ()> {
-        boxed_on_engine!(self, put_reminder_settings(user, settings, now))
-    }
-
-    /// Stores that a user left the wait queue of a seat by a disconnect. A seat has one absent waiter, the
-    /// last one.
-    pub fn put_absent_waiter<'a>(
-        &'a self,
-        seat: Seat,
-        user: &'a UserId,
-        left_at: DateTime<Utc>,
-    ) -> StorageFuture<'a, ()> {
-        boxed_on_engine!(self, put_absent_waiter(seat, user, left_at))
-    }
-
-    /// Deletes the absent waiter of a seat, if it is this user.
-    pub fn delete_absent_waiter<'a>(
-        &'a self,
-        seat: Seat,
-        user: &'a UserId,
-    ) -> StorageFuture<'a, ()> {
-        boxed_on_engine!(self, delete_absent_waiter(seat, user))
-    }
-
-    /// Deletes absent waiters from before `before`, and those who have been in their seat since; at
-    /// most `limit`.
-    pub fn trim_absent_waiters(&self, before: DateTime<Utc>, limit: u32) -> StorageFuture<'_, u64> {
-        boxed_on_engine!(self, trim_absent_waiters(before, limit))
-    }
-
-    /// A page of the candidates of a kind, in the order of their cursors. It contains users only who
-    /// have a browser that receives pushes, and want this kind. Whether a seat is free, the caller
-    /// queries.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn reminder_candidates(
-        &self,
-        kind: ReminderKind,
-        query: &CandidateQuery,
-    ) -> Result<CandidatePage, StorageError> {
-        match kind {
-            ReminderKind::ReviewUnanswered => on_engine!(self, unanswered_reviews(query)),
-            ReminderKind::SeatFree => on_engine!(self, awaited_seats(query)),
-            ReminderKind::RequestUnanswered => on_engine!(self, unanswered_requests(query)),
-        }
-    }
-
-    /// Claims a reminder under the fence of a job's run.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written. The claim may be stored: the reminder must
-    /// not be sent.
-    pub fn claim_reminder<'a>(
-        &'a self,
-        job: &'a str,
-        fence: Fence,
-        subject: &'a ReminderSubject,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, ReminderClaim> {
-        boxed_on_engine!(self, claim_reminder(job, fence, subject, now))
-    }
-}
-
 /// The link and the role of a seat's cursor; both are empty on the first page.
 pub(super) fn seat_cursor(cursor: &str) -> (&str, &str) {
     cursor.rsplit_once(':').unwrap_or((cursor, ""))
-}
-
-/// The seat of two columns.
-pub(super) fn seat_of(link: &str, role: &str) -> Result<Seat, StorageError> {
-    Ok(Seat::new(parse(link)?, parse::<Role>(role)?))
 }

@@ -4,13 +4,10 @@
 //! delivers changes to its sockets in the order of these numbers, each once. It ignores a number
 //! that it has delivered, and reads the database when one is missing.
 
-use std::collections::HashMap;
-
-use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
+use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::storage::decisions::ManyChanged;
 use crate::storage::progress::StoredTurn;
 use crate::storage::reviews::StoredReview;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// The database stores a deletion for this many further changes of the document's reviews. A room
 /// reconciles at each tick, and the rate limit allows far fewer changes between two ticks.
@@ -48,25 +45,5 @@ impl ReviewChanges {
     #[must_use]
     pub fn is_whole(&self, after: i64) -> bool {
         self.upto - after <= DELETIONS_MAX
-    }
-}
-
-impl Storage {
-    /// The number of the last review change of each of these documents, read in one statement.
-    /// Missing documents are left out.
-    pub fn review_change_numbers<'a>(
-        &'a self,
-        documents: &'a [DocumentId],
-    ) -> StorageFuture<'a, HashMap<DocumentId, i64>> {
-        boxed_on_engine!(self, review_change_numbers(documents))
-    }
-
-    /// Reads a document's review changes after number `after`. `None`: there is no such document.
-    pub fn review_changes(
-        &self,
-        document: DocumentId,
-        after: i64,
-    ) -> StorageFuture<'_, Option<ReviewChanges>> {
-        boxed_on_engine!(self, review_changes(document, after))
     }
 }

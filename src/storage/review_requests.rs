@@ -10,11 +10,7 @@ use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
 use crate::domain::review_request::RequestState;
 use crate::domain::seat::Role;
 use crate::domain::user::User;
-use crate::domain::webhook::WebhookEvent;
-use crate::storage::error::StorageError;
-use crate::storage::pagination::{Cursor, Page};
-use crate::storage::seats::Guarded;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
+use crate::storage::pagination::Cursor;
 
 /// A request to store.
 #[derive(Clone, Debug)]
@@ -193,68 +189,4 @@ pub struct AcceptedRequest {
     pub link: LinkOutcome,
     /// Whether this call accepted it. False: an earlier one did.
     pub is_first: bool,
-}
-
-impl Storage {
-    /// Stores a request, unless one of the pair is pending, both are partners, or a bound is reached.
-    pub fn create_request<'a>(&'a self, new: &'a NewRequest) -> StorageFuture<'a, Requested> {
-        boxed_on_engine!(self, create_request(new))
-    }
-
-    /// Declines every pending request to a user. Returns their number.
-    pub fn decline_requests<'a>(
-        &'a self,
-        to: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, u64> {
-        boxed_on_engine!(self, decline_requests(to, now))
-    }
-
-    /// Reads a request.
-    pub fn request(
-        &self,
-        id: RequestId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'_, Option<ReviewRequest>> {
-        boxed_on_engine!(self, request(id, now))
-    }
-
-    /// Reads a page of a user's requests, newest first.
-    pub fn requests_of<'a>(
-        &'a self,
-        filter: &'a RequestFilter,
-        page: &'a Page<RequestId>,
-    ) -> StorageFuture<'a, Vec<ReviewRequest>> {
-        boxed_on_engine!(self, requests_of(filter, page))
-    }
-
-    /// Declines or withdraws a pending request.
-    pub fn refuse_request<'a>(
-        &'a self,
-        id: RequestId,
-        caller: &'a UserId,
-        refusal: Refusal,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Decided<ReviewRequest>> {
-        boxed_on_engine!(self, refuse_request(id, caller, refusal, now))
-    }
-
-    /// Accepts a pending request for its receiver. In the same transaction both become partners, and
-    /// the receiver becomes the reviewer of the document of the request, unless its link has another.
-    /// `Full`: one of them has as many partners as a user may have, and nothing changes.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn accept_request(
-        &self,
-        id: RequestId,
-        caller: &UserId,
-        link: &LinkToOffer,
-        now: DateTime<Utc>,
-    ) -> Result<Guarded<Decided<AcceptedRequest>>, StorageError> {
-        let outcome = on_engine!(self, accept_request(id, caller, link, now));
-        self.committed(WebhookEvent::RequestAccepted);
-        outcome
-    }
 }

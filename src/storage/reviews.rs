@@ -12,11 +12,7 @@ use crate::domain::limits::{
 };
 use crate::domain::review::{Decided, Reply, ReviewKind, ReviewStatus};
 use crate::domain::user::User;
-use crate::domain::webhook::WebhookEvent;
-use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
-use crate::storage::seats::{FenceGuard, Guarded};
-use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// A review to create.
 #[derive(Clone, Debug)]
@@ -181,109 +177,4 @@ pub struct NewReply {
     pub author: User,
     /// The text.
     pub body: String,
-}
-
-impl Storage {
-    /// Creates a review. `Full` at [`REVIEWS_PER_LINK_MAX`], at [`REVIEWS_BYTES_MAX`], or at
-    /// [`SUMMARIES_PER_AUTHOR_MAX`].
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written; `Refused` when the id is in use.
-    ///
-    /// [`REVIEWS_PER_LINK_MAX`]: crate::domain::limits::REVIEWS_PER_LINK_MAX
-    /// [`SUMMARIES_PER_AUTHOR_MAX`]: crate::domain::limits::SUMMARIES_PER_AUTHOR_MAX
-    pub async fn create_review(
-        &self,
-        new: &NewReview,
-        guard: FenceGuard,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
-        let outcome = on_engine!(self, create_review(new, guard));
-        self.committed(WebhookEvent::ReviewCreated);
-        outcome
-    }
-
-    /// Reads a page of a link's reviews with their replies, oldest first. It starts after `after` and has
-    /// at most `rows` and [`REVIEW_PAGE_ROWS_MAX`] reviews, and at most [`REVIEW_PAGE_BYTES_MAX`]
-    /// bytes.
-    pub fn reviews(
-        &self,
-        link: ShareLinkId,
-        after: Option<Cursor<ReviewId>>,
-        rows: u32,
-    ) -> StorageFuture<'_, ReviewPage> {
-        boxed_on_engine!(self, reviews(link, after, rows))
-    }
-
-    /// Reads one review of a link.
-    pub fn review(
-        &self,
-        link: ShareLinkId,
-        id: ReviewId,
-    ) -> StorageFuture<'_, Option<StoredReview>> {
-        boxed_on_engine!(self, review(link, id))
-    }
-
-    /// Changes a review. A caller that sets a status names the version that it has read. An accepted
-    /// review retains its status, and a review that is not open its words: a change of these is a
-    /// `VersionMismatch`. `Full` when the review would exceed [`REVIEW_BYTES_MAX`].
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn change_review(
-        &self,
-        link: ShareLinkId,
-        id: ReviewId,
-        change: &ReviewChange,
-        expected_version: Option<i64>,
-        guard: FenceGuard,
-        now: DateTime<Utc>,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
-        let outcome =
-            on_engine!(self, change_review(link, id, change, expected_version, guard, now));
-        self.committed(WebhookEvent::ReviewDecided);
-        outcome
-    }
-
-    /// Deletes a review with its replies. Returns the number of this change.
-    pub fn delete_review(
-        &self,
-        link: ShareLinkId,
-        id: ReviewId,
-        expected_version: Option<i64>,
-        guard: FenceGuard,
-    ) -> StorageFuture<'_, Guarded<i64>> {
-        boxed_on_engine!(self, delete_review(link, id, expected_version, guard))
-    }
-
-    /// Adds a reply, which counts as a change of the review. `Full` at [`REPLIES_PER_REVIEW_MAX`], or
-    /// at [`REVIEW_BYTES_MAX`].
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written; `Refused` when the id is in use.
-    ///
-    /// [`REPLIES_PER_REVIEW_MAX`]: crate::domain::limits::REPLIES_PER_REVIEW_MAX
-    pub async fn add_reply(
-        &self,
-        link: ShareLinkId,
-        review: ReviewId,
-        reply: &NewReply,
-        guard: FenceGuard,
-        now: DateTime<Utc>,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
-        let outcome = on_engine!(self, add_reply(link, review, reply, guard, now));
-        self.committed(WebhookEvent::ReviewReplied);
-        outcome
-    }
-
-    /// Stores the current position of a review. It is not a change of the review: the version stays.
-    pub fn relocate<'a>(
-        &'a self,
-        review: ReviewId,
-        current: &'a RelativeRange,
-    ) -> StorageFuture<'a, ()> {
-        boxed_on_engine!(self, relocate(review, current))
-    }
 }

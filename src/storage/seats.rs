@@ -5,8 +5,6 @@
 //! other fence changes no row (G2). The lease alone does not prevent two writers: a paused process
 //! resumes and still trusts its lease. The database then rejects its older fence.
 
-use std::convert::Infallible;
-
 use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
@@ -15,7 +13,12 @@ use crate::domain::seat::Seat;
 use crate::storage::decode;
 use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
+use crate::storage::sql::links::link_of;
+use crate::storage::statement::Row;
+use crate::storage::tx::run;
+use crate::storage::tx_error::TxError;
+use crate::storage::webhooks::NewGrant;
+use crate::storage::{Engine, Storage, StorageFuture, boxed_on_engine, postgres};
 
 /// The condition of a guarded write: the seat still has this fence, and its link is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,48 +49,6 @@ pub enum Guarded<T> {
     Full,
 }
 
-/// Why a guarded write ends early: `?` carries a refusal as well as a failure.
-#[derive(Debug)]
-pub(crate) enum GuardError {
-    /// A typed refusal; nothing is committed.
-    Refused(Guarded<Infallible>),
-    /// The database failed.
-    Failed(StorageError),
-}
-
-impl<E: Into<StorageError>> From<E> for GuardError {
-    fn from(error: E) -> Self {
-        Self::Failed(error.into())
-    }
-}
-
-impl GuardError {
-    /// For calls that take no guard.
-    pub(crate) fn into_error(self) -> StorageError {
-        match self {
-            Self::Failed(error) => error,
-            Self::Refused(refused) => StorageError::Refused(format!("{refused:?}")),
-        }
-    }
-}
-
-/// Separates refusals from failures.
-pub(crate) fn finish<T>(result: Result<T, GuardError>) -> Result<Guarded<T>, StorageError> {
-    let refused = match result {
-        Ok(done) => return Ok(Guarded::Done(done)),
-        Err(GuardError::Failed(error)) => return Err(error),
-        Err(GuardError::Refused(refused)) => refused,
-    };
-    Ok(match refused {
-        Guarded::Done(never) => match never {},
-        Guarded::Fenced => Guarded::Fenced,
-        Guarded::NotFound => Guarded::NotFound,
-        Guarded::VersionMismatch { current } => Guarded::VersionMismatch { current },
-        Guarded::Stale => Guarded::Stale,
-        Guarded::Full => Guarded::Full,
-    })
-}
-
 /// The state that a claim of a seat depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatLookup {
@@ -113,6 +74,13 @@ pub enum Ratified {
     Gone,
     /// The owner removed or replaced this reviewer after the claim began.
     NotTheReviewer,
+}
+
+/// Reads a link with the columns `fence` and `named_at`.
+pub(super) fn lookup_of(row: &Row) -> Result<SeatLookup, TxError> {
+    let floor: Option<Fence> = row.get("fence")?;
+    let floor = floor.unwrap_or(Fence::ZERO);
+    Ok(SeatLookup { link: link_of(row)?, floor, named_at: row.get("named_at")? })
 }
 
 /// Seats with their fences, from rows of an index into `wanted` and a fence. A fence that does not
@@ -146,9 +114,13 @@ impl Storage {
         user: &UserId,
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
-        let outcome = on_engine!(self, ratify(seat, fence, session, user, now));
-        self.committed_seat();
-        outcome
+        match &self.engine {
+            Engine::Sqlite(engine) => engine.ratify(seat, fence, session, user, now).await,
+            Engine::Postgres(_) => {
+                let grant = NewGrant { seat, fence, user: user.as_str(), now };
+                run!(self, Write, tx => { postgres::seats::ratify(tx, session, grant).await }).await
+            }
+        }
     }
 
     /// The ratified fences of those seats whose link is active; zero for a seat without one.

@@ -19,9 +19,6 @@ use crate::domain::text::count_characters;
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::storage::error::StorageError;
-use crate::storage::log::Append;
-use crate::storage::seats::Guarded;
-use crate::storage::{Storage, StorageFuture, boxed_on_engine};
 
 /// A text as it is stored. Packing and unpacking take time in proportion to the text: callers run
 /// them on a thread that may block.
@@ -136,54 +133,6 @@ pub enum StoreOutcome {
     Full,
     /// There is no such document.
     Gone,
-}
-
-impl Storage {
-    /// Stores versions in one transaction, with one outcome for each, by position. It deletes older
-    /// versions to make room.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written; then no version is stored.
-    pub fn keep_versions<'a>(
-        &'a self,
-        batch: &'a [NewVersion],
-    ) -> StorageFuture<'a, Vec<StoreOutcome>> {
-        boxed_on_engine!(self, keep_versions(batch))
-    }
-
-    /// Reads the versions of a document, newest first: at most `limit`, and only those below number
-    /// `before`.
-    pub fn versions(
-        &self,
-        document: DocumentId,
-        limit: u32,
-        before: Option<i64>,
-    ) -> StorageFuture<'_, Vec<Version>> {
-        boxed_on_engine!(self, versions(document, limit, before))
-    }
-
-    /// Reads one version with its text.
-    pub fn version(
-        &self,
-        document: DocumentId,
-        id: VersionId,
-    ) -> StorageFuture<'_, Option<(Version, Packed)>> {
-        boxed_on_engine!(self, version(document, id))
-    }
-
-    /// Stores an edit that restores a version, and the texts before and after it as versions, in one
-    /// transaction. The text before it is stored only if it is new. The edit must carry the guard of a
-    /// writer's seat, and in `expected_seq` the number it was made on. An edit under another user's Yjs
-    /// client id is `Stale`: the caller rebuilds it. Returns the number of the edit.
-    pub fn restore_version<'a>(
-        &'a self,
-        edit: &'a Append,
-        before: &'a NewVersion,
-        after: &'a NewVersion,
-    ) -> StorageFuture<'a, Guarded<(Version, i64)>> {
-        boxed_on_engine!(self, restore_version(edit, before, after))
-    }
 }
 
 /// The SHA-256 of a stored text or secret.

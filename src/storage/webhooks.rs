@@ -22,12 +22,12 @@ use tokio::sync::watch;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
-use crate::domain::limits::{WEBHOOK_LEASE, WEBHOOKS_MAX};
+use crate::domain::limits::WEBHOOKS_MAX;
 use crate::domain::seat::Seat;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
-use crate::storage::pagination::{Cursor, Page};
-use crate::storage::{Engine, Storage, StorageFuture, boxed_on_engine, on_engine};
+use crate::storage::pagination::Cursor;
+use crate::storage::{Engine, Storage};
 
 /// An endpoint of the host product, as the outbox knows it.
 #[derive(Clone, Debug)]
@@ -120,11 +120,9 @@ impl Hooks {
         rows.into_iter().map(row).collect()
     }
 
-    /// Wakes the deliverer of this server after a commit.
-    fn wake(&self, is_wanted: bool) {
-        if is_wanted {
-            self.0.added.send_modify(|commits| *commits += 1);
-        }
+    /// Wakes the deliverer of this server after a commit with webhooks.
+    pub(in crate::storage) fn wake(&self) {
+        self.0.added.send_modify(|commits| *commits += 1);
     }
 }
 
@@ -249,7 +247,7 @@ pub(in crate::storage) struct NewGrant<'a> {
 }
 
 impl Storage {
-    fn hooks(&self) -> &Hooks {
+    pub(in crate::storage) fn hooks(&self) -> &Hooks {
         match &self.engine {
             Engine::Sqlite(engine) => &engine.hooks,
             Engine::Postgres(engine) => &engine.hooks,
@@ -279,102 +277,13 @@ impl Storage {
         self.hooks().want_seats()
     }
 
-    /// Wakes the deliverer of this server after the commit of an event.
-    pub(in crate::storage) fn committed(&self, event: WebhookEvent) {
-        let hooks = self.hooks();
-        hooks.wake(hooks.want(event));
-    }
-
-    /// The same after the commit of a grant or its end.
-    pub(in crate::storage) fn committed_seat(&self) {
-        let hooks = self.hooks();
-        hooks.wake(hooks.want_seats());
-    }
-
-    /// Whether a webhook of the endpoint is due.
-    pub fn has_due_webhook<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, has_due_webhook(endpoint))
-    }
-
-    /// Claims due webhooks of the endpoint for [`WEBHOOK_LEASE`], at most `size`, each of another lane. One
-    /// whose row does not parse is dead instead.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn claim_webhooks(
-        &self,
-        endpoint: &str,
-        size: ClaimSize,
-    ) -> Result<Vec<ClaimedWebhook>, StorageError> {
-        let lease = milliseconds(WEBHOOK_LEASE);
-        on_engine!(self, claim_webhooks(endpoint, size, lease))
-    }
-
-    /// Deletes a delivered webhook; the next one of its lane is due. False: the claim is lost.
-    pub fn webhook_delivered<'a>(&'a self, claim: &'a WebhookClaim) -> StorageFuture<'a, bool> {
-        boxed_on_engine!(self, webhook_delivered(claim))
-    }
-
-    /// Stores a failed attempt: the webhook is due again after `delay`, or dead if its time is over; then
-    /// the next one of its lane is due. `None`: the claim is lost.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn webhook_failed(
-        &self,
-        claim: &WebhookClaim,
-        error: &str,
-        delay: Duration,
-    ) -> Result<Option<WebhookState>, StorageError> {
-        let delay = milliseconds(delay);
-        on_engine!(self, webhook_failed(claim, error, delay))
-    }
-
-    /// Reads a page of webhooks, the newest first. Without a state it contains both.
-    pub fn webhooks<'a>(
-        &'a self,
-        state: Option<WebhookState>,
-        page: &'a Page<WebhookId>,
-    ) -> StorageFuture<'a, Vec<StoredWebhook>> {
-        boxed_on_engine!(self, webhooks(state, page))
-    }
-
-    /// Makes a dead webhook pending again, at the end of its lane. A pending one stays as it is. `None`:
-    /// there is no such webhook.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn replay_webhook(
-        &self,
-        id: WebhookId,
-    ) -> Result<Option<StoredWebhook>, StorageError> {
-        let replayed = on_engine!(self, replay_webhook(id));
-        self.hooks().wake(true);
-        replayed
-    }
-
-    /// Makes the oldest dead webhooks pending again, at most `rows`, in one transaction. Returns their
-    /// number.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn replay_dead_webhooks(&self, rows: u32) -> Result<u64, StorageError> {
-        let replayed = on_engine!(self, replay_dead_webhooks(rows));
-        self.hooks().wake(true);
-        replayed
-    }
-
     /// Counts the webhooks, and with them the room for new ones of this server.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be read.
     pub async fn measure_webhooks(&self) -> Result<WebhookCount, StorageError> {
-        let count: WebhookCount = on_engine!(self, count_webhooks())?;
+        let count = self.count_webhooks().await?;
         let hooks = self.hooks();
         for target in hooks.targets() {
             let rows = count.endpoints.get(&target.is.endpoint).map_or(0, EndpointCount::rows);
@@ -390,65 +299,9 @@ impl Storage {
         let above = count.rows() - self.hooks().share() / 10 * 9;
         above.clamp(0, count.dead)
     }
-
-    /// Deletes the oldest dead webhooks of an endpoint. Returns their number.
-    pub fn delete_dead_webhooks<'a>(
-        &'a self,
-        endpoint: &'a str,
-        rows: i64,
-    ) -> StorageFuture<'a, u64> {
-        boxed_on_engine!(self, delete_dead_webhooks(endpoint, rows))
-    }
-
-    /// Pending webhooks whose time is over and whose endpoint is none of `endpoints`.
-    pub fn orphaned_webhooks<'a>(
-        &'a self,
-        endpoints: &'a [String],
-        rows: u32,
-    ) -> StorageFuture<'a, Vec<WebhookClaim>> {
-        boxed_on_engine!(self, orphaned_webhooks(endpoints, rows))
-    }
-
-    /// Gives each lane whose first pending webhook has no turn its turn: two transactions about a purged
-    /// document, which has no lock, may cause that. A webhook whose next attempt is further away than
-    /// `longest_pause` is due as well: the clock of the database was set back. Returns their number.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn restore_webhook_turns(
-        &self,
-        longest_pause: Duration,
-    ) -> Result<u64, StorageError> {
-        let latest = milliseconds(longest_pause);
-        on_engine!(self, restore_webhook_turns(latest))
-    }
-
-    /// Reads the grants whose end the outbox does not have yet, sorted by seat, after `after`.
-    pub fn taken_seats(&self, after: Option<Seat>, rows: u32) -> StorageFuture<'_, Vec<TakenSeat>> {
-        boxed_on_engine!(self, taken_seats(after, rows))
-    }
-
-    /// Writes the end of a grant to the outbox. False: the outbox has it, or never had its begin.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    pub async fn seat_left(
-        &self,
-        seat: Seat,
-        fence: Fence,
-        now: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
-        if !self.wants_seat_events() {
-            return Ok(false);
-        }
-        let left = on_engine!(self, seat_left(seat, fence, now));
-        self.committed_seat();
-        left
-    }
 }
 
-fn milliseconds(duration: Duration) -> i64 {
+/// For a statement.
+pub(in crate::storage) fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

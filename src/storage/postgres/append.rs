@@ -24,8 +24,9 @@ use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::postgres::encoding::Moment;
-use crate::storage::postgres::tx_error::TxError;
-use crate::storage::postgres::{Postgres, WRITE, bounded, reading, transaction, typed};
+use crate::storage::postgres::{Postgres, WRITE, bounded, reading, transaction};
+use crate::storage::tx::typed;
+use crate::storage::tx_error::TxError;
 
 /// How often a group is decided without locks.
 const FREE_TRIES: u32 = 2;
@@ -115,7 +116,7 @@ impl Postgres {
 }
 
 /// Stores a group inside a transaction that has the locks of its documents.
-pub(super) async fn append_in(
+pub(in crate::storage) async fn append_in(
     connection: &mut PgConnection,
     batch: &[Append],
 ) -> Result<Vec<Appended>, TxError> {

@@ -9,10 +9,6 @@ use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
 use sqlx::{Decode, Encode, Postgres, Type};
 
-use crate::domain::user::User;
-use crate::storage::decode;
-use crate::storage::error::StorageError;
-
 /// The escape character. Unicode defines it as a noncharacter, so texts hardly contain it; a text
 /// that does is stored correctly.
 const MARK: char = '\u{10FFFF}';
@@ -20,7 +16,7 @@ const MARK: char = '\u{10FFFF}';
 const NUL_FOLLOWS: char = '0';
 
 /// Encodes `text` for a column: PostgreSQL's texts cannot contain U+0000, and a quote may.
-pub(super) fn encoded(text: &str) -> Cow<'_, str> {
+pub(in crate::storage) fn encoded(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', MARK]) {
         return Cow::Borrowed(text);
     }
@@ -36,7 +32,7 @@ pub(super) fn encoded(text: &str) -> Cow<'_, str> {
 }
 
 /// Decodes a text that [`encoded`] has encoded.
-pub(super) fn text(column: String) -> String {
+pub(in crate::storage) fn text(column: String) -> String {
     if !column.contains(MARK) {
         return column;
     }
@@ -55,14 +51,9 @@ pub(super) fn text(column: String) -> String {
     text
 }
 
-/// Builds a user from two columns.
-pub(super) fn user(id: &str, name: String) -> Result<User, StorageError> {
-    decode::user(id, text(name))
-}
-
 /// A `timestamptz` in whole milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment(pub(super) DateTime<Utc>);
+pub(in crate::storage) struct Moment(pub(in crate::storage) DateTime<Utc>);
 
 /// Microseconds from the Unix epoch to PostgreSQL's, which is 2000-01-01.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;

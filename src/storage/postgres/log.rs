@@ -9,14 +9,15 @@ use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Log, Row, Tail};
 use crate::storage::postgres::Postgres;
-use crate::storage::postgres::dialect::{read, transact};
+use crate::storage::postgres::{WRITE, reading, transaction};
+use crate::storage::tx_error::TxError;
 
 impl Postgres {
     pub(in crate::storage) async fn log(
         &self,
         id: DocumentId,
     ) -> Result<Option<Log>, StorageError> {
-        let read = read!(self, connection => {
+        let read = reading!(self.others, connection => {
             // One statement sees one state.
             let rows: Vec<Row> = sqlx::query_as(
                 "SELECT 0::int8, last_seq, NULL::bytea, NULL::text FROM documents WHERE id = $1 \
@@ -34,7 +35,8 @@ impl Postgres {
             .fetch_all(connection)
             .await?;
             Ok(rows)
-        })?;
+        })
+        .map_err(TxError::into_error)?;
         Log::of_rows(read)
     }
 
@@ -43,7 +45,7 @@ impl Postgres {
         id: DocumentId,
         seq: i64,
     ) -> Result<Option<Tail>, StorageError> {
-        let read = read!(self, connection => {
+        let read = reading!(self.others, connection => {
             let rows: Vec<(i16, i64, Option<Vec<u8>>)> = sqlx::query_as(
                 "SELECT 0::int2, COALESCE(s.upto, 0), NULL::bytea \
                  FROM documents d LEFT JOIN snapshots s ON s.document_id = d.id WHERE d.id = $1 \
@@ -55,7 +57,8 @@ impl Postgres {
             .fetch_all(connection)
             .await?;
             Ok(rows)
-        })?;
+        })
+        .map_err(TxError::into_error)?;
         let mut rows = read;
         // Sorted here, like the rows of a log, and for the same reason.
         rows.sort_unstable_by_key(|(kind, seq, _)| (*kind, *seq));
@@ -75,14 +78,15 @@ impl Postgres {
         ids: &[DocumentId],
     ) -> Result<HashMap<DocumentId, i64>, StorageError> {
         let wanted: Vec<_> = ids.iter().map(ToString::to_string).collect();
-        let read = read!(self, connection => {
+        let read = reading!(self.others, connection => {
             let rows: Vec<(String, i64)> =
                 sqlx::query_as("SELECT id, last_seq FROM documents WHERE id = ANY($1)")
                     .bind(wanted.as_slice())
                     .fetch_all(connection)
                     .await?;
             Ok(rows)
-        })?;
+        })
+        .map_err(TxError::into_error)?;
         let rows = read;
         rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
     }
@@ -93,7 +97,7 @@ impl Postgres {
         upto: i64,
         merged: &Bytes,
     ) -> Result<(), StorageError> {
-        transact!(self, tx => {
+        let compacted = transaction!(self.others, WRITE, tx => {
             // Blocks a deletion of the document until the commit; edits do not wait for this lock.
             let last: Option<i64> =
                 sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1 FOR KEY SHARE")
@@ -123,6 +127,7 @@ impl Postgres {
                 .execute(tx)
                 .await?;
             Ok(())
-        })
+        });
+        compacted.map_err(TxError::into_error)
     }
 }

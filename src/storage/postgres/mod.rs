@@ -15,79 +15,15 @@
 //! bounded: PostgreSQL bounds statements and waits for locks, and this module bounds the whole call.
 //! A call that reaches its bound closes its connection, which rolls the transaction back.
 
-mod append;
-mod capacity;
-mod dialect;
-mod encoding;
-mod locks;
+pub(super) mod append;
+pub(super) mod encoding;
+mod error;
+pub(super) mod locks;
 mod log;
 mod open;
-mod own_documents;
-mod own_links;
 mod parameters;
-mod pool;
-mod seats;
-mod tx_error;
-
-// The statements that both engines run alike, compiled for this one.
-#[path = "../sql/bin.rs"]
-mod bin;
-#[path = "../sql/claims.rs"]
-mod claims;
-#[path = "../sql/decisions.rs"]
-mod decisions;
-#[path = "../sql/documents.rs"]
-mod documents;
-#[path = "../sql/exports.rs"]
-mod exports;
-#[path = "../sql/invites.rs"]
-mod invites;
-#[path = "../sql/jobs.rs"]
-mod jobs;
-#[path = "../sql/links.rs"]
-mod links;
-#[path = "../sql/offers.rs"]
-mod offers;
-#[path = "../sql/partners.rs"]
-mod partners;
-#[path = "../sql/people.rs"]
-mod people;
-#[path = "../sql/progress.rs"]
-mod progress;
-#[path = "../sql/push_subscriptions.rs"]
-mod push_subscriptions;
-#[path = "../sql/reminder_candidates.rs"]
-mod reminder_candidates;
-#[path = "../sql/reminders.rs"]
-mod reminders;
-#[path = "../sql/replies.rs"]
-mod replies;
-#[path = "../sql/request_rows.rs"]
-mod request_rows;
-#[path = "../sql/review_changes.rs"]
-mod review_changes;
-#[path = "../sql/review_requests.rs"]
-mod review_requests;
-#[path = "../sql/review_rows.rs"]
-mod review_rows;
-#[path = "../sql/review_webhooks.rs"]
-mod review_webhooks;
-#[path = "../sql/reviews.rs"]
-mod reviews;
-#[path = "../sql/transfers.rs"]
-mod transfers;
-#[path = "../sql/turn_rows.rs"]
-mod turn_rows;
-#[path = "../sql/users.rs"]
-mod users;
-#[path = "../sql/versions.rs"]
-mod versions;
-#[path = "../sql/webhook_claims.rs"]
-mod webhook_claims;
-#[path = "../sql/webhook_seats.rs"]
-mod webhook_seats;
-#[path = "../sql/webhooks.rs"]
-mod webhooks;
+pub(super) mod pool;
+pub(super) mod seats;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -95,24 +31,23 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::storage::error::StorageError;
-use crate::storage::postgres::dialect::read;
+pub(super) use crate::storage::postgres::error::classify;
 use crate::storage::postgres::pool::Connections;
-use crate::storage::postgres::tx_error::TxError;
-pub(super) use crate::storage::postgres::tx_error::classify;
+use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Hooks;
 
 /// The bound of a call after it has its connection. It exceeds the statement time-out, so that
 /// PostgreSQL's own error arrives first if it can reply at all.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// The most runs of a call that conflicts with others.
-const TRIES: u32 = 6;
+pub(super) const TRIES: u32 = 6;
 /// The base of the pause before a retry, which doubles each time.
 const RETRY_FIRST: Duration = Duration::from_millis(4);
 
 /// Begins a transaction whose statements see every commit before each.
-const WRITE: &str = "BEGIN";
+pub(super) const WRITE: &str = "BEGIN";
 /// Begins a transaction whose statements all see the same state.
-const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
 /// The engine. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -120,7 +55,7 @@ pub(super) struct Postgres {
     /// For groups of edits only, so that no other call delays them.
     edits: Connections,
     /// For all other calls.
-    others: Connections,
+    pub(super) others: Connections,
     pub(in crate::storage) hooks: Hooks,
     /// The schema's version that this program needs.
     schema: i64,
@@ -134,7 +69,7 @@ macro_rules! transaction {
         loop {
             let run = async {
                 let mut conn = $connections.begin($begin).await?;
-                let outcome = $crate::storage::postgres::typed(async {
+                let outcome = $crate::storage::tx::typed(async {
                     let $tx = conn.connection();
                     $block
                 })
@@ -142,7 +77,7 @@ macro_rules! transaction {
                 conn.end(outcome).await
             };
             match $crate::storage::postgres::bounded(run).await {
-                Err($crate::storage::postgres::tx_error::TxError::Again(_))
+                Err($crate::storage::tx_error::TxError::Again(_))
                     if tries < $crate::storage::postgres::TRIES =>
                 {
                     $crate::storage::postgres::pause(tries).await;
@@ -163,7 +98,7 @@ macro_rules! reading {
         loop {
             let run = async {
                 let mut conn = $connections.take().await?;
-                let outcome = $crate::storage::postgres::typed(async {
+                let outcome = $crate::storage::tx::typed(async {
                     let $connection = conn.connection();
                     $block
                 })
@@ -172,8 +107,8 @@ macro_rules! reading {
             };
             match $crate::storage::postgres::bounded(run).await {
                 Err(
-                    $crate::storage::postgres::tx_error::TxError::Again(_)
-                    | $crate::storage::postgres::tx_error::TxError::Lost(_),
+                    $crate::storage::tx_error::TxError::Again(_)
+                    | $crate::storage::tx_error::TxError::Lost(_),
                 ) if tries < 2 => tries += 1,
                 outcome => break outcome,
             }
@@ -182,13 +117,10 @@ macro_rules! reading {
 }
 use reading;
 
-/// Fixes the type of a future.
-fn typed<T, F: Future<Output = Result<T, TxError>>>(future: F) -> F {
-    future
-}
-
 /// Bounds a call. A time-out drops the future, and so closes its connection.
-async fn bounded<T>(run: impl Future<Output = Result<T, TxError>>) -> Result<T, TxError> {
+pub(super) async fn bounded<T>(
+    run: impl Future<Output = Result<T, TxError>>,
+) -> Result<T, TxError> {
     let late = |_| {
         let why = "the database did not answer in time";
         TxError::Failed(StorageError::Unavailable(why.to_owned()))
@@ -196,7 +128,7 @@ async fn bounded<T>(run: impl Future<Output = Result<T, TxError>>) -> Result<T, 
     timeout(CALL_TIMEOUT, run).await.map_err(late)?
 }
 
-async fn pause(tries: u32) {
+pub(super) async fn pause(tries: u32) {
     sleep(RETRY_FIRST * 2_u32.saturating_pow(tries)).await;
 }
 
@@ -204,10 +136,11 @@ impl Postgres {
     /// Balancers probe every second, so this compares the schema only after a reconnect: a restored
     /// database may have an older one.
     pub(super) async fn check(&self) -> Result<(), StorageError> {
-        read!(self, connection => {
+        let checked = reading!(self.others, connection => {
             sqlx::query("SELECT 1").execute(connection).await?;
             Ok(())
-        })?;
+        });
+        checked.map_err(TxError::into_error)?;
         if self.others.reconnected().load(Ordering::Acquire) {
             let (found, needed) = (self.schema().await?, self.schema);
             if found < needed {
@@ -221,10 +154,11 @@ impl Postgres {
     }
 
     pub(super) async fn schema(&self) -> Result<i64, StorageError> {
-        read!(self, connection => {
+        let read = reading!(self.others, connection => {
             let query = sqlx::query_scalar::<_, i64>("SELECT max(version) FROM _sqlx_migrations");
             Ok(query.fetch_one(connection).await?)
-        })
+        });
+        read.map_err(TxError::into_error)
     }
 
     pub(super) async fn close(&self) {

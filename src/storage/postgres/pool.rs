@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::parameters::Parameters;
-use crate::storage::postgres::tx_error::TxError;
+use crate::storage::tx_error::TxError;
 
 /// The bound of opening a connection, with TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connections with the same settings. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Connections(Arc<Shared>);
+pub(in crate::storage) struct Connections(Arc<Shared>);
 
 struct Shared {
     parameters: Parameters,
@@ -47,7 +47,7 @@ struct Idle {
 }
 
 /// A connection in use. Dropping it without returning it closes it.
-pub(super) struct PooledConn {
+pub(in crate::storage) struct PooledConn {
     connection: PgConnection,
     is_new: bool,
     shared: Arc<Shared>,
@@ -80,7 +80,7 @@ impl Connections {
     /// # Cancel safety
     ///
     /// Safe.
-    pub(super) async fn take(&self) -> Result<PooledConn, TxError> {
+    pub(in crate::storage) async fn take(&self) -> Result<PooledConn, TxError> {
         let turn = timeout(TURN_TIMEOUT, Arc::clone(&self.0.turns).acquire_owned()).await;
         let _turn = turn
             .map_err(|_late| unavailable("all connections to the database are in use"))?
@@ -102,7 +102,10 @@ impl Connections {
     /// # Cancel safety
     ///
     /// Safe.
-    pub(super) async fn begin(&self, begin: &'static str) -> Result<PooledConn, TxError> {
+    pub(in crate::storage) async fn begin(
+        &self,
+        begin: &'static str,
+    ) -> Result<PooledConn, TxError> {
         loop {
             let mut conn = self.take().await?;
             match conn.connection.execute(begin).await.map_err(TxError::from) {
@@ -140,12 +143,15 @@ impl Shared {
 }
 
 impl PooledConn {
-    pub(super) fn connection(&mut self) -> &mut PgConnection {
+    pub(in crate::storage) fn connection(&mut self) -> &mut PgConnection {
         &mut self.connection
     }
 
     /// Commits or rolls back as `outcome` says, and returns the connection.
-    pub(super) async fn end<T>(mut self, outcome: Result<T, TxError>) -> Result<T, TxError> {
+    pub(in crate::storage) async fn end<T>(
+        mut self,
+        outcome: Result<T, TxError>,
+    ) -> Result<T, TxError> {
         let end = match &outcome {
             Ok(_) => "COMMIT",
             Err(TxError::Lost(_)) => return self.give_back(outcome),
@@ -162,7 +168,10 @@ impl PooledConn {
     }
 
     /// Returns the connection, unless the outcome says that it is lost.
-    pub(super) fn give_back<T>(self, outcome: Result<T, TxError>) -> Result<T, TxError> {
+    pub(in crate::storage) fn give_back<T>(
+        self,
+        outcome: Result<T, TxError>,
+    ) -> Result<T, TxError> {
         let Self { connection, shared, .. } = self;
         if matches!(outcome, Err(TxError::Lost(_))) {
             shared.idle().clear();

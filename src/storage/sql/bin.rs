@@ -1,206 +1,200 @@
-//! The bin, on either engine.
+//! The statements of the bin.
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::storage::bin::{BinnedDocument, MembersDeletion};
-use crate::storage::decode::parse;
 use crate::storage::documents::Document;
-use crate::storage::error::StorageError;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
+use crate::storage::statement::{Row, sql};
+use crate::storage::tx::{change_guards, lock, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{Engine, Moment, change_guards, documents, lock, read, transact, user};
-use super::documents::{Row, document_from, fetch};
+use super::documents::{DOCUMENT_COLUMNS, delete_rows, document_of, fetch};
 
-/// Owner, their name, the reviewer of the revoked link, the time of the deletion.
-type DeletionRow = (String, String, Option<String>, Moment);
-
-/// A [`Row`] with the time of the deletion.
-type BinRow = (String, String, String, String, i64, Moment, Moment, Moment);
-
-impl Engine {
-    pub(in crate::storage) async fn bin_document(
-        &self,
-        id: DocumentId,
-        now: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
-        transact!(self, tx => {
+impl Storage {
+    /// Moves a document into its owner's bin, and revokes its active link. False: there is no such
+    /// document outside the bin.
+    pub fn bin_document(&self, id: DocumentId, now: DateTime<Utc>) -> StorageFuture<'_, bool> {
+        run!(self, Write, tx => {
             lock(tx, id).await?;
-            let binned = sqlx::query(
+            let binned = sql!(
                 "UPDATE documents SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL",
-            )
-            .bind(id.to_string())
-            .bind(Moment(now))
-            .execute(&mut *tx)
-            .await?;
-            if binned.rows_affected() == 0 {
+                id,
+                now
+            );
+            if binned.run(tx).await? == 0 {
                 return Ok(false);
             }
-            sqlx::query(
+            sql!(
                 "UPDATE seats SET fence = fence + 1 WHERE link_id IN \
                  (SELECT id FROM share_links WHERE document_id = $1 AND revoked_at IS NULL)",
+                id
             )
-            .bind(id.to_string())
-            .execute(&mut *tx)
+            .run(tx)
             .await?;
-            sqlx::query(
+            sql!(
                 "UPDATE share_links SET revoked_at = $2, binned = TRUE \
                  WHERE document_id = $1 AND revoked_at IS NULL",
+                id,
+                now
             )
-            .bind(id.to_string())
-            .bind(Moment(now))
-            .execute(&mut *tx)
+            .run(tx)
             .await?;
             change_guards(tx, id).await?;
             Ok(true)
         })
     }
 
-    pub(in crate::storage) async fn restore_document(
+    /// Moves a document out of the bin, and activates the link that its deletion revoked. `None`: it
+    /// is not in the bin.
+    pub fn restore_document(
         &self,
         id: DocumentId,
         now: DateTime<Utc>,
-    ) -> Result<Option<Document>, StorageError> {
-        transact!(self, tx => {
+    ) -> StorageFuture<'_, Option<Document>> {
+        run!(self, Write, tx => {
             lock(tx, id).await?;
-            let restored = sqlx::query(
-                "UPDATE documents SET deleted_at = NULL \
-                 WHERE id = $1 AND deleted_at IS NOT NULL",
-            )
-            .bind(id.to_string())
-            .execute(&mut *tx)
-            .await?;
-            if restored.rows_affected() == 0 {
+            let restored = sql!(
+                "UPDATE documents SET deleted_at = NULL WHERE id = $1 AND deleted_at IS NOT NULL",
+                id
+            );
+            if restored.run(tx).await? == 0 {
                 return Ok(None);
             }
             // A server of the previous version may have created another link meanwhile. A document
             // has one active link (G11).
-            sqlx::query(
+            sql!(
                 "UPDATE share_links SET revoked_at = $2 WHERE document_id = $1 \
                  AND revoked_at IS NULL AND EXISTS \
                  (SELECT 1 FROM share_links s WHERE s.document_id = $1 AND s.binned)",
+                id,
+                now
             )
-            .bind(id.to_string())
-            .bind(Moment(now))
-            .execute(&mut *tx)
+            .run(tx)
             .await?;
-            sqlx::query(
+            sql!(
                 "UPDATE share_links SET revoked_at = NULL, binned = FALSE \
                  WHERE document_id = $1 AND binned",
+                id
             )
-            .bind(id.to_string())
-            .execute(&mut *tx)
+            .run(tx)
             .await?;
             change_guards(tx, id).await?;
             fetch(tx, id).await
         })
     }
 
-    pub(in crate::storage) async fn bin_of(
-        &self,
-        owner: &UserId,
-        page: &Page<DocumentId>,
-    ) -> Result<Vec<BinnedDocument>, StorageError> {
-        read!(self, connection => {
-            let rows: Vec<BinRow> = sqlx::query_as(concat!(
-                "SELECT d.id, d.title, u.id, u.name, d.characters, d.created_at, d.updated_at, \
-                 d.deleted_at FROM ",
-                documents!(),
-                " d JOIN users u ON u.id = d.owner_id \
-                 WHERE d.owner_id = $1 AND d.deleted_at IS NOT NULL \
-                 AND ($3 IS NULL OR (d.deleted_at, d.id) < ($3, $4)) \
-                 ORDER BY d.deleted_at DESC, d.id DESC LIMIT $2"
-            ))
-            .bind(owner.as_str())
-            .bind(i64::from(page.limit.min(PAGE_ROWS_MAX)))
-            .bind(page.before.map(|before| Moment(before.at)))
-            .bind(page.before.map(|before| before.id.to_string()))
-            .fetch_all(connection)
-            .await?;
-            Ok(rows.into_iter().map(binned_from).collect::<Result<_, _>>()?)
-        })
-    }
-
-    pub(in crate::storage) async fn bin_beyond(
-        &self,
-        owner: &UserId,
-        keep: u32,
-    ) -> Result<Vec<DocumentId>, StorageError> {
-        read!(self, connection => {
-            let ids: Vec<String> = sqlx::query_scalar(
-                "SELECT id FROM documents WHERE owner_id = $1 AND deleted_at IS NOT NULL \
-                 ORDER BY deleted_at DESC, id DESC LIMIT $2 OFFSET $3",
-            )
-            .bind(owner.as_str())
-            .bind(i64::from(PAGE_ROWS_MAX))
-            .bind(i64::from(keep))
-            .fetch_all(connection)
-            .await?;
-            Ok(ids.iter().map(|id| parse(id)).collect::<Result<_, _>>()?)
-        })
-    }
-
-    pub(in crate::storage) async fn binned_by(
-        &self,
-        time: DateTime<Utc>,
-        count: u32,
-    ) -> Result<Vec<DocumentId>, StorageError> {
-        read!(self, connection => {
-            let ids: Vec<String> = sqlx::query_scalar(
-                "SELECT id FROM documents WHERE deleted_at <= $1 ORDER BY deleted_at LIMIT $2",
-            )
-            .bind(Moment(time))
-            .bind(i64::from(count))
-            .fetch_all(connection)
-            .await?;
-            Ok(ids.iter().map(|id| parse(id)).collect::<Result<_, _>>()?)
-        })
-    }
-
-    pub(in crate::storage) async fn deletion_of(
+    /// Deletes a document of the bin with all its rows. With a time it purges only a document that
+    /// was deleted by then. False: there is no such document in the bin.
+    pub fn purge_document(
         &self,
         id: DocumentId,
-    ) -> Result<Option<MembersDeletion>, StorageError> {
-        read!(self, connection => {
-            let row: Option<DeletionRow> = sqlx::query_as(
+        deleted_by: Option<DateTime<Utc>>,
+    ) -> StorageFuture<'_, bool> {
+        run!(self, Write, tx => {
+            let is_locked = sql!(
+                "SELECT 1 FROM documents \
+                 WHERE id = $1 AND deleted_at <= COALESCE($2, deleted_at){for update}",
+                id,
+                deleted_by
+            );
+            let is_locked = is_locked.row(tx).await?.is_some();
+            if is_locked {
+                delete_rows(tx, id).await?;
+            }
+            Ok(is_locked)
+        })
+    }
+
+    /// Reads a page of a user's bin, last deleted first.
+    pub fn bin_of<'a>(
+        &'a self,
+        owner: &'a UserId,
+        page: &'a Page<DocumentId>,
+    ) -> StorageFuture<'a, Vec<BinnedDocument>> {
+        run!(self, Read, tx => {
+            let binned = sql!(
+                [
+                    DOCUMENT_COLUMNS,
+                    ", d.deleted_at FROM {documents} d JOIN users u ON u.id = d.owner_id \
+                     WHERE d.owner_id = $1 AND d.deleted_at IS NOT NULL \
+                     AND ($3 IS NULL OR (d.deleted_at, d.id) < ($3, $4)) \
+                     ORDER BY d.deleted_at DESC, d.id DESC LIMIT $2",
+                ],
+                owner
+            );
+            let binned = binned.page(page).rows(tx).await?;
+            let of = |row: &Row| {
+                Ok(BinnedDocument { document: document_of(row)?, deleted_at: row.get("deleted_at")? })
+            };
+            binned.iter().map(of).collect()
+        })
+    }
+
+    /// The documents of a user's bin beyond the `keep` last deleted ones, at most a page.
+    pub fn bin_beyond<'a>(
+        &'a self,
+        owner: &'a UserId,
+        keep: u32,
+    ) -> StorageFuture<'a, Vec<DocumentId>> {
+        run!(self, Read, tx => {
+            let beyond = sql!(
+                "SELECT id FROM documents WHERE owner_id = $1 AND deleted_at IS NOT NULL \
+                 ORDER BY deleted_at DESC, id DESC LIMIT $2 OFFSET $3",
+                owner,
+                PAGE_ROWS_MAX,
+                keep
+            );
+            beyond.values(tx).await
+        })
+    }
+
+    /// At most `count` documents that were deleted by `time`, the first deleted first.
+    pub fn binned_by(&self, time: DateTime<Utc>, count: u32) -> StorageFuture<'_, Vec<DocumentId>> {
+        run!(self, Read, tx => {
+            let binned = sql!(
+                "SELECT id FROM documents WHERE deleted_at <= $1 ORDER BY deleted_at LIMIT $2",
+                time,
+                count
+            );
+            binned.values(tx).await
+        })
+    }
+
+    /// The deletion of a document of the bin.
+    pub fn deletion_of(&self, id: DocumentId) -> StorageFuture<'_, Option<MembersDeletion>> {
+        run!(self, Read, tx => {
+            let deletion = sql!(
                 "SELECT u.id, u.name, l.reviewer_id, d.deleted_at FROM documents d \
                  JOIN users u ON u.id = d.owner_id \
                  LEFT JOIN share_links l ON l.document_id = d.id AND l.binned \
                  WHERE d.id = $1 AND d.deleted_at IS NOT NULL LIMIT 1",
-            )
-            .bind(id.to_string())
-            .fetch_optional(connection)
-            .await?;
-            Ok(row.map(deletion_from).transpose()?)
+                id
+            );
+            deletion.row(tx).await?.as_ref().map(deletion_from).transpose()
         })
     }
 
-    pub(in crate::storage) async fn deletion_of_link(
+    /// The deletion of the document of a link that it revoked.
+    pub fn deletion_of_link(
         &self,
         link: ShareLinkId,
-    ) -> Result<Option<MembersDeletion>, StorageError> {
-        read!(self, connection => {
-            let row: Option<DeletionRow> = sqlx::query_as(
+    ) -> StorageFuture<'_, Option<MembersDeletion>> {
+        run!(self, Read, tx => {
+            let deletion = sql!(
                 "SELECT u.id, u.name, l.reviewer_id, d.deleted_at FROM share_links l \
                  JOIN documents d ON d.id = l.document_id JOIN users u ON u.id = d.owner_id \
                  WHERE l.id = $1 AND l.binned AND d.deleted_at IS NOT NULL",
-            )
-            .bind(link.to_string())
-            .fetch_optional(connection)
-            .await?;
-            Ok(row.map(deletion_from).transpose()?)
+                link
+            );
+            deletion.row(tx).await?.as_ref().map(deletion_from).transpose()
         })
     }
 }
 
-fn deletion_from(row: DeletionRow) -> Result<MembersDeletion, StorageError> {
-    let (owner, name, reviewer, Moment(at)) = row;
-    let reviewer = reviewer.map(|reviewer| parse(&reviewer)).transpose()?;
-    Ok(MembersDeletion { owner: user(&owner, name)?, reviewer, at })
-}
-
-fn binned_from(row: BinRow) -> Result<BinnedDocument, StorageError> {
-    let (id, title, owner, name, characters, created_at, updated_at, Moment(deleted_at)) = row;
-    let row: Row = (id, title, owner, name, characters, created_at, updated_at);
-    Ok(BinnedDocument { document: document_from(row)?, deleted_at })
+fn deletion_from(row: &Row) -> Result<MembersDeletion, TxError> {
+    let (owner, reviewer) = (row.user("id", "name")?, row.get("reviewer_id")?);
+    Ok(MembersDeletion { owner, reviewer, at: row.get("deleted_at")? })
 }

@@ -1,129 +1,195 @@
-//! Documents, on either engine.
+//! The statements of documents.
+
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::DocumentId;
-use crate::storage::decode::parse;
+use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::documents::{Document, NewDocument};
-use crate::storage::error::StorageError;
+use crate::storage::pagination::Page;
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{
-    Connection, Engine, Moment, TxError, documents, encoded, read, text, transact, user,
-};
 use super::users::put_user;
 
-/// Selects documents as [`Row`]s.
-macro_rules! select_documents {
-    ($from:expr, $rest:literal) => {
-        concat!(
-            "SELECT d.id, d.title, u.id, u.name, d.characters, d.created_at, d.updated_at FROM ",
-            $from,
-            " d JOIN users u ON u.id = d.owner_id ",
-            $rest
-        )
-    };
-}
-pub(super) use select_documents;
+/// The columns of a document `d` with its owner `u`.
+pub(in crate::storage) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, u.id AS owner_id, \
+    u.name AS owner_name, d.characters, d.created_at, d.updated_at";
 
-pub(super) type Row = (String, String, String, String, i64, Moment, Moment);
+/// The documents of `$1` outside the bin, with one scan of SQLite's journal.
+const OF_OWNER: &str = " FROM (SELECT id, title, owner_id, characters, created_at, \
+      MAX(updated_at, COALESCE(j.at, 0)) AS updated_at FROM documents LEFT JOIN \
+      (SELECT document_id, MAX(at) AS at FROM journal GROUP BY document_id) j \
+      ON j.document_id = documents.id WHERE owner_id = $1 AND deleted_at IS NULL) d ";
 
-impl Engine {
-    pub(in crate::storage) async fn create_document(
-        &self,
-        new: &NewDocument,
-    ) -> Result<Document, StorageError> {
+impl Storage {
+    /// Creates a document, and stores its owner's name. `Refused` when the id is in use.
+    pub fn create_document<'a>(&'a self, new: &'a NewDocument) -> StorageFuture<'a, Document> {
         let first = i64::from(!new.update.is_empty());
-        transact!(self, tx => {
+        run!(self, Write, tx => {
             put_user(tx, &new.owner, new.now).await?;
-            sqlx::query(
+            sql!(
                 "INSERT INTO documents \
                  (id, title, owner_id, characters, last_seq, created_at, updated_at) \
                  VALUES ($1, $2, $3, $4, $5, $6, $6)",
+                new.id,
+                new.title,
+                new.owner.id,
+                new.characters,
+                first,
+                new.now
             )
-            .bind(new.id.to_string())
-            .bind(encoded(&new.title))
-            .bind(new.owner.id.as_str())
-            .bind(new.characters)
-            .bind(first)
-            .bind(Moment(new.now))
-            .execute(&mut *tx)
+            .run(tx)
             .await?;
             if 0 < first {
-                sqlx::query("INSERT INTO updates (document_id, seq, bytes) VALUES ($1, $2, $3)")
-                    .bind(new.id.to_string())
-                    .bind(first)
-                    .bind(new.update.as_ref())
-                    .execute(&mut *tx)
-                    .await?;
+                sql!(
+                    "INSERT INTO updates (document_id, seq, bytes) VALUES ($1, $2, $3)",
+                    new.id,
+                    first,
+                    new.update
+                )
+                .run(tx)
+                .await?;
             }
             Ok(fetch(tx, new.id).await?.ok_or(sqlx::Error::RowNotFound)?)
         })
     }
 
-    pub(in crate::storage) async fn document(
-        &self,
-        id: DocumentId,
-    ) -> Result<Option<Document>, StorageError> {
-        read!(self, connection => { fetch(connection, id).await })
+    /// Reads a document.
+    pub fn document(&self, id: DocumentId) -> StorageFuture<'_, Option<Document>> {
+        run!(self, Read, tx => { fetch(tx, id).await })
     }
 
-    pub(in crate::storage) async fn rename_document(
-        &self,
+    /// Reads a page of a user's own documents, last updated first.
+    pub fn documents_of<'a>(
+        &'a self,
+        owner: &'a UserId,
+        page: &'a Page<DocumentId>,
+    ) -> StorageFuture<'a, Vec<Document>> {
+        run!(self, Read, tx => {
+            let documents = sql!(
+                sqlite: [
+                    DOCUMENT_COLUMNS, OF_OWNER,
+                    "JOIN users u ON u.id = d.owner_id \
+                     WHERE ($3 IS NULL OR (d.updated_at, d.id) < ($3, $4)) \
+                     ORDER BY d.updated_at DESC, d.id DESC LIMIT $2",
+                ],
+                postgres: [
+                    DOCUMENT_COLUMNS,
+                    " FROM documents d JOIN users u ON u.id = d.owner_id \
+                     WHERE d.owner_id = $1 AND d.deleted_at IS NULL \
+                     AND ($3 IS NULL OR (d.updated_at, d.id) < ($3, $4)) \
+                     ORDER BY d.updated_at DESC, d.id DESC LIMIT $2",
+                ],
+                owner
+            );
+            documents.page(page).rows(tx).await?.iter().map(document_of).collect()
+        })
+    }
+
+    /// Sets the title of a document. `None`: there is no such document.
+    pub fn rename_document<'a>(
+        &'a self,
         id: DocumentId,
-        title: &str,
+        title: &'a str,
         now: DateTime<Utc>,
-    ) -> Result<Option<Document>, StorageError> {
-        transact!(self, tx => {
-            sqlx::query(
+    ) -> StorageFuture<'a, Option<Document>> {
+        run!(self, Write, tx => {
+            sql!(
                 "UPDATE documents SET title = $2, updated_at = $3 \
                  WHERE id = $1 AND deleted_at IS NULL",
+                id,
+                title,
+                now
             )
-                .bind(id.to_string())
-                .bind(encoded(title))
-                .bind(Moment(now))
-                .execute(&mut *tx)
-                .await?;
+            .run(tx)
+            .await?;
             fetch(tx, id).await
         })
     }
 
-    pub(in crate::storage) async fn set_characters(
-        &self,
-        id: DocumentId,
-        characters: i64,
-    ) -> Result<(), StorageError> {
-        transact!(self, tx => {
-            sqlx::query("UPDATE documents SET characters = $2 WHERE id = $1 AND characters <> $2")
-                .bind(id.to_string())
-                .bind(characters)
-                .execute(tx)
-                .await?;
-            Ok(())
+    /// Deletes a document with its text, links, seats, reviews and versions. False: there is no such
+    /// document.
+    pub fn delete_document(&self, id: DocumentId) -> StorageFuture<'_, bool> {
+        run!(self, Write, tx => {
+            let is_locked = sql!("SELECT 1 FROM documents WHERE id = $1{for update}", id);
+            let is_locked = is_locked.row(tx).await?.is_some();
+            if is_locked {
+                delete_rows(tx, id).await?;
+            }
+            Ok(is_locked)
+        })
+    }
+
+    /// Stores the character count of a document. It is not an edit: `updated_at` stays.
+    pub fn set_characters(&self, id: DocumentId, characters: i64) -> StorageFuture<'_, ()> {
+        run!(self, Write, tx => {
+            sql!(
+                "UPDATE documents SET characters = $2 WHERE id = $1 AND characters <> $2",
+                id,
+                characters
+            )
+            .run(tx)
+            .await
+            .map(drop)
+        })
+    }
+
+    /// The number of the last review change of each of these documents, read in one statement.
+    /// Missing documents are left out.
+    pub fn review_change_numbers<'a>(
+        &'a self,
+        documents: &'a [DocumentId],
+    ) -> StorageFuture<'a, HashMap<DocumentId, i64>> {
+        run!(self, Read, tx => {
+            let numbers = sql!(
+                "SELECT id, review_changes FROM documents \
+                 WHERE id IN (SELECT w.value FROM {list:$1})",
+                json(documents)?
+            );
+            let rows = numbers.rows(tx).await?;
+            rows.iter().map(|row| Ok((row.get("id")?, row.get("review_changes")?))).collect()
         })
     }
 }
 
-/// A document outside the bin.
-pub(super) async fn fetch(
-    connection: &mut Connection,
-    id: DocumentId,
-) -> Result<Option<Document>, TxError> {
-    let row =
-        sqlx::query_as(select_documents!(documents!(), "WHERE d.id = $1 AND d.deleted_at IS NULL"))
-            .bind(id.to_string())
-            .fetch_optional(connection)
-            .await?;
-    Ok(row.map(document_from).transpose()?)
+/// Deletes a document under its lock. No reference to `documents` deletes the rows of the first table, and in
+/// PostgreSQL those of the second.
+pub(super) async fn delete_rows(tx: &mut Tx, id: DocumentId) -> Result<(), TxError> {
+    sql!(
+        sqlite: ["DELETE FROM journal WHERE document_id = $1"],
+        postgres: ["DELETE FROM updates WHERE document_id = $1"],
+        id
+    )
+    .run(tx)
+    .await?;
+    sql!("DELETE FROM clients WHERE document_id = $1", id).run(tx).await?;
+    sql!("DELETE FROM documents WHERE id = $1", id).run(tx).await?;
+    Ok(())
 }
 
-pub(super) fn document_from(row: Row) -> Result<Document, StorageError> {
-    let (id, title, owner_id, owner_name, characters, Moment(created_at), Moment(updated_at)) = row;
+/// A document outside the bin.
+pub(super) async fn fetch(tx: &mut Tx, id: DocumentId) -> Result<Option<Document>, TxError> {
+    let document = sql!(
+        [
+            DOCUMENT_COLUMNS,
+            " FROM {documents} d JOIN users u ON u.id = d.owner_id \
+             WHERE d.id = $1 AND d.deleted_at IS NULL",
+        ],
+        id
+    );
+    document.row(tx).await?.as_ref().map(document_of).transpose()
+}
+
+pub(super) fn document_of(row: &Row) -> Result<Document, TxError> {
     Ok(Document {
-        id: parse(&id)?,
-        title: text(title),
-        owner: user(&owner_id, owner_name)?,
-        characters,
-        created_at,
-        updated_at,
+        id: row.get("id")?,
+        title: row.get("title")?,
+        owner: row.user("owner_id", "owner_name")?,
+        characters: row.get("characters")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
     })
 }

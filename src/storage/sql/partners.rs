@@ -1,4 +1,4 @@
-//! Partners, on either engine.
+//! The statements of partners.
 
 use chrono::{DateTime, Utc};
 
@@ -6,182 +6,155 @@ use crate::domain::ids::UserId;
 use crate::domain::limits::PARTNERS_MAX;
 use crate::domain::offer::ClaimState;
 use crate::domain::review_request::RequestState;
-use crate::storage::error::StorageError;
-use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
+use crate::storage::pagination::Page;
 use crate::storage::partners::{Partner, Partnership, sorted};
+use crate::storage::statement::{Row, sql};
+use crate::storage::tx::{Tx, lock_users, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{
-    Connection, Engine, Moment, TxError, lock_users, read, transact, user as user_from,
-};
-
-impl Engine {
-    pub(in crate::storage) async fn make_partners(
-        &self,
-        one: &UserId,
-        other: &UserId,
+impl Storage {
+    /// Makes two users partners. Idempotent. Both must have a row, and `one` must not be `other`.
+    pub fn make_partners<'a>(
+        &'a self,
+        one: &'a UserId,
+        other: &'a UserId,
         now: DateTime<Utc>,
-    ) -> Result<Partnership, StorageError> {
-        transact!(self, tx => {
+    ) -> StorageFuture<'a, Partnership> {
+        run!(self, Write, tx => {
             lock_users(tx, one, other).await?;
             put_partners(tx, one, other, now).await
         })
     }
 
-    pub(in crate::storage) async fn remove_partners(
-        &self,
-        one: &UserId,
-        other: &UserId,
+    /// Ends a partnership, for `one` of the two. In the same transaction their accepted claims of each
+    /// other's offers end, which frees the places, and a pending request of the pair is withdrawn or
+    /// declined. False: they are no partners, and nothing changes.
+    pub fn remove_partners<'a>(
+        &'a self,
+        one: &'a UserId,
+        other: &'a UserId,
         now: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
+    ) -> StorageFuture<'a, bool> {
         let (low, high) = sorted(one, other);
-        transact!(self, tx => {
+        run!(self, Write, tx => {
+            // No acceptance runs meanwhile.
             lock_users(tx, one, other).await?;
-            let removed = sqlx::query("DELETE FROM partners WHERE low_id = $1 AND high_id = $2")
-                .bind(low.as_str())
-                .bind(high.as_str())
-                .execute(&mut *tx)
-                .await?;
-            if removed.rows_affected() == 0 {
+            let removed =
+                sql!("DELETE FROM partners WHERE low_id = $1 AND high_id = $2", low, high);
+            if removed.run(tx).await? == 0 {
                 return Ok(false);
             }
-            end_accepted_claims(tx, one, other, now).await?;
-            end_pending(tx, one, other, now).await?;
+            // The offers come first: each is the lock of its claims.
+            sql!(
+                "UPDATE review_offers SET claimed = claimed - 1 WHERE EXISTS ( \
+                   SELECT 1 FROM review_claims c WHERE c.offer_id = review_offers.id \
+                   AND c.state = $3 AND c.ended_at IS NULL AND c.user_id <> review_offers.owner_id \
+                   AND c.user_id IN ($1, $2)) \
+                 AND owner_id IN ($1, $2)",
+                one,
+                other,
+                ClaimState::Accepted
+            )
+            .run(tx)
+            .await?;
+            sql!(
+                "UPDATE review_claims SET ended_at = $4 WHERE state = $3 AND ended_at IS NULL \
+                 AND user_id IN ($1, $2) AND offer_id IN ( \
+                   SELECT id FROM review_offers \
+                   WHERE owner_id IN ($1, $2) AND owner_id <> user_id)",
+                one,
+                other,
+                ClaimState::Accepted,
+                now
+            )
+            .run(tx)
+            .await?;
+            // `one` withdraws the own request, or declines that of the other. A claim of an offer makes
+            // partners beside a request.
+            sql!(
+                "UPDATE review_requests SET decided_at = $4, \
+                   state = CASE WHEN sender_id = $3 THEN $5 ELSE $6 END \
+                 WHERE low_id = $1 AND high_id = $2 AND state = 'pending' AND expires_at > $4",
+                low,
+                high,
+                one,
+                now,
+                RequestState::Withdrawn,
+                RequestState::Declined
+            )
+            .run(tx)
+            .await?;
             Ok(true)
         })
     }
 
-    pub(in crate::storage) async fn are_partners(
-        &self,
-        one: &UserId,
-        other: &UserId,
-    ) -> Result<bool, StorageError> {
-        read!(self, connection => { are_partners(connection, one, other).await })
+    /// Whether two users are partners.
+    pub fn are_partners<'a>(
+        &'a self,
+        one: &'a UserId,
+        other: &'a UserId,
+    ) -> StorageFuture<'a, bool> {
+        run!(self, Read, tx => { are_partners(tx, one, other).await })
     }
 
-    pub(in crate::storage) async fn partners_of(
-        &self,
-        user: &UserId,
-        page: &Page<UserId>,
-    ) -> Result<Vec<Partner>, StorageError> {
-        read!(self, connection => {
+    /// Reads a page of a user's partners, newest first.
+    pub fn partners_of<'a>(
+        &'a self,
+        user: &'a UserId,
+        page: &'a Page<UserId>,
+    ) -> StorageFuture<'a, Vec<Partner>> {
+        run!(self, Read, tx => {
             // Two selects, one for each index.
-            let rows: Vec<(String, String, Moment)> = sqlx::query_as(
+            let found = sql!(
                 "SELECT u.id, u.name, p.since FROM ( \
                    SELECT high_id AS id, since FROM partners WHERE low_id = $1 \
                    UNION ALL SELECT low_id, since FROM partners WHERE high_id = $1 \
                  ) p JOIN users u ON u.id = p.id \
                  WHERE $3 IS NULL OR (p.since, p.id) < ($3, $4) \
                  ORDER BY p.since DESC, p.id DESC LIMIT $2",
-            )
-            .bind(user.as_str())
-            .bind(i64::from(page.limit.min(PAGE_ROWS_MAX)))
-            .bind(page.before.as_ref().map(|before| Moment(before.at)))
-            .bind(page.before.as_ref().map(|before| before.id.to_string()))
-            .fetch_all(connection)
-            .await?;
-            let partner = |(id, name, Moment(since)): (String, String, Moment)| {
-                Ok(Partner { user: user_from(&id, name)?, since })
+                user
+            );
+            let partner = |row: &Row| {
+                Ok(Partner { user: row.user("id", "name")?, since: row.get("since")? })
             };
-            Ok(rows.into_iter().map(partner).collect::<Result<_, StorageError>>()?)
+            found.page(page).rows(tx).await?.iter().map(partner).collect()
         })
     }
 }
 
-/// Ends the accepted claims of two users on each other's offers, and frees their places. The transaction
-/// has locked both users, so no acceptance runs meanwhile.
-async fn end_accepted_claims(
-    connection: &mut Connection,
-    one: &UserId,
-    other: &UserId,
-    now: DateTime<Utc>,
-) -> Result<(), TxError> {
-    // The offers come first: each is the lock of its claims.
-    sqlx::query(
-        "UPDATE review_offers SET claimed = claimed - 1 WHERE EXISTS ( \
-           SELECT 1 FROM review_claims c WHERE c.offer_id = review_offers.id \
-           AND c.state = $3 AND c.ended_at IS NULL AND c.user_id <> review_offers.owner_id \
-           AND c.user_id IN ($1, $2)) \
-         AND owner_id IN ($1, $2)",
-    )
-    .bind(one.as_str())
-    .bind(other.as_str())
-    .bind(ClaimState::Accepted.as_str())
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query(
-        "UPDATE review_claims SET ended_at = $4 WHERE state = $3 AND ended_at IS NULL \
-         AND user_id IN ($1, $2) AND offer_id IN ( \
-           SELECT id FROM review_offers WHERE owner_id IN ($1, $2) AND owner_id <> user_id)",
-    )
-    .bind(one.as_str())
-    .bind(other.as_str())
-    .bind(ClaimState::Accepted.as_str())
-    .bind(Moment(now))
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
-/// Ends the pending request of a pair: `one` withdraws the own one, or declines that of the other. A claim
-/// of an offer makes partners beside a request.
-async fn end_pending(
-    connection: &mut Connection,
-    one: &UserId,
-    other: &UserId,
-    now: DateTime<Utc>,
-) -> Result<(), TxError> {
-    let (low, high) = sorted(one, other);
-    sqlx::query(
-        "UPDATE review_requests SET decided_at = $4, \
-           state = CASE WHEN sender_id = $3 THEN $5 ELSE $6 END \
-         WHERE low_id = $1 AND high_id = $2 AND state = 'pending' AND expires_at > $4",
-    )
-    .bind(low.as_str())
-    .bind(high.as_str())
-    .bind(one.as_str())
-    .bind(Moment(now))
-    .bind(RequestState::Withdrawn.as_str())
-    .bind(RequestState::Declined.as_str())
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
 /// Whether two users are partners.
 pub(super) async fn are_partners(
-    connection: &mut Connection,
+    tx: &mut Tx,
     one: &UserId,
     other: &UserId,
 ) -> Result<bool, TxError> {
     let (low, high) = sorted(one, other);
-    let select = "SELECT 1 FROM partners WHERE low_id = $1 AND high_id = $2";
-    let row = sqlx::query(select).bind(low.as_str()).bind(high.as_str());
-    Ok(row.fetch_optional(connection).await?.is_some())
+    let found = sql!("SELECT 1 FROM partners WHERE low_id = $1 AND high_id = $2", low, high);
+    Ok(found.row(tx).await?.is_some())
 }
 
 /// Makes two users partners; the transaction has locked both. `Full` changes no row.
 pub(super) async fn put_partners(
-    connection: &mut Connection,
+    tx: &mut Tx,
     one: &UserId,
     other: &UserId,
     now: DateTime<Utc>,
 ) -> Result<Partnership, TxError> {
     let (low, high) = sorted(one, other);
-    let made = sqlx::query(
+    let made = sql!(
         "INSERT INTO partners (low_id, high_id, since) SELECT $1, $2, $3 \
          WHERE (SELECT count(*) FROM partners WHERE low_id = $1 OR high_id = $1) < $4 \
          AND (SELECT count(*) FROM partners WHERE low_id = $2 OR high_id = $2) < $4 \
          ON CONFLICT (low_id, high_id) DO NOTHING",
-    )
-    .bind(low.as_str())
-    .bind(high.as_str())
-    .bind(Moment(now))
-    .bind(PARTNERS_MAX)
-    .execute(&mut *connection)
-    .await?;
-    if 0 < made.rows_affected() {
+        low,
+        high,
+        now,
+        PARTNERS_MAX
+    );
+    if 0 < made.run(tx).await? {
         return Ok(Partnership::Made);
     }
-    let are_partners = are_partners(connection, one, other).await?;
+    let are_partners = are_partners(tx, one, other).await?;
     Ok(if are_partners { Partnership::Existing } else { Partnership::Full })
 }

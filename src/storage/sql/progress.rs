@@ -1,54 +1,39 @@
-//! Seen marks, counts of reviews and the turn, on either engine.
+//! The statements of seen marks, counts of reviews and the turn.
 
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use sqlx::Row as _;
+use serde_json::json;
 
-use crate::domain::ids::{ShareLinkId, UserId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::progress::{Progress, ReviewCounts, Turn};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
-use crate::storage::decode::{corrupt, parse};
-use crate::storage::error::StorageError;
-use crate::storage::progress::Passed;
+use crate::domain::webhook::WebhookEvent;
+use crate::storage::progress::{Passed, StoredTurn};
 use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::statement::{self, Row, sql};
+use crate::storage::tx::{Tx, guarded, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::webhooks::Subject;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{Engine, Moment, Row, TxError, guarded, listed, read, transact, user};
-use super::review_changes::next_number;
+use super::review_changes::next_numbers;
 use super::reviews::admit;
-use super::turn_rows::{put_turn, turn_of};
 use super::users::put_user;
+use super::webhooks::put;
 
-/// Counts the reviews of the links of `$1` for the user of `$2`.
-///
-/// The index `review_counts_of_link` answers all counts: it has the columns of both conditions. A change by a
-/// server of the previous version names no user and counts as another user's.
-const PROGRESS: &str = concat!(
-    "SELECT w.value AS link_id, COALESCE(s.change, 0) AS seen, COALESCE(c.total, 0) AS total, \
-     COALESCE(c.open, 0) AS open, (SELECT COUNT(*) FROM reviews r WHERE r.link_id = w.value \
-       AND COALESCE(s.change, 0) < r.last_change AND (r.changed_by IS NULL \
-       OR r.changed_by <> $2 OR r.changed_by_number <> r.last_change)) AS unread, \
-     t.role, t.since, u.id AS by_id, u.name AS by_name FROM ",
-    listed!("$1"),
-    " LEFT JOIN (SELECT r.link_id, COUNT(*) AS total, \
-       SUM(CASE WHEN r.status = 'open' THEN 1 ELSE 0 END) AS open FROM reviews r \
-       WHERE r.link_id IN (SELECT value FROM ",
-    listed!("$1"),
-    ") GROUP BY r.link_id) c ON c.link_id = w.value \
-     LEFT JOIN seen_marks s ON s.link_id = w.value AND s.user_id = $2 \
-     LEFT JOIN turns t ON t.link_id = w.value LEFT JOIN users u ON u.id = t.by_id"
-);
-
-impl Engine {
-    pub(in crate::storage) async fn mark_seen(
-        &self,
+impl Storage {
+    /// Raises the seen mark of a member to `change`, and at most to the last change. A lower mark, and
+    /// the mark of another user, change nothing.
+    pub fn mark_seen<'a>(
+        &'a self,
         link: ShareLinkId,
-        user: &UserId,
+        user: &'a UserId,
         change: i64,
-    ) -> Result<(), StorageError> {
-        transact!(self, tx => {
-            sqlx::query(
+    ) -> StorageFuture<'a, ()> {
+        run!(self, Write, tx => {
+            sql!(
                 "INSERT INTO seen_marks (link_id, role, user_id, change) \
                  SELECT l.id, CASE WHEN d.owner_id = $2 THEN 'writer' ELSE 'reviewer' END, $2, \
                    CASE WHEN d.review_changes < $3 THEN d.review_changes ELSE $3 END \
@@ -59,85 +44,142 @@ impl Engine {
                  SET user_id = excluded.user_id, change = excluded.change \
                  WHERE seen_marks.user_id <> excluded.user_id \
                    OR seen_marks.change < excluded.change",
+                link,
+                user,
+                change
             )
-            .bind(link.to_string())
-            .bind(user.as_str())
-            .bind(change)
-            .execute(tx)
+            .run(tx)
             .await?;
             Ok(())
         })
     }
 
-    pub(in crate::storage) async fn progress_of(
-        &self,
-        member: &UserId,
-        links: &[ShareLinkId],
-    ) -> Result<HashMap<ShareLinkId, Progress>, StorageError> {
+    /// The progress of these links for a user, read in one statement. The cost: an entry of the index
+    /// `review_counts_of_link`, which has the columns of both conditions, for each of their reviews. A
+    /// change by a server of the previous version names no user and counts as another user's.
+    pub fn progress_of<'a>(
+        &'a self,
+        member: &'a UserId,
+        links: &'a [ShareLinkId],
+    ) -> StorageFuture<'a, HashMap<ShareLinkId, Progress>> {
         if links.is_empty() {
-            return Ok(HashMap::new());
+            return Box::pin(async { Ok(HashMap::new()) });
         }
-        let wanted: Vec<_> = links.iter().map(ToString::to_string).collect();
-        let wanted = serde_json::to_string(&wanted).map_err(corrupt)?;
-        read!(self, connection => {
-            let rows = sqlx::query(PROGRESS)
-                .bind(wanted.as_str())
-                .bind(member.as_str())
-                .fetch_all(connection)
-                .await?;
-            let mut progress = HashMap::with_capacity(rows.len());
-            for row in &rows {
-                progress.insert(parse(&row.try_get::<String, _>("link_id")?)?, progress_from(row)?);
-            }
-            Ok(progress)
+        run!(self, Read, tx => {
+            let progress = sql!(
+                "SELECT w.value AS link_id, COALESCE(s.change, 0) AS seen, \
+                 COALESCE(c.total, 0) AS total, COALESCE(c.open, 0) AS open, \
+                 (SELECT COUNT(*) FROM reviews r WHERE r.link_id = w.value \
+                   AND COALESCE(s.change, 0) < r.last_change AND (r.changed_by IS NULL \
+                   OR r.changed_by <> $2 OR r.changed_by_number <> r.last_change)) AS unread, \
+                 t.role, t.since, u.id AS by_id, u.name AS by_name FROM {list:$1} \
+                 LEFT JOIN (SELECT r.link_id, COUNT(*) AS total, \
+                   SUM(CASE WHEN r.status = 'open' THEN 1 ELSE 0 END) AS open FROM reviews r \
+                   WHERE r.link_id IN (SELECT value FROM {list:$1}) \
+                   GROUP BY r.link_id) c ON c.link_id = w.value \
+                 LEFT JOIN seen_marks s ON s.link_id = w.value AND s.user_id = $2 \
+                 LEFT JOIN turns t ON t.link_id = w.value LEFT JOIN users u ON u.id = t.by_id",
+                statement::json(links)?,
+                member
+            );
+            let rows = progress.rows(tx).await?;
+            rows.iter().map(|row| Ok((row.get("link_id")?, progress_from(row)?))).collect()
         })
     }
 
-    pub(in crate::storage) async fn pass_turn(
-        &self,
+    /// Sets the role whose turn it is.
+    pub fn pass_turn<'a>(
+        &'a self,
         link: ShareLinkId,
         to: Role,
-        by: &User,
+        by: &'a User,
         guard: FenceGuard,
         now: DateTime<Utc>,
-    ) -> Result<Guarded<Passed>, StorageError> {
+    ) -> StorageFuture<'a, Guarded<Passed>> {
         guarded!(self, tx => {
             admit(tx, link, guard).await?;
             if let Some(before) = turn_of(tx, link).await?.filter(|before| before.turn.role == to) {
                 return Ok(Passed::Same(before.turn));
             }
             put_user(tx, by, now).await?;
-            let change = next_number(tx, link).await?;
-            sqlx::query(
+            let change = next_numbers(tx, link, 1).await?;
+            sql!(
                 "INSERT INTO turns (link_id, role, by_id, since, change) \
                  VALUES ($1, $2, $3, $4, $5) ON CONFLICT (link_id) DO UPDATE \
                  SET role = excluded.role, by_id = excluded.by_id, since = excluded.since, \
                    change = excluded.change",
+                link,
+                to,
+                by.id,
+                now,
+                change
             )
-            .bind(link.to_string())
-            .bind(to.as_str())
-            .bind(by.id.as_str())
-            .bind(Moment(now))
-            .bind(change)
-            .execute(&mut *tx)
+            .run(tx)
             .await?;
             let turn = turn_of(tx, link).await?.ok_or(TxError::Refused(Guarded::NotFound))?;
-            put_turn(tx, &self.hooks, link, &turn.turn).await?;
+            put_turn(tx, link, &turn.turn).await?;
             Ok(Passed::Changed(turn))
         })
     }
 }
 
-fn progress_from(row: &Row) -> Result<Progress, StorageError> {
-    let text = |column: &str| row.try_get::<Option<String>, _>(column);
-    let number = |column: &str| row.try_get::<i64, _>(column);
-    let since: Option<Moment> = row.try_get("since")?;
-    let turn = match (text("role")?, since, text("by_id")?, text("by_name")?) {
-        (Some(role), Some(Moment(since)), Some(id), Some(name)) => {
-            Some(Turn { role: parse(&role)?, since, by: user(&id, name)? })
+/// The turn of a link. `None`: no user has passed it.
+async fn turn_of(tx: &mut Tx, link: ShareLinkId) -> Result<Option<StoredTurn>, TxError> {
+    let turn = sql!(
+        "SELECT t.role, t.since, u.id AS by_id, u.name AS by_name, t.change \
+         FROM turns t JOIN users u ON u.id = t.by_id WHERE t.link_id = $1",
+        link
+    );
+    turn.row(tx).await?.map(stored_turn).transpose()
+}
+
+/// The turn of a document's active link, if it was passed after change number `after`.
+pub(super) async fn turn_after(
+    tx: &mut Tx,
+    document: DocumentId,
+    after: i64,
+) -> Result<Option<StoredTurn>, TxError> {
+    let turn = sql!(
+        "SELECT t.role, t.since, u.id AS by_id, u.name AS by_name, t.change FROM share_links l \
+         JOIN turns t ON t.link_id = l.id JOIN users u ON u.id = t.by_id \
+         WHERE l.document_id = $1 AND l.revoked_at IS NULL AND t.change > $2",
+        document,
+        after
+    );
+    turn.row(tx).await?.map(stored_turn).transpose()
+}
+
+/// Writes the webhook of a passed turn, in its transaction.
+async fn put_turn(tx: &mut Tx, link: ShareLinkId, turn: &Turn) -> Result<(), TxError> {
+    if !tx.hooks.want(WebhookEvent::TurnChanged) {
+        return Ok(());
+    }
+    let title = sql!(
+        "SELECT d.title FROM documents d JOIN share_links l ON l.document_id = d.id \
+         WHERE l.id = $1",
+        link
+    );
+    let title: String = title.one(tx).await?.get(0)?;
+    let Turn { role, since, by } = turn;
+    let data = || json!({ "role": role, "since": since, "by": by, "title": title });
+    put(tx, WebhookEvent::TurnChanged, (Subject::link(link), turn.since), data).await
+}
+
+fn stored_turn(row: Row) -> Result<StoredTurn, TxError> {
+    let by = row.user("by_id", "by_name")?;
+    let turn = Turn { role: row.get("role")?, since: row.get("since")?, by };
+    Ok(StoredTurn { turn, change: row.get("change")? })
+}
+
+fn progress_from(row: &Row) -> Result<Progress, TxError> {
+    let turn = match row.get::<Option<Role>>("role")? {
+        None => None,
+        Some(role) => {
+            let (since, by) = (row.get("since")?, row.user("by_id", "by_name")?);
+            Some(Turn { role, since, by })
         }
-        _ => None,
     };
-    let (open, unread, total) = (number("open")?, number("unread")?, number("total")?);
-    Ok(Progress { seen: number("seen")?, reviews: ReviewCounts { open, unread, total }, turn })
+    let (open, unread) = (row.get("open")?, row.get("unread")?);
+    let reviews = ReviewCounts { open, unread, total: row.get("total")? };
+    Ok(Progress { seen: row.get("seen")?, reviews, turn })
 }

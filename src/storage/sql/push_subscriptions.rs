@@ -1,43 +1,45 @@
-//! Browsers that receive pushes, on either engine.
+//! The statements of browsers that receive pushes.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::user::User;
-use crate::storage::decode::{corrupt, parse};
-use crate::storage::error::StorageError;
+use crate::storage::decode::corrupt;
 use crate::storage::push_subscriptions::{PushAddress, PushLanguage, PushSubscription, StoredPush};
+use crate::storage::statement::{Row, sql};
+use crate::storage::tx::{lock_users, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{Engine, Moment, lock_users, read, single, transact};
 use super::users::put_user;
 
-/// The columns of a subscription.
-type PushRow = (String, String, Vec<u8>, Vec<u8>, Option<String>, Option<Moment>, Moment);
-
-impl Engine {
-    pub(in crate::storage) async fn put_push_subscription(
-        &self,
-        user: &User,
-        address: &PushAddress,
+impl Storage {
+    /// Registers an endpoint for `user`, and takes it from its former user. Beyond `keep` subscriptions
+    /// of the user it deletes the oldest.
+    pub fn put_push_subscription<'a>(
+        &'a self,
+        user: &'a User,
+        address: &'a PushAddress,
         keep: u32,
         now: DateTime<Utc>,
-    ) -> Result<StoredPush, StorageError> {
+    ) -> StorageFuture<'a, StoredPush> {
         let hash = digest(&SHA256, address.endpoint.as_bytes());
-        let id = PushSubscriptionId::generate();
-        transact!(self, tx => {
+        let new_id = PushSubscriptionId::generate();
+        run!(self, Write, tx => {
             put_user(tx, user, now).await?;
             // Two registrations of a user count each other's.
             lock_users(tx, &user.id, &user.id).await?;
-            let earlier: Option<String> =
-                sqlx::query_scalar("SELECT id FROM push_subscriptions WHERE endpoint_hash = $1")
-                    .bind(hash.as_ref())
-                    .fetch_optional(&mut *tx)
-                    .await?;
+            let earlier = sql!(
+                "SELECT id FROM push_subscriptions WHERE endpoint_hash = $1",
+                hash.as_ref()
+            );
+            let is_new = earlier.row(tx).await?.is_none();
             // A new user's row has a new id: the former user knows the old one.
-            let (id, Moment(created_at)): (String, Moment) = sqlx::query_as(
-                "INSERT INTO push_subscriptions AS p (id, user_id, endpoint, endpoint_hash, p256dh, \
-                   auth, lang, expires_at, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+            let stored = sql!(
+                "INSERT INTO push_subscriptions AS p (id, user_id, endpoint, endpoint_hash, \
+                   p256dh, auth, lang, expires_at, created_at) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
                  ON CONFLICT (endpoint_hash) DO UPDATE SET \
                    id = CASE WHEN p.user_id = excluded.user_id THEN p.id ELSE excluded.id END, \
                    created_at = CASE WHEN p.user_id = excluded.user_id \
@@ -45,73 +47,69 @@ impl Engine {
                    user_id = excluded.user_id, p256dh = excluded.p256dh, auth = excluded.auth, \
                    lang = excluded.lang, expires_at = excluded.expires_at \
                  RETURNING id, created_at",
-            )
-            .bind(id.to_string())
-            .bind(user.id.as_str())
-            .bind(&address.endpoint)
-            .bind(hash.as_ref())
-            .bind(address.p256dh.as_slice())
-            .bind(address.auth.as_slice())
-            .bind(address.lang.map(PushLanguage::as_str))
-            .bind(address.expires_at.map(Moment))
-            .bind(Moment(now))
-            .fetch_one(&mut *tx)
-            .await?;
-            sqlx::query(
+                new_id,
+                user.id,
+                address.endpoint,
+                hash.as_ref(),
+                address.p256dh.as_slice(),
+                address.auth.as_slice(),
+                address.lang.map(PushLanguage::as_str),
+                address.expires_at,
+                now
+            );
+            let stored = stored.one(tx).await?;
+            let id: PushSubscriptionId = stored.get("id")?;
+            sql!(
                 "DELETE FROM push_subscriptions WHERE user_id = $1 AND id <> $2 AND id NOT IN ( \
                    SELECT id FROM push_subscriptions WHERE user_id = $1 AND id <> $2 \
                    ORDER BY created_at DESC, id DESC LIMIT $3)",
+                user.id,
+                id,
+                i64::from(keep) - 1
             )
-            .bind(user.id.as_str())
-            .bind(&id)
-            .bind(i64::from(keep) - 1)
-            .execute(tx)
+            .run(tx)
             .await?;
-            Ok(StoredPush { id: parse(&id)?, created_at, is_new: earlier.is_none() })
+            Ok(StoredPush { id, created_at: stored.get("created_at")?, is_new })
         })
     }
 
-    pub(in crate::storage) async fn push_subscriptions_of(
-        &self,
-        user: &UserId,
-    ) -> Result<Vec<PushSubscription>, StorageError> {
-        read!(self, connection => {
-            let rows: Vec<PushRow> = sqlx::query_as(
+    /// The subscriptions of a user, the oldest first. Registration bounds them.
+    pub fn push_subscriptions_of<'a>(
+        &'a self,
+        user: &'a UserId,
+    ) -> StorageFuture<'a, Vec<PushSubscription>> {
+        run!(self, Read, tx => {
+            let rows = sql!(
                 "SELECT id, endpoint, p256dh, auth, lang, expires_at, created_at \
                  FROM push_subscriptions WHERE user_id = $1 ORDER BY created_at, id",
-            )
-            .bind(user.as_str())
-            .fetch_all(connection)
-            .await?;
-            Ok(rows.into_iter().map(subscription_from).collect::<Result<_, _>>()?)
+                user
+            );
+            rows.rows(tx).await?.iter().map(subscription_of).collect()
         })
     }
 
-    pub(in crate::storage) async fn delete_push_subscription(
-        &self,
-        user: &UserId,
+    /// Deletes a subscription of `user`. False: the user has no such subscription.
+    pub fn delete_push_subscription<'a>(
+        &'a self,
+        user: &'a UserId,
         id: PushSubscriptionId,
-    ) -> Result<bool, StorageError> {
-        single!(self, tx => {
+    ) -> StorageFuture<'a, bool> {
+        run!(self, One, tx => {
             let deleted =
-                sqlx::query("DELETE FROM push_subscriptions WHERE id = $1 AND user_id = $2")
-                    .bind(id.to_string())
-                    .bind(user.as_str())
-                    .execute(tx)
-                    .await?;
-            Ok(deleted.rows_affected() != 0)
+                sql!("DELETE FROM push_subscriptions WHERE id = $1 AND user_id = $2", id, user);
+            Ok(0 < deleted.run(tx).await?)
         })
     }
 }
 
-fn subscription_from(row: PushRow) -> Result<PushSubscription, StorageError> {
-    let (id, endpoint, p256dh, auth, lang, expires_at, Moment(created_at)) = row;
+fn subscription_of(row: &Row) -> Result<PushSubscription, TxError> {
+    let (p256dh, auth): (Vec<u8>, Vec<u8>) = (row.get("p256dh")?, row.get("auth")?);
     let address = PushAddress {
-        endpoint,
+        endpoint: row.get("endpoint")?,
         p256dh: p256dh.try_into().map_err(|_bytes| corrupt("a key of a push subscription"))?,
         auth: auth.try_into().map_err(|_bytes| corrupt("a secret of a push subscription"))?,
-        lang: lang.as_deref().and_then(PushLanguage::parse),
-        expires_at: expires_at.map(|Moment(at)| at),
+        lang: row.get::<Option<String>>("lang")?.as_deref().and_then(PushLanguage::parse),
+        expires_at: row.get("expires_at")?,
     };
-    Ok(PushSubscription { id: parse(&id)?, address, created_at })
+    Ok(PushSubscription { id: row.get("id")?, address, created_at: row.get("created_at")? })
 }

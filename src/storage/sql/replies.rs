@@ -1,60 +1,66 @@
-//! Changes of replies by their authors, on either engine.
+//! The statements that change replies.
 
 use chrono::{DateTime, Utc};
 
-use crate::storage::decode::corrupt;
-use crate::storage::error::StorageError;
 use crate::storage::replies::OwnReply;
 use crate::storage::reviews::{ReviewChange, StoredReview};
 use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::statement::sql;
+use crate::storage::tx::{Tx, guarded};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{Connection, Engine, Moment, TxError, encoded, guarded};
 use super::reviews::{admit, lock_for_update, the_review, update, weigh};
 
-impl Engine {
-    pub(in crate::storage) async fn edit_reply(
-        &self,
-        reply: &OwnReply,
-        body: &str,
+impl Storage {
+    /// Changes the text of a reply. `Full` when the review would exceed [`REVIEW_BYTES_MAX`].
+    ///
+    /// [`REVIEW_BYTES_MAX`]: crate::domain::limits::REVIEW_BYTES_MAX
+    pub fn edit_reply<'a>(
+        &'a self,
+        reply: &'a OwnReply,
+        body: &'a str,
         expected_version: Option<i64>,
         guard: FenceGuard,
         now: DateTime<Utc>,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
             admit(tx, reply.link, guard).await?;
             let row = lock_for_update(tx, reply.link, reply.review, expected_version).await?;
             let before = length(tx, reply).await?;
-            let body = encoded(body);
-            let after = i64::try_from(body.len()).map_err(corrupt)?;
-            sqlx::query("UPDATE replies SET body = $2, edited_at = $3 WHERE id = $1")
-                .bind(reply.id.to_string())
-                .bind(body)
-                .bind(Moment(now))
-                .execute(&mut *tx)
+            sql!("UPDATE replies SET body = $2, edited_at = $3 WHERE id = $1", reply.id, body, now)
+                .run(tx)
                 .await?;
-            grow(tx, reply, after - before).await?;
+            sql!(
+                "UPDATE reviews SET bytes = bytes + octet_length($2) - $3 WHERE id = $1",
+                reply.review,
+                body,
+                before
+            )
+            .run(tx)
+            .await?;
             update(tx, reply.review, &ReviewChange::default(), now).await?;
             weigh(tx, reply.link, reply.review, row.bytes).await?;
             the_review(tx, guard.seat, reply.review).await
         })
     }
 
-    pub(in crate::storage) async fn delete_reply(
-        &self,
-        reply: &OwnReply,
+    /// Deletes a reply.
+    pub fn delete_reply<'a>(
+        &'a self,
+        reply: &'a OwnReply,
         expected_version: Option<i64>,
         guard: FenceGuard,
         now: DateTime<Utc>,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
             admit(tx, reply.link, guard).await?;
             lock_for_update(tx, reply.link, reply.review, expected_version).await?;
             let before = length(tx, reply).await?;
-            sqlx::query("DELETE FROM replies WHERE id = $1")
-                .bind(reply.id.to_string())
-                .execute(&mut *tx)
+            sql!("DELETE FROM replies WHERE id = $1", reply.id).run(tx).await?;
+            sql!("UPDATE reviews SET bytes = bytes - $2 WHERE id = $1", reply.review, before)
+                .run(tx)
                 .await?;
-            grow(tx, reply, -before).await?;
             update(tx, reply.review, &ReviewChange::default(), now).await?;
             the_review(tx, guard.seat, reply.review).await
         })
@@ -62,25 +68,13 @@ impl Engine {
 }
 
 /// The bytes of a reply. Refuses one of another review or another author.
-async fn length(connection: &mut Connection, reply: &OwnReply) -> Result<i64, TxError> {
-    let length: Option<i64> = sqlx::query_scalar(
+async fn length(tx: &mut Tx, reply: &OwnReply) -> Result<i64, TxError> {
+    let length = sql!(
         "SELECT CAST(octet_length(body) AS bigint) FROM replies \
          WHERE id = $1 AND review_id = $2 AND author_id = $3",
-    )
-    .bind(reply.id.to_string())
-    .bind(reply.review.to_string())
-    .bind(reply.author.as_str())
-    .fetch_optional(connection)
-    .await?;
-    length.ok_or(TxError::Refused(Guarded::NotFound))
-}
-
-/// Adds the bytes of a reply to those of its review.
-async fn grow(connection: &mut Connection, reply: &OwnReply, bytes: i64) -> Result<(), TxError> {
-    sqlx::query("UPDATE reviews SET bytes = bytes + $2 WHERE id = $1")
-        .bind(reply.review.to_string())
-        .bind(bytes)
-        .execute(connection)
-        .await?;
-    Ok(())
+        reply.id,
+        reply.review,
+        reply.author
+    );
+    length.value(tx).await?.ok_or(TxError::Refused(Guarded::NotFound))
 }

@@ -1,163 +1,163 @@
-//! Numbered changes of reviews, on either engine.
+//! The statements of numbered changes of reviews.
 
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
 use crate::domain::limits::DECIDED_ONE_BY_ONE_MAX;
 use crate::domain::seat::Seat;
 use crate::storage::decisions::ManyChanged;
-use crate::storage::decode::parse;
-use crate::storage::error::StorageError;
 use crate::storage::review_changes::{DELETIONS_MAX, DeletedReview, ReviewChanges};
+use crate::storage::statement::sql;
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{Connection, Engine, TxError, snapshot, user};
-use super::review_rows::{fetch_one, verdict};
-use super::turn_rows::turn_after;
+use super::progress::turn_after;
+use super::review_rows::fetch_one;
 
-impl Engine {
-    pub(in crate::storage) async fn review_changes(
+/// A review and its last change.
+struct Changed {
+    link: ShareLinkId,
+    id: ReviewId,
+    version: i64,
+    change: i64,
+}
+
+impl Storage {
+    /// Reads a document's review changes after number `after`. `None`: there is no such document.
+    pub fn review_changes(
         &self,
         document: DocumentId,
         after: i64,
-    ) -> Result<Option<ReviewChanges>, StorageError> {
-        snapshot!(self, tx => { fetch(tx, document, after).await })
+    ) -> StorageFuture<'_, Option<ReviewChanges>> {
+        run!(self, Snapshot, tx => {
+            let upto = sql!("SELECT review_changes FROM documents WHERE id = $1", document);
+            let Some(upto) = upto.value(tx).await? else { return Ok(None) };
+            let mut changes = ReviewChanges { upto, ..ReviewChanges::default() };
+            let changed = changed_after(tx, document, after).await?;
+            for same in changed.chunk_by(|one, next| one.change == next.change) {
+                if DECIDED_ONE_BY_ONE_MAX < same.len()
+                    && let Some(many) = fetch_many(tx, same).await?
+                {
+                    changes.decided.push(many);
+                    continue;
+                }
+                for Changed { link, id, .. } in same {
+                    changes.changed.extend(fetch_one(tx, *link, *id).await?);
+                }
+            }
+            let deleted = sql!(
+                "SELECT change, review_id, link_id FROM deleted_reviews \
+                 WHERE document_id = $1 AND change > $2 ORDER BY change",
+                document,
+                after
+            );
+            for row in deleted.rows(tx).await? {
+                let (id, link) = (row.get("review_id")?, row.get("link_id")?);
+                changes.deleted.push(DeletedReview { id, link, change: row.get("change")? });
+            }
+            changes.turn = turn_after(tx, document, after).await?;
+            Ok(Some(changes))
+        })
     }
 }
 
-/// Inside a transaction that sees one state, because it runs several statements.
-async fn fetch(
-    connection: &mut Connection,
+async fn changed_after(
+    tx: &mut Tx,
     document: DocumentId,
     after: i64,
-) -> Result<Option<ReviewChanges>, TxError> {
-    let upto: Option<i64> =
-        sqlx::query_scalar("SELECT review_changes FROM documents WHERE id = $1")
-            .bind(document.to_string())
-            .fetch_optional(&mut *connection)
-            .await?;
-    let Some(upto) = upto else { return Ok(None) };
-    let mut changes = ReviewChanges { upto, ..ReviewChanges::default() };
-    let changed: Vec<(String, String, i64, i64)> = sqlx::query_as(
-        "SELECT r.link_id, r.id, r.version, r.last_change FROM share_links l JOIN reviews r ON r.link_id = l.id \
+) -> Result<Vec<Changed>, TxError> {
+    let rows = sql!(
+        "SELECT r.link_id, r.id, r.version, r.last_change \
+         FROM share_links l JOIN reviews r ON r.link_id = l.id \
          WHERE l.document_id = $1 AND l.revoked_at IS NULL AND r.last_change > $2 \
          ORDER BY r.last_change",
-    )
-    .bind(document.to_string())
-    .bind(after)
-    .fetch_all(&mut *connection)
-    .await?;
-    for same in changed.chunk_by(|one, next| one.3 == next.3) {
-        if DECIDED_ONE_BY_ONE_MAX < same.len()
-            && let Some(many) = fetch_many(connection, same).await?
-        {
-            changes.decided.push(many);
-            continue;
-        }
-        for (link, id, _, _) in same {
-            changes.changed.extend(fetch_one(connection, parse(link)?, parse(id)?).await?);
-        }
+        document,
+        after
+    );
+    let mut changed = Vec::new();
+    for row in rows.rows(tx).await? {
+        let (link, id) = (row.get("link_id")?, row.get("id")?);
+        let (version, change) = (row.get("version")?, row.get("last_change")?);
+        changed.push(Changed { link, id, version, change });
     }
-    let deleted: Vec<(i64, String, String)> = sqlx::query_as(
-        "SELECT change, review_id, link_id FROM deleted_reviews \
-         WHERE document_id = $1 AND change > $2 ORDER BY change",
-    )
-    .bind(document.to_string())
-    .bind(after)
-    .fetch_all(&mut *connection)
-    .await?;
-    for (change, id, link) in deleted {
-        changes.deleted.push(DeletedReview { id: parse(&id)?, link: parse(&link)?, change });
-    }
-    changes.turn = turn_after(connection, document, after).await?;
-    Ok(Some(changes))
+    Ok(changed)
 }
 
 /// The decision that changed these reviews, or its undo. `None`: the database has it no more.
-async fn fetch_many(
-    connection: &mut Connection,
-    same: &[(String, String, i64, i64)],
-) -> Result<Option<ManyChanged>, TxError> {
-    let Some((link, _, _, change)) = same.first() else { return Ok(None) };
-    let row: Option<(String, String, String, String, bool)> = sqlx::query_as(
-        "SELECT d.id, d.verdict, u.id, u.name, d.change = $2 FROM decisions d \
-         JOIN users u ON u.id = d.decided_by \
+async fn fetch_many(tx: &mut Tx, same: &[Changed]) -> Result<Option<ManyChanged>, TxError> {
+    let Some(Changed { link, change, .. }) = same.first() else { return Ok(None) };
+    let row = sql!(
+        "SELECT d.id, d.verdict, u.id AS by_id, u.name AS by_name, d.change = $2 AS is_made \
+         FROM decisions d JOIN users u ON u.id = d.decided_by \
          WHERE d.link_id = $1 AND (d.change = $2 OR d.undo_change = $2)",
-    )
-    .bind(link)
-    .bind(change)
-    .fetch_optional(connection)
-    .await?;
-    let Some((id, name, by, by_name, is_made)) = row else { return Ok(None) };
-    let made = if is_made { Some((verdict(&name)?, user(&by, by_name)?)) } else { None };
-    let reviews = same.iter().map(|(_, id, version, _)| Ok((parse(id)?, *version)));
-    let reviews = reviews.collect::<Result<_, StorageError>>()?;
-    Ok(Some(ManyChanged { change: *change, id: parse(&id)?, made, reviews }))
-}
-
-/// Takes the next change number of the link's document, in the transaction of the change.
-pub(super) async fn next_number(
-    connection: &mut Connection,
-    link: ShareLinkId,
-) -> Result<i64, TxError> {
-    next_numbers(connection, link, 1).await
+        link,
+        change
+    );
+    let Some(row) = row.row(tx).await? else { return Ok(None) };
+    let made = if row.get("is_made")? {
+        Some((row.get("verdict")?, row.user("by_id", "by_name")?))
+    } else {
+        None
+    };
+    let reviews = same.iter().map(|it| (it.id, it.version)).collect();
+    Ok(Some(ManyChanged { change: *change, id: row.get("id")?, made, reviews }))
 }
 
 /// Takes the next change numbers of the link's document, in the transaction of the changes. Returns the
 /// last one.
 pub(super) async fn next_numbers(
-    connection: &mut Connection,
+    tx: &mut Tx,
     link: ShareLinkId,
     count: i64,
 ) -> Result<i64, TxError> {
-    let number = sqlx::query_scalar(
+    let number = sql!(
         "UPDATE documents SET review_changes = review_changes + $2 \
          WHERE id = (SELECT document_id FROM share_links WHERE id = $1) RETURNING review_changes",
+        link,
+        count
     );
-    Ok(number.bind(link.to_string()).bind(count).fetch_one(connection).await?)
+    number.one(tx).await?.get(0)
 }
 
 /// Numbers the change of a review in this transaction, and stores the user who holds the seat.
-pub(super) async fn note_change(
-    connection: &mut Connection,
-    seat: Seat,
-    id: ReviewId,
-) -> Result<(), TxError> {
-    let change = next_number(connection, seat.link).await?;
-    sqlx::query(
+pub(super) async fn note_change(tx: &mut Tx, seat: Seat, id: ReviewId) -> Result<(), TxError> {
+    let change = next_numbers(tx, seat.link, 1).await?;
+    sql!(
         "UPDATE reviews SET last_change = $2, changed_by_number = $2, \
          changed_by = (SELECT user_id FROM seats WHERE link_id = $3 AND role = $4), \
          first_change = CASE WHEN version = 1 THEN $2 ELSE first_change END WHERE id = $1",
+        id,
+        change,
+        seat.link,
+        seat.role
     )
-    .bind(id.to_string())
-    .bind(change)
-    .bind(seat.link.to_string())
-    .bind(seat.role.as_str())
-    .execute(connection)
+    .run(tx)
     .await?;
     Ok(())
 }
 
 /// Numbers the deletion of a review in this transaction. Returns the number.
 pub(super) async fn note_deletion(
-    connection: &mut Connection,
+    tx: &mut Tx,
     link: ShareLinkId,
     id: ReviewId,
 ) -> Result<i64, TxError> {
-    let change = next_numbers(connection, link, 1).await?;
-    sqlx::query(
+    let change = next_numbers(tx, link, 1).await?;
+    sql!(
         "INSERT INTO deleted_reviews (document_id, change, review_id, link_id) \
          SELECT document_id, $2, $3, id FROM share_links WHERE id = $1",
+        link,
+        change,
+        id
     )
-    .bind(link.to_string())
-    .bind(change)
-    .bind(id.to_string())
-    .execute(&mut *connection)
+    .run(tx)
     .await?;
-    sqlx::query(
+    sql!(
         "DELETE FROM deleted_reviews WHERE change <= $2 \
          AND document_id = (SELECT document_id FROM share_links WHERE id = $1)",
+        link,
+        change - DELETIONS_MAX
     )
-    .bind(link.to_string())
-    .bind(change - DELETIONS_MAX)
-    .execute(connection)
+    .run(tx)
     .await?;
     Ok(change)
 }

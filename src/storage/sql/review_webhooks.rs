@@ -1,8 +1,7 @@
-//! The webhooks of reviews, on either engine. Each transaction has locked the document of the link.
-
-use serde_json::{Value, json};
+//! The webhooks of reviews. Each transaction has locked the document of the link.
 
 use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
 
 use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::WEBHOOK_REVIEWS_MAX;
@@ -10,9 +9,10 @@ use crate::domain::review::ReviewStatus;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::decisions::DecisionPart;
 use crate::storage::reviews::{NewReply, StoredReview};
-use crate::storage::webhooks::{Hooks, Subject};
+use crate::storage::tx::Tx;
+use crate::storage::tx_error::TxError;
+use crate::storage::webhooks::Subject;
 
-use super::dialect::{Connection, TxError};
 use super::webhooks::put;
 
 /// A new status of reviews.
@@ -24,25 +24,17 @@ pub(super) struct NewStatus<'a> {
     pub(super) at: DateTime<Utc>,
 }
 
-pub(super) async fn put_created(
-    connection: &mut Connection,
-    hooks: &Hooks,
-    review: &StoredReview,
-) -> Result<(), TxError> {
+pub(super) async fn put_created(tx: &mut Tx, review: &StoredReview) -> Result<(), TxError> {
     let about = (Subject::link(review.link), review.created_at);
     let data = || {
         let (kind, author) = (review.kind(), review.author.id.as_str());
         json!({ "review_id": review.id, "kind": kind, "author_id": author })
     };
-    put(connection, hooks, WebhookEvent::ReviewCreated, about, data).await
+    put(tx, WebhookEvent::ReviewCreated, about, data).await
 }
 
 /// The status of one review outside of a decision.
-pub(super) async fn put_status(
-    connection: &mut Connection,
-    hooks: &Hooks,
-    review: &StoredReview,
-) -> Result<(), TxError> {
+pub(super) async fn put_status(tx: &mut Tx, review: &StoredReview) -> Result<(), TxError> {
     let new = NewStatus {
         link: review.link,
         decision: None,
@@ -50,23 +42,21 @@ pub(super) async fn put_status(
         by: review.changed_by.as_ref(),
         at: review.updated_at,
     };
-    put_decided(connection, hooks, &new, (1, &mut [review.id].into_iter())).await
+    put_decided(tx, &new, (1, &mut [review.id].into_iter())).await
 }
 
 /// A decision or its undo: one event for all its reviews.
 pub(super) async fn put_decision(
-    connection: &mut Connection,
-    hooks: &Hooks,
+    tx: &mut Tx,
     new: &NewStatus<'_>,
     parts: &[DecisionPart],
 ) -> Result<(), TxError> {
     let mut ids = parts.iter().map(|part| part.review);
-    put_decided(connection, hooks, new, (parts.len(), &mut ids)).await
+    put_decided(tx, new, (parts.len(), &mut ids)).await
 }
 
 async fn put_decided(
-    connection: &mut Connection,
-    hooks: &Hooks,
+    tx: &mut Tx,
     new: &NewStatus<'_>,
     (count, ids): (usize, &mut (dyn Iterator<Item = ReviewId> + Send)),
 ) -> Result<(), TxError> {
@@ -84,13 +74,11 @@ async fn put_decided(
             "decided_by": new.by.map(UserId::as_str),
         })
     };
-    let about = (Subject::link(new.link), new.at);
-    put(connection, hooks, WebhookEvent::ReviewDecided, about, data).await
+    put(tx, WebhookEvent::ReviewDecided, (Subject::link(new.link), new.at), data).await
 }
 
 pub(super) async fn put_replied(
-    connection: &mut Connection,
-    hooks: &Hooks,
+    tx: &mut Tx,
     (link, review): (ShareLinkId, ReviewId),
     reply: &NewReply,
     now: DateTime<Utc>,
@@ -99,5 +87,5 @@ pub(super) async fn put_replied(
         let author = reply.author.id.as_str();
         json!({ "review_id": review, "reply_id": reply.id, "author_id": author })
     };
-    put(connection, hooks, WebhookEvent::ReviewReplied, (Subject::link(link), now), data).await
+    put(tx, WebhookEvent::ReviewReplied, (Subject::link(link), now), data).await
 }

@@ -1,4 +1,4 @@
-//! Reviews, on either engine.
+//! The statements that change reviews.
 
 use std::slice;
 
@@ -12,21 +12,20 @@ use crate::domain::limits::{
 use crate::domain::review::ReviewStatus;
 use crate::domain::seat::Seat;
 use crate::storage::decode::corrupt;
-use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
 use crate::storage::seats::{FenceGuard, Guarded};
+use crate::storage::statement::sql;
+use crate::storage::tx::{Tx, append_in, guarded, require_seat, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{
-    Connection, Engine, Moment, TxError, append_in, encoded, guarded, snapshot, transact,
-};
 use super::review_changes::{note_change, note_deletion};
-use super::review_rows::{SUMMARY, fetch_one, fetch_page, status};
+use super::review_rows::{SUMMARY, fetch_one, fetch_page};
 use super::review_webhooks::{put_created, put_replied, put_status};
-use super::seats::require_seat;
 use super::users::put_user;
 use super::webhook_seats::count_review;
 
@@ -37,48 +36,64 @@ pub(super) struct ReviewRow {
     pub(super) bytes: i64,
 }
 
-impl Engine {
-    pub(in crate::storage) async fn create_review(
-        &self,
-        new: &NewReview,
+impl Storage {
+    /// Creates a review. `Full` at [`REVIEWS_PER_LINK_MAX`], at [`REVIEWS_BYTES_MAX`], or at
+    /// [`SUMMARIES_PER_AUTHOR_MAX`]; an error `Refused` when the id is in use.
+    ///
+    /// [`REVIEWS_BYTES_MAX`]: crate::domain::limits::REVIEWS_BYTES_MAX
+    pub fn create_review<'a>(
+        &'a self,
+        new: &'a NewReview,
         guard: FenceGuard,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
             admit(tx, new.link, guard).await?;
             insert(tx, new).await?;
             let review = the_review(tx, guard.seat, new.id).await?;
-            put_created(tx, &self.hooks, &review).await?;
-            count_review(tx, &self.hooks, guard).await?;
+            put_created(tx, &review).await?;
+            count_review(tx, guard).await?;
             Ok(review)
         })
     }
 
-    pub(in crate::storage) async fn reviews(
+    /// Reads a page of a link's reviews with their replies, oldest first. It starts after `after` and has
+    /// at most `rows` and [`REVIEW_PAGE_ROWS_MAX`] reviews, and at most [`REVIEW_PAGE_BYTES_MAX`]
+    /// bytes.
+    ///
+    /// [`REVIEW_PAGE_ROWS_MAX`]: crate::domain::limits::REVIEW_PAGE_ROWS_MAX
+    /// [`REVIEW_PAGE_BYTES_MAX`]: crate::domain::limits::REVIEW_PAGE_BYTES_MAX
+    pub fn reviews(
         &self,
         link: ShareLinkId,
         after: Option<Cursor<ReviewId>>,
         rows: u32,
-    ) -> Result<ReviewPage, StorageError> {
-        snapshot!(self, tx => { fetch_page(tx, link, after, rows).await })
+    ) -> StorageFuture<'_, ReviewPage> {
+        run!(self, Snapshot, tx => { fetch_page(tx, link, after, rows).await })
     }
 
-    pub(in crate::storage) async fn review(
+    /// Reads one review of a link.
+    pub fn review(
         &self,
         link: ShareLinkId,
         id: ReviewId,
-    ) -> Result<Option<StoredReview>, StorageError> {
-        snapshot!(self, tx => { fetch_one(tx, link, id).await })
+    ) -> StorageFuture<'_, Option<StoredReview>> {
+        run!(self, Snapshot, tx => { fetch_one(tx, link, id).await })
     }
 
-    pub(in crate::storage) async fn change_review(
-        &self,
+    /// Changes a review. A caller that sets a status names the version that it has read. An accepted
+    /// review retains its status, and a review that is not open its words: a change of these is a
+    /// `VersionMismatch`. `Full` when the review would exceed [`REVIEW_BYTES_MAX`].
+    ///
+    /// [`REVIEW_BYTES_MAX`]: crate::domain::limits::REVIEW_BYTES_MAX
+    pub fn change_review<'a>(
+        &'a self,
         link: ShareLinkId,
         id: ReviewId,
-        change: &ReviewChange,
+        change: &'a ReviewChange,
         expected_version: Option<i64>,
         guard: FenceGuard,
         now: DateTime<Utc>,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
             admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, id, expected_version).await?;
@@ -90,163 +105,155 @@ impl Engine {
             weigh(tx, link, id, row.bytes).await?;
             let review = the_review(tx, guard.seat, id).await?;
             if change.status.is_some() {
-                put_status(tx, &self.hooks, &review).await?;
+                put_status(tx, &review).await?;
             }
             Ok(review)
         })
     }
 
-    pub(in crate::storage) async fn delete_review(
+    /// Deletes a review with its replies. Returns the number of this change.
+    pub fn delete_review(
         &self,
         link: ShareLinkId,
         id: ReviewId,
         expected_version: Option<i64>,
         guard: FenceGuard,
-    ) -> Result<Guarded<i64>, StorageError> {
+    ) -> StorageFuture<'_, Guarded<i64>> {
         guarded!(self, tx => {
             admit(tx, link, guard).await?;
             lock_for_update(tx, link, id, expected_version).await?;
-            sqlx::query("DELETE FROM reviews WHERE id = $1")
-                .bind(id.to_string())
-                .execute(&mut *tx)
-                .await?;
+            sql!("DELETE FROM reviews WHERE id = $1", id).run(tx).await?;
             note_deletion(tx, link, id).await
         })
     }
 
-    pub(in crate::storage) async fn add_reply(
-        &self,
+    /// Adds a reply, which counts as a change of the review. `Full` at [`REPLIES_PER_REVIEW_MAX`], or
+    /// at [`REVIEW_BYTES_MAX`]; an error `Refused` when the id is in use.
+    ///
+    /// [`REVIEW_BYTES_MAX`]: crate::domain::limits::REVIEW_BYTES_MAX
+    pub fn add_reply<'a>(
+        &'a self,
         link: ShareLinkId,
         review: ReviewId,
-        reply: &NewReply,
+        reply: &'a NewReply,
         guard: FenceGuard,
         now: DateTime<Utc>,
-    ) -> Result<Guarded<StoredReview>, StorageError> {
+    ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
             admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, review, None).await?;
             insert_reply(tx, review, row.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
             weigh(tx, link, review, row.bytes).await?;
-            put_replied(tx, &self.hooks, (link, review), reply, now).await?;
-            count_review(tx, &self.hooks, guard).await?;
+            put_replied(tx, (link, review), reply, now).await?;
+            count_review(tx, guard).await?;
             the_review(tx, guard.seat, review).await
         })
     }
 
-    pub(in crate::storage) async fn relocate(
-        &self,
+    /// Stores the current position of a review. It is not a change of the review: the version stays.
+    pub fn relocate<'a>(
+        &'a self,
         review: ReviewId,
-        current: &RelativeRange,
-    ) -> Result<(), StorageError> {
-        transact!(self, tx => {
-            sqlx::query("UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1")
-                .bind(review.to_string())
-                .bind(current.start.as_slice())
-                .bind(current.end.as_slice())
-                .execute(tx)
-                .await?;
-            Ok(())
+        current: &'a RelativeRange,
+    ) -> StorageFuture<'a, ()> {
+        run!(self, Write, tx => {
+            sql!(
+                "UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1",
+                review,
+                current.start,
+                current.end
+            )
+            .run(tx)
+            .await
+            .map(drop)
         })
     }
 }
 
-/// Stores a review, unless its link has the maximum number.
-async fn insert(connection: &mut Connection, new: &NewReview) -> Result<(), TxError> {
-    let reviews: i64 = sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1")
-        .bind(new.link.to_string())
-        .fetch_one(&mut *connection)
-        .await?;
-    if REVIEWS_PER_LINK_MAX <= reviews {
+/// Stores a review, unless its link or its author has the maximum number.
+async fn insert(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
+    let reviews = sql!("SELECT count(*) FROM reviews WHERE link_id = $1", new.link);
+    if REVIEWS_PER_LINK_MAX <= reviews.one(tx).await?.get(0)? {
         return Err(TxError::Refused(Guarded::Full));
     }
     if new.is_summary {
-        limit_summaries(connection, new).await?;
+        let summaries = sql!(
+            "SELECT count(*) FROM reviews \
+             WHERE link_id = $1 AND kind = 'summary' AND author_id = $2",
+            new.link,
+            new.author.id
+        );
+        if SUMMARIES_PER_AUTHOR_MAX <= summaries.one(tx).await?.get(0)? {
+            return Err(TxError::Refused(Guarded::Full));
+        }
     }
-    put_user(connection, &new.author, new.now).await?;
-    sqlx::query(
+    put_user(tx, &new.author, new.now).await?;
+    sql!(
         "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
          prefix, suffix, current_start, current_end, body, suggestion, status, version, \
          created_at, updated_at, bytes, kind) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14, $15, $16)",
+        new.id,
+        new.link,
+        new.author.id,
+        new.origin.range.start,
+        new.origin.range.end,
+        new.origin.quote,
+        new.origin.prefix,
+        new.origin.suffix,
+        new.current.start,
+        new.current.end,
+        new.body,
+        new.suggestion,
+        ReviewStatus::Open,
+        new.now,
+        new.bytes(),
+        new.is_summary.then_some(SUMMARY)
     )
-    .bind(new.id.to_string())
-    .bind(new.link.to_string())
-    .bind(new.author.id.as_str())
-    .bind(i64::from(new.origin.range.start))
-    .bind(i64::from(new.origin.range.end))
-    .bind(encoded(&new.origin.quote))
-    .bind(encoded(&new.origin.prefix))
-    .bind(encoded(&new.origin.suffix))
-    .bind(new.current.start.as_slice())
-    .bind(new.current.end.as_slice())
-    .bind(encoded(&new.body))
-    .bind(new.suggestion.as_deref().map(encoded))
-    .bind(ReviewStatus::Open.as_str())
-    .bind(Moment(new.now))
-    .bind(new.bytes())
-    .bind(new.is_summary.then_some(SUMMARY))
-    .execute(&mut *connection)
+    .run(tx)
     .await?;
-    weigh(connection, new.link, new.id, 0).await
-}
-
-/// Refuses if the author has the maximum of remarks on the whole text.
-async fn limit_summaries(connection: &mut Connection, new: &NewReview) -> Result<(), TxError> {
-    let summaries: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM reviews WHERE link_id = $1 AND kind = 'summary' AND author_id = $2",
-    )
-    .bind(new.link.to_string())
-    .bind(new.author.id.as_str())
-    .fetch_one(connection)
-    .await?;
-    if SUMMARIES_PER_AUTHOR_MAX <= summaries {
-        return Err(TxError::Refused(Guarded::Full));
-    }
-    Ok(())
+    weigh(tx, new.link, new.id, 0).await
 }
 
 /// Refuses unless the guard is of that link, and holds.
 pub(super) async fn admit(
-    connection: &mut Connection,
+    tx: &mut Tx,
     link: ShareLinkId,
     guard: FenceGuard,
 ) -> Result<(), TxError> {
     if guard.seat.link != link {
         return Err(TxError::Refused(Guarded::Fenced));
     }
-    require_seat(connection, guard).await
+    require_seat(tx, guard).await
 }
 
 /// Refuses unless the review exists in the version that the caller has read.
 pub(super) async fn lock_for_update(
-    connection: &mut Connection,
+    tx: &mut Tx,
     link: ShareLinkId,
     id: ReviewId,
     expected: Option<i64>,
 ) -> Result<ReviewRow, TxError> {
-    let row: Option<(i64, String, i64)> =
-        sqlx::query_as("SELECT version, status, bytes FROM reviews WHERE id = $1 AND link_id = $2")
-            .bind(id.to_string())
-            .bind(link.to_string())
-            .fetch_optional(connection)
-            .await?;
-    let (current, name, bytes) = row.ok_or(TxError::Refused(Guarded::NotFound))?;
-    if expected.is_some_and(|expected| expected != current) {
-        return Err(TxError::Refused(Guarded::VersionMismatch { current }));
+    let row =
+        sql!("SELECT version, status, bytes FROM reviews WHERE id = $1 AND link_id = $2", id, link);
+    let row = row.row(tx).await?.ok_or(TxError::Refused(Guarded::NotFound))?;
+    let version = row.get("version")?;
+    if expected.is_some_and(|expected| expected != version) {
+        return Err(TxError::Refused(Guarded::VersionMismatch { current: version }));
     }
-    Ok(ReviewRow { version: current, status: status(&name)?, bytes })
+    Ok(ReviewRow { version, status: row.get("status")?, bytes: row.get("bytes")? })
 }
 
 /// Changes a review, and increments its version.
 pub(super) async fn update(
-    connection: &mut Connection,
+    tx: &mut Tx,
     id: ReviewId,
     change: &ReviewChange,
     now: DateTime<Utc>,
 ) -> Result<(), TxError> {
     let suggestion = change.suggestion.as_ref();
-    sqlx::query(
+    sql!(
         "UPDATE reviews SET body = COALESCE($2, body), \
          suggestion = CASE WHEN $3 THEN $4 ELSE suggestion END, \
          bytes = bytes + COALESCE(octet_length($2) - octet_length(body), 0) + CASE WHEN $3 \
@@ -255,77 +262,72 @@ pub(super) async fn update(
          decision_id = CASE WHEN $5 IS NULL THEN decision_id END, \
          decided_by = CASE WHEN $5 IS NULL THEN decided_by END, \
          decided_at = CASE WHEN $5 IS NULL THEN decided_at END WHERE id = $1",
+        id,
+        change.body,
+        suggestion.is_some(),
+        suggestion.and_then(Option::as_ref),
+        change.status,
+        now
     )
-    .bind(id.to_string())
-    .bind(change.body.as_deref().map(encoded))
-    .bind(suggestion.is_some())
-    .bind(suggestion.and_then(|suggestion| suggestion.as_deref()).map(encoded))
-    .bind(change.status.map(ReviewStatus::as_str))
-    .bind(Moment(now))
-    .execute(connection)
+    .run(tx)
     .await?;
     Ok(())
 }
 
 async fn insert_reply(
-    connection: &mut Connection,
+    tx: &mut Tx,
     review: ReviewId,
     version: i64,
     reply: &NewReply,
     now: DateTime<Utc>,
 ) -> Result<(), TxError> {
-    let replies: i64 = sqlx::query_scalar("SELECT count(*) FROM replies WHERE review_id = $1")
-        .bind(review.to_string())
-        .fetch_one(&mut *connection)
-        .await?;
-    if REPLIES_PER_REVIEW_MAX <= replies {
+    let replies = sql!("SELECT count(*) FROM replies WHERE review_id = $1", review);
+    if REPLIES_PER_REVIEW_MAX <= replies.one(tx).await?.get(0)? {
         return Err(TxError::Refused(Guarded::Full));
     }
-    put_user(connection, &reply.author, now).await?;
-    sqlx::query(
+    put_user(tx, &reply.author, now).await?;
+    sql!(
         "INSERT INTO replies (id, review_id, version, author_id, body, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6)",
+        reply.id,
+        review,
+        version,
+        reply.author.id,
+        reply.body,
+        now
     )
-    .bind(reply.id.to_string())
-    .bind(review.to_string())
-    .bind(version)
-    .bind(reply.author.id.as_str())
-    .bind(encoded(&reply.body))
-    .bind(Moment(now))
-    .execute(&mut *connection)
+    .run(tx)
     .await?;
-    sqlx::query("UPDATE reviews SET bytes = bytes + octet_length($2) WHERE id = $1")
-        .bind(review.to_string())
-        .bind(encoded(&reply.body))
-        .execute(connection)
+    sql!("UPDATE reviews SET bytes = bytes + octet_length($2) WHERE id = $1", review, reply.body)
+        .run(tx)
         .await?;
     Ok(())
 }
 
 /// Refuses if the review has grown, and it or all reviews of its link exceed their bound.
 pub(super) async fn weigh(
-    connection: &mut Connection,
+    tx: &mut Tx,
     link: ShareLinkId,
     id: ReviewId,
     before: i64,
 ) -> Result<(), TxError> {
-    let (after, all): (i64, i64) = sqlx::query_as(
-        "SELECT r.bytes, (SELECT CAST(SUM(bytes) AS bigint) FROM reviews WHERE link_id = $2) \
+    let sizes = sql!(
+        "SELECT r.bytes, \
+         (SELECT CAST(SUM(bytes) AS bigint) FROM reviews WHERE link_id = $2) AS of_all \
          FROM reviews r WHERE r.id = $1",
-    )
-    .bind(id.to_string())
-    .bind(link.to_string())
-    .fetch_one(connection)
-    .await?;
-    if is_too_large(before, after, all) {
+        id,
+        link
+    );
+    let sizes = sizes.one(tx).await?;
+    if is_too_large(before, sizes.get("bytes")?, sizes.get("of_all")?) {
         return Err(TxError::Refused(Guarded::Full));
     }
     Ok(())
 }
 
 /// Stores an edit of the server, or refuses.
-pub(super) async fn store_edit(connection: &mut Connection, edit: &Append) -> Result<i64, TxError> {
-    let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
+pub(super) async fn store_edit(tx: &mut Tx, edit: &Append) -> Result<i64, TxError> {
+    let refused = match append_in(tx, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
         Some(
@@ -345,10 +347,10 @@ pub(super) async fn store_edit(connection: &mut Connection, edit: &Append) -> Re
 
 /// Reads the review that this transaction has written under the seat, and numbers the change.
 pub(super) async fn the_review(
-    connection: &mut Connection,
+    tx: &mut Tx,
     seat: Seat,
     id: ReviewId,
 ) -> Result<StoredReview, TxError> {
-    note_change(connection, seat, id).await?;
-    fetch_one(connection, seat.link, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
+    note_change(tx, seat, id).await?;
+    fetch_one(tx, seat.link, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
 }

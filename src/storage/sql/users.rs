@@ -1,110 +1,108 @@
-//! Users, on either engine.
+//! The statements of users.
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
-use crate::storage::error::StorageError;
+use crate::storage::statement::sql;
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
 use crate::storage::users::changes;
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{Connection, Engine, Moment, TxError, encoded, read, single, text, transact};
-
-impl Engine {
-    pub(in crate::storage) async fn save_user(
-        &self,
-        user: &User,
+impl Storage {
+    /// Stores a user's name as a token from `issued_at` carries it. A token older than that of the
+    /// stored name changes nothing: it may still be valid after a rename. The cost: a read if the
+    /// name is unchanged, and a write if the token is more than a minute newer.
+    pub fn save_user<'a>(
+        &'a self,
+        user: &'a User,
         issued_at: DateTime<Utc>,
-    ) -> Result<(), StorageError> {
-        let is_new = read!(self, connection => {
-            let select = "SELECT name, updated_at FROM users WHERE id = $1";
-            let stored: Option<(String, Moment)> =
-                sqlx::query_as(select).bind(user.id.as_str()).fetch_optional(connection).await?;
-            let stored = stored.as_ref().map(|(name, since)| (name.as_str(), since.0));
-            Ok(changes(stored, &encoded(&user.name), issued_at))
-        });
-        if !is_new? {
-            return Ok(());
-        }
-        single!(self, tx => {
-            sqlx::query(
-                "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
-                 ON CONFLICT (id) DO UPDATE \
-                 SET name = excluded.name, updated_at = excluded.updated_at \
-                 WHERE users.updated_at <= excluded.updated_at",
-            )
-            .bind(user.id.as_str())
-            .bind(encoded(&user.name))
-            .bind(Moment(issued_at))
-            .execute(tx)
-            .await?;
-            Ok(())
+    ) -> StorageFuture<'a, ()> {
+        Box::pin(async move {
+            if !self.is_name_new(user, issued_at).await? {
+                return Ok(());
+            }
+            let write = run!(self, One, tx => {
+                sql!(
+                    "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
+                     ON CONFLICT (id) DO UPDATE \
+                     SET name = excluded.name, updated_at = excluded.updated_at \
+                     WHERE users.updated_at <= excluded.updated_at",
+                    user.id,
+                    user.name,
+                    issued_at
+                )
+                .run(tx)
+                .await
+            });
+            write.await.map(drop)
         })
     }
 
-    pub(in crate::storage) async fn rename_user(
-        &self,
-        user: &User,
-        now: DateTime<Utc>,
-    ) -> Result<(), StorageError> {
-        single!(self, tx => {
+    fn is_name_new<'a>(
+        &'a self,
+        user: &'a User,
+        issued_at: DateTime<Utc>,
+    ) -> StorageFuture<'a, bool> {
+        run!(self, Read, tx => {
+            let row = sql!("SELECT name, updated_at FROM users WHERE id = $1", user.id).row(tx).await?;
+            let Some(row) = row else { return Ok(true) };
+            let (stored, since) = (row.get::<String>("name")?, row.get("updated_at")?);
+            Ok(changes(Some((&stored, since)), &user.name, issued_at))
+        })
+    }
+
+    /// Stores the name that a guest chose at `now`, also over a stored name with a later time.
+    pub fn rename_user<'a>(&'a self, user: &'a User, now: DateTime<Utc>) -> StorageFuture<'a, ()> {
+        run!(self, One, tx => {
             // The stored time may be that of a server whose clock is ahead.
-            sqlx::query(
+            sql!(
                 "INSERT INTO users AS u (id, name, updated_at) VALUES ($1, $2, $3) \
                  ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = CASE \
                    WHEN u.updated_at < excluded.updated_at THEN excluded.updated_at \
                    ELSE u.updated_at END",
+                user.id,
+                user.name,
+                now
             )
-            .bind(user.id.as_str())
-            .bind(encoded(&user.name))
-            .bind(Moment(now))
-            .execute(tx)
-            .await?;
-            Ok(())
+            .run(tx)
+            .await
+            .map(drop)
         })
     }
 
-    pub(in crate::storage) async fn set_guest_requests(
-        &self,
-        user: &User,
-        takes: bool,
-    ) -> Result<(), StorageError> {
-        transact!(self, tx => {
+    /// Sets whether the user takes requests of guests.
+    pub fn set_guest_requests<'a>(&'a self, user: &'a User, takes: bool) -> StorageFuture<'a, ()> {
+        run!(self, Write, tx => {
             // Older than every token, so that the next one may rename a user of a host application.
             put_user(tx, user, DateTime::UNIX_EPOCH).await?;
-            let update = "UPDATE users SET guest_requests = $2 WHERE id = $1";
-            sqlx::query(update).bind(user.id.as_str()).bind(takes).execute(tx).await?;
+            sql!("UPDATE users SET guest_requests = $2 WHERE id = $1", user.id, takes).run(tx).await?;
             Ok(())
         })
     }
 
-    pub(in crate::storage) async fn profile_of(
-        &self,
-        id: &UserId,
-    ) -> Result<Option<(String, bool)>, StorageError> {
-        read!(self, connection => {
-            let select = "SELECT name, guest_requests FROM users WHERE id = $1";
-            let stored: Option<(String, bool)> =
-                sqlx::query_as(select).bind(id.as_str()).fetch_optional(connection).await?;
-            Ok(stored.map(|(name, takes)| (text(name), takes)))
+    /// The stored name of a user, and whether the user takes requests of guests. `None`: no row refers to
+    /// the user yet.
+    pub fn profile_of<'a>(&'a self, id: &'a UserId) -> StorageFuture<'a, Option<(String, bool)>> {
+        run!(self, Read, tx => {
+            let row = sql!("SELECT name, guest_requests FROM users WHERE id = $1", id).row(tx).await?;
+            row.map(|row| Ok((row.get("name")?, row.get("guest_requests")?))).transpose()
         })
     }
 }
 
-/// Inserts a missing user, so that other rows can refer to it. Only `save_user` and `rename_user` rename. It locks no
-/// existing row; callers hold no lock, or that of a document.
-pub(super) async fn put_user(
-    connection: &mut Connection,
-    user: &User,
-    now: DateTime<Utc>,
-) -> Result<(), TxError> {
-    sqlx::query(
+/// Inserts a missing user, so that other rows can refer to it. Only `save_user` and `rename_user` rename. It
+/// locks no existing row; callers hold no lock, or that of a document.
+pub(crate) async fn put_user(tx: &mut Tx, user: &User, now: DateTime<Utc>) -> Result<(), TxError> {
+    sql!(
         "INSERT INTO users (id, name, updated_at) SELECT $1, $2, $3 \
          WHERE NOT EXISTS (SELECT 1 FROM users WHERE id = $1) ON CONFLICT (id) DO NOTHING",
+        user.id,
+        user.name,
+        now
     )
-    .bind(user.id.as_str())
-    .bind(encoded(&user.name))
-    .bind(Moment(now))
-    .execute(connection)
+    .run(tx)
     .await?;
     Ok(())
 }

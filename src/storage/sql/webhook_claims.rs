@@ -1,93 +1,98 @@
-//! Claims of webhooks, and rows that no claim can take, on either engine.
-
-use sqlx::Row as _;
+//! The statements that claim webhooks, and those about rows that no claim can take.
 
 use crate::domain::ids::WebhookId;
-use crate::storage::decode::{corrupt, parse};
+use crate::domain::limits::WEBHOOK_LEASE;
 use crate::storage::error::StorageError;
-use crate::storage::webhooks::{ClaimSize, ClaimedWebhook, WebhookClaim};
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::run;
+use crate::storage::tx_error::TxError;
+use crate::storage::webhooks::{ClaimSize, ClaimedWebhook, WebhookClaim, milliseconds};
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{
-    Engine, Moment, Row, after_ms, encoded, listed, read, single, skip_locked, text, transact,
-};
 use super::webhooks::give_turn;
 
-/// Selects due webhooks of an endpoint for a claim, by their attempts.
-macro_rules! due {
-    ($attempts:literal, $rows:literal) => {
-        concat!(
-            "(SELECT id FROM webhooks WHERE state = 'pending' AND endpoint = $1 AND next_at <= ",
-            after_ms!("0"),
-            " AND attempts ",
-            $attempts,
-            " ORDER BY next_at, seq LIMIT ",
-            $rows,
-            skip_locked!(),
-            ")"
-        )
-    };
-}
-
-impl Engine {
-    pub(in crate::storage) async fn has_due_webhook(
-        &self,
-        endpoint: &str,
-    ) -> Result<bool, StorageError> {
-        read!(self, connection => {
-            let is_due: bool = sqlx::query_scalar(concat!(
-                "SELECT EXISTS (SELECT 1 FROM webhooks \
-                 WHERE state = 'pending' AND endpoint = $1 AND next_at <= ",
-                after_ms!("0"),
-                ")"
-            ))
-            .bind(endpoint)
-            .fetch_one(connection)
-            .await?;
-            Ok(is_due)
+impl Storage {
+    /// Whether a webhook of the endpoint is due.
+    pub fn has_due_webhook<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, bool> {
+        run!(self, Read, tx => {
+            let due = sql!(
+                "SELECT 1 FROM webhooks \
+                 WHERE state = 'pending' AND endpoint = $1 AND next_at <= {now} LIMIT 1",
+                endpoint
+            );
+            Ok(due.row(tx).await?.is_some())
         })
     }
 
-    pub(in crate::storage) async fn claim_webhooks(
-        &self,
-        endpoint: &str,
+    /// Claims due webhooks of the endpoint for [`WEBHOOK_LEASE`], at most `size`, each of another lane. One
+    /// whose row does not parse is dead instead.
+    pub fn claim_webhooks<'a>(
+        &'a self,
+        endpoint: &'a str,
         size: ClaimSize,
-        lease: i64,
-    ) -> Result<Vec<ClaimedWebhook>, StorageError> {
-        // A second run claims the next rows; the lease of the first ones ends.
-        let rows = single!(self, tx => {
-            let rows: Vec<Row> = sqlx::query(concat!(
-                "WITH fresh AS ",
-                due!("= 0", "$2"),
-                ", again AS ",
-                due!("> 0", "$3"),
-                " UPDATE webhooks SET attempts = attempts + 1, fence = fence + 1, next_at = ",
-                after_ms!("$4"),
-                " WHERE id IN (SELECT id FROM fresh UNION ALL SELECT id FROM again) \
-                 RETURNING id, fence, lane, document_id, type, created_at, link_id, data, attempts"
-            ))
-            .bind(endpoint)
-            .bind(i64::from(size.first))
-            .bind(i64::from(size.repeated))
-            .bind(lease)
-            .fetch_all(tx)
-            .await?;
-            Ok(rows)
-        });
-        self.parsed(&rows?, claimed_from).await
+    ) -> StorageFuture<'a, Vec<ClaimedWebhook>> {
+        Box::pin(async move {
+            // A second run claims the next rows; the lease of the first ones ends.
+            let rows = run!(self, One, tx => {
+                let rows = sql!(
+                    "WITH fresh AS (SELECT id FROM webhooks \
+                       WHERE state = 'pending' AND endpoint = $1 AND next_at <= {now} \
+                       AND attempts = 0 ORDER BY next_at, seq LIMIT $2{skip locked}), \
+                     again AS (SELECT id FROM webhooks \
+                       WHERE state = 'pending' AND endpoint = $1 AND next_at <= {now} \
+                       AND attempts > 0 ORDER BY next_at, seq LIMIT $3{skip locked}) \
+                     UPDATE webhooks \
+                     SET attempts = attempts + 1, fence = fence + 1, next_at = {after:$4} \
+                     WHERE id IN (SELECT id FROM fresh UNION ALL SELECT id FROM again) \
+                     RETURNING id, fence, lane, document_id, type, created_at, link_id, data, \
+                       attempts",
+                    endpoint,
+                    size.first,
+                    size.repeated,
+                    milliseconds(WEBHOOK_LEASE)
+                );
+                rows.rows(tx).await
+            });
+            let rows: Result<Vec<Row>, StorageError> = rows.await;
+            self.parsed(&rows?, claimed_from).await
+        })
+    }
+
+    /// Pending webhooks whose time is over and whose endpoint is none of `endpoints`.
+    pub fn orphaned_webhooks<'a>(
+        &'a self,
+        endpoints: &'a [String],
+        rows: u32,
+    ) -> StorageFuture<'a, Vec<WebhookClaim>> {
+        Box::pin(async move {
+            let rows = run!(self, Read, tx => {
+                let rows = sql!(
+                    "SELECT id, fence, lane, document_id FROM webhooks \
+                     WHERE state = 'pending' AND next_at IS NOT NULL AND give_up_at <= {now} \
+                     AND endpoint NOT IN (SELECT w.value FROM {list:$1}) LIMIT $2",
+                    json(endpoints)?,
+                    rows
+                );
+                rows.rows(tx).await
+            });
+            let rows: Result<Vec<Row>, StorageError> = rows.await;
+            self.parsed(&rows?, claim_from).await
+        })
     }
 
     /// The rows that parse. One that does not delays no other: it is dead from now on.
     async fn parsed<T: Send>(
         &self,
         rows: &[Row],
-        from: fn(&Row) -> Result<T, StorageError>,
+        from: fn(&Row) -> Result<T, TxError>,
     ) -> Result<Vec<T>, StorageError> {
         let mut parsed = Vec::new();
         for row in rows {
-            match from(row) {
+            match from(row).map_err(TxError::into_error) {
                 Ok(webhook) => parsed.push(webhook),
                 Err(error) => {
-                    let (id, lane): (String, String) = (row.try_get("id")?, row.try_get("lane")?);
+                    let text = |name: &str| row.get::<String>(name).map_err(TxError::into_error);
+                    let (id, lane) = (text("id")?, text("lane")?);
                     tracing::warn!(id, %error, "a row of `webhooks` does not parse; it is dead");
                     self.end_damaged(&id, &lane, &error.to_string()).await?;
                 }
@@ -97,66 +102,39 @@ impl Engine {
     }
 
     /// Ends a webhook whose row does not parse. It gets an id with which an administrator can list it.
-    async fn end_damaged(&self, id: &str, lane: &str, error: &str) -> Result<(), StorageError> {
-        transact!(self, tx => {
-            sqlx::query(concat!(
-                "UPDATE webhooks SET id = $2, document_id = NULL, link_id = NULL, created_at = ",
-                after_ms!("0"),
-                ", state = 'dead', next_at = NULL, last_error = $3 WHERE id = $1"
-            ))
-            .bind(id)
-            .bind(WebhookId::generate().to_string())
-            .bind(encoded(&format!("its row {id} does not parse: {error}")))
-            .execute(&mut *tx)
+    fn end_damaged<'a>(
+        &'a self,
+        id: &'a str,
+        lane: &'a str,
+        error: &'a str,
+    ) -> StorageFuture<'a, ()> {
+        run!(self, Write, tx => {
+            sql!(
+                "UPDATE webhooks SET id = $2, document_id = NULL, link_id = NULL, \
+                 created_at = {now}, state = 'dead', next_at = NULL, last_error = $3 WHERE id = $1",
+                id,
+                WebhookId::generate(),
+                format!("its row {id} does not parse: {error}")
+            )
+            .run(tx)
             .await?;
-            give_turn(tx, lane).await?;
-            Ok(())
+            give_turn(tx, lane).await
         })
     }
-
-    pub(in crate::storage) async fn orphaned_webhooks(
-        &self,
-        endpoints: &[String],
-        rows: u32,
-    ) -> Result<Vec<WebhookClaim>, StorageError> {
-        let rows = read!(self, connection => {
-            let rows: Vec<Row> = sqlx::query(concat!(
-                "SELECT id, fence, lane, document_id FROM webhooks \
-                 WHERE state = 'pending' AND next_at IS NOT NULL AND give_up_at <= ",
-                after_ms!("0"),
-                " AND endpoint NOT IN (SELECT w.value FROM ",
-                listed!("$1"),
-                ") LIMIT $2"
-            ))
-            .bind(serde_json::to_string(endpoints).map_err(corrupt)?)
-            .bind(i64::from(rows))
-            .fetch_all(connection)
-            .await?;
-            Ok(rows)
-        });
-        self.parsed(&rows?, claim_from).await
-    }
 }
 
-fn claim_from(row: &Row) -> Result<WebhookClaim, StorageError> {
-    let document: Option<String> = row.try_get("document_id")?;
-    Ok(WebhookClaim {
-        id: parse(&row.try_get::<String, _>("id")?)?,
-        fence: row.try_get("fence")?,
-        lane: row.try_get("lane")?,
-        document: document.as_deref().map(parse).transpose()?,
-    })
+fn claim_from(row: &Row) -> Result<WebhookClaim, TxError> {
+    let (id, fence) = (row.get("id")?, row.get("fence")?);
+    Ok(WebhookClaim { id, fence, lane: row.get("lane")?, document: row.get("document_id")? })
 }
 
-fn claimed_from(row: &Row) -> Result<ClaimedWebhook, StorageError> {
-    let Moment(created_at) = row.try_get("created_at")?;
-    let link: Option<String> = row.try_get("link_id")?;
+fn claimed_from(row: &Row) -> Result<ClaimedWebhook, TxError> {
     Ok(ClaimedWebhook {
         claim: claim_from(row)?,
-        kind: row.try_get("type")?,
-        created_at,
-        link: link.as_deref().map(parse).transpose()?,
-        data: text(row.try_get("data")?),
-        attempts: row.try_get("attempts")?,
+        kind: row.get("type")?,
+        created_at: row.get("created_at")?,
+        link: row.get("link_id")?,
+        data: row.get("data")?,
+        attempts: row.get("attempts")?,
     })
 }

@@ -1,4 +1,4 @@
-//! The begin and the end of grants in the outbox, on either engine.
+//! The statements about the begin and the end of grants in the outbox.
 //!
 //! Redis holds the seats, so no transaction releases one. A row of `webhook_seats` remembers the grant
 //! whose `seat.left` is missing. The next grant, the server of the session, or the search for departed
@@ -8,153 +8,132 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::DocumentId;
 use crate::domain::seat::Seat;
 use crate::domain::webhook::WebhookEvent;
-use crate::storage::decode::{fence as fence_from, fence_column, parse};
-use crate::storage::error::StorageError;
 use crate::storage::seats::FenceGuard;
-use crate::storage::webhooks::{Hooks, NewGrant, Subject, TakenSeat};
+use crate::storage::statement::{Row, sql};
+use crate::storage::tx::{Tx, lock_of, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::webhooks::{NewGrant, Subject, TakenSeat};
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{Connection, Engine, TxError, lock_of, read, transact};
 use super::webhooks::put;
-
-/// The fence of a grant, its user, its document, and the number of its reviews and replies.
-type GrantRow = (i64, String, String, i64);
-/// Share link, role, fence, and whether the database still accepts the grant's writes.
-type TakenRow = (String, String, i64, bool);
 
 /// Writes a new grant to the outbox, and the end of the one before it. In the transaction that ratifies
 /// the grant.
-pub(super) async fn note_grant(
-    connection: &mut Connection,
-    hooks: &Hooks,
+pub(in crate::storage) async fn note_grant(
+    tx: &mut Tx,
     grant: NewGrant<'_>,
 ) -> Result<(), TxError> {
-    if !hooks.want_seats() {
+    if !tx.hooks.want_seats() {
         return Ok(());
     }
     let NewGrant { seat, fence, user, now } = grant;
-    let number = fence_column(fence)?;
-    let (link, role) = (seat.link.to_string(), seat.role.as_str());
-    let before: Option<GrantRow> = sqlx::query_as(
+    let before = sql!(
         "SELECT fence, user_id, document_id, reviews FROM webhook_seats \
          WHERE link_id = $1 AND role = $2",
-    )
-    .bind(&link)
-    .bind(role)
-    .fetch_optional(&mut *connection)
-    .await?;
-    if before.as_ref().is_some_and(|(last, ..)| *last == number) {
-        // The ratification is repeated.
-        return Ok(());
+        seat.link,
+        seat.role
+    );
+    if let Some(before) = before.row(tx).await? {
+        if before.get::<Fence>("fence")? == fence {
+            // The ratification is repeated.
+            return Ok(());
+        }
+        put_end(tx, seat, &before, now).await?;
     }
-    if let Some(before) = before {
-        put_end(connection, hooks, seat, &before, now).await?;
-    }
-    let document: String = sqlx::query_scalar(
+    let document = sql!(
         "INSERT INTO webhook_seats (link_id, role, fence, user_id, document_id) \
          SELECT id, $2, $3, $4, document_id FROM share_links WHERE id = $1 \
          ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
            user_id = excluded.user_id, reviews = 0 RETURNING document_id",
-    )
-    .bind(&link)
-    .bind(role)
-    .bind(number)
-    .bind(user)
-    .fetch_one(&mut *connection)
-    .await?;
-    let subject = Subject { document: Some(parse(&document)?), link: Some(seat.link) };
-    let data = || json!({ "role": role, "user_id": user, "fence": number });
-    put(connection, hooks, WebhookEvent::SeatTaken, (subject, now), data).await
+        seat.link,
+        seat.role,
+        fence,
+        user
+    );
+    let document = document.one(tx).await?.get(0)?;
+    let subject = Subject { document: Some(document), link: Some(seat.link) };
+    let data = || json!({ "role": seat.role.as_str(), "user_id": user, "fence": fence.0 });
+    put(tx, WebhookEvent::SeatTaken, (subject, now), data).await
 }
 
 /// Counts a review or a reply to the grant of its guard, in the transaction that stores it.
-pub(super) async fn count_review(
-    connection: &mut Connection,
-    hooks: &Hooks,
-    guard: FenceGuard,
-) -> Result<(), TxError> {
-    if !hooks.want_seats() {
+pub(super) async fn count_review(tx: &mut Tx, guard: FenceGuard) -> Result<(), TxError> {
+    if !tx.hooks.want_seats() {
         return Ok(());
     }
-    sqlx::query(
+    sql!(
         "UPDATE webhook_seats SET reviews = reviews + 1 \
          WHERE link_id = $1 AND role = $2 AND fence = $3",
+        guard.seat.link,
+        guard.seat.role,
+        guard.fence
     )
-    .bind(guard.seat.link.to_string())
-    .bind(guard.seat.role.as_str())
-    .bind(fence_column(guard.fence)?)
-    .execute(connection)
+    .run(tx)
     .await?;
     Ok(())
 }
 
-impl Engine {
-    pub(in crate::storage) async fn seat_left(
+impl Storage {
+    /// Writes the end of a grant to the outbox. False: the outbox has it, or never had its begin.
+    pub fn seat_left(
         &self,
         seat: Seat,
         fence: Fence,
         now: DateTime<Utc>,
-    ) -> Result<bool, StorageError> {
-        let number = fence_column(fence)?;
-        transact!(self, tx => {
+    ) -> StorageFuture<'_, bool> {
+        if !self.wants_seat_events() {
+            return Box::pin(async { Ok(false) });
+        }
+        run!(self, Write, tx => {
             lock_of(tx, seat.link).await?;
-            let ended: Option<GrantRow> = sqlx::query_as(
+            let ended = sql!(
                 "DELETE FROM webhook_seats WHERE link_id = $1 AND role = $2 AND fence = $3 \
                  RETURNING fence, user_id, document_id, reviews",
-            )
-            .bind(seat.link.to_string())
-            .bind(seat.role.as_str())
-            .bind(number)
-            .fetch_optional(&mut *tx)
-            .await?;
-            let Some(ended) = ended else { return Ok(false) };
-            put_end(tx, &self.hooks, seat, &ended, now).await?;
+                seat.link,
+                seat.role,
+                fence
+            );
+            let Some(ended) = ended.row(tx).await? else { return Ok(false) };
+            put_end(tx, seat, &ended, now).await?;
             Ok(true)
         })
     }
 
-    pub(in crate::storage) async fn taken_seats(
-        &self,
-        after: Option<Seat>,
-        rows: u32,
-    ) -> Result<Vec<TakenSeat>, StorageError> {
-        read!(self, connection => {
-            let rows: Vec<TakenRow> = sqlx::query_as(
+    /// Reads the grants whose end the outbox does not have yet, sorted by seat, after `after`.
+    pub fn taken_seats(&self, after: Option<Seat>, rows: u32) -> StorageFuture<'_, Vec<TakenSeat>> {
+        run!(self, Read, tx => {
+            let taken = sql!(
                 "SELECT w.link_id, w.role, w.fence, \
-                   s.fence IS NOT NULL AND s.fence = w.fence AND l.id IS NOT NULL \
+                   s.fence IS NOT NULL AND s.fence = w.fence AND l.id IS NOT NULL AS is_ratified \
                  FROM webhook_seats w \
                  LEFT JOIN seats s ON s.link_id = w.link_id AND s.role = w.role \
                  LEFT JOIN share_links l ON l.id = w.link_id AND l.revoked_at IS NULL \
                  WHERE $1 IS NULL OR (w.link_id, w.role) > ($1, $2) \
                  ORDER BY w.link_id, w.role LIMIT $3",
-            )
-            .bind(after.map(|seat| seat.link.to_string()))
-            .bind(after.map(|seat| seat.role.as_str()))
-            .bind(i64::from(rows))
-            .fetch_all(connection)
-            .await?;
-            let taken = |(link, role, fence, is_ratified): TakenRow| {
-                let seat = Seat::new(parse(&link)?, parse(&role)?);
-                Ok(TakenSeat { seat, fence: fence_from(fence)?, is_ratified })
+                after.map(|seat| seat.link),
+                after.map(|seat| seat.role),
+                rows
+            );
+            let of = |row: &Row| {
+                let seat = Seat::new(row.get("link_id")?, row.get("role")?);
+                let (fence, is_ratified) = (row.get("fence")?, row.get("is_ratified")?);
+                Ok(TakenSeat { seat, fence, is_ratified })
             };
-            Ok(rows.into_iter().map(taken).collect::<Result<_, StorageError>>()?)
+            taken.rows(tx).await?.iter().map(of).collect()
         })
     }
 }
 
-/// Writes the end of a grant.
-async fn put_end(
-    connection: &mut Connection,
-    hooks: &Hooks,
-    seat: Seat,
-    (fence, user, document, reviews): &GrantRow,
-    now: DateTime<Utc>,
-) -> Result<(), TxError> {
-    let document: DocumentId = parse(document)?;
-    let subject = Subject { document: Some(document), link: Some(seat.link) };
-    let role = seat.role.as_str();
-    let data = || json!({ "role": role, "user_id": user, "fence": fence, "reviews": reviews });
-    put(connection, hooks, WebhookEvent::SeatLeft, (subject, now), data).await
+/// Writes the end of the grant of a row.
+async fn put_end(tx: &mut Tx, seat: Seat, grant: &Row, now: DateTime<Utc>) -> Result<(), TxError> {
+    let subject = Subject { document: grant.get("document_id")?, link: Some(seat.link) };
+    let data = json!({
+        "role": seat.role.as_str(),
+        "user_id": grant.get::<String>("user_id")?,
+        "fence": grant.get::<i64>("fence")?,
+        "reviews": grant.get::<i64>("reviews")?,
+    });
+    put(tx, WebhookEvent::SeatLeft, (subject, now), || data).await
 }

@@ -1,110 +1,82 @@
-//! The outbox of webhooks, on either engine.
+//! The statements of the outbox of webhooks.
+
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use sqlx::Row as _;
 
 use crate::domain::ids::{DocumentId, WebhookId};
 use crate::domain::limits::WEBHOOK_RETRY_WINDOW;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
-use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
-use crate::storage::webhooks::{Hooks, StoredWebhook, Subject, WebhookClaim, WebhookCount};
+use crate::storage::pagination::Page;
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{Tx, lock, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::webhooks::{StoredWebhook, Subject, WebhookClaim, WebhookCount, milliseconds};
+use crate::storage::{Storage, StorageFuture};
 
-use super::dialect::{
-    Connection, Engine, Moment, Row, TxError, after_ms, encoded, json_rows, lock, read, single,
-    text, transact, webhook_number,
-};
-
-/// One row for each endpoint, in one statement. A row is due at once unless its lane has a pending one.
-const INSERT: &str = concat!(
-    "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
-       created_at, give_up_at, state, attempts, fence, next_at) \
-     SELECT n.id, ",
-    webhook_number!(),
-    ", n.endpoint, n.url, $2, n.lane, n.document, $4, $5, $6, ",
-    after_ms!("$7"),
-    ", 'pending', 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
-       WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE ",
-    after_ms!("0"),
-    " END FROM (SELECT w.value ->> 0 AS id, w.value ->> 1 AS endpoint, w.value ->> 2 AS url, \
-       d.document, (w.value ->> 1) || ' ' || COALESCE(d.document, w.value ->> 0) AS lane FROM ",
-    json_rows!("$1"),
-    " CROSS JOIN (SELECT COALESCE($3, (SELECT document_id FROM share_links WHERE id = $4)) \
-       AS document) d) n"
-);
-
-/// Selects webhooks as [`stored_from`] reads them.
-macro_rules! select_webhooks {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, type, url, document_id, link_id, created_at, attempts, next_at, \
-             last_error, state FROM webhooks ",
-            $rest
-        )
-    };
-}
+const WEBHOOKS: &str = "SELECT id, type, url, document_id, link_id, created_at, attempts, next_at, \
+    last_error, state FROM webhooks ";
 
 /// The condition that no end of another webhook makes this one due: it is the first of its lane without a
 /// next attempt, or its next attempt is later than any pause, because the clock of the database was set
-/// back. `$latest` is the longest pause, in milliseconds.
-macro_rules! stuck {
-    ($latest:literal) => {
-        concat!(
-            "state = 'pending' AND (next_at > ",
-            after_ms!($latest),
-            " OR next_at IS NULL AND NOT EXISTS (SELECT 1 FROM webhooks e \
-               WHERE e.state = 'pending' AND e.lane = webhooks.lane AND e.seq < webhooks.seq))"
-        )
-    };
-}
+/// back. `$1` is the longest pause, in milliseconds.
+const STUCK: &str = "state = 'pending' AND (next_at > {after:$1} OR next_at IS NULL AND NOT EXISTS ( \
+    SELECT 1 FROM webhooks e \
+    WHERE e.state = 'pending' AND e.lane = webhooks.lane AND e.seq < webhooks.seq))";
 
-/// Writes the webhooks of an event, in its transaction. `data` runs only if an endpoint wants the event.
-/// On PostgreSQL the transaction has locked the document.
+/// Writes the webhooks of an event, in its transaction: one row for each endpoint, in one statement. A row is
+/// due at once unless its lane has a pending one. `data` runs only if an endpoint wants the event. On
+/// PostgreSQL the transaction has locked the document.
 pub(super) async fn put(
-    connection: &mut Connection,
-    hooks: &Hooks,
+    tx: &mut Tx,
     event: WebhookEvent,
     (subject, now): (Subject, DateTime<Utc>),
     data: impl FnOnce() -> Value,
 ) -> Result<(), TxError> {
-    if !hooks.want(event) {
+    if !tx.hooks.want(event) {
         return Ok(());
     }
-    let rows = hooks.rows_of(event);
-    if rows.is_empty() {
+    let rows = json(&tx.hooks.rows_of(event))?;
+    if rows == "[]" {
         return Ok(());
     }
-    let data = data().to_string();
-    sqlx::query(INSERT)
-        .bind(serde_json::to_string(&rows).map_err(corrupt)?)
-        .bind(event.as_str())
-        .bind(subject.document.map(|document| document.to_string()))
-        .bind(subject.link.map(|link| link.to_string()))
-        .bind(encoded(&data))
-        .bind(Moment(now))
-        .bind(window()?)
-        .execute(connection)
-        .await?;
+    let put = sql!(
+        "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
+           created_at, give_up_at, state, attempts, fence, next_at) \
+         SELECT n.id, {webhook number}, n.endpoint, n.url, $2, n.lane, n.document, $4, $5, $6, \
+           {after:$7}, 'pending', 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+           WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE {now} END FROM ( \
+           SELECT w.value ->> 0 AS id, w.value ->> 1 AS endpoint, w.value ->> 2 AS url, \
+             d.document, (w.value ->> 1) || ' ' || COALESCE(d.document, w.value ->> 0) AS lane \
+           FROM {rows:$1} CROSS JOIN ( \
+             SELECT COALESCE($3, (SELECT document_id FROM share_links WHERE id = $4)) \
+             AS document) d) n",
+        rows,
+        event,
+        subject.document,
+        subject.link,
+        data().to_string(),
+        now,
+        milliseconds(WEBHOOK_RETRY_WINDOW)
+    );
+    put.run(tx).await?;
+    tx.has_webhook = true;
     Ok(())
 }
 
-impl Engine {
-    pub(in crate::storage) async fn webhook_delivered(
-        &self,
-        claim: &WebhookClaim,
-    ) -> Result<bool, StorageError> {
-        transact!(self, tx => {
+impl Storage {
+    /// Deletes a delivered webhook; the next one of its lane is due. False: the claim is lost.
+    pub fn webhook_delivered<'a>(&'a self, claim: &'a WebhookClaim) -> StorageFuture<'a, bool> {
+        run!(self, Write, tx => {
             lock_lane(tx, claim.document).await?;
-            let deleted = sqlx::query(
+            let deleted = sql!(
                 "DELETE FROM webhooks WHERE id = $1 AND fence = $2 AND state = 'pending'",
-            )
-            .bind(claim.id.to_string())
-            .bind(claim.fence)
-            .execute(&mut *tx)
-            .await?;
-            if deleted.rows_affected() == 0 {
+                claim.id,
+                claim.fence
+            );
+            if deleted.run(tx).await? == 0 {
                 return Ok(false);
             }
             give_turn(tx, &claim.lane).await?;
@@ -112,120 +84,105 @@ impl Engine {
         })
     }
 
-    pub(in crate::storage) async fn webhook_failed(
-        &self,
-        claim: &WebhookClaim,
-        error: &str,
-        delay: i64,
-    ) -> Result<Option<WebhookState>, StorageError> {
-        transact!(self, tx => {
+    /// Stores a failed attempt: the webhook is due again after `delay`, or dead if its time is over; then
+    /// the next one of its lane is due. `None`: the claim is lost.
+    pub fn webhook_failed<'a>(
+        &'a self,
+        claim: &'a WebhookClaim,
+        error: &'a str,
+        delay: Duration,
+    ) -> StorageFuture<'a, Option<WebhookState>> {
+        run!(self, Write, tx => {
             lock_lane(tx, claim.document).await?;
-            let state: Option<String> = sqlx::query_scalar(concat!(
+            let state = sql!(
                 "UPDATE webhooks SET last_error = $3, \
-                 state = CASE WHEN give_up_at <= ",
-                after_ms!("0"),
-                " THEN 'dead' ELSE 'pending' END, next_at = CASE WHEN give_up_at <= ",
-                after_ms!("0"),
-                " THEN NULL ELSE ",
-                after_ms!("$4"),
-                " END WHERE id = $1 AND fence = $2 AND state = 'pending' RETURNING state"
-            ))
-            .bind(claim.id.to_string())
-            .bind(claim.fence)
-            .bind(encoded(error))
-            .bind(delay)
-            .fetch_optional(&mut *tx)
-            .await?;
-            let Some(state) = state else { return Ok(None) };
-            let state = parse(&state)?;
-            if state == WebhookState::Dead {
+                 state = CASE WHEN give_up_at <= {now} THEN 'dead' ELSE 'pending' END, \
+                 next_at = CASE WHEN give_up_at <= {now} THEN NULL ELSE {after:$4} END \
+                 WHERE id = $1 AND fence = $2 AND state = 'pending' RETURNING state",
+                claim.id,
+                claim.fence,
+                error,
+                milliseconds(delay)
+            );
+            let state = state.value(tx).await?;
+            if state == Some(WebhookState::Dead) {
                 give_turn(tx, &claim.lane).await?;
             }
-            Ok(Some(state))
+            Ok(state)
         })
     }
 
-    pub(in crate::storage) async fn webhooks(
-        &self,
+    /// Reads a page of webhooks, the newest first. Without a state it contains both.
+    pub fn webhooks<'a>(
+        &'a self,
         state: Option<WebhookState>,
-        page: &Page<WebhookId>,
-    ) -> Result<Vec<StoredWebhook>, StorageError> {
-        read!(self, connection => {
-            let rows: Vec<Row> = sqlx::query(select_webhooks!(
-                "WHERE ($1 IS NULL OR state = $1) \
-                 AND ($2 IS NULL OR (created_at, id) < ($2, $3)) \
-                 ORDER BY created_at DESC, id DESC LIMIT $4"
-            ))
-            .bind(state.map(WebhookState::as_str))
-            .bind(page.before.map(|before| Moment(before.at)))
-            .bind(page.before.map(|before| before.id.to_string()))
-            .bind(i64::from(page.limit.min(PAGE_ROWS_MAX)))
-            .fetch_all(connection)
-            .await?;
-            Ok(rows.iter().map(stored_from).collect::<Result<_, _>>()?)
+        page: &'a Page<WebhookId>,
+    ) -> StorageFuture<'a, Vec<StoredWebhook>> {
+        run!(self, Read, tx => {
+            let webhooks = sql!(
+                [
+                    WEBHOOKS,
+                    "WHERE ($1 IS NULL OR state = $1) \
+                     AND ($3 IS NULL OR (created_at, id) < ($3, $4)) \
+                     ORDER BY created_at DESC, id DESC LIMIT $2",
+                ],
+                state
+            );
+            webhooks.page(page).rows(tx).await?.iter().map(stored_from).collect()
         })
     }
 
-    pub(in crate::storage) async fn replay_webhook(
-        &self,
-        id: WebhookId,
-    ) -> Result<Option<StoredWebhook>, StorageError> {
-        transact!(self, tx => {
-            let document: Option<Option<String>> =
-                sqlx::query_scalar("SELECT document_id FROM webhooks WHERE id = $1")
-                    .bind(id.to_string())
-                    .fetch_optional(&mut *tx)
-                    .await?;
-            let Some(document) = document else { return Ok(None) };
-            lock_lane(tx, document.as_deref().map(parse).transpose()?).await?;
+    /// Makes a dead webhook pending again, at the end of its lane. A pending one stays as it is. `None`:
+    /// there is no such webhook.
+    pub fn replay_webhook(&self, id: WebhookId) -> StorageFuture<'_, Option<StoredWebhook>> {
+        run!(self, Write, tx => {
+            let document = sql!("SELECT document_id FROM webhooks WHERE id = $1", id);
+            let Some(document) = document.value(tx).await? else { return Ok(None) };
+            lock_lane(tx, document).await?;
             replay(tx, &id.to_string()).await?;
-            let row: Option<Row> = sqlx::query(select_webhooks!("WHERE id = $1"))
-                .bind(id.to_string())
-                .fetch_optional(tx)
-                .await?;
-            Ok(row.as_ref().map(stored_from).transpose()?)
+            let row = sql!([WEBHOOKS, "WHERE id = $1"], id).row(tx).await?;
+            row.as_ref().map(stored_from).transpose()
         })
     }
 
-    pub(in crate::storage) async fn replay_dead_webhooks(
-        &self,
-        rows: u32,
-    ) -> Result<u64, StorageError> {
-        transact!(self, tx => {
-            let dead: Vec<(String, Option<String>)> = sqlx::query_as(
-                // Numbers rise with the commits of a lane; times are those of several servers' clocks.
+    /// Makes the oldest dead webhooks pending again, at most `rows`, in one transaction. Returns their
+    /// number.
+    pub fn replay_dead_webhooks(&self, rows: u32) -> StorageFuture<'_, u64> {
+        run!(self, Write, tx => {
+            // Numbers rise with the commits of a lane; times are those of several servers' clocks.
+            let dead = sql!(
                 "SELECT id, document_id FROM webhooks WHERE state = 'dead' ORDER BY seq LIMIT $1",
-            )
-            .bind(i64::from(rows))
-            .fetch_all(&mut *tx)
-            .await?;
-            let mut documents: Vec<_> = dead.iter().filter_map(|(_, it)| it.as_deref()).collect();
+                rows
+            );
+            let dead = dead.rows(tx).await?;
+            let documents = dead.iter().map(|row| row.get::<Option<DocumentId>>("document_id"));
+            let documents: Result<Vec<_>, _> = documents.filter_map(Result::transpose).collect();
+            let mut documents = documents?;
             // The order in which every transaction locks several documents.
             documents.sort_unstable();
             documents.dedup();
             for document in documents {
-                lock_lane(tx, Some(parse(document)?)).await?;
+                lock_lane(tx, Some(document)).await?;
             }
             let mut replayed = 0;
-            for (id, _) in &dead {
-                replayed += replay(tx, id).await?;
+            for row in &dead {
+                replayed += replay(tx, &row.get::<String>("id")?).await?;
             }
             Ok(replayed)
         })
     }
 
-    pub(in crate::storage) async fn count_webhooks(&self) -> Result<WebhookCount, StorageError> {
-        read!(self, connection => {
-            let rows: Vec<(String, String, i64, Moment)> = sqlx::query_as(
-                "SELECT endpoint, state, count(*), MIN(created_at) FROM webhooks \
-                 GROUP BY endpoint, state",
-            )
-            .fetch_all(connection)
-            .await?;
+    pub(in crate::storage) fn count_webhooks(&self) -> StorageFuture<'_, WebhookCount> {
+        run!(self, Read, tx => {
+            let counts = sql!(
+                "SELECT endpoint, state, count(*) AS count, MIN(created_at) AS oldest \
+                 FROM webhooks GROUP BY endpoint, state"
+            );
             let mut count = WebhookCount::default();
-            for (endpoint, state, rows, Moment(oldest)) in rows {
-                let of_endpoint = count.endpoints.entry(endpoint).or_default();
-                match parse(&state)? {
+            for row in counts.rows(tx).await? {
+                let (rows, oldest) = (row.get("count")?, row.get("oldest")?);
+                let of_endpoint = count.endpoints.entry(row.get("endpoint")?).or_default();
+                match row.get("state")? {
                     WebhookState::Pending => {
                         of_endpoint.pending = rows;
                         count.pending += rows;
@@ -241,124 +198,94 @@ impl Engine {
         })
     }
 
-    pub(in crate::storage) async fn delete_dead_webhooks(
-        &self,
-        endpoint: &str,
+    /// Deletes the oldest dead webhooks of an endpoint. Returns their number.
+    pub fn delete_dead_webhooks<'a>(
+        &'a self,
+        endpoint: &'a str,
         rows: i64,
-    ) -> Result<u64, StorageError> {
-        single!(self, tx => {
-            let deleted = sqlx::query(
+    ) -> StorageFuture<'a, u64> {
+        run!(self, One, tx => {
+            let deleted = sql!(
                 "DELETE FROM webhooks WHERE state = 'dead' AND id IN (SELECT id FROM webhooks \
                  WHERE state = 'dead' AND endpoint = $1 ORDER BY created_at, id LIMIT $2)",
-            )
-            .bind(endpoint)
-            .bind(rows)
-            .execute(tx)
-            .await?;
-            Ok(deleted.rows_affected())
+                endpoint,
+                rows
+            );
+            deleted.run(tx).await
         })
     }
 
-    pub(in crate::storage) async fn restore_webhook_turns(
-        &self,
-        latest: i64,
-    ) -> Result<u64, StorageError> {
-        // The look needs no writer: it reads every pending row of an outage.
-        let is_due = read!(self, connection => {
-            let is_due: bool = sqlx::query_scalar(concat!(
-                "SELECT EXISTS (SELECT 1 FROM webhooks WHERE ",
-                stuck!("$1"),
-                ")"
-            ))
-            .bind(latest)
-            .fetch_one(connection)
-            .await?;
-            Ok(is_due)
-        });
-        if !is_due? {
-            return Ok(0);
-        }
-        transact!(self, tx => {
-            let restored = sqlx::query(concat!(
-                "UPDATE webhooks SET next_at = ",
-                after_ms!("0"),
-                " WHERE ",
-                stuck!("$1")
-            ))
-            .bind(latest)
-            .execute(tx)
-            .await?;
-            Ok(restored.rows_affected())
+    /// Gives each lane whose first pending webhook has no turn its turn: two transactions about a purged
+    /// document, which has no lock, may cause that. A webhook whose next attempt is further away than
+    /// `longest_pause` is due as well: the clock of the database was set back. Returns their number.
+    pub fn restore_webhook_turns(&self, longest_pause: Duration) -> StorageFuture<'_, u64> {
+        let latest = milliseconds(longest_pause);
+        Box::pin(async move {
+            // Without the writer: it reads every pending row of an outage.
+            let is_stuck = run!(self, Read, tx => {
+                let stuck = sql!(["SELECT 1 FROM webhooks WHERE ", STUCK, " LIMIT 1"], latest);
+                Ok(stuck.row(tx).await?.is_some())
+            });
+            let is_stuck: Result<bool, StorageError> = is_stuck.await;
+            if !is_stuck? {
+                return Ok(0);
+            }
+            let restored = run!(self, Write, tx => {
+                let restored = sql!(["UPDATE webhooks SET next_at = {now} WHERE ", STUCK], latest);
+                restored.run(tx).await
+            });
+            restored.await
         })
     }
 }
 
 /// Locks the lane of a document: no other transaction adds a webhook to it, or ends one. A purged
 /// document has no lock.
-async fn lock_lane(
-    connection: &mut Connection,
-    document: Option<DocumentId>,
-) -> Result<(), TxError> {
+async fn lock_lane(tx: &mut Tx, document: Option<DocumentId>) -> Result<(), TxError> {
     if let Some(document) = document {
-        lock(connection, document).await?;
+        lock(tx, document).await?;
     }
     Ok(())
 }
 
 /// Makes the first pending webhook of a lane due, after the end of the one before it.
-pub(super) async fn give_turn(connection: &mut Connection, lane: &str) -> Result<(), TxError> {
-    sqlx::query(concat!(
-        "UPDATE webhooks SET next_at = ",
-        after_ms!("0"),
-        " WHERE next_at IS NULL AND id = (SELECT id FROM webhooks \
-           WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)"
-    ))
-    .bind(lane)
-    .execute(connection)
+pub(super) async fn give_turn(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
+    sql!(
+        "UPDATE webhooks SET next_at = {now} WHERE next_at IS NULL AND id = ( \
+           SELECT id FROM webhooks WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)",
+        lane
+    )
+    .run(tx)
     .await?;
     Ok(())
 }
 
 /// Makes a dead webhook pending, at the end of its lane. Returns the number of changed rows.
-async fn replay(connection: &mut Connection, id: &str) -> Result<u64, TxError> {
-    let replayed = sqlx::query(concat!(
-        "UPDATE webhooks SET state = 'pending', attempts = 0, fence = fence + 1, seq = ",
-        webhook_number!(),
-        ", give_up_at = ",
-        after_ms!("$2"),
-        ", next_at = CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
-           WHERE p.lane = webhooks.lane AND p.state = 'pending') THEN NULL ELSE ",
-        after_ms!("0"),
-        " END WHERE id = $1 AND state = 'dead'"
-    ))
-    .bind(id)
-    .bind(window()?)
-    .execute(connection)
-    .await?;
-    Ok(replayed.rows_affected())
+async fn replay(tx: &mut Tx, id: &str) -> Result<u64, TxError> {
+    tx.has_webhook = true;
+    let replayed = sql!(
+        "UPDATE webhooks SET state = 'pending', attempts = 0, fence = fence + 1, \
+         seq = {webhook number}, give_up_at = {after:$2}, \
+         next_at = CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+           WHERE p.lane = webhooks.lane AND p.state = 'pending') THEN NULL ELSE {now} END \
+         WHERE id = $1 AND state = 'dead'",
+        id,
+        milliseconds(WEBHOOK_RETRY_WINDOW)
+    );
+    replayed.run(tx).await
 }
 
-/// The time for attempts, in milliseconds.
-fn window() -> Result<i64, StorageError> {
-    i64::try_from(WEBHOOK_RETRY_WINDOW.as_millis()).map_err(corrupt)
-}
-
-fn stored_from(row: &Row) -> Result<StoredWebhook, StorageError> {
-    let Moment(created_at) = row.try_get("created_at")?;
-    let next_at: Option<Moment> = row.try_get("next_at")?;
-    let document: Option<String> = row.try_get("document_id")?;
-    let link: Option<String> = row.try_get("link_id")?;
-    let last_error: Option<String> = row.try_get("last_error")?;
+fn stored_from(row: &Row) -> Result<StoredWebhook, TxError> {
     Ok(StoredWebhook {
-        id: parse(&row.try_get::<String, _>("id")?)?,
-        kind: row.try_get("type")?,
-        url: row.try_get("url")?,
-        document: document.as_deref().map(parse).transpose()?,
-        link: link.as_deref().map(parse).transpose()?,
-        created_at,
-        attempts: row.try_get("attempts")?,
-        next_at: next_at.map(|Moment(at)| at),
-        last_error: last_error.map(text),
-        state: parse(&row.try_get::<String, _>("state")?)?,
+        id: row.get("id")?,
+        kind: row.get("type")?,
+        url: row.get("url")?,
+        document: row.get("document_id")?,
+        link: row.get("link_id")?,
+        created_at: row.get("created_at")?,
+        attempts: row.get("attempts")?,
+        next_at: row.get("next_at")?,
+        last_error: row.get("last_error")?,
+        state: row.get("state")?,
     })
 }

@@ -19,7 +19,7 @@ use crate::domain::ids::DocumentId;
 use crate::storage::append_plan::Plan;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
-use crate::storage::sqlite::write_cache::CachedRows;
+use crate::storage::sqlite::write_cache::{CachedRows, UNCACHED};
 
 /// The rows at which the journal is moved. Each load of a document scans all of them, which takes a
 /// millisecond at this length.
@@ -159,8 +159,8 @@ fn statement(updates: usize) -> &'static str {
             "WITH cache (version) AS (VALUES (?)) \
              INSERT INTO journal (document_id, seq, bytes, at) SELECT * FROM (VALUES {placeholders}) \
              WHERE column1 IS NOT NULL \
-               AND NOT EXISTS (SELECT 1 FROM stale) \
-               AND (SELECT data_version FROM pragma_data_version) = (SELECT version FROM cache)"
+               AND ((SELECT version FROM cache) = {UNCACHED} OR NOT EXISTS (SELECT 1 FROM stale) \
+               AND (SELECT data_version FROM pragma_data_version) = (SELECT version FROM cache))"
         )
     })
 }

@@ -14,6 +14,11 @@ use crate::storage::links::NewShareLink;
 use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Page;
 use crate::storage::seats::FenceGuard;
+use crate::storage::{Engine, Storage};
+
+fn storage(engine: &Sqlite) -> Storage {
+    Storage::of(Engine::Sqlite(engine.clone()))
+}
 
 /// A document with a seated writer, and the engines of two processes on its file.
 struct Desk {
@@ -37,7 +42,7 @@ impl Desk {
             invite_hash: [0; 32],
             now: DateTime::UNIX_EPOCH,
         };
-        one.find_or_create_link(&link).await.unwrap();
+        storage(&one).find_or_create_link(&link).await.unwrap();
         let desk =
             Self { _folder: folder, one, other, document, seat: Seat::new(link.id, Role::Writer) };
         desk.ratify(&desk.one, 1).await;
@@ -89,7 +94,7 @@ async fn empty_document(hand: &Sqlite) -> DocumentId {
     let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
     let (title, update) = (String::new(), Bytes::new());
     let new = NewDocument { id, title, owner: kim(), update, characters: 0, now };
-    hand.create_document(&new).await.unwrap();
+    storage(hand).create_document(&new).await.unwrap();
     id
 }
 
@@ -137,7 +142,7 @@ async fn d2_a_change_of_this_process_invalidates_the_write_cache() {
     let late = desk.one.append(&desk.edits(1, 1)).await.unwrap();
     assert_eq!(late, [Appended::Fenced]);
     assert_eq!(desk.one.append(&desk.edits(1, 2)).await.unwrap(), [Appended::Stored { seq: 2 }]);
-    desk.one.revoke_link(desk.seat.link, DateTime::UNIX_EPOCH).await.unwrap();
+    storage(&desk.one).revoke_link(desk.seat.link, DateTime::UNIX_EPOCH).await.unwrap();
     let revoked = desk.one.append(&desk.edits(1, 2)).await.unwrap();
     assert_eq!(revoked, [Appended::Fenced]);
 }
@@ -208,10 +213,10 @@ async fn updated_at_is_the_time_of_the_last_edit_also_in_the_journal() {
     let at = DateTime::from_timestamp_millis(5).unwrap();
     desk.append(&desk.one, 1).await;
     for _ in ["in the journal", "moved"] {
-        let document = desk.one.document(desk.document).await.unwrap().unwrap();
+        let document = storage(&desk.one).document(desk.document).await.unwrap().unwrap();
         assert_eq!(document.updated_at, at);
         let page = Page { limit: 2, before: None };
-        let documents = desk.other.documents_of(&kim().id, &page).await.unwrap();
+        let documents = storage(&desk.other).documents_of(&kim().id, &page).await.unwrap();
         assert_eq!(documents, [document]);
         let mut tx = desk.one.write().await.unwrap();
         journal::clear(&mut tx, None).await.unwrap();
@@ -235,7 +240,7 @@ async fn d5_a_snapshot_replaces_updates_in_the_journal_too() {
 async fn a_deleted_document_leaves_no_rows() {
     let desk = Desk::new().await;
     desk.append(&desk.one, 2).await;
-    desk.one.delete_document(desk.document).await.unwrap();
+    storage(&desk.one).delete_document(desk.document).await.unwrap();
     assert_eq!((desk.journaled().await, desk.moved().await), (0, 0));
     let gone = desk.one.append(&desk.edits(1, 1)).await.unwrap();
     assert_eq!(gone, [Appended::Gone]);

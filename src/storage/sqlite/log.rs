@@ -17,7 +17,7 @@ use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended, Log, Row, Tail};
-use crate::storage::sqlite::write_cache::{CachedRows, forget_stale};
+use crate::storage::sqlite::write_cache::{CachedRows, UNCACHED, forget_stale};
 use crate::storage::sqlite::{Sqlite, journal};
 
 /// Rows of one statement: `SQLite` binds at most 32,766 values, and a row has up to three.
@@ -230,13 +230,12 @@ async fn refresh_cache(
 
 /// Stores a group inside a write transaction, without the cache. The numbers of its documents become
 /// stale there.
-pub(super) async fn append_in(
+pub(in crate::storage) async fn append_in(
     connection: &mut SqliteConnection,
     batch: &[Append],
 ) -> Result<Vec<Appended>, StorageError> {
-    let version = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *connection).await?;
     journal::clear(connection, None).await?;
-    let mut cache = CachedRows { version, ..CachedRows::default() };
+    let mut cache = CachedRows { version: UNCACHED, ..CachedRows::default() };
     let outcomes = append_cached(connection, batch, &mut cache).await?;
     for append in batch {
         let stale = sqlx::query("INSERT INTO stale (document_id) VALUES ($1)");

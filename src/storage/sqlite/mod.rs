@@ -5,108 +5,16 @@
 //! commits (D1). A read transaction sees one state of the file from its first statement on.
 
 mod batcher;
-mod capacity;
-mod dialect;
+pub(super) mod encoding;
 mod journal;
 #[cfg(test)]
 mod journal_tests;
-mod log;
+pub(super) mod log;
 mod open;
-mod own_documents;
-mod own_links;
-mod seats;
+pub(super) mod seats;
 #[cfg(test)]
 mod tests;
 mod write_cache;
-
-// The statements that both engines run alike, compiled for this one.
-#[path = "../sql/bin.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod bin;
-#[path = "../sql/claims.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod claims;
-#[path = "../sql/decisions.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod decisions;
-#[path = "../sql/documents.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod documents;
-#[path = "../sql/exports.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod exports;
-#[path = "../sql/invites.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod invites;
-#[path = "../sql/jobs.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod jobs;
-#[path = "../sql/links.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod links;
-#[path = "../sql/offers.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod offers;
-#[path = "../sql/partners.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod partners;
-#[path = "../sql/people.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod people;
-#[path = "../sql/progress.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod progress;
-#[path = "../sql/push_subscriptions.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod push_subscriptions;
-#[path = "../sql/reminder_candidates.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod reminder_candidates;
-#[path = "../sql/reminders.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod reminders;
-#[path = "../sql/replies.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod replies;
-#[path = "../sql/request_rows.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod request_rows;
-#[path = "../sql/review_changes.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod review_changes;
-#[path = "../sql/review_requests.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod review_requests;
-#[path = "../sql/review_rows.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod review_rows;
-#[path = "../sql/review_webhooks.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod review_webhooks;
-#[path = "../sql/reviews.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod reviews;
-#[path = "../sql/transfers.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod transfers;
-#[path = "../sql/turn_rows.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod turn_rows;
-#[path = "../sql/users.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod users;
-#[path = "../sql/versions.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod versions;
-#[path = "../sql/webhook_claims.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod webhook_claims;
-#[path = "../sql/webhook_seats.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod webhook_seats;
-#[path = "../sql/webhooks.rs"]
-#[expect(clippy::duplicate_mod, reason = "compiled once for each engine")]
-mod webhooks;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -133,7 +41,7 @@ type Tx = Transaction<'static, sqlx::Sqlite>;
 pub(super) struct Sqlite {
     /// One connection.
     writer: SqlitePool,
-    readers: SqlitePool,
+    pub(super) readers: SqlitePool,
     memory: Memory,
     grants: Arc<Batcher<Grant, Ratified>>,
     lookups: Arc<Batcher<Seat, Option<SeatLookup>>>,
@@ -145,12 +53,12 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// Begins a write transaction. It waits for other writers, in this process and in others, within
     /// the bounds that `open` sets.
-    async fn write(&self) -> Result<Tx, StorageError> {
+    pub(super) async fn write(&self) -> Result<Tx, StorageError> {
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
 
     /// Begins a transaction that sees one state of the database.
-    async fn read(&self) -> Result<Tx, StorageError> {
+    pub(super) async fn read(&self) -> Result<Tx, StorageError> {
         Ok(self.readers.begin().await?)
     }
 

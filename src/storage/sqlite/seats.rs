@@ -10,10 +10,27 @@ use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::storage::decode::{corrupt, fence as fence_from, fence_column, parse, time};
 use crate::storage::error::StorageError;
-use crate::storage::seats::{FenceGuard, GuardError, Guarded, Ratified, SeatLookup, fences_of};
-use crate::storage::sqlite::webhook_seats::note_grant;
-use crate::storage::sqlite::{Sqlite, own_links};
+use crate::storage::seats::{FenceGuard, Guarded, Ratified, SeatLookup, fences_of, lookup_of};
+use crate::storage::sql::links::{LINK_COLUMNS, LINK_JOINS};
+use crate::storage::sql::webhook_seats::note_grant;
+use crate::storage::sqlite::Sqlite;
+use crate::storage::statement::{self, Sql, json};
+use crate::storage::tx::{Conn, Tx};
+use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::NewGrant;
+
+/// The links of the seats `$1`, each with the position of its seat, the last fence, and the time of its
+/// user's name. The seats come first: otherwise SQLite reads every link. They are one JSON text, so any
+/// number of them is the same statement.
+static LOOKUPS: Sql = Sql::of(&[
+    "SELECT ",
+    LINK_COLUMNS,
+    ", s.fence, wanted.key AS at, \
+     CASE wanted.value ->> 1 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END AS named_at \
+     FROM json_each($1) wanted CROSS JOIN share_links l ON l.id = wanted.value ->> 0 ",
+    LINK_JOINS,
+    " LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1",
+]);
 
 /// Seats of one statement.
 pub(super) const LOOKUPS_MAX: usize = 1_024;
@@ -44,12 +61,14 @@ impl Sqlite {
     async fn lookups_of(&self, seats: Vec<Seat>) -> Result<Vec<Option<SeatLookup>>, StorageError> {
         let wanted: Vec<_> =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
-        let rows = own_links::fetch_with_fences(&self.readers, &wanted).await?;
+        let rows = sqlx::query(LOOKUPS.text(false)).bind(json(&wanted)?);
         let mut lookups = vec![None; seats.len()];
-        for (at, link, fence, named_at) in rows {
-            let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;
-            if let Some(seat_lookup) = lookups.get_mut(at) {
-                *seat_lookup = Some(SeatLookup { link, floor, named_at });
+        for row in rows.fetch_all(&self.readers).await? {
+            let row = statement::Row::Sqlite(row);
+            let lookup = lookup_of(&row).map_err(TxError::into_error)?;
+            let at: usize = row.get("at").map_err(TxError::into_error)?;
+            if let Some(seat) = lookups.get_mut(at) {
+                *seat = Some(lookup);
             }
         }
         Ok(lookups)
@@ -74,26 +93,9 @@ impl Sqlite {
     }
 
     async fn ratify_group(&self, group: Vec<Grant>) -> Result<Vec<Ratified>, StorageError> {
-        let mut tx = self.write().await?;
-        let accepted = accept(&mut tx, &group).await?;
-        let mut outcomes = Vec::with_capacity(group.len());
-        for grant in &group {
-            outcomes.push(if accepted.contains(&(grant.seat, grant.fence, grant.session)) {
-                let new = NewGrant {
-                    seat: grant.seat,
-                    fence: grant.fence,
-                    user: &grant.user,
-                    now: time(grant.now_ms)?,
-                };
-                let noted = note_grant(&mut tx, &self.hooks, new).await;
-                noted.map_err(GuardError::into_error)?;
-                Ratified::Accepted
-            } else {
-                refusal(&mut tx, grant).await?
-            });
-        }
-        tx.commit().await?;
-        Ok(outcomes)
+        let mut tx = Tx::of_sqlite(self.write().await?, self.hooks.clone());
+        let outcome = ratify_in(&mut tx, &group).await;
+        tx.end(outcome).await.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn fences(
@@ -128,6 +130,29 @@ impl Sqlite {
         .execute(&mut *tx)
         .await?;
         Ok(tx.commit().await?)
+    }
+}
+
+async fn ratify_in(tx: &mut Tx, group: &[Grant]) -> Result<Vec<Ratified>, TxError> {
+    let accepted = accept(sqlite_of(tx)?, group).await?;
+    let mut outcomes = Vec::with_capacity(group.len());
+    for grant in group {
+        let Grant { seat, fence, user, .. } = grant;
+        outcomes.push(if accepted.contains(&(*seat, *fence, grant.session)) {
+            let now = time(grant.now_ms)?;
+            note_grant(tx, NewGrant { seat: *seat, fence: *fence, user, now }).await?;
+            Ratified::Accepted
+        } else {
+            refusal(sqlite_of(tx)?, grant).await?
+        });
+    }
+    Ok(outcomes)
+}
+
+fn sqlite_of(tx: &mut Tx) -> Result<&mut SqliteConnection, TxError> {
+    match tx.conn() {
+        Conn::Sqlite(connection) => Ok(connection),
+        Conn::Postgres(_) => Err(corrupt("a transaction of another engine").into()),
     }
 }
 
@@ -170,10 +195,10 @@ async fn accept(
 }
 
 /// Raises the fence of the reviewer's seat: no write under an earlier grant counts any more.
-pub(super) async fn vacate_reviewer(
+pub(in crate::storage) async fn vacate_reviewer(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
-) -> Result<(), GuardError> {
+) -> Result<(), TxError> {
     sqlx::query("UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = 'reviewer'")
         .bind(link.to_string())
         .execute(connection)
@@ -183,10 +208,10 @@ pub(super) async fn vacate_reviewer(
 
 /// Refuses unless the seat has that fence and its link is active (D2). Inside a write transaction,
 /// so the result stays valid until the commit.
-pub(super) async fn require_seat(
+pub(in crate::storage) async fn require_seat(
     connection: &mut SqliteConnection,
     guard: FenceGuard,
-) -> Result<(), GuardError> {
+) -> Result<(), TxError> {
     let holds: Option<i64> = sqlx::query_scalar(
         "SELECT 1 FROM seats s JOIN share_links l ON l.id = s.link_id \
          WHERE s.link_id = $1 AND s.role = $2 AND s.fence = $3 AND l.revoked_at IS NULL",
@@ -196,7 +221,7 @@ pub(super) async fn require_seat(
     .bind(fence_column(guard.fence)?)
     .fetch_optional(connection)
     .await?;
-    holds.map(|_| ()).ok_or(GuardError::Refused(Guarded::Fenced))
+    holds.map(|_| ()).ok_or(TxError::Refused(Guarded::Fenced))
 }
 
 /// Why the database does not ratify a grant.
@@ -246,16 +271,18 @@ mod tests {
     use crate::domain::user::User;
     use crate::storage::documents::NewDocument;
     use crate::storage::links::NewShareLink;
+    use crate::storage::{Engine, Storage};
 
     async fn link(sqlite: &Sqlite) -> ShareLinkId {
         let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
         let owner = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
         let (title, update) = (String::new(), Bytes::new());
         let document = NewDocument { id, title, owner, update, characters: 0, now };
-        sqlite.create_document(&document).await.expect("a document");
+        let storage = Storage::of(Engine::Sqlite(sqlite.clone()));
+        storage.create_document(&document).await.expect("a document");
         let link = ShareLinkId::generate();
         let new = NewShareLink { id: link, document_id: id, invite_hash: [0; 32], now };
-        sqlite.find_or_create_link(&new).await.expect("a link");
+        storage.find_or_create_link(&new).await.expect("a link");
         link
     }
 

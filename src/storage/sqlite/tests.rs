@@ -7,12 +7,14 @@ use bytes::Bytes;
 use sqlx::{AssertSqlSafe, SqlitePool};
 use tempfile::TempDir;
 
-use super::decisions::UPDATE_REVIEWS;
 use super::*;
 use crate::domain::ids::DocumentId;
 use crate::domain::user::User;
 use crate::storage::documents::NewDocument;
 use crate::storage::log::{Append, Appended};
+use crate::storage::sql::decisions::UPDATE_REVIEWS;
+use crate::storage::statement::render;
+use crate::storage::{Engine, Storage};
 
 async fn open() -> (TempDir, Sqlite, DocumentId) {
     let folder = tempfile::tempdir().unwrap();
@@ -26,7 +28,7 @@ async fn open() -> (TempDir, Sqlite, DocumentId) {
         characters: 0,
         now: chrono::DateTime::UNIX_EPOCH,
     };
-    sqlite.create_document(&new).await.unwrap();
+    Storage::of(Engine::Sqlite(sqlite.clone())).create_document(&new).await.unwrap();
     (folder, sqlite, new.id)
 }
 
@@ -101,7 +103,7 @@ async fn lists_and_checks_use_indexes() {
 #[tokio::test]
 async fn a_decision_finds_its_reviews_by_id() {
     let (_folder, sqlite, _) = open().await;
-    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {UPDATE_REVIEWS}"));
+    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", render(UPDATE_REVIEWS, false)));
     let plan: Vec<(i64, i64, i64, String)> =
         sqlx::query_as(explain).fetch_all(&sqlite.writer).await.unwrap();
     let steps: Vec<_> = plan.iter().map(|(.., step)| step.as_str()).collect();

@@ -26,6 +26,9 @@ use crate::storage::error::StorageError;
 /// Cached documents, seats and client ids; each takes about 200 bytes.
 const THINGS_MAX: usize = 100_000;
 
+/// The `data_version` of rows that a transaction has read itself: they cannot be stale.
+pub(super) const UNCACHED: i64 = -1;
+
 /// The rows of the file after the last group.
 #[derive(Debug, Default)]
 pub(super) struct CachedRows {

@@ -26,6 +26,7 @@ pub(crate) mod review_requests;
 mod reviews;
 mod seats;
 mod send_futures;
+mod statements;
 mod stuck;
 mod talk;
 mod versions;

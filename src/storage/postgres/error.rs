@@ -1,76 +1,8 @@
-//! Why a transaction failed, and how its caller can react.
-
-use std::convert::Infallible;
+//! Errors of PostgreSQL.
 
 use sqlx::error::DatabaseError;
 
 use crate::storage::error::StorageError;
-use crate::storage::seats::{GuardError, Guarded};
-
-/// Why statements ended early.
-#[derive(Debug)]
-pub(super) enum TxError {
-    /// The transaction conflicted with another, and PostgreSQL aborted it. A retry helps.
-    Again(StorageError),
-    /// Another transaction held a lock for longer than a statement waits for it.
-    Locked(StorageError),
-    /// The connection is lost. Uncommitted changes did not happen.
-    Lost(StorageError),
-    /// The statement failed; the connection is intact.
-    Failed(StorageError),
-    /// A typed refusal of a guarded write; nothing is committed.
-    Refused(Guarded<Infallible>),
-}
-
-impl From<sqlx::Error> for TxError {
-    fn from(error: sqlx::Error) -> Self {
-        let code = error.as_database_error().and_then(DatabaseError::code);
-        match code.as_deref() {
-            // serialization_failure, deadlock_detected.
-            Some("40001" | "40P01") => Self::Again(error.into()),
-            // lock_not_available.
-            Some("55P03") => Self::Locked(error.into()),
-            // Connection exceptions, admin_shutdown, crash_shutdown, cannot_connect_now.
-            Some("57P01" | "57P02" | "57P03") => Self::Lost(error.into()),
-            Some(code) if code.starts_with("08") => Self::Lost(error.into()),
-            Some(_) => Self::Failed(error.into()),
-            None if is_about_the_connection(&error) => Self::Lost(error.into()),
-            None => Self::Failed(error.into()),
-        }
-    }
-}
-
-fn is_about_the_connection(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_))
-}
-
-impl From<StorageError> for TxError {
-    fn from(error: StorageError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl TxError {
-    /// For calls that take no guard.
-    pub(super) fn into_error(self) -> StorageError {
-        match self {
-            Self::Again(error) | Self::Locked(error) | Self::Lost(error) | Self::Failed(error) => {
-                error
-            }
-            Self::Refused(refused) => StorageError::Refused(format!("{refused:?}")),
-        }
-    }
-
-    /// For guarded writes.
-    pub(super) fn into_halt(self) -> GuardError {
-        match self {
-            Self::Again(error) | Self::Locked(error) | Self::Lost(error) | Self::Failed(error) => {
-                GuardError::Failed(error)
-            }
-            Self::Refused(refused) => GuardError::Refused(refused),
-        }
-    }
-}
 
 /// Maps an error of PostgreSQL to the storage error, by its code (appendix A of its manual).
 pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {

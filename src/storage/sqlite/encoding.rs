@@ -1,0 +1,35 @@
+//! Times as `SQLite` stores them.
+
+use chrono::{DateTime, Utc};
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::{SqliteArgumentsBuffer, SqliteTypeInfo, SqliteValueRef};
+use sqlx::{Decode, Encode, Type};
+
+use crate::storage::decode::time;
+
+/// A time as a column stores it: milliseconds since the epoch.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::storage) struct Moment(pub(in crate::storage) DateTime<Utc>);
+
+impl Type<sqlx::Sqlite> for Moment {
+    fn type_info() -> SqliteTypeInfo {
+        <i64 as Type<sqlx::Sqlite>>::type_info()
+    }
+
+    fn compatible(column: &SqliteTypeInfo) -> bool {
+        <i64 as Type<sqlx::Sqlite>>::compatible(column)
+    }
+}
+
+impl Encode<'_, sqlx::Sqlite> for Moment {
+    fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+        <i64 as Encode<'_, sqlx::Sqlite>>::encode_by_ref(&self.0.timestamp_millis(), buffer)
+    }
+}
+
+impl Decode<'_, sqlx::Sqlite> for Moment {
+    fn decode(value: SqliteValueRef<'_>) -> Result<Self, BoxDynError> {
+        Ok(Self(time(<i64 as Decode<'_, sqlx::Sqlite>>::decode(value)?)?))
+    }
+}
