@@ -3,126 +3,117 @@
 //!
 //! Compressing each response costs a core 15 ms per bundle, and a client needs no token for it (facts:
 //! M4). The output is a sorted table for `src/http/assets.rs`. HTML pages are not compressed, because each
-//! response has a new nonce. Without the feature `server` there are no pages, and the script does nothing.
+//! response has a new nonce.
 
 #![allow(clippy::print_stdout, reason = "a build script speaks to cargo on standard output")]
 
-fn main() -> std::io::Result<()> {
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::hash::Hasher as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+const STATIC: &str = "static";
+/// The tags of each page, in one line of its own.
+const MANIFEST: &str = "static/vendor/manifest.json";
+/// `/openapi.json`, served beside them: name and source.
+const OPENAPI: (&str, &str) = ("openapi.json", "src/http/openapi.json");
+
+/// Writes the table and the compressed files.
+fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    #[cfg(feature = "server")]
-    pages::embed()?;
+    println!("cargo::rerun-if-changed={STATIC}");
+    println!("cargo::rerun-if-changed={}", OPENAPI.1);
+    let mut files = BTreeMap::from([(OPENAPI.0.to_owned(), PathBuf::from(OPENAPI.1))]);
+    gather(Path::new(STATIC), &mut files)?;
+    let manifest = fs::read_to_string(MANIFEST)?;
+    let folder = |name| env::var_os(name).map(PathBuf::from).unwrap_or_default();
+    let (root, out) = (folder("CARGO_MANIFEST_DIR"), folder("OUT_DIR"));
+    let mut table = String::from("&[\n");
+    for (number, (name, path)) in files.iter().enumerate() {
+        let mut whole = fs::read(path)?;
+        let (kind, is_page) = kind(name);
+        let mut path = root.join(path);
+        if is_page {
+            whole = bundled(name, &String::from_utf8_lossy(&whole), &manifest)?.into_bytes();
+            path = out.join(name);
+            fs::write(&path, &whole)?;
+        }
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&whole)?;
+        let mut packed = None;
+        let compressed = encoder.finish()?;
+        if !is_page && compressed.len() < whole.len() {
+            let file = out.join(format!("{number}.gz"));
+            fs::write(&file, compressed)?;
+            packed = Some(file);
+        }
+        let packed =
+            packed.map_or("None".to_owned(), |file| format!("Some(include_bytes!({file:?}))"));
+        let mut hasher = std::hash::DefaultHasher::new();
+        hasher.write(&whole);
+        // A weak tag, because a response carries the same file compressed or not.
+        let tag = format!("W/\"{:016x}\"", hasher.finish());
+        let _written = writeln!(
+            table,
+            "File {{ name: {name:?}, kind: {kind:?}, tag: {tag:?}, whole: include_bytes!({path:?}), \
+             packed: {packed} }},"
+        );
+    }
+    table.push(']');
+    fs::write(out.join("files.rs"), table)
+}
+
+/// The page with the tags of its bundle instead of those of its sources.
+fn bundled(name: &str, page: &str, manifest: &str) -> io::Result<String> {
+    // The page of the API has its own bundle.
+    let Some((before, sources)) = page.split_once("<script src=\"/js/") else {
+        return Ok(page.to_owned());
+    };
+    let key = format!("\"{name}\": \"");
+    let tags = manifest.lines().find_map(|line| line.trim().strip_prefix(&key));
+    let tags = tags.and_then(|tags| tags.split('"').next());
+    let after = sources.split_once("</head>").map(|(_, after)| after);
+    let (Some(tags), Some(after)) = (tags, after) else {
+        return Err(io::Error::other(format!("{MANIFEST} has no tags of {name}")));
+    };
+    Ok(format!("{before}{tags}\n  </head>{after}"))
+}
+
+/// The path in the URL of a served file: the sources of the bundles stay outside the program.
+fn served_name(path: &Path) -> Option<String> {
+    let name = path.strip_prefix(STATIC).ok()?.to_string_lossy().replace('\\', "/");
+    let is_served = name.strip_prefix("vendor/").map_or(!name.contains('/'), |name| {
+        name.contains('-') || name.starts_with("docs.") || name.ends_with(".txt")
+    });
+    is_served.then_some(name)
+}
+
+/// Adds the served files below `folder`, keyed by their paths in the URL.
+fn gather(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            gather(&path, files)?;
+        } else if let Some(name) = served_name(&path) {
+            files.insert(name, path);
+        }
+    }
     Ok(())
 }
 
-#[cfg(feature = "server")]
-mod pages {
-    use std::collections::BTreeMap;
-    use std::fmt::Write as _;
-    use std::hash::Hasher as _;
-    use std::io::{self, Write as _};
-    use std::path::{Path, PathBuf};
-    use std::{env, fs};
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-
-    const STATIC: &str = "static";
-    /// The tags of each page, in one line of its own.
-    const MANIFEST: &str = "static/vendor/manifest.json";
-    /// `/openapi.json`, served beside them: name and source.
-    const OPENAPI: (&str, &str) = ("openapi.json", "src/http/openapi.json");
-
-    /// Writes the table and the compressed files.
-    pub(super) fn embed() -> io::Result<()> {
-        println!("cargo::rerun-if-changed={STATIC}");
-        println!("cargo::rerun-if-changed={}", OPENAPI.1);
-        let mut files = BTreeMap::from([(OPENAPI.0.to_owned(), PathBuf::from(OPENAPI.1))]);
-        gather(Path::new(STATIC), &mut files)?;
-        let manifest = fs::read_to_string(MANIFEST)?;
-        let folder = |name| env::var_os(name).map(PathBuf::from).unwrap_or_default();
-        let (root, out) = (folder("CARGO_MANIFEST_DIR"), folder("OUT_DIR"));
-        let mut table = String::from("&[\n");
-        for (number, (name, path)) in files.iter().enumerate() {
-            let mut whole = fs::read(path)?;
-            let (kind, is_page) = kind(name);
-            let mut path = root.join(path);
-            if is_page {
-                whole = bundled(name, &String::from_utf8_lossy(&whole), &manifest)?.into_bytes();
-                path = out.join(name);
-                fs::write(&path, &whole)?;
-            }
-            let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-            encoder.write_all(&whole)?;
-            let mut packed = None;
-            let compressed = encoder.finish()?;
-            if !is_page && compressed.len() < whole.len() {
-                let file = out.join(format!("{number}.gz"));
-                fs::write(&file, compressed)?;
-                packed = Some(file);
-            }
-            let packed =
-                packed.map_or("None".to_owned(), |file| format!("Some(include_bytes!({file:?}))"));
-            let mut hasher = std::hash::DefaultHasher::new();
-            hasher.write(&whole);
-            // A weak tag, because a response carries the same file compressed or not.
-            let tag = format!("W/\"{:016x}\"", hasher.finish());
-            let _written = writeln!(
-                table,
-                "File {{ name: {name:?}, kind: {kind:?}, tag: {tag:?}, whole: include_bytes!({path:?}), \
-                 packed: {packed} }},"
-            );
-        }
-        table.push(']');
-        fs::write(out.join("files.rs"), table)
-    }
-
-    /// The page with the tags of its bundle instead of those of its sources.
-    fn bundled(name: &str, page: &str, manifest: &str) -> io::Result<String> {
-        // The page of the API has its own bundle.
-        let Some((before, sources)) = page.split_once("<script src=\"/js/") else {
-            return Ok(page.to_owned());
-        };
-        let key = format!("\"{name}\": \"");
-        let tags = manifest.lines().find_map(|line| line.trim().strip_prefix(&key));
-        let tags = tags.and_then(|tags| tags.split('"').next());
-        let after = sources.split_once("</head>").map(|(_, after)| after);
-        let (Some(tags), Some(after)) = (tags, after) else {
-            return Err(io::Error::other(format!("{MANIFEST} has no tags of {name}")));
-        };
-        Ok(format!("{before}{tags}\n  </head>{after}"))
-    }
-
-    /// The path in the URL of a served file: the sources of the bundles stay outside the program.
-    fn served_name(path: &Path) -> Option<String> {
-        let name = path.strip_prefix(STATIC).ok()?.to_string_lossy().replace('\\', "/");
-        let is_served = name.strip_prefix("vendor/").map_or(!name.contains('/'), |name| {
-            name.contains('-') || name.starts_with("docs.") || name.ends_with(".txt")
-        });
-        is_served.then_some(name)
-    }
-
-    /// Adds the served files below `folder`, keyed by their paths in the URL.
-    fn gather(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                gather(&path, files)?;
-            } else if let Some(name) = served_name(&path) {
-                files.insert(name, path);
-            }
-        }
-        Ok(())
-    }
-
-    /// The content type of a file, and whether it is a page.
-    fn kind(name: &str) -> (&'static str, bool) {
-        match name.rsplit_once('.').map_or("", |(_, end)| end) {
-            "css" => ("text/css; charset=utf-8", false),
-            "html" => ("text/html; charset=utf-8", true),
-            "js" => ("text/javascript; charset=utf-8", false),
-            "json" => ("application/json", false),
-            "svg" => ("image/svg+xml; charset=utf-8", false),
-            _ => ("text/plain; charset=utf-8", false),
-        }
+/// The content type of a file, and whether it is a page.
+fn kind(name: &str) -> (&'static str, bool) {
+    match name.rsplit_once('.').map_or("", |(_, end)| end) {
+        "css" => ("text/css; charset=utf-8", false),
+        "html" => ("text/html; charset=utf-8", true),
+        "js" => ("text/javascript; charset=utf-8", false),
+        "json" => ("application/json", false),
+        "svg" => ("image/svg+xml; charset=utf-8", false),
+        _ => ("text/plain; charset=utf-8", false),
     }
 }

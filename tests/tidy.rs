@@ -32,9 +32,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("telemetry", &[]),
     ("yjs", &["domain"]),
-    ("redis_client", &["domain"]),
-    ("locks", &["domain", "redis_client"]),
-    ("pubsub", &["domain", "redis_client"]),
+    ("locks", &["domain"]),
+    ("pubsub", &["domain", "locks"]),
     ("storage", &["domain"]),
     ("notify", &["domain", "storage"]),
     ("outbox", &["domain", "yjs"]),
@@ -105,12 +104,12 @@ const HOMES: &[(&str, &[&str])] = &[
     ("mimalloc", &["main"]),
     ("parley", &["exports"]),
     ("quick_xml", &["exports"]),
-    // Locks and pub/sub use one Redis, and neither imports the other; both import its client.
-    ("redis", &["redis_client", "locks", "pubsub"]),
+    // Pub/sub imports the client of the locks, and nothing else of them.
+    ("redis", &["locks", "pubsub"]),
     // The bound on open files.
     ("rustix", &["app"]),
     // TLS to that Redis, and to other programs.
-    ("rustls", &["redis_client", "notify"]),
+    ("rustls", &["locks", "notify"]),
     ("rustls_native_certs", &["notify"]),
     // From the settings to the code that passes a secret to its key.
     ("secrecy", &["config", "app", "main"]),
@@ -128,8 +127,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("uuid", &["domain"]),
 ];
 
-/// The modules that are built without the feature `server`.
-const ALONE: &[&str] = &["domain", "redis_client", "locks"];
+/// The modules that are crates of their own.
+const CRATES: &[&str] = &["domain", "yjs", "locks"];
 
 /// A program of its own, with its own manifest; `tests/run` builds and runs it.
 const GUIDE: &str = "tests/guide";
@@ -170,12 +169,16 @@ fn modules_import_only_from_below() {
         };
         for (number, line) in source.code() {
             // Braces would hide the imported modules from this test.
-            if line.contains("crate::{") || line.contains("galley::{") {
+            let is_crate = CRATES.contains(&module);
+            if !is_crate && line.contains("crate::{") || line.contains("galley::{") {
                 complaints.push(source.complaint(number, "must import one module per `use`"));
             }
+            // In a crate of its own, `crate` is the crate, and the compiler knows what it may import.
+            let roots: &[&str] =
+                if is_crate { &["galley::"] } else { &["crate::", "galley::"] };
             complaints.extend(
-                ["crate::", "galley::"]
-                    .into_iter()
+                roots
+                    .iter()
                     .flat_map(|root| names_after(line, root))
                     .filter(|name| *name != module && table.contains_key(name))
                     .filter(|name| !may_import.contains(name))
@@ -197,7 +200,10 @@ fn the_table_of_layers_is_ordered_and_complete() {
     let lib = tree::one("src/lib.rs");
     let declared: BTreeSet<_> = lib
         .lines()
-        .filter_map(|(_, line)| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .filter_map(|(_, line)| {
+            let line = line.strip_suffix(';')?;
+            line.strip_prefix("pub mod ").or_else(|| line.strip_prefix("pub use galley_")?.split(" as ").nth(1))
+        })
         .collect();
     let rows = LAYERS.iter().map(|(module, _)| *module).filter(|module| *module != "main");
     assert_eq!(declared, rows.collect(), "one row for each module of src/lib.rs");
@@ -270,44 +276,27 @@ fn a_document_is_built_by_one_call_and_on_a_blocking_thread() {
 fn every_outside_crate_has_a_home_and_is_used_there() {
     let code = code();
     let mut complaints = Vec::new();
-    for name in dependencies() {
+    for (folder, name) in dependencies() {
         let homes = HOMES.iter().find(|(name_of, _)| *name_of == name).map(|(_, homes)| *homes);
         if homes.is_none() && !EVERYWHERE.contains(&name.as_str()) {
-            complaints.push(format!("Cargo.toml: `{name}` has no home in tests/tidy.rs"));
+            complaints.push(format!("{folder}Cargo.toml: `{name}` has no home in tests/tidy.rs"));
         }
-        let uses = |home: Option<&str>| {
-            let files = code.iter().filter(|source| home.is_none() || source.module() == home);
-            files.into_iter().any(|source| source.code().any(|(_, line)| mentions(line, &name)))
-        };
         for home in homes.unwrap_or_default() {
-            if !uses(Some(home)) {
+            let mut files = code.iter().filter(|source| source.module() == Some(home));
+            if !files.any(|source| source.code().any(|(_, line)| mentions(line, &name))) {
                 complaints.push(format!("tests/tidy.rs: `{name}` is not used in `{home}`"));
             }
         }
-        if !uses(None) {
-            complaints.push(format!("Cargo.toml: `{name}` is not used"));
+        let is_of = |source: &&Source| match folder.as_str() {
+            "" => !CRATES.iter().any(|of| source.module() == Some(of)),
+            folder => source.path.starts_with(folder),
+        };
+        let mut files = code.iter().filter(is_of);
+        if !files.any(|source| source.code().any(|(_, line)| mentions(line, &name))) {
+            complaints.push(format!("{folder}Cargo.toml: `{name}` is not used"));
         }
     }
     assert_none(&complaints, "say where the crate lives, and remove what is not used");
-}
-
-/// A program that needs only the locks builds no crate of the server. The compiler rejects the
-/// opposite fault, an optional crate in the locks: `tests/guide/run` builds them alone.
-#[test]
-fn a_crate_that_only_the_server_uses_is_optional() {
-    let manifest = tree::one("Cargo.toml").text;
-    let code = code();
-    let complaints: Vec<_> = dependency_lines(&manifest)
-        .filter(|(_, row)| !row.contains("optional = true"))
-        .map(|(name, _)| name.replace('-', "_"))
-        .filter(|name| {
-            let alone =
-                code.iter().filter(|file| file.module().is_some_and(|m| ALONE.contains(&m)));
-            !alone.into_iter().any(|file| file.code().any(|(_, line)| mentions(line, name)))
-        })
-        .map(|name| format!("Cargo.toml: `{name}` is not used in {ALONE:?}"))
-        .collect();
-    assert_none(&complaints, "make it optional, and name it in the feature `server`");
 }
 
 /// `autotests` is off, because `tests/` contains more than Rust: an unnamed suite does not run.
@@ -353,7 +342,7 @@ fn every_rust_file_is_reached() {
     let declared: BTreeSet<_> = sources.iter().flat_map(declared).collect();
     let complaints: Vec<_> = sources
         .iter()
-        .filter(|source| source.path != "src/lib.rs" && !source.is_in(GUIDE))
+        .filter(|source| source.stem() != "lib" && !source.is_in(GUIDE))
         .filter(|source| !manifest.contains(&source.path) && !declared.contains(&source.path))
         .map(|source| source.complaint(1, "is not compiled"))
         .collect();
@@ -389,18 +378,18 @@ fn code() -> Vec<Source> {
     sources
 }
 
-/// The names under `[dependencies]`, as code writes them.
-fn dependencies() -> Vec<String> {
-    dependency_lines(&tree::one("Cargo.toml").text)
-        .map(|(name, _)| name.replace('-', "_"))
-        .collect()
-}
-
-/// The names under `[dependencies]`, and what follows each.
-fn dependency_lines(manifest: &str) -> impl Iterator<Item = (&str, &str)> {
-    let (_, rest) = manifest.split_once("[dependencies]\n").expect("the table");
-    let (table, _) = rest.split_once("\n[").expect("its end");
-    table.lines().filter_map(|line| line.split_once(" = "))
+/// The outside crates that a manifest names, each with the folder of its crate.
+fn dependencies() -> Vec<(String, String)> {
+    let folders = CRATES.iter().map(|name| format!("src/{name}/")).chain([String::new()]);
+    let names = folders.flat_map(|folder| {
+        let manifest = tree::one(&format!("{folder}Cargo.toml")).text;
+        let (_, rest) = manifest.split_once("\n[dependencies]\n").expect("the table");
+        let table = rest.lines().take_while(|line| !line.starts_with('['));
+        let names = table.filter_map(|line| Some(line.split_once(" = ")?.0.replace('-', "_")));
+        let outside = names.filter(|name| !name.starts_with("galley_"));
+        outside.map(|name| (folder.clone(), name)).collect::<Vec<_>>()
+    });
+    names.collect()
 }
 
 /// Whether `line` names the crate: as the first part of a path, or alone in a `use`.

@@ -20,7 +20,7 @@ use crate::domain::lease::LeaseTerms;
 use crate::http::assets::Assets;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
-use crate::redis_client::url::RedisUrl;
+use crate::locks::redis_client::url::RedisUrl;
 use crate::telemetry::logs::{self, Format};
 
 /// Minimum length of an admin token in bytes: that of the signing secret. Attackers try tokens from

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::user::User;
+use crate::user::User;
 
 /// A deletion, as the members of the document's share link see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::domain::limits::{HANDLE_CHARS_MAX, HANDLE_CHARS_MIN};
+use crate::limits::{HANDLE_CHARS_MAX, HANDLE_CHARS_MIN};
 
 /// A handle, without the `@` before it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::domain::limits::{LABEL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX};
-use crate::domain::printable::{LineFault, check_line};
+use crate::limits::{LABEL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX};
+use crate::printable::{LineFault, check_line};
 
 /// A text that the page shows on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::domain::seat::Role;
-use crate::domain::user::User;
+use crate::seat::Role;
+use crate::user::User;
 
 /// The role whose turn it is to work on the text. It permits and prevents nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

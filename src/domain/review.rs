@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::anchor::Anchor;
-use crate::domain::ids::{DecisionId, ReplyId, ReviewId, ShareLinkId, UserId};
-use crate::domain::limits::DECISION_UNDO_WINDOW;
-use crate::domain::seat::Role;
-use crate::domain::user::User;
+use crate::anchor::Anchor;
+use crate::ids::{DecisionId, ReplyId, ReviewId, ShareLinkId, UserId};
+use crate::limits::DECISION_UNDO_WINDOW;
+use crate::seat::Role;
+use crate::user::User;
 
 /// The state of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

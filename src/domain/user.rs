@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::UserId;
+use crate::ids::UserId;
 
 /// A user, as other users see them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

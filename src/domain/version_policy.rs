@@ -10,7 +10,7 @@ use std::str::FromStr;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use crate::domain::limits::{NAMED_BYTES_MAX, NAMED_VERSIONS_MAX, VERSION_BYTES_MAX, VERSIONS_MAX};
+use crate::limits::{NAMED_BYTES_MAX, NAMED_VERSIONS_MAX, VERSION_BYTES_MAX, VERSIONS_MAX};
 
 /// How long the server retains every version.
 const EVERY_ONE_FOR: TimeDelta = TimeDelta::hours(24);

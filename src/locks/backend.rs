@@ -6,13 +6,13 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use tokio::time::Instant;
 
-use crate::domain::seat::Seat;
-use crate::locks::memory::Memory;
-use crate::locks::name::LockName;
-use crate::locks::redis::Remote;
-use crate::locks::redis::error::CallError;
-use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::locks::types::{
+use galley_domain::seat::Seat;
+use crate::memory::Memory;
+use crate::name::LockName;
+use crate::redis::Remote;
+use crate::redis::error::CallError;
+use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
+use crate::types::{
     Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round,
 };
 

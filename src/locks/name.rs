@@ -17,9 +17,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::domain::ids::{NodeId, ShareLinkId};
-use crate::domain::seat::{Role, Seat};
-use crate::locks::redis::cluster::crc16::{slot_of, slot_of_tag};
+use galley_domain::ids::{NodeId, ShareLinkId};
+use galley_domain::seat::{Role, Seat};
+use crate::redis::cluster::crc16::{slot_of, slot_of_tag};
 
 const SEAT: &str = "share-link:lock:";
 const SEAT_KEYS: &str = "share-link:";
@@ -66,7 +66,7 @@ impl LockName {
         Self::named(&format!("{class}:{first}:{second}"))
     }
 
-    /// The key in a single Redis. [`Locks::key_of`](crate::locks::Locks::key_of) returns the
+    /// The key in a single Redis. [`Locks::key_of`](crate::Locks::key_of) returns the
     /// backend's key.
     #[must_use]
     pub fn key(&self) -> &str {

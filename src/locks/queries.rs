@@ -1,9 +1,9 @@
 //! Queries that change no lock: holders, waiters, all held locks, and the preflight check of Redis.
 
-use crate::domain::seat::Seat;
-use crate::locks::Locks;
-use crate::locks::name::LockName;
-use crate::locks::types::{Holder, LocksError, QueuedClaim};
+use galley_domain::seat::Seat;
+use crate::Locks;
+use crate::name::LockName;
+use crate::types::{Holder, LocksError, QueuedClaim};
 
 impl Locks {
     /// Reads the holder of a lock.

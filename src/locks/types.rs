@@ -5,10 +5,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::domain::ids::{NodeId, OwnerId};
-use crate::locks::name::LockName;
-use crate::locks::reclaim_token::ReclaimToken;
+use galley_domain::fence::Fence;
+use galley_domain::ids::{NodeId, OwnerId};
+use galley_domain::user::User;
+
+use crate::name::LockName;
+use crate::reclaim_token::ReclaimToken;
 
 /// The claimant of a lock, and its server. The server of Galley claims a seat for a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,13 @@ pub struct Owner {
     /// The token by which the same owner reclaims the lock on any server. No reply about a holder
     /// contains it.
     pub pass: Option<ReclaimToken>,
+}
+
+/// The user for whom a server claimed a lock.
+impl From<Owner> for User {
+    fn from(owner: Owner) -> Self {
+        Self { id: owner.id.into(), name: owner.name }
+    }
 }
 
 impl Owner {
@@ -208,7 +217,7 @@ pub enum Loss {
     /// The maximum hold elapsed.
     #[error("its maximum hold elapsed")]
     HeldTooLong,
-    /// [`Locks::close`](crate::locks::Locks::close) ended the hold.
+    /// [`Locks::close`](crate::Locks::close) ended the hold.
     #[error("the locks were closed")]
     Closed,
 }

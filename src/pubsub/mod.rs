@@ -34,7 +34,7 @@ pub use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Top
 use crate::pubsub::seal::Seal;
 use crate::pubsub::subscriptions::{Mode, Table};
 pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
-use crate::redis_client;
+use crate::locks::redis_client;
 
 /// A message was not sent. Its subscribers get a gap as soon as Redis is reachable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,13 +13,3 @@ mod shuttle_shim;
 #[cfg(test)]
 mod shuttle_tests;
 pub mod store_budget;
-
-use crate::domain::user::User;
-use crate::locks::Owner;
-
-/// The user for whom a server claimed a seat.
-impl From<Owner> for User {
-    fn from(owner: Owner) -> Self {
-        Self { id: owner.id.into(), name: owner.name }
-    }
-}

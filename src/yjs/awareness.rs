@@ -4,10 +4,10 @@
 //! reports that the client has left. Peers parse the JSON inside their message handler, so the
 //! decoder rejects JSON that would throw there.
 
-use crate::domain::limits::AWARENESS_BYTES_MAX;
-use crate::yjs::error::FrameError;
-use crate::yjs::json::{self, JsonFault};
-use crate::yjs::lib0::{Reader, put_block, put_length, put_number};
+use galley_domain::limits::AWARENESS_BYTES_MAX;
+use crate::error::FrameError;
+use crate::json::{self, JsonFault};
+use crate::lib0::{Reader, put_block, put_length, put_number};
 
 /// The presence of one Yjs client.
 #[derive(Clone, Debug, PartialEq, Eq)]

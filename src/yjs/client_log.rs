@@ -2,9 +2,9 @@
 
 use std::iter::Peekable;
 
-use crate::yjs::error::Rejected;
-use crate::yjs::lib0::{Reader, put_length, put_number};
-use crate::yjs::structs::{Content, Id, Piece, Struct};
+use crate::error::Rejected;
+use crate::lib0::{Reader, put_length, put_number};
+use crate::structs::{Content, Id, Piece, Struct};
 
 /// The structs of one client from clock 0 on, without a gap (Y2).
 ///

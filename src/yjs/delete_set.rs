@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::yjs::lib0::{put_length, put_number};
+use crate::lib0::{put_length, put_number};
 
 /// For each client, ranges of clocks that neither touch nor overlap.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Errors of frames, updates, stored documents and anchors.
 
-use crate::domain::limits::{NESTING_MAX, QUOTE_UTF16_MAX};
+use galley_domain::limits::{NESTING_MAX, QUOTE_UTF16_MAX};
 
 /// A frame that is no valid y-websocket message from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@ use std::fmt::{Formatter, Result as Formatted};
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::domain::limits::NESTING_MAX;
+use galley_domain::limits::NESTING_MAX;
 
 /// Why a JSON value is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::yjs::tests::runner;
+    use crate::tests::runner;
 
     /// Fragments of JSON at the borders of what parsers accept.
     const PIECES: [&str; 48] = [

@@ -4,7 +4,7 @@
 //! reader is strict. It rejects a second encoding of a number, a number beyond JavaScript's exact
 //! integers, and a count that the remaining bytes cannot hold (Y3).
 
-use crate::yjs::error::{FrameError, Rejected};
+use crate::error::{FrameError, Rejected};
 
 /// The first number beyond JavaScript's exact integers.
 const NUMBER_END: u64 = 1 << 53;

@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, HashMap};
 use aws_lc_rs::rand::fill;
 use bytes::Bytes;
 
-use crate::yjs::client_log::{Run, SECTION_HEADER_MAX};
-use crate::yjs::delete_set::Deletes;
-use crate::yjs::error::{Rejected, SyncError};
-use crate::yjs::lib0::{Malformed, Reader, put_length, put_number};
-use crate::yjs::structs::Struct;
-use crate::yjs::validator::{self, StoredUnits};
+use crate::client_log::{Run, SECTION_HEADER_MAX};
+use crate::delete_set::Deletes;
+use crate::error::{Rejected, SyncError};
+use crate::lib0::{Malformed, Reader, put_length, put_number};
+use crate::structs::Struct;
+use crate::validator::{self, StoredUnits};
 
-pub use crate::yjs::validator::{Checked, Origin, SERVER_IDS};
+pub use crate::validator::{Checked, Origin, SERVER_IDS};
 
 /// The merged updates of a document.
 #[derive(Clone, Debug, Default)]
@@ -295,7 +295,7 @@ pub(crate) fn first_update(text: &str, client: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yjs::tests::{append_all, apply, document, edit, text_of, typed, whole};
+    use crate::tests::{append_all, apply, document, edit, text_of, typed, whole};
 
     #[test]
     fn a_text_typed_letter_by_letter_is_stored_as_a_text() {

@@ -5,8 +5,8 @@
 
 use bytes::Bytes;
 
-use crate::yjs::error::FrameError;
-use crate::yjs::lib0::{Reader, put_block, put_number};
+use crate::error::FrameError;
+use crate::lib0::{Reader, put_block, put_number};
 
 const SYNC: u8 = 0;
 const AWARENESS: u8 = 1;
@@ -106,7 +106,7 @@ pub fn passed_on(came: &Bytes, update: &[u8]) -> Bytes {
     if came.starts_with(&[SYNC, UPDATE]) { came.clone() } else { self::update(update) }
 }
 
-/// Presence, as [`encode_awareness`](crate::yjs::awareness::encode_awareness) writes it.
+/// Presence, as [`encode_awareness`](crate::awareness::encode_awareness) writes it.
 #[must_use]
 pub fn awareness(update: &[u8]) -> Bytes {
     message(&[AWARENESS], update)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::domain::limits::{CONTEXT_CHARS, PLACING_STEPS_MAX};
+use galley_domain::limits::{CONTEXT_CHARS, PLACING_STEPS_MAX};
 
 /// The budget of steps for resolving a list of reviews (G17). A step takes about a nanosecond.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::domain::anchor::{RelativeRange, TextRange};
-use crate::yjs::error::SyncError;
-use crate::yjs::structs::Id;
-use crate::yjs::text::{AFTER, BEFORE, Text, beside, edge};
-use crate::yjs::utf16;
+use galley_domain::anchor::{RelativeRange, TextRange};
+use crate::error::SyncError;
+use crate::structs::Id;
+use crate::text::{AFTER, BEFORE, Text, beside, edge};
+use crate::utf16;
 
 /// Neighbouring replacements, which the edit writes as one.
 struct Run {
@@ -127,8 +127,8 @@ impl Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yjs::log::{SERVER_IDS, UpdateLog};
-    use crate::yjs::text::document_from_text;
+    use crate::log::{SERVER_IDS, UpdateLog};
+    use crate::text::document_from_text;
 
     const LETTER: &str = "Dear 김민수,\nI am 👩‍👩‍👧 writing this.\n";
 

@@ -4,11 +4,11 @@
 //! formatting, deleted text, and garbage-collected structs. The parser rejects every other kind by
 //! its number, before it reads the content.
 
-use crate::yjs::ROOT;
-use crate::yjs::error::Rejected;
-use crate::yjs::json::{self, JsonFault};
-use crate::yjs::lib0::{Reader, put_block, put_length, put_number};
-use crate::yjs::utf16::{self, Utf16Position};
+use crate::ROOT;
+use crate::error::Rejected;
+use crate::json::{self, JsonFault};
+use crate::lib0::{Reader, put_block, put_length, put_number};
+use crate::utf16::{self, Utf16Position};
 
 const HAS_ORIGIN: u8 = 0x80;
 const HAS_RIGHT_ORIGIN: u8 = 0x40;

@@ -2,28 +2,28 @@
 //!
 //! The caller builds it from the merged log, queries it and drops it. A build takes time in
 //! proportion to the document, so it runs on a blocking thread. All offsets are UTF-16 units (Y4).
-//! The build uses no `yrs` document; [`document_order`](crate::yjs::document_order) explains why.
+//! The build uses no `yrs` document; [`document_order`](crate::document_order) explains why.
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::domain::anchor::{
+use galley_domain::anchor::{
     Anchor, AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange,
 };
-use crate::domain::limits::{CONTEXT_CHARS, DIFF_TIMEOUT, QUOTE_UTF16_MAX, RESTORE_HUNKS_MAX};
-use crate::yjs::ROOT;
-use crate::yjs::document_order::DocumentOrder;
-use crate::yjs::error::{AnchorMismatch, SyncError};
-use crate::yjs::lib0::{Reader, put_block, put_number};
-use crate::yjs::log;
-use crate::yjs::quote_search::{self, Wanted};
-use crate::yjs::structs::Id;
-use crate::yjs::utf16::{self, Index, Utf16Position};
-use crate::yjs::word_diff;
+use galley_domain::limits::{CONTEXT_CHARS, DIFF_TIMEOUT, QUOTE_UTF16_MAX, RESTORE_HUNKS_MAX};
+use crate::ROOT;
+use crate::document_order::DocumentOrder;
+use crate::error::{AnchorMismatch, SyncError};
+use crate::lib0::{Reader, put_block, put_number};
+use crate::log;
+use crate::quote_search::{self, Wanted};
+use crate::structs::Id;
+use crate::utf16::{self, Index, Utf16Position};
+use crate::word_diff;
 
-pub use crate::yjs::quote_search::Effort;
+pub use crate::quote_search::Effort;
 
 /// Lowest similarity at which a changed range still counts as the range of its review.
 const EDITED_MIN: f64 = 0.6;
@@ -48,7 +48,7 @@ pub struct Resolved {
 impl Text {
     /// Builds the text of a whole document from [`UpdateLog::merged`].
     ///
-    /// [`UpdateLog::merged`]: crate::yjs::log::UpdateLog::merged
+    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged
     ///
     /// # Errors
     ///

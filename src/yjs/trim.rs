@@ -4,16 +4,17 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use crate::yjs::error::Rejected;
-use crate::yjs::lib0::{Reader, put_length, put_number};
-use crate::yjs::structs::Struct;
+use crate::error::Rejected;
+use crate::lib0::{Reader, put_length, put_number};
+use crate::structs::Struct;
 
 /// A client and a clock take at least a byte each.
 const STATE_BYTES_MIN: usize = 2;
 
 /// The structs of `update` below the clocks of `state_vector`, without deletions. `None`: one of the
 /// two is malformed.
-pub(crate) fn up_to(update: &[u8], state_vector: &[u8]) -> Option<Bytes> {
+#[must_use]
+pub fn up_to(update: &[u8], state_vector: &[u8]) -> Option<Bytes> {
     let ends = ends_of(state_vector).ok()?;
     let mut sections = Vec::new();
     read_sections(update, &ends, &mut sections).ok()?;
@@ -80,8 +81,8 @@ fn read_sections(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yjs::log::{Origin, UpdateLog};
-    use crate::yjs::tests::{append_all, apply, document, edit, text_of};
+    use crate::log::{Origin, UpdateLog};
+    use crate::tests::{append_all, apply, document, edit, text_of};
 
     #[test]
     fn an_update_is_cut_at_the_clock_of_each_client() {

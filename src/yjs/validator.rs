@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
-use crate::yjs::client_log::{PIECE_BYTES_MAX, Run, SECTION_HEADER_MAX};
-use crate::yjs::delete_set::{Deletes, RANGE_BYTES};
-use crate::yjs::dependency_order::{self, Need};
-use crate::yjs::error::Rejected;
-use crate::yjs::lib0::{CLOCK_MAX, Reader};
-use crate::yjs::structs::{Content, Id, Struct};
+use crate::client_log::{PIECE_BYTES_MAX, Run, SECTION_HEADER_MAX};
+use crate::delete_set::{Deletes, RANGE_BYTES};
+use crate::dependency_order::{self, Need};
+use crate::error::Rejected;
+use crate::lib0::{CLOCK_MAX, Reader};
+use crate::structs::{Content, Id, Struct};
 
 /// Client ids under which only servers write: the last 2^32 of JavaScript's exact integers. Yjs
 /// draws random ids below 2^32, so no browser uses one by accident.

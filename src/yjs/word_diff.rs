@@ -1,6 +1,6 @@
 //! The difference of two texts, in whole words.
 //!
-//! The crate `similar` compares the words of [`word_split`](crate::domain::word_split); the page
+//! The crate `similar` compares the words of [`word_split`](galley_domain::word_split); the page
 //! narrows Korean words to their endings. This module bounds the cost (G13). It compares long texts by
 //! paragraphs first, and reports whole paragraphs for the rest when the time budget ends.
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-use crate::domain::word_split::{paragraphs_of, words_of};
+use galley_domain::word_split::{paragraphs_of, words_of};
 
 /// Most words of both texts in one comparison by words. Beyond it the diff compares paragraphs
 /// first.

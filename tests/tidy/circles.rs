@@ -68,7 +68,7 @@ fn product() -> Vec<Source> {
 
 fn path_of(source: &Source) -> String {
     let path = source.path.trim_start_matches("src/").trim_end_matches(".rs");
-    path.trim_end_matches("/mod").replace('/', "::")
+    path.trim_end_matches("/mod").trim_end_matches("/lib").replace('/', "::")
 }
 
 /// The modules of the same top-level module that a file imports, except for its ancestors and its
@@ -92,7 +92,10 @@ fn named(line: &str, own: &str) -> Vec<String> {
         let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
         line[at..].split(|c| !is_name(c)).next().unwrap_or_default()
     };
-    let full = line.match_indices("crate::").map(|(at, root)| path_at(at + root.len()).to_owned());
+    // In a crate of its own, `crate` is the module of that name.
+    let first = own.split("::").next().unwrap_or_default();
+    let root_of = if crate::CRATES.contains(&first) { format!("{first}::") } else { String::new() };
+    let full = line.match_indices("crate::").map(|(at, root)| root_of.clone() + path_at(at + root.len()));
     let parent = own.rsplit_once("::").map_or("", |(parent, _)| parent);
     let siblings = line.match_indices("super::").map(|(at, _)| path_at(at));
     let siblings = siblings.map(|path| path.replacen("super", parent, 1));

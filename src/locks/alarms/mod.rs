@@ -55,7 +55,7 @@ pub enum AlarmKind {
 /// A raised alarm, from this process's locks of the last five minutes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alarm {
-    /// The class of locks, from [`LockName::class`](crate::locks::LockName::class).
+    /// The class of locks, from [`LockName::class`](crate::LockName::class).
     pub class: String,
     /// The kind of the alarm.
     pub kind: AlarmKind,

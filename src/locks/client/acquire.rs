@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::domain::fence::Fence;
-use crate::domain::ids::AcquisitionId;
-use crate::domain::ids::NodeId;
-use crate::locks::Locks;
-use crate::locks::client::guard::{Guard, Guards, PartialGuards};
-use crate::locks::client::guard_state::GuardState;
-use crate::locks::client::options::{AcquireOptions, BackOff, Policy, RenewalTiming, WaitPolicy};
-use crate::locks::client::wait::EarlyGrant;
-use crate::locks::name::LockName;
-use crate::locks::renewal::lease::Registration;
-use crate::locks::types::{
+use galley_domain::fence::Fence;
+use galley_domain::ids::AcquisitionId;
+use galley_domain::ids::NodeId;
+use crate::Locks;
+use crate::client::guard::{Guard, Guards, PartialGuards};
+use crate::client::guard_state::GuardState;
+use crate::client::options::{AcquireOptions, BackOff, Policy, RenewalTiming, WaitPolicy};
+use crate::client::wait::EarlyGrant;
+use crate::name::LockName;
+use crate::renewal::lease::Registration;
+use crate::types::{
     Claim, Claimed, HeldLock, Holder, LockError, LocksError, Loss, Owner, QueuePosition, Released,
     Takeover,
 };
@@ -244,7 +244,7 @@ impl Locks {
     }
 
     /// Releases a lock; the backend grants it to no other claimant for `rest`.
-    pub(in crate::locks) async fn release_after(
+    pub(crate) async fn release_after(
         &self,
         name: &LockName,
         value: &str,
@@ -286,6 +286,6 @@ fn outcome(tried: &Result<Guard, LockError>) -> &'static str {
 }
 
 /// The owner of claims that name none: the process.
-pub(in crate::locks) fn process_owner(server: NodeId) -> Owner {
+pub(crate) fn process_owner(server: NodeId) -> Owner {
     Owner { id: server.into(), name: String::new(), node: server, pass: None }
 }

@@ -14,11 +14,11 @@ const CLASSES_MAX: usize = 256;
 
 /// Recent holds, by class.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct Estimates(Mutex<HashMap<String, VecDeque<Duration>>>);
+pub(crate) struct Estimates(Mutex<HashMap<String, VecDeque<Duration>>>);
 
 impl Estimates {
     /// Records a hold of this class.
-    pub(in crate::locks) fn learn(&self, class: &str, took: Duration) {
+    pub(crate) fn learn(&self, class: &str, took: Duration) {
         let mut classes = self.classes();
         if !classes.contains_key(class) && CLASSES_MAX <= classes.len() {
             return;
@@ -31,7 +31,7 @@ impl Estimates {
     }
 
     /// The 95th percentile of the recorded holds of this class.
-    pub(in crate::locks) fn of(&self, class: &str) -> Option<Duration> {
+    pub(crate) fn of(&self, class: &str) -> Option<Duration> {
         let mut holds: Vec<_> = self.classes().get(class)?.iter().copied().collect();
         if holds.len() < HOLDS_MIN {
             return None;

@@ -11,13 +11,13 @@ use chrono::{DateTime, Utc};
 use futures_util::future::select_all;
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::locks::Locks;
-use crate::locks::client::guard_state::GuardState;
-use crate::locks::name::LockName;
-use crate::locks::renewal::lease::LeaseHolder as _;
-use crate::locks::renewal::lease::Registration;
-use crate::locks::types::{LocksError, Loss, Released, Verdict};
+use galley_domain::fence::Fence;
+use crate::Locks;
+use crate::client::guard_state::GuardState;
+use crate::name::LockName;
+use crate::renewal::lease::LeaseHolder as _;
+use crate::renewal::lease::Registration;
+use crate::types::{LocksError, Loss, Released, Verdict};
 
 /// A held lock, from [`Locks::lock`] and its variants.
 ///
@@ -41,7 +41,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    pub(in crate::locks) fn new(
+    pub(crate) fn new(
         locks: Locks,
         state: Arc<GuardState>,
         registration: Registration,
@@ -114,7 +114,7 @@ impl Guard {
     }
 
     /// Extends a short handed-over lease to its full TTL, at once and in the background.
-    pub(in crate::locks) fn extend_to_full_ttl(&self) {
+    pub(crate) fn extend_to_full_ttl(&self) {
         let (state, locks) = (Arc::clone(&self.state), self.locks.clone());
         let ttl = state.timing.ttl;
         self.locks.0.tasks.spawn(async move {
@@ -211,11 +211,11 @@ impl Guards {
 /// The guards acquired so far by [`Locks::lock_all`]. A drop frees their locks at once, without
 /// minimum hold: the guarded work has not begun.
 #[derive(Debug)]
-pub(in crate::locks) struct PartialGuards(pub(in crate::locks) Vec<Guard>);
+pub(crate) struct PartialGuards(pub(crate) Vec<Guard>);
 
 impl PartialGuards {
     /// All guards of the set.
-    pub(in crate::locks) fn whole(mut self) -> Guards {
+    pub(crate) fn whole(mut self) -> Guards {
         Guards(std::mem::take(&mut self.0))
     }
 }
@@ -229,7 +229,7 @@ impl Drop for PartialGuards {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::client::options::AcquireOptions;
+    use crate::client::options::AcquireOptions;
 
     fn may_move(_it: impl Send + 'static) {}
 

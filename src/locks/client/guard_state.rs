@@ -13,18 +13,18 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::locks::client::options::RenewalTiming;
-use crate::locks::renewal::lease::{LeaseEntry, LeaseHolder, Renewable};
-use crate::locks::types::{HeldLock, Loss, Verdict};
+use crate::client::options::RenewalTiming;
+use crate::renewal::lease::{LeaseEntry, LeaseHolder, Renewable};
+use crate::types::{HeldLock, Loss, Verdict};
 
 /// The state of a lock that a guard holds.
 #[derive(Debug)]
-pub(in crate::locks) struct GuardState {
-    pub(in crate::locks) held: Arc<HeldLock>,
-    pub(in crate::locks) timing: RenewalTiming,
-    pub(in crate::locks) began: Instant,
+pub(crate) struct GuardState {
+    pub(crate) held: Arc<HeldLock>,
+    pub(crate) timing: RenewalTiming,
+    pub(crate) began: Instant,
     /// End of the minimum hold: the backend grants the lock to no other claimant before.
-    pub(in crate::locks) rests_until: Instant,
+    pub(crate) rests_until: Instant,
     /// End of the maximum hold.
     ends: Option<Instant>,
     trust: Mutex<Trust>,
@@ -39,7 +39,7 @@ struct Trust {
 
 impl GuardState {
     /// The state of a lock whose claim was sent at `sent_at`.
-    pub(in crate::locks) fn new(
+    pub(crate) fn new(
         held: HeldLock,
         timing: RenewalTiming,
         sent_at: Instant,
@@ -60,13 +60,13 @@ impl GuardState {
     }
 
     /// Moves the deadline forward to at most `until`. The next renewal may extend it.
-    pub(in crate::locks) fn trust_until(&self, until: Instant) {
+    pub(crate) fn trust_until(&self, until: Instant) {
         let mut trust = self.trust();
         trust.until = trust.until.min(until);
     }
 
     /// The entry for the renewal actor.
-    pub(in crate::locks) fn entry(self: &Arc<Self>) -> LeaseEntry {
+    pub(crate) fn entry(self: &Arc<Self>) -> LeaseEntry {
         LeaseEntry {
             held: Arc::clone(&self.held),
             timing: self.timing,
@@ -77,7 +77,7 @@ impl GuardState {
     }
 
     /// The reason of the loss, if the lock is lost at `now`.
-    pub(in crate::locks) fn loss(&self, now: Instant) -> Option<Loss> {
+    pub(crate) fn loss(&self, now: Instant) -> Option<Loss> {
         let mut trust = self.trust();
         let by_clock = match self.ends {
             Some(ends) if ends <= now => Some(Loss::HeldTooLong),
@@ -92,7 +92,7 @@ impl GuardState {
 
     /// Resolves when the lock is lost. It also waits for the deadline by its own clock: a late or
     /// dead actor must not extend the hold.
-    pub(in crate::locks) async fn lost(&self) -> Loss {
+    pub(crate) async fn lost(&self) -> Loss {
         loop {
             if let Some(loss) = self.loss(Instant::now()) {
                 return loss;
@@ -111,7 +111,7 @@ impl GuardState {
     }
 
     /// The rest of the minimum hold, for a release now.
-    pub(in crate::locks) fn rest(&self) -> Duration {
+    pub(crate) fn rest(&self) -> Duration {
         self.rests_until.saturating_duration_since(Instant::now())
     }
 

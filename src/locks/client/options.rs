@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::domain::lease;
-use crate::locks::types::Owner;
+use galley_domain::fence::Fence;
+use galley_domain::lease;
+use crate::types::Owner;
 
 /// The shortest and the longest lease. Below the minimum, renewals would come faster than a busy
 /// machine can send them. Above the maximum, the lock of a dead holder would stay held for hours.
-pub(in crate::locks) const LEASES: (Duration, Duration) =
+pub(crate) const LEASES: (Duration, Duration) =
     (Duration::from_millis(60), Duration::from_secs(60 * 60));
 
 /// The shortest estimate from earlier holds.
@@ -84,9 +84,9 @@ pub enum Lease {
 /// TTL and renewal interval of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenewalTiming {
-    pub(in crate::locks) ttl: Duration,
+    pub(crate) ttl: Duration,
     /// None for a lease without renewal.
-    pub(in crate::locks) renew_every: Option<Duration>,
+    pub(crate) renew_every: Option<Duration>,
 }
 
 impl RenewalTiming {
@@ -105,7 +105,7 @@ impl RenewalTiming {
     }
 
     /// The deadline after the last successful claim or renewal was sent at `sent_at`: as
-    /// [`LeaseTerms::trusted_until`](crate::domain::lease::LeaseTerms::trusted_until).
+    /// [`LeaseTerms::trusted_until`](galley_domain::lease::LeaseTerms::trusted_until).
     #[must_use]
     pub fn trusted_until(&self, sent_at: Instant) -> Instant {
         lease::trusted_until(sent_at, self.ttl)
@@ -114,7 +114,7 @@ impl RenewalTiming {
 
 impl Lease {
     /// TTL and renewal interval, where `learnt` is the estimate from earlier holds, if any.
-    pub(in crate::locks) fn timing(self, learnt: Option<Duration>) -> RenewalTiming {
+    pub(crate) fn timing(self, learnt: Option<Duration>) -> RenewalTiming {
         let bounded = |ttl: Duration| ttl.clamp(LEASES.0, LEASES.1);
         match self {
             Self::Fixed(ttl) => RenewalTiming { ttl: bounded(ttl), renew_every: None },
@@ -127,7 +127,7 @@ impl Lease {
 }
 
 /// The estimate from earlier holds, or the caller's.
-pub(in crate::locks) fn estimated(learnt: Option<Duration>, guess: Duration) -> Duration {
+pub(crate) fn estimated(learnt: Option<Duration>, guess: Duration) -> Duration {
     learnt.map_or(guess, |learnt| learnt.max(guess.min(LEARNT_MIN)))
 }
 

@@ -23,16 +23,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::domain::fence::Fence;
-use crate::domain::lease::trusted_until;
-use crate::locks::Locks;
-use crate::locks::REASSERT_GRACE;
-use crate::locks::redis::error::CallError;
-use crate::locks::redis::reply::unexpected;
-use crate::locks::redis::wait_queue::{
+use galley_domain::fence::Fence;
+use galley_domain::lease::trusted_until;
+use crate::Locks;
+use crate::REASSERT_GRACE;
+use crate::redis::error::CallError;
+use crate::redis::reply::unexpected;
+use crate::redis::wait_queue::{
     Handover, POLL_INTERVAL, QUEUE_ENTRY_TTL, QueueEntry, QueueStatus, WakeHandle,
 };
-use crate::locks::types::{Claim, Grant, LockError, LocksError, QueuePosition};
+use crate::types::{Claim, Grant, LockError, LocksError, QueuePosition};
 use crate::redis_client::jittered;
 
 /// Delay of the first waiter's poll after the end of the holder's lease.
@@ -55,11 +55,11 @@ pub enum WaitOutcome {
 
 /// A grant after a wait in the queue.
 #[derive(Debug)]
-pub(in crate::locks) struct EarlyGrant {
-    pub(in crate::locks) grant: Grant,
+pub(crate) struct EarlyGrant {
+    pub(crate) grant: Grant,
     /// Set after a hand-over: the lease lasts only for the rest of the queue deadline. The guard
     /// must extend it before this instant.
-    pub(in crate::locks) until: Option<Instant>,
+    pub(crate) until: Option<Instant>,
 }
 
 /// A waiter in the queue of a lock, from [`Locks::wait`].
@@ -102,7 +102,7 @@ pub struct Waiter {
 type Poll = Pin<Box<dyn Future<Output = Result<QueueStatus, CallError>> + Send>>;
 
 impl Waiter {
-    pub(in crate::locks) fn new(locks: Locks, claim: Claim, time_limit: Duration) -> Self {
+    pub(crate) fn new(locks: Locks, claim: Claim, time_limit: Duration) -> Self {
         let (wake, now) = (locks.0.backend.waiter_registry().enter(&claim.value), Instant::now());
         Self {
             wake,
@@ -190,7 +190,7 @@ impl Waiter {
     /// # Cancel safety
     ///
     /// A drop leaves the queue.
-    pub(in crate::locks) async fn granted_early(mut self) -> Result<EarlyGrant, LockError> {
+    pub(crate) async fn granted_early(mut self) -> Result<EarlyGrant, LockError> {
         loop {
             if let Some(early) = self.await_handover().await {
                 return Ok(early);

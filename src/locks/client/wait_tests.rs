@@ -3,8 +3,8 @@
 use tokio::time::advance;
 
 use super::*;
-use crate::locks::name::LockName;
-use crate::locks::types::{Owner, Released, Takeover};
+use crate::name::LockName;
+use crate::types::{Owner, Released, Takeover};
 
 const SOME_TIME: chrono::DateTime<chrono::Utc> = chrono::DateTime::UNIX_EPOCH;
 const LEASE: Duration = Duration::from_secs(60);

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::seat::Seat;
-use crate::locks::memory::table::{Left, Moment, Notified, Table};
-use crate::locks::name::LockName;
-use crate::locks::redis::reply;
-use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::locks::types::{
+use galley_domain::seat::Seat;
+use crate::memory::table::{Left, Moment, Notified, Table};
+use crate::name::LockName;
+use crate::redis::reply;
+use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
+use crate::types::{
     Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round,
 };
 
@@ -113,12 +113,12 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
-    use crate::domain::fence::Fence;
-    use crate::domain::ids::{NodeId, ShareLinkId};
-    use crate::domain::seat::Role;
-    use crate::locks::GRANT_TTL;
-    use crate::locks::redis::wait_queue::QUEUE_ENTRY_TTL;
-    use crate::locks::types::{Owner, Takeover};
+    use galley_domain::fence::Fence;
+    use galley_domain::ids::{NodeId, ShareLinkId};
+    use galley_domain::seat::Role;
+    use crate::GRANT_TTL;
+    use crate::redis::wait_queue::QUEUE_ENTRY_TTL;
+    use crate::types::{Owner, Takeover};
 
     const LEASE: Duration = Duration::from_secs(12);
 

@@ -10,28 +10,28 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::locks::GRANT_TTL;
-use crate::locks::name::LockName;
-use crate::locks::redis::wait_queue::{
+use galley_domain::fence::Fence;
+use crate::GRANT_TTL;
+use crate::name::LockName;
+use crate::redis::wait_queue::{
     Handover, QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry, QueueStatus,
 };
-use crate::locks::types::{
+use crate::types::{
     Claim, Grant, HeldLock, Holder, Owner, QueuedClaim, Released, Takeover, Verdict,
 };
 
 /// A moment, by the backend's clocks.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::locks) struct Moment {
+pub(crate) struct Moment {
     /// The clock of the leases.
-    pub(in crate::locks) at: Instant,
+    pub(crate) at: Instant,
     /// The clock from which fences rise.
-    pub(in crate::locks) wall: DateTime<Utc>,
+    pub(crate) wall: DateTime<Utc>,
 }
 
 /// Locks by name.
 #[derive(Clone, Debug, Default)]
-pub(in crate::locks) struct Table {
+pub(crate) struct Table {
     entries: HashMap<LockName, Entry>,
     /// Entries after the last sweep; the next sweep runs when they have doubled.
     swept: usize,
@@ -72,15 +72,15 @@ struct Queued {
 
 /// Which locks the reassert grace reserves for their previous holders.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::locks) struct Left {
+pub(crate) struct Left {
     /// All, held or free: the state may be older than the last grants.
-    pub(in crate::locks) any: bool,
+    pub(crate) any: bool,
     /// Locks without a grant.
-    pub(in crate::locks) unknown: bool,
+    pub(crate) unknown: bool,
 }
 
 /// The value of the waiter that received the lock, and its hand-over.
-pub(in crate::locks) type Notified = Option<(String, Handover)>;
+pub(crate) type Notified = Option<(String, Handover)>;
 
 impl Table {
     /// As `claim.lua`: the status of the claimant, or none if its value is spent. `left` reserves
@@ -88,7 +88,7 @@ impl Table {
     ///
     /// The check of `claim.lua` for a floor above the grant is absent: this table never shows a
     /// state older than the database's without a grace.
-    pub(in crate::locks) fn claim(
+    pub(crate) fn claim(
         &mut self,
         claim: &Claim,
         waiter: Option<&QueueEntry>,
@@ -142,7 +142,7 @@ impl Table {
     }
 
     /// As `release.lua`.
-    pub(in crate::locks) fn release(
+    pub(crate) fn release(
         &mut self,
         name: &LockName,
         value: &str,
@@ -183,7 +183,7 @@ impl Table {
         (if is_held { Released::Freed } else { Released::NotHeld }, notified)
     }
 
-    pub(in crate::locks) fn renew(
+    pub(crate) fn renew(
         &mut self,
         held: &HeldLock,
         now: Instant,
@@ -211,7 +211,7 @@ impl Table {
     }
 
     /// Restarts a lease, if it has not ended.
-    pub(in crate::locks) fn renew_one(
+    pub(crate) fn renew_one(
         &mut self,
         held: &HeldLock,
         now: Instant,
@@ -224,18 +224,18 @@ impl Table {
         last_grant.map(|last_grant| last_grant.ends = now + ttl).is_some()
     }
 
-    pub(in crate::locks) fn holder(&self, name: &LockName, now: Instant) -> Option<Holder> {
+    pub(crate) fn holder(&self, name: &LockName, now: Instant) -> Option<Holder> {
         self.entries.get(name)?.holder(now)
     }
 
     /// All held locks.
-    pub(in crate::locks) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
+    pub(crate) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
         let entries = self.entries.iter();
         entries.filter_map(|(name, entry)| Some((name.clone(), entry.holder(now)?))).collect()
     }
 
     /// As `waiters.lua`.
-    pub(in crate::locks) fn waiters(
+    pub(crate) fn waiters(
         &self,
         name: &LockName,
         most: usize,
@@ -264,19 +264,19 @@ impl Table {
     }
 
     #[cfg(test)]
-    pub(in crate::locks) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     #[cfg(test)]
-    pub(in crate::locks) fn swept(&self) -> usize {
+    pub(crate) fn swept(&self) -> usize {
         self.swept
     }
 }
 
 impl Moment {
     /// By this process's own clocks.
-    pub(in crate::locks) fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self { at: Instant::now(), wall: Utc::now() }
     }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::domain::ids::NodeId;
-use crate::locks::memory::table::{Left, Moment, Table};
-use crate::locks::model::oracle::{Account, ClaimFacts, ClaimReply};
-use crate::locks::model::{Breach, Lawful, Number, Wrong, breach};
-use crate::locks::name::LockName;
-use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus};
-use crate::locks::types::{Claim, HeldLock, Released, Takeover, Verdict};
+use galley_domain::fence::Fence;
+use galley_domain::ids::NodeId;
+use crate::memory::table::{Left, Moment, Table};
+use crate::model::oracle::{Account, ClaimFacts, ClaimReply};
+use crate::model::{Breach, Lawful, Number, Wrong, breach};
+use crate::name::LockName;
+use crate::redis::wait_queue::{QueueEntry, QueueStatus};
+use crate::types::{Claim, HeldLock, Released, Takeover, Verdict};
 
 /// Number of stored snapshots.
 const SNAPSHOTS: usize = 4;

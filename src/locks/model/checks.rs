@@ -1,17 +1,17 @@
 //! Calls to the backend with their checks, the bounds at each moment, and the checks at the end of a
 //! run.
 
-use crate::locks::memory::table::Left;
-use crate::locks::model::backend::Request;
-use crate::locks::model::claimants::{State, pass_of};
-use crate::locks::model::deadlines::DeadlineRule;
-use crate::locks::model::plan::{MS, SECOND};
-use crate::locks::model::world::{Event, TTL_US, World};
-use crate::locks::model::{
+use crate::memory::table::Left;
+use crate::model::backend::Request;
+use crate::model::claimants::{State, pass_of};
+use crate::model::deadlines::DeadlineRule;
+use crate::model::plan::{MS, SECOND};
+use crate::model::world::{Event, TTL_US, World};
+use crate::model::{
     Breach, CLIENT_TIMEOUT, KEYS, Lawful, Number, RENEW_EVERY, SERVERS, TTL, USERS, breach,
 };
-use crate::locks::redis::wait_queue::QueueStatus;
-use crate::locks::types::{HeldLock, Released, Takeover, Verdict};
+use crate::redis::wait_queue::QueueStatus;
+use crate::types::{HeldLock, Released, Takeover, Verdict};
 
 /// Time after a session's end in which its last call travels to the backend and back, with a queue
 /// entry that the call creates.

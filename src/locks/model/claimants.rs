@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::domain::ids::NodeId;
-use crate::locks::REASSERT_GRACE;
-use crate::locks::model::backend::{Request, value_of};
-use crate::locks::model::database::Job;
-use crate::locks::model::deadlines::DeadlineRule;
-use crate::locks::model::plan::{MS, Manner, SECOND};
-use crate::locks::model::world::{Call, Event, Operation, Reply, World};
-use crate::locks::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
-use crate::locks::reclaim_token::ReclaimToken;
-use crate::locks::redis::wait_queue::{POLL_INTERVAL, QueueStatus};
-use crate::locks::types::{Claim, Grant, HeldLock, Owner, Released, Takeover};
+use galley_domain::fence::Fence;
+use galley_domain::ids::NodeId;
+use crate::REASSERT_GRACE;
+use crate::model::backend::{Request, value_of};
+use crate::model::database::Job;
+use crate::model::deadlines::DeadlineRule;
+use crate::model::plan::{MS, Manner, SECOND};
+use crate::model::world::{Call, Event, Operation, Reply, World};
+use crate::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
+use crate::reclaim_token::ReclaimToken;
+use crate::redis::wait_queue::{POLL_INTERVAL, QueueStatus};
+use crate::types::{Claim, Grant, HeldLock, Owner, Released, Takeover};
 
 /// Timeout of a single call.
 const CALL_TIMEOUT: u64 = SECOND;

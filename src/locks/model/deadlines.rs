@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::locks::client::guard_state::GuardState;
-use crate::locks::client::options::RenewalTiming;
-use crate::locks::renewal::lease::LeaseHolder;
-use crate::locks::types::{HeldLock, Loss, Verdict};
+use crate::client::guard_state::GuardState;
+use crate::client::options::RenewalTiming;
+use crate::renewal::lease::LeaseHolder;
+use crate::types::{HeldLock, Loss, Verdict};
 
 /// The rule by which the holder of a lock computes its deadline.
-pub(crate) trait DeadlineRule {
+pub trait DeadlineRule {
     /// The grant of a claim sent at `sent_at`, with its reply at `now`.
     fn begin(held: HeldLock, ttl: Duration, sent_at: Instant, now: Instant) -> Self;
     /// The renewal sent at `sent_at`, with its reply at `now`.

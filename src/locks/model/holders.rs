@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::locks::model::claimants::{Session, State, own_deadline};
-use crate::locks::model::database::Job;
-use crate::locks::model::deadlines::DeadlineRule;
-use crate::locks::model::plan::{MS, SECOND};
-use crate::locks::model::world::{Event, Operation, World};
-use crate::locks::model::{CLIENT_TIMEOUT, Lawful, Number, RENEW_EVERY, breach};
-use crate::locks::types::Verdict;
+use crate::model::claimants::{Session, State, own_deadline};
+use crate::model::database::Job;
+use crate::model::deadlines::DeadlineRule;
+use crate::model::plan::{MS, SECOND};
+use crate::model::world::{Event, Operation, World};
+use crate::model::{CLIENT_TIMEOUT, Lawful, Number, RENEW_EVERY, breach};
+use crate::types::Verdict;
 
 impl<B: DeadlineRule> World<B> {
     /// The seat tick of a server: ends silent and expired sessions, and renews the others.

@@ -5,8 +5,8 @@
 //! and die. The backend restarts empty, with an older state, or as a lagging replica.
 //!
 //! The model runs the real code wherever it exists: the table of the memory backend
-//! ([`crate::locks::memory::table`]), which does what the scripts do; the guard state of a holder
-//! ([`crate::locks::client::guard_state`]); the fence ([`crate::domain::fence`]). A test of
+//! ([`crate::memory::table`]), which does what the scripts do; the guard state of a holder
+//! ([`crate::client::guard_state`]); the fence ([`galley_domain::fence`]). A test of
 //! `sessions` runs the model on the state of a session.
 //!
 //! | file | contents |
@@ -56,9 +56,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(crate) use crate::locks::model::deadlines::DeadlineRule;
-use crate::locks::model::plan::{SECOND, Step};
-use crate::locks::model::world::World;
+pub use crate::model::deadlines::DeadlineRule;
+use crate::model::plan::{SECOND, Step};
+use crate::model::world::World;
 
 /// The number of a session, in order of arrival.
 pub(crate) type Number = usize;
@@ -103,7 +103,7 @@ pub(crate) enum Wrong {
 
 /// Counts of events in runs: a rare event would make the test worthless.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub struct Seen {
     granted: u64,
     seated: u64,
     refused: u64,
@@ -157,7 +157,7 @@ const SERVERS: usize = 3;
 const USERS: usize = 3;
 const KEYS: usize = 2;
 /// The TTL of a seat, as in `config/default.toml`.
-pub(crate) const TTL: Duration = Duration::from_secs(12);
+pub const TTL: Duration = Duration::from_secs(12);
 /// In µs.
 const RENEW_EVERY: u64 = 4 * SECOND;
 const CLIENT_TIMEOUT: u64 = 10 * SECOND;
@@ -204,7 +204,7 @@ fn wanted(seeds: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
 ///
 /// When a run breaks a law: the message has the seed and the shortened plan.
 #[track_caller]
-pub(crate) fn check<B: DeadlineRule>(seeds: impl Iterator<Item = u64>) -> Seen {
+pub fn check<B: DeadlineRule>(seeds: impl Iterator<Item = u64>) -> Seen {
     let mut seen = Seen::default();
     for seed in wanted(seeds) {
         let plan = plan::plan(seed, STEPS);
@@ -231,9 +231,9 @@ fn report<B: DeadlineRule>(seed: u64, plan: &[Step], breach: &Breach) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::client::guard_state::GuardState;
-    use crate::locks::model::deadlines::{CountsFromReply, NeverDoubts};
-    use crate::locks::model::plan::{Manner, Network, What};
+    use crate::client::guard_state::GuardState;
+    use crate::model::deadlines::{CountsFromReply, NeverDoubts};
+    use crate::model::plan::{Manner, Network, What};
 
     /// Seeds that broke a law during the development of the model or since.
     const REGRESSIONS: &[u64] = &[112, 1_483, 20_261_121];

@@ -4,11 +4,11 @@
 
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::locks::memory::table::Left;
-use crate::locks::model::{Breach, Lawful, Number, breach};
-use crate::locks::redis::wait_queue::QUEUE_ENTRY_TTL;
-use crate::locks::types::Verdict;
+use galley_domain::fence::Fence;
+use crate::memory::table::Left;
+use crate::model::{Breach, Lawful, Number, breach};
+use crate::redis::wait_queue::QUEUE_ENTRY_TTL;
+use crate::types::Verdict;
 
 /// The state of one lock. Numbers identify sessions.
 #[derive(Clone, Debug, Default)]

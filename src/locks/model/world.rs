@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::locks::REASSERT_GRACE;
-use crate::locks::model::backend::{ModelBackend, Request};
-use crate::locks::model::claimants::Session;
-use crate::locks::model::database::{Database, Job};
-use crate::locks::model::deadlines::DeadlineRule;
-use crate::locks::model::plan::{Dice, MS, Network, SECOND, Step, What};
-use crate::locks::model::{
+use galley_domain::fence::Fence;
+use crate::REASSERT_GRACE;
+use crate::model::backend::{ModelBackend, Request};
+use crate::model::claimants::Session;
+use crate::model::database::{Database, Job};
+use crate::model::deadlines::DeadlineRule;
+use crate::model::plan::{Dice, MS, Network, SECOND, Step, What};
+use crate::model::{
     KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,
 };
-use crate::locks::redis::wait_queue::QueueStatus;
-use crate::locks::types::{HeldLock, Released, Verdict};
+use crate::redis::wait_queue::QueueStatus;
+use crate::types::{HeldLock, Released, Verdict};
 
 /// Largest drift of a server's clock, in millionths: less than the margin of a lease covers.
 const DRIFT_MAX: u64 = 30_000;

@@ -3,27 +3,27 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::locks::name::LockName;
+use crate::name::LockName;
 
 /// One operation on a lock. A caller may send it twice.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Item {
-    pub(in crate::locks) name: LockName,
-    pub(in crate::locks) args: Packed,
+pub(crate) struct Item {
+    pub(crate) name: LockName,
+    pub(crate) args: Packed,
 }
 
 /// A sequence of texts in `MessagePack`, the format that Redis's Lua decodes itself. `batch.lua`
 /// unpacks it.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Packed(Vec<u8>);
+pub(crate) struct Packed(Vec<u8>);
 
 impl Packed {
-    pub(in crate::locks) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Vec::with_capacity(256))
     }
 
     /// Appends a text, or a number as text.
-    pub(in crate::locks) fn text(&mut self, text: impl Display) -> &mut Self {
+    pub(crate) fn text(&mut self, text: impl Display) -> &mut Self {
         let start = self.0.len();
         // Writing to memory does not fail.
         let _ = write!(Text(&mut self.0), "{text}");
@@ -31,7 +31,7 @@ impl Packed {
     }
 
     /// Appends a packed sequence as one text.
-    pub(in crate::locks) fn packed(&mut self, packed: &Self) -> &mut Self {
+    pub(crate) fn packed(&mut self, packed: &Self) -> &mut Self {
         let start = self.0.len();
         self.0.extend_from_slice(&packed.0);
         self.head(start)
@@ -53,7 +53,7 @@ impl Packed {
         self
     }
 
-    pub(in crate::locks) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }

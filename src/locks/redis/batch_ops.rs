@@ -7,14 +7,14 @@ use std::time::Duration;
 use redis::{Pipeline, Value};
 use tokio::time::Instant;
 
-use crate::locks::GRANT_TTL;
-use crate::locks::name::LockName;
-use crate::locks::redis::call::{Calls, Topology};
-use crate::locks::redis::connection::CALL_TIMEOUT;
-use crate::locks::redis::pipeline::{BatchCall, BatchSpec, ConnectionClass, batch_calls};
-use crate::locks::redis::reply::{self, unexpected};
-use crate::locks::redis::scripts::millis;
-use crate::locks::types::{HeldLock, Holder, LocksError, Round, Verdict};
+use crate::GRANT_TTL;
+use crate::name::LockName;
+use crate::redis::call::{Calls, Topology};
+use crate::redis::connection::CALL_TIMEOUT;
+use crate::redis::pipeline::{BatchCall, BatchSpec, ConnectionClass, batch_calls};
+use crate::redis::reply::{self, unexpected};
+use crate::redis::scripts::millis;
+use crate::types::{HeldLock, Holder, LocksError, Round, Verdict};
 
 /// The least time that a renewal round grants one node of a Cluster.
 const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(50);
@@ -26,7 +26,7 @@ impl Calls {
     /// # Errors
     ///
     /// [`LocksError`] when no lock has a verdict.
-    pub(in crate::locks) async fn renew(
+    pub(crate) async fn renew(
         &self,
         held: &[(&HeldLock, Duration)],
         extends: &[bool],
@@ -81,7 +81,7 @@ impl Calls {
     }
 
     /// The holder of each lock, by position.
-    pub(in crate::locks) async fn holders(
+    pub(crate) async fn holders(
         &self,
         names: &[LockName],
     ) -> Result<Vec<Option<Holder>>, LocksError> {

@@ -6,18 +6,18 @@ use std::time::Duration;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::time::{Instant, sleep};
 
-use crate::domain::fence::Fence;
-use crate::locks::name::LockName;
-use crate::locks::redis::args::Item;
-use crate::locks::redis::cluster::{Cluster, Redirect};
-use crate::locks::redis::connection::CALL_TIMEOUT;
-use crate::locks::redis::error::{CallError, explain};
-use crate::locks::redis::node::Node;
-use crate::locks::redis::reply::{self, only};
-use crate::locks::redis::scripts::{Script, Scripts};
-use crate::locks::redis::server_identity::ServerIdentity;
-use crate::locks::redis::target::{Redirection, call_at};
-use crate::locks::types::{LocksError, QueuedClaim, Released};
+use galley_domain::fence::Fence;
+use crate::name::LockName;
+use crate::redis::args::Item;
+use crate::redis::cluster::{Cluster, Redirect};
+use crate::redis::connection::CALL_TIMEOUT;
+use crate::redis::error::{CallError, explain};
+use crate::redis::node::Node;
+use crate::redis::reply::{self, only};
+use crate::redis::scripts::{Script, Scripts};
+use crate::redis::server_identity::ServerIdentity;
+use crate::redis::target::{Redirection, call_at};
+use crate::types::{LocksError, QueuedClaim, Released};
 use crate::redis_client::{Address, jittered};
 
 /// Pause before the retry of a call after `TRYAGAIN` or `CLUSTERDOWN`.
@@ -27,14 +27,14 @@ const HOPS_MAX: u32 = 3;
 
 /// The route to the nodes that store locks, and the scripts for them.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Calls {
-    pub(in crate::locks) route: Topology,
-    pub(in crate::locks) scripts: Arc<Scripts>,
+pub(crate) struct Calls {
+    pub(crate) route: Topology,
+    pub(crate) scripts: Arc<Scripts>,
 }
 
 /// The mapping from a lock to its Redis node.
 #[derive(Clone, Debug)]
-pub(in crate::locks) enum Topology {
+pub(crate) enum Topology {
     /// The one node.
     Single(Arc<Node>),
     /// The node that owns the lock's slot.
@@ -44,7 +44,7 @@ pub(in crate::locks) enum Topology {
 impl Calls {
     /// Sends a claim or release. Retries it if Redis did not have the script or redirected the
     /// call: both mean that no node executed it.
-    pub(in crate::locks) async fn call(&self, item: Item) -> Result<(Instant, Value), CallError> {
+    pub(crate) async fn call(&self, item: Item) -> Result<(Instant, Value), CallError> {
         if let Topology::Single(node) = &self.route {
             let (sent_at, reply) = node.queue.send(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
@@ -80,7 +80,7 @@ impl Calls {
     /// # Errors
     ///
     /// [`LocksError`] when the slot map is not loaded yet.
-    pub(in crate::locks) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
+    pub(crate) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
         match &self.route {
             Topology::Single(node) => Ok(vec![Arc::clone(node)]),
             Topology::Cluster(cluster) => {
@@ -90,7 +90,7 @@ impl Calls {
     }
 
     /// The address of the lock's node by the local slot map. Equal for all locks that share a node.
-    pub(in crate::locks) fn address_of(&self, name: &LockName) -> Option<Address> {
+    pub(crate) fn address_of(&self, name: &LockName) -> Option<Address> {
         match &self.route {
             Topology::Single(node) => Some(node.address.clone()),
             Topology::Cluster(cluster) => {
@@ -101,7 +101,7 @@ impl Calls {
 
     /// The reassert grace of the lock's node, for a claim with this floor: for that time an earlier
     /// holder may still reassert. Zero if the node is unknown.
-    pub(in crate::locks) fn grace(&self, name: &LockName, floor: Fence) -> Duration {
+    pub(crate) fn grace(&self, name: &LockName, floor: Fence) -> Duration {
         match &self.route {
             Topology::Single(node) => node.identity.grace(floor),
             Topology::Cluster(cluster) => cluster
@@ -111,7 +111,7 @@ impl Calls {
     }
 
     /// Releases the lock by compare-and-delete. No claim gets it during `rest`.
-    pub(in crate::locks) async fn release(
+    pub(crate) async fn release(
         &self,
         name: &LockName,
         value: &str,
@@ -123,7 +123,7 @@ impl Calls {
     }
 
     /// The first `most` waiters of a lock.
-    pub(in crate::locks) async fn waiters(
+    pub(crate) async fn waiters(
         &self,
         name: &LockName,
         most: usize,
@@ -136,7 +136,7 @@ impl Calls {
 
 impl Node {
     /// Sends commands and returns their replies. Any error reply fails the call.
-    pub(in crate::locks) async fn query(
+    pub(crate) async fn query(
         &self,
         pipeline: &Pipeline,
     ) -> Result<Vec<Value>, CallError> {
@@ -188,7 +188,7 @@ async fn call_in(
     }
 }
 
-pub(in crate::locks) fn refused(node: &Node, error: &RedisError) -> CallError {
+pub(crate) fn refused(node: &Node, error: &RedisError) -> CallError {
     if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
         // The node became a replica: the next connection resolves the address again.
         node.reopen();

@@ -18,14 +18,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use crate::locks::redis::args::Item;
-use crate::locks::redis::connection::CALL_TIMEOUT;
-use crate::locks::redis::error::{CallError, explain};
-use crate::locks::redis::reply::{only, unexpected};
-use crate::locks::redis::scripts::Scripts;
-use crate::locks::redis::server_identity::ServerIdentity;
-use crate::locks::redis::target::{Redirection, Target, call_at};
-use crate::locks::types::LocksError;
+use crate::redis::args::Item;
+use crate::redis::connection::CALL_TIMEOUT;
+use crate::redis::error::{CallError, explain};
+use crate::redis::reply::{only, unexpected};
+use crate::redis::scripts::Scripts;
+use crate::redis::server_identity::ServerIdentity;
+use crate::redis::target::{Redirection, Target, call_at};
+use crate::types::LocksError;
 
 /// Below this number of calls in flight the next call is sent alone.
 const ALONE_MAX: usize = 2;
@@ -38,11 +38,11 @@ const GROUPS_MAX: usize = 2;
 const QUEUED_MAX: usize = 4_096;
 
 /// The reply to an item and when it was sent, or why there is no reply.
-pub(in crate::locks) type Answer = Result<(Instant, RedisResult<Value>), CallError>;
+pub(crate) type Answer = Result<(Instant, RedisResult<Value>), CallError>;
 
 /// The caller's side of one connection's queue.
 #[derive(Debug)]
-pub(in crate::locks) struct CallQueue {
+pub(crate) struct CallQueue {
     end: Target,
     scripts: Arc<Scripts>,
     /// Calls in flight or queued.
@@ -59,7 +59,7 @@ struct QueuedCall {
 }
 
 /// The task's side of the queue.
-pub(in crate::locks) struct Coalescer {
+pub(crate) struct Coalescer {
     end: Target,
     scripts: Arc<Scripts>,
     under_way: Arc<AtomicUsize>,
@@ -77,7 +77,7 @@ impl Drop for UnderWay<'_> {
 
 impl CallQueue {
     /// Creates the queue. Queued calls wait until [`Coalescer::run`] runs.
-    pub(in crate::locks) fn new(end: Target, scripts: Arc<Scripts>) -> (Self, Coalescer) {
+    pub(crate) fn new(end: Target, scripts: Arc<Scripts>) -> (Self, Coalescer) {
         let (queue, queued) = mpsc::channel(QUEUED_MAX);
         let under_way = Arc::<AtomicUsize>::default();
         let coalescer = Coalescer {
@@ -94,7 +94,7 @@ impl CallQueue {
     /// # Cancel safety
     ///
     /// If the future is dropped, Redis may have executed the item or not.
-    pub(in crate::locks) async fn send(&self, item: Item) -> Answer {
+    pub(crate) async fn send(&self, item: Item) -> Answer {
         let deadline = Instant::now() + CALL_TIMEOUT;
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
         let _one = UnderWay(&self.under_way);
@@ -111,7 +111,7 @@ impl CallQueue {
 
 impl Coalescer {
     /// Sends queued calls until all senders are dropped.
-    pub(in crate::locks) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         let (mut group, mut under_way) = (Vec::new(), FuturesUnordered::new());
         loop {
             tokio::select! {

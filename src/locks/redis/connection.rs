@@ -17,16 +17,16 @@ use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::locks::redis::error::{CallError, explain};
-use crate::locks::redis::reply;
-use crate::locks::redis::server_identity::ServerIdentity;
-use crate::locks::redis::wait_queue::WaiterRegistry;
-use crate::locks::types::LocksError;
+use crate::redis::error::{CallError, explain};
+use crate::redis::reply;
+use crate::redis::server_identity::ServerIdentity;
+use crate::redis::wait_queue::WaiterRegistry;
+use crate::types::LocksError;
 use crate::redis_client::{Addresses, jittered};
 
 /// Time-out of one exchange, with the wait for a connection. Well below the part of a lease that is
 /// left after two failed renewals, and far above the time that a healthy Redis needs.
-pub(in crate::locks) const CALL_TIMEOUT: Duration = Duration::from_millis(1_500);
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// The supervisor closes the connection after this time without a reply. A path that drops packets
 /// looks like a slow Redis until the kernel closes the socket, minutes later.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
@@ -41,7 +41,7 @@ const QUEUE: usize = 1_024;
 
 /// A handle to the supervised connection.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Link {
+pub(crate) struct Link {
     state: watch::Receiver<State>,
 }
 
@@ -67,40 +67,40 @@ struct OpenConnection {
 }
 
 /// The replies in order, and when the pipeline was sent.
-pub(in crate::locks) struct Reply {
-    pub(in crate::locks) sent_at: Instant,
-    pub(in crate::locks) replies: Vec<RedisResult<Value>>,
+pub(crate) struct Reply {
+    pub(crate) sent_at: Instant,
+    pub(crate) replies: Vec<RedisResult<Value>>,
 }
 
 /// The supervisor of a [`Link`].
-pub(in crate::locks) struct Supervisor {
+pub(crate) struct Supervisor {
     addresses: Arc<Addresses>,
     /// Sent first on each new connection.
     greeting: Pipeline,
     /// Notified of each reconnect.
-    pub(in crate::locks) reconnected: Option<Arc<Notify>>,
+    pub(crate) reconnected: Option<Arc<Notify>>,
     /// Whether the first connection counts as a reconnect.
-    pub(in crate::locks) is_successor: bool,
+    pub(crate) is_successor: bool,
     /// Notified of each connection.
-    pub(in crate::locks) opened: Option<Arc<Notify>>,
+    pub(crate) opened: Option<Arc<Notify>>,
     /// The subscription of this connection.
-    pub(in crate::locks) subscription: Option<Subscription>,
+    pub(crate) subscription: Option<Subscription>,
     /// Receives the replies to the greeting.
-    pub(in crate::locks) identity: Option<Arc<ServerIdentity>>,
+    pub(crate) identity: Option<Arc<ServerIdentity>>,
     state: watch::Sender<State>,
 }
 
 /// A channel that the connection subscribes to at each opening, and the waiters that its messages
 /// wake.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Subscription {
-    pub(in crate::locks) channel: String,
-    pub(in crate::locks) waiter_registry: Arc<WaiterRegistry>,
+pub(crate) struct Subscription {
+    pub(crate) channel: String,
+    pub(crate) waiter_registry: Arc<WaiterRegistry>,
 }
 
 impl Link {
     /// Creates a link that is down until its supervisor runs.
-    pub(in crate::locks) fn new(
+    pub(crate) fn new(
         addresses: Arc<Addresses>,
         greeting: Pipeline,
     ) -> (Self, Supervisor) {
@@ -120,7 +120,7 @@ impl Link {
     }
 
     /// Sends `pipeline` once and waits for all replies until `deadline`.
-    pub(in crate::locks) async fn query(
+    pub(crate) async fn query(
         &self,
         pipeline: &Pipeline,
         deadline: Instant,
@@ -131,7 +131,7 @@ impl Link {
 
     /// Like [`Self::query`], for a pipeline that depends on the server identity. The closure builds
     /// it once a connection is open, and the call uses no newer connection.
-    pub(in crate::locks) async fn query_when_connected(
+    pub(crate) async fn query_when_connected(
         &self,
         pipeline: impl FnOnce() -> Pipeline,
         deadline: Instant,
@@ -141,7 +141,7 @@ impl Link {
     }
 
     /// Sends one command and returns its reply.
-    pub(in crate::locks) async fn query_one(
+    pub(crate) async fn query_one(
         &self,
         command: impl FnOnce() -> Cmd,
         deadline: Instant,
@@ -162,19 +162,19 @@ impl Link {
     }
 
     /// Closes the current connection: its peer is no longer the wanted node.
-    pub(in crate::locks) fn reopen(&self) {
+    pub(crate) fn reopen(&self) {
         if let State::Up(line) = &*self.state.borrow() {
             line.dead.cancel();
         }
     }
 
     /// Whether the connection is open.
-    pub(in crate::locks) fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         self.state.borrow().is_up()
     }
 
     /// Why the connection is down, once it broke or an attempt failed.
-    pub(in crate::locks) fn lost(&self) -> Option<LocksError> {
+    pub(crate) fn lost(&self) -> Option<LocksError> {
         match &*self.state.borrow() {
             State::Down { why, is_lost: true } => Some(why.clone()),
             State::Down { is_lost: false, .. } | State::Up(_) => None,
@@ -182,7 +182,7 @@ impl Link {
     }
 
     /// Whether the last exchange on the connection timed out.
-    pub(in crate::locks) fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         match &*self.state.borrow() {
             State::Up(line) => line.is_waited_for(),
             State::Down { .. } => false,
@@ -190,7 +190,7 @@ impl Link {
     }
 
     /// Resolves when the connection is open. False if the supervisor has ended.
-    pub(in crate::locks) async fn opens(&self) -> bool {
+    pub(crate) async fn opens(&self) -> bool {
         self.state.clone().wait_for(State::is_up).await.is_ok()
     }
 
@@ -272,7 +272,7 @@ impl OpenConnection {
 
 impl Supervisor {
     /// Runs until `stop`.
-    pub(in crate::locks) async fn run(self, stop: CancellationToken) {
+    pub(crate) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: a connection has no pending work.
         stop.run_until_cancelled(self.keep_up()).await;
         let why = LocksError::Unavailable("the locks are closed".to_owned());

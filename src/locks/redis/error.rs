@@ -2,12 +2,12 @@
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-use crate::locks::types::LocksError;
+use crate::types::LocksError;
 use crate::redis_client::EndpointError;
 
 /// Why a call has no result, and whether Redis executed it.
 #[derive(Clone, Debug)]
-pub(in crate::locks) enum CallError {
+pub(crate) enum CallError {
     /// The call was never sent.
     Unsent(LocksError),
     /// Redis may have executed the call, or may still execute it.
@@ -27,7 +27,7 @@ impl From<CallError> for LocksError {
 }
 
 /// Classifies an error: a retry can help, or an operator has to change a setting.
-pub(in crate::locks) fn explain(error: &RedisError) -> LocksError {
+pub(crate) fn explain(error: &RedisError) -> LocksError {
     use ServerErrorKind as Is;
     let misconfigured = |what: &str| LocksError::Misconfigured(what.to_owned());
     match error.kind() {
@@ -60,7 +60,7 @@ pub(in crate::locks) fn explain(error: &RedisError) -> LocksError {
 }
 
 /// Classifies an error of `locks.url`.
-pub(in crate::locks) fn explain_url(error: EndpointError) -> LocksError {
+pub(crate) fn explain_url(error: EndpointError) -> LocksError {
     match error {
         EndpointError::Url(_) => LocksError::Unsupported(error.to_string()),
         EndpointError::Client(error) => explain(&error),
@@ -78,14 +78,14 @@ fn not_permitted(error: &RedisError) -> LocksError {
 }
 
 /// A fence or a clock beyond 2^53, with the remedy.
-pub(in crate::locks) const FENCES_END: &str = "a fence of this lock, or the clock of Redis, is beyond the year 2255 (2^53 µs), where fences do \
+pub(crate) const FENCES_END: &str = "a fence of this lock, or the clock of Redis, is beyond the year 2255 (2^53 µs), where fences do \
      not rise any more: set the clock right, and remove the grant key of the lock";
 /// A replica, with the remedy.
-pub(in crate::locks) const REPLICA: &str =
+pub(crate) const REPLICA: &str =
     "this Redis is a replica, which cannot grant locks: point `locks.url` at its primary";
 /// A Cluster node under the address of a single Redis, with the remedy.
-pub(in crate::locks) const CLUSTER: &str =
+pub(crate) const CLUSTER: &str =
     "this Redis is a node of a Cluster: write redis+cluster:// in `locks.url`";
 /// A single Redis under the address of a Cluster, with the remedy.
-pub(in crate::locks) const NO_CLUSTER: &str =
+pub(crate) const NO_CLUSTER: &str =
     "this Redis is not part of a Cluster: write redis:// or rediss:// in `locks.url`";

@@ -20,14 +20,14 @@ use chrono::TimeDelta;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::domain::ids::NodeId;
-use crate::locks::name::release_channel;
-use crate::locks::redis::call::Calls;
-use crate::locks::redis::connection::Link;
-use crate::locks::redis::preflight;
-use crate::locks::redis::scripts::pipeline;
-use crate::locks::redis::wait_queue::WaiterRegistry;
-use crate::locks::types::LocksError;
+use galley_domain::ids::NodeId;
+use crate::name::release_channel;
+use crate::redis::call::Calls;
+use crate::redis::connection::Link;
+use crate::redis::preflight;
+use crate::redis::scripts::pipeline;
+use crate::redis::wait_queue::WaiterRegistry;
+use crate::types::LocksError;
 use crate::redis_client::jittered;
 
 /// Interval of checks while all is well.
@@ -49,7 +49,7 @@ const CLOCK: &str = "the clock of Redis is more than 5 s away from this server's
 
 /// Checks of the Redis that stores the locks, and their last result.
 #[derive(Debug)]
-pub(in crate::locks) struct Health {
+pub(crate) struct Health {
     server: NodeId,
     calls: Calls,
     /// The subscribed connection, and the waiters that its messages wake.
@@ -83,7 +83,7 @@ impl HealthReport {
 }
 
 impl Health {
-    pub(in crate::locks) fn new(
+    pub(crate) fn new(
         server: NodeId,
         calls: Calls,
         subscription: Link,
@@ -100,22 +100,22 @@ impl Health {
     }
 
     /// Whether locks may be granted, by the last check. No IO.
-    pub(in crate::locks) fn permits_grants(&self) -> Result<(), LocksError> {
+    pub(crate) fn permits_grants(&self) -> Result<(), LocksError> {
         self.found().unfit.clone().map_or(Ok(()), Err)
     }
 
     /// Faults of the last check that do not affect the safety of locks.
-    pub(in crate::locks) fn warnings(&self) -> Vec<&'static str> {
+    pub(crate) fn warnings(&self) -> Vec<&'static str> {
         self.found().warnings.clone()
     }
 
     /// How far Redis's clock is ahead of this server's, by the last check.
-    pub(in crate::locks) fn clock_ahead(&self) -> TimeDelta {
+    pub(crate) fn clock_ahead(&self) -> TimeDelta {
         self.found().clock_ahead
     }
 
     /// Runs a check. Of two concurrent checks it stores the result of the later one.
-    pub(in crate::locks) async fn check(&self) -> Result<(), LocksError> {
+    pub(crate) async fn check(&self) -> Result<(), LocksError> {
         let began = Instant::now();
         let ahead = preflight::check(&self.calls, self.server).await;
         match &ahead {
@@ -140,7 +140,7 @@ impl Health {
     }
 
     /// Checks after each new connection (`opened`), and at intervals.
-    pub(in crate::locks) async fn watch(self: Arc<Self>, opened: Arc<Notify>) {
+    pub(crate) async fn watch(self: Arc<Self>, opened: Arc<Notify>) {
         let mut pause = POLL_INTERVAL;
         loop {
             tokio::select! {

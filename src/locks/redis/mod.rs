@@ -35,21 +35,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::domain::ids::NodeId;
-use crate::domain::seat::Seat;
-use crate::locks::REASSERT_GRACE;
-use crate::locks::name::{KeyFormat, LockName, release_channel};
-use crate::locks::redis::call::{Calls, Topology};
-use crate::locks::redis::cluster::Cluster;
-use crate::locks::redis::connection::{CALL_TIMEOUT, Link, Subscription};
-use crate::locks::redis::error::{CallError, explain_url};
-use crate::locks::redis::health::Health;
-use crate::locks::redis::node::{Node, NodeContext};
-use crate::locks::redis::pending_releases::PendingReleases;
-use crate::locks::redis::scripts::{Scripts, pipeline};
-use crate::locks::redis::server_identity::NodeOrigin;
-use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::locks::types::{Claim, Claimed, HeldLock, Holder, LocksError, Released};
+use galley_domain::ids::NodeId;
+use galley_domain::seat::Seat;
+use crate::REASSERT_GRACE;
+use crate::name::{KeyFormat, LockName, release_channel};
+use crate::redis::call::{Calls, Topology};
+use crate::redis::cluster::Cluster;
+use crate::redis::connection::{CALL_TIMEOUT, Link, Subscription};
+use crate::redis::error::{CallError, explain_url};
+use crate::redis::health::Health;
+use crate::redis::node::{Node, NodeContext};
+use crate::redis::pending_releases::PendingReleases;
+use crate::redis::scripts::{Scripts, pipeline};
+use crate::redis::server_identity::NodeOrigin;
+use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
+use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, Released};
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
 /// Keys requested in one step of a scan.

@@ -7,47 +7,47 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::locks::redis::coalesce::CallQueue;
-use crate::locks::redis::connection::Link;
-use crate::locks::redis::node_clock::Clock;
-use crate::locks::redis::scripts::{Scripts, pipeline};
-use crate::locks::redis::server_identity::{NodeOrigin, ServerIdentity};
-use crate::locks::redis::target::Target;
+use crate::redis::coalesce::CallQueue;
+use crate::redis::connection::Link;
+use crate::redis::node_clock::Clock;
+use crate::redis::scripts::{Scripts, pipeline};
+use crate::redis::server_identity::{NodeOrigin, ServerIdentity};
+use crate::redis::target::Target;
 use crate::redis_client::{Address, Addresses};
 
 /// A Redis node and its two connections: one for claims, releases and queries, one for renewals
 /// alone. No operation of a user delays a renewal. Both close when the node is dropped.
 #[derive(Debug)]
-pub(in crate::locks) struct Node {
+pub(crate) struct Node {
     /// The address of a Cluster node; a placeholder for a single Redis.
-    pub(in crate::locks) address: Address,
-    pub(in crate::locks) calls: Link,
+    pub(crate) address: Address,
+    pub(crate) calls: Link,
     /// The queue that coalesces claims and releases to a single Redis. On a Cluster the calls have
     /// many slots and are sent alone.
-    pub(in crate::locks) queue: CallQueue,
-    pub(in crate::locks) renewals: Link,
+    pub(crate) queue: CallQueue,
+    pub(crate) renewals: Link,
     /// The run of Redis that the claims reach.
-    pub(in crate::locks) identity: Arc<ServerIdentity>,
+    pub(crate) identity: Arc<ServerIdentity>,
     /// The last reading of its clock.
-    pub(in crate::locks) clock: Clock,
+    pub(crate) clock: Clock,
     end: CancellationToken,
 }
 
 /// Settings and tasks that the connections to all nodes share.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct NodeContext {
-    pub(in crate::locks) scripts: Arc<Scripts>,
+pub(crate) struct NodeContext {
+    pub(crate) scripts: Arc<Scripts>,
     /// Notified when a connection for renewals reopens.
-    pub(in crate::locks) reconnected: Arc<Notify>,
+    pub(crate) reconnected: Arc<Notify>,
     /// Notified of each connection for calls.
-    pub(in crate::locks) opened: Arc<Notify>,
-    pub(in crate::locks) tasks: TaskTracker,
-    pub(in crate::locks) stop: CancellationToken,
+    pub(crate) opened: Arc<Notify>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Node {
     /// Starts both connections.
-    pub(in crate::locks) fn open(
+    pub(crate) fn open(
         address: Address,
         addresses: Arc<Addresses>,
         origin: NodeOrigin,
@@ -79,13 +79,13 @@ impl Node {
     }
 
     /// The target of calls: the connection and the server identity.
-    pub(in crate::locks) fn end(&self) -> Target {
+    pub(crate) fn end(&self) -> Target {
         Target { link: self.calls.clone(), identity: Arc::clone(&self.identity) }
     }
 
     /// Closes both connections: the node is no longer a primary, so the next opening resolves the
     /// address.
-    pub(in crate::locks) fn reopen(&self) {
+    pub(crate) fn reopen(&self) {
         self.calls.reopen();
         self.renewals.reopen();
     }

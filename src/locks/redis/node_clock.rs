@@ -21,7 +21,7 @@ const STEP_MIN: Duration = Duration::from_secs(1);
 
 /// The last reading of a clock.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct Clock(Mutex<Option<Reading>>);
+pub(crate) struct Clock(Mutex<Option<Reading>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Reading {
@@ -33,7 +33,7 @@ struct Reading {
 impl Clock {
     /// Stores a reading with the times of its request and its reply. Returns the least step back
     /// since the last reading; each step is returned once.
-    pub(in crate::locks) fn seen(
+    pub(crate) fn seen(
         &self,
         showed: DateTime<Utc>,
         sent_at: Instant,

@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::locks::name::LockName;
-use crate::locks::redis::call::Calls;
-use crate::locks::redis::error::CallError;
-use crate::locks::types::{LocksError, Released};
+use crate::name::LockName;
+use crate::redis::call::Calls;
+use crate::redis::error::CallError;
+use crate::types::{LocksError, Released};
 
 /// Pause between rounds while a release is pending.
 const RETRY_EVERY: Duration = Duration::from_millis(250);
@@ -29,7 +29,7 @@ const DENIALS: u8 = 2;
 
 /// The pending releases, by value.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct PendingReleases {
+pub(crate) struct PendingReleases {
     by_value: Mutex<HashMap<String, PendingRelease>>,
     stirred: Notify,
 }
@@ -46,7 +46,7 @@ struct PendingRelease {
 
 /// A release that becomes pending when this is dropped.
 #[must_use]
-pub(in crate::locks) struct Promise<'a> {
+pub(crate) struct Promise<'a> {
     pending: &'a PendingReleases,
     /// `None` once no release is necessary.
     lock: Option<(&'a LockName, &'a str)>,
@@ -55,7 +55,7 @@ pub(in crate::locks) struct Promise<'a> {
 
 impl Promise<'_> {
     /// Redis replied: no release is pending.
-    pub(in crate::locks) fn disarm(mut self) {
+    pub(crate) fn disarm(mut self) {
         self.lock = None;
     }
 }
@@ -78,7 +78,7 @@ impl PendingRelease {
 impl PendingReleases {
     /// Prepares a release after which no claim gets the lock for `rest`. It becomes pending unless
     /// [`Promise::disarm`] is called.
-    pub(in crate::locks) fn promise<'a>(
+    pub(crate) fn promise<'a>(
         &'a self,
         name: &'a LockName,
         value: &'a str,
@@ -88,12 +88,12 @@ impl PendingReleases {
     }
 
     /// Whether a release of this value is pending.
-    pub(in crate::locks) fn is_pending(&self, value: &str) -> bool {
+    pub(crate) fn is_pending(&self, value: &str) -> bool {
         self.by_value().contains_key(value)
     }
 
     /// Retries pending releases until `stop`.
-    pub(in crate::locks) async fn work(self: Arc<Self>, calls: Calls, stop: CancellationToken) {
+    pub(crate) async fn work(self: Arc<Self>, calls: Calls, stop: CancellationToken) {
         stop.run_until_cancelled(self.retry_for_ever(&calls)).await;
     }
 
@@ -109,7 +109,7 @@ impl PendingReleases {
 
     /// Retries all pending releases once: those of one Redis node in order, until the node is
     /// unreachable.
-    pub(in crate::locks) async fn retry_pending(&self, calls: &Calls) {
+    pub(crate) async fn retry_pending(&self, calls: &Calls) {
         let mut due: HashMap<_, Vec<_>> = HashMap::new();
         for (value, release) in &*self.by_value() {
             let (name, rest) = (release.name.clone(), release.rest());

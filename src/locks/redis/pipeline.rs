@@ -18,16 +18,16 @@ use futures_util::stream::{self, StreamExt as _};
 use redis::{Pipeline, RedisError, Value};
 use tokio::time::Instant;
 
-use crate::locks::name::LockName;
-use crate::locks::redis::call::{Calls, Topology, refused};
-use crate::locks::redis::cluster::Redirect;
-use crate::locks::redis::connection::{Link, Reply};
-use crate::locks::redis::error::CallError;
-use crate::locks::redis::node::Node;
-use crate::locks::redis::reply::unexpected;
-use crate::locks::redis::scripts::{LOCKS_PER_CALL, Script, pipeline};
-use crate::locks::redis::target::Redirection;
-use crate::locks::types::LocksError;
+use crate::name::LockName;
+use crate::redis::call::{Calls, Topology, refused};
+use crate::redis::cluster::Redirect;
+use crate::redis::connection::{Link, Reply};
+use crate::redis::error::CallError;
+use crate::redis::node::Node;
+use crate::redis::reply::unexpected;
+use crate::redis::scripts::{LOCKS_PER_CALL, Script, pipeline};
+use crate::redis::target::Redirection;
+use crate::types::LocksError;
 
 /// Passes of a call: redirects to the owner of the slot, and then, while the slot migrates, each
 /// lock alone to the source or to the target.
@@ -40,7 +40,7 @@ type Chunk = (Vec<BatchCall>, Result<Reply, CallError>);
 
 /// One call, with its locks by position.
 #[derive(Debug)]
-pub(in crate::locks) struct BatchCall {
+pub(crate) struct BatchCall {
     slot: u16,
     at: Vec<usize>,
     /// The node that an `ASK` reply named, for this pass.
@@ -48,35 +48,35 @@ pub(in crate::locks) struct BatchCall {
 }
 
 /// The operation of a batch on each lock.
-pub(in crate::locks) struct BatchSpec<'a, A: Fn(&[usize], &mut Pipeline)> {
-    pub(in crate::locks) script: &'a Script,
-    pub(in crate::locks) class: ConnectionClass,
+pub(crate) struct BatchSpec<'a, A: Fn(&[usize], &mut Pipeline)> {
+    pub(crate) script: &'a Script,
+    pub(crate) class: ConnectionClass,
     /// Adds the call for these positions: one command with a reply, and others whose replies are
     /// ignored.
-    pub(in crate::locks) add: A,
-    pub(in crate::locks) deadline: Instant,
+    pub(crate) add: A,
+    pub(crate) deadline: Instant,
 }
 
 /// The connection to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) enum ConnectionClass {
+pub(crate) enum ConnectionClass {
     Calls,
     Renewals,
 }
 
 /// The result of a batch.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct Replies {
+pub(crate) struct Replies {
     /// When the first chunk was sent.
-    pub(in crate::locks) sent_at: Option<Instant>,
-    pub(in crate::locks) replies: Vec<(Vec<usize>, Value)>,
+    pub(crate) sent_at: Option<Instant>,
+    pub(crate) replies: Vec<(Vec<usize>, Value)>,
     /// Why the other calls have no reply.
-    pub(in crate::locks) fault: Option<LocksError>,
+    pub(crate) fault: Option<LocksError>,
 }
 
 impl Calls {
     /// Sends each call to its node, and follows redirects.
-    pub(in crate::locks) async fn run<A>(
+    pub(crate) async fn run<A>(
         &self,
         mut batch_calls: Vec<BatchCall>,
         order: &BatchSpec<'_, A>,
@@ -199,7 +199,7 @@ impl Calls {
         pipelines
     }
 
-    pub(in crate::locks) fn slot(&self, name: &LockName) -> u16 {
+    pub(crate) fn slot(&self, name: &LockName) -> u16 {
         match &self.route {
             Topology::Single(_) => 0,
             Topology::Cluster(_) => name.slot(),
@@ -284,7 +284,7 @@ fn chunks(batch_calls: Vec<BatchCall>) -> Vec<Vec<BatchCall>> {
 
 /// Groups locks with the same slot and key into calls of at most [`LOCKS_PER_CALL`], in the order
 /// of the first lock of each call.
-pub(in crate::locks) fn batch_calls<K: Copy + Eq + Hash>(
+pub(crate) fn batch_calls<K: Copy + Eq + Hash>(
     locks: impl Iterator<Item = (usize, (u16, K))>,
 ) -> Vec<BatchCall> {
     let mut batch_calls: Vec<BatchCall> = Vec::new();

@@ -7,16 +7,16 @@ use futures_util::future::try_join_all;
 use redis::Value;
 use tokio::time::Instant;
 
-use crate::domain::ids::NodeId;
-use crate::locks::name::{check_keys, check_keys_in};
-use crate::locks::redis::call::{Calls, Topology};
-use crate::locks::redis::cluster::Cluster;
-use crate::locks::redis::connection::CALL_TIMEOUT;
-use crate::locks::redis::error::{CLUSTER, FENCES_END, NO_CLUSTER, REPLICA};
-use crate::locks::redis::node::Node;
-use crate::locks::redis::reply;
-use crate::locks::redis::scripts::{FENCE_END, Scripts, pipeline};
-use crate::locks::types::LocksError;
+use galley_domain::ids::NodeId;
+use crate::name::{check_keys, check_keys_in};
+use crate::redis::call::{Calls, Topology};
+use crate::redis::cluster::Cluster;
+use crate::redis::connection::CALL_TIMEOUT;
+use crate::redis::error::{CLUSTER, FENCES_END, NO_CLUSTER, REPLICA};
+use crate::redis::node::Node;
+use crate::redis::reply;
+use crate::redis::scripts::{FENCE_END, Scripts, pipeline};
+use crate::types::LocksError;
 
 /// The oldest version that the tests run on. Compatible servers report it, or a later one, as
 /// theirs.
@@ -25,7 +25,7 @@ const OLDEST: u32 = 7;
 /// Checks the configuration of Redis, exercises its permissions, and reports a fault in one line.
 /// On a Cluster it checks each primary. Returns the largest offset of a clock that is ahead of this
 /// server's, or behind it (negative).
-pub(in crate::locks) async fn check(
+pub(crate) async fn check(
     calls: &Calls,
     server: NodeId,
 ) -> Result<TimeDelta, LocksError> {

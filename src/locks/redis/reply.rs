@@ -9,13 +9,13 @@ use chrono::{DateTime, Utc};
 use redis::Value;
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::locks::redis::error::CallError;
-use crate::locks::redis::wait_queue::{Handover, QueueStatus};
-use crate::locks::types::{Claimed, Grant, Holder, LocksError, Owner, QueuedClaim, Released};
+use galley_domain::fence::Fence;
+use crate::redis::error::CallError;
+use crate::redis::wait_queue::{Handover, QueueStatus};
+use crate::types::{Claimed, Grant, Holder, LocksError, Owner, QueuedClaim, Released};
 
 /// Parses the reply of `claim.lua`; `None` during the reassert grace of the lock.
-pub(in crate::locks) fn claimed(
+pub(crate) fn claimed(
     reply: &Value,
     sent_at: Instant,
 ) -> Result<Option<Claimed>, CallError> {
@@ -27,7 +27,7 @@ pub(in crate::locks) fn claimed(
 }
 
 /// Parses the reply of `claim.lua` to a waiter.
-pub(in crate::locks) fn queue_status(
+pub(crate) fn queue_status(
     reply: &Value,
     sent_at: Instant,
 ) -> Result<QueueStatus, CallError> {
@@ -40,7 +40,7 @@ pub(in crate::locks) fn queue_status(
 }
 
 /// Parses the reply of `release.lua`.
-pub(in crate::locks) fn released(reply: &Value) -> Result<Released, LocksError> {
+pub(crate) fn released(reply: &Value) -> Result<Released, LocksError> {
     match integer(reply) {
         Some(1) => Ok(Released::Freed),
         Some(0) => Ok(Released::NotHeld),
@@ -49,7 +49,7 @@ pub(in crate::locks) fn released(reply: &Value) -> Result<Released, LocksError> 
 }
 
 /// Parses the reply of `renew.lua` and `reassert.lua`: one byte for each of `asked` locks.
-pub(in crate::locks) fn verdicts(reply: &Value, locks: usize) -> Result<&[u8], LocksError> {
+pub(crate) fn verdicts(reply: &Value, locks: usize) -> Result<&[u8], LocksError> {
     match reply {
         Value::BulkString(bytes) if bytes.len() == locks => Ok(bytes),
         _ => Err(unexpected()),
@@ -57,7 +57,7 @@ pub(in crate::locks) fn verdicts(reply: &Value, locks: usize) -> Result<&[u8], L
 }
 
 /// Parses the reply of `holders.lua` for `asked` locks.
-pub(in crate::locks) fn holders(
+pub(crate) fn holders(
     reply: &Value,
     locks: usize,
 ) -> Result<Vec<Option<Holder>>, LocksError> {
@@ -70,7 +70,7 @@ pub(in crate::locks) fn holders(
 
 /// Parses the hand-over message of `wait_queue.lua`: the waiter's value, fence and time of the
 /// grant.
-pub(in crate::locks) fn turn(message: &[u8]) -> Option<(&str, Handover)> {
+pub(crate) fn turn(message: &[u8]) -> Option<(&str, Handover)> {
     let message = std::str::from_utf8(message).ok()?;
     // The value is last, because a claimant chooses its text.
     let mut words = message.splitn(3, ' ');
@@ -80,12 +80,12 @@ pub(in crate::locks) fn turn(message: &[u8]) -> Option<(&str, Handover)> {
 }
 
 /// Parses the reply of `batch.lua` to a renewal: whether the lock was still held.
-pub(in crate::locks) fn was_held(reply: &Value) -> Result<bool, LocksError> {
+pub(crate) fn was_held(reply: &Value) -> Result<bool, LocksError> {
     released(reply).map(|released| released == Released::Freed)
 }
 
 /// Parses the reply of `waiters.lua`.
-pub(in crate::locks) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, LocksError> {
+pub(crate) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, LocksError> {
     let Value::Array(rows) = reply else { return Err(unexpected()) };
     let read = |row: &Value| {
         let Value::Array(fields) = row else { return None };
@@ -96,18 +96,18 @@ pub(in crate::locks) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, Locks
 }
 
 /// The error of a claim whose value was released before.
-pub(in crate::locks) fn spent() -> LocksError {
+pub(crate) fn spent() -> LocksError {
     let why = "the value of this claim is already released: claim with a new one";
     LocksError::Unavailable(why.to_owned())
 }
 
 /// The error of a reply that no script of Galley returns.
-pub(in crate::locks) fn unexpected() -> LocksError {
+pub(crate) fn unexpected() -> LocksError {
     LocksError::Unavailable("unexpected reply of Redis".to_owned())
 }
 
 /// The only reply of a call with one item.
-pub(in crate::locks) fn only(reply: Value) -> Option<Value> {
+pub(crate) fn only(reply: Value) -> Option<Value> {
     let Value::Array(mut answers) = reply else { return None };
     if answers.len() == 1 { answers.pop() } else { None }
 }
@@ -193,6 +193,6 @@ fn number(value: &Value) -> Option<u64> {
 }
 
 /// A time in µs.
-pub(in crate::locks) fn time(value: &Value) -> Option<DateTime<Utc>> {
+pub(crate) fn time(value: &Value) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_micros(text(value)?.parse().ok()?)
 }

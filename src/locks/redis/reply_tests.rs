@@ -5,7 +5,7 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use redis::Value;
 use tokio::time::Instant;
 
-use crate::locks::redis::reply::{
+use crate::redis::reply::{
     claimed, holders, queue_status, released, turn, verdicts, waiters, was_held,
 };
 

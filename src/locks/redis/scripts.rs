@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline};
 
-use crate::domain::ids::NodeId;
-use crate::locks::name::{KeyFormat, LockName, release_channel};
-use crate::locks::reclaim_token::ReclaimToken;
-use crate::locks::redis::args::{Item, Packed};
-use crate::locks::redis::wait_queue::{QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry};
-use crate::locks::types::{Claim, HeldLock, Owner, Takeover};
-use crate::locks::{GRANT_TTL, REASSERT_GRACE};
+use galley_domain::ids::NodeId;
+use crate::name::{KeyFormat, LockName, release_channel};
+use crate::reclaim_token::ReclaimToken;
+use crate::redis::args::{Item, Packed};
+use crate::redis::wait_queue::{QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry};
+use crate::types::{Claim, HeldLock, Owner, Takeover};
+use crate::{GRANT_TTL, REASSERT_GRACE};
 
 /// Locks in one call of the renewal script. A call blocks Redis for some 0.3 ms at this size.
 /// Larger calls gain nothing.
-pub(in crate::locks) const LOCKS_PER_CALL: usize = 250;
+pub(crate) const LOCKS_PER_CALL: usize = 250;
 
 /// The first fence that no script mints: Lua counts in doubles, which are exact up to 2^53.
-pub(in crate::locks) const FENCE_END: i64 = 1 << 53;
+pub(crate) const FENCE_END: i64 = 1 << 53;
 
 /// The functions of a claim and of a release, then `batch.lua`, which calls them.
 const SEVERAL: &str = concat!(
@@ -29,29 +29,29 @@ const SEVERAL: &str = concat!(
 
 /// A script and its SHA-1 for `EVALSHA`.
 #[derive(Debug)]
-pub(in crate::locks) struct Script {
-    pub(in crate::locks) source: String,
+pub(crate) struct Script {
+    pub(crate) source: String,
     hash: String,
 }
 
 /// All scripts.
 #[derive(Debug)]
-pub(in crate::locks) struct Scripts {
+pub(crate) struct Scripts {
     /// The key format of this Redis: plain, or with a hash tag on a Cluster.
-    pub(in crate::locks) key_format: KeyFormat,
+    pub(crate) key_format: KeyFormat,
     /// Claims, releases and single renewals, in batches.
-    pub(in crate::locks) batch: Script,
-    pub(in crate::locks) renew: Script,
-    pub(in crate::locks) reassert: Script,
-    pub(in crate::locks) holders: Script,
-    pub(in crate::locks) waiters: Script,
-    pub(in crate::locks) check: Script,
+    pub(crate) batch: Script,
+    pub(crate) renew: Script,
+    pub(crate) reassert: Script,
+    pub(crate) holders: Script,
+    pub(crate) waiters: Script,
+    pub(crate) check: Script,
 }
 
 impl Script {
     /// Removes comments and blank lines: a renewal sends the source in each pipeline. So the line
     /// number of a Lua error counts the remaining lines.
-    pub(in crate::locks) fn new(source: &str) -> Self {
+    pub(crate) fn new(source: &str) -> Self {
         let is_code = |line: &&str| !line.is_empty() && !line.trim_start().starts_with("--");
         let source = source.lines().filter(is_code).collect::<Vec<_>>().join("\n");
         Self { hash: redis::Script::new(&source).get_hash().to_owned(), source }
@@ -60,12 +60,12 @@ impl Script {
     /// Adds `SCRIPT LOAD` to the pipeline of the calls that follow. After `SCRIPT FLUSH` or an
     /// empty restart Redis refuses each call of an unknown script, and the caller cannot repeat
     /// part of a renewal pipeline. The reply is not among the replies.
-    pub(in crate::locks) fn load(&self, pipeline: &mut Pipeline) {
+    pub(crate) fn load(&self, pipeline: &mut Pipeline) {
         pipeline.add_command(self.loading()).ignore();
     }
 
     /// The `SCRIPT LOAD` command.
-    pub(in crate::locks) fn loading(&self) -> Cmd {
+    pub(crate) fn loading(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(&self.source);
         load
@@ -80,7 +80,7 @@ impl Script {
 }
 
 impl Scripts {
-    pub(in crate::locks) fn new(key_format: KeyFormat) -> Self {
+    pub(crate) fn new(key_format: KeyFormat) -> Self {
         Self {
             key_format,
             batch: Script::new(&batch_source()),
@@ -93,7 +93,7 @@ impl Scripts {
     }
 
     /// The greeting of a connection: loads the script that its calls do not load.
-    pub(in crate::locks) fn greeting(&self) -> Pipeline {
+    pub(crate) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
         self.batch.load(&mut pipeline);
         pipeline
@@ -101,7 +101,7 @@ impl Scripts {
 
     /// Claims, releases and single renewals in one call, one lock each. On a Cluster all keys have
     /// one slot. `graces` are those of the node's identity.
-    pub(in crate::locks) fn batch<'a>(
+    pub(crate) fn batch<'a>(
         &self,
         items: impl Iterator<Item = &'a Item> + Clone,
         graces: Option<[Duration; 2]>,
@@ -123,7 +123,7 @@ impl Scripts {
     }
 
     /// A claim, with or without a place in the wait queue.
-    pub(in crate::locks) fn claim(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Item {
+    pub(crate) fn claim(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Item {
         let (from, whose) = match &claim.over {
             Takeover::None => ("none", ""),
             Takeover::Value(value) => ("value", value.as_str()),
@@ -147,7 +147,7 @@ impl Scripts {
     }
 
     /// A release; the lock stays unavailable for `rest`.
-    pub(in crate::locks) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Item {
+    pub(crate) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Item {
         let mut args = Packed::new();
         args.text("release").text(value);
         if !rest.is_zero() {
@@ -157,14 +157,14 @@ impl Scripts {
     }
 
     /// The renewal of one lease.
-    pub(in crate::locks) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Item {
+    pub(crate) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Item {
         let mut args = Packed::new();
         args.text("renew").text(&held.value).text(millis(ttl));
         Item { name: held.name.clone(), args }
     }
 
     /// A renewal of locks with one TTL.
-    pub(in crate::locks) fn renew(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
+    pub(crate) fn renew(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());
         for (held, _ttl) in held {
             call.arg(&*held.name.key_as(self.key_format));
@@ -177,7 +177,7 @@ impl Scripts {
     }
 
     /// A reassertion of locks with one TTL.
-    pub(in crate::locks) fn reassert(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
+    pub(crate) fn reassert(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.reassert.call(5 * held.len());
         for (held, _ttl) in held {
             call.arg(&held.name.keys(self.key_format));
@@ -193,21 +193,21 @@ impl Scripts {
     }
 
     /// Exercises the commands of all scripts with `keys`, as `server`.
-    pub(in crate::locks) fn check(&self, keys: &[String; 2], server: NodeId) -> Cmd {
+    pub(crate) fn check(&self, keys: &[String; 2], server: NodeId) -> Cmd {
         let mut call = self.check.call(2);
         call.arg(keys).arg(release_channel(server));
         call
     }
 
     /// A query of a lock's waiters.
-    pub(in crate::locks) fn waiters(&self, name: &LockName, most: usize) -> Cmd {
+    pub(crate) fn waiters(&self, name: &LockName, most: usize) -> Cmd {
         let [_lock, _grant, line, due, waiting] = name.keys(self.key_format);
         let mut call = self.waiters.call(3);
         call.arg(&[line, due, waiting]).arg(most);
         call
     }
 
-    pub(in crate::locks) fn holders(&self, names: &[LockName]) -> Cmd {
+    pub(crate) fn holders(&self, names: &[LockName]) -> Cmd {
         let mut call = self.holders.call(3 * names.len());
         for name in names {
             call.arg(&*name.key_as(self.key_format))
@@ -229,7 +229,7 @@ fn batch_source() -> String {
 }
 
 /// A pipeline with separate replies: an error in one does not hide the others.
-pub(in crate::locks) fn pipeline() -> Pipeline {
+pub(crate) fn pipeline() -> Pipeline {
     let mut pipeline = redis::pipe();
     pipeline.ignore_errors();
     pipeline
@@ -249,7 +249,7 @@ fn only_ttl(held: &[(&HeldLock, Duration)]) -> u64 {
 }
 
 /// Whole milliseconds, at least one: Redis refuses a TTL of zero.
-pub(in crate::locks) fn millis(duration: Duration) -> u64 {
+pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
 }
 

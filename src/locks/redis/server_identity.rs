@@ -17,7 +17,7 @@
 //! *The end of the previous connection.* A closed connection may still buffer a claim, and Redis
 //! may execute it after the value's release is forgotten. So the first command of each connection
 //! kills the previous one. A claim that Redis has not executed by then never is; the pending
-//! release frees an executed one ([`crate::locks::redis::pending_releases`]).
+//! release frees an executed one ([`crate::redis::pending_releases`]).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,13 +26,13 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
 
-use crate::domain::fence::Fence;
-use crate::locks::REASSERT_GRACE;
-use crate::locks::redis::scripts::pipeline;
+use galley_domain::fence::Fence;
+use crate::REASSERT_GRACE;
+use crate::redis::scripts::pipeline;
 
 /// Whether this process knew the node from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) enum NodeOrigin {
+pub(crate) enum NodeOrigin {
     First,
     /// It replaces another node, which may not have replicated all its data to it.
     Later,
@@ -40,7 +40,7 @@ pub(in crate::locks) enum NodeOrigin {
 
 /// The identity of one Redis node, as this process knows it.
 #[derive(Debug)]
-pub(in crate::locks) struct ServerIdentity {
+pub(crate) struct ServerIdentity {
     origin: NodeOrigin,
     state: Mutex<IdentityState>,
 }
@@ -75,19 +75,19 @@ struct Met {
 
 impl ServerIdentity {
     /// An identity without an observed run.
-    pub(in crate::locks) fn new(origin: NodeOrigin) -> Self {
+    pub(crate) fn new(origin: NodeOrigin) -> Self {
         Self { origin, state: Mutex::default() }
     }
 
     /// Adds the queries of the identity. They precede all other commands; [`Self::observe_run`] takes
     /// their replies.
-    pub(in crate::locks) fn add_queries(pipeline: &mut Pipeline) {
+    pub(crate) fn add_queries(pipeline: &mut Pipeline) {
         pipeline.cmd("INFO").arg("server").cmd("CLIENT").arg("ID");
     }
 
     /// Stores the observed run and kills the previous connection. Works, with less safety, if Redis
     /// permits none of these commands.
-    pub(in crate::locks) async fn observe_run(
+    pub(crate) async fn observe_run(
         &self,
         answers: &[RedisResult<Value>],
         connection: &mut MultiplexedConnection,
@@ -109,13 +109,13 @@ impl ServerIdentity {
     }
 
     /// The reassert grace of a lock without a grant in Redis, for a claim with this floor.
-    pub(in crate::locks) fn grace(&self, floor: Fence) -> Duration {
+    pub(crate) fn grace(&self, floor: Fence) -> Duration {
         let [any, given] = self.graces().unwrap_or_default();
         if floor == Fence::ZERO { any } else { given }
     }
 
     /// The graces of any lock, and of a lock whose floor is above zero; `None` when both are over.
-    pub(in crate::locks) fn graces(&self) -> Option<[Duration; 2]> {
+    pub(crate) fn graces(&self) -> Option<[Duration; 2]> {
         let state = self.state();
         let any = state.any.left();
         let graces = [any, any.max(state.given.left())];
@@ -123,7 +123,7 @@ impl ServerIdentity {
     }
 
     /// Redis executed a call: the graces begin.
-    pub(in crate::locks) fn mark_serving(&self) {
+    pub(crate) fn mark_serving(&self) {
         let mut state = self.state();
         state.any.begin();
         state.given.begin();

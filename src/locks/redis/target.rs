@@ -5,22 +5,22 @@ use std::sync::Arc;
 use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
 
-use crate::locks::redis::connection::{Link, Reply};
-use crate::locks::redis::error::CallError;
-use crate::locks::redis::reply;
-use crate::locks::redis::scripts::{Script, pipeline};
-use crate::locks::redis::server_identity::ServerIdentity;
+use crate::redis::connection::{Link, Reply};
+use crate::redis::error::CallError;
+use crate::redis::reply;
+use crate::redis::scripts::{Script, pipeline};
+use crate::redis::server_identity::ServerIdentity;
 
 /// A connection and the server identity of the node behind it.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Target {
-    pub(in crate::locks) link: Link,
-    pub(in crate::locks) identity: Arc<ServerIdentity>,
+pub(crate) struct Target {
+    pub(crate) link: Link,
+    pub(crate) identity: Arc<ServerIdentity>,
 }
 
 /// Whether a call follows an `ASK` redirect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) enum Redirection {
+pub(crate) enum Redirection {
     Straight,
     /// The node is importing the slot: the call needs `ASKING`.
     Asking,
@@ -28,7 +28,7 @@ pub(in crate::locks) enum Redirection {
 
 impl Redirection {
     /// Adds `ASKING` before a command that follows an `ASK` redirect.
-    pub(in crate::locks) fn lead(self, pipeline: &mut Pipeline) {
+    pub(crate) fn lead(self, pipeline: &mut Pipeline) {
         if self == Self::Asking {
             pipeline.cmd("ASKING").ignore();
         }
@@ -36,7 +36,7 @@ impl Redirection {
 }
 
 /// Calls a script on one node; loads and retries it after `NOSCRIPT`.
-pub(in crate::locks) async fn call_at(
+pub(crate) async fn call_at(
     end: &Target,
     script: &Script,
     call: &impl Fn(&ServerIdentity) -> Cmd,

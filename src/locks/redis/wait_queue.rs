@@ -1,6 +1,6 @@
 //! The wait queue: its terms, and how this process wakes its waiters.
 //!
-//! The backend stores the queue with its lock (`wait_queue.lua`, [`crate::locks::memory::table`]).
+//! The backend stores the queue with its lock (`wait_queue.lua`, [`crate::memory::table`]).
 //! This module holds the waiters of this process. Each has a wake-up slot. The server has one
 //! subscription; a message names the waiter that was handed a lock, and the fence. A lost message
 //! is harmless: each waiter polls before its entry expires, and finds its grant.
@@ -12,35 +12,35 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, watch};
 
-use crate::domain::fence::Fence;
-use crate::domain::ids::NodeId;
-use crate::locks::types::{Grant, Holder};
+use galley_domain::fence::Fence;
+use galley_domain::ids::NodeId;
+use crate::types::{Grant, Holder};
 
 /// How long an entry lives without a poll. A waiter polls after half of that, so one call may fail.
 /// A lost message costs at most that half, and a dead waiter delays the others by at most the
 /// whole.
-pub(in crate::locks) const QUEUE_ENTRY_TTL: Duration = Duration::from_secs(6);
+pub(crate) const QUEUE_ENTRY_TTL: Duration = Duration::from_secs(6);
 /// The longest pause between two polls of a waiter.
-pub(in crate::locks) const POLL_INTERVAL: Duration = Duration::from_secs(3);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(3);
 /// Waiters of one lock. The script rejects further claimants.
-pub(in crate::locks) const QUEUE_LENGTH_MAX: usize = 1_000;
+pub(crate) const QUEUE_LENGTH_MAX: usize = 1_000;
 
 const _: () = assert!(POLL_INTERVAL.as_millis() * 2 <= QUEUE_ENTRY_TTL.as_millis());
 
 /// The arguments of a waiter's poll.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct QueueEntry {
+pub(crate) struct QueueEntry {
     /// The server to notify of a hand-over.
-    pub(in crate::locks) server: NodeId,
+    pub(crate) server: NodeId,
     /// The time of its arrival by the backend's clock; 0 in its first poll.
-    pub(in crate::locks) arrival: u64,
+    pub(crate) arrival: u64,
     /// The reassert grace for the holder that the waiter observed, if Redis has lost it.
-    pub(in crate::locks) remembers: Duration,
+    pub(crate) remembers: Duration,
 }
 
 /// The result of a poll.
 #[derive(Debug)]
-pub(in crate::locks) enum QueueStatus {
+pub(crate) enum QueueStatus {
     /// The lock was granted.
     Granted(Grant),
     /// The claim is in the queue.
@@ -57,14 +57,14 @@ pub(in crate::locks) enum QueueStatus {
 
 /// The content of a hand-over message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) struct Handover {
-    pub(in crate::locks) fence: Fence,
-    pub(in crate::locks) since: DateTime<Utc>,
+pub(crate) struct Handover {
+    pub(crate) fence: Fence,
+    pub(crate) since: DateTime<Utc>,
 }
 
 /// The waiters of this process, by value.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct WaiterRegistry {
+pub(crate) struct WaiterRegistry {
     slots: Mutex<HashMap<String, Arc<WakeSlot>>>,
     /// Received messages of this server to itself.
     echoes: watch::Sender<u64>,
@@ -79,7 +79,7 @@ struct WakeSlot {
 
 /// A waiter's registration, until it is dropped.
 #[derive(Debug)]
-pub(in crate::locks) struct WakeHandle {
+pub(crate) struct WakeHandle {
     waiter_registry: Arc<WaiterRegistry>,
     value: String,
     slot: Arc<WakeSlot>,
@@ -88,14 +88,14 @@ pub(in crate::locks) struct WakeHandle {
 impl WaiterRegistry {
     /// Registers a waiter. The waiter calls it before its first poll, so that no message precedes
     /// it.
-    pub(in crate::locks) fn enter(self: &Arc<Self>, value: &str) -> WakeHandle {
+    pub(crate) fn enter(self: &Arc<Self>, value: &str) -> WakeHandle {
         let slot = Arc::<WakeSlot>::default();
         self.slots().insert(value.to_owned(), Arc::clone(&slot));
         WakeHandle { waiter_registry: Arc::clone(self), value: value.to_owned(), slot }
     }
 
     /// Hands a lock over to one waiter.
-    pub(in crate::locks) fn wake(&self, value: &str, turn: Handover) {
+    pub(crate) fn wake(&self, value: &str, turn: Handover) {
         if let Some(slot) = self.slots().get(value) {
             *slot.turn() = Some(turn);
             slot.rung.notify_one();
@@ -103,17 +103,17 @@ impl WaiterRegistry {
     }
 
     /// Wakes all waiters for a poll: messages may have been lost.
-    pub(in crate::locks) fn wake_all(&self) {
+    pub(crate) fn wake_all(&self) {
         self.slots().values().for_each(|slot| slot.rung.notify_one());
     }
 
     /// Counts a message of this server to itself.
-    pub(in crate::locks) fn echo(&self) {
+    pub(crate) fn echo(&self) {
         self.echoes.send_modify(|heard| *heard += 1);
     }
 
     /// Subscribes to that count.
-    pub(in crate::locks) fn echoes(&self) -> watch::Receiver<u64> {
+    pub(crate) fn echoes(&self) -> watch::Receiver<u64> {
         self.echoes.subscribe()
     }
 
@@ -131,7 +131,7 @@ impl WakeSlot {
 impl WakeHandle {
     /// Waits for a wake-up, including an earlier one. Takes the hand-over: the next call does not
     /// return it.
-    pub(in crate::locks) async fn rings(&self) -> Option<Handover> {
+    pub(crate) async fn rings(&self) -> Option<Handover> {
         self.slot.rung.notified().await;
         self.slot.turn().take()
     }

@@ -20,11 +20,11 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::locks::Locks;
-use crate::locks::backend::Backend;
-use crate::locks::renewal::lease::{LeaseEntry, Renewable};
-use crate::locks::renewal::schedule::{Item, Register};
-use crate::locks::types::{HeldLock, LocksError, Loss, Round, Verdict};
+use crate::Locks;
+use crate::backend::Backend;
+use crate::renewal::lease::{LeaseEntry, Renewable};
+use crate::renewal::schedule::{Item, Register};
+use crate::types::{HeldLock, LocksError, Loss, Round, Verdict};
 
 /// The minimum time of a round, however short its leases.
 const ROUND_MIN: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ const OLDEST_EVERY: Duration = Duration::from_secs(1);
 
 /// The schedule and the wake-up of its task.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct RenewalActor {
+pub(crate) struct RenewalActor {
     register: Mutex<Register>,
     /// A lock is due before the next wake-up, or a caller requested a round.
     wake: Notify,
@@ -48,7 +48,7 @@ pub(in crate::locks) struct RenewalActor {
 
 impl RenewalActor {
     /// Registers a lock; returns the id of its entry. None once the schedule is closed.
-    pub(in crate::locks) fn enter(&self, entry: LeaseEntry, sent_at: Instant) -> Option<u64> {
+    pub(crate) fn enter(&self, entry: LeaseEntry, sent_at: Instant) -> Option<u64> {
         let (id, is_early) = self.register().enter(entry, sent_at)?;
         if is_early {
             self.wake.notify_one();
@@ -57,7 +57,7 @@ impl RenewalActor {
     }
 
     /// Removes an entry. False if it was already removed.
-    pub(in crate::locks) fn leave(&self, id: u64) -> bool {
+    pub(crate) fn leave(&self, id: u64) -> bool {
         let mut register = self.register();
         let left = register.leave(id);
         if register.is_empty() {
@@ -69,7 +69,7 @@ impl RenewalActor {
     }
 
     /// Removes all entries, notifies their lease holders, and rejects later ones.
-    pub(in crate::locks) fn close(&self) -> Vec<LeaseEntry> {
+    pub(crate) fn close(&self) -> Vec<LeaseEntry> {
         let all = self.register().close();
         all.iter().for_each(|entry| entry.lease_holder.lost(Loss::Closed));
         show_oldest(Duration::ZERO);
@@ -77,14 +77,14 @@ impl RenewalActor {
     }
 
     /// Requests a round now of all locks that are due before `until`.
-    pub(in crate::locks) fn wake_before(&self, until: Instant) {
+    pub(crate) fn wake_before(&self, until: Instant) {
         if self.register().wake_before(until) {
             self.wake.notify_one();
         }
     }
 
     /// Runs rounds until `stop`.
-    pub(in crate::locks) async fn run(self: Arc<Self>, backend: Backend, stop: CancellationToken) {
+    pub(crate) async fn run(self: Arc<Self>, backend: Backend, stop: CancellationToken) {
         stop.run_until_cancelled(self.renew_for_ever(&backend)).await;
     }
 

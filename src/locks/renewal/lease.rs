@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::locks::client::options::RenewalTiming;
-use crate::locks::types::{HeldLock, Loss, Verdict};
-use crate::locks::{Inner, Locks};
+use crate::client::options::RenewalTiming;
+use crate::types::{HeldLock, Loss, Verdict};
+use crate::{Inner, Locks};
 
 /// The holder of a registered lock. The renewal task of the whole process calls it, so a method
 /// must not block.
@@ -47,19 +47,19 @@ pub enum Renewable {
 
 /// A registered lock and its lease holder.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct LeaseEntry {
-    pub(in crate::locks) held: Arc<HeldLock>,
-    pub(in crate::locks) timing: RenewalTiming,
+pub(crate) struct LeaseEntry {
+    pub(crate) held: Arc<HeldLock>,
+    pub(crate) timing: RenewalTiming,
     /// End of the maximum hold: the actor queries the lease holder then, even after a successful renewal.
-    pub(in crate::locks) ends: Option<Instant>,
+    pub(crate) ends: Option<Instant>,
     /// End of the minimum hold: the backend grants the lock to no other claimant before.
-    pub(in crate::locks) rests_until: Option<Instant>,
-    pub(in crate::locks) lease_holder: Arc<dyn LeaseHolder>,
+    pub(crate) rests_until: Option<Instant>,
+    pub(crate) lease_holder: Arc<dyn LeaseHolder>,
 }
 
 impl LeaseEntry {
     /// The rest of the minimum hold, for a release at `now`.
-    pub(in crate::locks) fn rest(&self, now: Instant) -> Duration {
+    pub(crate) fn rest(&self, now: Instant) -> Duration {
         self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 }
@@ -75,7 +75,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    pub(in crate::locks) fn new(locks: Locks, id: u64) -> Self {
+    pub(crate) fn new(locks: Locks, id: u64) -> Self {
         Self { locks, id }
     }
 
@@ -181,7 +181,7 @@ impl Locks {
 
 impl Inner {
     /// Registers a lock for renewal. None once the locks are closed.
-    pub(in crate::locks) fn register(&self, entry: LeaseEntry, sent_at: Instant) -> Option<u64> {
+    pub(crate) fn register(&self, entry: LeaseEntry, sent_at: Instant) -> Option<u64> {
         let id = self.renewal.enter(entry, sent_at)?;
         self.renewal_start.call_once(|| {
             let run = Arc::clone(&self.renewal).run(self.backend.clone(), self.stop.clone());

@@ -13,28 +13,28 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::locks::client::options::{LEASES, RenewalTiming};
-use crate::locks::renewal::lease::{LeaseEntry, LeaseHolder};
-use crate::locks::types::{HeldLock, Verdict};
-use crate::locks::{GRANT_EXTENSION_INTERVAL, REASSERT_GRACE};
+use crate::client::options::{LEASES, RenewalTiming};
+use crate::renewal::lease::{LeaseEntry, LeaseHolder};
+use crate::types::{HeldLock, Verdict};
+use crate::{GRANT_EXTENSION_INTERVAL, REASSERT_GRACE};
 
 /// A due entry.
 #[derive(Debug)]
-pub(in crate::locks) struct Item {
-    pub(in crate::locks) id: u64,
-    pub(in crate::locks) held: Arc<HeldLock>,
-    pub(in crate::locks) timing: RenewalTiming,
-    pub(in crate::locks) lease_holder: Arc<dyn LeaseHolder>,
-    pub(in crate::locks) trusted_until: Instant,
+pub(crate) struct Item {
+    pub(crate) id: u64,
+    pub(crate) held: Arc<HeldLock>,
+    pub(crate) timing: RenewalTiming,
+    pub(crate) lease_holder: Arc<dyn LeaseHolder>,
+    pub(crate) trusted_until: Instant,
     /// When the renewal was due, if this round renews the lock.
-    pub(in crate::locks) renew_at: Option<Instant>,
+    pub(crate) renew_at: Option<Instant>,
     /// Whether the next renewal extends the expiry of the grant.
-    pub(in crate::locks) extends_grant: bool,
+    pub(crate) extends_grant: bool,
 }
 
 /// The registered locks, ordered by due time.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct Register {
+pub(crate) struct Register {
     entries: HashMap<u64, Entry>,
     order: BTreeSet<(Instant, u64)>,
     last_id: u64,
@@ -48,7 +48,7 @@ pub(in crate::locks) struct Register {
     back_at: Option<Instant>,
     /// Due entries read so far.
     #[cfg(test)]
-    pub(in crate::locks) entries_read: usize,
+    pub(crate) entries_read: usize,
 }
 
 #[derive(Debug)]
@@ -70,7 +70,7 @@ struct Entry {
 impl Register {
     /// Inserts an entry; returns its id, and whether it is due before the actor's next wake-up.
     /// None once the schedule is closed.
-    pub(in crate::locks) fn enter(
+    pub(crate) fn enter(
         &mut self,
         entry: LeaseEntry,
         sent_at: Instant,
@@ -94,7 +94,7 @@ impl Register {
     }
 
     /// Removes an entry. The caller drops it outside the mutex.
-    pub(in crate::locks) fn leave(&mut self, id: u64) -> Option<LeaseEntry> {
+    pub(crate) fn leave(&mut self, id: u64) -> Option<LeaseEntry> {
         let entry = self.entries.remove(&id)?;
         if let Some(due) = entry.due() {
             self.order.remove(&(due, id));
@@ -103,31 +103,31 @@ impl Register {
     }
 
     /// Removes all entries, and rejects later ones.
-    pub(in crate::locks) fn close(&mut self) -> Vec<LeaseEntry> {
+    pub(crate) fn close(&mut self) -> Vec<LeaseEntry> {
         self.is_closed = true;
         self.order.clear();
         self.entries.drain().map(|(_id, entry)| entry.entry).collect()
     }
 
-    pub(in crate::locks) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Requests a round now of all locks due before `until`. False if the schedule is empty.
-    pub(in crate::locks) fn wake_before(&mut self, until: Instant) -> bool {
+    pub(crate) fn wake_before(&mut self, until: Instant) -> bool {
         self.requested_until = (!self.is_empty()).then_some(until).max(self.requested_until);
         !self.is_empty()
     }
 
     /// Sets and returns the actor's next wake-up: the first due time.
-    pub(in crate::locks) fn next_wake(&mut self) -> Option<Instant> {
+    pub(crate) fn next_wake(&mut self) -> Option<Instant> {
         self.armed = self.order.first().map(|(due, _id)| *due);
         self.armed
     }
 
     /// The due entries at `now`: lease holders to query and locks to renew; all locks if the backend
     /// `is_back`.
-    pub(in crate::locks) fn due_items(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
+    pub(crate) fn due_items(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
         if is_back {
             self.back_at = Some(now);
         }
@@ -171,7 +171,7 @@ impl Register {
     /// Records the verdicts, at `now`, of a round sent at `sent_at`. Returns the items that still
     /// have an entry, with removed entries: a lock released during the pipeline is not lost, and
     /// its verdict does not restore it (T1).
-    pub(in crate::locks) fn record_verdicts<'a>(
+    pub(crate) fn record_verdicts<'a>(
         &mut self,
         items: &'a [Item],
         verdicts: &[Verdict],
@@ -208,7 +208,7 @@ impl Register {
 
     /// Schedules a retry after a fifth of the renewal interval, and within half the reassert grace.
     /// False if the entry was removed.
-    pub(in crate::locks) fn put_off(&mut self, id: u64, now: Instant) -> bool {
+    pub(crate) fn put_off(&mut self, id: u64, now: Instant) -> bool {
         self.amend(id, |entry| {
             entry.again_after =
                 entry.entry.timing.renew_every.map(|every| (every / 5).min(REASSERT_GRACE / 2));
@@ -217,7 +217,7 @@ impl Register {
     }
 
     /// Records a query of the lease holder at `now`; the actor queries once for each passed deadline.
-    pub(in crate::locks) fn queried(&mut self, id: u64, now: Instant) {
+    pub(crate) fn queried(&mut self, id: u64, now: Instant) {
         self.amend(id, |entry| {
             if entry.query_at.is_some_and(|at| at <= now) {
                 let next = [Some(entry.trusted_until()), entry.entry.ends].into_iter().flatten();
@@ -227,7 +227,7 @@ impl Register {
     }
 
     /// The send time of the oldest last renewal among renewed entries.
-    pub(in crate::locks) fn oldest(&self) -> Option<Instant> {
+    pub(crate) fn oldest(&self) -> Option<Instant> {
         let renewed = self.entries.values().filter(|entry| entry.renew_at.is_some());
         renewed.map(|entry| entry.sent_at).min()
     }

@@ -20,10 +20,10 @@
 
 use std::collections::HashMap;
 
-use crate::yjs::delete_set::Deletes;
-use crate::yjs::error::{Rejected, SyncError};
-use crate::yjs::lib0::{Reader, put_length, put_number};
-use crate::yjs::structs::{Content, Id, Struct};
+use crate::delete_set::Deletes;
+use crate::error::{Rejected, SyncError};
+use crate::lib0::{Reader, put_length, put_number};
+use crate::structs::{Content, Id, Struct};
 
 /// Structs that the integration of one document may pass in all: half a second here, a second in a
 /// browser. The text of a single user takes no step.
@@ -131,7 +131,7 @@ struct Source {
 impl DocumentOrder {
     /// Orders a whole document from [`UpdateLog::merged`], and reads its text.
     ///
-    /// [`UpdateLog::merged`]: crate::yjs::log::UpdateLog::merged
+    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged
     ///
     /// # Errors
     ///

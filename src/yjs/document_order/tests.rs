@@ -4,11 +4,11 @@ use bytes::Bytes;
 use yrs::{ReadTxn as _, StateVector, Transact as _};
 
 use super::*;
-use crate::yjs::ROOT;
-use crate::yjs::lib0::{put_block, put_length, put_number};
-use crate::yjs::log::{Origin, UpdateLog};
-use crate::yjs::tests::{append, apply, document, edit, text_by_yrs, text_of};
-use crate::yjs::text::Text;
+use crate::ROOT;
+use crate::lib0::{put_block, put_length, put_number};
+use crate::log::{Origin, UpdateLog};
+use crate::tests::{append, apply, document, edit, text_by_yrs, text_of};
+use crate::text::Text;
 
 /// Builds the text in at most `steps` steps, and returns the number of steps taken.
 fn text_within(merged: &[u8], steps: usize) -> Result<(String, usize), SyncError> {

@@ -1,12 +1,12 @@
 //! G17: the cost of a text is bounded for all updates. The tests count costs in bytes and steps.
 
 use super::{append, append_all, apply, document, edit, text_of};
-use crate::domain::anchor::{AnchorRequest, AnchorState};
-use crate::domain::limits::PLACING_STEPS_MAX;
-use crate::yjs::client_log::PIECE_BYTES_MAX;
-use crate::yjs::lib0::put_number;
-use crate::yjs::log::UpdateLog;
-use crate::yjs::text::{Effort, Text, document_from_text};
+use galley_domain::anchor::{AnchorRequest, AnchorState};
+use galley_domain::limits::PLACING_STEPS_MAX;
+use crate::client_log::PIECE_BYTES_MAX;
+use crate::lib0::put_number;
+use crate::log::UpdateLog;
+use crate::text::{Effort, Text, document_from_text};
 
 /// Clients with one long text each, as after four large pastes.
 const CLIENTS: u64 = 4;
@@ -74,7 +74,7 @@ fn g17_a_long_text_in_pieces_is_the_same_text_to_every_replica() {
     let whole = super::whole(&writer);
     let mut stored = UpdateLog::open(vec![whole.clone()]).unwrap();
     assert_eq!(stored.state_vector(), log.state_vector());
-    assert!(!log.check(&whole, crate::yjs::log::Origin::Client).unwrap().is_new);
+    assert!(!log.check(&whole, crate::log::Origin::Client).unwrap().is_new);
     let reopened = stored.merged();
     assert_eq!(UpdateLog::open(vec![reopened.clone()]).unwrap().merged(), reopened);
 }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{append, apply, document, edit, typed, whole};
-use crate::yjs::error::{Rejected, SyncError};
-use crate::yjs::lib0::{put_block, put_number};
-use crate::yjs::log::{Origin, SERVER_IDS, UpdateLog, server_client_id};
-use crate::yjs::text::document_from_text;
+use crate::error::{Rejected, SyncError};
+use crate::lib0::{put_block, put_number};
+use crate::log::{Origin, SERVER_IDS, UpdateLog, server_client_id};
+use crate::text::document_from_text;
 
 /// Numbers in the encoding of lib0.
 fn numbers(numbers: &[u64]) -> Vec<u8> {

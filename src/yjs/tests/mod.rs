@@ -17,8 +17,8 @@ use yrs::{
     Update,
 };
 
-use crate::yjs::ROOT;
-use crate::yjs::log::{Origin, UpdateLog};
+use crate::ROOT;
+use crate::log::{Origin, UpdateLog};
 
 /// The output of `tests/data/yjs/make.mjs`.
 pub(crate) struct Fixture(Value);

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::{Fixture, append, apply, document, edit, runner, text_of, whole};
-use crate::domain::anchor::{AnchorRequest, RelativeRange};
-use crate::yjs::lib0::{put_block, put_length, put_number};
-use crate::yjs::log::{Origin, UpdateLog};
-use crate::yjs::text::Text;
+use galley_domain::anchor::{AnchorRequest, RelativeRange};
+use crate::lib0::{put_block, put_length, put_number};
+use crate::log::{Origin, UpdateLog};
+use crate::text::Text;
 
 /// Documents in progress: the log so far, and the next update.
 fn moments() -> Vec<(UpdateLog, Bytes)> {
@@ -218,7 +218,7 @@ fn g12_accepted_random_structs_harm_no_replica() {
 fn g12_no_input_panics_the_readers() {
     let log = UpdateLog::open(vec![moments().last().unwrap().1.clone()]).unwrap();
     let text = Text::build(&log.clone().merged()).unwrap();
-    let length = crate::yjs::utf16::length(&text.content());
+    let length = crate::utf16::length(&text.content());
     let request = AnchorRequest { start: 0, end: 2, quote: text.content()[..2].to_owned() };
     let (origin, current) = text.anchor(&request).unwrap();
     let change = (any::<u8>(), any::<Index>(), any::<Index>(), any::<u8>());
@@ -227,8 +227,8 @@ fn g12_no_input_panics_the_readers() {
     let bytes = prop_oneof![3 => prop::collection::vec(any::<u8>(), 0..64), 1 => near];
     runner(2_000)
         .run(&bytes, |bytes| {
-            let _ = crate::yjs::protocol::parse(&bytes);
-            let _ = crate::yjs::awareness::decode_awareness(&bytes);
+            let _ = crate::protocol::parse(&bytes);
+            let _ = crate::awareness::decode_awareness(&bytes);
             let _ = log.diff(&bytes);
             let nowhere = RelativeRange { start: bytes.clone(), end: bytes.clone() };
             let anchor = text.resolve(&origin, &nowhere).anchor;

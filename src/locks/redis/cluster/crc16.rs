@@ -4,13 +4,13 @@
 //! hashed.
 
 /// Slots of a Cluster.
-pub(in crate::locks) const SLOTS: u16 = 16_384;
+pub(crate) const SLOTS: u16 = 16_384;
 
 /// The CRC of each byte value.
 const TABLE: [u16; 256] = table();
 
 /// The slot of a key.
-pub(in crate::locks) fn slot_of(key: &str) -> u16 {
+pub(crate) fn slot_of(key: &str) -> u16 {
     let tag = key
         .split_once('{')
         .and_then(|(_before, rest)| rest.split_once('}'))
@@ -20,7 +20,7 @@ pub(in crate::locks) fn slot_of(key: &str) -> u16 {
 }
 
 /// The slot of all keys with this tag.
-pub(in crate::locks) fn slot_of_tag(tag: &str) -> u16 {
+pub(crate) fn slot_of_tag(tag: &str) -> u16 {
     crc16(tag.as_bytes()) % SLOTS
 }
 

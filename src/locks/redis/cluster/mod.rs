@@ -10,7 +10,7 @@
 //! `ASK` with the new address and executes nothing. A node executes nothing either while it
 //! migrates the slot (`TRYAGAIN`) or while the Cluster is down (`CLUSTERDOWN`).
 
-pub(in crate::locks) mod crc16;
+pub(crate) mod crc16;
 pub(super) mod slot_map;
 
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use redis::{Client, ErrorKind, RedisError, ServerErrorKind};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::locks::redis::cluster::slot_map::{Range, View, is_well, ranges};
-use crate::locks::redis::connection::Link;
-use crate::locks::redis::error::{CallError, explain};
-use crate::locks::redis::node::{Node, NodeContext};
-use crate::locks::redis::reply::unexpected;
-use crate::locks::redis::scripts::pipeline;
-use crate::locks::redis::server_identity::NodeOrigin;
-use crate::locks::types::LocksError;
+use crate::redis::cluster::slot_map::{Range, View, is_well, ranges};
+use crate::redis::connection::Link;
+use crate::redis::error::{CallError, explain};
+use crate::redis::node::{Node, NodeContext};
+use crate::redis::reply::unexpected;
+use crate::redis::scripts::pipeline;
+use crate::redis::server_identity::NodeOrigin;
+use crate::types::LocksError;
 use crate::redis_client::{Address, Addresses, jittered};
 
 /// Time-out for one node's reply to the slot query.
@@ -41,7 +41,7 @@ const QUERY_PAUSE_MIN: Duration = Duration::from_millis(50);
 
 /// A Cluster and its nodes. [`Self::keep_view`] keeps the slot map current.
 #[derive(Debug)]
-pub(in crate::locks) struct Cluster {
+pub(crate) struct Cluster {
     seeds: Vec<Client>,
     guide: Link,
     guide_addresses: Arc<Addresses>,
@@ -54,7 +54,7 @@ pub(in crate::locks) struct Cluster {
 
 /// The meaning of a node's refusal. The node executed nothing in any of these cases.
 #[derive(Debug)]
-pub(in crate::locks) enum Redirect {
+pub(crate) enum Redirect {
     /// `MOVED`: the slot map now has the new owner.
     Elsewhere,
     /// `ASK`: send this one call to that node.
@@ -68,7 +68,7 @@ pub(in crate::locks) enum Redirect {
 impl Cluster {
     /// A Cluster with some of its nodes in `seeds`. The caller runs the supervisor of `guide`,
     /// which connects to `guide_addresses`.
-    pub(in crate::locks) fn new(
+    pub(crate) fn new(
         seeds: Vec<Client>,
         guide: Link,
         guide_addresses: Arc<Addresses>,
@@ -86,7 +86,7 @@ impl Cluster {
     }
 
     /// Refreshes the slot map, for ever.
-    pub(in crate::locks) async fn keep_view(self: Arc<Self>) {
+    pub(crate) async fn keep_view(self: Arc<Self>) {
         loop {
             self.refresh_slots().await;
             let pause = if self.is_whole() { QUERY_EVERY } else { QUERY_EVERY_DEGRADED };
@@ -99,12 +99,12 @@ impl Cluster {
     }
 
     /// The current slot map.
-    pub(in crate::locks) fn view(&self) -> Arc<View> {
+    pub(crate) fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.borrow())
     }
 
     /// The slot map; waits for the first.
-    pub(in crate::locks) async fn some_view(
+    pub(crate) async fn some_view(
         &self,
         deadline: Instant,
     ) -> Result<Arc<View>, LocksError> {
@@ -118,7 +118,7 @@ impl Cluster {
     }
 
     /// The owner of a slot; waits until it is reachable.
-    pub(in crate::locks) async fn reachable_owner(
+    pub(crate) async fn reachable_owner(
         &self,
         slot: u16,
         deadline: Instant,
@@ -149,7 +149,7 @@ impl Cluster {
     }
 
     /// The owner of a slot by the map, reachable or not.
-    pub(in crate::locks) fn owner_of_slot(&self, slot: u16) -> Result<Arc<Node>, CallError> {
+    pub(crate) fn owner_of_slot(&self, slot: u16) -> Result<Arc<Node>, CallError> {
         self.view.borrow().node_of(slot).cloned().ok_or_else(|| {
             self.stale.notify_one();
             CallError::Unsent(self.why_not(None))
@@ -157,7 +157,7 @@ impl Cluster {
     }
 
     /// Interprets the refusal of `node` to serve `slot`. A `MOVED` reply updates the slot map.
-    pub(in crate::locks) fn turn(&self, node: &Node, slot: u16, error: &RedisError) -> Redirect {
+    pub(crate) fn turn(&self, node: &Node, slot: u16, error: &RedisError) -> Redirect {
         use ServerErrorKind as Is;
         let named = || Address::read(error.redirect_node()?.0, &node.address);
         let turn = match error.kind() {
@@ -182,7 +182,7 @@ impl Cluster {
     }
 
     /// Requests a refresh: a node did not serve as the map says.
-    pub(in crate::locks) fn is_stale(&self) {
+    pub(crate) fn is_stale(&self) {
         self.stale.notify_one();
     }
 

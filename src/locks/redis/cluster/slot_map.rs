@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use redis::Value;
 
-use crate::locks::redis::cluster::crc16::SLOTS;
-use crate::locks::redis::node::Node;
+use crate::redis::cluster::crc16::SLOTS;
+use crate::redis::node::Node;
 use crate::redis_client::Address;
 
 /// No node.
@@ -13,7 +13,7 @@ const NO_NODE: u16 = u16::MAX;
 
 /// The nodes and the slots they own.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct View {
+pub(crate) struct View {
     nodes: Vec<Arc<Node>>,
     /// The index of its node, for each slot.
     of_slot: Vec<u16>,
@@ -21,19 +21,19 @@ pub(in crate::locks) struct View {
 
 /// One row of `CLUSTER SLOTS`: the primary owns the slots from `first` to `last`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::locks) struct Range {
-    pub(in crate::locks) first: u16,
-    pub(in crate::locks) last: u16,
-    pub(in crate::locks) primary: Address,
+pub(crate) struct Range {
+    pub(crate) first: u16,
+    pub(crate) last: u16,
+    pub(crate) primary: Address,
 }
 
 impl View {
-    pub(in crate::locks) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self { nodes: Vec::new(), of_slot: vec![NO_NODE; usize::from(SLOTS)] }
     }
 
     /// The map that these ranges describe. Known nodes are reused; `open` creates the others.
-    pub(in crate::locks) fn read(
+    pub(crate) fn read(
         &self,
         ranges: &[Range],
         open: impl Fn(&Address) -> Option<Arc<Node>>,
@@ -50,7 +50,7 @@ impl View {
     }
 
     /// Assigns a slot to this node.
-    pub(in crate::locks) fn give(&mut self, slot: u16, node: &Arc<Node>) {
+    pub(crate) fn give(&mut self, slot: u16, node: &Arc<Node>) {
         let index = self.insert_node(node);
         if let Some(of_slot) = self.of_slot.get_mut(usize::from(slot)) {
             *of_slot = index;
@@ -58,7 +58,7 @@ impl View {
     }
 
     /// Adds this node, with or without slots. Returns its index.
-    pub(in crate::locks) fn insert_node(&mut self, node: &Arc<Node>) -> u16 {
+    pub(crate) fn insert_node(&mut self, node: &Arc<Node>) -> u16 {
         let index = self.nodes.iter().rposition(|other| Arc::ptr_eq(other, node));
         let index = index.unwrap_or_else(|| {
             self.nodes.push(Arc::clone(node));
@@ -67,26 +67,26 @@ impl View {
         u16::try_from(index).unwrap_or(NO_NODE)
     }
 
-    pub(in crate::locks) fn node_of(&self, slot: u16) -> Option<&Arc<Node>> {
+    pub(crate) fn node_of(&self, slot: u16) -> Option<&Arc<Node>> {
         let index = self.of_slot.get(usize::from(slot))?;
         self.nodes.get(usize::from(*index))
     }
 
-    pub(in crate::locks) fn find(&self, address: &Address) -> Option<&Arc<Node>> {
+    pub(crate) fn find(&self, address: &Address) -> Option<&Arc<Node>> {
         self.nodes.iter().find(|node| node.address == *address)
     }
 
-    pub(in crate::locks) fn nodes(&self) -> &[Arc<Node>] {
+    pub(crate) fn nodes(&self) -> &[Arc<Node>] {
         &self.nodes
     }
 
     /// Slots that no known node has.
-    pub(in crate::locks) fn missing(&self) -> usize {
+    pub(crate) fn missing(&self) -> usize {
         self.of_slot.iter().filter(|index| **index == NO_NODE).count()
     }
 
     /// Whether both maps are equal.
-    pub(in crate::locks) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
         let same = |(one, other)| Arc::ptr_eq(one, other);
         self.of_slot == other.of_slot
             && self.nodes.len() == other.nodes.len()
@@ -96,7 +96,7 @@ impl View {
 
 /// Parses the reply to `CLUSTER SLOTS` of the node at `asked`: first slot, last slot, then the
 /// primary and its replicas, each with host and port first. `None` if the reply has another form.
-pub(in crate::locks) fn ranges(reply: &Value, source: &Address) -> Option<Vec<Range>> {
+pub(crate) fn ranges(reply: &Value, source: &Address) -> Option<Vec<Range>> {
     let Value::Array(rows) = reply else { return None };
     rows.iter().map(|row| range(row, source)).collect()
 }
@@ -120,7 +120,7 @@ fn range(row: &Value, source: &Address) -> Option<Range> {
 }
 
 /// Whether `CLUSTER INFO` reports `cluster_state:ok`.
-pub(in crate::locks) fn is_well(reply: &Value) -> bool {
+pub(crate) fn is_well(reply: &Value) -> bool {
     let text = match reply {
         Value::BulkString(bytes) => String::from_utf8_lossy(bytes),
         Value::VerbatimString { text, .. } => text.as_str().into(),

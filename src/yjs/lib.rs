@@ -35,12 +35,12 @@ mod structs;
 #[cfg(test)]
 mod tests;
 pub mod text;
-pub(crate) mod trim;
+pub mod trim;
 mod utf16;
 mod validator;
 pub mod word_diff;
 
-pub use crate::yjs::error::{AnchorMismatch, FrameError, Rejected, SyncError};
+pub use crate::error::{AnchorMismatch, FrameError, Rejected, SyncError};
 
 /// The only root type of a document: a `Y.Text` of this name.
 pub const ROOT: &str = "content";

@@ -101,7 +101,8 @@ fn tuned(info: ConnectionInfo) -> ConnectionInfo {
 }
 
 /// Between half of `pause` and all of it, so that servers do not reconnect in step.
-pub(crate) fn jittered(pause: Duration) -> Duration {
+#[must_use]
+pub fn jittered(pause: Duration) -> Duration {
     // Without randomness they reconnect in step; Redis survives that.
     let random = getrandom::u32().unwrap_or(u32::MAX);
     pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)

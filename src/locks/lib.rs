@@ -50,7 +50,7 @@
 //!   overtakes the queue. A dead waiter delays the next one until its queue deadline at most (G5).
 //!
 //! K1 alone does not exclude two writers: a paused process resumes and still trusts its lease. The
-//! holder's own deadline ([`crate::domain::lease`]) shortens that window. The fence makes it
+//! holder's own deadline ([`galley_domain::lease`]) shortens that window. The fence makes it
 //! harmless: the database checks it in every write.
 //!
 //! # Glossary
@@ -91,12 +91,15 @@ mod alarms;
 mod backend;
 mod client;
 mod memory;
-#[cfg(test)]
-pub(crate) mod model;
+#[cfg(any(test, feature = "model"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "the tests of this crate run the wrong rules too"))]
+#[expect(clippy::indexing_slicing, clippy::panic, reason = "a fault of the model ends its test")]
+pub mod model;
 mod name;
 mod queries;
 mod reclaim_token;
 mod redis;
+pub mod redis_client;
 mod renewal;
 mod types;
 
@@ -108,24 +111,24 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::ids::NodeId;
-use crate::locks::alarms::Alarms;
-pub use crate::locks::alarms::{Alarm, AlarmKind};
-use crate::locks::backend::Backend;
-use crate::locks::client::acquire::process_owner;
-use crate::locks::client::estimates::Estimates;
-pub use crate::locks::client::guard::{Guard, Guards};
-use crate::locks::client::options::estimated;
-pub use crate::locks::client::options::{
+use galley_domain::ids::NodeId;
+use crate::alarms::Alarms;
+pub use crate::alarms::{Alarm, AlarmKind};
+use crate::backend::Backend;
+use crate::client::acquire::process_owner;
+use crate::client::estimates::Estimates;
+pub use crate::client::guard::{Guard, Guards};
+use crate::client::options::estimated;
+pub use crate::client::options::{
     AcquireOptions, BackOff, Lease, Policy, RenewalTiming, WaitPolicy,
 };
-pub use crate::locks::client::wait::{WaitOutcome, Waiter};
-pub use crate::locks::name::LockName;
-pub use crate::locks::reclaim_token::ReclaimToken;
-use crate::locks::redis::Remote;
-use crate::locks::renewal::actor::RenewalActor;
-pub use crate::locks::renewal::lease::{LeaseHolder, Registration, Renewable};
-pub use crate::locks::types::{
+pub use crate::client::wait::{WaitOutcome, Waiter};
+pub use crate::name::LockName;
+pub use crate::reclaim_token::ReclaimToken;
+use crate::redis::Remote;
+use crate::renewal::actor::RenewalActor;
+pub use crate::renewal::lease::{LeaseHolder, Registration, Renewable};
+pub use crate::types::{
     Claim, Claimed, Grant, HeldLock, Holder, LockError, LocksError, Loss, Owner, QueuePosition,
     QueuedClaim, Released, Round, Takeover, Verdict,
 };

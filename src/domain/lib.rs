@@ -46,10 +46,8 @@
 
 pub mod anchor;
 pub mod deletion;
-#[cfg(feature = "server")]
 pub mod export;
 pub mod fence;
-#[cfg(feature = "server")]
 pub mod handle;
 pub mod ids;
 pub mod lease;
@@ -58,17 +56,12 @@ pub mod line;
 pub mod offer;
 pub mod printable;
 pub mod progress;
-#[cfg(feature = "server")]
 pub mod reminder;
 pub mod review;
-#[cfg(feature = "server")]
 pub mod review_request;
 pub mod seat;
-#[cfg(feature = "server")]
 pub mod text;
 pub mod user;
 pub mod version_policy;
-#[cfg(feature = "server")]
 pub mod webhook;
-#[cfg(feature = "server")]
 pub mod word_split;
