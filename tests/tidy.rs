@@ -83,7 +83,6 @@ const HOMES: &[(&str, &[&str])] = &[
     // Quiet hours.
     ("chrono_tz", &["domain"]),
     ("clap", &["main"]),
-    ("config", &["config"]),
     ("dashmap", &["sessions", "rooms"]),
     // The code page of Korean text files.
     ("encoding_rs", &["exports"]),
@@ -92,6 +91,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // Both bound rates: `http` of requests, the others of messages of one socket.
     ("governor", &["http", "seats", "sessions"]),
     ("http_body_util", &["notify"]),
+    ("humantime", &["config"]),
     // The server, and requests to other programs.
     ("hyper", &["http", "notify"]),
     ("hyper_util", &["http", "notify"]),
@@ -113,11 +113,13 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls_native_certs", &["notify"]),
     // From the settings to the code that passes a secret to its key.
     ("secrecy", &["config", "app", "main"]),
+    ("serde_path_to_error", &["config"]),
     // The hash of a reclaim secret: the locks alone build no C.
     ("sha2", &["locks"]),
     ("similar", &["yjs"]),
     ("sqlx", &["storage"]),
     ("tokio_rustls", &["notify"]),
+    ("toml", &["config"]),
     ("tower", &["http"]),
     ("tower_http", &["http"]),
     ("tracing_subscriber", &["telemetry"]),

@@ -15,7 +15,7 @@ pub(super) fn prepare(
     node: NodeId,
 ) -> Jobs {
     let jobs = &settings.jobs;
-    let (reviews, requests) = (jobs.review_unanswered_after, jobs.request_unanswered_after);
-    let terms = JobTerms::new(jobs.tick, reviews, requests);
+    let (reviews, requests) = (*jobs.review_unanswered_after, *jobs.request_unanswered_after);
+    let terms = JobTerms::new(*jobs.tick, reviews, requests);
     Jobs::new(storage.clone(), locks.clone(), notify.clone(), node, terms)
 }

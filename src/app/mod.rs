@@ -227,7 +227,7 @@ impl App {
     /// The router of this server, for a caller in the same process.
     #[must_use]
     pub fn front(&self) -> Front {
-        Front::new(self.state.clone(), as_size(self.settings.limits.body_bytes))
+        Front::new(self.state.clone(), as_size(*self.settings.limits.body_bytes))
     }
 
     /// Serves until a signal or the end of a critical task, then stops from the top down.
@@ -244,7 +244,7 @@ impl App {
         let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } =
             self;
         // After the ready line, so that a warning does not hide the address.
-        open_files::raise_bound(settings.limits.connections);
+        open_files::raise_bound(*settings.limits.connections);
         let sessions = state.sessions.clone();
         let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
         let readiness = state.readiness.clone();
@@ -254,10 +254,10 @@ impl App {
         let jobs = state.jobs.clone();
         let delivering = state.webhooks.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
-        let body_bytes = as_size(settings.limits.body_bytes);
+        let body_bytes = as_size(*settings.limits.body_bytes);
         let connections = ConnectionLimits {
-            all: as_size(settings.limits.connections),
-            address: as_size(settings.limits.connections_per_address),
+            all: as_size(*settings.limits.connections),
+            address: as_size(*settings.limits.connections_per_address),
         };
         let edge = tasks.spawn(serve::run(
             listener,
@@ -269,7 +269,7 @@ impl App {
         let upkeep = upkeep(figures, limiter, guest_budgets, locks, sessions.clone(), stop.clone());
         let upkeep = tasks.spawn(upkeep);
         tasks.spawn(jobs.keep_ticking(stop.clone()));
-        let measuring = storage.clone().keep_measuring(settings.limits.stored_bytes);
+        let measuring = storage.clone().keep_measuring(*settings.limits.stored_bytes);
         let stopped = stop.clone();
         tasks.spawn(async move { stopped.run_until_cancelled(measuring).await });
         let stopped = stop.clone();
@@ -286,7 +286,7 @@ impl App {
                 // Linger only for SIGTERM: behind a terminal there is no balancer that must see the stop
                 // first.
                 if signal == StopSignal::Terminate {
-                    linger = settings.server.linger;
+                    linger = *settings.server.linger;
                 }
                 None
             }
@@ -297,7 +297,7 @@ impl App {
         if let Some(task) = died {
             tracing::error!(task, "a critical task ended; stopping");
         }
-        let drain = settings.server.drain;
+        let drain = *settings.server.drain;
         let listening = stop;
         let stopping =
             Stopping { linger, drain, readiness, sessions, sockets, listening, tasks, storage };
@@ -356,20 +356,23 @@ fn start_sessions(
         locks: locks.clone(),
         relay,
         terms: SeatTerms {
-            lease: seats.terms,
-            client_timeout: seats.client_timeout,
-            resume_grace: seats.resume_grace,
-            idle_release: seats.idle_release.unwrap_or_default(),
+            lease: seats.terms(),
+            client_timeout: *seats.client_timeout,
+            resume_grace: *seats.resume_grace,
+            idle_release: *seats.idle_release,
         },
         limits: RoomLimits {
-            message_bytes: as_size(limits.message_bytes),
-            document_bytes: as_size(limits.document_bytes),
-            messages_per_second: limits.messages_per_second,
-            message_burst: limits.message_burst,
-            room_bytes: as_size(limits.room_bytes),
+            message_bytes: as_size(*limits.message_bytes),
+            document_bytes: as_size(*limits.document_bytes),
+            messages_per_second: *limits.messages_per_second,
+            message_burst: *limits.message_burst,
+            room_bytes: as_size(*limits.room_bytes),
             ..RoomLimits::default()
         },
-        history: HistoryTerms { pause: settings.history.pause, longest: settings.history.longest },
+        history: HistoryTerms {
+            pause: *settings.history.pause,
+            longest: *settings.history.longest,
+        },
         tasks: tasks.clone(),
     })
 }
@@ -389,26 +392,26 @@ fn state(
         per_second: NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN),
         burst: NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN),
     };
-    let requests = rate(limits.requests_per_second, limits.request_burst);
-    let joins = rate(limits.joins_per_second, limits.join_burst);
-    let guests = rate(limits.guests_per_second, limits.guest_burst);
+    let requests = rate(*limits.requests_per_second, *limits.request_burst);
+    let joins = rate(*limits.joins_per_second, *limits.join_burst);
+    let guests = rate(*limits.guests_per_second, *limits.guest_burst);
     let buffered = BudgetLimits {
-        all: limits.buffered_bytes.into(),
-        address: limits.buffered_bytes_per_address.into(),
-        user: limits.buffered_bytes_per_user.into(),
+        all: (*limits.buffered_bytes).into(),
+        address: (*limits.buffered_bytes_per_address).into(),
+        user: (*limits.buffered_bytes_per_user).into(),
     };
-    let document_bytes = as_size(limits.document_bytes);
+    let document_bytes = as_size(*limits.document_bytes);
     let quota = Quota {
-        documents: limits.user_documents,
-        bytes: limits.user_bytes,
-        bin_retention: limits.bin_retention,
+        documents: *limits.user_documents,
+        bytes: *limits.user_bytes,
+        bin_retention: *limits.bin_retention,
     };
     let (invites, policy) = (Invites::new(secret), Policy::new(&origins));
-    let guest_bytes = NonZeroU32::new(limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
+    let guest_bytes = NonZeroU32::new(*limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
     let guest_acts = [
-        (guest_budgets::REQUESTS, limits.guest_requests_per_address),
-        (guest_budgets::CLAIMS, limits.guest_claims_per_address),
-        (guest_budgets::HANDLES, limits.guest_handles_per_address),
+        (guest_budgets::REQUESTS, *limits.guest_requests_per_address),
+        (guest_budgets::CLAIMS, *limits.guest_claims_per_address),
+        (guest_budgets::HANDLES, *limits.guest_handles_per_address),
     ];
     HttpState {
         tokens: Tokens::new(secret),
@@ -427,7 +430,7 @@ fn state(
             storage.clone(),
             locks.clone(),
             invites,
-            limits.guest_requests_pending,
+            *limits.guest_requests_pending,
             &limits.reserved_handles,
         ),
         exports: Exports::new(reviews.clone(), PdfFonts::new(settings.exports.fonts.clone())),

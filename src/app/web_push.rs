@@ -28,7 +28,7 @@ pub(super) fn start(settings: &Settings, storage: &Storage) -> Result<Notify, Se
         key,
         subject: push.subject.clone().or_else(|| public_url.map(ToString::to_string)),
         allow_private: push.allow_private,
-        hosts: push.hosts.clone(),
+        hosts: push.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
     });
     Ok(Notify::new(storage.clone(), Outgoing::default(), options))
 }

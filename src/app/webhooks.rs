@@ -13,7 +13,7 @@ use crate::storage::Storage;
 
 /// Prepares webhooks. Their requests have connections of their own: a slow receiver delays no push.
 pub(super) fn start(settings: &Settings, storage: &Storage) -> Webhooks {
-    let endpoints = settings.webhooks.iter().filter_map(endpoint).collect();
+    let endpoints = settings.notify.webhooks.iter().filter_map(endpoint).collect();
     Webhooks::new(storage.clone(), Outgoing::default(), endpoints)
 }
 

@@ -12,9 +12,14 @@ const PREFIX: &str = "GALLEY_";
 /// The separator of section and key.
 const SEPARATOR: &str = "__";
 
-/// The variables that are settings.
-pub(super) fn settings(environment: HashMap<String, String>) -> HashMap<String, String> {
-    environment.into_iter().filter(|(name, _)| is_setting(name)).collect()
+/// The variables that are settings: section, key and text. An empty one is not set.
+pub(super) fn settings(all: HashMap<String, String>) -> impl Iterator<Item = [String; 3]> {
+    all.into_iter().filter_map(|(name, text)| {
+        let is_set = is_setting(&name) && !text.is_empty();
+        let name = name.strip_prefix(PREFIX).filter(|_| is_set)?.to_ascii_lowercase();
+        let (section, key) = name.split_once(SEPARATOR)?;
+        Some([section.to_owned(), key.to_owned(), text])
+    })
 }
 
 /// The line that lists variables with the prefix that the settings ignore; `None` if there is none.

@@ -5,32 +5,32 @@
 //! of range and contradictions between keys stop the start, and all of them are listed at once, one line
 //! each. The module reads the `--config` file and touches no other file. Variables that only share the
 //! prefix are no settings ([`ignored`]).
+//!
+//! A section is a struct of `serde`: its fields are the keys, with type and range. [`checks`] holds the
+//! rules that no type tells.
 
-#[macro_use]
-mod section;
-
-mod display;
-mod duration;
+mod checks;
 mod environment;
-mod jobs;
 mod limits;
-mod parse;
-mod parse_fault;
-mod push;
-mod validate;
-mod webhooks;
+mod sources;
+mod values;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use ::config::builder::DefaultState;
-use ::config::{Config, ConfigBuilder, Environment, File, FileFormat};
 use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
 
+pub use humantime::parse_duration;
+
+use crate::config::sources::Source;
+use crate::config::values::{
+    DAY, HOUR, Lasting, MINUTE, hidden, list, without_password, without_query,
+};
 use crate::domain::lease::LeaseTerms;
+use crate::domain::limits::JOB_TICKS;
 use crate::domain::webhook::WebhookEvent;
 use crate::http::assets::Assets;
 use crate::http::host::Proxies;
@@ -38,7 +38,6 @@ use crate::http::origin::Origin;
 use crate::telemetry::logs::Format;
 
 pub use crate::config::environment::ignored;
-pub use crate::config::jobs::JobSettings;
 pub use crate::config::limits::LimitSettings;
 
 /// The defaults, which are also the manual.
@@ -58,19 +57,13 @@ pub struct Flags {
 }
 
 /// All faults of the settings, one line each.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
 pub struct Faults(pub Vec<String>);
 
-impl fmt::Display for Faults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("\n"))
-    }
-}
-
-impl std::error::Error for Faults {}
-
 /// All settings, validated.
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Address, origin, proxies and stop.
     pub server: ServerSettings,
@@ -93,7 +86,7 @@ pub struct Settings {
     /// The fonts of exports.
     pub exports: ExportSettings,
     /// Endpoints of webhooks.
-    pub webhooks: Vec<WebhookSettings>,
+    pub notify: NotifySettings,
     /// Limits and rates.
     pub limits: LimitSettings,
     /// Level and format of the log.
@@ -103,79 +96,83 @@ pub struct Settings {
 }
 
 /// `[server]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct ServerSettings {
     /// Address and port to listen on.
     pub listen: SocketAddr,
     /// The origin under which browsers reach the server; derived from `listen` when not set.
     pub public_url: Option<Origin>,
     /// How long a stopping server announces its stop before it closes its listener.
-    pub linger: Duration,
+    pub linger: Lasting<0, { 10 * MINUTE }>,
     /// Further names under which the server answers.
+    #[serde(deserialize_with = "list")]
     pub hosts: Vec<String>,
     /// Proxies whose `X-Forwarded-For` the server trusts.
     pub trusted_proxies: Proxies,
     /// The period over which a stopping server spreads the closes of its sockets.
-    pub drain: Duration,
+    pub drain: Lasting<0, { 10 * MINUTE }>,
     /// Where the server reads the pages and their files.
     pub assets: Assets,
 }
 
 /// `[database]`
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
     /// `sqlite://PATH` or `postgres://…`; may contain a password.
+    #[serde(serialize_with = "without_password")]
     pub url: String,
     /// Whether several servers may share a `SQLite` file.
     pub shared_sqlite: bool,
 }
 
-impl fmt::Debug for DatabaseSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatabaseSettings")
-            .field("url", &display::without_password(&self.url))
-            .field("shared_sqlite", &self.shared_sqlite)
-            .finish()
-    }
-}
-
 /// `[locks]`
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct LocksSettings {
     /// `memory:`, `redis://…`, `redis+sentinel://…` or `redis+cluster://…`; may contain a password.
+    #[serde(serialize_with = "without_password")]
     pub url: String,
 }
 
-impl fmt::Debug for LocksSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocksSettings").field("url", &display::without_password(&self.url)).finish()
+/// `[seats]`
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeatSettings {
+    /// TTL of a seat's key.
+    pub lease: Lasting<150, { 10 * MINUTE }>,
+    /// Period of the renewal.
+    pub renew_every: Lasting<50, { 10 * MINUTE }>,
+    /// Silence of a client after which its seat is released.
+    pub client_timeout: Lasting<50, { 10 * MINUTE }>,
+    /// How long a seat stays reserved after its holder's socket broke.
+    pub resume_grace: Lasting<0, { 10 * MINUTE }>,
+    /// Idle time after which a seat is released; zero is never.
+    pub idle_release: Lasting<0, DAY>,
+}
+
+impl SeatSettings {
+    /// The terms of a lease, which [`checks`] has validated.
+    #[must_use]
+    pub fn terms(&self) -> LeaseTerms {
+        LeaseTerms { ttl: *self.lease, renew_every: *self.renew_every }
     }
 }
 
-/// `[seats]`
-#[derive(Clone, Debug)]
-pub struct SeatSettings {
-    /// `lease` and `renew_every`.
-    pub terms: LeaseTerms,
-    /// Silence of a client after which its seat is released.
-    pub client_timeout: Duration,
-    /// How long a seat stays reserved after its holder's socket broke.
-    pub resume_grace: Duration,
-    /// Idle time after which a seat is released; `None` is never.
-    pub idle_release: Option<Duration>,
-}
-
 /// `[history]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct HistorySettings {
     /// Pause in the edits after which a version is recorded.
-    pub pause: Duration,
+    pub pause: Lasting<50, { 10 * MINUTE }>,
     /// Interval of versions while the edits do not pause.
-    pub longest: Duration,
+    pub longest: Lasting<50, DAY>,
 }
 
 /// `[auth]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct AuthSettings {
     /// Whether a user without an account may enter under a name.
     pub guests: bool,
@@ -186,14 +183,17 @@ pub struct AuthSettings {
 }
 
 /// `[admin]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct AdminSettings {
     /// Bearer token for `/api/admin`; the first start creates one when it is not set.
+    #[serde(serialize_with = "hidden", skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretString>,
 }
 
 /// `[push]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct PushSettings {
     /// Whether browsers may subscribe, and the server sends pushes.
     pub enabled: bool,
@@ -202,40 +202,63 @@ pub struct PushSettings {
     /// The operator's contact: `mailto:` or `https:`.
     pub subject: Option<String>,
     /// The hosts of push services. Empty: every public host.
+    #[serde(deserialize_with = "list")]
     pub hosts: Vec<String>,
     /// Whether push services may have private addresses, and no TLS.
     pub allow_private: bool,
 }
 
+/// The range of `jobs.tick`.
+const _: () = assert!(JOB_TICKS.0.as_millis() == 100 && JOB_TICKS.1.as_millis() == HOUR as u128);
+
+/// `[jobs]`
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobSettings {
+    /// The interval of the ticks.
+    pub tick: Lasting<100, HOUR>,
+    /// How long a review waits for an answer before its writer is reminded.
+    pub review_unanswered_after: Lasting<100, { 30 * DAY }>,
+    /// How long a request waits for an answer before its receiver is reminded.
+    pub request_unanswered_after: Lasting<100, { 30 * DAY }>,
+}
+
 /// `[exports]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct ExportSettings {
     /// The font files of PDFs, in order of preference.
+    #[serde(deserialize_with = "list")]
     pub fonts: Vec<PathBuf>,
 }
 
+/// `[notify]`
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotifySettings {
+    /// Endpoints of webhooks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub webhooks: Vec<WebhookSettings>,
+}
+
 /// `[[notify.webhooks]]`
-#[derive(Clone)]
+#[derive(Clone, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct WebhookSettings {
     /// The address, which may contain a secret in its query.
+    #[serde(serialize_with = "without_query")]
     pub url: String,
     /// The secret of the signatures.
+    #[serde(serialize_with = "hidden")]
     pub secret: SecretString,
     /// The events that the endpoint wants.
+    #[serde(deserialize_with = "list")]
     pub events: Vec<WebhookEvent>,
 }
 
-impl fmt::Debug for WebhookSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WebhookSettings")
-            .field("url", &display::without_query(&self.url))
-            .field("events", &self.events)
-            .finish_non_exhaustive()
-    }
-}
-
 /// `[log]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct LogSettings {
     /// A level, or directives by module.
     pub level: String,
@@ -244,10 +267,18 @@ pub struct LogSettings {
 }
 
 /// `[metrics]`
-#[derive(Clone, Debug)]
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct MetricsSettings {
     /// Whether `GET /metrics` answers.
     pub enabled: bool,
+}
+
+/// Without secrets: no section has a [`fmt::Debug`] of its own.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.show())
+    }
 }
 
 impl Settings {
@@ -257,41 +288,32 @@ impl Settings {
     ///
     /// [`Faults`]: all faults, one line each.
     pub fn load(flags: &Flags, environment: HashMap<String, String>) -> Result<Self, Faults> {
-        let mut sources = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
-        if let Some(path) = &flags.config {
-            sources = sources.add_source(File::from(path.as_path()).format(FileFormat::Toml));
-        }
-        let merged = sources
-            .add_source(
-                Environment::with_prefix("GALLEY")
-                    // Not "__" here: the crate would then ignore GALLEY_SERVER__LISTEN without an error.
-                    .prefix_separator("_")
-                    .separator("__")
-                    .ignore_empty(true)
-                    .source(Some(environment::settings(environment))),
-            )
-            .set_override_option("server.listen", flags.listen.clone())
-            .and_then(|sources| {
-                sources.set_override_option("database.url", flags.database_url.clone())
-            })
-            .and_then(|sources| sources.set_override_option("locks.url", flags.locks_url.clone()))
-            .and_then(ConfigBuilder::<DefaultState>::build)
-            .map_err(|error| Faults(vec![parse_fault::line(&error)]))?;
-        validate::settings(&merged.cache).map_err(Faults)
+        let flag = |section: &str, key: &str, text: &Option<String>| {
+            text.clone().map(|text| [section.to_owned(), key.to_owned(), text])
+        };
+        let of_flags = [
+            flag("server", "listen", &flags.listen),
+            flag("database", "url", &flags.database_url),
+            flag("locks", "url", &flags.locks_url),
+        ];
+        let texts = [
+            Ok(Source::of_texts("the environment", environment::settings(environment))),
+            Ok(Source::of_texts("the command line", of_flags.into_iter().flatten())),
+        ];
+        let defaults = Source::parse("config/default.toml", DEFAULTS);
+        let file = flags.config.iter().map(|path| Source::read(path));
+        let all = std::iter::once(defaults).chain(file).chain(texts).collect::<Result<Vec<_>, _>>();
+        sources::settings(&all.map_err(|line| Faults(vec![line]))?)
     }
 
     /// The settings in force, as TOML that a settings file may contain, with secrets as `***`.
     #[must_use]
     pub fn show(&self) -> String {
-        display::settings(self)
+        toml::to_string(self).unwrap_or_else(|error| format!("# {error}\n"))
     }
-}
-
-/// Parses a duration in the form of the settings: `"250ms"`, `"12s"`, `"30m"`, `"1h"`.
-#[must_use]
-pub fn parse_duration(text: &str) -> Option<Duration> {
-    duration::parse(text)
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod webhook_tests;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::time::Duration;
 
 use super::*;
 use crate::domain::handle::Handle;
@@ -36,14 +37,14 @@ fn the_defaults_are_those_of_the_contract() {
     let settings = with(&[]).expect("valid");
     assert_eq!(settings.server.listen, "127.0.0.1:8080".parse().expect("an address"));
     assert_eq!(settings.server.public_url, None);
-    assert_eq!(settings.server.linger, Duration::from_secs(5));
-    assert_eq!(settings.server.drain, Duration::from_secs(15));
+    assert_eq!(*settings.server.linger, Duration::from_secs(5));
+    assert_eq!(*settings.server.drain, Duration::from_secs(15));
     assert_eq!(settings.database.url, "sqlite://data/galley.db");
     assert_eq!(settings.locks.url, "memory:");
-    assert_eq!(settings.seats.terms, LeaseTerms::default());
-    assert_eq!(settings.seats.client_timeout, Duration::from_secs(10));
-    assert_eq!(settings.seats.resume_grace, Duration::from_secs(8));
-    assert_eq!(settings.seats.idle_release, Some(Duration::from_secs(1_800)));
+    assert_eq!(settings.seats.terms(), LeaseTerms::default());
+    assert_eq!(*settings.seats.client_timeout, Duration::from_secs(10));
+    assert_eq!(*settings.seats.resume_grace, Duration::from_secs(8));
+    assert_eq!(*settings.seats.idle_release, Duration::from_secs(1_800));
     assert!(settings.auth.guests && settings.admin.token.is_none() && settings.metrics.enabled);
     assert_eq!(settings.auth.secret_file, PathBuf::from("data/secret"));
 }
@@ -62,8 +63,8 @@ fn later_sources_win_over_earlier_ones() {
         environment(&[("GALLEY_SERVER__LISTEN", "127.0.0.1:2"), ("GALLEY_SERVER__DRAIN", "2s")]);
     let settings = Settings::load(&flags, variables).expect("valid");
     assert_eq!(settings.server.listen.port(), 3);
-    assert_eq!(settings.server.drain, Duration::from_secs(2));
-    assert_eq!(settings.seats.terms.ttl, Duration::from_secs(13));
+    assert_eq!(*settings.server.drain, Duration::from_secs(2));
+    assert_eq!(*settings.seats.lease, Duration::from_secs(13));
 }
 
 #[test]
@@ -79,7 +80,7 @@ fn the_environment_knows_numbers_and_switches() {
     let reserved: Vec<_> = settings.limits.reserved_handles.iter().map(Handle::as_str).collect();
     assert_eq!(reserved, ["admin", "관리자"]);
     assert!(fault(&[("GALLEY_LIMITS__RESERVED_HANDLES", "a b")]).contains("reserved_handles"));
-    assert_eq!(settings.limits.message_bytes, 4_096);
+    assert_eq!(*settings.limits.message_bytes, 4_096);
     assert!(!settings.auth.guests);
     assert!(settings.admin.token.is_some());
     assert_eq!(settings.log.level, "info");
@@ -87,10 +88,51 @@ fn the_environment_knows_numbers_and_switches() {
 
 #[test]
 fn unknown_keys_are_faults_wherever_they_come_from() {
-    assert!(fault(&[("GALLEY_SEATS__LEASES", "9s")]).starts_with("seats.leases: there is no such"));
+    assert!(
+        fault(&[("GALLEY_SEATS__LEASES", "9s")])
+            .starts_with("seats.leases: there is no such setting")
+    );
     let Faults(lines) =
         from_file("listen = \"127.0.0.1:1\"\n[sever]\ndrain = \"1s\"").expect_err("two faults");
     assert_eq!(lines.len(), 2, "{lines:?}");
+    let Faults(lines) = from_file("server = 1\n[auth.guests]\nx = 1").expect_err("two faults");
+    assert!(lines[0].starts_with("auth.guests: must be a boolean (from "), "{lines:?}");
+    assert!(lines[1].starts_with("server: must be a section"), "{lines:?}");
+}
+
+#[test]
+fn all_faults_of_one_section_are_named_without_its_values() {
+    let content = "[auth]\nguests = \"hunter2, expected hunter2\"\nsecret_file = \"\"\nhunter = 2\n\
+                   sign_in_url = [\"hunter2\"]\n[admin]\ntoken = [\"hunter2\"]\n[log]\n\
+                   level = \"hunter2\"\nformat = \"hunter2\"\n[limits]\nconnections = \"hunter2\"\n\
+                   guest_burst = -1\nreserved_handles = [\"a\"]\njoin_burst = 4294967296";
+    let Faults(lines) = from_file(content).expect_err("eleven faults");
+    let keys: Vec<_> = lines.iter().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
+    let expected = [
+        "admin.token",
+        "auth.guests",
+        "auth.hunter",
+        "auth.secret_file",
+        "auth.sign_in_url",
+        "limits.connections",
+        "limits.guest_burst",
+        "limits.join_burst",
+        "limits.reserved_handles",
+        "log.format",
+        "log.level",
+    ];
+    assert_eq!(keys, expected, "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("hunter2")), "{lines:?}");
+    assert!(lines[5].contains("must be a whole number from 1 to 1000000 (from /"), "{}", lines[5]);
+}
+
+/// A key with a fault has its default when the rules between keys are checked.
+#[test]
+fn a_rule_between_keys_waits_until_both_are_valid() {
+    let content = "[seats]\nlease = \"long\"\nrenew_every = \"9s\"\nclient_timeout = \"10s\"";
+    let Faults(lines) = from_file(content).expect_err("a fault");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("seats.lease: must be a duration"), "{lines:?}");
 }
 
 #[test]
@@ -174,10 +216,8 @@ fn a_bare_number_is_not_a_duration() {
 #[test]
 fn a_lease_must_be_three_renewals_long() {
     let line = fault(&[("GALLEY_SEATS__LEASE", "11s")]);
-    assert_eq!(
-        line,
-        "seats.lease: a lease must be at least three renewals long (seats.renew_every)"
-    );
+    let fault = "seats.lease: a lease must be at least three renewals long (seats.renew_every)";
+    assert_eq!(line, format!("{fault} (from the environment)"));
 }
 
 #[test]
@@ -311,7 +351,7 @@ fn a_subject_is_a_contact_and_a_push_service_a_host() {
     }
     let hosts = |text| [("GALLEY_PUSH__HOSTS", text)];
     let named = with(&hosts("FCM.googleapis.com, *.push.apple.com")).expect("valid").push.hosts;
-    assert_eq!(named, ["fcm.googleapis.com", "*.push.apple.com"]);
+    assert_eq!(named, ["FCM.googleapis.com", "*.push.apple.com"]);
     for text in ["https://push.example", "push.example:443", "*", "a..b", "a/b"] {
         assert!(fault(&hosts(text)).starts_with("push.hosts: must be names"), "{text}");
     }
@@ -326,7 +366,7 @@ fn the_assets_are_the_bundle_or_the_sources() {
         settings.server.assets == Assets::Sources
             && settings.show().contains("assets = \"sources\"")
     );
-    assert_eq!(fault(&assets("static")), "server.assets: must be bundle or sources");
+    assert!(fault(&assets("static")).starts_with("server.assets: must be `bundle` or `sources`"));
 }
 
 #[test]

@@ -6,10 +6,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Serialize;
+
 use crate::limits::{HANDLE_CHARS_MAX, HANDLE_CHARS_MIN};
 
 /// A handle, without the `@` before it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Handle(String);
 
 /// The text cannot be a handle.

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// A kind of event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "&str")]
 pub enum WebhookEvent {
     /// A reviewer made a review.
     ReviewCreated,
@@ -27,7 +28,7 @@ pub enum WebhookEvent {
 
 /// The text names no kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such event")]
+#[error("must be some of {}", WebhookEvent::ALL.map(WebhookEvent::as_str).join(", "))]
 pub struct InvalidEvent;
 
 impl WebhookEvent {
@@ -56,6 +57,12 @@ impl WebhookEvent {
             Self::DocumentExported => "document.exported",
             Self::RequestAccepted => "request.accepted",
         }
+    }
+}
+
+impl From<WebhookEvent> for &str {
+    fn from(event: WebhookEvent) -> Self {
+        event.as_str()
     }
 }
 

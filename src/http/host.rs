@@ -14,6 +14,7 @@ use axum::extract::Request;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Version};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::http::error::ApiError;
 
@@ -90,7 +91,8 @@ fn name_of(authority: &str) -> Option<&str> {
 }
 
 /// Proxies whose `X-Forwarded-For` the server trusts. Cloning it is cheap.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Proxies(Arc<Networks>);
 
 #[derive(Debug, Default)]
@@ -161,6 +163,21 @@ impl fmt::Display for Proxies {
         let shown = |(address, length): &(IpAddr, u32)| format!("{address}/{length}");
         let shown: Vec<_> = self.0.trusted.iter().map(shown).collect();
         f.write_str(&shown.join(", "))
+    }
+}
+
+impl TryFrom<String> for Proxies {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text)
+            .ok_or("must be addresses or networks separated by commas, like 10.0.0.0/8, ::1")
+    }
+}
+
+impl Serialize for Proxies {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

@@ -11,9 +11,11 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Scheme, host and port, in lower case, without the scheme's default port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Origin {
     is_secure: bool,
     authority: String,
@@ -75,6 +77,21 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_secure { "https" } else { "http" };
         write!(f, "{scheme}://{}", self.authority)
+    }
+}
+
+impl TryFrom<String> for Origin {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("must be an origin, like https://galley.example.com: scheme, host and port, nothing after \
+             it")
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

@@ -1,0 +1,132 @@
+//! The forms of values that a type alone does not tell: ranges, lists, and secrets that are never shown.
+//!
+//! A fault states the expected form and never the value, which may be a secret in the wrong place.
+
+use std::fmt::Display;
+use std::ops::Deref;
+use std::str::FromStr;
+use std::time::Duration;
+
+use humantime::{format_duration, parse_duration};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Milliseconds, for the ranges of [`Lasting`].
+pub(super) const MINUTE: u64 = 60_000;
+/// An hour.
+pub(super) const HOUR: u64 = 60 * MINUTE;
+/// A day.
+pub(super) const DAY: u64 = 24 * HOUR;
+
+/// The text printed in place of a secret.
+const HIDDEN: &str = "***";
+
+/// A duration from `LEAST` to `MOST` milliseconds, as text with a unit.
+#[derive(Clone, Copy)]
+pub struct Lasting<const LEAST: u64, const MOST: u64>(Duration);
+
+impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Lasting<LEAST, MOST> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from).unwrap_or_default();
+        let (least, most) = (Duration::from_millis(LEAST), Duration::from_millis(MOST));
+        let duration = parse_duration(&text).ok().filter(|it| (least..=most).contains(it));
+        duration.map(Self).ok_or_else(|| {
+            let (least, most) = (shown(least), shown(most));
+            let fault = "must be a duration with its unit, like \"250ms\", \"12s\" or \"30m\"";
+            D::Error::custom(format!("{fault}, from {least} to {most}"))
+        })
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> Serialize for Lasting<LEAST, MOST> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&shown(self.0))
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> Deref for Lasting<LEAST, MOST> {
+    type Target = Duration;
+
+    fn deref(&self) -> &Duration {
+        &self.0
+    }
+}
+
+/// Whole days stay days: `3650d` rather than years and months.
+fn shown(duration: Duration) -> String {
+    let (millis, day) = (duration.as_millis(), u128::from(DAY));
+    if day <= millis && millis % day == 0 {
+        return format!("{}d", millis / day);
+    }
+    format_duration(duration).to_string()
+}
+
+/// A whole number from `LEAST` to `MOST`.
+#[derive(Clone, Copy, Serialize)]
+pub struct Whole<const LEAST: u64, const MOST: u64, T = u32>(T);
+
+impl<'de, const LEAST: u64, const MOST: u64, T> Deserialize<'de> for Whole<LEAST, MOST, T>
+where
+    T: TryFrom<u64>,
+{
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let number = u64::deserialize(from).ok().filter(|it| (LEAST..=MOST).contains(it));
+        number.and_then(|number| T::try_from(number).ok()).map(Self).ok_or_else(|| {
+            D::Error::custom(format!("must be a whole number from {LEAST} to {MOST}"))
+        })
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64, T> Deref for Whole<LEAST, MOST, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "must be a list of texts, or a text separated by commas")]
+enum List {
+    Texts(Vec<String>),
+    Text(String),
+}
+
+/// Reads a list of texts, or one text that separates them by commas: the environment has only text.
+pub(super) fn list<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    let texts = match List::deserialize(from)? {
+        List::Texts(texts) => texts,
+        List::Text(text) => text.split(',').map(str::to_owned).collect(),
+    };
+    let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+    texts.map(str::parse).collect::<Result<_, _>>().map_err(D::Error::custom)
+}
+
+/// Shows that a secret is set.
+pub(super) fn hidden<T, S: Serializer>(_secret: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(HIDDEN)
+}
+
+/// Shows a URL with its password, if any, replaced by `***`.
+pub(super) fn without_password<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
+    let shown = url.split_once("://").and_then(|(scheme, rest)| {
+        let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(authority_end);
+        let (account, host) = authority.rsplit_once('@')?;
+        let (user, _password) = account.split_once(':')?;
+        Some(format!("{scheme}://{user}:{HIDDEN}@{host}{path}"))
+    });
+    to.serialize_str(shown.as_deref().unwrap_or(url))
+}
+
+/// Shows a URL with its query, if any, replaced by `***`.
+pub(super) fn without_query<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
+    match url.split_once(['?', '#']) {
+        Some((address, _)) => to.collect_str(&format_args!("{address}?{HIDDEN}")),
+        None => to.serialize_str(url),
+    }
+}
