@@ -106,7 +106,7 @@ impl SeatService {
     pub async fn seats_of(&self, links: &[ShareLinkId]) -> Vec<SeatsView> {
         let names: Vec<_> = links
             .iter()
-            .flat_map(|link| Role::ALL.map(|role| LockName::seat(Seat::new(*link, role))))
+            .flat_map(|link| Role::ALL.iter().map(|role| LockName::seat(Seat::new(*link, *role))))
             .collect();
         let holders = self.shared.locks.holders(&names).await.inspect_err(|error| {
             tracing::warn!(%error, "the occupancy of seats is unknown");

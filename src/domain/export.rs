@@ -1,17 +1,22 @@
 //! Exports: the formats of a document as a file.
 
-use std::fmt;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The format of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum ExportFormat {
     /// Word (OOXML), with comments and tracked changes.
     Docx,
     /// A web page in one file.
     Html,
     /// Markdown, with footnotes.
+    #[strum(serialize = "md")]
     Markdown,
     /// Plain text, with footnotes.
+    #[strum(serialize = "txt")]
     Text,
     /// Typeset pages, with notes beside the text.
     Pdf,
@@ -19,24 +24,12 @@ pub enum ExportFormat {
 
 impl ExportFormat {
     /// Every format.
-    pub const ALL: [Self; 5] = [Self::Docx, Self::Html, Self::Markdown, Self::Text, Self::Pdf];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The name in the API and in the database; also the extension of the file.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Docx => "docx",
-            Self::Html => "html",
-            Self::Markdown => "md",
-            Self::Text => "txt",
-            Self::Pdf => "pdf",
-        }
-    }
-
-    /// Parses the format from its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == name)
+        self.into()
     }
 
     /// The media type of the file.
@@ -52,14 +45,9 @@ impl ExportFormat {
     }
 }
 
-impl fmt::Display for ExportFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// Why a build produced no file. The database stores it, so that every caller reads the reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ExportFailure {
     /// The file would exceed its bound.
     #[error("the file would be larger than this server builds")]
@@ -79,19 +67,13 @@ impl ExportFailure {
     /// The name in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TooLarge => "too-large",
-            Self::TooCostly => "too-costly",
-            Self::Damaged => "damaged",
-            Self::Unavailable => "unavailable",
-        }
+        self.into()
     }
 
     /// Parses the failure from its name. A server of a later version may store another name.
     #[must_use]
     pub fn from_name(name: &str) -> Self {
-        let stored = [Self::TooLarge, Self::TooCostly, Self::Damaged];
-        stored.into_iter().find(|it| it.as_str() == name).unwrap_or(Self::Unavailable)
+        name.parse().unwrap_or(Self::Unavailable)
     }
 }
 
@@ -102,10 +84,10 @@ mod tests {
     #[test]
     fn names_parse_back() {
         for format in ExportFormat::ALL {
-            assert_eq!(ExportFormat::from_name(format.as_str()), Some(format));
+            assert_eq!(format.as_str().parse(), Ok(*format));
         }
         for name in ["", "DOCX", "odt", "docx "] {
-            assert_eq!(ExportFormat::from_name(name), None, "{name}");
+            assert!(name.parse::<ExportFormat>().is_err(), "{name}");
         }
         for failure in [ExportFailure::TooLarge, ExportFailure::TooCostly, ExportFailure::Damaged] {
             assert_eq!(ExportFailure::from_name(failure.as_str()), failure);

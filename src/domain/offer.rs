@@ -1,9 +1,9 @@
 //! Review offers: a user offers a number of reviews, and other users claim them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::Serialize;
+use strum::{Display, EnumString, IntoStaticStr};
+
+use crate::invalid;
 
 /// The state of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -20,6 +20,8 @@ pub enum OfferState {
 /// The state of a claim that holds a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[derive(Display, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = InvalidClaimState, parse_err_fn = invalid)]
 pub enum ClaimState {
     /// The owner of the offer has not decided yet.
     Claimed,
@@ -28,7 +30,7 @@ pub enum ClaimState {
 }
 
 /// The text is no state of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("not a state of a claim")]
 pub struct InvalidClaimState;
 
@@ -36,24 +38,6 @@ impl ClaimState {
     /// The state in JSON and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Claimed => "claimed",
-            Self::Accepted => "accepted",
-        }
-    }
-}
-
-impl fmt::Display for ClaimState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for ClaimState {
-    type Err = InvalidClaimState;
-
-    fn from_str(name: &str) -> Result<Self, InvalidClaimState> {
-        let all = [Self::Claimed, Self::Accepted];
-        all.into_iter().find(|state| state.as_str() == name).ok_or(InvalidClaimState)
+        self.into()
     }
 }

@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Timelike as _, Utc};
 use chrono_tz::Tz;
+use strum::{IntoStaticStr, VariantArray};
 
 /// The reason of a reminder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum ReminderKind {
     /// Reviews of the user's document have no answer.
     ReviewUnanswered,
@@ -23,16 +25,12 @@ pub enum ReminderKind {
 
 impl ReminderKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::ReviewUnanswered, Self::SeatFree, Self::RequestUnanswered];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The name in JSON, in metrics and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ReviewUnanswered => "review_unanswered",
-            Self::SeatFree => "seat_free",
-            Self::RequestUnanswered => "request_unanswered",
-        }
+        self.into()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use crate::anchor::Anchor;
 use crate::ids::{DecisionId, ReplyId, ReviewId, ShareLinkId, UserId};
@@ -12,6 +13,8 @@ use crate::user::User;
 /// The state of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ReviewStatus {
     /// The writer has not decided yet.
     Open,
@@ -27,20 +30,7 @@ impl ReviewStatus {
     /// The status in JSON and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-            Self::Resolved => "resolved",
-        }
-    }
-
-    /// Parses the status from its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Open, Self::Accepted, Self::Rejected, Self::Resolved]
-            .into_iter()
-            .find(|status| status.as_str() == name)
+        self.into()
     }
 }
 
@@ -72,6 +62,8 @@ pub enum Decision {
 /// A decision about a suggestion, which the writer can undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// Apply the suggestion to the text.
     Accept,
@@ -83,16 +75,7 @@ impl Verdict {
     /// The verdict in JSON and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Accept => "accept",
-            Self::Reject => "reject",
-        }
-    }
-
-    /// Parses the verdict from its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Accept, Self::Reject].into_iter().find(|verdict| verdict.as_str() == name)
+        self.into()
     }
 
     /// The decision that it is.

@@ -1,12 +1,15 @@
 //! Requests of one user to another: for a review, or with the offer of one.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
+use crate::invalid;
 
 /// The state of a request. Only a pending one changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", parse_err_ty = InvalidState, parse_err_fn = invalid)]
 pub enum RequestState {
     /// The receiver has not decided yet.
     Pending,
@@ -21,33 +24,18 @@ pub enum RequestState {
 }
 
 /// The text names no state of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("a state is `pending`, `accepted`, `declined`, `withdrawn` or `expired`")]
 pub struct InvalidState;
 
 impl RequestState {
     /// Every state.
-    pub const ALL: [Self; 5] =
-        [Self::Pending, Self::Accepted, Self::Declined, Self::Withdrawn, Self::Expired];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The state in JSON and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Accepted => "accepted",
-            Self::Declined => "declined",
-            Self::Withdrawn => "withdrawn",
-            Self::Expired => "expired",
-        }
-    }
-}
-
-impl FromStr for RequestState {
-    type Err = InvalidState;
-
-    fn from_str(text: &str) -> Result<Self, InvalidState> {
-        Self::ALL.into_iter().find(|state| state.as_str() == text).ok_or(InvalidState)
+        self.into()
     }
 }
 
@@ -58,7 +46,7 @@ mod tests {
     #[test]
     fn a_state_round_trips_through_text() {
         for state in RequestState::ALL {
-            assert_eq!(state.as_str().parse(), Ok(state));
+            assert_eq!(state.as_str().parse(), Ok(*state));
         }
         for text in ["", "Pending", "open"] {
             assert_eq!(text.parse::<RequestState>(), Err(InvalidState), "{text}");

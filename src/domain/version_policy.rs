@@ -4,12 +4,12 @@
 //! the last day step by step and the last year day by day. A named version is never removed.
 
 use std::collections::HashSet;
-use std::fmt;
-use std::str::FromStr;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
+use crate::invalid;
 use crate::limits::{NAMED_BYTES_MAX, NAMED_VERSIONS_MAX, VERSION_BYTES_MAX, VERSIONS_MAX};
 
 /// How long the server retains every version.
@@ -20,6 +20,8 @@ const HOURLY_FOR: TimeDelta = TimeDelta::days(30);
 /// Why the server stored a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[derive(Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", parse_err_ty = InvalidKind, parse_err_fn = invalid)]
 pub enum VersionKind {
     /// The writer paused, or another operation was about to change the text.
     Pause,
@@ -35,19 +37,12 @@ pub enum VersionKind {
 
 impl VersionKind {
     /// All kinds.
-    pub const ALL: [Self; 5] =
-        [Self::Pause, Self::Seat, Self::Decision, Self::Named, Self::Restore];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The kind in JSON and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pause => "pause",
-            Self::Seat => "seat",
-            Self::Decision => "decision",
-            Self::Named => "named",
-            Self::Restore => "restore",
-        }
+        self.into()
     }
 
     /// Whether the server stored it without a user's request. Such a version belongs to one point of
@@ -61,24 +56,10 @@ impl VersionKind {
     }
 }
 
-impl fmt::Display for VersionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// The text is no kind of version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("not a kind of version")]
 pub struct InvalidKind;
-
-impl FromStr for VersionKind {
-    type Err = InvalidKind;
-
-    fn from_str(text: &str) -> Result<Self, InvalidKind> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(InvalidKind)
-    }
-}
 
 /// The attributes of a stored version that decide about its retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +146,7 @@ mod tests {
     #[test]
     fn a_version_kind_round_trips_through_text() {
         for kind in VersionKind::ALL {
-            assert_eq!(kind.to_string().parse(), Ok(kind));
+            assert_eq!(kind.to_string().parse(), Ok(*kind));
         }
         assert_eq!("Pause".parse::<VersionKind>(), Err(InvalidKind));
     }

@@ -113,8 +113,9 @@ impl Exports {
     /// The formats that this server builds. It serves stored files of the other ones, too.
     #[must_use]
     pub fn formats(&self) -> Vec<ExportFormat> {
-        let is_built = |format| format != ExportFormat::Pdf || self.fonts.are_there();
-        ExportFormat::ALL.into_iter().filter(|format| is_built(*format)).collect()
+        let is_built =
+            |format: &ExportFormat| *format != ExportFormat::Pdf || self.fonts.are_there();
+        ExportFormat::ALL.iter().copied().filter(is_built).collect()
     }
 
     /// Looks for the file of a member's share link.

@@ -130,7 +130,7 @@ mod tests {
         let paths = vec![folder.path().join("none.ttf"), folder.path().to_owned(), broken];
         let fonts = PdfFonts::new(paths);
         assert_eq!(fonts.are_there(), cfg!(feature = "pdf"), "a font by its first bytes");
-        for format in ExportFormat::ALL {
+        for format in ExportFormat::ALL.iter().copied() {
             let rendering = Rendering::new(format, &fonts).await;
             assert_eq!(rendering.is_err(), format == ExportFormat::Pdf, "{format}");
             let file = rendering.map(|rendering| rendering.render(&paper("a", vec![])));

@@ -140,7 +140,7 @@ impl ExportQuery {
         };
         match self.format.as_deref() {
             Some(name) => {
-                let format = ExportFormat::from_name(name).ok_or(ExportError::UnknownFormat)?;
+                let format = name.parse().map_err(|_| ExportError::UnknownFormat)?;
                 Ok((format, has_reviews))
             }
             None => Err(ExportError::UnknownFormat),

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use strum::{IntoStaticStr, VariantArray};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +42,8 @@ use crate::storage::reminders::{
 };
 
 /// The outcome of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 enum ReminderOutcome {
     /// A push service accepted it, or will be asked again.
     Sent,
@@ -56,16 +58,10 @@ enum ReminderOutcome {
 }
 
 impl ReminderOutcome {
-    const ALL: [Self; 5] = [Self::Sent, Self::Unsent, Self::Postponed, Self::Present, Self::Spent];
+    const ALL: &[Self] = Self::VARIANTS;
 
     fn as_str(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Unsent => "unsent",
-            Self::Postponed => "postponed",
-            Self::Present => "present",
-            Self::Spent => "spent",
-        }
+        self.into()
     }
 }
 
@@ -132,7 +128,7 @@ impl<'a> Batch<'a> {
     /// and a kind whose query fails does not keep the others from being sent.
     pub(super) async fn send_all(&self, cursors: &mut JobCursors) -> JobOutcome {
         let mut outcome = JobOutcome::Done;
-        for kind in ReminderKind::ALL {
+        for kind in ReminderKind::ALL.iter().copied() {
             let ends_at = Instant::now() + self.jobs.terms.kind_max;
             match self.send_kind(kind, cursors, ends_at).await {
                 Ok(()) => {}

@@ -7,6 +7,7 @@ use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::json;
+use strum::IntoStaticStr;
 
 use crate::domain::user::User;
 
@@ -17,7 +18,8 @@ const REASON_BYTES_MAX: usize = 123;
 pub const NOT_YOUR_ROLE: &str = "not-your-role";
 
 /// Why a session lost its seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum LostReason {
     /// Another session of the same user took the seat over.
     TakenOver,
@@ -32,6 +34,7 @@ pub enum LostReason {
     /// The owner deleted the document.
     Deleted,
     /// The owner removed or replaced this reviewer. The link stays.
+    #[strum(serialize = "revoked")]
     Removed,
 }
 
@@ -39,14 +42,7 @@ impl LostReason {
     /// The reason in events, close frames and metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TakenOver => "taken_over",
-            Self::Expired => "expired",
-            Self::Evicted => "evicted",
-            Self::Idle => "idle",
-            Self::Revoked | Self::Removed => "revoked",
-            Self::Deleted => "deleted",
-        }
+        self.into()
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
+use strum::IntoStaticStr;
 
 use crate::domain::anchor::{AnchorState, RelativeRange, TextRange};
 use crate::domain::ids::ReviewId;
@@ -29,7 +30,8 @@ pub struct Item {
 }
 
 /// Why a decision leaves a review as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Skipped {
     /// It has another version.
     Version {
@@ -52,14 +54,7 @@ impl Skipped {
     /// The reason in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Version { .. } => "version",
-            Self::Decided => "decided",
-            Self::NotFound => "not-found",
-            Self::NoSuggestion => "no-suggestion",
-            Self::AnchorMoved => "anchor-moved",
-            Self::Overlaps => "overlaps",
-        }
+        self.into()
     }
 
     /// Whether the reason lies in the text.

@@ -302,7 +302,7 @@ mod tests {
         let link = ShareLinkId::generate();
         let mut state = state(document, 0);
         state.last_seq.insert(other, 0);
-        for role in Role::ALL {
+        for role in Role::ALL.iter().copied() {
             let ratified = RatifiedSeat { document, fence: Fence(5) };
             state.seats.insert(Seat::new(link, role), ratified);
         }

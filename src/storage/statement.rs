@@ -208,9 +208,9 @@ columns! {
     Int: Fence, |it| i64::try_from(it.0).unwrap_or(i64::MAX), decode::fence;
     Text: String, Clone::clone, Ok;
     Text: ReviewStatus, |it| it.as_str().to_owned(),
-        |it| ReviewStatus::from_name(&it).ok_or_else(|| corrupt("a review's status"));
+        |it| it.parse().map_err(|_| corrupt("a review's status"));
     Text: Verdict, |it| it.as_str().to_owned(),
-        |it| Verdict::from_name(&it).ok_or_else(|| corrupt("a decision's verdict"));
+        |it| it.parse().map_err(|_| corrupt("a decision's verdict"));
     Text: JobOutcome, |it| it.as_str().to_owned(), |it| Ok(JobOutcome::from_name(&it));
     Bytes: Vec<u8>, Clone::clone, Ok;
     Bytes: Bytes, |it| it.to_vec(), |it| Ok(it.into());

@@ -179,7 +179,7 @@ pub(crate) async fn g11_a_reminder_is_claimed_once_by_concurrent_batches(desk: D
     let seat = Seat::new(seated.link, Role::Reviewer);
     desk.storage.put_absent_waiter(seat, &user("lee").id, at(3)).await.unwrap();
     begin(&desk, 5).await.unwrap();
-    for kind in ReminderKind::ALL {
+    for kind in ReminderKind::ALL.iter().copied() {
         let second = if kind == ReminderKind::SeatFree { 60 } else { HOUR };
         let [candidate] = &candidates(&desk, kind, second).await[..] else {
             panic!("{kind:?}");
@@ -349,7 +349,7 @@ pub(crate) async fn candidates_are_read_in_pages(desk: Desk) {
     for _ in 0..5 {
         let seated = desk.seated().await;
         review(&desk, seated, 0).await;
-        for role in Role::ALL {
+        for role in Role::ALL.iter().copied() {
             let seat = Seat::new(seated.link, role);
             desk.storage.put_absent_waiter(seat, &user("kim").id, at(9)).await.unwrap();
         }

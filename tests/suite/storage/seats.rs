@@ -74,9 +74,9 @@ pub(crate) async fn coalesced_queries_each_return_the_link_of_their_seat(desk: D
     desk.storage.join_link(joined, &lee, at(2)).await.unwrap();
     let revoked = links[5].id;
     assert!(desk.storage.revoke_link(revoked, at(3)).await.unwrap());
-    let seats = (0..)
-        .zip(&links)
-        .flat_map(|(number, link)| Role::ALL.map(|role| (number, Seat::new(link.id, role))));
+    let seats = (0..).zip(&links).flat_map(|(number, link)| {
+        Role::ALL.iter().map(move |role| (number, Seat::new(link.id, *role)))
+    });
     let mut queries = JoinSet::new();
     // Two queries for each seat.
     for (number, seat) in seats.clone().chain(seats) {
@@ -108,7 +108,8 @@ pub(crate) async fn g2_coalesced_ratifications_each_return_their_own_outcome(des
     let (gone, seated) = (links[3], Seat::new(links[7], Role::Writer));
     desk.storage.revoke_link(gone, at(3)).await.unwrap();
     assert_eq!(ratify(&desk.storage, seated, 50).await, Ratified::Accepted);
-    let seats = links.into_iter().flat_map(|link| Role::ALL.map(|role| Seat::new(link, role)));
+    let seats =
+        links.into_iter().flat_map(|link| Role::ALL.iter().map(move |role| Seat::new(link, *role)));
     // Two grants for each seat: the one with the higher fence is ratified in the end.
     let grants: Vec<_> = seats.flat_map(|seat| [(seat, 21), (seat, 20)]).collect();
     let mut queries = JoinSet::new();

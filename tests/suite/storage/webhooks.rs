@@ -54,7 +54,7 @@ fn target(endpoint: &str, events: &[WebhookEvent]) -> WebhookTarget {
 }
 
 pub(crate) fn all_to_a(storage: &Storage) {
-    storage.set_webhooks(vec![target(A, &WebhookEvent::ALL)]);
+    storage.set_webhooks(vec![target(A, WebhookEvent::ALL)]);
 }
 
 pub(crate) async fn claim(storage: &Storage, endpoint: &str) -> Vec<ClaimedWebhook> {
