@@ -176,8 +176,7 @@ fn modules_import_only_from_below() {
                 complaints.push(source.complaint(number, "must import one module per `use`"));
             }
             // In a crate of its own, `crate` is the crate, and the compiler knows what it may import.
-            let roots: &[&str] =
-                if is_crate { &["galley::"] } else { &["crate::", "galley::"] };
+            let roots: &[&str] = if is_crate { &["galley::"] } else { &["crate::", "galley::"] };
             complaints.extend(
                 roots
                     .iter()
@@ -204,7 +203,8 @@ fn the_table_of_layers_is_ordered_and_complete() {
         .lines()
         .filter_map(|(_, line)| {
             let line = line.strip_suffix(';')?;
-            line.strip_prefix("pub mod ").or_else(|| line.strip_prefix("pub use galley_")?.split(" as ").nth(1))
+            line.strip_prefix("pub mod ")
+                .or_else(|| line.strip_prefix("pub use galley_")?.split(" as ").nth(1))
         })
         .collect();
     let rows = LAYERS.iter().map(|(module, _)| *module).filter(|module| *module != "main");

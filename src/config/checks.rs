@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use secrecy::ExposeSecret as _;
+use secrecy::ExposeSecret;
 
 use crate::config::sources::Found;
 use crate::config::{AuthSettings, PushSettings, Settings, WebhookSettings};
@@ -10,8 +10,8 @@ use crate::domain::lease::LeaseTerms;
 use crate::domain::limits::{
     WEBHOOK_ENDPOINTS_MAX, WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_URL_BYTES_MAX,
 };
-use crate::notify::destination::{Destination, Scope};
 use crate::locks::redis_client::url::RedisUrl;
+use crate::notify::destination::{Destination, Scope};
 use crate::telemetry::logs;
 
 /// Minimum length of an admin token in bytes: that of the signing secret. Attackers try tokens from
@@ -94,7 +94,7 @@ fn texts(all: &Settings, faults: &mut Found) {
         "must be an http:// or https:// address, like \
          https://app.example.com/sign-in?next={return}",
     );
-    let token = all.admin.token.as_ref().map(|token| token.expose_secret());
+    let token = all.admin.token.as_ref().map(ExposeSecret::expose_secret);
     // The token travels in a header.
     faults.unless(
         token.is_none_or(|it| ADMIN_TOKEN_BYTES_MIN <= it.len() && is_printable(it)),

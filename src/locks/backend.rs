@@ -6,15 +6,13 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use tokio::time::Instant;
 
-use galley_domain::seat::Seat;
 use crate::memory::Memory;
 use crate::name::LockName;
 use crate::redis::Remote;
 use crate::redis::error::CallError;
 use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::types::{
-    Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round,
-};
+use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round};
+use galley_domain::seat::Seat;
 
 /// The backend of the locks.
 #[derive(Clone, Debug)]

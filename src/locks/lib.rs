@@ -92,7 +92,10 @@ mod backend;
 mod client;
 mod memory;
 #[cfg(any(test, feature = "model"))]
-#[cfg_attr(not(test), expect(dead_code, reason = "the tests of this crate run the wrong rules too"))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the tests of this crate run the wrong rules too")
+)]
 #[expect(clippy::indexing_slicing, clippy::panic, reason = "a fault of the model ends its test")]
 pub mod model;
 mod name;
@@ -111,7 +114,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use galley_domain::ids::NodeId;
 use crate::alarms::Alarms;
 pub use crate::alarms::{Alarm, AlarmKind};
 use crate::backend::Backend;
@@ -132,6 +134,7 @@ pub use crate::types::{
     Claim, Claimed, Grant, HeldLock, Holder, LockError, LocksError, Loss, Owner, QueuePosition,
     QueuedClaim, Released, Round, Takeover, Verdict,
 };
+use galley_domain::ids::NodeId;
 
 /// How long the backend stores a grant after its last use. Far longer than any pause of a process
 /// that could still trust it, and short enough that grants do not accumulate.

@@ -17,9 +17,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::redis::cluster::crc16::{slot_of, slot_of_tag};
 use galley_domain::ids::{NodeId, ShareLinkId};
 use galley_domain::seat::{Role, Seat};
-use crate::redis::cluster::crc16::{slot_of, slot_of_tag};
 
 const SEAT: &str = "share-link:lock:";
 const SEAT_KEYS: &str = "share-link:";

@@ -1,9 +1,9 @@
 //! Queries that change no lock: holders, waiters, all held locks, and the preflight check of Redis.
 
-use galley_domain::seat::Seat;
 use crate::Locks;
 use crate::name::LockName;
 use crate::types::{Holder, LocksError, QueuedClaim};
+use galley_domain::seat::Seat;
 
 impl Locks {
     /// Reads the holder of a lock.

@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::NodeId;
+use crate::locks::redis_client::{Kind, Target, jittered};
 use crate::pubsub::message::{Envelope, Payload, Topic, VERSION};
 use crate::pubsub::seal::{Opened, Seal};
 use crate::pubsub::subscriptions::{Signal, Table};
-use crate::locks::redis_client::{Kind, Target, jittered};
 
 /// Outbound messages in the queue. A healthy Redis leaves far fewer.
 pub(crate) const OUTBOX_MAX: usize = 4_096;

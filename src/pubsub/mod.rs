@@ -29,12 +29,12 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
+use crate::locks::redis_client;
 use crate::pubsub::connection::{ConnectionTask, OUTBOX_MAX, Outgoing, Shared};
 pub use crate::pubsub::message::{Envelope, Message, Payload, Reply, Request, Topic};
 use crate::pubsub::seal::Seal;
 use crate::pubsub::subscriptions::{Mode, Table};
 pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
-use crate::locks::redis_client;
 
 /// A message was not sent. Its subscribers get a gap as soon as Redis is reachable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

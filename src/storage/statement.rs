@@ -194,7 +194,7 @@ macro_rules! columns {
         })+
     };
     ($($type:ty),+ $(,)?) => {
-        columns! { $(Text: $type, ToString::to_string, parsed;)+ }
+        columns! { $(Text: $type, ToString::to_string, |it| parsed(&it);)+ }
     };
 }
 
@@ -235,17 +235,17 @@ stores! {
 
 impl Column for RequestState {
     fn load(value: Value) -> Option<Result<Self, StorageError>> {
-        String::load(value).map(|text| parsed(text?))
+        String::load(value).map(|text| parsed(&text?))
     }
 }
 
 impl Column for WebhookState {
     fn load(value: Value) -> Option<Result<Self, StorageError>> {
-        String::load(value).map(|text| parsed(text?))
+        String::load(value).map(|text| parsed(&text?))
     }
 }
 
-fn parsed<T: FromStr<Err: Display>>(text: String) -> Result<T, StorageError> {
+fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, StorageError> {
     text.parse().map_err(corrupt)
 }
 

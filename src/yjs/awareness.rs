@@ -4,10 +4,10 @@
 //! reports that the client has left. Peers parse the JSON inside their message handler, so the
 //! decoder rejects JSON that would throw there.
 
-use galley_domain::limits::AWARENESS_BYTES_MAX;
 use crate::error::FrameError;
 use crate::json::{self, JsonFault};
 use crate::lib0::{Reader, put_block, put_length, put_number};
+use galley_domain::limits::AWARENESS_BYTES_MAX;
 
 /// The presence of one Yjs client.
 #[derive(Clone, Debug, PartialEq, Eq)]

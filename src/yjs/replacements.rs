@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use galley_domain::anchor::{RelativeRange, TextRange};
 use crate::error::SyncError;
 use crate::structs::Id;
 use crate::text::{AFTER, BEFORE, Text, beside, edge};
 use crate::utf16;
+use galley_domain::anchor::{RelativeRange, TextRange};
 
 /// Neighbouring replacements, which the edit writes as one.
 struct Run {

@@ -9,10 +9,6 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use galley_domain::anchor::{
-    Anchor, AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange,
-};
-use galley_domain::limits::{CONTEXT_CHARS, DIFF_TIMEOUT, QUOTE_UTF16_MAX, RESTORE_HUNKS_MAX};
 use crate::ROOT;
 use crate::document_order::DocumentOrder;
 use crate::error::{AnchorMismatch, SyncError};
@@ -22,6 +18,10 @@ use crate::quote_search::{self, Wanted};
 use crate::structs::Id;
 use crate::utf16::{self, Index, Utf16Position};
 use crate::word_diff;
+use galley_domain::anchor::{
+    Anchor, AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange,
+};
+use galley_domain::limits::{CONTEXT_CHARS, DIFF_TIMEOUT, QUOTE_UTF16_MAX, RESTORE_HUNKS_MAX};
 
 pub use crate::quote_search::Effort;
 

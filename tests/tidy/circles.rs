@@ -95,7 +95,8 @@ fn named(line: &str, own: &str) -> Vec<String> {
     // In a crate of its own, `crate` is the module of that name.
     let first = own.split("::").next().unwrap_or_default();
     let root_of = if crate::CRATES.contains(&first) { format!("{first}::") } else { String::new() };
-    let full = line.match_indices("crate::").map(|(at, root)| root_of.clone() + path_at(at + root.len()));
+    let full =
+        line.match_indices("crate::").map(|(at, root)| root_of.clone() + path_at(at + root.len()));
     let parent = own.rsplit_once("::").map_or("", |(parent, _)| parent);
     let siblings = line.match_indices("super::").map(|(at, _)| path_at(at));
     let siblings = siblings.map(|path| path.replacen("super", parent, 1));

@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use galley_domain::fence::Fence;
-use galley_domain::ids::AcquisitionId;
-use galley_domain::ids::NodeId;
 use crate::Locks;
 use crate::client::guard::{Guard, Guards, PartialGuards};
 use crate::client::guard_state::GuardState;
 use crate::client::options::{AcquireOptions, BackOff, Policy, RenewalTiming, WaitPolicy};
 use crate::client::wait::EarlyGrant;
 use crate::name::LockName;
+use crate::redis_client::jittered;
 use crate::renewal::lease::Registration;
 use crate::types::{
     Claim, Claimed, HeldLock, Holder, LockError, LocksError, Loss, Owner, QueuePosition, Released,
     Takeover,
 };
-use crate::redis_client::jittered;
+use galley_domain::fence::Fence;
+use galley_domain::ids::AcquisitionId;
+use galley_domain::ids::NodeId;
 
 impl Locks {
     /// Claims a lock once, under any policy of the options.

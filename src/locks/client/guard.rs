@@ -11,13 +11,13 @@ use chrono::{DateTime, Utc};
 use futures_util::future::select_all;
 use tokio::time::Instant;
 
-use galley_domain::fence::Fence;
 use crate::Locks;
 use crate::client::guard_state::GuardState;
 use crate::name::LockName;
 use crate::renewal::lease::LeaseHolder as _;
 use crate::renewal::lease::Registration;
 use crate::types::{LocksError, Loss, Released, Verdict};
+use galley_domain::fence::Fence;
 
 /// A held lock, from [`Locks::lock`] and its variants.
 ///
@@ -41,11 +41,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    pub(crate) fn new(
-        locks: Locks,
-        state: Arc<GuardState>,
-        registration: Registration,
-    ) -> Self {
+    pub(crate) fn new(locks: Locks, state: Arc<GuardState>, registration: Registration) -> Self {
         Self { locks, state, registration: Some(registration) }
     }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::types::Owner;
 use galley_domain::fence::Fence;
 use galley_domain::lease;
-use crate::types::Owner;
 
 /// The shortest and the longest lease. Below the minimum, renewals would come faster than a busy
 /// machine can send them. Above the maximum, the lock of a dead holder would stay held for hours.

@@ -23,8 +23,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use galley_domain::fence::Fence;
-use galley_domain::lease::trusted_until;
 use crate::Locks;
 use crate::REASSERT_GRACE;
 use crate::redis::error::CallError;
@@ -32,8 +30,10 @@ use crate::redis::reply::unexpected;
 use crate::redis::wait_queue::{
     Handover, POLL_INTERVAL, QUEUE_ENTRY_TTL, QueueEntry, QueueStatus, WakeHandle,
 };
-use crate::types::{Claim, Grant, LockError, LocksError, QueuePosition};
 use crate::redis_client::jittered;
+use crate::types::{Claim, Grant, LockError, LocksError, QueuePosition};
+use galley_domain::fence::Fence;
+use galley_domain::lease::trusted_until;
 
 /// Delay of the first waiter's poll after the end of the holder's lease.
 const AFTER_EXPIRY: Duration = Duration::from_millis(2);

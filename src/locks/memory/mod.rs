@@ -10,14 +10,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use galley_domain::seat::Seat;
 use crate::memory::table::{Left, Moment, Notified, Table};
 use crate::name::LockName;
 use crate::redis::reply;
 use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::types::{
-    Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round,
-};
+use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round};
+use galley_domain::seat::Seat;
 
 /// The locks of one process.
 #[derive(Debug, Default)]
@@ -113,12 +111,12 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
-    use galley_domain::fence::Fence;
-    use galley_domain::ids::{NodeId, ShareLinkId};
-    use galley_domain::seat::Role;
     use crate::GRANT_TTL;
     use crate::redis::wait_queue::QUEUE_ENTRY_TTL;
     use crate::types::{Owner, Takeover};
+    use galley_domain::fence::Fence;
+    use galley_domain::ids::{NodeId, ShareLinkId};
+    use galley_domain::seat::Role;
 
     const LEASE: Duration = Duration::from_secs(12);
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use galley_domain::fence::Fence;
 use crate::GRANT_TTL;
 use crate::name::LockName;
 use crate::redis::wait_queue::{
@@ -19,6 +18,7 @@ use crate::redis::wait_queue::{
 use crate::types::{
     Claim, Grant, HeldLock, Holder, Owner, QueuedClaim, Released, Takeover, Verdict,
 };
+use galley_domain::fence::Fence;
 
 /// A moment, by the backend's clocks.
 #[derive(Clone, Copy, Debug)]
@@ -183,12 +183,7 @@ impl Table {
         (if is_held { Released::Freed } else { Released::NotHeld }, notified)
     }
 
-    pub(crate) fn renew(
-        &mut self,
-        held: &HeldLock,
-        now: Instant,
-        ttl: Duration,
-    ) -> Verdict {
+    pub(crate) fn renew(&mut self, held: &HeldLock, now: Instant, ttl: Duration) -> Verdict {
         let ends = now + ttl;
         let entry =
             self.entries.entry(held.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
@@ -211,12 +206,7 @@ impl Table {
     }
 
     /// Restarts a lease, if it has not ended.
-    pub(crate) fn renew_one(
-        &mut self,
-        held: &HeldLock,
-        now: Instant,
-        ttl: Duration,
-    ) -> bool {
+    pub(crate) fn renew_one(&mut self, held: &HeldLock, now: Instant, ttl: Duration) -> bool {
         let last_grant =
             self.entries.get_mut(&held.name).and_then(|entry| entry.last_grant.as_mut());
         let last_grant =
@@ -235,12 +225,7 @@ impl Table {
     }
 
     /// As `waiters.lua`.
-    pub(crate) fn waiters(
-        &self,
-        name: &LockName,
-        most: usize,
-        now: Instant,
-    ) -> Vec<QueuedClaim> {
+    pub(crate) fn waiters(&self, name: &LockName, most: usize, now: Instant) -> Vec<QueuedClaim> {
         let queue = self.entries.get(name).map_or(&[][..], |entry| &entry.queue);
         let live = queue.iter().take(most).filter(|queued| now < queued.due);
         live.map(|queued| {

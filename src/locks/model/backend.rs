@@ -6,14 +6,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use galley_domain::fence::Fence;
-use galley_domain::ids::NodeId;
 use crate::memory::table::{Left, Moment, Table};
 use crate::model::oracle::{Account, ClaimFacts, ClaimReply};
 use crate::model::{Breach, Lawful, Number, Wrong, breach};
 use crate::name::LockName;
 use crate::redis::wait_queue::{QueueEntry, QueueStatus};
 use crate::types::{Claim, HeldLock, Released, Takeover, Verdict};
+use galley_domain::fence::Fence;
+use galley_domain::ids::NodeId;
 
 /// Number of stored snapshots.
 const SNAPSHOTS: usize = 4;

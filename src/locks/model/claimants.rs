@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use galley_domain::fence::Fence;
-use galley_domain::ids::NodeId;
 use crate::REASSERT_GRACE;
 use crate::model::backend::{Request, value_of};
 use crate::model::database::Job;
@@ -17,6 +15,8 @@ use crate::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
 use crate::reclaim_token::ReclaimToken;
 use crate::redis::wait_queue::{POLL_INTERVAL, QueueStatus};
 use crate::types::{Claim, Grant, HeldLock, Owner, Released, Takeover};
+use galley_domain::fence::Fence;
+use galley_domain::ids::NodeId;
 
 /// Timeout of a single call.
 const CALL_TIMEOUT: u64 = SECOND;

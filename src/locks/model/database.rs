@@ -1,7 +1,7 @@
 //! The database of the model: the last fence of each seat, and the accepted writes.
 
-use galley_domain::fence::Fence;
 use crate::model::{Lawful, Number, Wrong, breach};
+use galley_domain::fence::Fence;
 
 pub(crate) struct Database {
     seats: Vec<Row>,

@@ -4,11 +4,11 @@
 
 use tokio::time::Instant;
 
-use galley_domain::fence::Fence;
 use crate::memory::table::Left;
 use crate::model::{Breach, Lawful, Number, breach};
 use crate::redis::wait_queue::QUEUE_ENTRY_TTL;
 use crate::types::Verdict;
+use galley_domain::fence::Fence;
 
 /// The state of one lock. Numbers identify sessions.
 #[derive(Clone, Debug, Default)]

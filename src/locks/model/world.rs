@@ -6,18 +6,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use galley_domain::fence::Fence;
 use crate::REASSERT_GRACE;
 use crate::model::backend::{ModelBackend, Request};
 use crate::model::claimants::Session;
 use crate::model::database::{Database, Job};
 use crate::model::deadlines::DeadlineRule;
 use crate::model::plan::{Dice, MS, Network, SECOND, Step, What};
-use crate::model::{
-    KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,
-};
+use crate::model::{KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning};
 use crate::redis::wait_queue::QueueStatus;
 use crate::types::{HeldLock, Released, Verdict};
+use galley_domain::fence::Fence;
 
 /// Largest drift of a server's clock, in millionths: less than the margin of a lease covers.
 const DRIFT_MAX: u64 = 30_000;

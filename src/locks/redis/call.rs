@@ -6,7 +6,6 @@ use std::time::Duration;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::time::{Instant, sleep};
 
-use galley_domain::fence::Fence;
 use crate::name::LockName;
 use crate::redis::args::Item;
 use crate::redis::cluster::{Cluster, Redirect};
@@ -17,8 +16,9 @@ use crate::redis::reply::{self, only};
 use crate::redis::scripts::{Script, Scripts};
 use crate::redis::server_identity::ServerIdentity;
 use crate::redis::target::{Redirection, call_at};
-use crate::types::{LocksError, QueuedClaim, Released};
 use crate::redis_client::{Address, jittered};
+use crate::types::{LocksError, QueuedClaim, Released};
+use galley_domain::fence::Fence;
 
 /// Pause before the retry of a call after `TRYAGAIN` or `CLUSTERDOWN`.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -136,10 +136,7 @@ impl Calls {
 
 impl Node {
     /// Sends commands and returns their replies. Any error reply fails the call.
-    pub(crate) async fn query(
-        &self,
-        pipeline: &Pipeline,
-    ) -> Result<Vec<Value>, CallError> {
+    pub(crate) async fn query(&self, pipeline: &Pipeline) -> Result<Vec<Value>, CallError> {
         let answer = self.calls.query(pipeline, Instant::now() + CALL_TIMEOUT).await?;
         answer
             .replies

@@ -21,8 +21,8 @@ use crate::redis::error::{CallError, explain};
 use crate::redis::reply;
 use crate::redis::server_identity::ServerIdentity;
 use crate::redis::wait_queue::WaiterRegistry;
-use crate::types::LocksError;
 use crate::redis_client::{Addresses, jittered};
+use crate::types::LocksError;
 
 /// Time-out of one exchange, with the wait for a connection. Well below the part of a lease that is
 /// left after two failed renewals, and far above the time that a healthy Redis needs.
@@ -100,10 +100,7 @@ pub(crate) struct Subscription {
 
 impl Link {
     /// Creates a link that is down until its supervisor runs.
-    pub(crate) fn new(
-        addresses: Arc<Addresses>,
-        greeting: Pipeline,
-    ) -> (Self, Supervisor) {
+    pub(crate) fn new(addresses: Arc<Addresses>, greeting: Pipeline) -> (Self, Supervisor) {
         let why = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down { why, is_lost: false });
         let supervisor = Supervisor {

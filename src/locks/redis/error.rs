@@ -2,8 +2,8 @@
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-use crate::types::LocksError;
 use crate::redis_client::EndpointError;
+use crate::types::LocksError;
 
 /// Why a call has no result, and whether Redis executed it.
 #[derive(Clone, Debug)]

@@ -20,15 +20,15 @@ use chrono::TimeDelta;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use galley_domain::ids::NodeId;
 use crate::name::release_channel;
 use crate::redis::call::Calls;
 use crate::redis::connection::Link;
 use crate::redis::preflight;
 use crate::redis::scripts::pipeline;
 use crate::redis::wait_queue::WaiterRegistry;
-use crate::types::LocksError;
 use crate::redis_client::jittered;
+use crate::types::LocksError;
+use galley_domain::ids::NodeId;
 
 /// Interval of checks while all is well.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);

@@ -35,8 +35,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use galley_domain::ids::NodeId;
-use galley_domain::seat::Seat;
 use crate::REASSERT_GRACE;
 use crate::name::{KeyFormat, LockName, release_channel};
 use crate::redis::call::{Calls, Topology};
@@ -49,8 +47,10 @@ use crate::redis::pending_releases::PendingReleases;
 use crate::redis::scripts::{Scripts, pipeline};
 use crate::redis::server_identity::NodeOrigin;
 use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
-use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, Released};
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
+use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, Released};
+use galley_domain::ids::NodeId;
+use galley_domain::seat::Seat;
 
 /// Keys requested in one step of a scan.
 const SCAN_STEP: usize = 1_000;

@@ -7,7 +7,6 @@ use futures_util::future::try_join_all;
 use redis::Value;
 use tokio::time::Instant;
 
-use galley_domain::ids::NodeId;
 use crate::name::{check_keys, check_keys_in};
 use crate::redis::call::{Calls, Topology};
 use crate::redis::cluster::Cluster;
@@ -17,6 +16,7 @@ use crate::redis::node::Node;
 use crate::redis::reply;
 use crate::redis::scripts::{FENCE_END, Scripts, pipeline};
 use crate::types::LocksError;
+use galley_domain::ids::NodeId;
 
 /// The oldest version that the tests run on. Compatible servers report it, or a later one, as
 /// theirs.
@@ -25,10 +25,7 @@ const OLDEST: u32 = 7;
 /// Checks the configuration of Redis, exercises its permissions, and reports a fault in one line.
 /// On a Cluster it checks each primary. Returns the largest offset of a clock that is ahead of this
 /// server's, or behind it (negative).
-pub(crate) async fn check(
-    calls: &Calls,
-    server: NodeId,
-) -> Result<TimeDelta, LocksError> {
+pub(crate) async fn check(calls: &Calls, server: NodeId) -> Result<TimeDelta, LocksError> {
     let ahead = match &calls.route {
         Topology::Single(node) => {
             let keys = check_keys(server);

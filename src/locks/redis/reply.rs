@@ -9,16 +9,13 @@ use chrono::{DateTime, Utc};
 use redis::Value;
 use tokio::time::Instant;
 
-use galley_domain::fence::Fence;
 use crate::redis::error::CallError;
 use crate::redis::wait_queue::{Handover, QueueStatus};
 use crate::types::{Claimed, Grant, Holder, LocksError, Owner, QueuedClaim, Released};
+use galley_domain::fence::Fence;
 
 /// Parses the reply of `claim.lua`; `None` during the reassert grace of the lock.
-pub(crate) fn claimed(
-    reply: &Value,
-    sent_at: Instant,
-) -> Result<Option<Claimed>, CallError> {
+pub(crate) fn claimed(reply: &Value, sent_at: Instant) -> Result<Option<Claimed>, CallError> {
     match queue_status(reply, sent_at)? {
         QueueStatus::Granted(grant) => Ok(Some(Claimed::Granted(grant))),
         QueueStatus::Refused(holder) => Ok(holder.map(Claimed::Busy)),
@@ -27,10 +24,7 @@ pub(crate) fn claimed(
 }
 
 /// Parses the reply of `claim.lua` to a waiter.
-pub(crate) fn queue_status(
-    reply: &Value,
-    sent_at: Instant,
-) -> Result<QueueStatus, CallError> {
+pub(crate) fn queue_status(reply: &Value, sent_at: Instant) -> Result<QueueStatus, CallError> {
     match reply {
         Value::Array(fields) if matches!(fields.as_slice(), [Value::Int(-1)]) => {
             Err(CallError::Refused(spent()))
@@ -57,10 +51,7 @@ pub(crate) fn verdicts(reply: &Value, locks: usize) -> Result<&[u8], LocksError>
 }
 
 /// Parses the reply of `holders.lua` for `asked` locks.
-pub(crate) fn holders(
-    reply: &Value,
-    locks: usize,
-) -> Result<Vec<Option<Holder>>, LocksError> {
+pub(crate) fn holders(reply: &Value, locks: usize) -> Result<Vec<Option<Holder>>, LocksError> {
     let Value::Array(rows) = reply else { return Err(unexpected()) };
     if rows.len() != locks {
         return Err(unexpected());

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline};
 
-use galley_domain::ids::NodeId;
 use crate::name::{KeyFormat, LockName, release_channel};
 use crate::reclaim_token::ReclaimToken;
 use crate::redis::args::{Item, Packed};
 use crate::redis::wait_queue::{QUEUE_ENTRY_TTL, QUEUE_LENGTH_MAX, QueueEntry};
 use crate::types::{Claim, HeldLock, Owner, Takeover};
 use crate::{GRANT_TTL, REASSERT_GRACE};
+use galley_domain::ids::NodeId;
 
 /// Locks in one call of the renewal script. A call blocks Redis for some 0.3 ms at this size.
 /// Larger calls gain nothing.

@@ -26,9 +26,9 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
 
-use galley_domain::fence::Fence;
 use crate::REASSERT_GRACE;
 use crate::redis::scripts::pipeline;
+use galley_domain::fence::Fence;
 
 /// Whether this process knew the node from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, watch};
 
+use crate::types::{Grant, Holder};
 use galley_domain::fence::Fence;
 use galley_domain::ids::NodeId;
-use crate::types::{Grant, Holder};
 
 /// How long an entry lives without a poll. A waiter polls after half of that, so one call may fail.
 /// A lost message costs at most that half, and a dead waiter delays the others by at most the

@@ -6,12 +6,12 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, advance};
 
 use super::*;
-use galley_domain::fence::Fence;
 use crate::client::options::RenewalTiming;
 use crate::memory::Memory;
 use crate::name::LockName;
 use crate::renewal::lease::LeaseHolder;
 use crate::types::{Claim, Claimed, Owner, Takeover};
+use galley_domain::fence::Fence;
 
 const MANY: usize = 20_000;
 const LEASE: Duration = Duration::from_secs(12);

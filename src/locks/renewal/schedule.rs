@@ -70,11 +70,7 @@ struct Entry {
 impl Register {
     /// Inserts an entry; returns its id, and whether it is due before the actor's next wake-up.
     /// None once the schedule is closed.
-    pub(crate) fn enter(
-        &mut self,
-        entry: LeaseEntry,
-        sent_at: Instant,
-    ) -> Option<(u64, bool)> {
+    pub(crate) fn enter(&mut self, entry: LeaseEntry, sent_at: Instant) -> Option<(u64, bool)> {
         if self.is_closed {
             return None;
         }

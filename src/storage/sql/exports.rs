@@ -110,40 +110,49 @@ impl Storage {
     /// Stores the file of a build, in place of the last one. False: a later build is ratified, and the
     /// file is not stored.
     pub fn store_export<'a>(&'a self, fence: Fence, new: &'a NewExport) -> StorageFuture<'a, bool> {
-        let NewExport { key, export, bytes } = new;
+        let NewExport { key, bytes, .. } = new;
         let last_at = bytes.len().saturating_sub(1) / PIECE_BYTES_MAX;
         let (first, last) = bytes.split_at(last_at * PIECE_BYTES_MAX);
         Box::pin(async move {
+            let mut is_current = true;
             for (at, piece) in first.chunks(PIECE_BYTES_MAX).enumerate() {
-                let stored = run!(self, One, tx => { put_piece(tx, *key, fence, at, piece).await });
-                let is_stored: Result<bool, _> = stored.await;
-                if !is_stored? {
-                    return Ok(false);
-                }
+                is_current = is_current && self.store_piece(*key, fence, at, piece).await?;
             }
-            let ended = run!(self, Write, tx => {
-                // The row of the build is locked until the commit: no later build is ratified before.
-                let changed_at = export.built_at;
-                let build = ExportBuild { fence, progress: 100, failure: None, changed_at };
-                if !note(tx, *key, &build).await? {
-                    return Ok(false);
-                }
-                put_piece(tx, *key, fence, last_at, last).await?;
-                put_file(tx, *key, export, fence).await?;
-                if tx.hooks.want(WebhookEvent::DocumentExported) {
-                    // Edits of the document wait for this lock, so it comes after the file.
-                    lock_of(tx, key.link).await?;
-                    let about = (Subject::link(key.link), export.built_at);
-                    let data = || {
-                        let format = key.format.as_str();
-                        json!({ "format": format, "reviews": key.has_reviews, "bytes": export.length })
-                    };
-                    put(tx, WebhookEvent::DocumentExported, about, data).await?;
-                }
-                Ok(true)
-            });
-            ended.await
+            Ok(is_current && self.end_export(fence, new, last_at, last).await?)
         })
+    }
+
+    /// Stores the last piece and the file.
+    fn end_export<'a>(
+        &'a self,
+        fence: Fence,
+        new: &'a NewExport,
+        number: usize,
+        piece: &'a [u8],
+    ) -> StorageFuture<'a, bool> {
+        let NewExport { key, export, .. } = new;
+        run!(self, Write, tx => {
+            // The row of the build is locked until the commit: no later build is ratified before.
+            let changed_at = export.built_at;
+            let build = ExportBuild { fence, progress: 100, failure: None, changed_at };
+            if !note(tx, *key, &build).await? {
+                return Ok(false);
+            }
+            put_piece(tx, *key, fence, number, piece).await?;
+            put_file(tx, *key, export, fence).await?;
+            put_exported(tx, *key, export).await?;
+            Ok(true)
+        })
+    }
+
+    fn store_piece<'a>(
+        &'a self,
+        key: ExportKey,
+        fence: Fence,
+        number: usize,
+        bytes: &'a [u8],
+    ) -> StorageFuture<'a, bool> {
+        run!(self, One, tx => { put_piece(tx, key, fence, number, bytes).await })
     }
 
     /// Deletes the files beyond the bounds, oldest first, and returns their number. It keeps the file
@@ -272,6 +281,20 @@ async fn put_file(
     .run(tx)
     .await?;
     Ok(())
+}
+
+/// Writes the webhooks of a file. Edits of the document wait for this lock, so it comes after the file.
+async fn put_exported(tx: &mut Tx, key: ExportKey, export: &StoredExport) -> Result<(), TxError> {
+    if !tx.hooks.want(WebhookEvent::DocumentExported) {
+        return Ok(());
+    }
+    lock_of(tx, key.link).await?;
+    let about = (Subject::link(key.link), export.built_at);
+    let data = || {
+        let format = key.format.as_str();
+        json!({ "format": format, "reviews": key.has_reviews, "bytes": export.length })
+    };
+    put(tx, WebhookEvent::DocumentExported, about, data).await
 }
 
 fn state_from(row: &Row, key: ExportKey) -> Result<ExportState, TxError> {

@@ -130,7 +130,7 @@ async fn turn_of(tx: &mut Tx, link: ShareLinkId) -> Result<Option<StoredTurn>, T
          FROM turns t JOIN users u ON u.id = t.by_id WHERE t.link_id = $1",
         link
     );
-    turn.row(tx).await?.map(stored_turn).transpose()
+    turn.row(tx).await?.as_ref().map(stored_turn).transpose()
 }
 
 /// The turn of a document's active link, if it was passed after change number `after`.
@@ -146,7 +146,7 @@ pub(super) async fn turn_after(
         document,
         after
     );
-    turn.row(tx).await?.map(stored_turn).transpose()
+    turn.row(tx).await?.as_ref().map(stored_turn).transpose()
 }
 
 /// Writes the webhook of a passed turn, in its transaction.
@@ -165,7 +165,7 @@ async fn put_turn(tx: &mut Tx, link: ShareLinkId, turn: &Turn) -> Result<(), TxE
     put(tx, WebhookEvent::TurnChanged, (Subject::link(link), turn.since), data).await
 }
 
-fn stored_turn(row: Row) -> Result<StoredTurn, TxError> {
+fn stored_turn(row: &Row) -> Result<StoredTurn, TxError> {
     let by = row.user("by_id", "by_name")?;
     let turn = Turn { role: row.get("role")?, since: row.get("since")?, by };
     Ok(StoredTurn { turn, change: row.get("change")? })

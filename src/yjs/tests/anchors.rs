@@ -4,11 +4,11 @@ use bytes::Bytes;
 use yrs::Doc;
 
 use super::{append, apply, document, edit, text_of};
+use crate::log::{Origin, SERVER_IDS, UpdateLog};
+use crate::text::{Resolved, Text, document_from_text};
 use galley_domain::anchor::{
     Anchor, AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange,
 };
-use crate::log::{Origin, SERVER_IDS, UpdateLog};
-use crate::text::{Resolved, Text, document_from_text};
 
 /// A writer's document and the server's log of it.
 struct Desk {

@@ -1,12 +1,12 @@
 //! G17: the cost of a text is bounded for all updates. The tests count costs in bytes and steps.
 
 use super::{append, append_all, apply, document, edit, text_of};
-use galley_domain::anchor::{AnchorRequest, AnchorState};
-use galley_domain::limits::PLACING_STEPS_MAX;
 use crate::client_log::PIECE_BYTES_MAX;
 use crate::lib0::put_number;
 use crate::log::UpdateLog;
 use crate::text::{Effort, Text, document_from_text};
+use galley_domain::anchor::{AnchorRequest, AnchorState};
+use galley_domain::limits::PLACING_STEPS_MAX;
 
 /// Clients with one long text each, as after four large pastes.
 const CLIENTS: u64 = 4;

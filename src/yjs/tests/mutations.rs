@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::{Fixture, append, apply, document, edit, runner, text_of, whole};
-use galley_domain::anchor::{AnchorRequest, RelativeRange};
 use crate::lib0::{put_block, put_length, put_number};
 use crate::log::{Origin, UpdateLog};
 use crate::text::Text;
+use galley_domain::anchor::{AnchorRequest, RelativeRange};
 
 /// Documents in progress: the log so far, and the next update.
 fn moments() -> Vec<(UpdateLog, Bytes)> {

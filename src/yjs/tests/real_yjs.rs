@@ -1,12 +1,12 @@
 //! Updates and frames of yjs 13.6.33, parsed with the same meaning.
 
 use super::{Fixture, append, append_all, apply, document, text_of};
-use galley_domain::anchor::{AnchorOrigin, AnchorState, RelativeRange, TextRange};
 use crate::awareness::{decode_awareness, encode_awareness};
 use crate::error::Rejected;
 use crate::log::{Origin, UpdateLog};
 use crate::protocol::{self, ClientFrame};
 use crate::text::Text;
+use galley_domain::anchor::{AnchorOrigin, AnchorState, RelativeRange, TextRange};
 
 fn typing() -> Fixture {
     Fixture::read(include_str!("../../../tests/data/yjs/typing.json"))

@@ -7,10 +7,10 @@ use yrs::types::Attrs;
 use yrs::{Any, Doc, ReadTxn, StateVector, Text as _, Transact, updates::decoder::Decode};
 
 use super::{append, apply, document, edit, runner, text_by_yrs, text_of};
-use galley_domain::anchor::{AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange};
 use crate::ROOT;
 use crate::log::{Origin, UpdateLog, server_client_id};
 use crate::text::Text;
+use galley_domain::anchor::{AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange};
 
 const CLIENTS: [u64; 3] = [5, 4_000_000_000, 77];
 const PIECES: [&str; 7] = [

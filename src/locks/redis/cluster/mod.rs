@@ -27,8 +27,8 @@ use crate::redis::node::{Node, NodeContext};
 use crate::redis::reply::unexpected;
 use crate::redis::scripts::pipeline;
 use crate::redis::server_identity::NodeOrigin;
-use crate::types::LocksError;
 use crate::redis_client::{Address, Addresses, jittered};
+use crate::types::LocksError;
 
 /// Time-out for one node's reply to the slot query.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(500);
@@ -104,10 +104,7 @@ impl Cluster {
     }
 
     /// The slot map; waits for the first.
-    pub(crate) async fn some_view(
-        &self,
-        deadline: Instant,
-    ) -> Result<Arc<View>, LocksError> {
+    pub(crate) async fn some_view(&self, deadline: Instant) -> Result<Arc<View>, LocksError> {
         let mut view = self.view.subscribe();
         tokio::select! {
             seen = view.wait_for(|view| !view.nodes().is_empty()) => {
