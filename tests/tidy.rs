@@ -95,6 +95,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // The server, and requests to other programs.
     ("hyper", &["http", "notify"]),
     ("hyper_util", &["http", "notify"]),
+    ("ipnet", &["http"]),
     // Tokens of users, and the server's own for push services.
     ("jsonwebtoken", &["http", "notify"]),
     // These two make PDFs: one writes the file, `parley` sets its lines.
@@ -125,7 +126,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tracing_subscriber", &["telemetry"]),
     ("tungstenite", &["http"]),
     ("unicode_segmentation", &["domain"]),
-    ("url", &["notify"]),
+    // Origins, and the addresses of other programs.
+    ("url", &["http", "notify"]),
     ("uuid", &["domain"]),
 ];
 

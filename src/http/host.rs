@@ -14,6 +14,7 @@ use axum::extract::Request;
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Version};
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::http::error::ApiError;
@@ -97,8 +98,7 @@ pub struct Proxies(Arc<Networks>);
 
 #[derive(Debug, Default)]
 struct Networks {
-    /// Address and length of the prefix.
-    trusted: Vec<(IpAddr, u32)>,
+    trusted: Vec<IpNet>,
     /// Whether the log has reported an untrusted header.
     has_warned: AtomicBool,
 }
@@ -108,6 +108,8 @@ impl Proxies {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let trusted = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let network =
+            |text: &str| text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok();
         let trusted = trusted.map(network).collect::<Option<_>>()?;
         Some(Self(Arc::new(Networks { trusted, has_warned: AtomicBool::new(false) })))
     }
@@ -116,7 +118,7 @@ impl Proxies {
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        self.0.trusted.iter().any(|(network, length)| is_within(address, *network, *length))
+        self.0.trusted.iter().any(|network| network.contains(&address))
     }
 
     /// The address of the client. If the peer is a trusted proxy, it is the last address of
@@ -160,8 +162,7 @@ impl Proxies {
 /// The form that [`Proxies::parse`] reads.
 impl fmt::Display for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |(address, length): &(IpAddr, u32)| format!("{address}/{length}");
-        let shown: Vec<_> = self.0.trusted.iter().map(shown).collect();
+        let shown: Vec<_> = self.0.trusted.iter().map(IpNet::to_string).collect();
         f.write_str(&shown.join(", "))
     }
 }
@@ -178,31 +179,6 @@ impl TryFrom<String> for Proxies {
 impl Serialize for Proxies {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
-    }
-}
-
-fn network(text: &str) -> Option<(IpAddr, u32)> {
-    let (address, length) = match text.split_once('/') {
-        Some((address, length)) => (address, Some(length.parse::<u32>().ok()?)),
-        None => (text, None),
-    };
-    let address: IpAddr = address.parse().ok()?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let length = length.unwrap_or(most);
-    (length <= most).then_some((address, length))
-}
-
-fn is_within(address: IpAddr, network: IpAddr, length: u32) -> bool {
-    match (address, network) {
-        (IpAddr::V4(address), IpAddr::V4(network)) => {
-            let differs = address.to_bits() ^ network.to_bits();
-            differs.leading_zeros() >= length
-        }
-        (IpAddr::V6(address), IpAddr::V6(network)) => {
-            let differs = address.to_bits() ^ network.to_bits();
-            differs.leading_zeros() >= length
-        }
-        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
     }
 }
 

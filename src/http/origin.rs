@@ -11,33 +11,23 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
+use url::Url;
 
 /// Scheme, host and port, in lower case, without the scheme's default port.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String")]
-pub struct Origin {
-    is_secure: bool,
-    authority: String,
-}
+pub struct Origin(String);
 
 impl Origin {
     /// Parses `https://host[:port]`, with nothing after it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.to_ascii_lowercase();
-        let (is_secure, authority) = match text.split_once("://")? {
-            ("http", authority) => (false, authority),
-            ("https", authority) => (true, authority),
-            _ => return None,
-        };
-        let (host, port) = split_port(authority)?;
-        let own_port = if is_secure { 443 } else { 80 };
-        let authority = match port {
-            Some(port) if port != own_port => format!("{host}:{port}"),
-            Some(_) | None => host.to_owned(),
-        };
-        Some(Self { is_secure, authority })
+        let origin = Url::parse(&text).ok()?.origin().ascii_serialization();
+        // A URL may also have a user, a path, another spelling of its host, and its scheme's own port.
+        let rest = text.strip_prefix(&origin).filter(|_| origin.starts_with("http"));
+        rest.is_some_and(|rest| matches!(rest, "" | ":80" | ":443")).then_some(Self(origin))
     }
 
     /// The origin of a server that listens at `address` and has no `public_url`. A browser cannot open
@@ -56,27 +46,25 @@ impl Origin {
             80 => String::new(),
             port => format!(":{port}"),
         };
-        Self { is_secure: false, authority: host + &port }
+        Self(format!("http://{host}{port}"))
     }
 
     /// Whether browsers reach this origin by TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
-        self.is_secure
+        self.0.starts_with("https:")
     }
 
     /// The origin of websockets, as `connect-src` names it.
     #[must_use]
     pub fn websocket(&self) -> String {
-        let scheme = if self.is_secure { "wss" } else { "ws" };
-        format!("{scheme}://{}", self.authority)
+        self.0.replacen("http", "ws", 1)
     }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.is_secure { "https" } else { "http" };
-        write!(f, "{scheme}://{}", self.authority)
+        f.write_str(&self.0)
     }
 }
 
@@ -86,38 +74,6 @@ impl TryFrom<String> for Origin {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         Self::parse(&text).ok_or("must be an origin, like https://galley.example.com: scheme, host and port, nothing after \
              it")
-    }
-}
-
-impl Serialize for Origin {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-/// Host and port of an authority without user info, path or other parts.
-fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(v6) => {
-            let end = v6.find(']')?;
-            let inside = v6.get(..end)?;
-            inside.parse::<std::net::Ipv6Addr>().ok()?;
-            let (host, rest) = authority.split_at(end + 2);
-            (host, rest)
-        }
-        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
-    };
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    if !host.starts_with('[') && (host.is_empty() || !host.bytes().all(is_name)) {
-        return None;
-    }
-    match port.strip_prefix(':') {
-        None if port.is_empty() => Some((host, None)),
-        None => None,
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Some((host, Some(digits.parse().ok()?)))
-        }
-        Some(_) => None,
     }
 }
 
