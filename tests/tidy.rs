@@ -150,6 +150,8 @@ const EVERYWHERE: &[&str] = &[
     "metrics",
     "serde",
     "serde_json",
+    // Texts of enums.
+    "strum",
     "thiserror",
     "tokio",
     "tokio_util",

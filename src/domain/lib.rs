@@ -42,31 +42,42 @@
 //! - **half-open**: of a TCP connection: one end is gone, and the other has not noticed.
 //! - **server**: one Galley process. [`NodeId`](ids::NodeId) names it.
 //!
-//! `locks/mod.rs` carries the terms of locks.
+//! `locks/lib.rs` carries the terms of locks.
 
 pub mod anchor;
 pub mod deletion;
+#[cfg(feature = "product")]
 pub mod export;
 pub mod fence;
+#[cfg(feature = "product")]
 pub mod handle;
 pub mod ids;
 pub mod lease;
 pub mod limits;
 pub mod line;
+#[cfg(feature = "product")]
 pub mod offer;
 pub mod printable;
 pub mod progress;
+#[cfg(feature = "product")]
 pub mod reminder;
+#[cfg(feature = "product")]
 pub mod review;
+#[cfg(feature = "product")]
 pub mod review_request;
 pub mod seat;
+#[cfg(feature = "product")]
 pub mod text;
 pub mod user;
+#[cfg(feature = "product")]
 pub mod version_policy;
+#[cfg(feature = "product")]
 pub mod webhook;
+#[cfg(feature = "product")]
 pub mod word_split;
 
 /// The error of a text that names no variant: each such type has one value.
+#[cfg(feature = "product")]
 fn invalid<E: Default>(_text: &str) -> E {
     E::default()
 }

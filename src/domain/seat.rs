@@ -1,18 +1,15 @@
 //! Roles and seats.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use crate::ids::ShareLinkId;
-use crate::invalid;
 
 /// The role of a user on a share link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[derive(Display, EnumString, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase", parse_err_ty = InvalidRole, parse_err_fn = invalid)]
 pub enum Role {
     /// Edits the text.
     Writer,
@@ -21,18 +18,21 @@ pub enum Role {
 }
 
 /// The text is neither `writer` nor `reviewer`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a role is `writer` or `reviewer`")]
 pub struct InvalidRole;
 
 impl Role {
     /// Both, writer first.
-    pub const ALL: &[Self] = Self::VARIANTS;
+    pub const ALL: [Self; 2] = [Self::Writer, Self::Reviewer];
 
     /// The role in URLs, JSON and keys.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        self.into()
+        match self {
+            Self::Writer => "writer",
+            Self::Reviewer => "reviewer",
+        }
     }
 
     /// Whether the server accepts updates to the text from this role.
@@ -51,6 +51,24 @@ pub fn peers_of(role: Role) -> &'static [Role] {
     match role {
         Role::Writer => &[Role::Reviewer],
         Role::Reviewer => &[Role::Writer],
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Role {
+    type Err = InvalidRole;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRole> {
+        match text {
+            "writer" => Ok(Self::Writer),
+            "reviewer" => Ok(Self::Reviewer),
+            _ => Err(InvalidRole),
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::decode::{fence, parse};
 use crate::storage::error::StorageError;
+use crate::storage::guard::FenceGuard;
 use crate::storage::log::{Append, Appended};
-use crate::storage::seats::FenceGuard;
 
 /// The rows that a group depends on.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::seats::FenceGuard;
+use crate::storage::guard::FenceGuard;
 use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
 /// The whole log of a document.

@@ -36,6 +36,7 @@ mod decode;
 pub mod documents;
 pub mod error;
 pub mod exports;
+pub mod guard;
 pub mod invites;
 pub mod jobs;
 pub mod links;

@@ -12,6 +12,7 @@ use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::decode;
 use crate::storage::error::StorageError;
+pub use crate::storage::guard::{FenceGuard, Guarded};
 use crate::storage::links::ShareLink;
 use crate::storage::sql::links::link_of;
 use crate::storage::statement::Row;
@@ -19,35 +20,6 @@ use crate::storage::tx::run;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::NewGrant;
 use crate::storage::{Engine, Storage, StorageFuture, boxed_on_engine, postgres};
-
-/// The condition of a guarded write: the seat still has this fence, and its link is active.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FenceGuard {
-    /// The seat that authorizes the write.
-    pub seat: Seat,
-    /// The fence of the seat's grant.
-    pub fence: Fence,
-}
-
-/// The outcome of a guarded write. Only `Done` changes rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Guarded<T> {
-    /// The write is committed.
-    Done(T),
-    /// The seat has another fence now, or its link is revoked.
-    Fenced,
-    /// The link has no such review, or the document does not exist.
-    NotFound,
-    /// The review changed since the caller read it; the caller reads it again.
-    VersionMismatch {
-        /// Its version now.
-        current: i64,
-    },
-    /// The document changed since the caller read it; the caller reads it again.
-    Stale,
-    /// A limit of count or size is reached.
-    Full,
-}
 
 /// The state that a claim of a seat depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]

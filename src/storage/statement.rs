@@ -46,7 +46,7 @@ pub(crate) struct Sql {
     postgres: (&'static [&'static str], OnceLock<String>),
 }
 
-/// What a mark stands for: SQLite, then PostgreSQL. `$` is the argument of the mark.
+/// The marks with their forms: SQLite, then PostgreSQL. `$` is the argument of the mark.
 const MARKS: [(&str, &str, &str); 9] = [
     // The documents with the updates of SQLite's journal.
     ("documents", "documents_now", "documents"),

@@ -7,9 +7,9 @@ use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Sqlite, SqliteConnection, Transaction};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::storage::guard::FenceGuard;
 use crate::storage::log::{Append, Appended};
 use crate::storage::postgres::pool::PooledConn;
-use crate::storage::seats::FenceGuard;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Hooks;
 use crate::storage::{Engine, Storage, postgres, sqlite};
@@ -132,11 +132,6 @@ pub(in crate::storage) fn runs_again(error: &TxError, begin: Begin, tries: u32) 
     }
 }
 
-/// Fixes the type of a future.
-pub(in crate::storage) fn typed<T, F: Future<Output = Result<T, TxError>>>(future: F) -> F {
-    future
-}
-
 /// Runs a block of statements, and again after a conflict or on a dead connection; a future of its value
 /// or its [`TxError`]. A macro, because the future of an async closure is not `Send` for each lifetime.
 macro_rules! attempt {
@@ -148,7 +143,7 @@ macro_rules! attempt {
                 let run = async {
                     let mut held = $storage.begin(begin).await?;
                     let $tx = &mut held;
-                    let outcome = $crate::storage::tx::typed(async { $block }).await;
+                    let outcome = $crate::storage::tx_error::typed(async { $block }).await;
                     held.end(outcome).await
                 };
                 match $storage.bounded(run).await {

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use sqlx::error::DatabaseError;
 
 use crate::storage::error::StorageError;
-use crate::storage::seats::Guarded;
+use crate::storage::guard::Guarded;
 
 /// Why statements ended early.
 #[derive(Debug)]
@@ -77,4 +77,9 @@ pub(crate) fn finish<T>(result: Result<T, TxError>) -> Result<Guarded<T>, Storag
         Guarded::Stale => Guarded::Stale,
         Guarded::Full => Guarded::Full,
     })
+}
+
+/// Fixes the type of a future.
+pub(crate) fn typed<T, F: Future<Output = Result<T, TxError>>>(future: F) -> F {
+    future
 }

@@ -1,4 +1,4 @@
-//! One word, one meaning: identifiers use the terms of the glossary (`domain/mod.rs`, `locks/mod.rs`)
+//! One word, one meaning: identifiers use the terms of the glossary (`domain/lib.rs`, `locks/lib.rs`)
 //! and none of the words that the terms replaced.
 
 use crate::tree::{self, assert_none};

@@ -54,7 +54,7 @@ fn comments_use_the_terms_of_the_glossary() {
             );
         }
     }
-    assert_none(&complaints, "domain/mod.rs and locks/mod.rs have the terms");
+    assert_none(&complaints, "domain/lib.rs and locks/lib.rs have the terms");
 }
 
 #[test]

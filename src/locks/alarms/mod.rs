@@ -22,7 +22,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use strum::{IntoStaticStr, VariantArray};
 use tokio::time::Instant;
 
 /// The evaluated time: this many slots of this length.
@@ -43,8 +42,7 @@ const CLASSES_MAX: usize = 64;
 const SEAT: &str = "seat";
 
 /// The kind of an alarm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlarmKind {
     /// More than 5 % of at least 20 attempts failed.
     Failures,
@@ -102,12 +100,16 @@ struct Slot {
 type Change = (AlarmKind, Option<f64>);
 
 impl AlarmKind {
-    const ALL: &[Self] = Self::VARIANTS;
+    const ALL: [Self; 3] = [Self::Failures, Self::Wait, Self::Hold];
 
     /// The label of metrics and JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        self.into()
+        match self {
+            Self::Failures => "failures",
+            Self::Wait => "wait",
+            Self::Hold => "hold",
+        }
     }
 
     /// The remedy, in one line.
@@ -256,7 +258,7 @@ impl Class {
             self.slots.pop_front();
         }
         let mut changes = Vec::new();
-        for kind in AlarmKind::ALL.iter().copied() {
+        for kind in AlarmKind::ALL {
             let measured = self.measure(kind, now).filter(|measured| kind.limit() < *measured);
             match (measured, self.raised.contains_key(&kind)) {
                 (Some(_), false) => {

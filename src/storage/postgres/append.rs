@@ -25,8 +25,7 @@ use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::postgres::encoding::Moment;
 use crate::storage::postgres::{Postgres, WRITE, bounded, reading, transaction};
-use crate::storage::tx::typed;
-use crate::storage::tx_error::TxError;
+use crate::storage::tx_error::{TxError, typed};
 
 /// How often a group is decided without locks.
 const FREE_TRIES: u32 = 2;

@@ -69,7 +69,7 @@ macro_rules! transaction {
         loop {
             let run = async {
                 let mut conn = $connections.begin($begin).await?;
-                let outcome = $crate::storage::tx::typed(async {
+                let outcome = $crate::storage::tx_error::typed(async {
                     let $tx = conn.connection();
                     $block
                 })
@@ -98,7 +98,7 @@ macro_rules! reading {
         loop {
             let run = async {
                 let mut conn = $connections.take().await?;
-                let outcome = $crate::storage::tx::typed(async {
+                let outcome = $crate::storage::tx_error::typed(async {
                     let $connection = conn.connection();
                     $block
                 })

@@ -17,9 +17,9 @@ use crate::storage::decisions::{
     Committed, DecisionPart, NewDecision, StoredDecision, UndoneDecision,
 };
 use crate::storage::decode::corrupt;
+use crate::storage::guard::{FenceGuard, Guarded};
 use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
-use crate::storage::seats::{FenceGuard, Guarded};
 use crate::storage::statement::{json, sql};
 use crate::storage::tx::{Tx, guarded, run};
 use crate::storage::tx_error::TxError;
@@ -133,13 +133,13 @@ impl Storage {
                 link
             );
             let Some(row) = row.row(tx).await? else { return Ok(None) };
-            let places = sql!(
+            let positions = sql!(
                 "SELECT review_id, place_start, place_end FROM decision_parts \
                  WHERE decision_id = $1 ORDER BY position",
                 id
             );
             let mut parts = Vec::new();
-            for part in places.rows(tx).await? {
+            for part in positions.rows(tx).await? {
                 let start: Option<Vec<u8>> = part.get("place_start")?;
                 let position = start.zip(part.get("place_end")?);
                 let position = position.map(|(start, end)| RelativeRange { start, end });

@@ -21,6 +21,7 @@ mod review_rows;
 mod review_webhooks;
 mod reviews;
 mod transfers;
+mod turns;
 mod users;
 mod versions;
 mod webhook_claims;

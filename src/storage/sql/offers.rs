@@ -196,7 +196,7 @@ impl Storage {
                 new.now
             );
             if made.run(tx).await? == 0 {
-                free_place(tx, new.offer).await?;
+                free_slot(tx, new.offer).await?;
                 return Ok(None);
             }
             let NewClaim { id, offer, user, message, now, .. } = new.clone();
@@ -265,7 +265,7 @@ impl Storage {
     ) -> StorageFuture<'a, bool> {
         run!(self, Write, tx => {
             // The offer comes first: it is the lock of its claims.
-            if !free_place(tx, claim.offer).await? {
+            if !free_slot(tx, claim.offer).await? {
                 return Ok(false);
             }
             let ended = sql!(
@@ -329,7 +329,7 @@ async fn fetch(tx: &mut Tx, id: OfferId, viewer: &UserId) -> Result<Option<Offer
 }
 
 /// Frees a place, and locks the offer. False: none is taken.
-async fn free_place(tx: &mut Tx, offer: OfferId) -> Result<bool, TxError> {
+async fn free_slot(tx: &mut Tx, offer: OfferId) -> Result<bool, TxError> {
     let freed =
         sql!("UPDATE review_offers SET claimed = claimed - 1 WHERE id = $1 AND 0 < claimed", offer);
     Ok(0 < freed.run(tx).await?)

@@ -3,25 +3,22 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use serde_json::json;
 
-use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::ids::{ShareLinkId, UserId};
 use crate::domain::progress::{Progress, ReviewCounts, Turn};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
-use crate::domain::webhook::WebhookEvent;
-use crate::storage::progress::{Passed, StoredTurn};
-use crate::storage::seats::{FenceGuard, Guarded};
-use crate::storage::statement::{self, Row, sql};
-use crate::storage::tx::{Tx, guarded, run};
+use crate::storage::guard::{FenceGuard, Guarded};
+use crate::storage::progress::Passed;
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{guarded, run};
 use crate::storage::tx_error::TxError;
-use crate::storage::webhooks::Subject;
 use crate::storage::{Storage, StorageFuture};
 
 use super::review_changes::next_numbers;
 use super::reviews::admit;
+use super::turns::{put_turn, turn_of};
 use super::users::put_user;
-use super::webhooks::put;
 
 impl Storage {
     /// Raises the seen mark of a member to `change`, and at most to the last change. A lower mark, and
@@ -79,7 +76,7 @@ impl Storage {
                    GROUP BY r.link_id) c ON c.link_id = w.value \
                  LEFT JOIN seen_marks s ON s.link_id = w.value AND s.user_id = $2 \
                  LEFT JOIN turns t ON t.link_id = w.value LEFT JOIN users u ON u.id = t.by_id",
-                statement::json(links)?,
+                json(links)?,
                 member
             );
             let rows = progress.rows(tx).await?;
@@ -121,54 +118,6 @@ impl Storage {
             Ok(Passed::Changed(turn))
         })
     }
-}
-
-/// The turn of a link. `None`: no user has passed it.
-async fn turn_of(tx: &mut Tx, link: ShareLinkId) -> Result<Option<StoredTurn>, TxError> {
-    let turn = sql!(
-        "SELECT t.role, t.since, u.id AS by_id, u.name AS by_name, t.change \
-         FROM turns t JOIN users u ON u.id = t.by_id WHERE t.link_id = $1",
-        link
-    );
-    turn.row(tx).await?.as_ref().map(stored_turn).transpose()
-}
-
-/// The turn of a document's active link, if it was passed after change number `after`.
-pub(super) async fn turn_after(
-    tx: &mut Tx,
-    document: DocumentId,
-    after: i64,
-) -> Result<Option<StoredTurn>, TxError> {
-    let turn = sql!(
-        "SELECT t.role, t.since, u.id AS by_id, u.name AS by_name, t.change FROM share_links l \
-         JOIN turns t ON t.link_id = l.id JOIN users u ON u.id = t.by_id \
-         WHERE l.document_id = $1 AND l.revoked_at IS NULL AND t.change > $2",
-        document,
-        after
-    );
-    turn.row(tx).await?.as_ref().map(stored_turn).transpose()
-}
-
-/// Writes the webhook of a passed turn, in its transaction.
-async fn put_turn(tx: &mut Tx, link: ShareLinkId, turn: &Turn) -> Result<(), TxError> {
-    if !tx.hooks.want(WebhookEvent::TurnChanged) {
-        return Ok(());
-    }
-    let title = sql!(
-        "SELECT d.title FROM documents d JOIN share_links l ON l.document_id = d.id \
-         WHERE l.id = $1",
-        link
-    );
-    let title: String = title.one(tx).await?.get(0)?;
-    let Turn { role, since, by } = turn;
-    let data = || json!({ "role": role, "since": since, "by": by, "title": title });
-    put(tx, WebhookEvent::TurnChanged, (Subject::link(link), turn.since), data).await
-}
-
-fn stored_turn(row: &Row) -> Result<StoredTurn, TxError> {
-    let by = row.user("by_id", "by_name")?;
-    let turn = Turn { role: row.get("role")?, since: row.get("since")?, by };
-    Ok(StoredTurn { turn, change: row.get("change")? })
 }
 
 fn progress_from(row: &Row) -> Result<Progress, TxError> {

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::storage::guard::{FenceGuard, Guarded};
 use crate::storage::replies::OwnReply;
 use crate::storage::reviews::{ReviewChange, StoredReview};
-use crate::storage::seats::{FenceGuard, Guarded};
 use crate::storage::statement::sql;
 use crate::storage::tx::{Tx, guarded};
 use crate::storage::tx_error::TxError;

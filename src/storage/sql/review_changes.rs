@@ -10,8 +10,8 @@ use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::progress::turn_after;
 use super::review_rows::fetch_one;
+use super::turns::turn_after;
 
 /// A review and its last change.
 struct Changed {

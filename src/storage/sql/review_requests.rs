@@ -13,6 +13,7 @@ use crate::domain::limits::{
 };
 use crate::domain::review_request::RequestState;
 use crate::domain::webhook::WebhookEvent;
+use crate::storage::guard::Guarded;
 use crate::storage::links::NewShareLink;
 use crate::storage::pagination::Page;
 use crate::storage::partners::{Partnership, sorted};
@@ -20,7 +21,6 @@ use crate::storage::review_requests::{
     AcceptedRequest, Decided, Direction, LinkOutcome, LinkToOffer, NewRequest, Refusal,
     RequestFilter, Requested, ReviewRequest,
 };
-use crate::storage::seats::Guarded;
 use crate::storage::statement::{Row, sql};
 use crate::storage::tx::{Tx, guarded, lock, lock_users, run};
 use crate::storage::tx_error::TxError;

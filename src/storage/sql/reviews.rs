@@ -12,12 +12,12 @@ use crate::domain::limits::{
 use crate::domain::review::ReviewStatus;
 use crate::domain::seat::Seat;
 use crate::storage::decode::corrupt;
+use crate::storage::guard::{FenceGuard, Guarded};
 use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
-use crate::storage::seats::{FenceGuard, Guarded};
 use crate::storage::statement::sql;
 use crate::storage::tx::{Tx, append_in, guarded, require_seat, run};
 use crate::storage::tx_error::TxError;

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::domain::fence::Fence;
 use crate::domain::seat::Seat;
 use crate::domain::webhook::WebhookEvent;
-use crate::storage::seats::FenceGuard;
+use crate::storage::guard::FenceGuard;
 use crate::storage::statement::{Row, sql};
 use crate::storage::tx::{Tx, lock_of, run};
 use crate::storage::tx_error::TxError;

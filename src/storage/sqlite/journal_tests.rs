@@ -10,10 +10,10 @@ use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::storage::documents::NewDocument;
+use crate::storage::guard::FenceGuard;
 use crate::storage::links::NewShareLink;
 use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Page;
-use crate::storage::seats::FenceGuard;
 use crate::storage::{Engine, Storage};
 
 fn storage(engine: &Sqlite) -> Storage {

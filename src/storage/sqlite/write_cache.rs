@@ -108,7 +108,7 @@ pub(super) async fn forget_stale(
     for (document, client, link) in changed {
         if let Some(link) = link {
             let link = parse(&link)?;
-            for &role in Role::ALL {
+            for role in Role::ALL {
                 state.seats.remove(&Seat::new(link, role));
             }
         }

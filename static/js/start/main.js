@@ -55,9 +55,10 @@ class StartPage {
     for (const panel of PANELS) {
       byId(`way-${panel}`).addEventListener("click", () => this.#choose(panel))
     }
-    const submits = { paste: () => this.#create(), link: () => this.#follow(), asked: () => this.#visit() }
+    /** @type {[string, () => Promise<void>][]} */
+    const submits = [["paste", () => this.#create()], ["link", () => this.#follow()], ["asked", () => this.#visit()]]
     const failed = (/** @type {unknown} */ error) => this.#fail(() => errorText(error))
-    for (const [id, submit] of Object.entries(submits)) {
+    for (const [id, submit] of submits) {
       onSubmit(byId(id, HTMLFormElement), byId(`${id}-go`, HTMLButtonElement), submit, failed)
     }
     for (const list of [this.#partners, this.#offers]) list.link.watch(() => this.#linkOpened(list))

@@ -25,9 +25,9 @@ pub(crate) async fn every_statement_of_the_source_is_prepared(desk: Desk) {
     let statements = statements(is_postgres);
     assert!(STATEMENTS_MIN <= statements.len(), "{} statements", statements.len());
     let mut faults = Vec::new();
-    for (place, text) in statements {
+    for (path, text) in statements {
         if let Err(error) = prepare(&mut stranger, statement_text(&text, is_postgres)).await {
-            faults.push(format!("{place}: {error}\n{text}"));
+            faults.push(format!("{path}: {error}\n{text}"));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
@@ -60,7 +60,7 @@ enum Token {
     Mark(char),
 }
 
-/// The place and the text of each `sql!` and `Sql::of` of `src`, for one engine, with its marks.
+/// The path and the text of each `sql!` and `Sql::of` of `src`, for one engine, with its marks.
 fn statements(is_postgres: bool) -> Vec<(String, String)> {
     let files: Vec<(PathBuf, Vec<Token>)> =
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
