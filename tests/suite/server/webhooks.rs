@@ -89,6 +89,10 @@ async fn reviews_among_kills(
             let request = request.bearer_auth(&desk.reviewer.token);
             requests.spawn(request.json(&review(&number.to_string())).send());
         }
+        // Half of the kills follow a commit, also on a slow machine.
+        if round % 2 == 0 {
+            requests.join_next().await.expect("a request").expect("joined").expect("an answer");
+        }
         // The moment of the kill, not a wait for an event.
         sleep(Duration::from_micros(random.below(60_000).try_into().unwrap())).await;
         servers[victim].kill().await;
