@@ -13,7 +13,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! use std::time::Duration;
-//! use galley::locks::{Lease, LockError, LockName, Locks, AcquireOptions};
+//! use galley_locks::{Lease, LockError, LockName, Locks, AcquireOptions};
 //!
 //! let locks = Locks::connect("memory:").await?;
 //! let name = LockName::named("export:doc_1");

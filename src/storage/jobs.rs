@@ -1,7 +1,8 @@
 //! Jobs: the fence of each job's lock, and its last runs.
 //!
 //! The lock of a job decides which server runs it; the database decides whose reminders count.
-//! [`Storage::begin_job`] ratifies the fence of a grant. From then on the database refuses every claim of
+//! [`begin_job`](crate::storage::Storage::begin_job) ratifies the fence of a grant. From then on the
+//! database refuses every claim of
 //! a reminder under an older one, so a batch that lost its lock sends nothing more.
 
 use std::collections::BTreeMap;

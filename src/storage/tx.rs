@@ -159,7 +159,7 @@ macro_rules! attempt {
 }
 pub(in crate::storage) use attempt;
 
-/// Runs a block as `attempt!` does. A boxed future of its value or a [`StorageError`]: rustc compiles the
+/// Runs a block as `attempt!` does. A boxed future of its value or a `StorageError`: rustc compiles the
 /// body of a plain one again in each crate that awaits it.
 macro_rules! run {
     ($storage:expr, $begin:ident, $tx:ident => $block:block) => {{

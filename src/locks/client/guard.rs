@@ -27,7 +27,7 @@ use galley_domain::fence::Fence;
 /// A guard is `Send`, so it can move into a task, and it cannot be cloned:
 ///
 /// ```compile_fail,E0599
-/// fn twice(guard: galley::locks::Guard) -> [galley::locks::Guard; 2] {
+/// fn twice(guard: galley_locks::Guard) -> [galley_locks::Guard; 2] {
 ///     [guard.clone(), guard]
 /// }
 /// ```

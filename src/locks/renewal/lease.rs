@@ -103,8 +103,8 @@ impl Locks {
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
     /// use std::time::Duration;
-    /// use galley::domain::{fence::Fence, ids::NodeId};
-    /// use galley::locks::{
+    /// use galley_domain::{fence::Fence, ids::NodeId};
+    /// use galley_locks::{
     ///     Claim, Claimed, HeldLock, Renewable, LockName, Locks, Loss, Takeover, Owner, RenewalTiming, LeaseHolder, Verdict,
     /// };
     /// use tokio::time::Instant;
