@@ -11,8 +11,9 @@ import { FORMATS, IMPORT_BYTES_MAX, importFile, nameIn, pauseIn, refusalOf } fro
 const source = (path) => readFileSync(new URL(`../../src/${path}`, import.meta.url), "utf8")
 
 test("the page offers each format of the server, and its bound of an import is the server's", () => {
-  const [formats = ""] = source("domain/export.rs").split("pub enum ExportFailure")
-  const names = [...formats.matchAll(/Self::\w+ => "([a-z]+)",/g)].map(([, name]) => name)
+  const [, formats = ""] = /pub enum ExportFormat \{(.*?)^\}/ms.exec(source("domain/export.rs")) ?? []
+  const variants = formats.matchAll(/(?:serialize = "(\w+)"\)\]\s+)?\b([A-Z][a-z]+),\n/g)
+  const names = [...variants].map(([, name, variant = ""]) => name ?? variant.toLowerCase())
   assert.deepEqual([...FORMATS].sort(), names.sort())
   const [, factors = ""] = /IMPORT_BYTES_MAX: usize = ([\d* ]+);/.exec(source("domain/limits.rs")) ?? []
   const bound = factors.split("*").reduce((product, factor) => product * Number(factor), 1)
