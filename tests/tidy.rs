@@ -35,7 +35,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("locks", &["domain"]),
     ("pubsub", &["domain", "locks"]),
     ("storage", &["domain"]),
-    ("notify", &["domain", "storage"]),
     ("outbox", &["domain", "yjs"]),
     ("sessions", &["domain", "locks", "outbox"]),
     ("rooms", &["domain", "yjs", "pubsub", "storage", "outbox", "sessions"]),
@@ -54,19 +53,28 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("reviews", &["domain", "yjs", "pubsub", "storage", "outbox", "sessions", "rooms", "seats"]),
-    ("versions", &["domain", "yjs", "pubsub", "storage", "outbox", "sessions", "rooms", "seats"]),
-    ("exports", &["domain", "yjs", "locks", "storage", "rooms", "seats", "reviews"]),
-    ("admin", &["domain", "telemetry", "locks", "pubsub", "sessions", "seats"]),
     ("sharing", &["domain", "yjs", "storage"]),
-    ("partners", &["domain", "locks", "storage", "sharing"]),
-    ("jobs", &["domain", "locks", "storage", "notify"]),
     (
         "http",
+        &["domain", "storage", "outbox", "sessions", "rooms", "seats", "reviews", "sharing", "yjs"],
+    ),
+    ("outgoing", &["domain"]),
+    ("periodic", &["domain", "locks", "storage", "http"]),
+    ("webhooks", &["domain", "storage", "seats", "http", "outgoing"]),
+    ("push", &["domain", "storage", "sharing", "http", "outgoing"]),
+    ("reminders", &["domain", "locks", "storage", "seats", "http", "periodic", "push"]),
+    ("partners", &["domain", "locks", "storage", "outbox", "seats", "sharing", "http", "push"]),
+    ("offers", &["domain", "locks", "storage", "seats", "sharing", "http"]),
+    ("versions", &["domain", "yjs", "storage", "rooms", "seats", "sharing", "http"]),
+    (
+        "exports",
         &[
-            "domain", "storage", "outbox", "sessions", "rooms", "seats", "reviews", "versions",
-            "exports", "admin", "sharing", "partners", "notify", "jobs",
+            "domain", "yjs", "locks", "storage", "rooms", "seats", "reviews", "sharing", "http",
+            "periodic",
         ],
     ),
+    ("transfer", &["domain", "storage", "sharing", "http"]),
+    ("admin", &["domain", "telemetry", "locks", "pubsub", "sessions", "seats", "sharing", "http"]),
     ("config", BELOW),
     ("app", BELOW),
     ("main", BELOW),
@@ -79,7 +87,23 @@ const BELOW: &[&str] = &["any row above"];
 /// homes has a comment with the reason.
 const HOMES: &[(&str, &[&str])] = &[
     ("anyhow", &["main"]),
-    ("axum", &["http"]),
+    // The router, and the routes of each feature.
+    (
+        "axum",
+        &[
+            "http",
+            "periodic",
+            "webhooks",
+            "push",
+            "reminders",
+            "partners",
+            "offers",
+            "versions",
+            "exports",
+            "transfer",
+            "admin",
+        ],
+    ),
     // Quiet hours.
     ("chrono_tz", &["domain"]),
     ("clap", &["main"]),
@@ -90,14 +114,14 @@ const HOMES: &[(&str, &[&str])] = &[
     ("flate2", &["exports", "storage"]),
     // Both bound rates: `http` of requests, the others of messages of one socket.
     ("governor", &["http", "seats", "sessions"]),
-    ("http_body_util", &["notify"]),
+    ("http_body_util", &["outgoing"]),
     ("humantime", &["config"]),
     // The server, and requests to other programs.
-    ("hyper", &["http", "notify"]),
-    ("hyper_util", &["http", "notify"]),
+    ("hyper", &["http", "outgoing"]),
+    ("hyper_util", &["http", "outgoing"]),
     ("ipnet", &["http"]),
     // Tokens of users, and the server's own for push services.
-    ("jsonwebtoken", &["http", "notify"]),
+    ("jsonwebtoken", &["http", "push"]),
     // These two make PDFs: one writes the file, `parley` sets its lines.
     ("krilla", &["exports"]),
     ("metrics_exporter_prometheus", &["telemetry"]),
@@ -110,8 +134,8 @@ const HOMES: &[(&str, &[&str])] = &[
     // The bound on open files.
     ("rustix", &["app"]),
     // TLS to that Redis, and to other programs.
-    ("rustls", &["locks", "notify"]),
-    ("rustls_native_certs", &["notify"]),
+    ("rustls", &["locks", "outgoing"]),
+    ("rustls_native_certs", &["outgoing"]),
     // From the settings to the code that passes a secret to its key.
     ("secrecy", &["config", "app", "main"]),
     ("serde_path_to_error", &["config"]),
@@ -119,7 +143,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("sha2", &["locks"]),
     ("similar", &["yjs"]),
     ("sqlx", &["storage"]),
-    ("tokio_rustls", &["notify"]),
+    ("tokio_rustls", &["outgoing"]),
     ("toml", &["config"]),
     ("tower", &["http"]),
     ("tower_http", &["http"]),
@@ -127,7 +151,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tungstenite", &["http"]),
     ("unicode_segmentation", &["domain"]),
     // Origins, and the addresses of other programs.
-    ("url", &["http", "notify"]),
+    ("url", &["http", "outgoing"]),
     ("uuid", &["domain"]),
 ];
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use crate::admin::Console;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::locks::{Alarm, Holder, LockName};
-use crate::seats::{SeatError, SeatService};
+use crate::seats::SeatError;
 
 /// The page of locks to list.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +122,7 @@ pub struct AlarmInfo {
     pub remedy: &'static str,
 }
 
-impl SeatService {
+impl Console {
     /// The held locks of all servers, and the alarms of this one.
     ///
     /// # Errors
@@ -130,7 +131,7 @@ impl SeatService {
     pub async fn locks(&self, page: &LockPage) -> Result<LockList, SeatError> {
         let now = Utc::now();
         let is_wanted = |class: &str| page.class.as_ref().is_none_or(|wanted| wanted == class);
-        let mut held = self.shared.locks.held().await?;
+        let mut held = self.seats.shared.locks.held().await?;
         held.retain(|(name, _holder)| is_wanted(name.class()));
         held.sort_by_cached_key(|(name, holder)| LockCursor::of(name, holder));
         let classes = classes(&held, now);
@@ -142,7 +143,7 @@ impl SeatService {
         held.truncate(page.limit);
         let last = held.last().filter(|_| has_more);
         let next_cursor = last.map(|(name, holder)| LockCursor::of(name, holder).to_string());
-        let mut alarms = self.shared.locks.alarms();
+        let mut alarms = self.seats.shared.locks.alarms();
         alarms.retain(|alarm| is_wanted(&alarm.class));
         Ok(LockList {
             classes,
@@ -151,13 +152,13 @@ impl SeatService {
                 .map(|(name, holder)| self.lock_info(&name, holder, now))
                 .collect(),
             alarms: alarms.into_iter().map(AlarmInfo::from).collect(),
-            node: self.shared.relay.node(),
+            node: self.seats.shared.relay.node(),
             next_cursor,
         })
     }
 }
 
-impl SeatService {
+impl Console {
     fn lock_info(&self, name: &LockName, holder: Holder, now: DateTime<Utc>) -> LockInfo {
         let has_grant = holder.has_grant();
         let seat = name.as_seat().map(|seat| SeatInfo {
@@ -169,7 +170,7 @@ impl SeatService {
         LockInfo {
             class: name.class().to_owned(),
             name: name.what().to_owned(),
-            lock_key: self.shared.locks.key_of(name),
+            lock_key: self.seats.shared.locks.key_of(name),
             node: has_grant.then_some(holder.owner.node),
             since: has_grant.then_some(holder.since),
             age_ms: has_grant.then(|| age_ms(now, holder.since)),

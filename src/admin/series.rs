@@ -8,9 +8,9 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::admin::Console;
 use crate::domain::ids::NodeId;
 use crate::pubsub::{Reply, Request};
-use crate::seats::SeatService;
 use crate::telemetry::last_hour::{self, MINUTES, Minute};
 
 /// How long a server may take for its reply.
@@ -32,12 +32,12 @@ pub struct Series {
     pub missing: Vec<NodeId>,
 }
 
-impl SeatService {
+impl Console {
     /// Asks every server for its last hour, at most [`REPLY_TIMEOUT`] long.
     pub async fn series(&self) -> Series {
-        let (running, mut missing) = self.shared.peers.running_and_ended(Instant::now());
+        let (running, mut missing) = self.seats.shared.peers.running_and_ended(Instant::now());
         let replies =
-            running.iter().map(|node| self.request(*node, Request::Series, REPLY_TIMEOUT));
+            running.iter().map(|node| self.seats.request(*node, Request::Series, REPLY_TIMEOUT));
         let mut hours = vec![last_hour::minutes()];
         for (node, reply) in running.iter().zip(join_all(replies).await) {
             let minutes = match reply {

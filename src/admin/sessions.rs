@@ -1,19 +1,19 @@
 //! The sessions in their seats, for pages and for administrators, and their eviction.
 
 use std::collections::HashSet;
-use std::num::NonZeroUsize;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use crate::admin::Console;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
 use crate::pubsub::{Message, Topic};
-use crate::seats::{SeatError, SeatService};
+use crate::seats::SeatError;
 use crate::sessions::session::{Session, SessionState};
 
 /// The part of the cluster to list.
@@ -77,45 +77,7 @@ pub struct SessionList {
     pub nodes: Vec<NodeInfo>,
 }
 
-/// The session of one seat. The default is an unknown one.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct SeatView {
-    /// Whether a session holds the seat; `null` if the locks cannot be read.
-    pub taken: Option<bool>,
-    /// The holder's user.
-    pub user: Option<User>,
-    /// The time of the grant.
-    pub since: Option<DateTime<Utc>>,
-    /// The number of waiters, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<NonZeroUsize>,
-}
-
-/// Both seats of a share link.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct SeatsView {
-    /// The writer's.
-    pub writer: SeatView,
-    /// The reviewer's.
-    pub reviewer: SeatView,
-}
-
-impl SeatService {
-    /// The holders of each of these links, in their order; unknown ones if the locks cannot be read. So no
-    /// handler that has committed reports a failure of this read. One round trip.
-    pub async fn seats_of(&self, links: &[ShareLinkId]) -> Vec<SeatsView> {
-        let names: Vec<_> = links
-            .iter()
-            .flat_map(|link| Role::ALL.iter().map(|role| LockName::seat(Seat::new(*link, *role))))
-            .collect();
-        let holders = self.shared.locks.holders(&names).await.inspect_err(|error| {
-            tracing::warn!(%error, "the occupancy of seats is unknown");
-        });
-        let mut holders = holders.unwrap_or_default().into_iter();
-        let mut next = || holders.next().map(SeatView::from).unwrap_or_default();
-        links.iter().map(|_| SeatsView { writer: next(), reviewer: next() }).collect()
-    }
-
+impl Console {
     /// The held seats.
     ///
     /// # Errors
@@ -125,13 +87,13 @@ impl SeatService {
         let mut sessions = match scope {
             Scope::ThisNode => self.sessions_here(),
             Scope::Cluster => {
-                let held = self.shared.locks.seats().await?;
+                let held = self.seats.shared.locks.seats().await?;
                 held.into_iter().map(|(seat, holder)| self.info(seat, &holder)).collect()
             }
         };
         sessions.sort_by_key(|session| (session.since, session.fence));
         self.find_titles(&mut sessions).await;
-        let here = self.shared.relay.node();
+        let here = self.seats.shared.relay.node();
         let mut nodes = vec![NodeInfo { id: here, sessions: 0, is_self: true }];
         for id in sessions.iter().filter_map(|session| session.node) {
             match nodes.iter_mut().find(|node| node.id == id) {
@@ -151,14 +113,16 @@ impl SeatService {
     pub async fn evict(&self, session: SessionId) -> Result<Option<(Seat, UserId)>, SeatError> {
         let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
         // The database first: from here on it rejects every write of that session.
-        self.shared.storage.vacate(seat, holder.fence).await?;
-        self.evict_here(session);
+        self.seats.shared.storage.vacate(seat, holder.fence).await?;
+        self.seats.evict_here(session);
         let message = Message::Evicted(session);
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.seats.shared.relay.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
         }
         // A background task retries the release, or the lease ends.
-        if let Err(error) = self.shared.locks.release(&LockName::seat(seat), &holder.value).await {
+        if let Err(error) =
+            self.seats.shared.locks.release(&LockName::seat(seat), &holder.value).await
+        {
             tracing::warn!(%error, %seat, "the release of an evicted session is pending");
         }
         Ok(Some((seat, holder.owner.id.into())))
@@ -167,7 +131,7 @@ impl SeatService {
     /// Reads the titles of the sessions' documents. A list without titles is better than none.
     pub(crate) async fn find_titles(&self, sessions: &mut [SessionInfo]) {
         let links: HashSet<_> = sessions.iter().map(|session| session.share_link_id).collect();
-        let titles = self.shared.storage.titles_of(&Vec::from_iter(links)).await;
+        let titles = self.seats.shared.storage.titles_of(&Vec::from_iter(links)).await;
         let titles = titles.inspect_err(|error| {
             tracing::warn!(%error, "the titles of documents cannot be read");
         });
@@ -178,23 +142,23 @@ impl SeatService {
     }
 
     fn sessions_here(&self) -> Vec<SessionInfo> {
-        let seated = self.shared.registry.seated();
+        let seated = self.seats.shared.registry.seated();
         seated.iter().filter_map(|session| self.info_here(session)).collect()
     }
 
     pub(crate) fn info_here(&self, session: &Session) -> Option<SessionInfo> {
         let identity = &session.identity;
         let now = Instant::now();
-        let margin = self.shared.terms.lease.margin();
+        let margin = self.seats.shared.terms.lease.margin();
         let left = (session.trust_stamp().0 + margin).saturating_duration_since(now);
         Some(SessionInfo {
-            lock_key: self.shared.locks.key_of(&LockName::seat(identity.seat)),
+            lock_key: self.seats.shared.locks.key_of(&LockName::seat(identity.seat)),
             share_link_id: identity.seat.link,
             title: None,
             role: identity.seat.role,
             session_id: Some(identity.session),
             user: Some(identity.user.clone()),
-            node: Some(self.shared.relay.node()),
+            node: Some(self.seats.shared.relay.node()),
             since: Some(session.since()?),
             fence: Some(session.fence()),
             ttl_ms: u64::try_from(left.as_millis()).ok(),
@@ -204,9 +168,9 @@ impl SeatService {
     }
 
     pub(crate) fn info(&self, seat: Seat, holder: &Holder) -> SessionInfo {
-        let lease = self.shared.terms.lease;
+        let lease = self.seats.shared.terms.lease;
         let session_id = holder.value.parse().ok();
-        let here = session_id.and_then(|id| self.shared.registry.session(id));
+        let here = session_id.and_then(|id| self.seats.shared.registry.session(id));
         let has_grant = holder.has_grant();
         let since_renewal = lease.ttl.saturating_sub(holder.ttl);
         // Two renewals are overdue: the session's server counts the lease as uncertain, too.
@@ -217,7 +181,7 @@ impl SeatService {
             None => (before_now(since_renewal), SessionState::Held),
         };
         SessionInfo {
-            lock_key: self.shared.locks.key_of(&LockName::seat(seat)),
+            lock_key: self.seats.shared.locks.key_of(&LockName::seat(seat)),
             share_link_id: seat.link,
             title: None,
             role: seat.role,
@@ -230,18 +194,6 @@ impl SeatService {
             last_seen,
             state,
         }
-    }
-}
-
-impl From<Option<Holder>> for SeatView {
-    fn from(holder: Option<Holder>) -> Self {
-        let taken = Some(holder.is_some());
-        holder.map_or(Self { taken, ..Self::default() }, |holder| Self {
-            taken,
-            since: holder.has_grant().then_some(holder.since),
-            waiting: NonZeroUsize::new(holder.waiting),
-            user: holder.has_grant().then(|| holder.owner.into()),
-        })
     }
 }
 

@@ -5,38 +5,41 @@
 //! If a critical task ends, the process exits, so that its supervisor restarts it. Half a server would
 //! run on and never be restarted.
 
+pub(crate) mod features;
 mod huge_pages;
-mod jobs;
 mod open_files;
+#[cfg(test)]
+mod openapi_tests;
 mod readiness;
 pub mod secrets;
 mod shutdown;
 mod signals;
-mod web_push;
-mod webhooks;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{SecondsFormat, Utc};
-use futures_util::future::BoxFuture;
+use futures_util::FutureExt as _;
+use futures_util::StreamExt as _;
+use futures_util::future::{BoxFuture, ready};
+use futures_util::stream::FuturesUnordered;
 use metrics::NoopRecorder;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::app::features::{Core, Features};
 use crate::app::secrets::{ADMIN_TOKEN_FILE, SecretError};
 use crate::app::shutdown::Stopping;
 use crate::app::signals::{Signals, StopSignal};
 use crate::config::{ServerSettings, Settings};
 use crate::domain::ids::NodeId;
-use crate::exports::build::Exports;
-use crate::exports::rendering::PdfFonts;
 use crate::http::access::Access;
 use crate::http::assets::Pages;
 use crate::http::auth::tokens::Tokens;
@@ -53,26 +56,23 @@ use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
-use crate::jobs::Jobs;
 use crate::locks::{Locks, LocksError};
-use crate::notify::Notify;
-use crate::notify::webhooks::Webhooks;
-use crate::partners::Partners;
-use crate::partners::offers::Offers;
+use crate::periodic::Work;
 use crate::pubsub::{Pubsub, RelayError};
 use crate::reviews::Reviews;
 use crate::rooms::room::review_events::MissedQueue;
+use crate::seats::departures::{SEARCH_EVERY, Search};
 use crate::seats::{SeatService, SeatServiceDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
 use crate::sharing::quota::Quota;
 use crate::storage::Storage;
+use crate::storage::capacity::MEASURE_EVERY;
 use crate::storage::error::StorageError;
 use crate::telemetry::last_hour::Tee;
 use crate::telemetry::logs::Format;
 use crate::telemetry::metrics::Metrics;
-use crate::versions::Versions;
 
 /// Interval at which the exporter drains histogram samples into their buckets.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
@@ -119,6 +119,7 @@ pub struct App {
     node: NodeId,
     settings: Settings,
     state: HttpState,
+    features: Features,
     listener: TcpListener,
     address: SocketAddr,
     storage: Storage,
@@ -180,14 +181,18 @@ impl App {
         let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
             MetricsHandle::new(move || figures.render())
         });
-        let notify = web_push::start(&settings, &storage)?;
-        let jobs = jobs::prepare(&settings, &storage, &locks, &notify, node);
-        // Before the first request: from here on the transaction of an event writes its webhooks.
-        let webhooks = webhooks::start(&settings, &storage);
-        let entry = Entry { secret, admin_token, origins };
-        let below = (&storage, &locks);
-        let services = (sessions, reviews, (notify, webhooks), jobs);
-        let state = state(&settings, below, services, entry, readiness, scrape);
+        let invites = Invites::new(secret.expose_secret().as_bytes());
+        let features = Features::prepare(&Core {
+            settings: &settings,
+            node,
+            storage: &storage,
+            locks: &locks,
+            seats: &sessions,
+            reviews: &reviews,
+            invites: &invites,
+        })?;
+        let entry = Entry { secret, admin_token, origins, invites };
+        let state = state(&settings, &storage, (sessions, reviews), entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
@@ -196,6 +201,7 @@ impl App {
             node,
             settings,
             state,
+            features,
             listener,
             address,
             storage,
@@ -227,7 +233,8 @@ impl App {
     /// The router of this server, for a caller in the same process.
     #[must_use]
     pub fn front(&self) -> Front {
-        Front::new(self.state.clone(), as_size(*self.settings.limits.body_bytes))
+        let body_bytes = as_size(*self.settings.limits.body_bytes);
+        Front::new(self.state.clone(), self.features.routes.clone(), body_bytes)
     }
 
     /// Serves until a signal or the end of a critical task, then stops from the top down.
@@ -241,44 +248,30 @@ impl App {
     }
 
     async fn serve_and_stop(self) -> Result<(), AppError> {
-        let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } =
-            self;
+        let Self { settings, state, features, listener, storage, locks, tasks, .. } = self;
+        let (figures, mut signals) = (self.figures, self.signals);
         // After the ready line, so that a warning does not hide the address.
         open_files::raise_bound(*settings.limits.connections);
-        let sessions = state.sessions.clone();
-        let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
-        let readiness = state.readiness.clone();
-        let purging = state.sharing.clone().keep_purging();
-        let trimming = state.exports.clone().keep_trimming();
-        let pushing = state.notify.clone().keep_pushing();
-        let jobs = state.jobs.clone();
-        let delivering = state.webhooks.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
+        let (sessions, readiness) = (state.sessions.clone(), state.readiness.clone());
+        let work = work(&settings, &state, &storage, locks, figures).into_iter();
+        let work = work.chain(features.work()).map(|row| {
+            let (name, stopped) = (row.name(), stop.clone());
+            let running = async move { stopped.run_until_cancelled(row.keep_running()).await };
+            tasks.spawn(running).map(move |_ended| name)
+        });
+        let mut work: FuturesUnordered<_> = work.collect();
         let body_bytes = as_size(*settings.limits.body_bytes);
+        let front = Front::new(state, features.routes.clone(), body_bytes);
+        for task in features.until(&stop) {
+            tasks.spawn(task);
+        }
         let connections = ConnectionLimits {
             all: as_size(*settings.limits.connections),
             address: as_size(*settings.limits.connections_per_address),
         };
-        let edge = tasks.spawn(serve::run(
-            listener,
-            Front::new(state, body_bytes),
-            connections,
-            sockets.clone(),
-            stop.clone(),
-        ));
-        let upkeep = upkeep(figures, limiter, guest_budgets, locks, sessions.clone(), stop.clone());
-        let upkeep = tasks.spawn(upkeep);
-        tasks.spawn(jobs.keep_ticking(stop.clone()));
-        let measuring = storage.clone().keep_measuring(*settings.limits.stored_bytes);
-        let stopped = stop.clone();
-        tasks.spawn(async move { stopped.run_until_cancelled(measuring).await });
-        let stopped = stop.clone();
-        tasks.spawn(async move { stopped.run_until_cancelled(purging).await });
-        let stopped = stop.clone();
-        tasks.spawn(async move { stopped.run_until_cancelled(trimming).await });
-        let stopped = stop.clone();
-        tasks.spawn(async move { stopped.run_until_cancelled(pushing).await });
-        tasks.spawn(webhooks::run(delivering, sessions.clone(), stop.clone()));
+        let edge = serve::run(listener, front, connections, sockets.clone(), stop.clone());
+        let edge = tasks.spawn(edge);
         let mut linger = Duration::ZERO;
         let died = tokio::select! {
             signal = signals.next() => {
@@ -291,7 +284,7 @@ impl App {
                 None
             }
             _ended = edge => Some("the listener"),
-            _ended = upkeep => Some("the upkeep"),
+            ended = work.next() => ended,
             () = sessions.died() => Some("a task of the sessions"),
         };
         if let Some(task) = died {
@@ -331,6 +324,7 @@ struct Entry {
     secret: SecretString,
     admin_token: SecretString,
     origins: Origins,
+    invites: Invites,
 }
 
 fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
@@ -379,13 +373,13 @@ fn start_sessions(
 
 fn state(
     settings: &Settings,
-    (storage, locks): (&Storage, &Locks),
-    (sessions, reviews, (notify, webhooks), jobs): (SeatService, Reviews, (Notify, Webhooks), Jobs),
+    storage: &Storage,
+    (sessions, reviews): (SeatService, Reviews),
     entry: Entry,
     readiness: Readiness,
     scrape: MetricsHandle,
 ) -> HttpState {
-    let Entry { secret, admin_token, origins } = entry;
+    let Entry { secret, admin_token, origins, invites } = entry;
     let secret = secret.expose_secret().as_bytes();
     let limits = &settings.limits;
     let rate = |per_second, burst| Rate {
@@ -406,7 +400,7 @@ fn state(
         bytes: *limits.user_bytes,
         bin_retention: *limits.bin_retention,
     };
-    let (invites, policy) = (Invites::new(secret), Policy::new(&origins));
+    let policy = Policy::new(&origins);
     let guest_bytes = NonZeroU32::new(*limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
     let guest_acts = [
         (guest_budgets::REQUESTS, *limits.guest_requests_per_address),
@@ -425,24 +419,11 @@ fn state(
         pages: Pages { assets: settings.server.assets, policy: policy.clone() },
         policy,
         origins,
-        sharing: Sharing::new(storage.clone(), invites.clone(), document_bytes, quota),
-        partners: Partners::new(
-            storage.clone(),
-            locks.clone(),
-            invites,
-            *limits.guest_requests_pending,
-            &limits.reserved_handles,
-        ),
-        exports: Exports::new(reviews.clone(), PdfFonts::new(settings.exports.fonts.clone())),
-        offers: Offers::new(storage.clone(), locks.clone()),
+        sharing: Sharing::new(storage.clone(), invites, document_bytes, quota),
         reviews,
-        versions: Versions::new(sessions.clone()),
         sessions,
         readiness,
         scrape,
-        notify,
-        jobs,
-        webhooks,
         tarpit: Tarpit::default(),
         guest_budgets: GuestBudgets::new(guest_bytes, guest_acts),
         security_log: SecurityLog::default(),
@@ -456,27 +437,43 @@ fn hosts(server: &ServerSettings) -> Hosts {
     Hosts::new(server.listen, public, &server.hosts)
 }
 
-/// Periodic work of the process: drains metrics and drops idle counters, so that memory does not grow.
-async fn upkeep(
-    figures: Option<Metrics>,
-    limiter: Limiter,
-    guest_budgets: GuestBudgets,
+/// The periodic work of the core, on every server.
+fn work(
+    settings: &Settings,
+    state: &HttpState,
+    storage: &Storage,
     locks: Locks,
-    sessions: SeatService,
-    stop: CancellationToken,
-) {
-    let mut ticker = interval(UPKEEP_EVERY);
-    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(ticker.tick()).await.is_some() {
-        if let Some(figures) = &figures {
-            figures.upkeep();
-        }
+    figures: Option<Metrics>,
+) -> Vec<Work> {
+    let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
+    let (seats, departures) = (state.sessions.clone(), state.sessions.clone());
+    let (storage, bytes_max) = (storage.clone(), *settings.limits.stored_bytes);
+    let (sharing, search) = (state.sharing.clone(), Arc::new(Mutex::new(Search::default())));
+    // Drains metrics and drops idle counters, so that memory does not grow.
+    let upkeep = move || {
+        figures.iter().for_each(Metrics::upkeep);
         limiter.forget_the_quiet();
         guest_budgets.forget_idle();
-        sessions.forget_idle_users();
+        seats.forget_idle_users();
         // Reading the alarms clears those of classes without recent events.
         let _in_force = locks.alarms();
-    }
+        ready(())
+    };
+    vec![
+        Work::new("upkeep", UPKEEP_EVERY, upkeep),
+        Work::new("measure", MEASURE_EVERY, move || {
+            let storage = storage.clone();
+            async move { storage.measure(bytes_max).await }
+        }),
+        Work::new("purge", sharing.purge_every(), move || {
+            let sharing = sharing.clone();
+            async move { sharing.purge().await }
+        }),
+        Work::new("departures", SEARCH_EVERY, move || {
+            let (seats, search) = (departures.clone(), Arc::clone(&search));
+            async move { seats.search_departures(&mut *search.lock().await).await }
+        }),
+    ]
 }
 
 fn as_size(bytes: u32) -> usize {

@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::notify::vapid::PushKey;
+use crate::push::vapid::PushKey;
 
 /// Default file of the admin token when `admin.token` is not set.
 pub const ADMIN_TOKEN_FILE: &str = "data/admin-token";

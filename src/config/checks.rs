@@ -11,7 +11,7 @@ use crate::domain::limits::{
     WEBHOOK_ENDPOINTS_MAX, WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_URL_BYTES_MAX,
 };
 use crate::locks::redis_client::url::RedisUrl;
-use crate::notify::destination::{Destination, Scope};
+use crate::outgoing::destination::{Destination, Scope};
 use crate::telemetry::logs;
 
 /// Minimum length of an admin token in bytes: that of the signing secret. Attackers try tokens from

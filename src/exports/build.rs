@@ -23,7 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
@@ -37,7 +37,11 @@ use crate::exports::error::ExportError;
 use crate::exports::paper::{Heading, Paper};
 use crate::exports::rendering::{PdfFonts, Rendering};
 use crate::exports::served::{UNSAVED, servable};
+use crate::exports::store::{
+    ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
+};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName};
+use crate::periodic::Work;
 use crate::reviews::Reviews;
 use crate::reviews::anchors::placed_in;
 use crate::rooms::RoomError;
@@ -45,9 +49,6 @@ use crate::rooms::permits::{Permit, Permits, Requester, passed_on};
 use crate::seats::SeatError;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::storage::exports::{
-    ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
-};
 use crate::storage::reviews::StoredReview;
 use crate::storage::versions::sha256;
 
@@ -220,14 +221,14 @@ impl Exports {
         }
     }
 
-    /// Deletes old files, periodically, until the caller drops the future.
-    pub async fn keep_trimming(self) {
-        let mut ticker = interval(TRIM_EVERY);
-        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticker.tick().await;
-            self.trim(None).await;
-        }
+    /// Deletes old files, periodically.
+    #[must_use]
+    pub fn trimming(&self) -> Work {
+        let exports = self.clone();
+        Work::new("trim exports", TRIM_EVERY, move || {
+            let exports = exports.clone();
+            async move { exports.trim(None).await }
+        })
     }
 
     /// Deletes the files beyond the bounds.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::storage::exports::{ExportKey, ExportMark, ExportState, StoredExport};
+use crate::exports::store::{ExportKey, ExportMark, ExportState, StoredExport};
 
 /// A file that was rendered within this time answers the request that started its build, also if the
 /// database takes twice as long to store it.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::{FromRef, FromRequestParts};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use governor::clock::DefaultClock;
@@ -18,9 +19,8 @@ use governor::clock::DefaultClock;
 use crate::http::allowances::{Allowance, Allowances};
 use crate::http::auth::credential::Credential;
 use crate::http::auth::tokens::Identity;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Contract, Failure};
 use crate::http::peer::{Peer, network};
-use crate::partners::PartnersError;
 use crate::sessions::store_budget::StoreBudget;
 
 /// The settings of the acts that a day limits.
@@ -73,6 +73,26 @@ impl GuestBudgets {
     }
 }
 
+/// Guests have reached a limit of theirs.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("{key}: guests have reached this limit")]
+pub struct GuestLimit {
+    /// The setting.
+    pub key: &'static str,
+    /// When the next act may be allowed.
+    pub retry_after: Duration,
+}
+
+impl Failure for GuestLimit {
+    fn contract(&self) -> Contract {
+        (StatusCode::TOO_MANY_REQUESTS, "guest-limit", "Too often for guests")
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        Some(self.retry_after)
+    }
+}
+
 /// The budget that a request's stored bytes draw on, and the address of its acts. Its extraction rejects a
 /// request whose `Content-Length` exceeds the budget, before the handler reads the body.
 pub(crate) struct Storing(Option<(StoreBudget, GuestBudgets, IpAddr)>);
@@ -92,13 +112,13 @@ impl Storing {
     ///
     /// # Errors
     ///
-    /// [`PartnersError::GuestLimit`] when the day is spent.
-    pub(crate) fn take(&self, key: &'static str) -> Result<Allowance, PartnersError> {
+    /// [`GuestLimit`] when the day is spent.
+    pub(crate) fn take(&self, key: &'static str) -> Result<Allowance, GuestLimit> {
         let act =
             self.0.as_ref().and_then(|(_, all, address)| Some((all.0.acts.get(key)?, address)));
         let Some((acts, address)) = act else { return Ok(Allowance::default()) };
         let taken = acts.take(*address, Instant::now());
-        taken.map_err(|retry_after| PartnersError::GuestLimit { key, retry_after })
+        taken.map_err(|retry_after| GuestLimit { key, retry_after })
     }
 
     /// Checks the length that a request announces. A body in chunks announces none.

@@ -8,7 +8,6 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, SubsecRound as _, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::admin::sessions::SeatsView;
 use crate::domain::ids::{DocumentId, ShareLinkId};
 use crate::domain::progress::Progress;
 use crate::domain::user::User;
@@ -21,9 +20,10 @@ use crate::http::routes::Routes;
 use crate::outbox::event::Event;
 use crate::reviews::Reviews;
 use crate::seats::SeatService;
-use crate::sharing::Sharing;
+use crate::seats::view::SeatsView;
 use crate::sharing::invite::Invite;
 use crate::sharing::links::Joining;
+use crate::sharing::{Sharing, SharingError};
 use crate::storage::invites::{Attempt, Invitation};
 use crate::storage::links::{FindOrCreate, ShareLink};
 
@@ -214,7 +214,7 @@ async fn join(
     };
     match sessions.complete(joining).await? {
         Joining::Reviewer(link) => for_member(link, None, &caller, &sessions, &reviews).await,
-        Joining::Refused { .. } => Err(ApiError::ReviewerExists),
+        Joining::Refused { .. } => Err(SharingError::ReviewerExists.into()),
     }
 }
 

@@ -15,40 +15,28 @@ pub mod headers;
 pub mod health;
 pub mod host;
 pub mod limit;
-#[cfg(test)]
-mod openapi_tests;
 pub mod origin;
-mod pagination;
+pub(crate) mod pagination;
 pub mod peer;
 pub mod readiness;
-mod request_log;
-mod response_budget;
+pub(crate) mod request_log;
+pub(crate) mod response_budget;
 pub mod serve;
 mod unread_body;
 
-mod admin;
-mod allowances;
+pub(crate) mod allowances;
 mod decisions;
-mod documents;
-mod exports;
-mod extract;
+pub(crate) mod documents;
+pub(crate) mod extract;
 pub mod guest_budgets;
-mod jobs;
 mod links;
-mod offers;
-mod partners;
 mod progress;
-mod push;
-mod reminders;
 mod replies;
-mod review_requests;
 mod reviewers;
 mod reviews;
-mod routes;
+pub(crate) mod routes;
 pub mod security_log;
 pub mod tarpit;
-mod versions;
-mod webhooks;
 pub mod ws;
 
 use std::time::Duration;
@@ -61,7 +49,6 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::domain::review::Decision;
-use crate::exports::build::Exports;
 use crate::http::access::Access;
 use crate::http::assets::Pages;
 use crate::http::auth::tokens::Tokens;
@@ -78,15 +65,9 @@ use crate::http::readiness::Readiness;
 use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
-use crate::jobs::Jobs;
-use crate::notify::Notify;
-use crate::notify::webhooks::Webhooks;
-use crate::partners::Partners;
-use crate::partners::offers::Offers;
 use crate::reviews::Reviews;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
-use crate::versions::Versions;
 
 /// Time limit from the end of a request's head to the beginning of its response.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -114,28 +95,14 @@ pub struct HttpState {
     pub pages: Pages,
     /// Documents and share links.
     pub sharing: Sharing,
-    /// People, review requests and partners.
-    pub partners: Partners,
     /// Probes of the dependencies.
     pub readiness: Readiness,
     /// The metrics endpoint.
     pub scrape: MetricsHandle,
     /// Seats and sessions.
     pub sessions: SeatService,
-    /// Review offers.
-    pub offers: Offers,
     /// Reviews.
     pub reviews: Reviews,
-    /// Versions of the documents.
-    pub versions: Versions,
-    /// Documents as files.
-    pub exports: Exports,
-    /// Web Push.
-    pub notify: Notify,
-    /// Jobs, and the settings of reminders.
-    pub jobs: Jobs,
-    /// Webhooks of the host product.
-    pub webhooks: Webhooks,
     /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,
     /// Budgets of guests.
@@ -152,13 +119,13 @@ impl FromRef<HttpState> for auth::caller::Checks {
     }
 }
 
-/// The whole router. Bodies are at most `body_bytes` long.
-fn router(state: HttpState, body_bytes: usize) -> Router {
+/// The whole router, with the routes of the features. Bodies are at most `body_bytes` long.
+fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
     let counted: auth::caller::Checks = FromRef::from_ref(&state);
     let by_address = from_fn_with_state(state.limiter.clone(), limit::by_address);
     let guarded = guarded()
+        .merge(features)
         .into_router()
-        .merge(reviewing().into_router())
         .route_layer(from_fn_with_state(state.budget.clone(), response_budget::charge))
         .route_layer(from_fn_with_state(counted, auth::caller::identify));
     guarded
@@ -180,15 +147,9 @@ fn guarded() -> Routes {
         .get("/api/auth", auth::guest::entry)
         .post("/api/auth/guest", auth::guest::enter)
         .post("/api/auth/leave", auth::guest::leave)
-        .post("/api/auth/transfer", auth::transfer::redeem)
         .get("/api/me", auth::guest::me)
-        .patch("/api/me", auth::guest::change)
-        .post("/api/me/transfer", auth::transfer::create);
-    let shared = reviewers::routes(links::routes(versions::routes(documents::routes(entry))));
-    let reminding = jobs::routes(reminders::routes(webhooks::routes(shared)));
-    push::routes(admin::routes(offers::routes(review_requests::routes(partners::routes(
-        exports::routes(reminding),
-    )))))
+        .patch("/api/me", auth::guest::change);
+    reviewers::routes(links::routes(documents::routes(entry))).merge(reviewing())
 }
 
 /// Routes of reviews, and of the websocket.
@@ -216,6 +177,12 @@ fn reviewing() -> Routes {
         .post_review("/api/share-links/{id}/decisions", decisions::decide)
         .post("/api/share-links/{id}/decisions/{did}/undo", decisions::undo)
         .get(request_log::SOCKET, ws::connect)
+}
+
+/// The routes of the core.
+#[cfg(test)]
+pub(crate) fn routes() -> Routes {
+    guarded().merge(open()).merge(probes())
 }
 
 /// Routes for programs without a token.

@@ -20,7 +20,7 @@ const REVIEW: BodyLimit = BodyLimit(REVIEW_REQUEST_BYTES_MAX);
 const TEXT: BodyLimit = BodyLimit(usize::MAX);
 
 /// Routes, and the list of their methods and paths.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Routes {
     router: Router<HttpState>,
     table: Vec<(&'static str, &'static str)>,
@@ -64,6 +64,18 @@ methods! {
 }
 
 impl Routes {
+    /// These routes and those of `other`.
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        self.table.extend(other.table);
+        Self { router: self.router.merge(other.router), table: self.table }
+    }
+
+    /// Hands `service` to the handlers, which extract it as an [`Extension`]: the state of the router
+    /// names no feature.
+    pub(crate) fn with<T: Clone + Send + Sync + 'static>(self, service: T) -> Self {
+        Self { router: self.router.layer(Extension(service)), table: self.table }
+    }
+
     fn on<H: Handler<T, HttpState>, T: 'static>(
         mut self,
         filter: MethodFilter,

@@ -13,12 +13,11 @@
 //! that promise, on both engines; with the lock the calls of a pair wait in Redis and not on connections of
 //! the database.
 
-pub mod claims;
-pub mod offer_error;
-pub mod offers;
+pub(crate) mod http;
 pub mod people;
+pub mod request;
 pub mod requests;
-mod waiting_claims;
+pub mod store;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;

@@ -5,9 +5,9 @@ use chrono::{DateTime, Utc};
 use crate::domain::handle::Handle;
 use crate::domain::ids::PersonalLinkId;
 use crate::domain::user::User;
+use crate::partners::store::people::{Address, HandleSet, NewPersonalLink, UserKey};
 use crate::partners::{Partners, PartnersError};
 use crate::sharing::invite::{Invite, hash};
-use crate::storage::people::{Address, HandleSet, NewPersonalLink, UserKey};
 
 /// Characters of the token of a personal link: 256 bits in base 64.
 const TOKEN_CHARS: usize = 43;

@@ -11,12 +11,12 @@ use crate::domain::review_request::RequestState;
 use crate::domain::seat::Role;
 use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
-use crate::partners::{Partners, PartnersError, unlock, wait_until};
-use crate::storage::pagination::Page;
-use crate::storage::review_requests::{
+use crate::partners::request::{
     AcceptedRequest, Decided, LinkToOffer, NewRequest, Refusal, RequestFilter, Requested,
     ReviewRequest,
 };
+use crate::partners::{Partners, PartnersError, unlock, wait_until};
+use crate::storage::pagination::Page;
 use crate::storage::seats::Guarded;
 
 const NO_REQUEST: PartnersError = PartnersError::NotFound("review request");

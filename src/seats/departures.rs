@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::Utc;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::limits::WEBHOOK_SEATS_AT_ONCE;
@@ -21,12 +21,12 @@ use crate::sessions::session::Session;
 use crate::storage::webhooks::TakenSeat;
 
 /// The period of the search, and the pages of one round: 10,000 grants.
-const SEARCH_EVERY: Duration = Duration::from_secs(4);
+pub const SEARCH_EVERY: Duration = Duration::from_secs(4);
 const WEBHOOK_SEAT_PAGES: usize = 40;
 
 /// The state of the search. Its memory is bounded by the seats of one pass over the table.
-#[derive(Default)]
-struct Search {
+#[derive(Debug, Default)]
+pub struct Search {
     /// The last seat of the previous round. `None`: the next round begins with the first one.
     after: Option<Seat>,
     /// Since when the lock of a grant is missing.
@@ -49,20 +49,11 @@ impl SeatService {
         });
     }
 
-    /// Searches for grants whose session ended without its server, until the caller drops the future.
-    pub async fn keep_searching_departures(self) {
-        let mut search = Search::default();
-        let mut ticker = interval(SEARCH_EVERY);
-        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticker.tick().await;
-            if self.shared.storage.wants_seat_events() {
-                self.search_departures(&mut search).await;
-            }
+    /// Searches for grants whose session ended without its server: one round.
+    pub async fn search_departures(&self, search: &mut Search) {
+        if !self.shared.storage.wants_seat_events() {
+            return;
         }
-    }
-
-    async fn search_departures(&self, search: &mut Search) {
         for _page in 0..WEBHOOK_SEAT_PAGES {
             let is_first = search.after.is_none();
             let taken =

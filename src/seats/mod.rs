@@ -14,7 +14,7 @@
 
 pub mod claim;
 pub(crate) mod delivery;
-mod departures;
+pub mod departures;
 pub(crate) mod error;
 pub mod handle;
 pub mod joining;
@@ -27,6 +27,7 @@ pub(crate) mod peers;
 pub(crate) mod reconcile;
 pub(crate) mod set_back;
 pub mod tick;
+pub mod view;
 pub(crate) mod wait;
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
@@ -149,18 +149,18 @@ impl Sharing {
         purged.then_some(()).ok_or(NOT_IN_BIN)
     }
 
-    /// Purges documents whose retention is over, periodically, until the caller drops the future.
-    pub async fn keep_purging(self) {
-        let period = (self.quota.bin_retention / 10).clamp(PURGE_EVERY_MIN, PURGE_EVERY_MAX);
-        let mut ticker = interval(period);
-        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticker.tick().await;
-            match self.purge_due(Utc::now()).await {
-                Ok(0) => {}
-                Ok(documents) => tracing::info!(documents, "purged the bins"),
-                Err(error) => tracing::warn!(%error, "the bins were not purged"),
-            }
+    /// The period of [`purge`](Self::purge).
+    #[must_use]
+    pub fn purge_every(&self) -> Duration {
+        (self.quota.bin_retention / 10).clamp(PURGE_EVERY_MIN, PURGE_EVERY_MAX)
+    }
+
+    /// Purges some documents whose retention is over.
+    pub async fn purge(&self) {
+        match self.purge_due(Utc::now()).await {
+            Ok(0) => {}
+            Ok(documents) => tracing::info!(documents, "purged the bins"),
+            Err(error) => tracing::warn!(%error, "the bins were not purged"),
         }
     }
 

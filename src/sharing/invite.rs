@@ -84,7 +84,7 @@ impl Invites {
     }
 
     /// The HMAC of `parts` under the server's secret.
-    pub(super) fn authenticate(&self, parts: &[&[u8]]) -> [u8; 32] {
+    pub(crate) fn authenticate(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut context = Context::with_key(&self.0);
         parts.iter().for_each(|part| context.update(part));
         let mut mac = [0; 32];

@@ -10,7 +10,6 @@ pub mod invite;
 pub mod links;
 pub mod quota;
 pub mod reviewers;
-pub mod transfer;
 
 use chrono::{DateTime, Utc};
 
@@ -107,10 +106,10 @@ pub enum SharingError {
     #[error("only the writer of this share link may do that")]
     NotTheWriter,
     /// The invite does not open this link.
-    #[error("the invite is not the one of this share link")]
+    #[error("the invite is not the one of this share link; copy the whole link again")]
     WrongInvite,
     /// The writer asked to join as the reviewer.
-    #[error("the writer of a document cannot review it")]
+    #[error("you are the writer of this document")]
     AlreadyWriter,
     /// The link has no reviewer.
     #[error("this share link has no reviewer")]
@@ -119,16 +118,13 @@ pub enum SharingError {
     #[error("this user is no partner of yours, and this share link did not refuse them")]
     NotAPartner,
     /// Another user is the reviewer.
-    #[error("this share link has another reviewer; remove them first")]
+    #[error("somebody else is the reviewer of this share link")]
     ReviewerExists,
-    /// The code is wrong, used or expired.
-    #[error("the code is wrong, used or expired")]
-    WrongCode,
     /// The title or the name is invalid.
     #[error(transparent)]
     Title(#[from] InvalidLine),
     /// The text exceeds the limit of a document.
-    #[error("the text is longer than this server takes")]
+    #[error("the body is longer than this server takes")]
     TooLong,
     /// The user's quota is spent.
     #[error("you have as many {0} as you may; delete some first")]
@@ -139,9 +135,6 @@ pub enum SharingError {
     /// Too many creations wait for their turn.
     #[error("too many documents are being created")]
     Busy,
-    /// The operating system gives no random bytes.
-    #[error("the system gives no random bytes")]
-    NoRandomness,
     /// Storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),

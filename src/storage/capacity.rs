@@ -8,15 +8,13 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
-
 use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::statement::sql;
 use crate::storage::tx::run;
 use crate::storage::{Storage, StorageFuture};
 
 /// The period of the measurement. Guests from one address add some megabytes within it.
-const MEASURE_EVERY: Duration = Duration::from_secs(5);
+pub const MEASURE_EVERY: Duration = Duration::from_secs(5);
 
 /// The reserve of the edits is the bound divided by this, as for a document.
 const RESERVE_PART: u64 = 8;
@@ -101,36 +99,28 @@ impl Storage {
         !self.is_reserve_spent.load(Ordering::Relaxed)
     }
 
-    /// Measures the database periodically, until the caller drops the future.
-    pub async fn keep_measuring(self, bytes_max: u64) {
-        let mut ticker = interval(MEASURE_EVERY);
-        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            ticker.tick().await;
-            let bytes = match self.stored_bytes().await {
-                Ok(bytes) => bytes,
-                Err(error) => {
-                    tracing::debug!(%error, "the database was not measured");
-                    continue;
-                }
-            };
-            let is_reserve_spent = bytes_max.saturating_add(bytes_max / RESERVE_PART) < bytes;
-            if self.is_reserve_spent.swap(is_reserve_spent, Ordering::Relaxed) != is_reserve_spent {
-                tracing::warn!(bytes, bytes_max, is_reserve_spent, "the reserve of the edits");
-            }
-            let is_spent = bytes_max < bytes;
-            if self.is_spent.swap(is_spent, Ordering::Relaxed) == is_spent {
-                continue;
-            }
-            if is_spent {
-                tracing::warn!(
-                    bytes,
-                    bytes_max,
-                    "the database is above limits.stored_bytes; the server takes edits only"
-                );
-            } else {
-                tracing::info!(bytes, bytes_max, "the database has room again");
-            }
+    /// Measures the database, which holds `bytes_max` and a reserve.
+    pub async fn measure(&self, bytes_max: u64) {
+        let bytes = match self.stored_bytes().await {
+            Ok(bytes) => bytes,
+            Err(error) => return tracing::debug!(%error, "the database was not measured"),
+        };
+        let is_reserve_spent = bytes_max.saturating_add(bytes_max / RESERVE_PART) < bytes;
+        if self.is_reserve_spent.swap(is_reserve_spent, Ordering::Relaxed) != is_reserve_spent {
+            tracing::warn!(bytes, bytes_max, is_reserve_spent, "the reserve of the edits");
+        }
+        let is_spent = bytes_max < bytes;
+        if self.is_spent.swap(is_spent, Ordering::Relaxed) == is_spent {
+            return;
+        }
+        if is_spent {
+            tracing::warn!(
+                bytes,
+                bytes_max,
+                "the database is above limits.stored_bytes; the server takes edits only"
+            );
+        } else {
+            tracing::info!(bytes, bytes_max, "the database has room again");
         }
     }
 }

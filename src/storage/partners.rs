@@ -38,6 +38,6 @@ pub enum Partnership {
 }
 
 /// The two users of a pair, the lower id first.
-pub(super) fn sorted<'u>(one: &'u UserId, other: &'u UserId) -> (&'u UserId, &'u UserId) {
+pub(crate) fn sorted<'u>(one: &'u UserId, other: &'u UserId) -> (&'u UserId, &'u UserId) {
     if one <= other { (one, other) } else { (other, one) }
 }

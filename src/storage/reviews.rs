@@ -39,7 +39,7 @@ pub struct NewReview {
 
 impl NewReview {
     /// The bytes that count towards the bounds of its link.
-    pub(in crate::storage) fn bytes(&self) -> i64 {
+    pub(crate) fn bytes(&self) -> i64 {
         let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;
         let suggestion = self.suggestion.as_deref().unwrap_or_default();
         let texts = [quote, prefix, suffix, self.body.as_str(), suggestion];
@@ -58,18 +58,18 @@ pub struct ReviewPage {
 
 /// Position and size of a review, read from the index of a link.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::storage) struct Listed {
+pub(crate) struct Listed {
     /// Its position in the list.
-    pub(in crate::storage) cursor: Cursor<ReviewId>,
+    pub(crate) cursor: Cursor<ReviewId>,
     /// Its bytes, with those of its replies.
-    pub(in crate::storage) bytes: i64,
+    pub(crate) bytes: i64,
 }
 
 /// The number of these reviews that fit a page: at most `rows`, at most
 /// [`REVIEW_PAGE_BYTES_MAX`] bytes, and at least one.
 ///
 /// [`REVIEW_PAGE_BYTES_MAX`]: crate::domain::limits::REVIEW_PAGE_BYTES_MAX
-pub(in crate::storage) fn rows_of_page(listed: &[Listed], rows: u32) -> usize {
+pub(crate) fn rows_of_page(listed: &[Listed], rows: u32) -> usize {
     let rows = usize::try_from(rows.clamp(1, REVIEW_PAGE_ROWS_MAX)).unwrap_or(usize::MAX);
     let mut bytes = 0_i64;
     let fitting = listed.iter().take(rows).take_while(|review| {
@@ -81,7 +81,7 @@ pub(in crate::storage) fn rows_of_page(listed: &[Listed], rows: u32) -> usize {
 
 /// Whether a review that grew from `before` to `after` bytes exceeds its bound, or all reviews of
 /// its link exceed theirs.
-pub(in crate::storage) fn is_too_large(before: i64, after: i64, all: i64) -> bool {
+pub(crate) fn is_too_large(before: i64, after: i64, all: i64) -> bool {
     before < after && (REVIEW_BYTES_MAX < after || REVIEWS_BYTES_MAX < all)
 }
 
@@ -158,7 +158,7 @@ pub struct ReviewChange {
 impl ReviewChange {
     /// An accepted review retains its status, because its suggestion is in the text. A decided review
     /// retains its words.
-    pub(in crate::storage) fn fits(&self, status: ReviewStatus) -> bool {
+    pub(crate) fn fits(&self, status: ReviewStatus) -> bool {
         let is_worded = self.body.is_some() || self.suggestion.is_some();
         match status {
             ReviewStatus::Open => true,

@@ -32,7 +32,6 @@ use crate::domain::version_policy::VersionKind;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::decode::{self, corrupt};
 use crate::storage::error::StorageError;
-use crate::storage::jobs::JobOutcome;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::postgres::encoding::{self, Moment as PgMoment};
 use crate::storage::sqlite::encoding::Moment as SqliteMoment;
@@ -211,7 +210,6 @@ columns! {
         |it| it.parse().map_err(|_| corrupt("a review's status"));
     Text: Verdict, |it| it.as_str().to_owned(),
         |it| it.parse().map_err(|_| corrupt("a decision's verdict"));
-    Text: JobOutcome, |it| it.as_str().to_owned(), |it| Ok(JobOutcome::from_name(&it));
     Bytes: Vec<u8>, Clone::clone, Ok;
     Bytes: Bytes, |it| it.to_vec(), |it| Ok(it.into());
     Bytes: [u8; 32], |it| it.to_vec(), |it| it.try_into().map_err(|_| corrupt("a hash"));

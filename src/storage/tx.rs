@@ -18,9 +18,9 @@ use crate::storage::{Engine, Storage, postgres, sqlite};
 pub(crate) struct Tx {
     open: Open,
     /// The endpoints that the transaction's events are for.
-    pub(in crate::storage) hooks: Hooks,
+    pub(crate) hooks: Hooks,
     /// Whether it has written a webhook.
-    pub(in crate::storage) has_webhook: bool,
+    pub(crate) has_webhook: bool,
 }
 
 enum Open {
@@ -49,18 +49,18 @@ impl Begin {
 }
 
 /// The connection of a transaction.
-pub(in crate::storage) enum Conn<'c> {
+pub(crate) enum Conn<'c> {
     Sqlite(&'c mut SqliteConnection),
     Postgres(&'c mut PgConnection),
 }
 
 impl Tx {
     /// A write transaction of SQLite that the engine began itself.
-    pub(in crate::storage) fn of_sqlite(tx: Transaction<'static, Sqlite>, hooks: Hooks) -> Self {
+    pub(crate) fn of_sqlite(tx: Transaction<'static, Sqlite>, hooks: Hooks) -> Self {
         Self { open: Open::Sqlite(tx), hooks, has_webhook: false }
     }
 
-    pub(in crate::storage) fn conn(&mut self) -> Conn<'_> {
+    pub(crate) fn conn(&mut self) -> Conn<'_> {
         match &mut self.open {
             Open::Sqlite(tx) => Conn::Sqlite(tx),
             Open::SqliteReader(reader) => Conn::Sqlite(reader),
@@ -69,10 +69,7 @@ impl Tx {
     }
 
     /// Commits after a success, and rolls back after a failure.
-    pub(in crate::storage) async fn end<T>(
-        self,
-        outcome: Result<T, TxError>,
-    ) -> Result<T, TxError> {
+    pub(crate) async fn end<T>(self, outcome: Result<T, TxError>) -> Result<T, TxError> {
         let Self { open, hooks, has_webhook } = self;
         let ended = match open {
             Open::Sqlite(tx) => {
@@ -92,7 +89,7 @@ impl Tx {
 }
 
 impl Storage {
-    pub(in crate::storage) async fn begin(&self, begin: Begin) -> Result<Tx, TxError> {
+    pub(crate) async fn begin(&self, begin: Begin) -> Result<Tx, TxError> {
         let open = match (&self.engine, begin) {
             (Engine::Sqlite(it), Begin::Write | Begin::One) => Open::Sqlite(it.write().await?),
             (Engine::Sqlite(it), Begin::Snapshot) => Open::Sqlite(it.read().await?),
@@ -112,7 +109,7 @@ impl Storage {
 
     /// Bounds a call on PostgreSQL: a time-out drops the future, and so closes its connection. SQLite's
     /// waits have bounds of their own.
-    pub(in crate::storage) async fn bounded<T>(
+    pub(crate) async fn bounded<T>(
         &self,
         run: impl Future<Output = Result<T, TxError>>,
     ) -> Result<T, TxError> {
@@ -123,8 +120,10 @@ impl Storage {
     }
 }
 
+pub(crate) use crate::storage::postgres::pause;
+
 /// Whether a call that failed so runs again, after `tries` runs.
-pub(in crate::storage) fn runs_again(error: &TxError, begin: Begin, tries: u32) -> bool {
+pub(crate) fn runs_again(error: &TxError, begin: Begin, tries: u32) -> bool {
     match error {
         TxError::Again(_) if begin.is_transaction() => tries < postgres::TRIES,
         TxError::Again(_) | TxError::Lost(_) if !begin.is_transaction() => tries < 2,
@@ -148,7 +147,7 @@ macro_rules! attempt {
                 };
                 match $storage.bounded(run).await {
                     Err(error) if $crate::storage::tx::runs_again(&error, begin, tries) => {
-                        $crate::storage::postgres::pause(tries).await;
+                        $crate::storage::tx::pause(tries).await;
                         tries += 1;
                     }
                     outcome => break outcome,
@@ -157,7 +156,7 @@ macro_rules! attempt {
         }
     };
 }
-pub(in crate::storage) use attempt;
+pub(crate) use attempt;
 
 /// Runs a block as `attempt!` does. A boxed future of its value or a `StorageError`: rustc compiles the
 /// body of a plain one again in each crate that awaits it.
@@ -167,7 +166,7 @@ macro_rules! run {
         Box::pin(async move { attempt.await.map_err($crate::storage::tx_error::TxError::into_error) })
     }};
 }
-pub(in crate::storage) use run;
+pub(crate) use run;
 
 /// Runs a block as a write transaction that a guard may refuse: a boxed future of a
 /// [`Guarded`](crate::storage::seats::Guarded).
@@ -177,7 +176,7 @@ macro_rules! guarded {
         Box::pin(async move { $crate::storage::tx_error::finish(attempt.await) })
     }};
 }
-pub(in crate::storage) use guarded;
+pub(crate) use guarded;
 
 // ---- Locks. A write transaction of SQLite has the lock of the whole file. ----------------------
 

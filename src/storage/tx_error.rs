@@ -51,6 +51,11 @@ impl From<StorageError> for TxError {
 }
 
 impl TxError {
+    /// For a row that the transaction has just written.
+    pub(crate) fn missing_row() -> Self {
+        sqlx::Error::RowNotFound.into()
+    }
+
     /// For calls that take no guard.
     pub(crate) fn into_error(self) -> StorageError {
         match self {

@@ -42,7 +42,7 @@ pub struct WebhookTarget {
 
 /// The endpoints, shared by all clones of a storage.
 #[derive(Clone, Debug, Default)]
-pub(in crate::storage) struct Hooks(Arc<Inner>);
+pub(crate) struct Hooks(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -66,20 +66,20 @@ impl Default for Inner {
 }
 
 /// A new row: its id, endpoint and address, as JSON has them.
-pub(in crate::storage) type HookRow<'a> = (WebhookId, &'a str, &'a str);
+pub(crate) type HookRow<'a> = (WebhookId, &'a str, &'a str);
 
 /// The document and the share link of an event.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::storage) struct Subject {
+pub(crate) struct Subject {
     /// The document. `None`: that of the link, if there is one.
-    pub(in crate::storage) document: Option<DocumentId>,
+    pub(crate) document: Option<DocumentId>,
     /// The share link.
-    pub(in crate::storage) link: Option<ShareLinkId>,
+    pub(crate) link: Option<ShareLinkId>,
 }
 
 impl Subject {
     /// An event of a share link that exists.
-    pub(in crate::storage) fn link(link: ShareLinkId) -> Self {
+    pub(crate) fn link(link: ShareLinkId) -> Self {
         Self { document: None, link: Some(link) }
     }
 }
@@ -97,17 +97,17 @@ impl Hooks {
     }
 
     /// Whether an endpoint wants the event.
-    pub(in crate::storage) fn want(&self, event: WebhookEvent) -> bool {
+    pub(crate) fn want(&self, event: WebhookEvent) -> bool {
         self.targets().iter().any(|target| target.is.events.contains(&event))
     }
 
     /// Whether an endpoint wants the events of seats.
-    pub(in crate::storage) fn want_seats(&self) -> bool {
+    pub(crate) fn want_seats(&self) -> bool {
         self.want(WebhookEvent::SeatTaken) || self.want(WebhookEvent::SeatLeft)
     }
 
     /// The rows of an event; none without an endpoint that wants it, or without room.
-    pub(in crate::storage) fn rows_of<'a>(&'a self, event: WebhookEvent) -> Vec<HookRow<'a>> {
+    pub(crate) fn rows_of<'a>(&'a self, event: WebhookEvent) -> Vec<HookRow<'a>> {
         let wanting = self.targets().iter().filter(|target| target.is.events.contains(&event));
         let (spent, rows): (Vec<_>, Vec<_>) =
             wanting.partition(|target| target.room.fetch_sub(1, Ordering::Relaxed) < 1);
@@ -121,7 +121,7 @@ impl Hooks {
     }
 
     /// Wakes the deliverer of this server after a commit with webhooks.
-    pub(in crate::storage) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.0.added.send_modify(|commits| *commits += 1);
     }
 }
@@ -239,15 +239,15 @@ pub struct TakenSeat {
 
 /// A new grant, in its transaction.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::storage) struct NewGrant<'a> {
-    pub(in crate::storage) seat: Seat,
-    pub(in crate::storage) fence: Fence,
-    pub(in crate::storage) user: &'a str,
-    pub(in crate::storage) now: DateTime<Utc>,
+pub(crate) struct NewGrant<'a> {
+    pub(crate) seat: Seat,
+    pub(crate) fence: Fence,
+    pub(crate) user: &'a str,
+    pub(crate) now: DateTime<Utc>,
 }
 
 impl Storage {
-    pub(in crate::storage) fn hooks(&self) -> &Hooks {
+    pub(crate) fn hooks(&self) -> &Hooks {
         match &self.engine {
             Engine::Sqlite(engine) => &engine.hooks,
             Engine::Postgres(engine) => &engine.hooks,
@@ -302,6 +302,6 @@ impl Storage {
 }
 
 /// For a statement.
-pub(in crate::storage) fn milliseconds(duration: Duration) -> i64 {
+pub(crate) fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

@@ -3,6 +3,7 @@
 //! The caller checks that the user may read the document. A restore needs the writer's seat; see
 //! [`restore`](Versions::restore).
 
+pub(crate) mod http;
 pub mod restore;
 
 use std::str::FromStr;

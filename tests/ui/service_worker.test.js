@@ -84,7 +84,7 @@ test("each kind has a title and a text in both languages, with and without its n
 })
 
 test("the kinds are those of the server", () => {
-  const server = readFileSync(new URL("../../src/notify/notification.rs", import.meta.url), "utf8")
+  const server = readFileSync(new URL("../../src/push/notification.rs", import.meta.url), "utf8")
   const kinds = [...server.matchAll(/Self::\w+ => "([a-z]+\.[a-z]+)"/g)].map(([, kind]) => kind)
   assert.deepEqual(new Set(kinds), new Set(KINDS.map(([kind]) => kind)))
 })

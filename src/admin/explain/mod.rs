@@ -12,13 +12,14 @@ mod sentence;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
+use crate::admin::Console;
 use crate::admin::sessions::SessionInfo;
 use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
+use crate::seats::SeatError;
 use crate::seats::local_facts::{LocalFacts, as_ms};
-use crate::seats::{SeatError, SeatService};
 use crate::sessions::session::SessionState;
 
 /// Waiters that the answer lists.
@@ -83,7 +84,7 @@ pub struct WaiterInfo {
     pub node: NodeId,
 }
 
-impl SeatService {
+impl Console {
     /// The reason why a session holds its seat, on any server. None without a session of that id.
     ///
     /// # Errors
@@ -91,11 +92,13 @@ impl SeatService {
     /// [`SeatError::Locks`] if the session is not on this server and the lock service does not
     /// answer.
     pub async fn why(&self, session_id: SessionId) -> Result<Option<SessionDetails>, SeatError> {
-        let here = self.shared.registry.session(session_id);
+        let here = self.seats.shared.registry.session(session_id);
         let here = here.filter(|session| !matches!(session.phase(), SessionState::Ended));
         let Some(session) = here else {
-            let Some((seat, holder)) = self.held_by(session_id).await? else { return Ok(None) };
-            let facts = self.request_facts(session_id, holder.owner.node).await;
+            let Some((seat, holder)) = self.held_by(session_id).await? else {
+                return Ok(None);
+            };
+            let facts = self.seats.request_facts(session_id, holder.owner.node).await;
             let told_by = if facts.is_some() { FactsSource::ItsServer } else { FactsSource::Redis };
             let info = self.info(seat, &holder);
             return Ok(Some(self.details(info, Some(&holder), facts.as_ref(), told_by).await));
@@ -103,7 +106,7 @@ impl SeatService {
         // Without Redis this server still has its own facts. An outage of Redis is when
         // administrators query them.
         let name = LockName::seat(session.identity.seat);
-        let holder = self.shared.locks.holder(&name).await.ok().flatten();
+        let holder = self.seats.shared.locks.holder(&name).await.ok().flatten();
         let holder = holder.filter(|holder| holder.value == session_id.to_string());
         let info = match &holder {
             Some(holder) => Some(self.info(session.identity.seat, holder)),
@@ -111,7 +114,7 @@ impl SeatService {
         };
         // Neither granted nor in Redis: the session only waits.
         let Some(info) = info else { return Ok(None) };
-        let facts = self.local_facts(&session);
+        let facts = self.seats.local_facts(&session);
         Ok(Some(self.details(info, holder.as_ref(), Some(&facts), FactsSource::ThisServer).await))
     }
 
@@ -121,7 +124,7 @@ impl SeatService {
         session: SessionId,
     ) -> Result<Option<(Seat, Holder)>, SeatError> {
         let value = session.to_string();
-        let held = self.shared.locks.seats().await?;
+        let held = self.seats.shared.locks.seats().await?;
         Ok(held.into_iter().find(|(_, holder)| holder.value == value))
     }
 
@@ -135,7 +138,7 @@ impl SeatService {
         self.find_titles(std::slice::from_mut(&mut session)).await;
         let now = Utc::now();
         let name = LockName::seat(Seat::new(session.share_link_id, session.role));
-        let line = self.shared.locks.waiters(&name, WAITERS_SHOWN).await.unwrap_or_default();
+        let line = self.seats.shared.locks.waiters(&name, WAITERS_SHOWN).await.unwrap_or_default();
         let line = line.into_iter().zip(1_usize..).map(|(it, position)| WaiterInfo {
             position,
             node: it.owner.node,
@@ -147,7 +150,7 @@ impl SeatService {
         if let Some(facts) = facts {
             (session.state, session.last_seen) = (facts.state, ago(facts.heard_ago));
         }
-        let lease = self.shared.terms.lease;
+        let lease = self.seats.shared.terms.lease;
         // A key that was set by hand may have no TTL.
         let ttl = holder.map(|holder| holder.ttl).filter(|ttl| *ttl <= lease.ttl);
         let by_ttl = || ttl.map(|ttl| ago(as_ms(lease.ttl.saturating_sub(ttl))));
@@ -169,7 +172,7 @@ impl SeatService {
             line: line.collect(),
             session,
         };
-        details.why = sentence::why(&details, &self.shared.terms);
+        details.why = sentence::why(&details, &self.seats.shared.terms);
         details
     }
 }

@@ -77,7 +77,7 @@ impl<'a> Welcome<'a> {
 }
 
 /// Signs a guest in: the token in the body and in the cookie.
-pub(super) fn welcome(
+pub(crate) fn welcome(
     status: StatusCode,
     user: &User,
     tokens: &Tokens,
@@ -112,7 +112,7 @@ where
 }
 
 /// Rejects a guest's sign-in where the settings allow none, and from a page of another site.
-pub(super) fn takes_guest<S>(parts: &Parts, state: &S) -> Result<(), ApiError>
+pub(crate) fn takes_guest<S>(parts: &Parts, state: &S) -> Result<(), ApiError>
 where
     Access: FromRef<S>,
     Origins: FromRef<S>,

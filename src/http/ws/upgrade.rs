@@ -29,6 +29,7 @@ use tower::Service as _;
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::peer::Peer;
+use crate::http::routes::Routes;
 use crate::http::ws;
 use crate::http::ws::inbound::Inbound;
 use crate::http::{HttpState, request_log, router};
@@ -45,9 +46,8 @@ type Answering = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infalli
 
 impl Front {
     /// Puts the short path before the [`router`], whose bodies are at most `body_bytes` long.
-    #[must_use]
-    pub fn new(state: HttpState, body_bytes: usize) -> Self {
-        Self { router: router(state.clone(), body_bytes), state: Arc::new(state) }
+    pub(crate) fn new(state: HttpState, features: Routes, body_bytes: usize) -> Self {
+        Self { router: router(state.clone(), features, body_bytes), state: Arc::new(state) }
     }
 
     /// Whether `address` belongs to a trusted proxy.

@@ -48,10 +48,7 @@ struct Updates<'a> {
 }
 
 impl Postgres {
-    pub(in crate::storage) async fn append(
-        &self,
-        batch: &[Append],
-    ) -> Result<Vec<Appended>, StorageError> {
+    pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -74,7 +71,7 @@ impl Postgres {
     }
 
     /// Stores the updates of all documents whose rows no other transaction has locked.
-    pub(in crate::storage) async fn append_unlocked(
+    pub(crate) async fn append_unlocked(
         &self,
         batch: &[Append],
     ) -> Result<Vec<Appended>, StorageError> {
@@ -115,7 +112,7 @@ impl Postgres {
 }
 
 /// Stores a group inside a transaction that has the locks of its documents.
-pub(in crate::storage) async fn append_in(
+pub(crate) async fn append_in(
     connection: &mut PgConnection,
     batch: &[Append],
 ) -> Result<Vec<Appended>, TxError> {

@@ -16,7 +16,7 @@ const MARK: char = '\u{10FFFF}';
 const NUL_FOLLOWS: char = '0';
 
 /// Encodes `text` for a column: PostgreSQL's texts cannot contain U+0000, and a quote may.
-pub(in crate::storage) fn encoded(text: &str) -> Cow<'_, str> {
+pub(crate) fn encoded(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', MARK]) {
         return Cow::Borrowed(text);
     }
@@ -32,7 +32,7 @@ pub(in crate::storage) fn encoded(text: &str) -> Cow<'_, str> {
 }
 
 /// Decodes a text that [`encoded`] has encoded.
-pub(in crate::storage) fn text(column: String) -> String {
+pub(crate) fn text(column: String) -> String {
     if !column.contains(MARK) {
         return column;
     }
@@ -53,7 +53,7 @@ pub(in crate::storage) fn text(column: String) -> String {
 
 /// A `timestamptz` in whole milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::storage) struct Moment(pub(in crate::storage) DateTime<Utc>);
+pub(crate) struct Moment(pub(in crate::storage) DateTime<Utc>);
 
 /// Microseconds from the Unix epoch to PostgreSQL's, which is 2000-01-01.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;

@@ -5,7 +5,7 @@ use sqlx::error::DatabaseError;
 use crate::storage::error::StorageError;
 
 /// Maps an error of PostgreSQL to the storage error, by its code (appendix A of its manual).
-pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
+pub(crate) fn classify(fault: &dyn DatabaseError) -> StorageError {
     let code = fault.code().unwrap_or_default();
     meaning(&code, format!("{} ({code})", fault.message()))
 }

@@ -11,17 +11,14 @@ const LOCK_SEED: i64 = 0x5645_5253;
 
 /// Locks a document for a change of its dependent rows. Later statements see every commit under the
 /// lock. False: there is no such document.
-pub(in crate::storage) async fn lock(
-    connection: &mut PgConnection,
-    id: DocumentId,
-) -> Result<bool, TxError> {
+pub(crate) async fn lock(connection: &mut PgConnection, id: DocumentId) -> Result<bool, TxError> {
     let query = sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR NO KEY UPDATE");
     let row = query.bind(id.to_string()).fetch_optional(connection).await?;
     Ok(row.is_some())
 }
 
 /// Locks the document of a link, and returns it. `None`: there is no such link.
-pub(in crate::storage) async fn lock_of(
+pub(crate) async fn lock_of(
     connection: &mut PgConnection,
     link: ShareLinkId,
 ) -> Result<Option<DocumentId>, TxError> {
@@ -36,7 +33,7 @@ pub(in crate::storage) async fn lock_of(
 }
 
 /// Marks a change of the guards of a locked document, so that a group of edits detects it.
-pub(in crate::storage) async fn change_guards(
+pub(crate) async fn change_guards(
     connection: &mut PgConnection,
     id: DocumentId,
 ) -> Result<(), TxError> {
@@ -47,7 +44,7 @@ pub(in crate::storage) async fn change_guards(
 
 /// Locks two users for a change of what both share, the lower id first. A transaction that also locks a
 /// document has locked it before. Rows that refer to the users do not wait for it.
-pub(in crate::storage) async fn lock_users(
+pub(crate) async fn lock_users(
     connection: &mut PgConnection,
     one: &UserId,
     other: &UserId,
@@ -64,7 +61,7 @@ pub(in crate::storage) async fn lock_users(
 /// rows: an edit would wait for them, and through its group the edits of other documents. A decision on
 /// versions still stays valid until the commit: only transactions under the advisory lock change
 /// versions, and `last_seq` only rises.
-pub(in crate::storage) async fn lock_histories(
+pub(crate) async fn lock_histories(
     connection: &mut PgConnection,
     documents: &[String],
 ) -> Result<(), TxError> {

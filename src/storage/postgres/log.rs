@@ -13,10 +13,7 @@ use crate::storage::postgres::{WRITE, reading, transaction};
 use crate::storage::tx_error::TxError;
 
 impl Postgres {
-    pub(in crate::storage) async fn log(
-        &self,
-        id: DocumentId,
-    ) -> Result<Option<Log>, StorageError> {
+    pub(crate) async fn log(&self, id: DocumentId) -> Result<Option<Log>, StorageError> {
         let read = reading!(self.others, connection => {
             // One statement sees one state.
             let rows: Vec<Row> = sqlx::query_as(
@@ -40,7 +37,7 @@ impl Postgres {
         Log::of_rows(read)
     }
 
-    pub(in crate::storage) async fn log_after(
+    pub(crate) async fn log_after(
         &self,
         id: DocumentId,
         seq: i64,
@@ -73,7 +70,7 @@ impl Postgres {
         Ok(Some(Tail { updates: updates.collect() }))
     }
 
-    pub(in crate::storage) async fn last_numbers(
+    pub(crate) async fn last_numbers(
         &self,
         ids: &[DocumentId],
     ) -> Result<HashMap<DocumentId, i64>, StorageError> {
@@ -91,7 +88,7 @@ impl Postgres {
         rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
     }
 
-    pub(in crate::storage) async fn compact(
+    pub(crate) async fn compact(
         &self,
         id: DocumentId,
         upto: i64,

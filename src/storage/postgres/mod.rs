@@ -56,7 +56,7 @@ pub(super) struct Postgres {
     edits: Connections,
     /// For all other calls.
     pub(super) others: Connections,
-    pub(in crate::storage) hooks: Hooks,
+    pub(crate) hooks: Hooks,
     /// The schema's version that this program needs.
     schema: i64,
 }
@@ -128,7 +128,7 @@ pub(super) async fn bounded<T>(
     timeout(CALL_TIMEOUT, run).await.map_err(late)?
 }
 
-pub(super) async fn pause(tries: u32) {
+pub(crate) async fn pause(tries: u32) {
     sleep(RETRY_FIRST * 2_u32.saturating_pow(tries)).await;
 }
 

@@ -41,7 +41,7 @@ const _: () = assert!(
 
 impl Postgres {
     /// Opens the database that `url` names, which must exist, and migrates it to the current schema.
-    pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
+    pub(crate) async fn open(url: &str) -> Result<Self, StorageError> {
         let parameters = Parameters::of(url)?;
         // A migration has no statement time-out.
         let patient = parameters.clone().and("statement_timeout", 0).and("lock_timeout", 0);

@@ -29,7 +29,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connections with the same settings. Cheap to clone.
 #[derive(Clone)]
-pub(in crate::storage) struct Connections(Arc<Shared>);
+pub(crate) struct Connections(Arc<Shared>);
 
 struct Shared {
     parameters: Parameters,
@@ -47,7 +47,7 @@ struct Idle {
 }
 
 /// A connection in use. Dropping it without returning it closes it.
-pub(in crate::storage) struct PooledConn {
+pub(crate) struct PooledConn {
     connection: PgConnection,
     is_new: bool,
     shared: Arc<Shared>,
@@ -80,7 +80,7 @@ impl Connections {
     /// # Cancel safety
     ///
     /// Safe.
-    pub(in crate::storage) async fn take(&self) -> Result<PooledConn, TxError> {
+    pub(crate) async fn take(&self) -> Result<PooledConn, TxError> {
         let turn = timeout(TURN_TIMEOUT, Arc::clone(&self.0.turns).acquire_owned()).await;
         let _turn = turn
             .map_err(|_late| unavailable("all connections to the database are in use"))?
@@ -102,10 +102,7 @@ impl Connections {
     /// # Cancel safety
     ///
     /// Safe.
-    pub(in crate::storage) async fn begin(
-        &self,
-        begin: &'static str,
-    ) -> Result<PooledConn, TxError> {
+    pub(crate) async fn begin(&self, begin: &'static str) -> Result<PooledConn, TxError> {
         loop {
             let mut conn = self.take().await?;
             match conn.connection.execute(begin).await.map_err(TxError::from) {
@@ -143,15 +140,12 @@ impl Shared {
 }
 
 impl PooledConn {
-    pub(in crate::storage) fn connection(&mut self) -> &mut PgConnection {
+    pub(crate) fn connection(&mut self) -> &mut PgConnection {
         &mut self.connection
     }
 
     /// Commits or rolls back as `outcome` says, and returns the connection.
-    pub(in crate::storage) async fn end<T>(
-        mut self,
-        outcome: Result<T, TxError>,
-    ) -> Result<T, TxError> {
+    pub(crate) async fn end<T>(mut self, outcome: Result<T, TxError>) -> Result<T, TxError> {
         let end = match &outcome {
             Ok(_) => "COMMIT",
             Err(TxError::Lost(_)) => return self.give_back(outcome),
@@ -168,10 +162,7 @@ impl PooledConn {
     }
 
     /// Returns the connection, unless the outcome says that it is lost.
-    pub(in crate::storage) fn give_back<T>(
-        self,
-        outcome: Result<T, TxError>,
-    ) -> Result<T, TxError> {
+    pub(crate) fn give_back<T>(self, outcome: Result<T, TxError>) -> Result<T, TxError> {
         let Self { connection, shared, .. } = self;
         if matches!(outcome, Err(TxError::Lost(_))) {
             shared.idle().clear();

@@ -32,10 +32,7 @@ static LOOKUP: Sql = Sql::of(&[
 ]);
 
 impl Postgres {
-    pub(in crate::storage) async fn seat_lookup(
-        &self,
-        seat: Seat,
-    ) -> Result<Option<SeatLookup>, StorageError> {
+    pub(crate) async fn seat_lookup(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
         let read = reading!(self.others, connection => {
             let row = sqlx::query(LOOKUP.text(true))
                 .bind(seat.link.to_string())
@@ -47,10 +44,7 @@ impl Postgres {
         read.map_err(TxError::into_error)
     }
 
-    pub(in crate::storage) async fn fences(
-        &self,
-        seats: &[Seat],
-    ) -> Result<Vec<(Seat, Fence)>, StorageError> {
+    pub(crate) async fn fences(&self, seats: &[Seat]) -> Result<Vec<(Seat, Fence)>, StorageError> {
         let (links, roles): (Vec<String>, Vec<&str>) =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).unzip();
         let read = reading!(self.others, connection => {
@@ -70,11 +64,7 @@ impl Postgres {
         Ok(fences_of(seats, read))
     }
 
-    pub(in crate::storage) async fn vacate(
-        &self,
-        seat: Seat,
-        fence: Fence,
-    ) -> Result<(), StorageError> {
+    pub(crate) async fn vacate(&self, seat: Seat, fence: Fence) -> Result<(), StorageError> {
         let number = fence_column(fence)?;
         let vacated = transaction!(self.others, WRITE, tx => {
             locks::lock_of(tx, seat.link).await?;
@@ -98,7 +88,7 @@ impl Postgres {
 }
 
 /// Ratifies a grant.
-pub(in crate::storage) async fn ratify(
+pub(crate) async fn ratify(
     tx: &mut Tx,
     session: SessionId,
     grant: NewGrant<'_>,
@@ -145,7 +135,7 @@ pub(in crate::storage) async fn ratify(
 
 /// Raises the fence of the reviewer's seat, under the lock of the link's document: no write under an
 /// earlier grant counts any more.
-pub(in crate::storage) async fn vacate_reviewer(
+pub(crate) async fn vacate_reviewer(
     connection: &mut PgConnection,
     link: ShareLinkId,
 ) -> Result<(), TxError> {
@@ -164,7 +154,7 @@ pub(in crate::storage) async fn vacate_reviewer(
 
 /// Refuses unless the seat has that fence and its link is active (D2). It locks the link's document
 /// first, so the result stays valid until the commit.
-pub(in crate::storage) async fn require_seat(
+pub(crate) async fn require_seat(
     connection: &mut PgConnection,
     guard: FenceGuard,
 ) -> Result<(), TxError> {

@@ -11,7 +11,7 @@ use crate::storage::tx::{change_guards, lock, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::documents::{DOCUMENT_COLUMNS, delete_rows, document_of, fetch};
+use crate::storage::sql::documents::{DOCUMENT_COLUMNS, delete_rows, document_of, fetch};
 
 impl Storage {
     /// Moves a document into its owner's bin, and revokes its active link. False: there is no such

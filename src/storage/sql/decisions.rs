@@ -25,10 +25,10 @@ use crate::storage::tx::{Tx, guarded, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::review_changes::next_numbers;
-use super::review_rows::{fetch_among, fetch_one};
-use super::review_webhooks::{NewStatus, put_decision};
-use super::reviews::{admit, store_edit};
+use crate::storage::sql::review_changes::next_numbers;
+use crate::storage::sql::review_rows::{fetch_among, fetch_one};
+use crate::storage::sql::review_webhooks::{NewStatus, put_decision};
+use crate::storage::sql::reviews::{admit, store_edit};
 
 /// Id, version, change number, position, and hexadecimal: current start and end, place start and end.
 type PartRow = (ReviewId, i64, i64, usize, Hex, Hex, Hex, Hex);
@@ -38,7 +38,7 @@ type Hex = Option<String>;
 ///
 /// The link is compared as an expression, so that SQLite finds each review by its id. By an index of
 /// the link it parses the whole JSON once a review: 5 s for 2,000 reviews instead of 12 ms.
-pub(in crate::storage) const UPDATE_REVIEWS: &str = "UPDATE reviews SET status = $2, version = reviews.version + 1, updated_at = $3, \
+pub(crate) const UPDATE_REVIEWS: &str = "UPDATE reviews SET status = $2, version = reviews.version + 1, updated_at = $3, \
      decision_id = $4, decided_by = $5, decided_at = $6, \
      last_change = CAST(w.value ->> 2 AS bigint), changed_by = $8, \
      changed_by_number = CAST(w.value ->> 2 AS bigint), \

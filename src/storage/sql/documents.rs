@@ -12,10 +12,10 @@ use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::users::put_user;
+use crate::storage::sql::users::put_user;
 
 /// The columns of a document `d` with its owner `u`.
-pub(in crate::storage) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, u.id AS owner_id, \
+pub(crate) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, u.id AS owner_id, \
     u.name AS owner_name, d.characters, d.created_at, d.updated_at";
 
 /// The documents of `$1` outside the bin, with one scan of SQLite's journal.
@@ -157,7 +157,7 @@ impl Storage {
 
 /// Deletes a document under its lock. No reference to `documents` deletes the rows of the first table, and in
 /// PostgreSQL those of the second.
-pub(super) async fn delete_rows(tx: &mut Tx, id: DocumentId) -> Result<(), TxError> {
+pub(crate) async fn delete_rows(tx: &mut Tx, id: DocumentId) -> Result<(), TxError> {
     sql!(
         sqlite: ["DELETE FROM journal WHERE document_id = $1"],
         postgres: ["DELETE FROM updates WHERE document_id = $1"],
@@ -171,7 +171,7 @@ pub(super) async fn delete_rows(tx: &mut Tx, id: DocumentId) -> Result<(), TxErr
 }
 
 /// A document outside the bin.
-pub(super) async fn fetch(tx: &mut Tx, id: DocumentId) -> Result<Option<Document>, TxError> {
+pub(crate) async fn fetch(tx: &mut Tx, id: DocumentId) -> Result<Option<Document>, TxError> {
     let document = sql!(
         [
             DOCUMENT_COLUMNS,
@@ -183,7 +183,7 @@ pub(super) async fn fetch(tx: &mut Tx, id: DocumentId) -> Result<Option<Document
     document.row(tx).await?.as_ref().map(document_of).transpose()
 }
 
-pub(super) fn document_of(row: &Row) -> Result<Document, TxError> {
+pub(crate) fn document_of(row: &Row) -> Result<Document, TxError> {
     Ok(Document {
         id: row.get("id")?,
         title: row.get("title")?,

@@ -10,7 +10,7 @@ use crate::storage::tx::{Tx, lock_of, run, vacate_reviewer};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::partners::are_partners;
+use crate::storage::sql::partners::are_partners;
 
 impl Storage {
     /// Reads the part of an active link that only its owner sees.
@@ -155,7 +155,7 @@ async fn put_invite(tx: &mut Tx, link: ShareLinkId, invite: &NewInvite) -> Resul
 
 /// Stores that the link refused a user who has a row, under the lock of its document. False: the user's
 /// last attempt was a moment ago, and nothing changes.
-pub(super) async fn note_attempt(
+pub(crate) async fn note_attempt(
     tx: &mut Tx,
     link: ShareLinkId,
     user: &UserId,
@@ -186,7 +186,7 @@ pub(super) async fn note_attempt(
 }
 
 /// Deletes a user's attempt, because the user becomes the reviewer. False: there was none.
-pub(super) async fn forget_attempt(
+pub(crate) async fn forget_attempt(
     tx: &mut Tx,
     link: ShareLinkId,
     user: &UserId,

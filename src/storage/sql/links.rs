@@ -13,16 +13,16 @@ use crate::storage::tx::{Tx, change_guards, lock, lock_of, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::invites::{forget_attempt, note_attempt};
-use super::users::put_user;
+use crate::storage::sql::invites::{forget_attempt, note_attempt};
+use crate::storage::sql::users::put_user;
 
 /// The columns of a link `l` for [`link_of`].
-pub(in crate::storage) const LINK_COLUMNS: &str = "l.id, l.document_id, d.title, w.id AS writer_id, \
+pub(crate) const LINK_COLUMNS: &str = "l.id, l.document_id, d.title, w.id AS writer_id, \
     w.name AS writer_name, r.id AS reviewer_id, r.name AS reviewer_name, l.invite_hash, l.created_at, \
     l.revoked_at";
 
 /// The tables of these columns besides `l`.
-pub(in crate::storage) const LINK_JOINS: &str = "JOIN documents d ON d.id = l.document_id \
+pub(crate) const LINK_JOINS: &str = "JOIN documents d ON d.id = l.document_id \
     JOIN users w ON w.id = d.owner_id LEFT JOIN users r ON r.id = l.reviewer_id ";
 
 impl Storage {
@@ -148,7 +148,7 @@ impl Storage {
 }
 
 /// Finds or creates the link of a document, under its lock. `None`: there is no such document.
-pub(super) async fn find_or_create(
+pub(crate) async fn find_or_create(
     tx: &mut Tx,
     new: &NewShareLink,
 ) -> Result<Option<(ShareLink, FindOrCreate)>, TxError> {
@@ -169,7 +169,7 @@ pub(super) async fn find_or_create(
 }
 
 /// Makes a user who has a row the reviewer of a link without another, under the lock of its document.
-pub(super) async fn put_reviewer(
+pub(crate) async fn put_reviewer(
     tx: &mut Tx,
     link: ShareLinkId,
     user: &UserId,
@@ -194,7 +194,7 @@ async fn fetch(tx: &mut Tx, id: ShareLinkId) -> Result<Option<ShareLink>, TxErro
     link.row(tx).await?.as_ref().map(link_of).transpose()
 }
 
-pub(super) async fn fetch_active(
+pub(crate) async fn fetch_active(
     tx: &mut Tx,
     document: DocumentId,
 ) -> Result<Option<ShareLink>, TxError> {
@@ -211,7 +211,7 @@ pub(super) async fn fetch_active(
     link.row(tx).await?.as_ref().map(link_of).transpose()
 }
 
-pub(in crate::storage) fn link_of(row: &Row) -> Result<ShareLink, TxError> {
+pub(crate) fn link_of(row: &Row) -> Result<ShareLink, TxError> {
     let reviewer: Option<UserId> = row.get("reviewer_id")?;
     let reviewer =
         reviewer.map(|id| Ok::<_, TxError>(User { id, name: row.get("reviewer_name")? }));

@@ -124,7 +124,7 @@ impl Storage {
 }
 
 /// Whether two users are partners.
-pub(super) async fn are_partners(
+pub(crate) async fn are_partners(
     tx: &mut Tx,
     one: &UserId,
     other: &UserId,
@@ -135,7 +135,7 @@ pub(super) async fn are_partners(
 }
 
 /// Makes two users partners; the transaction has locked both. `Full` changes no row.
-pub(super) async fn put_partners(
+pub(crate) async fn put_partners(
     tx: &mut Tx,
     one: &UserId,
     other: &UserId,

@@ -15,10 +15,10 @@ use crate::storage::tx::{guarded, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::review_changes::next_numbers;
-use super::reviews::admit;
-use super::turns::{put_turn, turn_of};
-use super::users::put_user;
+use crate::storage::sql::review_changes::next_numbers;
+use crate::storage::sql::reviews::admit;
+use crate::storage::sql::turns::{put_turn, turn_of};
+use crate::storage::sql::users::put_user;
 
 impl Storage {
     /// Raises the seen mark of a member to `change`, and at most to the last change. A lower mark, and

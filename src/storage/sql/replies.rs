@@ -10,7 +10,7 @@ use crate::storage::tx::{Tx, guarded};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::reviews::{admit, lock_for_update, the_review, update, weigh};
+use crate::storage::sql::reviews::{admit, lock_for_update, the_review, update, weigh};
 
 impl Storage {
     /// Changes the text of a reply. `Full` when the review would exceed [`REVIEW_BYTES_MAX`].

@@ -10,8 +10,8 @@ use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::review_rows::fetch_one;
-use super::turns::turn_after;
+use crate::storage::sql::review_rows::fetch_one;
+use crate::storage::sql::turns::turn_after;
 
 /// A review and its last change.
 struct Changed {
@@ -104,7 +104,7 @@ async fn fetch_many(tx: &mut Tx, same: &[Changed]) -> Result<Option<ManyChanged>
 
 /// Takes the next change numbers of the link's document, in the transaction of the changes. Returns the
 /// last one.
-pub(super) async fn next_numbers(
+pub(crate) async fn next_numbers(
     tx: &mut Tx,
     link: ShareLinkId,
     count: i64,
@@ -119,7 +119,7 @@ pub(super) async fn next_numbers(
 }
 
 /// Numbers the change of a review in this transaction, and stores the user who holds the seat.
-pub(super) async fn note_change(tx: &mut Tx, seat: Seat, id: ReviewId) -> Result<(), TxError> {
+pub(crate) async fn note_change(tx: &mut Tx, seat: Seat, id: ReviewId) -> Result<(), TxError> {
     let change = next_numbers(tx, seat.link, 1).await?;
     sql!(
         "UPDATE reviews SET last_change = $2, changed_by_number = $2, \
@@ -136,7 +136,7 @@ pub(super) async fn note_change(tx: &mut Tx, seat: Seat, id: ReviewId) -> Result
 }
 
 /// Numbers the deletion of a review in this transaction. Returns the number.
-pub(super) async fn note_deletion(
+pub(crate) async fn note_deletion(
     tx: &mut Tx,
     link: ShareLinkId,
     id: ReviewId,

@@ -28,10 +28,10 @@ const REPLIES: &str = "SELECT p.review_id, p.id, u.id AS author_id, u.name AS au
     p.created_at, p.edited_at FROM replies p JOIN users u ON u.id = p.author_id ";
 
 /// The column `kind` of a remark on the whole text.
-pub(super) const SUMMARY: &str = "summary";
+pub(crate) const SUMMARY: &str = "summary";
 
 /// A page of a link's reviews, oldest first. Inside a transaction, because it runs three statements.
-pub(super) async fn fetch_page(
+pub(crate) async fn fetch_page(
     tx: &mut Tx,
     link: ShareLinkId,
     after: Option<Cursor<ReviewId>>,
@@ -103,7 +103,7 @@ pub(super) async fn fetch_page(
 }
 
 /// One review of a link. Inside a transaction, because it runs two statements.
-pub(super) async fn fetch_one(
+pub(crate) async fn fetch_one(
     tx: &mut Tx,
     link: ShareLinkId,
     id: ReviewId,
@@ -119,7 +119,7 @@ pub(super) async fn fetch_one(
 
 /// These reviews of a link; many of them without their replies. Inside a transaction that sees one
 /// state.
-pub(super) async fn fetch_among(
+pub(crate) async fn fetch_among(
     tx: &mut Tx,
     link: ShareLinkId,
     ids: &[ReviewId],

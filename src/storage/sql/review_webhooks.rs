@@ -13,18 +13,18 @@ use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 
-use super::webhooks::put;
+use crate::storage::sql::webhooks::put;
 
 /// A new status of reviews.
-pub(super) struct NewStatus<'a> {
-    pub(super) link: ShareLinkId,
-    pub(super) decision: Option<DecisionId>,
-    pub(super) status: ReviewStatus,
-    pub(super) by: Option<&'a UserId>,
-    pub(super) at: DateTime<Utc>,
+pub(crate) struct NewStatus<'a> {
+    pub(crate) link: ShareLinkId,
+    pub(crate) decision: Option<DecisionId>,
+    pub(crate) status: ReviewStatus,
+    pub(crate) by: Option<&'a UserId>,
+    pub(crate) at: DateTime<Utc>,
 }
 
-pub(super) async fn put_created(tx: &mut Tx, review: &StoredReview) -> Result<(), TxError> {
+pub(crate) async fn put_created(tx: &mut Tx, review: &StoredReview) -> Result<(), TxError> {
     let about = (Subject::link(review.link), review.created_at);
     let data = || {
         let (kind, author) = (review.kind(), review.author.id.as_str());
@@ -34,7 +34,7 @@ pub(super) async fn put_created(tx: &mut Tx, review: &StoredReview) -> Result<()
 }
 
 /// The status of one review outside of a decision.
-pub(super) async fn put_status(tx: &mut Tx, review: &StoredReview) -> Result<(), TxError> {
+pub(crate) async fn put_status(tx: &mut Tx, review: &StoredReview) -> Result<(), TxError> {
     let new = NewStatus {
         link: review.link,
         decision: None,
@@ -46,7 +46,7 @@ pub(super) async fn put_status(tx: &mut Tx, review: &StoredReview) -> Result<(),
 }
 
 /// A decision or its undo: one event for all its reviews.
-pub(super) async fn put_decision(
+pub(crate) async fn put_decision(
     tx: &mut Tx,
     new: &NewStatus<'_>,
     parts: &[DecisionPart],
@@ -77,7 +77,7 @@ async fn put_decided(
     put(tx, WebhookEvent::ReviewDecided, (Subject::link(new.link), new.at), data).await
 }
 
-pub(super) async fn put_replied(
+pub(crate) async fn put_replied(
     tx: &mut Tx,
     (link, review): (ShareLinkId, ReviewId),
     reply: &NewReply,

@@ -23,17 +23,17 @@ use crate::storage::tx::{Tx, append_in, guarded, require_seat, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
-use super::review_changes::{note_change, note_deletion};
-use super::review_rows::{SUMMARY, fetch_one, fetch_page};
-use super::review_webhooks::{put_created, put_replied, put_status};
-use super::users::put_user;
-use super::webhook_seats::count_review;
+use crate::storage::sql::review_changes::{note_change, note_deletion};
+use crate::storage::sql::review_rows::{SUMMARY, fetch_one, fetch_page};
+use crate::storage::sql::review_webhooks::{put_created, put_replied, put_status};
+use crate::storage::sql::users::put_user;
+use crate::storage::sql::webhook_seats::count_review;
 
 /// The columns of a review that decide whether a change is allowed.
-pub(super) struct ReviewRow {
+pub(crate) struct ReviewRow {
     version: i64,
     status: ReviewStatus,
-    pub(super) bytes: i64,
+    pub(crate) bytes: i64,
 }
 
 impl Storage {
@@ -217,7 +217,7 @@ async fn insert(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
 }
 
 /// Refuses unless the guard is of that link, and holds.
-pub(super) async fn admit(
+pub(crate) async fn admit(
     tx: &mut Tx,
     link: ShareLinkId,
     guard: FenceGuard,
@@ -229,7 +229,7 @@ pub(super) async fn admit(
 }
 
 /// Refuses unless the review exists in the version that the caller has read.
-pub(super) async fn lock_for_update(
+pub(crate) async fn lock_for_update(
     tx: &mut Tx,
     link: ShareLinkId,
     id: ReviewId,
@@ -246,7 +246,7 @@ pub(super) async fn lock_for_update(
 }
 
 /// Changes a review, and increments its version.
-pub(super) async fn update(
+pub(crate) async fn update(
     tx: &mut Tx,
     id: ReviewId,
     change: &ReviewChange,
@@ -305,7 +305,7 @@ async fn insert_reply(
 }
 
 /// Refuses if the review has grown, and it or all reviews of its link exceed their bound.
-pub(super) async fn weigh(
+pub(crate) async fn weigh(
     tx: &mut Tx,
     link: ShareLinkId,
     id: ReviewId,
@@ -326,7 +326,7 @@ pub(super) async fn weigh(
 }
 
 /// Stores an edit of the server, or refuses.
-pub(super) async fn store_edit(tx: &mut Tx, edit: &Append) -> Result<i64, TxError> {
+pub(crate) async fn store_edit(tx: &mut Tx, edit: &Append) -> Result<i64, TxError> {
     let refused = match append_in(tx, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
@@ -346,7 +346,7 @@ pub(super) async fn store_edit(tx: &mut Tx, edit: &Append) -> Result<i64, TxErro
 }
 
 /// Reads the review that this transaction has written under the seat, and numbers the change.
-pub(super) async fn the_review(
+pub(crate) async fn the_review(
     tx: &mut Tx,
     seat: Seat,
     id: ReviewId,

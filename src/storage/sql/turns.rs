@@ -11,10 +11,10 @@ use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 
-use super::webhooks::put;
+use crate::storage::sql::webhooks::put;
 
 /// The turn of a link. `None`: no user has passed it.
-pub(super) async fn turn_of(tx: &mut Tx, link: ShareLinkId) -> Result<Option<StoredTurn>, TxError> {
+pub(crate) async fn turn_of(tx: &mut Tx, link: ShareLinkId) -> Result<Option<StoredTurn>, TxError> {
     let turn = sql!(
         "SELECT t.role, t.since, u.id AS by_id, u.name AS by_name, t.change \
          FROM turns t JOIN users u ON u.id = t.by_id WHERE t.link_id = $1",
@@ -24,7 +24,7 @@ pub(super) async fn turn_of(tx: &mut Tx, link: ShareLinkId) -> Result<Option<Sto
 }
 
 /// The turn of a document's active link, if it was passed after change number `after`.
-pub(super) async fn turn_after(
+pub(crate) async fn turn_after(
     tx: &mut Tx,
     document: DocumentId,
     after: i64,
@@ -40,7 +40,7 @@ pub(super) async fn turn_after(
 }
 
 /// Writes the webhook of a passed turn, in its transaction.
-pub(super) async fn put_turn(tx: &mut Tx, link: ShareLinkId, turn: &Turn) -> Result<(), TxError> {
+pub(crate) async fn put_turn(tx: &mut Tx, link: ShareLinkId, turn: &Turn) -> Result<(), TxError> {
     if !tx.hooks.want(WebhookEvent::TurnChanged) {
         return Ok(());
     }

@@ -15,7 +15,7 @@ use crate::storage::version_plan::{VersionPlan, VersionRow, plan};
 use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 use crate::storage::{Storage, StorageFuture};
 
-use super::reviews::store_edit;
+use crate::storage::sql::reviews::store_edit;
 
 const COLUMNS: &str =
     "id, document_id, number, kind, label, authors, restored_from, seq, characters, created_at";

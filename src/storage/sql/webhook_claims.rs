@@ -9,7 +9,7 @@ use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::{ClaimSize, ClaimedWebhook, WebhookClaim, milliseconds};
 use crate::storage::{Storage, StorageFuture};
 
-use super::webhooks::give_turn;
+use crate::storage::sql::webhooks::give_turn;
 
 impl Storage {
     /// Whether a webhook of the endpoint is due.

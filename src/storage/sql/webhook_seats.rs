@@ -17,14 +17,11 @@ use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::{NewGrant, Subject, TakenSeat};
 use crate::storage::{Storage, StorageFuture};
 
-use super::webhooks::put;
+use crate::storage::sql::webhooks::put;
 
 /// Writes a new grant to the outbox, and the end of the one before it. In the transaction that ratifies
 /// the grant.
-pub(in crate::storage) async fn note_grant(
-    tx: &mut Tx,
-    grant: NewGrant<'_>,
-) -> Result<(), TxError> {
+pub(crate) async fn note_grant(tx: &mut Tx, grant: NewGrant<'_>) -> Result<(), TxError> {
     if !tx.hooks.want_seats() {
         return Ok(());
     }
@@ -59,7 +56,7 @@ pub(in crate::storage) async fn note_grant(
 }
 
 /// Counts a review or a reply to the grant of its guard, in the transaction that stores it.
-pub(super) async fn count_review(tx: &mut Tx, guard: FenceGuard) -> Result<(), TxError> {
+pub(crate) async fn count_review(tx: &mut Tx, guard: FenceGuard) -> Result<(), TxError> {
     if !tx.hooks.want_seats() {
         return Ok(());
     }

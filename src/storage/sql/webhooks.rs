@@ -29,7 +29,7 @@ const STUCK: &str = "state = 'pending' AND (next_at > {after:$1} OR next_at IS N
 /// Writes the webhooks of an event, in its transaction: one row for each endpoint, in one statement. A row is
 /// due at once unless its lane has a pending one. `data` runs only if an endpoint wants the event. On
 /// PostgreSQL the transaction has locked the document.
-pub(super) async fn put(
+pub(crate) async fn put(
     tx: &mut Tx,
     event: WebhookEvent,
     (subject, now): (Subject, DateTime<Utc>),
@@ -172,7 +172,7 @@ impl Storage {
         })
     }
 
-    pub(in crate::storage) fn count_webhooks(&self) -> StorageFuture<'_, WebhookCount> {
+    pub(crate) fn count_webhooks(&self) -> StorageFuture<'_, WebhookCount> {
         run!(self, Read, tx => {
             let counts = sql!(
                 "SELECT endpoint, state, count(*) AS count, MIN(created_at) AS oldest \
@@ -249,7 +249,7 @@ async fn lock_lane(tx: &mut Tx, document: Option<DocumentId>) -> Result<(), TxEr
 }
 
 /// Makes the first pending webhook of a lane due, after the end of the one before it.
-pub(super) async fn give_turn(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
+pub(crate) async fn give_turn(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
     sql!(
         "UPDATE webhooks SET next_at = {now} WHERE next_at IS NULL AND id = ( \
            SELECT id FROM webhooks WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)",

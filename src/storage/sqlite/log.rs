@@ -37,10 +37,7 @@ type TailRow = (i64, i64, i64, Option<Vec<u8>>);
 type Builder = QueryBuilder<sqlx::Sqlite>;
 
 impl Sqlite {
-    pub(in crate::storage) async fn log(
-        &self,
-        id: DocumentId,
-    ) -> Result<Option<Log>, StorageError> {
+    pub(crate) async fn log(&self, id: DocumentId) -> Result<Option<Log>, StorageError> {
         self.logs.run(id, |ids| self.logs_of(ids)).await
     }
 
@@ -75,7 +72,7 @@ impl Sqlite {
         Ok(wanted.iter().map(|id| logs.get(id).cloned().flatten()).collect())
     }
 
-    pub(in crate::storage) async fn log_after(
+    pub(crate) async fn log_after(
         &self,
         id: DocumentId,
         seq: i64,
@@ -122,7 +119,7 @@ impl Sqlite {
         Ok(tails)
     }
 
-    pub(in crate::storage) async fn last_numbers(
+    pub(crate) async fn last_numbers(
         &self,
         ids: &[DocumentId],
     ) -> Result<HashMap<DocumentId, i64>, StorageError> {
@@ -141,10 +138,7 @@ impl Sqlite {
         rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
     }
 
-    pub(in crate::storage) async fn append(
-        &self,
-        batch: &[Append],
-    ) -> Result<Vec<Appended>, StorageError> {
+    pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -171,14 +165,14 @@ impl Sqlite {
     }
 
     /// SQLite locks the file and no rows: no document waits for the lock of another.
-    pub(in crate::storage) async fn append_unlocked(
+    pub(crate) async fn append_unlocked(
         &self,
         batch: &[Append],
     ) -> Result<Vec<Appended>, StorageError> {
         self.append(batch).await
     }
 
-    pub(in crate::storage) async fn compact(
+    pub(crate) async fn compact(
         &self,
         id: DocumentId,
         upto: i64,
@@ -230,7 +224,7 @@ async fn refresh_cache(
 
 /// Stores a group inside a write transaction, without the cache. The numbers of its documents become
 /// stale there.
-pub(in crate::storage) async fn append_in(
+pub(crate) async fn append_in(
     connection: &mut SqliteConnection,
     batch: &[Append],
 ) -> Result<Vec<Appended>, StorageError> {

@@ -47,7 +47,7 @@ pub(super) struct Sqlite {
     lookups: Arc<Batcher<Seat, Option<SeatLookup>>>,
     logs: Arc<Batcher<DocumentId, Option<Log>>>,
     tails: Arc<Batcher<(DocumentId, i64), Option<Tail>>>,
-    pub(in crate::storage) hooks: Hooks,
+    pub(crate) hooks: Hooks,
 }
 
 impl Sqlite {

@@ -48,7 +48,7 @@ const _: () = assert!(BUSY_TIMEOUT.as_millis() < ACQUIRE_TIMEOUT.as_millis());
 
 impl Sqlite {
     /// Opens the file that `url` names. A missing file is created, with its folder.
-    pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
+    pub(crate) async fn open(url: &str) -> Result<Self, StorageError> {
         let path = file_of(url)?;
         make_folder(&path).await?;
         make_private(&path).await;

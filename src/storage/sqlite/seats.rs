@@ -52,10 +52,7 @@ pub(super) struct Grant {
 }
 
 impl Sqlite {
-    pub(in crate::storage) async fn seat_lookup(
-        &self,
-        seat: Seat,
-    ) -> Result<Option<SeatLookup>, StorageError> {
+    pub(crate) async fn seat_lookup(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
         self.lookups.run(seat, |seats| self.lookups_of(seats)).await
     }
 
@@ -75,7 +72,7 @@ impl Sqlite {
         Ok(lookups)
     }
 
-    pub(in crate::storage) async fn ratify(
+    pub(crate) async fn ratify(
         &self,
         seat: Seat,
         fence: Fence,
@@ -99,10 +96,7 @@ impl Sqlite {
         tx.end(outcome).await.map_err(TxError::into_error)
     }
 
-    pub(in crate::storage) async fn fences(
-        &self,
-        seats: &[Seat],
-    ) -> Result<Vec<(Seat, Fence)>, StorageError> {
+    pub(crate) async fn fences(&self, seats: &[Seat]) -> Result<Vec<(Seat, Fence)>, StorageError> {
         let wanted: Vec<_> =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
         let rows: Vec<(i64, Option<i64>)> = sqlx::query_as(
@@ -116,11 +110,7 @@ impl Sqlite {
         Ok(fences_of(seats, rows))
     }
 
-    pub(in crate::storage) async fn vacate(
-        &self,
-        seat: Seat,
-        fence: Fence,
-    ) -> Result<(), StorageError> {
+    pub(crate) async fn vacate(&self, seat: Seat, fence: Fence) -> Result<(), StorageError> {
         let mut tx = self.write().await?;
         sqlx::query(
             "UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = $2 AND fence = $3",
@@ -196,7 +186,7 @@ async fn accept(
 }
 
 /// Raises the fence of the reviewer's seat: no write under an earlier grant counts any more.
-pub(in crate::storage) async fn vacate_reviewer(
+pub(crate) async fn vacate_reviewer(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
 ) -> Result<(), TxError> {
@@ -209,7 +199,7 @@ pub(in crate::storage) async fn vacate_reviewer(
 
 /// Refuses unless the seat has that fence and its link is active (D2). Inside a write transaction,
 /// so the result stays valid until the commit.
-pub(in crate::storage) async fn require_seat(
+pub(crate) async fn require_seat(
     connection: &mut SqliteConnection,
     guard: FenceGuard,
 ) -> Result<(), TxError> {

@@ -9,16 +9,17 @@ use futures_util::future::join;
 use galley::domain::fence::Fence;
 use galley::domain::ids::NodeId;
 use galley::domain::limits::REMINDER_KIND_MAX;
-use galley::jobs::{JobTerms, Jobs, REMINDERS};
 use galley::locks::Locks;
-use galley::notify::Notify;
-use galley::notify::outgoing::Outgoing;
-use galley::notify::vapid::PushKey;
-use galley::notify::web_push::PushOptions;
+use galley::outgoing::Outgoing;
+use galley::partners::request::{NewRequest, Requested};
+use galley::periodic::Jobs;
+use galley::periodic::store::{JobOutcome, JobRun};
+use galley::push::Notify;
+use galley::push::store::PushAddress;
+use galley::push::vapid::PushKey;
+use galley::push::web_push::PushOptions;
+use galley::reminders::{REMINDERS, ReminderTerms, Reminders};
 use galley::storage::Storage;
-use galley::storage::jobs::{JobOutcome, JobRun};
-use galley::storage::push_subscriptions::PushAddress;
-use galley::storage::review_requests::{NewRequest, Requested};
 use galley::storage::reviews::NewReview;
 use rustls::RootCertStore;
 use serde_json::Value;
@@ -62,9 +63,10 @@ fn jobs_within(storage: &Storage, locks: &Locks, age: Duration, kind_max: Durati
     let push = PushOptions { key, subject, allow_private: true, hosts: Vec::new() };
     let outgoing = Outgoing::trusting(RootCertStore::empty(), TEST_TIMEOUT);
     let notify = Notify::new(storage.clone(), outgoing, Some(push));
-    let terms = JobTerms::new(TICK, age, Duration::from_secs(86_400));
-    let terms = JobTerms { at_once: 1, kind_max, ..terms };
-    Jobs::new(storage.clone(), locks.clone(), notify, NodeId::generate(), terms)
+    let terms = ReminderTerms::new(TICK, age, Duration::from_secs(86_400));
+    let terms = ReminderTerms { at_once: 1, kind_max, ..terms };
+    let reminders = Reminders::new(storage.clone(), locks.clone(), notify, terms);
+    Jobs::new(storage.clone(), locks.clone(), NodeId::generate(), vec![Box::new(reminders)])
 }
 
 /// A database in which kim, who has a browser, has documents with a review of two hours ago each.
@@ -104,7 +106,7 @@ impl Waiting {
         let began = Instant::now();
         loop {
             match jobs.run(&CancellationToken::new()).await {
-                Ok(Some(run)) => return run,
+                Ok(runs) if !runs.is_empty() => return runs.into_iter().next().expect("a run"),
                 other => assert!(began.elapsed() < TEST_TIMEOUT, "{other:?}"),
             }
             sleep(Duration::from_millis(20)).await;
@@ -208,7 +210,7 @@ async fn a_batch_longer_than_its_lease_keeps_its_lock() {
         let mut tried = 0;
         while began.elapsed() < LATE * 3 / 4 {
             let run = other.run(&CancellationToken::new()).await.expect("an answer");
-            assert_eq!(run, None, "the first batch runs");
+            assert_eq!(run, [], "the first batch runs");
             let running = other.report().await.expect("a report")[0].running;
             assert!(running.is_some());
             tried += 1;
@@ -254,7 +256,7 @@ async fn a_stopping_server_ends_its_batch_after_the_reminders_under_way() {
         stop.cancel();
     };
     let (run, ()) = join(jobs.run(&stop), stopping).await;
-    let run = run.expect("an end").expect("a run");
+    let run = run.expect("an end").pop().expect("a run");
     assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Stopped, 1));
     let run = waiting.run(&jobs).await;
     assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 3));

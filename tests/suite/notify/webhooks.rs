@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use galley::domain::limits::{WEBHOOK_ATTEMPT_MAX, WEBHOOK_LEASE};
 use galley::domain::webhook::WebhookEvent;
-use galley::notify::destination::{Destination, Scope};
-use galley::notify::outgoing::Outgoing;
-use galley::notify::signature::WebhookSecret;
-use galley::notify::webhooks::{WebhookEndpoint, Webhooks};
+use galley::outgoing::Outgoing;
+use galley::outgoing::destination::{Destination, Scope};
 use galley::storage::seats::Guarded;
+use galley::webhooks::signature::WebhookSecret;
+use galley::webhooks::{WebhookEndpoint, Webhooks};
 use rustls::RootCertStore;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,7 @@ use galley::domain::fence::Fence;
 use galley::domain::ids::ShareLinkId;
 use galley::domain::reminder::TimeZone;
 use galley::domain::user::User;
-use galley::storage::exports::{
+use galley::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
 };
 use galley::storage::seats::Guarded;

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use galley::domain::handle::Handle;
 use galley::domain::ids::PersonalLinkId;
 use galley::domain::user::User;
+use galley::partners::store::people::{HandleSet, NewPersonalLink, UserKey};
 use galley::storage::Storage;
-use galley::storage::people::{HandleSet, NewPersonalLink, UserKey};
 use tokio::task::JoinSet;
 
 use crate::storage::database::{Desk, at, user, within};

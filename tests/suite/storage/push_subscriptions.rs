@@ -4,7 +4,7 @@ use chrono::DateTime;
 use chrono::Utc;
 use galley::domain::ids::PushSubscriptionId;
 use galley::domain::limits::PUSH_SUBSCRIPTIONS_MAX;
-use galley::storage::push_subscriptions::{PushAddress, PushLanguage};
+use galley::push::store::{PushAddress, PushLanguage};
 use tokio::task::JoinSet;
 
 use crate::storage::database::{Desk, at, user, within};

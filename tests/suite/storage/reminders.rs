@@ -6,12 +6,12 @@ use galley::domain::ids::{NodeId, ShareLinkId};
 use galley::domain::reminder::{Quiet, QuietHours, ReminderKind, ReminderSettings};
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::{Role, Seat};
-use galley::storage::jobs::{JobCursors, JobOutcome, JobRun};
-use galley::storage::push_subscriptions::PushAddress;
-use galley::storage::reminders::{
+use galley::partners::request::{Refusal, Requested};
+use galley::periodic::store::{JobCursors, JobOutcome, JobRun};
+use galley::push::store::PushAddress;
+use galley::reminders::reminder::{
     CandidateQuery, ReminderCandidate, ReminderClaim, ReminderSubject,
 };
-use galley::storage::review_requests::{Refusal, Requested};
 use galley::storage::reviews::{NewReply, NewReview, ReviewChange};
 use galley::storage::seats::Guarded;
 use tokio::task::JoinSet;

@@ -4,15 +4,15 @@ use chrono::TimeDelta;
 use galley::domain::ids::{DocumentId, RequestId, ShareLinkId};
 use galley::domain::review_request::RequestState;
 use galley::domain::seat::Role;
+use galley::partners::request::{
+    AcceptedRequest, Decided, Direction, LinkOutcome, LinkToOffer, NewRequest, Refusal,
+    RequestFilter, Requested, ReviewRequest,
+};
 use galley::storage::Storage;
 use galley::storage::invites::Replaced;
 use galley::storage::links::Joined;
 use galley::storage::pagination::Page;
 use galley::storage::partners::Partnership;
-use galley::storage::review_requests::{
-    AcceptedRequest, Decided, Direction, LinkOutcome, LinkToOffer, NewRequest, Refusal,
-    RequestFilter, Requested, ReviewRequest,
-};
 use galley::storage::seats::Guarded;
 use tokio::task::JoinSet;
 

@@ -9,10 +9,10 @@ use galley::domain::ids::{DecisionId, SessionId};
 use galley::domain::reminder::TimeZone;
 use galley::domain::review::Verdict;
 use galley::domain::seat::Role;
-use galley::storage::decisions::{NewDecision, UndoneDecision};
-use galley::storage::exports::{
+use galley::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
 };
+use galley::storage::decisions::{NewDecision, UndoneDecision};
 use galley::storage::pagination::Page;
 use galley::storage::replies::OwnReply;
 use galley::storage::reviews::ReviewChange;

@@ -24,7 +24,7 @@ async fn a_batch_and_each_reminder_cost_a_fixed_number_of_statements_and_command
     let locks = Locks::connect(&counted.redis.url()).await.expect("a good address");
     let jobs = jobs_of(&storage, &locks, Duration::from_millis(1));
     let run = async |count: u64| {
-        let run = jobs.run(&CancellationToken::new()).await.expect("a run").expect("a run");
+        let run = jobs.run(&CancellationToken::new()).await.expect("a run").pop().expect("a run");
         assert_eq!(run.counts["sent"], count, "{run:?}");
     };
     let nothing = async |_: &Server| {};
@@ -82,7 +82,7 @@ async fn g13_a_batch_reads_few_blocks_for_reviews_that_have_their_reminder() {
     let storage = Storage::open(&counted.url).await.expect("the database");
     let jobs = jobs_of(&storage, &Locks::memory(), Duration::from_secs(3_600));
     counted.forget().await;
-    let run = jobs.run(&CancellationToken::new()).await.expect("a run").expect("a run");
+    let run = jobs.run(&CancellationToken::new()).await.expect("a run").pop().expect("a run");
     assert_eq!(run.counts["candidates"], 0);
     let blocks = counted.sum("shared_blks_hit + shared_blks_read", "%review_reminders%").await;
     assert!((1..=BLOCKS_MAX).contains(&blocks), "{blocks} blocks for {REVIEWS} reviews");

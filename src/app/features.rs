@@ -1,0 +1,169 @@
+//! The features: their routes, their services from the settings, and their periodic work.
+
+use futures_util::future::BoxFuture;
+use secrecy::ExposeSecret as _;
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::{self, Console};
+use crate::app::secrets::{self, SecretError};
+use crate::config::{Settings, WebhookSettings};
+use crate::domain::ids::NodeId;
+use crate::exports;
+use crate::exports::build::Exports;
+use crate::exports::rendering::PdfFonts;
+use crate::http::routes::Routes;
+use crate::locks::Locks;
+use crate::offers::{self, Offers};
+use crate::outgoing::Outgoing;
+use crate::outgoing::destination::{Destination, Scope};
+use crate::partners::{self, Partners};
+use crate::periodic::{self, Jobs, Work};
+use crate::push::web_push::PushOptions;
+use crate::push::{self, Notify};
+use crate::reminders::{self, ReminderTerms, Reminders};
+use crate::reviews::Reviews;
+use crate::seats::SeatService;
+use crate::sharing::invite::Invites;
+use crate::storage::Storage;
+use crate::transfer::{self, Transfers};
+use crate::versions::{self, Versions};
+use crate::webhooks::signature::WebhookSecret;
+use crate::webhooks::{self, WebhookEndpoint, Webhooks};
+
+/// The parts of the core that the features use.
+pub(super) struct Core<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) node: NodeId,
+    pub(super) storage: &'a Storage,
+    pub(super) locks: &'a Locks,
+    pub(super) seats: &'a SeatService,
+    pub(super) reviews: &'a Reviews,
+    pub(super) invites: &'a Invites,
+}
+
+/// The features of a running server.
+pub(super) struct Features {
+    /// Their routes, with their services.
+    pub(super) routes: Routes,
+    jobs: Jobs,
+    exports: Exports,
+    notify: Notify,
+    webhooks: Webhooks,
+}
+
+/// The routes of all features.
+pub(crate) fn routes() -> Routes {
+    Routes::default()
+        .merge(admin::http::routes())
+        .merge(exports::http::routes())
+        .merge(offers::http::routes())
+        .merge(partners::http::routes())
+        .merge(periodic::http::routes())
+        .merge(push::http::routes())
+        .merge(reminders::http::routes())
+        .merge(transfer::http::routes())
+        .merge(versions::http::routes())
+        .merge(webhooks::http::routes())
+}
+
+impl Features {
+    /// Prepares the features. From here on the transaction of an event writes its webhooks.
+    pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
+        let Core { settings, node, storage, locks, seats, reviews, invites } = *core;
+        let notify = push_of(settings, storage)?;
+        let (terms, limits) = (&settings.jobs, &settings.limits);
+        let terms = ReminderTerms::new(
+            *terms.tick,
+            *terms.review_unanswered_after,
+            *terms.request_unanswered_after,
+        );
+        let reminders = Reminders::new(storage.clone(), locks.clone(), notify.clone(), terms);
+        let jobs: Vec<Box<dyn periodic::Job>> = vec![Box::new(reminders.clone())];
+        let jobs = Jobs::new(storage.clone(), locks.clone(), node, jobs);
+        let partners = Partners::new(
+            storage.clone(),
+            locks.clone(),
+            invites.clone(),
+            *limits.guest_requests_pending,
+            &limits.reserved_handles,
+        );
+        let fonts = PdfFonts::new(settings.exports.fonts.clone());
+        let exports = Exports::new(reviews.clone(), fonts);
+        // Their requests have connections of their own: a slow receiver delays no push.
+        let endpoints = settings.notify.webhooks.iter().filter_map(endpoint).collect();
+        let webhooks = Webhooks::new(storage.clone(), Outgoing::default(), endpoints);
+        let routes = routes()
+            .with(Console::new(seats.clone()))
+            .with(exports.clone())
+            .with(jobs.clone())
+            .with(notify.clone())
+            .with(Offers::new(storage.clone(), locks.clone()))
+            .with(partners)
+            .with(reminders)
+            .with(Transfers::new(storage.clone(), invites.clone()))
+            .with(Versions::new(seats.clone()))
+            .with(webhooks.clone());
+        Ok(Self { routes, jobs, exports, notify, webhooks })
+    }
+
+    /// The periodic work of the features on every server.
+    pub(super) fn work(&self) -> Vec<Work> {
+        vec![self.exports.trimming()]
+    }
+
+    /// The work that ends by itself after `stop`, because it may not be dropped.
+    pub(super) fn until(self, stop: &CancellationToken) -> Vec<BoxFuture<'static, ()>> {
+        let Self { jobs, notify, webhooks, .. } = self;
+        let pushing = stop.clone().run_until_cancelled_owned(notify.keep_pushing());
+        vec![
+            Box::pin(jobs.keep_ticking(stop.clone())),
+            Box::pin(webhooks.keep_delivering(stop.clone())),
+            Box::pin(async move {
+                pushing.await;
+            }),
+        ]
+    }
+}
+
+/// The settings are checked: no endpoint is left out.
+fn endpoint(settings: &WebhookSettings) -> Option<WebhookEndpoint> {
+    let WebhookSettings { url, secret, events } = settings;
+    Some(WebhookEndpoint {
+        url: url.clone(),
+        to: Destination::parse(url, Scope::Anywhere).ok()?,
+        secret: WebhookSecret::new(secret.expose_secret().as_bytes()),
+        events: events.clone(),
+    })
+}
+
+/// Prepares Web Push. A folder without write access stops no start: a server that ran before Web Push
+/// existed goes on without it.
+fn push_of(settings: &Settings, storage: &Storage) -> Result<Notify, SecretError> {
+    let push = &settings.push;
+    let public_url = settings.server.public_url.as_ref().filter(|origin| origin.is_secure());
+    let key = match push.enabled.then(|| secrets::find_or_make_push_key(&push.key_file)) {
+        None => None,
+        Some(Ok(key)) => Some(key),
+        Some(Err(error @ SecretError::Io { .. })) => {
+            tracing::warn!(
+                error = %source_of(&error),
+                "the server sends no pushes: see push.key_file, or set push.enabled = false"
+            );
+            None
+        }
+        Some(Err(error)) => return Err(error),
+    };
+    let options = key.map(|key| PushOptions {
+        key,
+        subject: push.subject.clone().or_else(|| public_url.map(ToString::to_string)),
+        allow_private: push.allow_private,
+        hosts: push.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
+    });
+    Ok(Notify::new(storage.clone(), Outgoing::default(), options))
+}
+
+/// An error with its cause, in one line.
+fn source_of(error: &SecretError) -> String {
+    let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    format!("{error}: {cause}")
+}

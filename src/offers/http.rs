@@ -1,0 +1,310 @@
+//! `/api/review-offers`: offers of a number of reviews, and the claims of their places.
+
+use axum::{Extension, Json};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{ClaimId, OfferId};
+use crate::domain::offer::{ClaimState, OfferState};
+use crate::domain::user::User;
+use crate::http::auth::caller::Caller;
+use crate::http::error::{ApiError, Contract, Failure, Members, STORAGE_FULL, UNAVAILABLE, member};
+use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::guest_budgets::{self, Storing};
+use crate::http::origin::Origins;
+use crate::http::pagination::PageQuery;
+use crate::http::routes::Routes;
+use crate::offers::error::OfferError;
+use crate::offers::offer::{Offer, OfferClaim};
+use crate::offers::{OfferTerms, Offers};
+use crate::seats::SeatService;
+use crate::sharing::Sharing;
+
+/// Rows of a page without a `limit`.
+const ROWS_DEFAULT: u32 = 50;
+/// Maximum rows of a page: all claims of an offer.
+const ROWS_MAX: u32 = 100;
+
+/// Bytes of the row of an offer or a claim beside its texts.
+const ROW_BYTES: usize = 512;
+
+pub(crate) fn routes() -> Routes {
+    const ALL: &str = "/api/review-offers";
+    const CLAIMS: &str = "/api/review-offers/{id}/claims";
+    Routes::default()
+        .post_message(ALL, create)
+        .get(ALL, list)
+        .get("/api/review-offers/{id}", show)
+        .post("/api/review-offers/{id}/close", close)
+        .post_message(CLAIMS, claim)
+        .get(CLAIMS, claims)
+        .delete("/api/review-offers/{id}/claims/{cid}", end_claim)
+        .post("/api/review-offers/{id}/claims/{cid}/accept", accept_claim)
+}
+
+/// An offer as JSON.
+#[derive(Serialize)]
+struct OfferBody {
+    id: OfferId,
+    owner: User,
+    title: String,
+    message: Option<String>,
+    capacity: u32,
+    remaining: u32,
+    state: OfferState,
+    created_at: DateTime<Utc>,
+    closed_at: Option<DateTime<Utc>>,
+    /// The start page with the id behind the `#`.
+    url: String,
+}
+
+impl OfferBody {
+    fn new(offer: Offer, origins: &Origins) -> Self {
+        let (remaining, state) = (offer.remaining(), offer.state());
+        let url = format!("{}/#offer={}", origins.own(), offer.id);
+        let Offer { id, owner, title, message, capacity, created_at, closed_at, .. } = offer;
+        Self { id, owner, title, message, capacity, remaining, state, created_at, closed_at, url }
+    }
+}
+
+/// An offer with the caller's claim.
+#[derive(Serialize)]
+struct ViewBody {
+    #[serde(flatten)]
+    offer: OfferBody,
+    claim: Option<ClaimBody>,
+}
+
+/// A claim as JSON.
+#[derive(Serialize)]
+struct ClaimBody {
+    id: ClaimId,
+    offer_id: OfferId,
+    user: User,
+    number: i64,
+    state: ClaimState,
+    message: Option<String>,
+    created_at: DateTime<Utc>,
+}
+
+impl From<OfferClaim> for ClaimBody {
+    fn from(claim: OfferClaim) -> Self {
+        let OfferClaim { id, offer: offer_id, user, number, state, message, created_at } = claim;
+        Self { id, offer_id, user, number, state, message, created_at }
+    }
+}
+
+/// An accepted claim.
+#[derive(Serialize)]
+struct AcceptedBody {
+    partner: User,
+    claim: ClaimBody,
+}
+
+#[derive(Deserialize)]
+struct NewOfferBody {
+    title: String,
+    capacity: i64,
+    message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct NewClaimBody {
+    message: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OfferListBody {
+    offers: Vec<OfferBody>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ClaimListBody {
+    claims: Vec<ClaimBody>,
+    next_cursor: Option<String>,
+}
+
+/// `POST /api/review-offers`
+async fn create(
+    Extension(offers): Extension<Offers>,
+    State(sharing): State<Sharing>,
+    State(origins): State<Origins>,
+    storing: Storing,
+    caller: Caller,
+    JsonBody(new): JsonBody<NewOfferBody>,
+) -> Result<Response, ApiError> {
+    let message = new.message.as_deref();
+    storing.charge(ROW_BYTES + new.title.len() + message.map_or(0, str::len))?;
+    // A number beyond the range is as invalid as one beyond the maximum.
+    let capacity = u32::try_from(new.capacity).unwrap_or(0);
+    let terms = OfferTerms { title: &new.title, capacity, message };
+    caller.save_name(&sharing).await?;
+    let offer = offers.create(caller.user(), terms, Utc::now()).await?;
+    let location = [(LOCATION, format!("/api/review-offers/{}", offer.id))];
+    let body = Json(OfferBody::new(offer, &origins));
+    Ok((StatusCode::CREATED, location, body).into_response())
+}
+
+/// `GET /api/review-offers`: the caller's own offers, newest first.
+async fn list(
+    Extension(offers): Extension<Offers>,
+    State(origins): State<Origins>,
+    caller: Caller,
+    Query(query): Query<PageQuery>,
+) -> Result<Json<OfferListBody>, ApiError> {
+    let request = query.parse(ROWS_DEFAULT, ROWS_MAX)?;
+    let mut rows = offers.offers_of(&caller.user().id, &request.page()).await?;
+    let next_cursor = request.cut(&mut rows, Offer::cursor);
+    let offers = rows.into_iter().map(|offer| OfferBody::new(offer, &origins)).collect();
+    Ok(Json(OfferListBody { offers, next_cursor }))
+}
+
+/// `GET /api/review-offers/{id}`: one statement, because pages poll it.
+async fn show(
+    Extension(offers): Extension<Offers>,
+    State(origins): State<Origins>,
+    caller: Caller,
+    Path(id): Path<OfferId>,
+) -> Result<Json<ViewBody>, ApiError> {
+    let view = offers.offer(&caller.user().id, id).await?;
+    let claim = view.claim.map(ClaimBody::from);
+    Ok(Json(ViewBody { offer: OfferBody::new(view.offer, &origins), claim }))
+}
+
+/// `POST /api/review-offers/{id}/close`
+async fn close(
+    Extension(offers): Extension<Offers>,
+    State(sessions): State<SeatService>,
+    State(origins): State<Origins>,
+    caller: Caller,
+    Path(id): Path<OfferId>,
+) -> Result<Json<OfferBody>, ApiError> {
+    // The commit and the notification of the waiting claims are one task.
+    let closing = async move { offers.close(&caller.user().id, id, Utc::now()).await };
+    Ok(Json(OfferBody::new(sessions.complete(closing).await?, &origins)))
+}
+
+/// `POST /api/review-offers/{id}/claims`: waits for the caller's turn and claims a place. A client that
+/// disconnects leaves the wait queue.
+async fn claim(
+    Extension(offers): Extension<Offers>,
+    State(sessions): State<SeatService>,
+    State(sharing): State<Sharing>,
+    storing: Storing,
+    caller: Caller,
+    Path(id): Path<OfferId>,
+    body: Option<JsonBody<NewClaimBody>>,
+) -> Result<Response, ApiError> {
+    let taken = storing.take(guest_budgets::CLAIMS)?;
+    let message = body.and_then(|JsonBody(body)| body.message);
+    storing.charge(ROW_BYTES + message.as_ref().map_or(0, String::len))?;
+    let turn = offers.await_turn(caller.user(), id, message.as_deref()).await?;
+    // From the grant on, the claim runs to its end: its client does not delay the next waiter.
+    let claiming = async move {
+        let claim = offers.claim(turn, Utc::now()).await?;
+        taken.spend();
+        // The claim holds its place with an older name as well.
+        let saved = caller.save_name(&sharing).await;
+        let _older = saved.inspect_err(|error| tracing::debug!(%error, "a name is not stored"));
+        Ok::<_, ApiError>(claim)
+    };
+    let claim = sessions.complete(claiming).await?;
+    let location = [(LOCATION, format!("/api/review-offers/{id}/claims/{}", claim.id))];
+    Ok((StatusCode::CREATED, location, Json(ClaimBody::from(claim))).into_response())
+}
+
+/// `GET /api/review-offers/{id}/claims`
+async fn claims(
+    Extension(offers): Extension<Offers>,
+    caller: Caller,
+    Path(id): Path<OfferId>,
+    Query(query): Query<PageQuery>,
+) -> Result<Json<ClaimListBody>, ApiError> {
+    let request = query.parse(ROWS_DEFAULT, ROWS_MAX)?;
+    let mut rows = offers.claims(&caller.user().id, id, &request.page()).await?;
+    let next_cursor = request.cut(&mut rows, OfferClaim::cursor);
+    let claims = rows.into_iter().map(ClaimBody::from).collect();
+    Ok(Json(ClaimListBody { claims, next_cursor }))
+}
+
+/// `DELETE /api/review-offers/{id}/claims/{cid}`: the claimant withdraws, or the owner declines.
+async fn end_claim(
+    Extension(offers): Extension<Offers>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path((offer, claim)): Path<(OfferId, ClaimId)>,
+) -> Result<StatusCode, ApiError> {
+    let ending = async move {
+        offers.end_claim(&caller.user().id, offer, claim, Utc::now()).await?;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    sessions.complete(ending).await
+}
+
+/// `POST /api/review-offers/{id}/claims/{cid}/accept`: both users are partners.
+async fn accept_claim(
+    Extension(offers): Extension<Offers>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path((offer, claim)): Path<(OfferId, ClaimId)>,
+) -> Result<Json<AcceptedBody>, ApiError> {
+    let accepting =
+        async move { offers.accept_claim(&caller.user().id, offer, claim, Utc::now()).await };
+    let claim = sessions.complete(accepting).await?;
+    Ok(Json(AcceptedBody { partner: claim.user.clone(), claim: claim.into() }))
+}
+
+impl Failure for OfferError {
+    fn contract(&self) -> Contract {
+        use StatusCode as Is;
+        match self {
+            Self::NoOffer | Self::NoClaim => (Is::NOT_FOUND, "not-found", "Not found"),
+            Self::NotTheOwner => (Is::FORBIDDEN, "not-the-owner", "Not the owner"),
+            Self::OwnOffer => (Is::UNPROCESSABLE_ENTITY, "own-offer", "Your own offer"),
+            Self::AlreadyClaimed(_) => (Is::CONFLICT, "already-claimed", "Claimed already"),
+            Self::SoldOut => (Is::CONFLICT, "sold-out", "All places are taken"),
+            Self::OfferClosed => (Is::CONFLICT, "offer-closed", "The offer is closed"),
+            Self::ClaimAccepted => (Is::CONFLICT, "claim-accepted", "The claim is accepted"),
+            Self::PartnersFull => (Is::CONFLICT, "too-many", "Too many"),
+            Self::TooManyOpen => (Is::CONFLICT, "quota-spent", "The quota is spent"),
+            Self::ClaimLimit { .. } => {
+                (Is::TOO_MANY_REQUESTS, "claim-limit", "Too many claims in a day")
+            }
+            Self::TooManyAtOnce { .. } => {
+                (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
+            }
+            Self::LockWaitTimeout => {
+                (Is::SERVICE_UNAVAILABLE, "lock-wait-timeout", "Your turn did not come in time")
+            }
+            Self::Title(_) | Self::Capacity | Self::Message => {
+                (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid")
+            }
+            Self::StorageSpent => STORAGE_FULL,
+            Self::Locks(_) => UNAVAILABLE,
+            Self::Storage(error) => error.contract(),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::ClaimLimit { retry_after } | Self::TooManyAtOnce { retry_after } => {
+                Some(*retry_after)
+            }
+            _other => None,
+        }
+    }
+
+    fn members(&self) -> Members {
+        match self {
+            Self::AlreadyClaimed(claim) => member("id", claim.to_string()),
+            _other => Members::new(),
+        }
+    }
+}

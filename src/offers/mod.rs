@@ -1,0 +1,147 @@
+//! Review offers: created, listed and closed by their owners. `claims` has the claims of their places.
+
+pub mod claims;
+pub mod error;
+pub(crate) mod http;
+pub mod offer;
+pub(crate) mod store;
+mod waiting_claims;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::ids::{OfferId, UserId};
+use crate::domain::limits::{OFFER_CAPACITY_MAX, OFFER_MESSAGE_CHARS_MAX};
+use crate::domain::line::Line;
+use crate::domain::printable::has_control_character;
+use crate::domain::text::normalize_line_breaks;
+use crate::domain::user::User;
+use crate::locks::Locks;
+use crate::offers::error::OfferError;
+use crate::offers::offer::{NewOffer, Offer, OfferView};
+use crate::offers::waiting_claims::WaitingClaims;
+use crate::storage::Storage;
+use crate::storage::pagination::Page;
+
+/// Review offers. A cheap handle.
+#[derive(Clone)]
+pub struct Offers {
+    pub(super) storage: Storage,
+    pub(super) locks: Locks,
+    waiting: WaitingClaims,
+}
+
+/// The fields of a new offer, as the owner sent them.
+#[derive(Clone, Copy, Debug)]
+pub struct OfferTerms<'a> {
+    /// The title.
+    pub title: &'a str,
+    /// The number of places.
+    pub capacity: u32,
+    /// A text for its readers.
+    pub message: Option<&'a str>,
+}
+
+impl Offers {
+    /// Creates the handle.
+    #[must_use]
+    pub fn new(storage: Storage, locks: Locks) -> Self {
+        Self { storage, locks, waiting: WaitingClaims::default() }
+    }
+
+    /// Creates an offer.
+    ///
+    /// # Errors
+    ///
+    /// [`OfferError`] if a field is invalid, or the owner has as many open offers as a user may have.
+    pub async fn create(
+        &self,
+        owner: &User,
+        terms: OfferTerms<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<Offer, OfferError> {
+        let OfferTerms { title, capacity, message } = terms;
+        if !(1..=OFFER_CAPACITY_MAX).contains(&capacity) {
+            return Err(OfferError::Capacity);
+        }
+        let title = Line::Title.parse(title)?;
+        let message = parse_message(message)?;
+        self.admit()?;
+        let (id, owner) = (OfferId::generate(), owner.clone());
+        let new = NewOffer { id, owner, title, message, capacity, now };
+        self.storage.create_offer(&new).await?.ok_or(OfferError::TooManyOpen)
+    }
+
+    /// An offer as a user sees it, read with one statement.
+    ///
+    /// # Errors
+    ///
+    /// [`OfferError::NoOffer`] if there is none.
+    pub async fn offer(&self, viewer: &UserId, id: OfferId) -> Result<OfferView, OfferError> {
+        self.storage.offer(id, viewer).await?.ok_or(OfferError::NoOffer)
+    }
+
+    /// The user's own offers, newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`OfferError::Storage`].
+    pub async fn offers_of(
+        &self,
+        owner: &UserId,
+        page: &Page<OfferId>,
+    ) -> Result<Vec<Offer>, OfferError> {
+        Ok(self.storage.offers_of(owner, page).await?)
+    }
+
+    /// Closes an offer, for its owner; its claims stay. Idempotent.
+    ///
+    /// # Errors
+    ///
+    /// [`OfferError::NoOffer`] for an unknown offer, [`OfferError::NotTheOwner`] for another user.
+    pub async fn close(
+        &self,
+        caller: &UserId,
+        id: OfferId,
+        now: DateTime<Utc>,
+    ) -> Result<Offer, OfferError> {
+        let is_closed = self.storage.close_offer(id, caller, now).await?;
+        self.waiting.notify(id);
+        let offer = self.offer(caller, id).await?.offer;
+        if is_closed { Ok(offer) } else { Err(OfferError::NotTheOwner) }
+    }
+
+    /// Rejects new rows above the bound of the database.
+    pub(super) fn admit(&self) -> Result<(), OfferError> {
+        if self.storage.has_room() { Ok(()) } else { Err(OfferError::StorageSpent) }
+    }
+}
+
+/// A message of an offer or a claim, trimmed, with line feeds. An empty one is none.
+pub(super) fn parse_message(message: Option<&str>) -> Result<Option<String>, OfferError> {
+    let Some(message) = message.map(str::trim).filter(|message| !message.is_empty()) else {
+        return Ok(None);
+    };
+    let message = normalize_line_breaks(message);
+    let is_too_long = OFFER_MESSAGE_CHARS_MAX < message.chars().count();
+    if is_too_long || has_control_character(&message) {
+        return Err(OfferError::Message);
+    }
+    Ok(Some(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_trimmed_and_bounded() {
+        assert_eq!(parse_message(None).expect("valid"), None);
+        assert_eq!(parse_message(Some(" \n ")).expect("valid"), None);
+        let two_lines = parse_message(Some(" 한 줄\r\n두 줄 ")).expect("valid");
+        assert_eq!(two_lines.as_deref(), Some("한 줄\n두 줄"));
+        assert!(parse_message(Some(&"가".repeat(OFFER_MESSAGE_CHARS_MAX))).is_ok());
+        for bad in ["a\u{0}b", &"가".repeat(OFFER_MESSAGE_CHARS_MAX + 1)] {
+            assert!(matches!(parse_message(Some(bad)), Err(OfferError::Message)));
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Requests of the server to other programs: push services and webhooks.
+//!
+//! # Invariants
+//!
+//! - **N1** The server resolves the host itself, checks every address, and connects to one of the checked
+//!   addresses. No second look-up follows, so a name that changes its address gains nothing.
+//! - **N2** One request is one connection to one host: no proxy, no redirect, no cookie, no retry.
+//! - **N3** Time, bytes and number of requests are bounded, for one host and in all ([`slots`]).
+//! - **N4** A failure says whether the request may have arrived, so the caller repeats no push that the
+//!   service may have accepted.
+//!
+//! [`slots`]: crate::outgoing::slots
+
+pub mod address;
+pub mod destination;
+pub(crate) mod slots;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+pub use hyper::header;
+use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::limits::{
+    OUTGOING_BODY_BYTES_MAX, OUTGOING_CONNECT_TIMEOUT, OUTGOING_HEAD_BYTES_MAX,
+    OUTGOING_LOOKUPS_MAX, OUTGOING_TIMEOUT,
+};
+use crate::outgoing::address::is_public;
+use crate::outgoing::destination::{Destination, Scope};
+use crate::outgoing::slots::{Slot, Slots};
+
+/// Addresses of one host that the server tries.
+const ADDRESSES_MAX: usize = 3;
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The host has an address that is not public. Nothing was sent.
+    #[error("its host has an address that is not public")]
+    NotPublic,
+    /// Too many requests are under way. Nothing was sent.
+    #[error("too many requests are under way")]
+    Full,
+    /// The server could not connect. Nothing was sent.
+    #[error("cannot connect: {0}")]
+    Unreachable(String),
+    /// The connection broke, or the time was over, before the response. The request may have arrived.
+    #[error("no response: {0}")]
+    NoResponse(String),
+}
+
+/// A response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// The value of `Retry-After`: seconds, or the time until its date.
+    pub retry_after: Option<Duration>,
+    /// The beginning of the body of a refusal, for the log. Empty for a success.
+    pub explanation: String,
+}
+
+impl Reply {
+    /// Whether the other program accepted the request.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// Sends requests. Cheap to clone.
+#[derive(Clone)]
+pub struct Outgoing(Arc<Inner>);
+
+struct Inner {
+    slots: Slots,
+    /// Look-ups of hosts that work, and of all others: names without an answer delay no push service.
+    lookups: [Arc<Semaphore>; 2],
+    tls: OnceCell<TlsConnector>,
+    time_limit: Duration,
+    /// Look-ups outlive a request whose time is over: their threads cannot be stopped.
+    tasks: TaskTracker,
+}
+
+impl Default for Outgoing {
+    fn default() -> Self {
+        Self::with(OUTGOING_TIMEOUT, OnceCell::new())
+    }
+}
+
+impl Outgoing {
+    /// Sends requests with another time limit and other root certificates, for tests.
+    #[must_use]
+    pub fn trusting(roots: RootCertStore, time_limit: Duration) -> Self {
+        Self::with(time_limit, OnceCell::new_with(Some(connector(roots))))
+    }
+
+    fn with(time_limit: Duration, tls: OnceCell<TlsConnector>) -> Self {
+        let lookups = [(); 2].map(|()| Arc::new(Semaphore::new(OUTGOING_LOOKUPS_MAX)));
+        let (slots, tasks) = (Slots::new(), TaskTracker::new());
+        Self(Arc::new(Inner { slots, lookups, tls, time_limit, tasks }))
+    }
+
+    /// Posts `body` to a host that a user named. `purpose` labels the metrics. The time limit begins when
+    /// the request has its slot.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]; it says whether the request may have arrived.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future closes the connection; the request may have arrived.
+    pub async fn post(
+        &self,
+        purpose: &'static str,
+        to: &Destination,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, SendError> {
+        let slot = self.0.slots.take(to.host()).await.map_err(|_full| SendError::Full)?;
+        let sent = self.post_unslotted(self.lookups(&slot), purpose, to, headers, body).await;
+        slot.prove(sent.as_ref().is_ok_and(|reply| reply.status < 500));
+        sent
+    }
+
+    /// Posts `body` without a slot: the caller bounds its requests. `lookups` bounds those look-ups that
+    /// share it.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`], as of [`post`](Self::post).
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped future closes the connection; the request may have arrived.
+    pub async fn post_unslotted(
+        &self,
+        lookups: &Arc<Semaphore>,
+        purpose: &'static str,
+        to: &Destination,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, SendError> {
+        let began = Instant::now();
+        let sent = self.post_in(lookups, to, headers, body).await;
+        metrics::histogram!("galley_outgoing_seconds", "purpose" => purpose)
+            .record(began.elapsed());
+        sent
+    }
+
+    fn lookups(&self, slot: &Slot) -> &Arc<Semaphore> {
+        let [proven, others] = &self.0.lookups;
+        if slot.is_proven() { proven } else { others }
+    }
+
+    async fn post_in(
+        &self,
+        lookups: &Arc<Semaphore>,
+        to: &Destination,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, SendError> {
+        let deadline = Instant::now() + self.0.time_limit;
+        let late = |_elapsed| SendError::Unreachable("it took too long".to_owned());
+        let request = request(to, headers, body)?;
+        let addresses = timeout_at(deadline, self.resolve(lookups, to)).await.map_err(late)??;
+        let stream = timeout_at(deadline, connect(&addresses)).await.map_err(late)??;
+        if !to.is_secure() {
+            return exchange(stream, request, deadline).await;
+        }
+        let secured = timeout_at(deadline, self.secure(to, stream)).await.map_err(late)??;
+        exchange(secured, request, deadline).await
+    }
+
+    /// The addresses of the host, all of them checked (N1).
+    async fn resolve(
+        &self,
+        lookups: &Arc<Semaphore>,
+        to: &Destination,
+    ) -> Result<Vec<SocketAddr>, SendError> {
+        let unreachable = |cause: String| SendError::Unreachable(cause);
+        let addresses = match to.literal() {
+            Some(address) => vec![SocketAddr::new(address, to.port())],
+            None => {
+                let closed = |_error| SendError::Full;
+                let permit = Arc::clone(lookups).acquire_owned().await.map_err(closed)?;
+                let name = (to.host().to_owned(), to.port());
+                let looking = self.0.tasks.spawn(async move {
+                    let found = lookup_host(name).await.map(Iterator::collect::<Vec<_>>);
+                    drop(permit);
+                    found
+                });
+                let found = looking.await.map_err(|error| unreachable(error.to_string()))?;
+                found.map_err(|error| unreachable(error.to_string()))?
+            }
+        };
+        let may_connect = |address: &SocketAddr| match to.scope() {
+            Scope::Public => is_public(address.ip()),
+            Scope::Anywhere => true,
+        };
+        if !addresses.iter().all(may_connect) {
+            return Err(SendError::NotPublic);
+        }
+        Ok(addresses)
+    }
+
+    async fn secure(
+        &self,
+        to: &Destination,
+        stream: TcpStream,
+    ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + 'static, SendError> {
+        let tasks = &self.0.tasks;
+        let connector = self.0.tls.get_or_try_init(|| async {
+            let reading = tasks.spawn_blocking(system_roots).await;
+            reading.map(connector).map_err(|error| SendError::Unreachable(error.to_string()))
+        });
+        let name = match to.literal() {
+            Some(address) => ServerName::IpAddress(address.into()),
+            None => ServerName::try_from(to.host().to_owned())
+                .map_err(|error| SendError::Unreachable(error.to_string()))?,
+        };
+        let secured = connector.await?.connect(name, stream).await;
+        secured.map_err(|error| SendError::Unreachable(error.to_string()))
+    }
+}
+
+fn request(
+    to: &Destination,
+    mut headers: HeaderMap,
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, SendError> {
+    let invalid = |error: &dyn std::fmt::Display| SendError::Unreachable(error.to_string());
+    headers.insert(HOST, HeaderValue::from_str(to.authority()).map_err(|error| invalid(&error))?);
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    let request = Request::post(to.path()).body(Full::new(body));
+    let mut request = request.map_err(|error| invalid(&error))?;
+    *request.headers_mut() = headers;
+    Ok(request)
+}
+
+/// Connects to the first address that answers.
+async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, SendError> {
+    let mut cause = "its host has no address".to_owned();
+    for address in addresses.iter().take(ADDRESSES_MAX) {
+        match timeout(OUTGOING_CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                // A request and its response are one exchange, and no packet waits for another.
+                let _slower = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => cause = error.to_string(),
+            Err(_elapsed) => "it took too long".clone_into(&mut cause),
+        }
+    }
+    Err(SendError::Unreachable(cause))
+}
+
+/// Sends the request and reads the head of the response, and of a refusal's body the beginning.
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    request: Request<Full<Bytes>>,
+    deadline: Instant,
+) -> Result<Reply, SendError> {
+    let exchanging = async {
+        let lost = |error: hyper::Error| SendError::NoResponse(error.to_string());
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(OUTGOING_HEAD_BYTES_MAX)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(lost)?;
+        let reading = async {
+            let response = sender.send_request(request).await.map_err(lost)?;
+            Ok(read(response, deadline).await)
+        };
+        tokio::pin!(reading, connection);
+        // The connection moves the bytes of both directions, and ends with the exchange.
+        tokio::select! {
+            biased;
+            reply = &mut reading => reply,
+            _ended = &mut connection => reading.await,
+        }
+    };
+    let late = |_elapsed| SendError::NoResponse("it took too long".to_owned());
+    timeout_at(deadline + READ_BESIDE, exchanging).await.map_err(late)?
+}
+
+/// [`read`] keeps the deadline itself, because a response without the rest of its body is a response.
+const READ_BESIDE: Duration = Duration::from_millis(200);
+
+async fn read(response: Response<Incoming>, deadline: Instant) -> Reply {
+    let status = response.status().as_u16();
+    let retry_after = response.headers().get(RETRY_AFTER);
+    let retry_after =
+        retry_after.and_then(|value| retry_after_of(value.to_str().ok()?, Utc::now()));
+    let mut reply = Reply { status, retry_after, explanation: String::new() };
+    if !reply.is_success() {
+        let mut body = response.into_body();
+        let mut read = Vec::new();
+        while let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await {
+            let Ok(data) = frame.into_data() else { continue };
+            let room = OUTGOING_BODY_BYTES_MAX - read.len();
+            read.extend(data.iter().take(room));
+            if data.len() >= room {
+                break;
+            }
+        }
+        reply.explanation = printable(&read);
+    }
+    reply
+}
+
+/// The first line of a refusal, as a log may show it.
+fn printable(body: &[u8]) -> String {
+    const CHARACTERS: usize = 200;
+    let text = String::from_utf8_lossy(body);
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().filter(|character| !character.is_control()).take(CHARACTERS).collect()
+}
+
+/// Reads `Retry-After`: seconds or a date (RFC 9110 §10.2.3).
+fn retry_after_of(value: &str, now: DateTime<Utc>) -> Option<Duration> {
+    if let Ok(seconds) = value.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = DateTime::parse_from_rfc2822(value).ok()?.with_timezone(&Utc);
+    Some((at - now).to_std().unwrap_or_default())
+}
+
+/// The certificates that the operating system trusts, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+fn system_roots() -> RootCertStore {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (added, _unusable) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        tracing::warn!(
+            errors = ?found.errors,
+            "the system has no root certificates (package ca-certificates): every push fails"
+        );
+    }
+    roots
+}
+
+fn connector(roots: RootCertStore) -> TlsConnector {
+    // Another module may have installed it.
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+    let mut config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    TlsConnector::from(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_a_number_or_a_date() {
+        let now = DateTime::parse_from_rfc3339("2026-11-23T10:00:00Z").expect("a time");
+        let read = |value| retry_after_of(value, now.with_timezone(&Utc));
+        assert_eq!(read("120"), Some(Duration::from_secs(120)));
+        assert_eq!(read("Mon, 23 Nov 2026 10:00:30 GMT"), Some(Duration::from_secs(30)));
+        assert_eq!(read("Mon, 23 Nov 2026 09:00:30 GMT"), Some(Duration::ZERO));
+        for value in ["", "soon", "-1", "1.5", "99999999999999999999999"] {
+            assert_eq!(read(value), None, "{value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn g17_names_without_an_answer_delay_no_look_up_of_a_push_service() {
+        let outgoing = Outgoing::default();
+        let to = Destination::parse("http://localhost:1/", Scope::Anywhere).expect("valid");
+        let slot = async || outgoing.0.slots.take(to.host()).await.expect("a slot");
+        let first = slot().await;
+        let most = u32::try_from(OUTGOING_LOOKUPS_MAX).expect("few");
+        let _slow = outgoing.0.lookups[1].acquire_many(most).await.expect("open");
+        let short = Duration::from_millis(50);
+        assert!(timeout(short, outgoing.resolve(outgoing.lookups(&first), &to)).await.is_err());
+        first.prove(true);
+        let second = slot().await;
+        let found = outgoing.resolve(outgoing.lookups(&second), &to).await;
+        assert!(!found.expect("addresses").is_empty());
+    }
+
+    #[test]
+    fn an_explanation_is_one_line_without_control_characters() {
+        assert_eq!(printable(b"gone\x1b[31m\nsecond"), "gone[31m");
+        assert_eq!(printable(&[b'x'; 1_000]).len(), 200);
+        assert_eq!(printable(b""), "");
+    }
+}

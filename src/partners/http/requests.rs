@@ -1,0 +1,307 @@
+//! `/api/review-requests`: requests of one user to another.
+
+use axum::extract::{FromRef, FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use chrono::{DateTime, SubsecRound as _, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::domain::ids::{DocumentId, RequestId, ShareLinkId};
+use crate::domain::review_request::RequestState;
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::http::auth::caller::Caller;
+use crate::http::auth::credential::Credential;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Limit, Path, Query};
+use crate::http::guest_budgets::{self, Storing};
+use crate::http::pagination::PageQuery;
+use crate::http::peer::{Peer, network};
+use crate::http::routes::Routes;
+use crate::outbox::event::Event;
+use crate::partners::Partners;
+use crate::partners::http::{MayName, ROWS, ROWS_MAX};
+use crate::partners::request::{
+    AcceptedRequest, Direction, LinkOutcome, Refusal, RequestFilter, ReviewRequest,
+};
+use crate::partners::requests::NewReviewRequest;
+use crate::push::Notify;
+use crate::push::beside::Cause;
+use crate::push::notification::{Notification, NotificationKind};
+use crate::seats::SeatService;
+use crate::sharing::Sharing;
+
+/// Bytes of a request's row and its index entries, besides its message, that the address of a guest pays.
+const REQUEST_BYTES: usize = 1_024;
+
+/// The list of requests on the start page.
+const REQUESTS_PAGE: &str = "/#requests";
+
+/// Delivers a committed request or decision; the caller is charged with the pushes.
+struct Delivery {
+    sessions: SeatService,
+    notify: Notify,
+    cause: Cause,
+}
+
+impl<S> FromRequestParts<S> for Delivery
+where
+    S: Send + Sync,
+    SeatService: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
+        let cause = match parts.extensions.get::<Credential>() {
+            Some(Credential::Person { identity, .. }) if !identity.is_guest() => {
+                Cause::User(identity.user.id.clone())
+            }
+            _ => Cause::Address(network(peer.0)),
+        };
+        let notify = Extension::<Notify>::from_request_parts(parts, state).await;
+        let Extension(notify) = notify.map_err(|error| ApiError::Internal(error.to_string()))?;
+        Ok(Self { sessions: SeatService::from_ref(state), notify, cause })
+    }
+}
+
+pub(crate) fn routes() -> Routes {
+    Routes::default()
+        .post_message("/api/review-requests", create)
+        .get("/api/review-requests", list)
+        .get("/api/review-requests/{id}", show)
+        .post("/api/review-requests/decline-all", decline_all)
+        .post("/api/review-requests/{id}/accept", accept)
+        .post("/api/review-requests/{id}/decline", |partners, sessions, caller, id| {
+            refuse(partners, sessions, caller, id, Refusal::Decline)
+        })
+        .post("/api/review-requests/{id}/withdraw", |partners, sessions, caller, id| {
+            refuse(partners, sessions, caller, id, Refusal::Withdraw)
+        })
+}
+
+#[derive(Deserialize)]
+struct NewRequestBody {
+    to: String,
+    #[serde(rename = "as")]
+    sender_role: Role,
+    message: Option<String>,
+    document_id: Option<DocumentId>,
+}
+
+/// A review request as JSON.
+#[derive(Serialize)]
+struct RequestBody {
+    id: RequestId,
+    from: User,
+    to: User,
+    #[serde(rename = "as")]
+    sender_role: Role,
+    message: Option<String>,
+    document_id: Option<DocumentId>,
+    title: Option<String>,
+    state: RequestState,
+    created_at: DateTime<Utc>,
+    decided_at: Option<DateTime<Utc>>,
+    expires_at: DateTime<Utc>,
+}
+
+impl From<ReviewRequest> for RequestBody {
+    fn from(request: ReviewRequest) -> Self {
+        Self {
+            id: request.id,
+            from: request.from,
+            to: request.to,
+            sender_role: request.sender_role,
+            message: request.message,
+            document_id: request.document,
+            title: request.title,
+            state: request.state,
+            created_at: request.created_at,
+            decided_at: request.decided_at,
+            expires_at: request.expires_at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RequestsBody {
+    requests: Vec<RequestBody>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct AcceptedBody {
+    request: RequestBody,
+    partner: User,
+    share_link_id: Option<ShareLinkId>,
+    /// `joined`: the caller is its reviewer. `reviewer-exists`: its owner may let the caller in.
+    /// `document-gone`: it is in the bin, or purged. `null`: the request names no document.
+    share_link: Option<&'static str>,
+}
+
+impl From<AcceptedRequest> for AcceptedBody {
+    fn from(AcceptedRequest { request, link, .. }: AcceptedRequest) -> Self {
+        let (share_link_id, share_link) = match link {
+            LinkOutcome::NoDocument => (None, None),
+            LinkOutcome::Joined(id) => (Some(id), Some("joined")),
+            LinkOutcome::ReviewerExists { .. } => (None, Some("reviewer-exists")),
+            LinkOutcome::DocumentGone => (None, Some("document-gone")),
+        };
+        Self { partner: request.from.clone(), request: request.into(), share_link_id, share_link }
+    }
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    state: Option<String>,
+    direction: Option<String>,
+    limit: Option<Limit>,
+    cursor: Option<String>,
+}
+
+/// `POST /api/review-requests`
+async fn create(
+    Extension(partners): Extension<Partners>,
+    State(sharing): State<Sharing>,
+    delivery: Delivery,
+    caller: Caller,
+    may_name: MayName,
+    storing: Storing,
+    JsonBody(body): JsonBody<NewRequestBody>,
+) -> Result<Response, ApiError> {
+    let Delivery { sessions, notify, cause } = delivery;
+    let taken = storing.take(guest_budgets::REQUESTS)?;
+    caller.save_name(&sharing).await?;
+    storing.charge(REQUEST_BYTES + body.message.as_ref().map_or(0, String::len))?;
+    let NewRequestBody { to, sender_role, message, document_id: document } = body;
+    let is_guest = caller.identity.is_guest();
+    let new = NewReviewRequest { to, sender_role, message, document, is_guest };
+    let user = caller.user().clone();
+    let creating = async move {
+        // The response has the time that the database stores.
+        let request = partners.request(&user, new, Utc::now().trunc_subsecs(3)).await?;
+        taken.spend();
+        notify.push_beside(cause, request.to.id.clone(), received(&request));
+        Ok(request)
+    };
+    let request = may_name.counted(sessions.complete(creating).await)?;
+    let location = [(LOCATION, format!("/api/review-requests/{}", request.id))];
+    Ok((StatusCode::CREATED, location, Json(RequestBody::from(request))).into_response())
+}
+
+/// The notification of a request's receiver.
+fn received(request: &ReviewRequest) -> Notification {
+    let role = request.sender_role.as_str();
+    let notification = Notification::new(NotificationKind::RequestReceived, REQUESTS_PAGE)
+        .with("from", request.from.name.as_str())
+        .with("as", role);
+    about(notification, request)
+}
+
+/// The notification of a request's sender. It opens the document, which the sender owns.
+fn acceptance_of(request: &ReviewRequest) -> Notification {
+    let page = request.document.map(|document| format!("/d/{document}"));
+    let page = page.unwrap_or_else(|| REQUESTS_PAGE.to_owned());
+    let notification = Notification::new(NotificationKind::RequestAccepted, page)
+        .with("by", request.to.name.as_str());
+    about(notification, request)
+}
+
+/// Adds the title and the topic: a notification replaces no other of the same request.
+fn about(notification: Notification, request: &ReviewRequest) -> Notification {
+    let topic = format!("{} {}", notification.kind.as_str(), request.id);
+    let notification = notification.about(topic);
+    match &request.title {
+        Some(title) => notification.with("title", title.as_str()),
+        None => notification,
+    }
+}
+
+/// `GET /api/review-requests`: sent and received ones, newest first.
+async fn list(
+    Extension(partners): Extension<Partners>,
+    caller: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<RequestsBody>, ApiError> {
+    let ListQuery { state, direction, limit, cursor } = query;
+    let page = PageQuery { limit, cursor }.parse(ROWS, ROWS_MAX)?;
+    let state = state.map(|state| state.parse::<RequestState>()).transpose();
+    let state = state.map_err(|error| ApiError::Invalid(format!("state: {error}")))?;
+    let direction = match direction.as_deref() {
+        None => Direction::Either,
+        Some("sent") => Direction::Sent,
+        Some("received") => Direction::Received,
+        Some(_) => return Err(ApiError::Invalid("direction is `sent` or `received`".into())),
+    };
+    let user = caller.user().id.clone();
+    let filter = RequestFilter { user, direction, state, now: Utc::now() };
+    let mut requests = partners.requests_of(&filter, &page.page()).await?;
+    let next_cursor = page.cut(&mut requests, ReviewRequest::cursor);
+    let requests = requests.into_iter().map(RequestBody::from).collect();
+    Ok(Json(RequestsBody { requests, next_cursor }))
+}
+
+/// `GET /api/review-requests/{id}`
+async fn show(
+    Extension(partners): Extension<Partners>,
+    caller: Caller,
+    Path(id): Path<RequestId>,
+) -> Result<Json<RequestBody>, ApiError> {
+    let request = partners.request_of(&caller.user().id, id, Utc::now()).await?;
+    Ok(Json(request.into()))
+}
+
+/// `POST /api/review-requests/{id}/accept`
+async fn accept(
+    Extension(partners): Extension<Partners>,
+    delivery: Delivery,
+    caller: Caller,
+    Path(id): Path<RequestId>,
+) -> Result<Json<AcceptedBody>, ApiError> {
+    let Delivery { sessions, notify, cause } = delivery;
+    let (live, user) = (sessions.clone(), caller.user().clone());
+    let accepting = async move {
+        let now = Utc::now().trunc_subsecs(3);
+        let accepted = partners.accept(&user.id, id, now).await?;
+        if let LinkOutcome::ReviewerExists { document, is_noted: true } = accepted.link {
+            let refused = Event::InviteRefused { user: &accepted.request.to, at: now };
+            live.notify_writer(document, &refused).await;
+        }
+        if accepted.is_first {
+            let sender = accepted.request.from.id.clone();
+            notify.push_beside(cause, sender, acceptance_of(&accepted.request));
+        }
+        Ok::<_, ApiError>(accepted)
+    };
+    Ok(Json(sessions.complete(accepting).await?.into()))
+}
+
+/// `POST /api/review-requests/decline-all`: every pending request to the caller.
+async fn decline_all(
+    Extension(partners): Extension<Partners>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+) -> Result<Json<Value>, ApiError> {
+    let declining = async move { partners.decline_all(&caller.user().id, Utc::now()).await };
+    Ok(Json(json!({ "declined": sessions.complete(declining).await? })))
+}
+
+/// `POST /api/review-requests/{id}/decline`, and `withdraw`.
+async fn refuse(
+    Extension(partners): Extension<Partners>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<RequestId>,
+    refusal: Refusal,
+) -> Result<Json<RequestBody>, ApiError> {
+    let refusing = async move {
+        let now = Utc::now().trunc_subsecs(3);
+        partners.refuse(&caller.user().id, id, refusal, now).await
+    };
+    Ok(Json(sessions.complete(refusing).await?.into()))
+}

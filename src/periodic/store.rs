@@ -1,0 +1,196 @@
+//! Jobs: the fence of each job's lock, and its last runs.
+//!
+//! The lock of a job decides which server runs it; the database decides whose reminders count.
+//! [`begin_job`](crate::storage::Storage::begin_job) ratifies the fence of a grant. From then on the
+//! database refuses every claim of
+//! a reminder under an older one, so a batch that lost its lock sends nothing more.
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::NodeId;
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{Tx, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::{Storage, StorageFuture};
+use chrono::{DateTime, Utc};
+use std::collections::BTreeMap;
+
+/// The outcome of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobOutcome {
+    /// It has not ended, or its server died and no later run has begun.
+    Running,
+    /// It did its work.
+    Done,
+    /// It ended early, because its server stopped.
+    Stopped,
+    /// It ended early, because it lost its lock.
+    LockLost,
+    /// A dependency failed, or its server died.
+    Failed,
+}
+
+impl JobOutcome {
+    /// Every outcome.
+    pub const ALL: [Self; 5] =
+        [Self::Running, Self::Done, Self::Stopped, Self::LockLost, Self::Failed];
+
+    /// The name in JSON, in metrics and in the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Stopped => "stopped",
+            Self::LockLost => "lock-lost",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Parses the outcome from its name. A later version may store others: they read as failures.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        Self::ALL.into_iter().find(|it| it.as_str() == name).unwrap_or(Self::Failed)
+    }
+}
+
+/// A run of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobRun {
+    /// The fence of its lock.
+    pub fence: Fence,
+    /// The server.
+    pub node: NodeId,
+    /// When it began.
+    pub started_at: DateTime<Utc>,
+    /// When it ended. `None`: it has not, or its server died.
+    pub ended_at: Option<DateTime<Utc>>,
+    /// The outcome.
+    pub outcome: JobOutcome,
+    /// The candidates by their outcome.
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// Where a bounded batch continues, by the name of its part.
+pub type JobCursors = BTreeMap<String, String>;
+
+impl Storage {
+    /// The last ratified fence of a job. A grant of its lock must exceed it.
+    pub fn job_fence<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Fence> {
+        run!(self, Read, tx => {
+            let fence = sql!("SELECT fence FROM jobs WHERE job = $1", job).value(tx).await?;
+            Ok(fence.unwrap_or(Fence::ZERO))
+        })
+    }
+
+    /// Ratifies the fence of a run, and stores the run. It keeps the newest `keep` runs of the job, and
+    /// returns the cursors of the last one. `None`: a later run is ratified.
+    pub fn begin_job<'a>(
+        &'a self,
+        job: &'a str,
+        run: &'a JobRun,
+        keep: u32,
+    ) -> StorageFuture<'a, Option<JobCursors>> {
+        run!(self, Write, tx => {
+            let cursors = sql!(
+                "INSERT INTO jobs (job, fence, cursors) VALUES ($1, $2, '{}') \
+                 ON CONFLICT (job) DO UPDATE SET fence = excluded.fence \
+                 WHERE jobs.fence < excluded.fence RETURNING cursors",
+                job,
+                run.fence
+            );
+            let Some(cursors) = cursors.value::<String>(tx).await? else { return Ok(None) };
+            // The server of a run without an end died, or its batch has lost its lock and says so later.
+            sql!(
+                "UPDATE job_runs SET outcome = $2 WHERE job = $1 AND outcome = $3",
+                job,
+                JobOutcome::Failed.as_str(),
+                JobOutcome::Running.as_str()
+            )
+            .run(tx)
+            .await?;
+            sql!(
+                "INSERT INTO job_runs (job, fence, node, started_at, ended_at, outcome, counts) \
+                 VALUES ($1, $2, $3, $4, NULL, $5, $6)",
+                job,
+                run.fence,
+                run.node,
+                run.started_at,
+                run.outcome.as_str(),
+                json(&run.counts)?
+            )
+            .run(tx)
+            .await?;
+            sql!(
+                "DELETE FROM job_runs WHERE job = $1 AND fence NOT IN ( \
+                   SELECT fence FROM job_runs WHERE job = $1 ORDER BY fence DESC LIMIT $2)",
+                job,
+                keep
+            )
+            .run(tx)
+            .await?;
+            // A later version may store others: a batch without cursors begins at the beginning.
+            Ok(Some(serde_json::from_str(&cursors).unwrap_or_default()))
+        })
+    }
+
+    /// Stores the end of a run. The cursors count unless a later run is ratified.
+    pub fn end_job<'a>(
+        &'a self,
+        job: &'a str,
+        run: &'a JobRun,
+        cursors: &'a JobCursors,
+    ) -> StorageFuture<'a, ()> {
+        run!(self, Write, tx => {
+            sql!(
+                "UPDATE jobs SET cursors = $3 WHERE job = $1 AND fence = $2",
+                job,
+                run.fence,
+                json(cursors)?
+            )
+            .run(tx)
+            .await?;
+            sql!(
+                "UPDATE job_runs SET ended_at = $3, outcome = $4, counts = $5 \
+                 WHERE job = $1 AND fence = $2",
+                job,
+                run.fence,
+                run.ended_at,
+                run.outcome.as_str(),
+                json(&run.counts)?
+            )
+            .run(tx)
+            .await?;
+            Ok(())
+        })
+    }
+
+    /// The stored runs of a job, the newest first.
+    pub fn job_runs<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Vec<JobRun>> {
+        run!(self, Read, tx => {
+            let runs = sql!(
+                "SELECT fence, node, started_at, ended_at, outcome, counts FROM job_runs \
+                 WHERE job = $1 ORDER BY fence DESC",
+                job
+            );
+            runs.rows(tx).await?.iter().map(run_from).collect()
+        })
+    }
+}
+
+fn run_from(row: &Row) -> Result<JobRun, TxError> {
+    Ok(JobRun {
+        fence: row.get("fence")?,
+        node: row.get("node")?,
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
+        outcome: JobOutcome::from_name(&row.get::<String>("outcome")?),
+        counts: serde_json::from_str(&row.get::<String>("counts")?).unwrap_or_default(),
+    })
+}
+
+/// Whether `fence` is the last ratified one of the job. The row is locked until the commit: no later run
+/// is ratified before.
+pub(crate) async fn holds_job(tx: &mut Tx, job: &str, fence: Fence) -> Result<bool, TxError> {
+    let held = sql!("UPDATE jobs SET fence = fence WHERE job = $1 AND fence = $2", job, fence);
+    Ok(held.run(tx).await? == 1)
+}

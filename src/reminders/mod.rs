@@ -1,0 +1,149 @@
+//! Reminders: a push to a user whom a review, a seat or a request waits for.
+//!
+//! The job finds what is due in batches ([`batch`]); a user sets which reminders arrive, and when none does.
+
+mod batch;
+pub(crate) mod http;
+pub mod reminder;
+pub(crate) mod store;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::ids::UserId;
+use crate::domain::limits::{REMINDER_KIND_MAX, REMINDERS_AT_ONCE};
+use crate::domain::reminder::ReminderSettings;
+use crate::domain::user::User;
+use crate::locks::{Guard, Locks};
+use crate::periodic::Job;
+use crate::periodic::store::{JobCursors, JobOutcome};
+use crate::push::Notify;
+use crate::reminders::batch::Batch;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+
+/// The name of the job.
+pub const REMINDERS: &str = "reminders";
+
+/// The tick, and the age from which something is due.
+#[derive(Clone, Copy, Debug)]
+pub struct ReminderTerms {
+    /// The interval of the batches.
+    pub tick: Duration,
+    /// How long a review waits for an answer before its writer is reminded.
+    pub review_unanswered_after: Duration,
+    /// How long a request waits for an answer before its receiver is reminded.
+    pub request_unanswered_after: Duration,
+    /// Reminders that a batch sends at the same time.
+    pub at_once: usize,
+    /// How long a batch claims reminders of one kind.
+    pub kind_max: Duration,
+}
+
+impl ReminderTerms {
+    /// Terms with the usual number of reminders at a time.
+    #[must_use]
+    pub fn new(tick: Duration, reviews: Duration, requests: Duration) -> Self {
+        Self {
+            tick,
+            review_unanswered_after: reviews,
+            request_unanswered_after: requests,
+            at_once: REMINDERS_AT_ONCE,
+            kind_max: REMINDER_KIND_MAX,
+        }
+    }
+}
+
+/// The settings of a user were not stored.
+#[derive(Debug, thiserror::Error)]
+pub enum RemindersError {
+    /// A field is invalid.
+    #[error("{field}: {fault}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// Its fault.
+        fault: String,
+    },
+    /// The database is above its bound.
+    #[error("the server has no room for new settings")]
+    StorageSpent,
+    /// The database failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// The reminders of this server, and the settings of its users. Cheap to clone.
+#[derive(Clone)]
+pub struct Reminders {
+    storage: Storage,
+    locks: Locks,
+    notify: Notify,
+    terms: ReminderTerms,
+}
+
+impl Reminders {
+    /// Reminders by `notify`.
+    #[must_use]
+    pub fn new(storage: Storage, locks: Locks, notify: Notify, terms: ReminderTerms) -> Self {
+        Self { storage, locks, notify, terms }
+    }
+
+    /// The settings of a user.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn settings_of(&self, user: &UserId) -> Result<ReminderSettings, StorageError> {
+        self.storage.reminder_settings(user).await
+    }
+
+    /// Stores the settings of a user.
+    ///
+    /// # Errors
+    ///
+    /// [`RemindersError`] when the database is above its bound, or cannot commit.
+    pub async fn set(
+        &self,
+        user: &User,
+        settings: &ReminderSettings,
+        now: DateTime<Utc>,
+    ) -> Result<(), RemindersError> {
+        if !self.storage.has_room() {
+            return Err(RemindersError::StorageSpent);
+        }
+        Ok(self.storage.put_reminder_settings(user, settings, now).await?)
+    }
+}
+
+impl Job for Reminders {
+    fn name(&self) -> &'static str {
+        REMINDERS
+    }
+
+    fn tick(&self) -> Duration {
+        self.terms.tick
+    }
+
+    /// A server without a push key sends none.
+    fn is_ready(&self) -> bool {
+        self.notify.push_key().is_ok()
+    }
+
+    fn run<'a>(
+        &'a self,
+        guard: &'a Guard,
+        cursors: &'a mut JobCursors,
+        stop: &'a CancellationToken,
+    ) -> BoxFuture<'a, (JobOutcome, BTreeMap<String, u64>)> {
+        Box::pin(async move {
+            let batch = Batch::new(self, guard, stop);
+            let outcome = batch.send_all(cursors).await;
+            (outcome, batch.counts())
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! `/api/documents/{id}/versions`: the history of a document, for all who may read it.
+//!
+//! Only the owner names a version. Restoring one requires the writer's seat.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::user::User;
+use crate::domain::version_policy::VersionKind;
+use crate::http::auth::caller::Caller;
+use crate::http::error::services::DOCUMENT_TOO_LARGE;
+use crate::http::error::{ApiError, Contract, Failure};
+use crate::http::extract::{JsonBody, Limit, Path, Query};
+use crate::http::routes::Routes;
+use crate::sharing::{Sharing, SharingError};
+use crate::storage::versions::Version;
+use crate::versions::restore::Restored;
+use crate::versions::{Against, Difference, VersionError, Versions};
+
+/// Rows of a page without a `limit`.
+const ROWS_DEFAULT: u32 = 50;
+/// Maximum rows of a page.
+const ROWS_MAX: u32 = 100;
+
+pub(crate) fn routes() -> Routes {
+    const ALL: &str = "/api/documents/{id}/versions";
+    Routes::default()
+        .get(ALL, list)
+        .post(ALL, name)
+        .get("/api/documents/{id}/versions/{vid}", show)
+        .get("/api/documents/{id}/versions/{vid}/diff", diff)
+        .post("/api/documents/{id}/versions/{vid}/restore", restore)
+}
+
+/// A document and one of its versions.
+type VersionPath = (DocumentId, VersionId);
+
+/// A version as JSON.
+#[derive(Serialize)]
+struct VersionBody {
+    id: VersionId,
+    document_id: DocumentId,
+    number: i64,
+    kind: VersionKind,
+    label: Option<String>,
+    authors: Vec<User>,
+    restored_from: Option<i64>,
+    characters: i64,
+    created_at: DateTime<Utc>,
+}
+
+impl From<Version> for VersionBody {
+    fn from(version: Version) -> Self {
+        Self {
+            id: version.id,
+            document_id: version.document,
+            number: version.number,
+            kind: version.kind,
+            label: version.label,
+            authors: version.authors,
+            restored_from: version.restored_from,
+            characters: version.characters,
+            created_at: version.created_at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WithText {
+    #[serde(flatten)]
+    version: VersionBody,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct ListBody {
+    versions: Vec<VersionBody>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    limit: Option<Limit>,
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct LabelBody {
+    label: String,
+}
+
+#[derive(Deserialize)]
+struct DiffQuery {
+    against: Option<String>,
+}
+
+/// `GET …/versions`
+async fn list(
+    State(sharing): State<Sharing>,
+    Extension(versions): Extension<Versions>,
+    caller: Caller,
+    Path(document): Path<DocumentId>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<ListBody>, ApiError> {
+    let limit = query.limit.map_or(Ok(ROWS_DEFAULT), |limit| limit.rows(ROWS_MAX))?;
+    let before = query.cursor.map(|cursor| cursor.parse::<i64>()).transpose();
+    let before = before.map_err(|_| ApiError::Invalid("cursor: not a valid cursor".to_owned()))?;
+    sharing.may_read(&caller.user().id, document).await?;
+    // The extra row shows whether a next page exists.
+    let mut rows = versions.list(document, limit + 1, before).await?;
+    let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = wanted < rows.len();
+    rows.truncate(wanted);
+    let next_cursor = rows.last().filter(|_| more).map(|last| last.number.to_string());
+    let versions = rows.into_iter().map(VersionBody::from).collect();
+    Ok(Json(ListBody { versions, next_cursor }))
+}
+
+/// `POST …/versions`
+async fn name(
+    State(sharing): State<Sharing>,
+    Extension(versions): Extension<Versions>,
+    caller: Caller,
+    Path(document): Path<DocumentId>,
+    JsonBody(body): JsonBody<LabelBody>,
+) -> Result<Response, ApiError> {
+    let user = caller.user();
+    sharing.may_read(&user.id, document).await?;
+    // A reader of the document knows that it exists, so the response names the missing right.
+    match sharing.document(&user.id, document).await {
+        Err(SharingError::NotFound(_)) => return Err(SharingError::NotTheWriter.into()),
+        other => other?,
+    };
+    let version = versions.name(user, document, &body.label).await?;
+    Ok(made(version))
+}
+
+/// `GET …/versions/{vid}`
+async fn show(
+    State(sharing): State<Sharing>,
+    Extension(versions): Extension<Versions>,
+    caller: Caller,
+    Path((document, id)): Path<VersionPath>,
+) -> Result<Response, ApiError> {
+    sharing.may_read(&caller.user().id, document).await?;
+    let (version, text) = versions.get(document, id).await?;
+    Ok(Json(WithText { version: version.into(), text }).into_response())
+}
+
+/// `GET …/versions/{vid}/diff`
+async fn diff(
+    State(sharing): State<Sharing>,
+    Extension(versions): Extension<Versions>,
+    caller: Caller,
+    Path((document, id)): Path<VersionPath>,
+    Query(query): Query<DiffQuery>,
+) -> Result<Json<Difference>, ApiError> {
+    sharing.may_read(&caller.user().id, document).await?;
+    let against = query.against.map_or(Ok(Against::Current), |against| against.parse());
+    // An id that cannot be parsed matches no version.
+    let against = against.map_err(|_| ApiError::NotFound("version"))?;
+    Ok(Json(versions.difference(document, id, against).await?))
+}
+
+/// `POST …/versions/{vid}/restore`
+async fn restore(
+    State(sharing): State<Sharing>,
+    Extension(versions): Extension<Versions>,
+    caller: Caller,
+    Path((document, id)): Path<VersionPath>,
+) -> Result<Response, ApiError> {
+    let user = caller.user();
+    sharing.may_read(&user.id, document).await?;
+    match versions.restore(user, document, id).await? {
+        Restored::Now(version) => Ok(made(version)),
+        Restored::Already(version) => Ok(Json(VersionBody::from(version)).into_response()),
+    }
+}
+
+fn made(version: Version) -> Response {
+    let path = format!("/api/documents/{}/versions/{}", version.document, version.id);
+    (StatusCode::CREATED, [(LOCATION, path)], Json(VersionBody::from(version))).into_response()
+}
+
+impl Failure for VersionError {
+    fn contract(&self) -> Contract {
+        use StatusCode as Is;
+        match self {
+            Self::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
+            Self::SeatNotHeld => (Is::FORBIDDEN, "seat-not-held", "Seat not held"),
+            Self::Label(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
+            Self::Full => (Is::CONFLICT, "too-many", "Too many"),
+            Self::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
+            Self::TooLarge => DOCUMENT_TOO_LARGE,
+            Self::Session(error) => error.contract(),
+        }
+    }
+}

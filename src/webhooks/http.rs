@@ -1,0 +1,117 @@
+//! `/api/admin/webhooks`: lists the outbox, and makes dead webhooks pending again.
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
+use crate::domain::webhook::WebhookState;
+use crate::http::auth::caller::Admin;
+use crate::http::error::ApiError;
+use crate::http::extract::{Limit, Path, Query};
+use crate::http::pagination::PageQuery;
+use crate::http::routes::Routes;
+use crate::seats::SeatService;
+use crate::storage::webhooks::StoredWebhook;
+use crate::webhooks::Webhooks;
+
+/// Default and maximum of webhooks on a page.
+const ROWS_DEFAULT: u32 = 50;
+const ROWS_MAX: u32 = 100;
+
+pub(crate) fn routes() -> Routes {
+    Routes::default()
+        .get("/api/admin/webhooks", list)
+        .post("/api/admin/webhooks/replay", replay_all)
+        .post("/api/admin/webhooks/{id}/replay", replay)
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    state: Option<String>,
+    limit: Option<Limit>,
+    cursor: Option<String>,
+}
+
+/// A webhook in the list.
+#[derive(Serialize)]
+struct WebhookBody {
+    id: WebhookId,
+    #[serde(rename = "type")]
+    kind: String,
+    url: String,
+    document_id: Option<DocumentId>,
+    share_link_id: Option<ShareLinkId>,
+    created_at: DateTime<Utc>,
+    attempts: i64,
+    next_at: Option<DateTime<Utc>>,
+    last_error: Option<String>,
+    state: WebhookState,
+}
+
+impl From<StoredWebhook> for WebhookBody {
+    fn from(stored: StoredWebhook) -> Self {
+        Self {
+            id: stored.id,
+            kind: stored.kind,
+            url: stored.url,
+            document_id: stored.document,
+            share_link_id: stored.link,
+            created_at: stored.created_at,
+            attempts: stored.attempts,
+            next_at: stored.next_at,
+            last_error: stored.last_error,
+            state: stored.state,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ListBody {
+    webhooks: Vec<WebhookBody>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ReplayedBody {
+    replayed: u64,
+}
+
+/// `GET /api/admin/webhooks`
+async fn list(
+    Extension(webhooks): Extension<Webhooks>,
+    _admin: Admin,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<ListBody>, ApiError> {
+    let ListQuery { state, limit, cursor } = query;
+    let state = state.map(|state| state.parse::<WebhookState>()).transpose();
+    let state = state.map_err(|error| ApiError::Invalid(format!("state: {error}")))?;
+    let request = PageQuery { limit, cursor }.parse::<WebhookId>(ROWS_DEFAULT, ROWS_MAX)?;
+    let mut found = webhooks.list(state, &request.page()).await?;
+    let next_cursor = request.cut(&mut found, StoredWebhook::cursor);
+    Ok(Json(ListBody { webhooks: found.into_iter().map(Into::into).collect(), next_cursor }))
+}
+
+/// `POST /api/admin/webhooks/{id}/replay`
+async fn replay(
+    Extension(webhooks): Extension<Webhooks>,
+    admin: Admin,
+    Path(id): Path<WebhookId>,
+) -> Result<Json<WebhookBody>, ApiError> {
+    let replayed = webhooks.replay(id).await?.ok_or(ApiError::NotFound("webhook"))?;
+    tracing::info!(%admin, %id, "an administrator replayed a webhook");
+    Ok(Json(replayed.into()))
+}
+
+/// `POST /api/admin/webhooks/replay`
+async fn replay_all(
+    Extension(webhooks): Extension<Webhooks>,
+    State(sessions): State<SeatService>,
+    admin: Admin,
+) -> Result<Json<ReplayedBody>, ApiError> {
+    // A task of the server: a client that disconnects stops no half of it.
+    let replayed = sessions.complete(async move { webhooks.replay_all().await }).await?;
+    tracing::info!(%admin, replayed, "an administrator replayed the dead webhooks");
+    Ok(Json(ReplayedBody { replayed }))
+}
