@@ -1,11 +1,12 @@
-//! Names of locks and their Redis keys. No other module spells a key.
+//! Names of locks and their Redis keys. Besides this module only the `Display` of
+//! [`Seat`] spells a key: that of a seat.
 //!
 //! | key | holds |
 //! |---|---|
 //! | `share-link:lock:<id>:<role>` | a seat: the value of its session (`src/http/PROTOCOL.md`, *Redis keys*) |
 //! | `share-link:grant:<id>:<role>` | its *grant*: the last fence, and the holder |
 //! | `share-link:line:…`, `share-link:due:…`, `share-link:waiting:…` | its wait queue: arrivals, deadlines, and the waiters |
-//! | `lock:<name>`, `lock:grant:<name>`, … | the same for any other lock |
+//! | `lock:<name>`, `lock:grant:<name>`, … | those of any other lock |
 //!
 //! The keys of one lock differ in their prefix alone. On a Cluster a hash tag surrounds their
 //! common part, so that they share a slot: `share-link:lock:{<id>}:<role>`, `lock:{<name>}`. The
@@ -203,7 +204,7 @@ pub(super) fn check_keys(server: NodeId) -> [String; 2] {
     [SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{server}"))
 }
 
-/// The same on a Cluster, in a slot for which `is_there` is true: the node to check serves it. None
+/// The check keys on a Cluster, in a slot for which `is_there` is true: the node to check serves it. None
 /// if there is no such slot.
 pub(super) fn check_keys_in(server: NodeId, is_there: impl Fn(u16) -> bool) -> Option<[String; 2]> {
     // The search misses a node with a hundredth of all slots once in 10^87 times.

@@ -10,10 +10,10 @@
 //! Redis granted the lock for the rest of the waiter's queue deadline. The last poll restarted that
 //! deadline when it reached the backend, and not before it was sent:
 //!
-//! - **W1** (G3) A handed-over grant is valid until an eighth of [`QUEUE_ENTRY_TTL`] before the
+//! - **A1** (G3) A handed-over grant is valid until an eighth of [`QUEUE_ENTRY_TTL`] before the
 //!   deadline's end. The deadline is counted from when the last answered poll was sent, however
 //!   late the message arrives.
-//! - **W2** The waiter accepts a message only if its fence is above that of the holder in that
+//! - **A2** The waiter accepts a message only if its fence is above that of the holder in that
 //!   poll: the hand-over came later. A waiter whose poll found no holder polls again.
 
 use std::fmt;
@@ -184,7 +184,7 @@ impl Waiter {
         }
     }
 
-    /// Waits for the grant, and accepts a hand-over message without a poll where W1 and W2 allow
+    /// Waits for the grant, and accepts a hand-over message without a poll where A1 and A2 allow
     /// it.
     ///
     /// # Cancel safety
@@ -204,10 +204,10 @@ impl Waiter {
     /// Waits in the queue until a poll is due, or until a message makes the poll unnecessary.
     async fn await_handover(&mut self) -> Option<EarlyGrant> {
         let waits = self.arrival != 0 && self.in_flight.is_none();
-        if !waits || !self.is_poll_due().await {
+        if !waits || !self.wait_for_poll().await {
             return None;
         }
-        // A message that W1 or W2 rejects triggers the poll at once.
+        // A message that A1 or A2 rejects triggers the poll at once.
         self.poll_at = Instant::now();
         let early = self.handover.take().and_then(|handover| self.accept_handover(handover))?;
         self.is_over = true;
@@ -215,7 +215,7 @@ impl Waiter {
         Some(early)
     }
 
-    /// The grant of a message without a poll (W1, W2).
+    /// The grant of a message without a poll (A1, A2).
     fn accept_handover(&self, handover: Handover) -> Option<EarlyGrant> {
         let now = Instant::now();
         let until = trusted_until(self.polled_at, QUEUE_ENTRY_TTL);
@@ -235,7 +235,7 @@ impl Waiter {
     async fn poll(&mut self) -> Option<Result<QueueStatus, CallError>> {
         let is_first = self.arrival == 0 && self.poll_at == self.began;
         if self.in_flight.is_none() {
-            if !is_first && !self.is_poll_due().await {
+            if !is_first && !self.wait_for_poll().await {
                 return None;
             }
             let waiter = QueueEntry {
@@ -262,7 +262,7 @@ impl Waiter {
     }
 
     /// Waits until a poll is due or a hand-over message arrives. False when the time limit has ended.
-    async fn is_poll_due(&mut self) -> bool {
+    async fn wait_for_poll(&mut self) -> bool {
         tokio::select! {
             biased;
             () = sleep_until(self.poll_at.min(self.until)) => {}

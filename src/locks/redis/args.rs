@@ -1,4 +1,4 @@
-//! One claim or release in the form in which it is sent. `batch.lua` executes several of them in
+//! One claim or release in the form in which it is sent. `coalesced.lua` executes several of them in
 //! one call.
 
 use std::fmt::{Display, Write as _};
@@ -12,7 +12,7 @@ pub(crate) struct Item {
     pub(crate) args: Packed,
 }
 
-/// A sequence of texts in `MessagePack`, the format that Redis's Lua decodes itself. `batch.lua`
+/// A sequence of texts in `MessagePack`, the format that Redis's Lua decodes itself. `coalesced.lua`
 /// unpacks it.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed(Vec<u8>);

@@ -49,8 +49,9 @@ impl Calls {
             let (sent_at, reply) = node.queue.send(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
         }
-        let one = |whom: &ServerIdentity| self.scripts.batch([&item].into_iter(), whom.graces());
-        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.batch, one).await?;
+        let one =
+            |whom: &ServerIdentity| self.scripts.coalesced([&item].into_iter(), whom.graces());
+        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.coalesced, one).await?;
         Ok((sent_at, only(reply).ok_or(CallError::Unknown(reply::unexpected()))?))
     }
 
@@ -166,7 +167,7 @@ async fn call_in(
             Err(error) => error,
         };
         hops += 1;
-        let why = match cluster.turn(&node, slot, &error) {
+        let why = match cluster.redirect(&node, slot, &error) {
             Redirect::Elsewhere if hops < HOPS_MAX => continue,
             Redirect::Asking(there) if hops < HOPS_MAX => {
                 asking = Some(there);

@@ -146,9 +146,9 @@ async fn send_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCal
         return reply_to_all(group, &CallError::Unsent(fault.into()));
     }
     let items = group.iter().map(|queued| &queued.item);
-    let call = |whom: &ServerIdentity| scripts.batch(items.clone(), whom.graces());
+    let call = |whom: &ServerIdentity| scripts.coalesced(items.clone(), whom.graces());
     let (sent_at, mut answers) =
-        match call_at(end, &scripts.batch, &call, Redirection::Straight, deadline).await {
+        match call_at(end, &scripts.coalesced, &call, Redirection::Straight, deadline).await {
             Ok((sent_at, Ok(Value::Array(answers)))) => (sent_at, answers.into_iter()),
             Ok((sent_at, Err(_refused))) => (sent_at, Vec::new().into_iter()),
             Ok((_, Ok(_))) => {
@@ -185,9 +185,9 @@ fn reply_to_all(group: Vec<QueuedCall>, fault: &CallError) {
 }
 
 async fn send_alone(end: &Target, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
-    let call = |whom: &ServerIdentity| scripts.batch([item].into_iter(), whom.graces());
+    let call = |whom: &ServerIdentity| scripts.coalesced([item].into_iter(), whom.graces());
     let (sent_at, reply) =
-        call_at(end, &scripts.batch, &call, Redirection::Straight, deadline).await?;
+        call_at(end, &scripts.coalesced, &call, Redirection::Straight, deadline).await?;
     match reply.map(only) {
         Ok(Some(answer)) => Ok((sent_at, Ok(answer))),
         Ok(None) => Err(CallError::Unknown(unexpected())),

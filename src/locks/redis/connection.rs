@@ -237,7 +237,7 @@ impl OpenConnection {
     ) -> Result<(Instant, T), CallError> {
         match exchange {
             Ok(Ok(answer)) => {
-                self.is_answering();
+                self.record_reply();
                 Ok((sent_at, answer))
             }
             Ok(Err(error)) => {
@@ -245,7 +245,7 @@ impl OpenConnection {
                 Err(CallError::Unknown(explain(&error)))
             }
             Err(_elapsed) => {
-                self.is_silent(sent_at);
+                self.record_timeout(sent_at);
                 Err(CallError::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
             }
         }
@@ -255,11 +255,11 @@ impl OpenConnection {
         self.silent_since.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    fn is_answering(&self) {
+    fn record_reply(&self) {
         *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn is_silent(&self, sent_at: Instant) {
+    fn record_timeout(&self, sent_at: Instant) {
         let mut since = self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
         if SILENCE_MAX <= since.get_or_insert(sent_at).elapsed() {
             self.dead.cancel();
@@ -271,18 +271,18 @@ impl Supervisor {
     /// Runs until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: a connection has no pending work.
-        stop.run_until_cancelled(self.keep_up()).await;
+        stop.run_until_cancelled(self.supervise()).await;
         let why = LocksError::Unavailable("the locks are closed".to_owned());
         self.state.send_replace(State::Down { why, is_lost: true });
     }
 
-    async fn keep_up(&self) {
+    async fn supervise(&self) {
         let (mut pause, mut failures, mut openings) = (PAUSES.0, 0_u64, 0_u64);
         loop {
             match self.open().await {
                 Ok(line) => {
                     tracing::info!(openings, failures, "connected to Redis");
-                    self.is_up(line, 0 < openings + failures).await;
+                    self.serve(line, 0 < openings + failures).await;
                     openings += 1;
                     (pause, failures) = (PAUSES.0, 0);
                     // The pause limits reconnects to a Redis that accepts and then closes each
@@ -290,7 +290,7 @@ impl Supervisor {
                     sleep(jittered(pause)).await;
                 }
                 Err(why) => {
-                    self.is_down(why, failures);
+                    self.set_down(why, failures);
                     failures += 1;
                     sleep(jittered(pause)).await;
                     pause = (pause * 2).min(PAUSES.1);
@@ -300,7 +300,7 @@ impl Supervisor {
     }
 
     /// Publishes the open connection until it is dead.
-    async fn is_up(&self, line: OpenConnection, was_down: bool) {
+    async fn serve(&self, line: OpenConnection, was_down: bool) {
         let dead = line.dead.clone();
         self.state.send_replace(State::Up(line));
         if let Some(opened) = &self.opened {
@@ -309,22 +309,22 @@ impl Supervisor {
         if was_down || self.is_successor {
             self.reconnected.iter().for_each(|it| it.notify_one());
         }
-        self.miss();
+        self.wake_waiters();
         dead.cancelled().await;
-        self.miss();
+        self.wake_waiters();
         tracing::warn!("the connection to Redis is lost");
         let why = LocksError::Unavailable("the connection to Redis is lost".to_owned());
         self.state.send_replace(State::Down { why, is_lost: true });
     }
 
     /// Wakes all waiters: a message may have been lost before the connection opened, or by its end.
-    fn miss(&self) {
+    fn wake_waiters(&self) {
         if let Some(subscription) = &self.subscription {
             subscription.waiter_registry.wake_all();
         }
     }
 
-    fn is_down(&self, why: LocksError, earlier_failures: u64) {
+    fn set_down(&self, why: LocksError, earlier_failures: u64) {
         // One log line for each outage, not one for each attempt.
         if earlier_failures == 0 {
             tracing::warn!(%why, "cannot connect to Redis; retrying");
@@ -380,8 +380,8 @@ impl Subscription {
     /// trip of the health check.
     fn handle_message(&self, data: &[Value]) {
         let [_channel, Value::BulkString(message)] = data else { return };
-        match reply::turn(message) {
-            Some((value, turn)) => self.waiter_registry.wake(value, turn),
+        match reply::handover(message) {
+            Some((value, handover)) => self.waiter_registry.wake(value, handover),
             None if message.is_empty() => self.waiter_registry.echo(),
             None => {}
         }

@@ -73,7 +73,7 @@ struct HealthReport {
 
 impl HealthReport {
     /// Whether a check that began then is newer than the stored result.
-    fn is_news(&mut self, began: Instant) -> bool {
+    fn replaces(&mut self, began: Instant) -> bool {
         let is_news = self.began.is_none_or(|before| before <= began);
         if is_news {
             self.began = Some(began);
@@ -122,7 +122,7 @@ impl Health {
             // The check has no result: the server retains the previous one.
             Err(LocksError::Unavailable(_) | LocksError::Unsupported(_)) => {}
             // A later check has stored its result meanwhile.
-            Ok(_) | Err(_) if !self.found().is_news(began) => {}
+            Ok(_) | Err(_) if !self.found().replaces(began) => {}
             Ok(ahead) => {
                 self.found_fit();
                 self.found().clock_ahead = *ahead;

@@ -291,7 +291,7 @@ fn route(target: Target, subscription: Subscription, context: NodeContext) -> (T
         }
         Kind::Cluster(seeds) => {
             let cluster = Arc::new(Cluster::new(seeds, listens, addresses, context));
-            let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).keep_view());
+            let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).run_refreshes());
             tasks.spawn(view.instrument(span("view")));
             Topology::Cluster(cluster)
         }

@@ -117,7 +117,7 @@ impl Calls {
         let answer = match answer {
             Ok(answer) => answer,
             Err(why) => {
-                self.is_stale();
+                self.request_refresh();
                 answers.fail(why.into());
                 return Vec::new();
             }
@@ -148,7 +148,7 @@ impl Calls {
             answers.fail(refused(node, error).into());
             return Vec::new();
         };
-        match cluster.turn(node, call.slot, error) {
+        match cluster.redirect(node, call.slot, error) {
             Redirect::Elsewhere => vec![BatchCall { asking: None, ..call }],
             Redirect::Asking(there) => vec![BatchCall { asking: Some(there), ..call }],
             // The slot migrates: the source has some of these locks and the target the others.
@@ -206,9 +206,9 @@ impl Calls {
         }
     }
 
-    fn is_stale(&self) {
+    fn request_refresh(&self) {
         if let Topology::Cluster(cluster) = &self.route {
-            cluster.is_stale();
+            cluster.request_refresh();
         }
     }
 }

@@ -109,7 +109,7 @@ async fn exercise_permissions(
         tracing::warn!(
             redis = %node.address,
             seconds = back.as_secs_f64(),
-            "the clock of Redis stepped back: leases and turns of dead servers last so much longer"
+            "the clock of Redis stepped back: leases and queue entries of dead servers last so much longer"
         );
     }
     Ok(ahead(sent_at, theirs, answered_at))
@@ -122,7 +122,7 @@ fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
         // Another node has replaced it or owns its slots: the slot map is stale, and nothing is
         // misconfigured.
         LocksError::Misconfigured(why) if [REPLICA, CLUSTER].contains(&why.as_str()) => {
-            cluster.is_stale();
+            cluster.request_refresh();
             LocksError::Unavailable(named("it is not the primary of its slots any more"))
         }
         LocksError::Misconfigured(why) => LocksError::Misconfigured(named(why)),

@@ -61,7 +61,7 @@ pub(crate) fn holders(reply: &Value, locks: usize) -> Result<Vec<Option<Holder>>
 
 /// Parses the hand-over message of `wait_queue.lua`: the waiter's value, fence and time of the
 /// grant.
-pub(crate) fn turn(message: &[u8]) -> Option<(&str, Handover)> {
+pub(crate) fn handover(message: &[u8]) -> Option<(&str, Handover)> {
     let message = std::str::from_utf8(message).ok()?;
     // The value is last, because a claimant chooses its text.
     let mut words = message.splitn(3, ' ');
@@ -70,7 +70,7 @@ pub(crate) fn turn(message: &[u8]) -> Option<(&str, Handover)> {
     Some((words.next()?, Handover { fence, since }))
 }
 
-/// Parses the reply of `batch.lua` to a renewal: whether the lock was still held.
+/// Parses the reply of `coalesced.lua` to a renewal: whether the lock was still held.
 pub(crate) fn was_held(reply: &Value) -> Result<bool, LocksError> {
     released(reply).map(|released| released == Released::Freed)
 }

@@ -19,12 +19,12 @@ pub(crate) const LOCKS_PER_CALL: usize = 250;
 /// The first fence that no script mints: Lua counts in doubles, which are exact up to 2^53.
 pub(crate) const FENCE_END: i64 = 1 << 53;
 
-/// The functions of a claim and of a release, then `batch.lua`, which calls them.
+/// The functions of a claim and of a release, then `coalesced.lua`, which calls them.
 const SEVERAL: &str = concat!(
     include_str!("lua/wait_queue.lua"),
     include_str!("lua/claim.lua"),
     include_str!("lua/release.lua"),
-    include_str!("lua/batch.lua"),
+    include_str!("lua/coalesced.lua"),
 );
 
 /// A script and its SHA-1 for `EVALSHA`.
@@ -39,8 +39,8 @@ pub(crate) struct Script {
 pub(crate) struct Scripts {
     /// The key format of this Redis: plain, or with a hash tag on a Cluster.
     pub(crate) key_format: KeyFormat,
-    /// Claims, releases and single renewals, in batches.
-    pub(crate) batch: Script,
+    /// Claims, releases and single renewals, coalesced.
+    pub(crate) coalesced: Script,
     pub(crate) renew: Script,
     pub(crate) reassert: Script,
     pub(crate) holders: Script,
@@ -83,7 +83,7 @@ impl Scripts {
     pub(crate) fn new(key_format: KeyFormat) -> Self {
         Self {
             key_format,
-            batch: Script::new(&batch_source()),
+            coalesced: Script::new(&coalesced_source()),
             renew: Script::new(include_str!("lua/renew.lua")),
             reassert: Script::new(include_str!("lua/reassert.lua")),
             holders: Script::new(include_str!("lua/holders.lua")),
@@ -95,19 +95,19 @@ impl Scripts {
     /// The greeting of a connection: loads the script that its calls do not load.
     pub(crate) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
-        self.batch.load(&mut pipeline);
+        self.coalesced.load(&mut pipeline);
         pipeline
     }
 
     /// Claims, releases and single renewals in one call, one lock each. On a Cluster all keys have
     /// one slot. `graces` are those of the node's identity.
-    pub(crate) fn batch<'a>(
+    pub(crate) fn coalesced<'a>(
         &self,
         items: impl Iterator<Item = &'a Item> + Clone,
         graces: Option<[Duration; 2]>,
     ) -> Cmd {
         let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.key_format)).collect();
-        let mut call = self.batch.call(5 * keys.len());
+        let mut call = self.coalesced.call(5 * keys.len());
         for kind in 0..5 {
             keys.iter().filter_map(|keys| keys.get(kind)).for_each(|key| {
                 call.arg(key);
@@ -219,7 +219,7 @@ impl Scripts {
 }
 
 /// The source of the batch script, with the constants that `wait_queue.lua` reads.
-fn batch_source() -> String {
+fn coalesced_source() -> String {
     let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(QUEUE_ENTRY_TTL));
     let back = millis(REASSERT_GRACE);
     format!(

@@ -74,7 +74,7 @@ pub(crate) struct WaiterRegistry {
 #[derive(Debug, Default)]
 struct WakeSlot {
     rung: Notify,
-    turn: Mutex<Option<Handover>>,
+    handover: Mutex<Option<Handover>>,
 }
 
 /// A waiter's registration, until it is dropped.
@@ -95,9 +95,9 @@ impl WaiterRegistry {
     }
 
     /// Hands a lock over to one waiter.
-    pub(crate) fn wake(&self, value: &str, turn: Handover) {
+    pub(crate) fn wake(&self, value: &str, handover: Handover) {
         if let Some(slot) = self.slots().get(value) {
-            *slot.turn() = Some(turn);
+            *slot.handover() = Some(handover);
             slot.rung.notify_one();
         }
     }
@@ -123,8 +123,8 @@ impl WaiterRegistry {
 }
 
 impl WakeSlot {
-    fn turn(&self) -> MutexGuard<'_, Option<Handover>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handover(&self) -> MutexGuard<'_, Option<Handover>> {
+        self.handover.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,7 +133,7 @@ impl WakeHandle {
     /// return it.
     pub(crate) async fn rings(&self) -> Option<Handover> {
         self.slot.rung.notified().await;
-        self.slot.turn().take()
+        self.slot.handover().take()
     }
 }
 
@@ -156,9 +156,9 @@ mod tests {
     async fn a_wake_up_before_the_wait_is_received_once() {
         let waiter_registry = Arc::new(WaiterRegistry::default());
         let (one, other) = (waiter_registry.enter("one"), waiter_registry.enter("other"));
-        let turn = Handover { fence: Fence(7), since: DateTime::UNIX_EPOCH };
-        waiter_registry.wake("one", turn);
-        assert_eq!(one.rings().now_or_never(), Some(Some(turn)));
+        let handover = Handover { fence: Fence(7), since: DateTime::UNIX_EPOCH };
+        waiter_registry.wake("one", handover);
+        assert_eq!(one.rings().now_or_never(), Some(Some(handover)));
         assert!(one.rings().now_or_never().is_none());
         assert!(other.rings().now_or_never().is_none());
         waiter_registry.wake_all();

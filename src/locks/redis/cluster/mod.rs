@@ -39,7 +39,7 @@ const QUERY_EVERY_DEGRADED: Duration = Duration::from_millis(250);
 /// The shortest pause between two slot queries, however many calls request a refresh.
 const QUERY_PAUSE_MIN: Duration = Duration::from_millis(50);
 
-/// A Cluster and its nodes. [`Self::keep_view`] keeps the slot map current.
+/// A Cluster and its nodes. [`Self::run_refreshes`] keeps the slot map current.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     seeds: Vec<Client>,
@@ -86,7 +86,7 @@ impl Cluster {
     }
 
     /// Refreshes the slot map, for ever.
-    pub(crate) async fn keep_view(self: Arc<Self>) {
+    pub(crate) async fn run_refreshes(self: Arc<Self>) {
         loop {
             self.refresh_slots().await;
             let pause = if self.is_whole() { QUERY_EVERY } else { QUERY_EVERY_DEGRADED };
@@ -154,10 +154,10 @@ impl Cluster {
     }
 
     /// Interprets the refusal of `node` to serve `slot`. A `MOVED` reply updates the slot map.
-    pub(crate) fn turn(&self, node: &Node, slot: u16, error: &RedisError) -> Redirect {
+    pub(crate) fn redirect(&self, node: &Node, slot: u16, error: &RedisError) -> Redirect {
         use ServerErrorKind as Is;
         let named = || Address::read(error.redirect_node()?.0, &node.address);
-        let turn = match error.kind() {
+        let redirect = match error.kind() {
             ErrorKind::Server(Is::Moved) => match named().and_then(|named| self.node_at(&named)) {
                 Some(there) => {
                     self.view.send_modify(|view| Arc::make_mut(view).give(slot, &there));
@@ -175,11 +175,11 @@ impl Cluster {
             _ => return Redirect::Refused(explain(error)),
         };
         self.stale.notify_one();
-        turn
+        redirect
     }
 
     /// Requests a refresh: a node did not serve as the map says.
-    pub(crate) fn is_stale(&self) {
+    pub(crate) fn request_refresh(&self) {
         self.stale.notify_one();
     }
 
