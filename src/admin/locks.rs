@@ -151,7 +151,7 @@ impl SeatService {
                 .map(|(name, holder)| self.lock_info(&name, holder, now))
                 .collect(),
             alarms: alarms.into_iter().map(AlarmInfo::from).collect(),
-            node: self.shared.relay.node(),
+            node: self.shared.pubsub.node(),
             next_cursor,
         })
     }

@@ -34,9 +34,9 @@ pub struct LimitSettings {
     pub connections_per_address: Whole<1, MILLION>,
     /// Bytes held in memory for clients.
     pub buffered_bytes: Whole<MIB, GIB_4_LESS>,
-    /// The same for an address.
+    /// Bytes held in memory for the clients of an address.
     pub buffered_bytes_per_address: Whole<MIB, GIB_4_LESS>,
-    /// The same for a user.
+    /// Bytes held in memory for the clients of a user.
     pub buffered_bytes_per_user: Whole<MIB, GIB_4_LESS>,
     /// Requests of a user per second, on average.
     pub requests_per_second: Whole<1, MILLION>,

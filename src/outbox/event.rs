@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DecisionId, ReviewId, SessionId, ShareLinkId};
-use crate::domain::progress::Turn;
+use crate::domain::progress::ReviewTurn;
 use crate::domain::review::{Review, Verdict};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
@@ -97,7 +97,7 @@ pub enum Event<'a> {
         link: ShareLinkId,
     },
     /// A user passed the turn.
-    TurnChanged(&'a Turn),
+    TurnChanged(&'a ReviewTurn),
     /// The link refused a user with a valid invite, because it has a reviewer.
     InviteRefused {
         /// The refused user.
@@ -165,7 +165,7 @@ pub const NOT_SAVED: Problem = Problem {
     title: "The server cannot store right now; edits are kept and stored when it can",
     status: 503,
 };
-/// The same, because the database has no free space.
+/// The database has no free space.
 pub const NO_SPACE: Problem = Problem {
     kind: "/problems/not-saved",
     title: "The server has no space left to store; edits are kept and stored when it has",

@@ -22,7 +22,7 @@ use crate::yjs::protocol;
 
 /// Time for the frames that the outbox queued before a close. Within two seconds a socket without a
 /// right to its seat has ended (G14).
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_FRAMES_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A command for the socket task.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl Outbox {
 
     /// Closes the socket. The first reason stands.
     pub fn close(&self, close: Close) {
-        let _earlier = self.shared.close.set((close, Instant::now() + LAST_WORDS));
+        let _earlier = self.shared.close.set((close, Instant::now() + FINAL_FRAMES_TIMEOUT));
         self.shared.closed.notify_one();
         self.shared.queue.stir();
     }

@@ -59,7 +59,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The same, but returns `None` when the queue is empty and `is_over` holds. After a change of
+    /// As [`pop`](Self::pop), but returns `None` when the queue is empty and `is_over` holds. After a change of
     /// `is_over` the caller must [wake](Self::stir) the consumer.
     ///
     /// # Cancel safety

@@ -38,7 +38,7 @@ pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
 
 /// A message was not sent. Its subscribers get a gap as soon as Redis is reachable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RelayError {
+pub enum PubsubError {
     /// Redis is unreachable.
     #[error("pub/sub is unreachable")]
     Unavailable,
@@ -83,13 +83,13 @@ impl Pubsub {
     ///
     /// # Errors
     ///
-    /// [`RelayError::Unsupported`] for another kind of server, or an invalid address.
-    pub async fn connect(url: &str, node: NodeId, secret: &[u8]) -> Result<Self, RelayError> {
+    /// [`PubsubError::Unsupported`] for another kind of server, or an invalid address.
+    pub async fn connect(url: &str, node: NodeId, secret: &[u8]) -> Result<Self, PubsubError> {
         if url == "memory:" {
             return Ok(Self::alone(node));
         }
         let target = redis_client::target(url)
-            .map_err(|error| RelayError::Unsupported(error.to_string()))?;
+            .map_err(|error| PubsubError::Unsupported(error.to_string()))?;
         let table = Table::new(Mode::Others);
         let shared = Arc::new(Shared::new(node, Seal::new(secret), Arc::clone(&table)));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);
@@ -118,9 +118,9 @@ impl Pubsub {
     ///
     /// # Errors
     ///
-    /// [`RelayError`] when the message was not queued. Subscribers get a gap as soon as Redis is
+    /// [`PubsubError`] when the message was not queued. Subscribers get a gap as soon as Redis is
     /// reachable.
-    pub async fn publish(&self, topic: Topic, message: &Message) -> Result<(), RelayError> {
+    pub async fn publish(&self, topic: Topic, message: &Message) -> Result<(), PubsubError> {
         let Some(wire) = &self.wire else { return Ok(()) };
         let published = wire.publish(topic, message);
         if published.is_err() {
@@ -145,17 +145,17 @@ impl Pubsub {
 }
 
 impl Wire {
-    fn publish(&self, topic: Topic, message: &Message) -> Result<(), RelayError> {
+    fn publish(&self, topic: Topic, message: &Message) -> Result<(), PubsubError> {
         if !self.shared.is_up() {
-            return Err(RelayError::Unavailable);
+            return Err(PubsubError::Unavailable);
         }
         let frame = self.shared.envelope(topic, Payload::Message(message.clone()));
         if !self.shared.reserve(&frame) {
-            return Err(RelayError::Full);
+            return Err(PubsubError::Full);
         }
         self.outbox.try_send(Outgoing { topic, frame }).map_err(|refused| {
             self.shared.release(&refused.into_inner().frame);
-            RelayError::Full
+            PubsubError::Full
         })
     }
 }

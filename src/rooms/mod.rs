@@ -51,7 +51,7 @@ const WALKED_HERE_MAX: usize = 64 * 1024;
 pub struct Rooms {
     open: Arc<DashMap<DocumentId, Arc<OnceCell<Arc<Room>>>>>,
     storage: Storage,
-    relay: Pubsub,
+    pubsub: Pubsub,
     persister: Persister,
     missed_reviews: Missed,
     limits: RoomLimits,
@@ -78,7 +78,7 @@ impl Rooms {
     /// Builds the handle with no open room.
     #[must_use]
     pub fn new(
-        (storage, relay): (Storage, Pubsub),
+        (storage, pubsub): (Storage, Pubsub),
         (persister, missed_reviews): (Persister, Missed),
         limits: RoomLimits,
         tasks: TaskTracker,
@@ -89,7 +89,7 @@ impl Rooms {
         Self {
             open,
             storage,
-            relay,
+            pubsub,
             persister,
             missed_reviews,
             limits,
@@ -165,7 +165,7 @@ impl Rooms {
         self.text_builder.permit(document).await
     }
 
-    /// Builds the text on a blocking thread, applies `look` to it, and drops it.
+    /// Builds the text on a blocking thread, applies `read` to it, and drops it.
     ///
     /// # Errors
     ///
@@ -175,9 +175,9 @@ impl Rooms {
         &self,
         document: DocumentId,
         snapshot: Snapshot,
-        look: impl FnOnce(&Text) -> T + Send + 'static,
+        read: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, RoomError> {
-        self.text_builder.read(document, snapshot, look).await
+        self.text_builder.read(document, snapshot, read).await
     }
 
     /// Retires a room without sessions and runs its last maintenance.
@@ -270,7 +270,7 @@ impl Rooms {
             self.persister.clone(),
             self.missed_reviews.clone(),
         ));
-        let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone());
+        let following = Arc::clone(&room).follow(self.pubsub.clone(), self.storage.clone());
         self.tasks.spawn(following);
         Ok(room)
     }

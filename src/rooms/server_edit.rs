@@ -66,7 +66,7 @@ impl Rooms {
             room.take_stored(seq, &update);
         }
         let message = Message::Update { seq, fence, update };
-        if let Err(error) = self.relay.publish(Topic::Room(document), &message).await {
+        if let Err(error) = self.pubsub.publish(Topic::Room(document), &message).await {
             tracing::debug!(%error, "an edit was not published; other servers read it from the database");
         }
     }

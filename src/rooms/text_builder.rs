@@ -47,18 +47,18 @@ impl TextBuilder {
         permit.map(Arc::new).ok_or(RoomError::Busy)
     }
 
-    /// Builds the text on a blocking thread, applies `look` to it, and drops it. The build frees its
+    /// Builds the text on a blocking thread, applies `read` to it, and drops it. The build frees its
     /// permit at its end, also after the caller dropped this future.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         document: DocumentId,
         snapshot: Snapshot,
-        look: impl FnOnce(&Text) -> T + Send + 'static,
+        read: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, RoomError> {
         let Snapshot { merged, permit, .. } = snapshot;
         let build = self.tasks.spawn_blocking(move || {
             let _permit = permit;
-            Text::build(&merged).map(|text| look(&text))
+            Text::build(&merged).map(|text| read(&text))
         });
         match timeout(self.build_timeout, build).await {
             Ok(Ok(Ok(seen))) => Ok(seen),
@@ -102,7 +102,7 @@ mod tests {
         Snapshot { merged, seq: 1, is_durable: true, version: 0, permit }
     }
 
-    /// A `look` that blocks until the sender is dropped.
+    /// A `read` that blocks until the sender is dropped.
     fn endless() -> (mpsc::Sender<()>, impl FnOnce(&Text) + Send + 'static) {
         let (ends, ended) = mpsc::channel::<()>();
         (ends, move |_: &Text| assert!(ended.recv().is_err()))
@@ -114,9 +114,9 @@ mod tests {
         let (quick, patient) = (Duration::from_millis(20), Duration::from_secs(60));
         for build_timeout in [quick, patient] {
             let builder = builder(build_timeout);
-            let (ends, look) = endless();
+            let (ends, read) = endless();
             let snapshot = snapshot(&builder).await;
-            let read = builder.read(DocumentId::generate(), snapshot, look);
+            let read = builder.read(DocumentId::generate(), snapshot, read);
             match timeout(Duration::from_secs(1), read).await {
                 Ok(timed_out) => assert!(matches!(timed_out, Err(RoomError::TooCostly))),
                 Err(_dropped) => assert_eq!(build_timeout, patient),

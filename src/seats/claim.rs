@@ -32,7 +32,7 @@ use crate::outbox::event::Event;
 use crate::outbox::{Outbox, OutboxReader, outbox};
 use crate::pubsub::Topic;
 use crate::rooms::RoomError;
-use crate::rooms::room::peers::{Step, word};
+use crate::rooms::room::peers::{Step, peer_message};
 use crate::seats::SeatService;
 use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
@@ -134,7 +134,7 @@ impl SeatService {
             store_budget: request.store_budget.clone(),
         };
         let session = Arc::new(Session::claiming(identity, outbox));
-        request.arriving.is(&session);
+        request.arriving.set_session(&session);
         self.shared.registry.enter(Arc::clone(&session));
         // A second check: a drain that began in between may have copied the registry before this
         // entry.
@@ -151,7 +151,7 @@ impl SeatService {
                 self.announce_failed_join(&session).await;
                 // A revocation or eviction in between takes precedence over the outcome of the
                 // claim.
-                return Err(session.lost().map_or(close, Close::Lost));
+                return Err(session.lost_reason().map_or(close, Close::Lost));
             }
         }
         self.enter_room(session).await
@@ -213,7 +213,8 @@ impl SeatService {
         let saving = async move {
             // The server stores new times one at a time. So edits do not wait for the commits of
             // many simultaneous joins. A new name waits for no other user.
-            let _turn = if is_renamed { None } else { shared.namings.acquire().await.ok() };
+            let _permit =
+                if is_renamed { None } else { shared.background_commits.acquire().await.ok() };
             if let Err(error) = shared.storage.save_user(&user, issued_at).await {
                 tracing::warn!(%error, "the name in a token cannot be stored");
             }
@@ -235,7 +236,7 @@ impl SeatService {
         let identity = &session.identity;
         let mut over = request.over();
         for _ in 0..CLAIM_TRIES {
-            if session.phase() == SessionState::Ended {
+            if session.state() == SessionState::Ended {
                 break;
             }
             let claim = self.claim_of(session, floor, over.clone());
@@ -278,7 +279,7 @@ impl SeatService {
         Claim {
             name: LockName::seat(identity.seat),
             value: identity.session.to_string(),
-            owner: session.owner(self.shared.relay.node()),
+            owner: session.owner(self.shared.pubsub.node()),
             floor,
             ttl: self.shared.terms.lease.ttl,
             over,
@@ -309,7 +310,7 @@ impl SeatService {
         if let Some(loser) = self.shared.registry.seat(session) {
             loser.lose(LostReason::TakenOver);
         }
-        if session.phase() == SessionState::Ended {
+        if session.state() == SessionState::Ended {
             // A later grant replaced this session, or its link was revoked in between.
             self.release_key(&session.identity).await;
             return Err(Close::Left);
@@ -347,17 +348,17 @@ impl SeatService {
         let until = self.shared.terms.lease.trusted_until(grant.sent_at);
         let now = Instant::now();
         session.heard(now);
-        session.was_active(now);
+        session.record_activity(now);
         session.granted(grant.fence, grant.since, until);
         if let Some(registration) = self.register(session, grant.sent_at) {
             session.set_registration(registration);
         }
-        if session.phase() == SessionState::Held {
+        if session.state() == SessionState::Held {
             return Ok(());
         }
         // The link was revoked, or the session evicted, during the claim.
         self.release_in_background(&session.identity);
-        Err(session.lost().map_or(Close::NoSuchLink, Close::Lost))
+        Err(session.lost_reason().map_or(Close::NoSuchLink, Close::Lost))
     }
 
     async fn enter_room(&self, session: Arc<Session>) -> Result<SeatHandle, Close> {
@@ -399,8 +400,8 @@ impl SeatService {
         if let Some(room) = self.shared.rooms.find(document) {
             return room.announce_failed_join(session);
         }
-        let word = word(Step::Left, &session.identity, fence);
-        if let Err(error) = self.shared.relay.publish(Topic::Room(document), &word).await {
+        let message = peer_message(Step::Left, &session.identity, fence);
+        if let Err(error) = self.shared.pubsub.publish(Topic::Room(document), &message).await {
             tracing::debug!(%document, %error, "the other servers find the holder at their next tick");
         }
     }

@@ -52,7 +52,7 @@ impl SeatService {
     pub async fn revoke(&self, link: ShareLinkId) {
         self.revoke_here(link);
         let message = Message::Revoked(link);
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, %link, "the other servers find the revocation at their next tick");
         }
     }
@@ -71,7 +71,7 @@ impl SeatService {
     pub async fn reviewer_removed(&self, link: ShareLinkId, user: &UserId) {
         self.reviewer_removed_here(link, user);
         let message = Message::Removed { link, user: user.clone() };
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, %link, "the other servers find the former reviewer at their next tick");
         }
         let name = LockName::seat(Seat::new(link, Role::Reviewer));
@@ -98,7 +98,7 @@ impl SeatService {
             room.broadcast_json(to, &json);
         }
         let message = Message::Event { to, json };
-        if let Err(error) = self.shared.relay.publish(Topic::Room(document), &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Room(document), &message).await {
             tracing::debug!(%document, %error, "an event did not reach the other servers");
         }
     }
@@ -107,7 +107,7 @@ impl SeatService {
     pub async fn document_deleted(&self, document: DocumentId, deletion: Deletion) {
         self.deleted_here(document, &deletion);
         let message = Message::Deleted { document, deletion };
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, %document, "the other servers find the deletion at their next tick");
         }
     }
@@ -173,7 +173,7 @@ impl SeatService {
 
     /// Receives the messages of the other servers about seats.
     pub(crate) async fn handle_cluster_messages(self) {
-        let mut cluster = self.shared.relay.subscribe(Topic::Cluster);
+        let mut cluster = self.shared.pubsub.subscribe(Topic::Cluster);
         let mut announcements = interval(ANNOUNCED_EVERY);
         loop {
             let signal = tokio::select! {
@@ -211,6 +211,6 @@ impl SeatService {
 
     /// Announces this server to all others. A lost announcement is repeated within a minute.
     async fn announce(&self) {
-        let _unsent = self.shared.relay.publish(Topic::Cluster, &Message::Hello).await;
+        let _unsent = self.shared.pubsub.publish(Topic::Cluster, &Message::Hello).await;
     }
 }

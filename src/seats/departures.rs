@@ -42,7 +42,7 @@ impl SeatService {
         }
         let shared = std::sync::Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
-            let _turn = shared.departures.acquire().await;
+            let _permit = shared.departures.acquire().await;
             if let Err(error) = shared.storage.seat_left(seat, fence, Utc::now()).await {
                 tracing::debug!(%seat, %error, "the end of a grant is announced by the search");
             }

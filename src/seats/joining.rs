@@ -46,7 +46,7 @@ impl Arriving {
     }
 
     /// Sets the session. The claim calls it.
-    pub(crate) fn is(&self, session: &Arc<Session>) {
+    pub(crate) fn set_session(&self, session: &Arc<Session>) {
         // The first and only call: each request creates one session.
         let _first = self.0.session.set(Arc::clone(session));
     }

@@ -74,7 +74,7 @@ impl SeatService {
         match self.shared.registry.session(session_id) {
             Some(session) => probe(&session).await,
             // The session has left the registry, and the release of its key is in flight (R1).
-            None if holder.owner.node == self.shared.relay.node() => false,
+            None if holder.owner.node == self.shared.pubsub.node() => false,
             None => {
                 let node = holder.owner.node;
                 let result = self.shared.liveness.probe_of(session_id);
@@ -100,7 +100,7 @@ impl SeatService {
     pub(crate) async fn flush_elsewhere(&self, session: &Session, former: &Holder) {
         let (node, identity) = (former.owner.node, &session.identity);
         let Ok(session_id) = former.value.parse::<SessionId>() else { return };
-        if node == self.shared.relay.node() {
+        if node == self.shared.pubsub.node() {
             return;
         }
         let request = Request::Replace { session: session_id, document: identity.document };
@@ -139,10 +139,10 @@ impl SeatService {
         let Ok(permit) = Arc::clone(&self.shared.liveness.permits).try_acquire_owned() else {
             return Some(Reply::Alive);
         };
-        let sessions = self.clone();
+        let seats = self.clone();
         self.shared.tasks.spawn(async move {
             let reply = if probe(&session).await { Reply::Alive } else { Reply::Gone };
-            sessions.publish(from, Message::Reply { id, reply }).await;
+            seats.publish(from, Message::Reply { id, reply }).await;
             drop(permit);
         });
         None
@@ -163,7 +163,7 @@ impl SeatService {
 
 /// A broken connection is dead at once. Any other is dead if it does not answer a ping.
 async fn probe(session: &Session) -> bool {
-    match session.phase() {
+    match session.state() {
         SessionState::Away | SessionState::Ended => false,
         SessionState::Claiming | SessionState::Held | SessionState::Uncertain => {
             session.answers_within(PROBE_TIMEOUT).await
@@ -181,7 +181,7 @@ mod tests {
     #[tokio::test]
     async fn a_takeover_learns_of_the_flush_while_probes_have_all_permits() {
         let office = Office::open().await;
-        let (service, document) = (&office.sessions, office.stored.document);
+        let (service, document) = (&office.seats, office.stored.document);
         let permits = service.shared.liveness.permits.available_permits();
         let permits =
             service.shared.liveness.permits.acquire_many(u32::try_from(permits).expect("few"));

@@ -33,7 +33,7 @@ impl SeatService {
     pub(crate) fn local_facts(&self, session: &Session) -> LocalFacts {
         let (now, terms) = (Instant::now(), &self.shared.terms);
         let (heard_ago, active_ago) = (session.silent_for(now), session.idle_for(now));
-        let state = session.phase();
+        let state = session.state();
         let until = session.trust_stamp().0;
         let trusts = terms.lease.ttl - terms.lease.margin();
         let renewed_at = until.checked_sub(trusts).filter(|_| session.since().is_some());
@@ -58,7 +58,7 @@ impl SeatService {
         session_id: SessionId,
         node: NodeId,
     ) -> Option<LocalFacts> {
-        if node == self.shared.relay.node() {
+        if node == self.shared.pubsub.node() {
             // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;
         }

@@ -73,7 +73,7 @@ pub struct SeatServiceDeps {
     /// Seats as locks.
     pub locks: Locks,
     /// The other servers.
-    pub relay: Pubsub,
+    pub pubsub: Pubsub,
     /// Durations of leases, grace times and timeouts.
     pub terms: SeatTerms,
     /// Bounds of one socket and one room.
@@ -94,7 +94,7 @@ pub struct SeatService {
 pub(crate) struct Shared {
     pub(crate) storage: Storage,
     pub(crate) locks: Locks,
-    pub(crate) relay: Pubsub,
+    pub(crate) pubsub: Pubsub,
     pub(crate) terms: SeatTerms,
     pub(crate) limits: RoomLimits,
     pub(crate) tasks: TaskTracker,
@@ -103,7 +103,7 @@ pub(crate) struct Shared {
     pub(crate) rooms: Rooms,
     pub(crate) persister: Persister,
     pub(crate) history: History,
-    pub(crate) last_visit: TickClock,
+    pub(crate) last_tick: TickClock,
     /// Wakes the comparison with the database and the locks.
     pub(crate) reconcile_due: Notify,
     /// Wakes the search for grants that the database has lost.
@@ -115,8 +115,8 @@ pub(crate) struct Shared {
     /// Set by a drain. A draining server seats no further session.
     pub(crate) draining: AtomicBool,
     pub(crate) budgets: UserBudgets,
-    /// Serializes the commits that store the time of a token's name.
-    pub(crate) namings: Semaphore,
+    /// Serializes the commits for which no session waits: times of names, and absent waiters. Edits go first.
+    pub(crate) background_commits: Semaphore,
     /// Absent waiters that are not stored yet.
     pub(crate) absent_waiters: Arc<Semaphore>,
     /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
@@ -156,24 +156,30 @@ impl SeatService {
     /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
     pub fn start(deps: SeatServiceDeps) -> (Self, MissedQueue) {
-        let SeatServiceDeps { storage, locks, relay, terms, limits, history: points, tasks } = deps;
+        let SeatServiceDeps { storage, locks, pubsub, terms, limits, history: checkpoints, tasks } =
+            deps;
         let (persister, queue) = persister(storage.clone());
-        let (history, orders) = history();
+        let (history, jobs) = history();
         let (missed, missed_queue) = missed();
         let rooms = Rooms::new(
-            (storage.clone(), relay.clone()),
+            (storage.clone(), pubsub.clone()),
             (persister.clone(), missed),
             limits,
             tasks.clone(),
         );
         let finished = CancellationToken::new();
-        let storing = persister::run(storage.clone(), relay.clone(), queue, finished.clone());
-        let recording =
-            version_recorder::run(rooms.clone(), storage.clone(), points, orders, finished.clone());
+        let storing = persister::run(storage.clone(), pubsub.clone(), queue, finished.clone());
+        let recording = version_recorder::run(
+            rooms.clone(),
+            storage.clone(),
+            checkpoints,
+            jobs,
+            finished.clone(),
+        );
         let shared = Shared {
             storage,
             locks,
-            relay,
+            pubsub,
             terms,
             limits,
             tasks,
@@ -182,14 +188,14 @@ impl SeatService {
             rooms,
             persister,
             history,
-            last_visit: TickClock::now(),
+            last_tick: TickClock::now(),
             reconcile_due: Notify::new(),
             ratifying_due: Notify::new(),
             cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             departures: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             draining: AtomicBool::new(false),
             budgets: UserBudgets::new(&limits),
-            namings: Semaphore::new(1),
+            background_commits: Semaphore::new(1),
             absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
             clock: DefaultClock::default(),
             requests: PendingRequests::default(),
@@ -198,15 +204,15 @@ impl SeatService {
             finished: finished.clone(),
             died: CancellationToken::new(),
         };
-        let sessions = Self { shared: Arc::new(shared) };
-        sessions.spawn_critical("group commit", storing);
-        sessions.spawn_critical("history", recording);
-        sessions.spawn_critical("renewal", tick::run(sessions.clone(), finished));
-        sessions.spawn_critical("cluster", sessions.clone().handle_cluster_messages());
-        sessions.spawn_critical("reconcile", sessions.clone().reconcile_when_due());
-        sessions.spawn_critical("lost grants", sessions.clone().ratify_when_due());
-        sessions.spawn_critical("peer requests", sessions.clone().handle_node_messages());
-        (sessions, missed_queue)
+        let seats = Self { shared: Arc::new(shared) };
+        seats.spawn_critical("group commit", storing);
+        seats.spawn_critical("history", recording);
+        seats.spawn_critical("renewal", tick::run(seats.clone(), finished));
+        seats.spawn_critical("cluster", seats.clone().handle_cluster_messages());
+        seats.spawn_critical("reconcile", seats.clone().reconcile_when_due());
+        seats.spawn_critical("lost grants", seats.clone().ratify_when_due());
+        seats.spawn_critical("peer requests", seats.clone().handle_node_messages());
+        (seats, missed_queue)
     }
 
     pub(crate) fn spawn_critical(
@@ -277,7 +283,7 @@ impl SeatService {
             return Ok(Some(fence));
         }
         let holder = self.shared.locks.holder(&LockName::seat(seat)).await?;
-        let here = self.shared.relay.node();
+        let here = self.shared.pubsub.node();
         Ok(holder
             // A session of this server that the registry does not confirm is uncertain or has
             // ended.
@@ -365,6 +371,6 @@ impl SeatService {
     /// other servers.
     pub async fn disconnect(&self) {
         self.shared.locks.close().await;
-        self.shared.relay.close().await;
+        self.shared.pubsub.close().await;
     }
 }

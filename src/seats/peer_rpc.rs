@@ -104,14 +104,14 @@ impl SeatService {
 
     /// Publishes to one server.
     pub(crate) async fn publish(&self, to: NodeId, message: Message) {
-        if let Err(error) = self.shared.relay.publish(Topic::Node(to), &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Node(to), &message).await {
             tracing::warn!(%error, peer = %to, "a message to another server cannot be published");
         }
     }
 
     /// Receives the requests of other servers and their replies.
     pub(crate) async fn handle_node_messages(self) {
-        let mut messages = self.shared.relay.subscribe(Topic::Node(self.shared.relay.node()));
+        let mut messages = self.shared.pubsub.subscribe(Topic::Node(self.shared.pubsub.node()));
         let finished = self.shared.finished.clone();
         while let Some(signal) = finished.run_until_cancelled(messages.next()).await {
             match signal {

@@ -51,11 +51,11 @@ impl SeatService {
                     let now = Utc::now() + self.shared.locks.clock_ahead();
                     let took = (now - grant.since).to_std().unwrap_or_default();
                     metrics::histogram!("galley_seat_handover_seconds").record(took);
-                    session.has_waited();
+                    session.record_wait();
                     return Ok(grant);
                 }
                 // Revoked or evicted: the socket has its close already.
-                Ok(WaitOutcome::Position(_)) if session.phase() == SessionState::Ended => {
+                Ok(WaitOutcome::Position(_)) if session.state() == SessionState::Ended => {
                     return Err(Close::Left);
                 }
                 Ok(WaitOutcome::Position(position)) => notify_position(session, &position),
@@ -82,7 +82,7 @@ impl SeatService {
         let Ok(queued) = Arc::clone(&shared.absent_waiters).try_acquire_owned() else { return };
         self.shared.tasks.spawn(async move {
             let _queued = queued;
-            let _turn = shared.namings.acquire().await.ok();
+            let _permit = shared.background_commits.acquire().await.ok();
             let stored = if has_left {
                 shared.storage.delete_absent_waiter(seat, &user).await
             } else if shared.storage.has_room() {

@@ -91,7 +91,7 @@ pub(crate) fn byte_quota(limits: &RoomLimits) -> Quota {
     Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(count(whole))
 }
 
-/// The same rate limit for all sockets of one user.
+/// The rate limit for bytes of all sockets of one user.
 fn of_a_user(socket: Quota) -> Quota {
     let burst = socket.burst_size().saturating_mul(SESSIONS_OF_A_BUDGET);
     let every = socket.replenish_interval() / SESSIONS_OF_A_BUDGET.get();

@@ -82,7 +82,7 @@ impl StoreBudget {
     /// Whether the budget is full and has no other handle. A new budget equals it, so its owner may
     /// drop it. The check spends the budget.
     #[must_use]
-    pub fn is_unused(&self) -> bool {
+    pub fn take_if_full(&self) -> bool {
         Arc::strong_count(&self.0) == 1
             && matches!(self.0.bytes.check_n(self.0.per_hour), Ok(Ok(_full)))
     }
@@ -130,11 +130,11 @@ mod tests {
     fn g13_a_store_budget_stays_while_it_is_spent_or_in_use() {
         let spent = budget(65_536);
         assert_eq!(spent.charge(10_000), Ok(()));
-        assert!(!spent.is_unused());
+        assert!(!spent.take_if_full());
         let used = budget(65_536);
         let handle = used.clone();
-        assert!(!used.is_unused());
+        assert!(!used.take_if_full());
         drop(handle);
-        assert!(used.is_unused());
+        assert!(used.take_if_full());
     }
 }

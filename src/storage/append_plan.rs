@@ -57,7 +57,7 @@ impl State {
     }
 
     /// The number of its entries.
-    pub(super) fn things(&self) -> usize {
+    pub(super) fn entries(&self) -> usize {
         self.last_seq.len() + self.seats.len() + self.clients.len()
     }
 }

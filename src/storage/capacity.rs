@@ -102,7 +102,7 @@ impl Storage {
     }
 
     /// Measures the database periodically, until the caller drops the future.
-    pub async fn keep_measuring(self, bytes_max: u64) {
+    pub async fn run_measurements(self, bytes_max: u64) {
         let mut ticker = interval(MEASURE_EVERY);
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

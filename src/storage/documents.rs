@@ -24,7 +24,7 @@ pub struct NewDocument {
     pub now: DateTime<Utc>,
 }
 
-/// A document of a list.
+/// A document, alone or of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// Its id.

@@ -26,6 +26,8 @@
 //!   log. An automatic version is of a later point than all versions before it, and its text
 //!   differs from that of the last.
 //!
+//! **D9** to **D11** hold for the outbox of webhooks and stand at its head.
+//!
 //! The database stores times in whole milliseconds.
 
 mod append_plan;

@@ -4,13 +4,13 @@
 //! another user made it. The turn takes a number among the review changes of its document, so a server
 //! that missed its message reads it (G15).
 
-use crate::domain::progress::Turn;
+use crate::domain::progress::ReviewTurn;
 
 /// The turn of a link, and the number of the change that set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTurn {
     /// The turn.
-    pub turn: Turn,
+    pub turn: ReviewTurn,
     /// The number among the review changes of the document.
     pub change: i64,
 }
@@ -21,5 +21,5 @@ pub enum Passed {
     /// The call set the turn.
     Changed(StoredTurn),
     /// It was that role's turn already.
-    Same(Turn),
+    Same(ReviewTurn),
 }

@@ -168,7 +168,7 @@ impl<'a> Struct<'a> {
         Some((Self { length, content: Content::Text(first), ..*self }, rest))
     }
 
-    /// The same units, deleted.
+    /// These units, deleted.
     pub(crate) fn deleted(mut self) -> Self {
         if self.content != Content::Collected {
             self.content = Content::Deleted;

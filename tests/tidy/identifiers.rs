@@ -43,6 +43,29 @@ fn identifiers_use_the_terms_of_the_glossary() {
     assert_none(&complaints, "rename it by the glossary");
 }
 
+/// A reader expects that a predicate changes nothing. (A change through an atomic is invisible here.)
+#[test]
+fn predicates_return_a_value_and_change_nothing() {
+    let mut complaints = Vec::new();
+    for source in tree::of_kind(&["rs"]).into_iter().filter(|source| source.is_in("src")) {
+        let code = code(&source.text, "rs");
+        for start in ["fn is_", "fn has_", "fn was_"] {
+            for (at, _) in code.match_indices(start) {
+                let end = code[at..].find(['{', ';']).map_or(code.len(), |end| at + end);
+                let signature = &code[at..end];
+                let is_method = signature.contains("self,") || signature.contains("self)");
+                let changes = signature.contains("&mut self") || !signature.contains("->");
+                if is_method && changes {
+                    let name = signature[3..].split(['(', '<']).next().unwrap_or_default();
+                    let line = code[..at].lines().count();
+                    complaints.push(source.complaint(line, &format!("`{name}`")));
+                }
+            }
+        }
+    }
+    assert_none(&complaints, "call it by a verb, as in `set_error`, or let it only read");
+}
+
 #[test]
 fn only_the_parts_of_identifiers_count() {
     let text = "let askHim = r#\"x\"y\"#; // told\nf('\"', \"kept\\\"\", 'a'); /* owed */ NOBODY";

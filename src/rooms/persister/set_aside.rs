@@ -61,7 +61,7 @@ impl Aside {
     /// # Cancel safety
     ///
     /// Safe.
-    pub(super) async fn is_due(&self) {
+    pub(super) async fn wait_until_due(&self) {
         match self.documents.values().map(|stuck| stuck.at).min() {
             Some(at) => sleep_until(at).await,
             None => std::future::pending().await,

@@ -100,7 +100,7 @@ impl Room {
 
     /// The persister cannot commit: the room broadcasts `problem` once.
     pub fn not_saved(&self, problem: Problem) {
-        self.lock().is_not_saved(problem);
+        self.lock().broadcast_not_saved(problem);
     }
 
     /// The highest database number that this room has seen, in its log or for its own commits.
@@ -127,7 +127,7 @@ impl State {
     }
 
     /// Broadcasts the cause of failing commits, and the same cause again only after a commit.
-    pub(super) fn is_not_saved(&mut self, problem: Problem) {
+    pub(super) fn broadcast_not_saved(&mut self, problem: Problem) {
         if self.not_saved.replace(problem) != Some(problem) {
             self.broadcast_event(&Event::Problem(problem));
         }

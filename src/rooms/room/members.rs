@@ -10,7 +10,7 @@ use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::{DOCUMENT_DAMAGED, Event, Fullness};
 use crate::pubsub::Message;
 use crate::rooms::room::occupancy::SeatLocation;
-use crate::rooms::room::peers::{Step, word};
+use crate::rooms::room::peers::{Step, peer_message};
 use crate::rooms::room::{NotJoined, Room, State};
 use crate::sessions::session::{Session, SessionIdentity};
 use crate::yjs::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
@@ -45,11 +45,11 @@ impl Room {
         for problem in state.not_saved.into_iter().chain(damaged) {
             session.notify(&Event::Problem(problem));
         }
-        if state.size.fullness != Fullness::Ample {
+        if state.quota.fullness != Fullness::Ample {
             session.notify(&state.size_event(&self.limits));
         }
         state.peer_joined(*seat, session.fence(), user, SeatLocation::Here);
-        self.publish_to_peers(word(Step::Joined, &session.identity, session.fence()));
+        self.publish_to_peers(peer_message(Step::Joined, &session.identity, session.fence()));
         state.members.push(Arc::clone(session));
         Ok(())
     }
@@ -80,11 +80,11 @@ impl Room {
     /// Publishes `peer.left`, except when another session of the same user took the seat over.
     fn vacate(&self, state: &mut State, session: &Session) {
         let (seat, fence) = (session.identity.seat, session.fence());
-        if session.lost() == Some(LostReason::TakenOver) {
+        if session.lost_reason() == Some(LostReason::TakenOver) {
             return state.occupancy.moved(seat, fence);
         }
         state.peer_left(seat, fence);
-        self.publish_to_peers(word(Step::Left, &session.identity, fence));
+        self.publish_to_peers(peer_message(Step::Left, &session.identity, fence));
     }
 
     /// The session's lease was restored: requests the edits that the room rejected meanwhile.
@@ -110,7 +110,7 @@ impl Room {
             .receive(&session.identity, entries, owners, now)
             .map_err(|_| Close::Malformed("awareness-state"))?;
         if received.moved {
-            session.was_active(now);
+            session.record_activity(now);
         }
         if !received.echo.is_empty() {
             session.outbox().send(protocol::awareness(&encode_awareness(&received.echo)));
@@ -129,7 +129,7 @@ impl Room {
     }
 
     /// The client replied to the room's sync step 1.
-    pub fn was_answered(&self, session: &Session) {
+    pub fn record_answer(&self, session: &Session) {
         let session_id = session.identity.session;
         self.lock().requested.take_if(|(of, _)| *of == session_id);
     }

@@ -28,7 +28,7 @@ pub(super) mod saved;
 
 pub use self::checkpoints::Checkpoint;
 pub use self::maintenance::{Maintenance, Snapshot, Trigger};
-pub use self::recovery::Ailment;
+pub use self::recovery::ResetCause;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -99,7 +99,7 @@ pub struct Room {
     /// Signals that `document.saved` is due later.
     saved_later: Notify,
     /// Signals a cause to reset the room; see [`Room::request_reset`].
-    ailing: Notify,
+    reset_due: Notify,
 }
 
 #[derive(Debug)]
@@ -122,8 +122,8 @@ pub(crate) struct State {
     /// Rises with each update. Caches of the text compare it.
     version: u64,
     backlog: Backlog,
-    points: Checkpoints,
-    size: Quota,
+    checkpoints: Checkpoints,
+    quota: Quota,
     unsaved_bytes: usize,
     unsaved_updates: usize,
     saved: Saved,
@@ -138,7 +138,7 @@ pub(crate) struct State {
     /// The room was reset: the persister stores nothing more of it (P3).
     was_reset: bool,
     /// The cause of the pending reset.
-    ailment: Option<Ailment>,
+    cause: Option<ResetCause>,
     /// The highest number under which the database committed an update of this room.
     stored_upto: i64,
     /// Consecutive comparisons that found the database behind this room.
@@ -201,8 +201,8 @@ impl Room {
             reviews: Delivered::up_to(review_changes),
             version: 0,
             backlog: Backlog::new(rows),
-            points: Checkpoints::default(),
-            size: Quota::default(),
+            checkpoints: Checkpoints::default(),
+            quota: Quota::default(),
             unsaved_bytes: 0,
             unsaved_updates: 0,
             saved,
@@ -211,7 +211,7 @@ impl Room {
             spent_until: None,
             is_damaged,
             was_reset: false,
-            ailment: None,
+            cause: None,
             stored_upto: 0,
             set_back_seen: 0,
         };
@@ -226,7 +226,7 @@ impl Room {
             outgoing: Queue::new(OUTGOING_MAX),
             behind: Notify::new(),
             saved_later: Notify::new(),
-            ailing: Notify::new(),
+            reset_due: Notify::new(),
         };
         room.weigh_again(&mut room.lock(), Instant::now());
         room
@@ -236,7 +236,7 @@ impl Room {
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
         let is_empty = state.members.is_empty() && state.leaving == 0;
-        let is_well = state.unsaved_bytes == 0 && state.ailment.is_none();
+        let is_well = state.unsaved_bytes == 0 && state.cause.is_none();
         let unused = is_empty && (is_well || state.was_reset);
         if unused {
             self.retired.cancel();
@@ -280,12 +280,12 @@ impl Room {
         let mut state = self.lock();
         // Only a session in the state `Uncertain` is asked for its rejected edits after a renewal. The
         // state must therefore change here, before a renewal can move the deadline.
-        session.look_at_deadline(now);
+        session.check_deadline(now);
         if !session.may_write(now) {
             // A rejected edit is activity all the same, and so is an edit that builds on it.
             match state.log.check(update, origin) {
                 Ok(checked) if !checked.is_new => {}
-                Ok(_) | Err(Rejected::Gap) => session.was_active(now),
+                Ok(_) | Err(Rejected::Gap) => session.record_activity(now),
                 Err(_) => {}
             }
             session.notify(&Event::Denied("seat-uncertain"));
@@ -324,8 +324,8 @@ impl Room {
             state.is_full = true;
             return refuse(session, MEMORY_FULL);
         }
-        if !state.has_room(update, &checked, &self.limits, now) {
-            self.was_too_large(&mut state);
+        if !state.admit(update, &checked, &self.limits, now) {
+            self.set_full(&mut state);
             return refuse(session, DOCUMENT_FULL);
         }
         self.take(&mut state, session, (update, frame), checked, now)
@@ -378,7 +378,7 @@ impl Room {
         state.unsaved_updates += 1;
         state.append(update.clone(), checked);
         if let Some(problem) = self.persister.problem() {
-            state.is_not_saved(problem);
+            state.broadcast_not_saved(problem);
         }
         self.weigh_again(state, now);
         state.saved.book(&state.log);

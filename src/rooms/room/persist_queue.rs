@@ -44,7 +44,7 @@ pub(in crate::rooms) enum PersistJob {
 #[derive(Clone, Debug)]
 pub struct Persister {
     queue: mpsc::Sender<PersistJob>,
-    trouble: Arc<StorageHealth>,
+    health: Arc<StorageHealth>,
     storage: Storage,
 }
 
@@ -52,7 +52,7 @@ pub struct Persister {
 #[derive(Debug, Default)]
 pub(in crate::rooms) struct StorageHealth {
     /// Whether there is an error. Each edit reads this flag without a lock.
-    is: AtomicBool,
+    is_failing: AtomicBool,
     error: Mutex<Option<StorageError>>,
 }
 
@@ -64,12 +64,12 @@ impl StorageHealth {
         ] {
             metrics::gauge!("galley_storage_failing", "reason" => reason).set(u8::from(is));
         }
-        self.is.store(error.is_some(), Ordering::Release);
+        self.is_failing.store(error.is_some(), Ordering::Release);
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 
     fn error(&self) -> Option<StorageError> {
-        if !self.is.load(Ordering::Acquire) {
+        if !self.is_failing.load(Ordering::Acquire) {
             return None;
         }
         self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -99,8 +99,8 @@ pub struct QueueFull;
 /// The queue's other end, for the persister's task.
 #[derive(Debug)]
 pub struct Queue {
-    pub(in crate::rooms) orders: mpsc::Receiver<PersistJob>,
-    pub(in crate::rooms) trouble: Arc<StorageHealth>,
+    pub(in crate::rooms) jobs: mpsc::Receiver<PersistJob>,
+    pub(in crate::rooms) health: Arc<StorageHealth>,
 }
 
 impl std::fmt::Debug for PersistJob {
@@ -116,9 +116,9 @@ impl std::fmt::Debug for PersistJob {
 #[must_use]
 pub fn persister(storage: Storage) -> (Persister, Queue) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let trouble = Arc::<StorageHealth>::default();
-    let queue = Queue { orders: receiver, trouble: Arc::clone(&trouble) };
-    (Persister { queue: sender, trouble, storage }, queue)
+    let health = Arc::<StorageHealth>::default();
+    let queue = Queue { jobs: receiver, health: Arc::clone(&health) };
+    (Persister { queue: sender, health, storage }, queue)
 }
 
 impl Persister {
@@ -148,13 +148,13 @@ impl Persister {
 
     /// The problem that clients receive while no edit can be stored.
     pub(crate) fn problem(&self) -> Option<Problem> {
-        self.trouble.error().as_ref().map(problem_of)
+        self.health.error().as_ref().map(problem_of)
     }
 
     /// The error of storage, while no edit can be stored.
     #[must_use]
     pub fn error(&self) -> Option<StorageError> {
-        self.trouble.error()
+        self.health.error()
     }
 
     /// Waits until the database has stored or rejected every update queued before this call. False
