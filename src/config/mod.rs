@@ -282,11 +282,8 @@ impl fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// Merges and validates the four sources. `environment` holds the variables of the process.
-    ///
-    /// # Errors
-    ///
-    /// [`Faults`]: all faults, one line each.
+    /// Merges and validates the four sources. `environment` holds the variables of the process. Fails
+    /// with all faults, one line each.
     pub fn load(flags: &Flags, environment: HashMap<String, String>) -> Result<Self, Faults> {
         let flag = |section: &str, key: &str, text: &Option<String>| {
             text.clone().map(|text| [section.to_owned(), key.to_owned(), text])

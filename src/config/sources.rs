@@ -18,11 +18,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Parses a settings file.
-    ///
-    /// # Errors
-    ///
-    /// Its line, which names the position and quotes nothing: the line at fault may contain a secret.
+    /// Parses a settings file. An error names the position and quotes nothing: the line at fault may
+    /// contain a secret.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, String> {
         let sections = text.parse().map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();

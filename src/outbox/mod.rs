@@ -134,11 +134,7 @@ impl Outbox {
 }
 
 impl OutboxReader {
-    /// Waits for the next command. Frames from before a close come first, unless the reader is
-    /// slow.
-    ///
-    /// # Cancel safety
-    ///
+    /// Waits for the next command. Frames from before a close come first, unless the reader is slow.
     /// Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Outgoing {
         let queued = self.shared.queue.pop_unless(|| self.shared.is_closed()).await;
@@ -169,11 +165,8 @@ impl OutboxReader {
         }
     }
 
-    /// Resolves when the close is set and the time for earlier frames is over.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost if the future is dropped.
+    /// Resolves when the close is set and the time for earlier frames is over. Nothing is lost if the
+    /// future is dropped.
     pub async fn overdue(&self) {
         loop {
             // Registers for the notification before the check, so that it misses no close in

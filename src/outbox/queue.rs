@@ -30,11 +30,7 @@ impl<T> Queue<T> {
         Self { waiting: Mutex::default(), capacity, arrived: Notify::new() }
     }
 
-    /// Appends an entry.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] drops the entry.
+    /// Appends an entry. [`Full`] drops the entry.
     pub fn push(&self, item: T) -> Result<(), Full> {
         let mut waiting = self.waiting();
         if self.capacity <= waiting.len() {
@@ -46,11 +42,8 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Removes and returns the first entry; waits for it. For one task at a time.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no entry.
+    /// Removes and returns the first entry; waits for it. For one task at a time. Dropping the future
+    /// loses no entry.
     pub async fn pop(&self) -> T {
         loop {
             if let Some(item) = self.pop_unless(|| false).await {
@@ -59,12 +52,9 @@ impl<T> Queue<T> {
         }
     }
 
-    /// As [`pop`](Self::pop), but returns `None` when the queue is empty and `is_over` holds. After a change of
-    /// `is_over` the caller must [wake](Self::stir) the consumer.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no entry.
+    /// As [`pop`](Self::pop), but returns `None` when the queue is empty and `is_over` holds. After a
+    /// change of `is_over` the caller must [wake](Self::stir) the consumer. Dropping the future loses
+    /// no entry.
     pub async fn pop_unless(&self, is_over: impl Fn() -> bool) -> Option<T> {
         loop {
             // Registers for the notification before the check, so that it misses no entry in

@@ -78,12 +78,9 @@ impl Pubsub {
     /// Connects to Redis at `url` as `node`; `memory:` is a single server. On a Cluster it uses any
     /// of the nodes in `url`, with Sentinels the primary.
     ///
-    /// Servers accept only messages under the same `secret`. The call does not wait for Redis, and
-    /// does not fail while Redis is unreachable.
-    ///
-    /// # Errors
-    ///
-    /// [`PubsubError::Unsupported`] for another kind of server, or an invalid address.
+    /// Servers accept only messages under the same `secret`. The call does not wait for Redis, and does
+    /// not fail while Redis is unreachable. Fails with [`PubsubError::Unsupported`] for another kind of
+    /// server, or an invalid address.
     pub async fn connect(url: &str, node: NodeId, secret: &[u8]) -> Result<Self, PubsubError> {
         if url == "memory:" {
             return Ok(Self::alone(node));
@@ -113,13 +110,9 @@ impl Pubsub {
         self.wire.is_none()
     }
 
-    /// Publishes to the servers that subscribe to `topic`. Waits neither for them nor for Redis: a
-    /// task sends the queued messages in order.
-    ///
-    /// # Errors
-    ///
-    /// [`PubsubError`] when the message was not queued. Subscribers get a gap as soon as Redis is
-    /// reachable.
+    /// Publishes to the servers that subscribe to `topic`. Waits neither for them nor for Redis: a task
+    /// sends the queued messages in order. Fails with [`PubsubError`] when the message was not queued.
+    /// Subscribers get a gap as soon as Redis is reachable.
     pub async fn publish(&self, topic: Topic, message: &Message) -> Result<(), PubsubError> {
         let Some(wire) = &self.wire else { return Ok(()) };
         let published = wire.publish(topic, message);

@@ -51,11 +51,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Waits for the next signal.
-    ///
-    /// # Cancel safety
-    ///
-    /// A dropped call takes no signal from the queue.
+    /// Waits for the next signal. A dropped call takes no signal from the queue.
     pub async fn next(&mut self) -> Signal {
         loop {
             // Registered before the queue is read, so that a signal in between wakes this call.

@@ -102,12 +102,8 @@ impl Rooms {
     /// Joins a session to the room of its document and opens the room if there is none.
     ///
     /// The session receives `granted` only once the room is open. So the grant and the room's first
-    /// messages arrive together.
-    ///
-    /// # Errors
-    ///
-    /// [`RoomError`] when the document cannot be read or does not exist, the room is full, or all rooms
-    /// together have their bytes.
+    /// messages arrive together. Fails with [`RoomError`] when the document cannot be read or does not
+    /// exist, the room is full, or all rooms together have their bytes.
     pub async fn join(
         &self,
         session: &Arc<Session>,
@@ -137,11 +133,8 @@ impl Rooms {
 
     /// Acquires a build permit, then reads the whole document from its room or from the database.
     ///
-    /// A waiting caller holds no document in memory. Dropping the future leaves no work behind.
-    ///
-    /// # Errors
-    ///
-    /// [`RoomError::NoSuchDocument`], [`RoomError::Unreadable`] when the document is damaged,
+    /// A waiting caller holds no document in memory. Dropping the future leaves no work behind. Fails
+    /// with [`RoomError::NoSuchDocument`], [`RoomError::Unreadable`] when the document is damaged,
     /// [`RoomError::Busy`] when too many requests wait, or storage's failure.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, RoomError> {
         let permit = Some(self.permit(document).await?);
@@ -165,10 +158,7 @@ impl Rooms {
         self.text_builder.permit(document).await
     }
 
-    /// Builds the text on a blocking thread, applies `read` to it, and drops it.
-    ///
-    /// # Errors
-    ///
+    /// Builds the text on a blocking thread, applies `read` to it, and drops it. Fails with
     /// [`RoomError::Unreadable`] when the updates do not integrate into one document,
     /// [`RoomError::TooCostly`] when the build exceeds the cost limit or its time-out.
     pub async fn read_text<T: Send + 'static>(

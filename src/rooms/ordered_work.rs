@@ -63,11 +63,7 @@ where
         }
     }
 
-    /// The outcome of the next job that ends. `None`: no job runs.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe.
+    /// The outcome of the next job that ends. `None`: no job runs. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<T> {
         let (key, outcome) = self.running.next().await?;
         match self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {

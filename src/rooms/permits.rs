@@ -136,11 +136,7 @@ impl Permits {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Waits for a permit. `None`: the queue is full (F4).
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe: the drop withdraws the request.
+    /// Waits for a permit. `None`: the queue is full (F4). Cancel safe: the drop withdraws the request.
     pub(crate) async fn take(&self, requester: Requester) -> Option<Permit> {
         let (sender, permit) = oneshot::channel();
         let ticket = self.lock().join(&requester, sender)?;

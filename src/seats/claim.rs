@@ -90,16 +90,9 @@ impl SeatService {
         outbox(self.shared.limits.document_bytes * 2)
     }
 
-    /// Acquires a seat for a session whose socket sends the content of `outbox`. If the seat is
-    /// taken, the server may probe the holder, and the session may wait.
-    ///
-    /// # Cancel safety
-    ///
-    /// Not cancel safe: await it to its end. `request.gone` ends a wait.
-    ///
-    /// # Errors
-    ///
-    /// The [`Close`] for the socket.
+    /// Acquires a seat for a session whose socket sends the content of `outbox`. If the seat is taken,
+    /// the server may probe the holder, and the session may wait. Not cancel safe: await it to its end.
+    /// `request.gone` ends a wait.
     pub async fn acquire_seat(
         &self,
         request: SeatRequest,

@@ -26,11 +26,7 @@ use crate::sessions::session::Session;
 use crate::storage::bin::LinkEnd;
 
 impl SeatService {
-    /// Runs `work` to its end, even if the caller drops the returned future.
-    ///
-    /// # Panics
-    ///
-    /// If `work` panics.
+    /// Runs `work` to its end, even if the caller drops the returned future. Panics if `work` panics.
     pub async fn complete<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,

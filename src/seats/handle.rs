@@ -53,10 +53,6 @@ impl SeatHandle {
     }
 
     /// Charges a message, a ping or a pong to the rates of the socket and its user.
-    ///
-    /// # Errors
-    ///
-    /// The [`Close`] that ends the socket.
     pub fn count_message(&self) -> Result<(), Close> {
         let user = &self.session.identity.user.id;
         let is_within = self.messages.check().is_ok() && self.seats.may_send(user);
@@ -104,10 +100,6 @@ impl SeatHandle {
     }
 
     /// Handles one binary message.
-    ///
-    /// # Errors
-    ///
-    /// The [`Close`] that ends the socket.
     pub fn receive(&self, message: &Bytes) -> Result<(), Close> {
         let now = Instant::now();
         self.count_message()?;

@@ -272,12 +272,8 @@ impl SeatService {
 
     /// The fence under which `user` holds `seat` now, on any server.
     ///
-    /// A session of this server costs O(1) without IO. Any other costs one query to the lock
-    /// service.
-    ///
-    /// # Errors
-    ///
-    /// [`SeatError::Locks`] when the query fails; the caller must deny then.
+    /// A session of this server costs O(1) without IO. Any other costs one query to the lock service.
+    /// Fails with [`SeatError::Locks`] when the query fails; the caller must deny then.
     pub async fn holds(&self, user: &UserId, seat: Seat) -> Result<Option<Fence>, SeatError> {
         if let Some(fence) = self.shared.registry.holds(user, seat, Instant::now()) {
             return Ok(Some(fence));
@@ -298,10 +294,6 @@ impl SeatService {
     }
 
     /// The current text of a document, with edits that are relayed and not yet stored.
-    ///
-    /// # Errors
-    ///
-    /// [`RoomError::NoSuchDocument`], or storage's failure.
     pub async fn text(&self, document: DocumentId) -> Result<String, RoomError> {
         let snapshot = self.shared.rooms.snapshot(document).await?;
         self.shared.rooms.read_text(document, snapshot, Text::content).await

@@ -85,10 +85,7 @@ fn series_reply() -> Reply {
 }
 
 impl SeatService {
-    /// Sends a request to another server and waits for its reply, at most `limit`.
-    ///
-    /// # Errors
-    ///
+    /// Sends a request to another server and waits for its reply, at most `limit`. Fails with
     /// [`RequestError`] without a reply. A request that cannot be published times out.
     pub(crate) async fn request(
         &self,

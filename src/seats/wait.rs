@@ -20,10 +20,6 @@ use crate::sessions::session::{Session, SessionState};
 
 impl SeatService {
     /// Waits until the grant arrives, the time limit passes, or the client disconnects.
-    ///
-    /// # Errors
-    ///
-    /// The [`Close`] for the socket.
     pub(crate) async fn wait_in_queue(
         &self,
         session: &Session,

@@ -54,11 +54,7 @@ impl UserBudgets {
         matches!(self.bytes.check_key_n(user, count(bytes)), Ok(Ok(())))
     }
 
-    /// Charges an event about a review.
-    ///
-    /// # Errors
-    ///
-    /// How long to wait until the budget has room for it.
+    /// Charges an event about a review. `Err` is the wait until the budget has room for it.
     pub(crate) fn announce(&self, user: &UserId, bytes: usize) -> Result<(), Duration> {
         // A review is bounded well below the burst, so that its event always fits an idle budget.
         let bytes = count(bytes).min(REVIEW_EVENT_BURST);

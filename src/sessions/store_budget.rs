@@ -40,22 +40,16 @@ impl StoreBudget {
         Self(Arc::new(Inner { bytes, per_hour, clock: clock.clone() }))
     }
 
-    /// Charges bytes that are about to be stored. A larger update than the whole budget costs all
-    /// of it. Otherwise a small setting would reject an edit of one message for ever.
-    ///
-    /// # Errors
-    ///
-    /// How long to wait until the budget has room for them.
+    /// Charges bytes that are about to be stored. A larger update than the whole budget costs all of
+    /// it. Otherwise a small setting would reject an edit of one message for ever. `Err` is the wait
+    /// until the budget has room for them.
     pub fn charge(&self, bytes: usize) -> Result<(), Duration> {
         self.spend(bytes).map(drop)
     }
 
     /// Checks whether the budget has room for the bytes that a client announces. The check spends one
-    /// byte: an announcement alone takes no share from the other guests of the address.
-    ///
-    /// # Errors
-    ///
-    /// How long to wait until the budget has room for them.
+    /// byte: an announcement alone takes no share from the other guests of the address. `Err` is the
+    /// wait until the budget has room for them.
     pub fn check(&self, announced: usize) -> Result<(), Duration> {
         let left = self.spend(1)?;
         let per_hour = self.0.per_hour.get();

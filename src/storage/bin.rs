@@ -67,10 +67,6 @@ pub enum LinkEnd {
 
 impl Storage {
     /// Why a link that is not active has ended.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
     pub async fn end_of_link(&self, link: ShareLinkId) -> Result<LinkEnd, StorageError> {
         let deletion = self.deletion_of_link(link).await?;
         if deletion.is_some() || self.link(link).await?.is_none() {

@@ -178,32 +178,17 @@ impl Storage {
         boxed_on_engine!(self, last_numbers(ids))
     }
 
-    /// Stores a group of updates in one transaction, with one outcome for each, by position. A
-    /// refused update also refuses the later ones on the same document, and no others. After an error
-    /// none is stored; if the reply to the commit was lost, all may be.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropped before the commit, it stores nothing. Dropped during the commit, the outcome is
-    /// unknown. Updates are idempotent, so the caller retries.
+    /// Stores a group of updates in one transaction, with one outcome for each, by position. A refused
+    /// update also refuses the later ones on the same document, and no others. After an error none is
+    /// stored; if the reply to the commit was lost, all may be. Dropped before the commit, it stores
+    /// nothing. Dropped during the commit, the outcome is unknown. Updates are idempotent, so the
+    /// caller retries.
     pub async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         on_engine!(self, append(batch))
     }
 
     /// Stores a group as [`append`](Self::append) does, without waiting for the locks of other
-    /// transactions: an update of a locked document returns `Busy` at once.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    ///
-    /// # Cancel safety
-    ///
-    /// As `append`.
+    /// transactions: an update of a locked document returns `Busy` at once. Cancel safe as `append` is.
     pub async fn append_unlocked(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         on_engine!(self, append_unlocked(batch))
     }

@@ -131,12 +131,8 @@ enum Engine {
 impl Storage {
     /// Opens the database at `url` and migrates it to the current schema. `sqlite://FILE` is relative
     /// to the working directory, `sqlite:///FILE` absolute; a missing file is created. The database of
-    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE` must exist.
-    ///
-    /// # Errors
-    ///
-    /// `Unsupported` when the URL is invalid, or another program owns the database; otherwise as
-    /// [`StorageError`] says.
+    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE` must exist. `Unsupported`: the URL is
+    /// invalid, or another program owns the database.
     pub async fn open(url: &str) -> Result<Self, StorageError> {
         let (scheme, _) = url.split_once(':').ok_or_else(|| {
             StorageError::Unsupported(format!("database.url has no scheme; write {SCHEMES}"))
@@ -164,20 +160,12 @@ impl Storage {
         matches!(self.engine, Engine::Sqlite(_))
     }
 
-    /// Runs one query, to check the connection.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database does not reply; `Unsupported` when its schema is too old.
+    /// Runs one query, to check the connection. `Unsupported`: its schema is too old.
     pub fn check(&self) -> StorageFuture<'_, ()> {
         boxed_on_engine!(self, check())
     }
 
     /// The version of the schema in the database.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database does not reply.
     pub fn schema(&self) -> StorageFuture<'_, i64> {
         boxed_on_engine!(self, schema())
     }

@@ -74,10 +74,6 @@ impl Storage {
 
     /// Ratifies a grant if its fence exceeds the last ratified one. A repeated call with the same
     /// session and fence returns the same outcome.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
     pub async fn ratify(
         &self,
         seat: Seat,

@@ -69,10 +69,6 @@ where
 }
 
 /// Starts logging, once for the process. Each line of JSON names the server as `node`.
-///
-/// # Errors
-///
-/// Fails when logging was started before.
 pub fn start_logs(level: &str, format: Format, node: String) -> Result<(), TryInitError> {
     // The subscriber drops a line that it cannot write, as on a full disk. Reporting that on
     // standard error, which is the failed target, would panic.

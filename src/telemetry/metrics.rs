@@ -175,11 +175,7 @@ fn begin_jobs_at_zero() {
 pub struct Metrics(PrometheusHandle);
 
 impl Metrics {
-    /// Installs the recorder, once for the process.
-    ///
-    /// # Errors
-    ///
-    /// Fails when another recorder is in place.
+    /// Installs the recorder, once for the process. Fails when another recorder is in place.
     pub fn start() -> Result<Self, Box<dyn Error>> {
         let recorder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?

@@ -185,12 +185,8 @@ impl Run {
 
     /// Replaces deleted text by a mark of its deletion, as Yjs does when it collects garbage. A page
     /// that a user pastes over repeatedly then keeps the size of a page. `ranges` are the deleted
-    /// clocks, in order.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] when the client log cannot be parsed, which would be a bug: the validator
-    /// accepted its structs.
+    /// clocks, in order. Fails with [`Rejected`] when the client log cannot be parsed, which would be a
+    /// bug: the validator accepted its structs.
     pub(crate) fn gc(
         &mut self,
         client: u64,
@@ -225,12 +221,8 @@ impl Run {
         }
     }
 
-    /// The structs from `clock` on; none when the client log ends there.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] when the client log cannot be parsed, which would be a bug: the validator
-    /// accepted its structs.
+    /// The structs from `clock` on; none when the client log ends there. Fails with [`Rejected`] when
+    /// the client log cannot be parsed, which would be a bug: the validator accepted its structs.
     pub(crate) fn cut(&self, clock: u32, client: u64) -> Result<Option<Cut<'_>>, Rejected> {
         if self.end <= clock {
             return Ok(None);

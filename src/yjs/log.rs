@@ -45,10 +45,7 @@ impl UpdateLog {
         Self::default()
     }
 
-    /// The log of a stored document: its snapshot and the later updates, in order.
-    ///
-    /// # Errors
-    ///
+    /// The log of a stored document: its snapshot and the later updates, in order. Fails with
     /// [`SyncError::Refused`] when a part is no update or does not follow from the parts before it.
     pub fn open(parts: Vec<Bytes>) -> Result<Self, SyncError> {
         match Self::open_up_to(parts) {
@@ -71,11 +68,8 @@ impl UpdateLog {
         (log, None)
     }
 
-    /// Validates an update before the room stores or relays it (Y1).
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`]; the caller must then use no part of the update (G10).
+    /// Validates an update before the room stores or relays it (Y1). After an error the caller must use
+    /// no part of the update (G10).
     pub fn check(&self, update: &[u8], from: Origin) -> Result<Checked, Rejected> {
         let stored = StoredUnits { runs: &self.runs, deletes: &self.deletes };
         validator::check(update, stored, from)
@@ -139,21 +133,14 @@ impl UpdateLog {
     }
 
     /// The updates that a client with that state vector lacks, as one update. It contains all
-    /// deletions, because a state vector does not cover deletions.
-    ///
-    /// # Errors
-    ///
+    /// deletions, because a state vector does not cover deletions. Fails with
     /// [`SyncError::StateVector`] when the state vector is malformed.
     pub fn diff(&self, state_vector: &[u8]) -> Result<Bytes, SyncError> {
         self.answer(state_vector).map(|(diff, _)| diff)
     }
 
     /// The [`diff`](Self::diff) and its cost: the bytes read to find its start, and the bytes of the
-    /// reply.
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::StateVector`] when the state vector is malformed.
+    /// reply. Fails with [`SyncError::StateVector`] when the state vector is malformed.
     pub fn answer(&self, state_vector: &[u8]) -> Result<(Bytes, usize), SyncError> {
         let stored = self
             .read_state_vector(state_vector)

@@ -25,11 +25,8 @@ struct Run {
 impl Text {
     /// The update that replaces each range by its text, written under `client`, and the place of each
     /// text after the edit. No other writer may ever use that id. The ranges are in the order of the
-    /// text and do not overlap; they may be empty, and may touch.
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::Range`] when a range lies outside this text or overlaps the one before it.
+    /// text and do not overlap; they may be empty, and may touch. Fails with [`SyncError::Range`] when
+    /// a range lies outside this text or overlaps the one before it.
     pub fn replace_all(
         &self,
         replacements: &[(TextRange, &str)],

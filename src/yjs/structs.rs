@@ -84,11 +84,8 @@ pub(crate) struct Struct<'a> {
 }
 
 impl<'a> Struct<'a> {
-    /// Reads the struct whose first unit has `clock`.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] when the bytes are no struct, or a document may not contain the struct.
+    /// Reads the struct whose first unit has `clock`. Fails with [`Rejected`] when the bytes are no
+    /// struct, or a document may not contain the struct.
     pub(crate) fn read(reader: &mut Reader<'a>, clock: u32) -> Result<Self, Rejected> {
         let info = reader.byte()?;
         check_kind(info)?;

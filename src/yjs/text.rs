@@ -48,12 +48,8 @@ pub struct Resolved {
 impl Text {
     /// Builds the text of a whole document from [`UpdateLog::merged`].
     ///
-    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::Refused`] when the bytes are no whole document, [`SyncError::TooCostly`] when
-    /// ordering it would take minutes.
+    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged Fails with [`SyncError::Refused`] when the
+    /// bytes are no whole document, [`SyncError::TooCostly`] when ordering it would take minutes.
     pub fn build(merged: &[u8]) -> Result<Self, SyncError> {
         let (order, content) = DocumentOrder::build(merged)?;
         Ok(Self { order, content, index: OnceCell::new() })
@@ -65,10 +61,7 @@ impl Text {
         self.content.clone()
     }
 
-    /// Anchors a review. Returns its immutable origin and its current relative range.
-    ///
-    /// # Errors
-    ///
+    /// Anchors a review. Returns its immutable origin and its current relative range. Fails with
     /// [`AnchorMismatch`] when the range lies outside this text or its text is not the quote.
     pub fn anchor(
         &self,
@@ -125,13 +118,10 @@ impl Text {
         resolved(origin, AnchorState::Orphaned, TextRange { start: last, end: last }, None)
     }
 
-    /// The update that turns the text into `wanted`, written under `client`. No
-    /// other writer may ever use that id. It changes only the differing hunks, so positions in the rest
-    /// keep their place. `None`: the texts are equal.
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::Range`] when a hunk lies outside the text, which would be a bug of the diff.
+    /// The update that turns the text into `wanted`, written under `client`. No other writer may ever
+    /// use that id. It changes only the differing hunks, so positions in the rest keep their place.
+    /// `None`: the texts are equal. Fails with [`SyncError::Range`] when a hunk lies outside the text,
+    /// which would be a bug of the diff.
     pub fn become_text(&self, wanted: &str, client: u64) -> Result<Option<Bytes>, SyncError> {
         let hunks = word_diff::hunks(&self.content, wanted, DIFF_TIMEOUT);
         let hunks = word_diff::at_most(RESTORE_HUNKS_MAX, hunks);

@@ -105,11 +105,8 @@ impl StoredUnits<'_> {
     }
 }
 
-/// Checks `update` against the units that are `stored`.
-///
-/// # Errors
-///
-/// [`Rejected`]; the caller must then use no part of the update.
+/// Checks `update` against the units that are `stored`. After an error the caller must use no part of
+/// the update.
 pub(crate) fn check(
     update: &[u8],
     stored: StoredUnits<'_>,

@@ -64,8 +64,8 @@ pub(crate) struct EarlyGrant {
 
 /// A waiter in the queue of a lock, from [`Locks::wait`].
 ///
-/// The caller must await [`next`](Self::next) continuously: its polls keep the waiter in the queue.
-/// A waiter without a poll for six seconds counts as dead until it polls again.
+/// The caller must await [`next`](Self::next) continuously: its polls keep the waiter in the queue. A
+/// waiter without a poll for six seconds counts as dead until it polls again.
 ///
 /// # Cancel safety
 ///
@@ -184,12 +184,8 @@ impl Waiter {
         }
     }
 
-    /// Waits for the grant, and accepts a hand-over message without a poll where A1 and A2 allow
-    /// it.
-    ///
-    /// # Cancel safety
-    ///
-    /// A drop leaves the queue.
+    /// Waits for the grant, and accepts a hand-over message without a poll where A1 and A2 allow it. A
+    /// drop leaves the queue.
     pub(crate) async fn granted_early(mut self) -> Result<EarlyGrant, LockError> {
         loop {
             if let Some(early) = self.await_handover().await {

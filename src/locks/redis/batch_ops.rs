@@ -21,11 +21,8 @@ const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(50);
 
 impl Calls {
     /// Renews each lock for its TTL, and extends the grants at the positions that `extends` names. A
-    /// Cluster node that does not reply within `node_timeout` times out.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when no lock has a verdict.
+    /// Cluster node that does not reply within `node_timeout` times out. Fails with [`LocksError`] when
+    /// no lock has a verdict.
     pub(crate) async fn renew(
         &self,
         held: &[(&HeldLock, Duration)],

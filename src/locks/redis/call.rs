@@ -76,11 +76,7 @@ impl Calls {
         }
     }
 
-    /// The nodes that store locks.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when the slot map is not loaded yet.
+    /// The nodes that store locks. Fails with [`LocksError`] when the slot map is not loaded yet.
     pub(crate) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
         match &self.route {
             Topology::Single(node) => Ok(vec![Arc::clone(node)]),

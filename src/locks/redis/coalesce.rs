@@ -89,11 +89,8 @@ impl CallQueue {
         (Self { end, scripts, under_way, queue }, coalescer)
     }
 
-    /// Sends an item, alone or in a group.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, Redis may have executed the item or not.
+    /// Sends an item, alone or in a group. If the future is dropped, Redis may have executed the item
+    /// or not.
     pub(crate) async fn send(&self, item: Item) -> Answer {
         let deadline = Instant::now() + CALL_TIMEOUT;
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);

@@ -147,11 +147,8 @@ impl Group {
         self.appends.into_iter().zip(self.sources)
     }
 
-    /// Splits the group into two with half of the documents each.
-    ///
-    /// # Errors
-    ///
-    /// The group itself when it has a single document.
+    /// Splits the group into two with half of the documents each. `Err` is the group itself: it has a
+    /// single document.
     fn halves(self) -> Result<(Self, Self), Self> {
         let documents: BTreeSet<DocumentId> = self.appends.iter().map(|it| it.document).collect();
         let Some(middle) = documents.iter().nth(documents.len() / 2).copied() else {

@@ -56,11 +56,7 @@ impl Aside {
         self.documents.is_empty()
     }
 
-    /// Waits until a document is due. Without a document the future stays pending.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe.
+    /// Waits until a document is due. Without a document the future stays pending. Cancel safe.
     pub(super) async fn wait_until_due(&self) {
         match self.documents.values().map(|stuck| stuck.at).min() {
             Some(at) => sleep_until(at).await,

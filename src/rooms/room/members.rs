@@ -18,11 +18,7 @@ use crate::yjs::protocol;
 
 impl Room {
     /// Adds a session. The room sends it the peers, the saved state vector, and a sync step 1 that
-    /// requests its unsaved edits.
-    ///
-    /// # Errors
-    ///
-    /// [`NotJoined`] when the room is retired or full.
+    /// requests its unsaved edits. Fails with [`NotJoined`] when the room is retired or full.
     pub fn join(&self, session: &Arc<Session>) -> Result<(), NotJoined> {
         let mut state = self.lock();
         if self.retired.is_cancelled() {
@@ -92,11 +88,7 @@ impl Room {
         self.lock().send_sync_request(session);
     }
 
-    /// Applies a client's awareness update.
-    ///
-    /// # Errors
-    ///
-    /// [`Close::Malformed`] when it does not parse.
+    /// Applies a client's awareness update. Fails with [`Close::Malformed`] when it does not parse.
     pub fn receive_presence(
         &self,
         session: &Session,

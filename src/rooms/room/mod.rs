@@ -250,10 +250,7 @@ impl Room {
         self.lock().is_damaged
     }
 
-    /// Replies to a sync step 1; returns the bytes that the server read and sent for it.
-    ///
-    /// # Errors
-    ///
+    /// Replies to a sync step 1; returns the bytes that the server read and sent for it. Fails with
     /// [`Close::Malformed`] when `state_vector` does not parse.
     pub fn answer(&self, session: &Session, state_vector: &[u8]) -> Result<usize, Close> {
         let state = self.lock();
@@ -265,11 +262,8 @@ impl Room {
 
     /// Validates a writer's update, broadcasts `frame` and queues the update for the persister (M1).
     /// Returns the bytes it costs beyond its own: a sync step 1, or rows of new client ids. A reply to
-    /// sync step 1 ([`Origin::Answer`]) may restore a server's edit that the database lost (decision 40).
-    ///
-    /// # Errors
-    ///
-    /// [`Close`] when the socket must close. Any other rejection reaches the client as an event.
+    /// sync step 1 ([`Origin::Answer`]) may restore a server's edit that the database lost (decision
+    /// 40). `Err` closes the socket. Any other rejection reaches the client as an event.
     pub fn receive(
         self: &Arc<Self>,
         origin: Origin,

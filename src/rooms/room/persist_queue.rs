@@ -122,12 +122,8 @@ pub fn persister(storage: Storage) -> (Persister, Queue) {
 }
 
 impl Persister {
-    /// Reserves one place in the queue.
-    ///
-    /// # Errors
-    ///
-    /// [`QueueFull`] when the queue is full or the database has spent its reserve (G17). The caller
-    /// must then reject the update.
+    /// Reserves one place in the queue. Fails with [`QueueFull`] when the queue is full or the database
+    /// has spent its reserve (G17). The caller must then reject the update.
     pub fn reserve(&self) -> Result<QueuePermit<'_>, QueueFull> {
         if !self.storage.has_reserve() {
             return Err(QueueFull);

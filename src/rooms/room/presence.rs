@@ -76,11 +76,8 @@ pub struct InvalidState;
 
 impl Presence {
     /// Applies the states of a client of this server. `writers` maps Yjs client ids to the users that
-    /// edit under them.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidState`] when a state is not a JSON object, or names another root type.
+    /// edit under them. Fails with [`InvalidState`] when a state is not a JSON object, or names another
+    /// root type.
     pub fn receive(
         &mut self,
         identity: &SessionIdentity,

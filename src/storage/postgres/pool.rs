@@ -75,11 +75,7 @@ impl Connections {
         &self.0.is_reconnected
     }
 
-    /// Takes a connection, which may turn out to be dead.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe.
+    /// Takes a connection, which may turn out to be dead. Cancel safe.
     pub(in crate::storage) async fn take(&self) -> Result<PooledConn, TxError> {
         let permit = timeout(PERMIT_TIMEOUT, Arc::clone(&self.0.permits).acquire_owned()).await;
         let _permit = permit
@@ -97,11 +93,7 @@ impl Connections {
         Ok(PooledConn { connection, is_new: true, shared, _permit })
     }
 
-    /// Takes a connection, and begins a transaction with `begin`.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe.
+    /// Takes a connection, and begins a transaction with `begin`. Cancel safe.
     pub(in crate::storage) async fn begin(
         &self,
         begin: &'static str,

@@ -38,13 +38,10 @@ impl<Q: Clone, A> Batcher<Q, A> {
         Self { waiting: Mutex::default(), running: tokio::sync::Mutex::new(()), group_max }
     }
 
-    /// Runs a query in a batch with all others that are queued. `run` returns a result for each query, by
-    /// position. Its error goes to every caller of the batch; after `Corrupt`, each query runs alone.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropped before it has the mutex, the query does not run. Dropped while it runs the batch, the other
-    /// callers run their queries again; the database may thus run a query twice.
+    /// Runs a query in a batch with all others that are queued. `run` returns a result for each query,
+    /// by position. Its error goes to every caller of the batch; after `Corrupt`, each query runs
+    /// alone. Dropped before it has the mutex, the query does not run. Dropped while it runs the batch,
+    /// the other callers run their queries again; the database may thus run a query twice.
     pub(super) async fn run<F>(
         &self,
         question: Q,

@@ -131,12 +131,8 @@ struct Source {
 impl DocumentOrder {
     /// Orders a whole document from [`UpdateLog::merged`], and reads its text.
     ///
-    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::TooCostly`] when its conflicts take too many steps, [`SyncError::Refused`] when
-    /// it is no whole document.
+    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged Fails with [`SyncError::TooCostly`] when
+    /// its conflicts take too many steps, [`SyncError::Refused`] when it is no whole document.
     pub(crate) fn build(merged: &[u8]) -> Result<(Self, String), SyncError> {
         Self::build_within(merged, STEPS_MAX)
     }
