@@ -30,6 +30,6 @@ fn endpoint(settings: &WebhookSettings) -> Option<WebhookEndpoint> {
 
 /// Delivers webhooks and searches for departed sessions, until `stop` fires.
 pub(super) async fn run(webhooks: Webhooks, sessions: SeatService, stop: CancellationToken) {
-    let searching = stop.clone().run_until_cancelled_owned(sessions.keep_searching_departures());
+    let searching = stop.clone().run_until_cancelled_owned(sessions.run_departure_search());
     tokio::join!(webhooks.keep_delivering(stop), searching);
 }

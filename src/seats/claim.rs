@@ -46,20 +46,14 @@ use crate::storage::users::changes;
 /// session acquired the seat or raised the fence.
 const CLAIM_TRIES: usize = 4;
 
-/// The request of a socket for a seat.
 #[derive(Clone, Debug)]
 pub struct SeatRequest {
-    /// The user.
     pub user: User,
     /// The signing time of the token that carries the name.
     pub issued_at: DateTime<Utc>,
-    /// The share link.
     pub link: ShareLinkId,
-    /// The role.
     pub role: Role,
-    /// Whether the client understands events.
     pub wants_events: bool,
-    /// The budget that pays for the bytes of each edit, if the user is a guest.
     pub store_budget: Option<StoreBudget>,
     /// The resume token of a seat whose socket broke.
     pub resume: Option<String>,
@@ -69,7 +63,6 @@ pub struct SeatRequest {
     pub waits: Duration,
     /// Fires when the client disconnects during the wait.
     pub gone: CancellationToken,
-    /// The handle through which the socket reports signs of life during the claim.
     pub arriving: Arriving,
 }
 
@@ -430,7 +423,6 @@ pub(crate) fn taken(holder: &Holder, requester: &User) -> Close {
     }
 }
 
-/// The close for a room that cannot be opened.
 #[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
 fn close_for(error: RoomError) -> Close {
     match error {

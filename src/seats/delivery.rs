@@ -87,7 +87,6 @@ impl SeatService {
         }
     }
 
-    /// Sends an event to the session in the writer's seat, on any server.
     pub async fn notify_writer(&self, document: DocumentId, event: &Event<'_>) {
         let (to, json) = (Some(Role::Writer), event.json());
         if let Some(room) = self.shared.rooms.find(document) {
@@ -99,7 +98,6 @@ impl SeatService {
         }
     }
 
-    /// Ends the sessions of a deleted document through any link, here and on every other server.
     pub async fn document_deleted(&self, document: DocumentId, deletion: Deletion) {
         self.deleted_here(document, &deletion);
         let message = Message::Deleted { document, deletion };
@@ -122,7 +120,6 @@ impl SeatService {
         self.release_lost(session);
     }
 
-    /// Ends a session of a deleted document.
     fn lose_to(&self, session: &Session, deletion: Option<&Deletion>) {
         session.lose_to(deletion);
         self.release_lost(session);
@@ -149,7 +146,6 @@ impl SeatService {
         }
     }
 
-    /// The close for `user`, who claims a seat of a link that is not active.
     pub(crate) async fn close_of_link(&self, link: ShareLinkId, user: &UserId) -> Close {
         match self.shared.storage.deletion_of_link(link).await {
             Ok(Some(deletion)) if deletion.concerns(user) => Close::Lost(LostReason::Deleted),
@@ -167,7 +163,6 @@ impl SeatService {
         }
     }
 
-    /// Receives the messages of the other servers about seats.
     pub(crate) async fn handle_cluster_messages(self) {
         let mut cluster = self.shared.pubsub.subscribe(Topic::Cluster);
         let mut announcements = interval(ANNOUNCED_EVERY);

@@ -50,7 +50,7 @@ impl SeatService {
     }
 
     /// Searches for grants whose session ended without its server, until the caller drops the future.
-    pub async fn keep_searching_departures(self) {
+    pub async fn run_departure_search(self) {
         let mut search = Search::default();
         let mut ticker = interval(SEARCH_EVERY);
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -20,10 +20,8 @@ use crate::sessions::session::{Session, SessionState};
 use crate::yjs::log::Origin;
 use crate::yjs::protocol::{self, ClientFrame};
 
-/// The close above the rate of messages.
 pub const TOO_MANY_MESSAGES: Close = Close::TooMuch("too-many-messages");
 
-/// How a socket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketEnd {
     /// The server sent or received a close and releases the seat at once.
@@ -52,14 +50,12 @@ impl SeatHandle {
         Self { seats, session, room, messages, bytes, has_left: false }
     }
 
-    /// Charges a message, a ping or a pong to the rates of the socket and its user.
     pub fn count_message(&self) -> Result<(), Close> {
         let user = &self.session.identity.user.id;
         let is_within = self.messages.check().is_ok() && self.seats.may_send(user);
         is_within.then_some(()).ok_or(TOO_MANY_MESSAGES)
     }
 
-    /// Whether the byte rates of the socket and its user permit `bytes`, inbound or outbound.
     fn may_move(&self, bytes: usize) -> bool {
         let user = &self.session.identity.user.id;
         let count = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -76,12 +72,10 @@ impl SeatHandle {
         }
     }
 
-    /// Records a sign of life: any message, ping or pong.
     pub fn heard(&self) {
         self.session.heard(Instant::now());
     }
 
-    /// Records a pong, which may answer a liveness probe.
     pub fn answered(&self, number: &[u8]) {
         self.session.answered_by(number);
     }
@@ -99,7 +93,6 @@ impl SeatHandle {
         }))
     }
 
-    /// Handles one binary message.
     pub fn receive(&self, message: &Bytes) -> Result<(), Close> {
         let now = Instant::now();
         self.count_message()?;

@@ -65,26 +65,17 @@ use crate::yjs::text::Text;
 
 pub use crate::seats::error::SeatError;
 
-/// The parts that sessions are built on.
 #[derive(Clone, Debug)]
 pub struct SeatServiceDeps {
-    /// Documents, links, reviews.
     pub storage: Storage,
-    /// Seats as locks.
     pub locks: Locks,
-    /// The other servers.
     pub pubsub: Pubsub,
-    /// Durations of leases, grace times and timeouts.
     pub terms: SeatTerms,
-    /// Bounds of one socket and one room.
     pub limits: RoomLimits,
-    /// Rules for the creation of versions.
     pub history: HistoryTerms,
-    /// Tracks every task of the sessions.
     pub tasks: TaskTracker,
 }
 
-/// A handle on the live sessions of this process. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct SeatService {
     pub(crate) shared: Arc<Shared>,
@@ -122,7 +113,6 @@ pub(crate) struct Shared {
     /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
     /// under a hypervisor.
     pub(crate) clock: DefaultClock,
-    /// Requests to other servers in flight.
     pub(crate) requests: PendingRequests,
     pub(crate) peers: Peers,
     /// Fires when the server begins to stop. The server then ends every resume grace.
@@ -235,19 +225,16 @@ impl SeatService {
         self.shared.died.cancelled().await;
     }
 
-    /// The sessions of this process.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.shared.registry
     }
 
-    /// Durations of leases, grace times and timeouts.
     #[must_use]
     pub fn terms(&self) -> &SeatTerms {
         &self.shared.terms
     }
 
-    /// The bounds in force.
     #[must_use]
     pub fn limits(&self) -> &RoomLimits {
         &self.shared.limits
@@ -287,7 +274,6 @@ impl SeatService {
             .map(|holder| holder.fence))
     }
 
-    /// Whether this server has an open room of the document.
     #[must_use]
     pub fn is_open(&self, document: DocumentId) -> bool {
         self.shared.rooms.find(document).is_some()

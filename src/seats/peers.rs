@@ -20,7 +20,6 @@ const SILENCE_MAX: Duration = Duration::from_secs(150);
 /// An ended server is named for this long.
 const NAMED_FOR: Duration = Duration::from_secs(3_600);
 
-/// When each server was last heard of.
 #[derive(Debug, Default)]
 pub(crate) struct Peers(Mutex<HashMap<NodeId, Instant>>);
 

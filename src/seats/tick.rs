@@ -37,7 +37,6 @@ const CALLED_AT_ONCE: usize = 64;
 const CALLS_MAX: usize = 250;
 const CALLS_APART: Duration = Duration::from_millis(1);
 
-/// How the tick treats silent clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TickMode {
     InTime,
@@ -45,7 +44,6 @@ enum TickMode {
     Overslept,
 }
 
-/// The heartbeat that a live client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProbeKind {
     Ping,
@@ -53,7 +51,6 @@ enum ProbeKind {
     KeepAlive,
 }
 
-/// The time of the last tick.
 #[derive(Debug)]
 pub(crate) struct TickClock(Mutex<Instant>);
 
@@ -72,7 +69,6 @@ impl TickClock {
     }
 }
 
-/// Runs the seat tick until `stop` fires.
 pub async fn run(seats: SeatService, stop: CancellationToken) {
     let locks = seats.shared.locks.clone();
     tokio::select! {
@@ -132,7 +128,6 @@ fn backstop(every: Duration) -> Duration {
     every * 5 / 4
 }
 
-/// Whether the last tick is more than two periods ago.
 fn is_overslept(seats: &SeatService, now: Instant) -> bool {
     seats.shared.terms.lease.renew_every * 2 < seats.shared.last_tick.ago(now)
 }
@@ -206,7 +201,6 @@ impl SeatService {
     }
 }
 
-/// The lease of a session's seat, for the renewal actor.
 #[derive(Debug)]
 struct SeatLease {
     seats: SeatService,

@@ -69,8 +69,8 @@ impl SeatService {
 
 impl SeatService {
     /// Stores in the background that the user left the queue by a disconnect, so that a reminder follows
-    /// when the seat is free. With `has_left` the user left on purpose, and is not remembered. The server stores absent
-    /// waiters one at a time, so that they delay no edit, and drops those beyond
+    /// when the seat is free. With `has_left` the user left on purpose, and is not remembered. The server
+    /// stores absent waiters one at a time, so that they delay no edit, and drops those beyond
     /// [`ABSENT_WAITERS_QUEUED_MAX`]: a reminder is an addition.
     pub(crate) fn store_absent_waiter(&self, session: &Session, has_left: bool) {
         let (shared, seat) = (Arc::clone(&self.shared), session.identity.seat);
