@@ -165,11 +165,9 @@ struct Inner {
     server: NodeId,
     /// The owner of claims that name none: the process.
     owner: Owner,
-    /// The locks that the renewal actor renews.
     renewal: Arc<RenewalActor>,
     /// Completed when the renewal actor runs, which the first registered lock starts.
     renewal_start: Once,
-    /// Fires when the renewal actor has ended.
     stopped_renewing: CancellationToken,
     estimates: Estimates,
     alarms: Alarms,

@@ -28,12 +28,9 @@ const NAMED: &str = "lock:";
 /// Prefixes that the name of a lock must not have: companion keys and channels use them.
 const RESERVED: [&str; 6] = ["grant:", "line:", "due:", "waiting:", "release:", "check:"];
 
-/// The format of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyFormat {
-    /// For a single Redis.
     Plain,
-    /// For a Cluster: with a hash tag.
     Tagged,
 }
 
@@ -80,7 +77,6 @@ impl LockName {
         self.rest()
     }
 
-    /// The key in this format.
     pub(super) fn key_as(&self, key_format: KeyFormat) -> Cow<'_, str> {
         match key_format {
             KeyFormat::Plain => Cow::Borrowed(&self.0),
@@ -91,7 +87,6 @@ impl LockName {
         }
     }
 
-    /// The Cluster slot of all keys of the lock.
     pub(super) fn slot(&self) -> u16 {
         let rest = self.rest();
         match rest.split_once(':') {
@@ -118,12 +113,10 @@ impl LockName {
         }
     }
 
-    /// The key of the grant: the last fence, and the holder.
     pub(super) fn grant_key(&self, key_format: KeyFormat) -> String {
         self.beside("grant", key_format)
     }
 
-    /// The key of the queue deadlines.
     pub(super) fn due_key(&self, key_format: KeyFormat) -> String {
         self.beside("due", key_format)
     }
@@ -148,7 +141,6 @@ impl LockName {
         }
     }
 
-    /// The part after the prefix.
     fn rest(&self) -> &str {
         let rest = self.0.strip_prefix(SEAT).or_else(|| self.0.strip_prefix(NAMED));
         rest.unwrap_or(&self.0)
@@ -170,7 +162,6 @@ impl LockName {
         (is_named || name.as_seat().is_some()).then_some(name)
     }
 
-    /// The scan pattern for all seats.
     pub(super) fn seat_pattern() -> String {
         format!("{SEAT}*")
     }

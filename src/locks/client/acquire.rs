@@ -243,7 +243,6 @@ impl Locks {
         Ok(Guard::new(self.clone(), state, Registration::new(self.clone(), id)))
     }
 
-    /// Releases a lock; the backend grants it to no other claimant for `rest`.
     pub(crate) async fn release_after(
         &self,
         name: &LockName,
@@ -285,7 +284,6 @@ fn outcome(tried: &Result<Guard, LockError>) -> &'static str {
     }
 }
 
-/// The owner of claims that name none: the process.
 pub(crate) fn process_owner(server: NodeId) -> Owner {
     Owner { id: server.into(), name: String::new(), node: server, pass: None }
 }

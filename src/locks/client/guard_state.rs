@@ -17,7 +17,6 @@ use crate::client::options::RenewalTiming;
 use crate::renewal::lease::{LeaseEntry, LeaseHolder, Renewable};
 use crate::types::{HeldLock, Loss, Verdict};
 
-/// The state of a lock that a guard holds.
 #[derive(Debug)]
 pub(crate) struct GuardState {
     pub(crate) held: Arc<HeldLock>,
@@ -65,7 +64,6 @@ impl GuardState {
         trust.until = trust.until.min(until);
     }
 
-    /// The entry for the renewal actor.
     pub(crate) fn entry(self: &Arc<Self>) -> LeaseEntry {
         LeaseEntry {
             held: Arc::clone(&self.held),
@@ -110,7 +108,6 @@ impl GuardState {
         self.ends.map_or(until, |ends| until.min(ends))
     }
 
-    /// The rest of the minimum hold, for a release now.
     pub(crate) fn rest(&self) -> Duration {
         self.rests_until.saturating_duration_since(Instant::now())
     }

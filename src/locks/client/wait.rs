@@ -39,7 +39,6 @@ use galley_domain::lease::trusted_until;
 const AFTER_EXPIRY: Duration = Duration::from_millis(2);
 /// Spread of the other waiters' polls after that, in case the first waiter is dead.
 const SPREAD: Duration = Duration::from_millis(250);
-/// Pause after a failed poll.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// A longer lease belongs to a key that an operator set by hand.
 const LEASE_SEEN_MAX: Duration = Duration::from_secs(60 * 60);
@@ -53,7 +52,6 @@ pub enum WaitOutcome {
     Granted(Grant),
 }
 
-/// A grant after a wait in the queue.
 #[derive(Debug)]
 pub(crate) struct EarlyGrant {
     pub(crate) grant: Grant,
@@ -78,7 +76,6 @@ pub struct Waiter {
     wake: WakeHandle,
     began: Instant,
     until: Instant,
-    /// The longest interval between two polls.
     poll_every: Duration,
     poll_at: Instant,
     arrival: u64,
@@ -90,7 +87,6 @@ pub struct Waiter {
     seen: Option<Fence>,
     /// The hand-over message, until the waiter accepts it or polls.
     handover: Option<Handover>,
-    /// Why the last poll failed.
     failed: Option<LocksError>,
     /// The poll in flight, and when it began.
     in_flight: Option<(Poll, Instant)>,

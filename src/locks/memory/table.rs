@@ -29,7 +29,6 @@ pub(crate) struct Moment {
     pub(crate) wall: DateTime<Utc>,
 }
 
-/// Locks by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     entries: HashMap<LockName, Entry>,
@@ -46,7 +45,6 @@ struct Entry {
     last_grant: Option<LastGrant>,
     /// The value of the last release: it is spent.
     released: Option<String>,
-    /// The wait queue, by arrival.
     queue: Vec<Queued>,
     forget_at: Instant,
 }
@@ -205,7 +203,6 @@ impl Table {
         Verdict::Reasserted
     }
 
-    /// Restarts a lease, if it has not ended.
     pub(crate) fn renew_one(&mut self, held: &HeldLock, now: Instant, ttl: Duration) -> bool {
         let last_grant =
             self.entries.get_mut(&held.name).and_then(|entry| entry.last_grant.as_mut());
@@ -218,7 +215,6 @@ impl Table {
         self.entries.get(name)?.holder(now)
     }
 
-    /// All held locks.
     pub(crate) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
         let entries = self.entries.iter();
         entries.filter_map(|(name, entry)| Some((name.clone(), entry.holder(now)?))).collect()

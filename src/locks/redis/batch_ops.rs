@@ -77,7 +77,6 @@ impl Calls {
         Ok(Round { sent_at, verdicts })
     }
 
-    /// The holder of each lock, by position.
     pub(crate) async fn holders(
         &self,
         names: &[LockName],
@@ -128,7 +127,6 @@ impl Calls {
     }
 }
 
-/// Stores each result at its position.
 fn put<T>(at: &[usize], what: Vec<T>, results: &mut [T]) {
     for (at, what) in at.iter().zip(what) {
         if let Some(result) = results.get_mut(*at) {

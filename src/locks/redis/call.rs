@@ -25,19 +25,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Redirects in a row before a call pauses, in case the redirects form a cycle.
 const HOPS_MAX: u32 = 3;
 
-/// The route to the nodes that store locks, and the scripts for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
     pub(crate) route: Topology,
     pub(crate) scripts: Arc<Scripts>,
 }
 
-/// The mapping from a lock to its Redis node.
 #[derive(Clone, Debug)]
 pub(crate) enum Topology {
-    /// The one node.
     Single(Arc<Node>),
-    /// The node that owns the lock's slot.
     Cluster(Arc<Cluster>),
 }
 
@@ -76,7 +72,7 @@ impl Calls {
         }
     }
 
-    /// The nodes that store locks. Fails with [`LocksError`] when the slot map is not loaded yet.
+    /// Fails when the slot map is not loaded yet.
     pub(crate) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
         match &self.route {
             Topology::Single(node) => Ok(vec![Arc::clone(node)]),
@@ -107,7 +103,6 @@ impl Calls {
         }
     }
 
-    /// Releases the lock by compare-and-delete. No claim gets it during `rest`.
     pub(crate) async fn release(
         &self,
         name: &LockName,
@@ -119,7 +114,6 @@ impl Calls {
         reply::released(&reply).map_err(CallError::Unknown)
     }
 
-    /// The first `most` waiters of a lock.
     pub(crate) async fn waiters(
         &self,
         name: &LockName,
@@ -143,7 +137,6 @@ impl Node {
     }
 }
 
-/// Calls a script on the node that owns the slot, and follows redirects.
 async fn call_in(
     cluster: &Cluster,
     slot: u16,

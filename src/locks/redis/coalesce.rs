@@ -40,17 +40,14 @@ const QUEUED_MAX: usize = 4_096;
 /// The reply to an item and when it was sent, or why there is no reply.
 pub(crate) type Answer = Result<(Instant, RedisResult<Value>), CallError>;
 
-/// The caller's side of one connection's queue.
 #[derive(Debug)]
 pub(crate) struct CallQueue {
     end: Target,
     scripts: Arc<Scripts>,
-    /// Calls in flight or queued.
     under_way: Arc<AtomicUsize>,
     queue: mpsc::Sender<QueuedCall>,
 }
 
-/// A queued call.
 #[derive(Debug)]
 struct QueuedCall {
     item: Item,
@@ -58,7 +55,6 @@ struct QueuedCall {
     reply_to: oneshot::Sender<Answer>,
 }
 
-/// The task's side of the queue.
 pub(crate) struct Coalescer {
     end: Target,
     scripts: Arc<Scripts>,
@@ -107,7 +103,6 @@ impl CallQueue {
 }
 
 impl Coalescer {
-    /// Sends queued calls until all senders are dropped.
     pub(crate) async fn run(mut self) {
         let (mut group, mut under_way) = (Vec::new(), FuturesUnordered::new());
         loop {
@@ -132,7 +127,6 @@ impl Coalescer {
     }
 }
 
-/// Sends one group in one call and returns each caller its reply.
 async fn send_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCall>) {
     // Their callers are gone, and they were not sent.
     group.retain(|queued| !queued.reply_to.is_closed());

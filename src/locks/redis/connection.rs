@@ -39,13 +39,11 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_
 /// Requests queued before the socket; a further caller waits for room.
 const QUEUE: usize = 1_024;
 
-/// A handle to the supervised connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     state: watch::Receiver<State>,
 }
 
-/// The current state of the connection.
 #[derive(Clone, Debug)]
 enum State {
     Up(OpenConnection),
@@ -56,7 +54,6 @@ enum State {
     },
 }
 
-/// One open connection.
 #[derive(Clone, Debug)]
 struct OpenConnection {
     connection: MultiplexedConnection,
@@ -72,7 +69,6 @@ pub(crate) struct Reply {
     pub(crate) replies: Vec<RedisResult<Value>>,
 }
 
-/// The supervisor of a [`Link`].
 pub(crate) struct Supervisor {
     addresses: Arc<Addresses>,
     /// Sent first on each new connection.
@@ -83,7 +79,6 @@ pub(crate) struct Supervisor {
     pub(crate) is_successor: bool,
     /// Notified of each connection.
     pub(crate) opened: Option<Arc<Notify>>,
-    /// The subscription of this connection.
     pub(crate) subscription: Option<Subscription>,
     /// Receives the replies to the greeting.
     pub(crate) identity: Option<Arc<ServerIdentity>>,
@@ -137,7 +132,6 @@ impl Link {
         line.query(&pipeline(), deadline).await
     }
 
-    /// Sends one command and returns its reply.
     pub(crate) async fn query_one(
         &self,
         command: impl FnOnce() -> Cmd,
@@ -165,7 +159,6 @@ impl Link {
         }
     }
 
-    /// Whether the connection is open.
     pub(crate) fn is_up(&self) -> bool {
         self.state.borrow().is_up()
     }
@@ -268,7 +261,6 @@ impl OpenConnection {
 }
 
 impl Supervisor {
-    /// Runs until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: a connection has no pending work.
         stop.run_until_cancelled(self.supervise()).await;

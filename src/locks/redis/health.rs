@@ -34,20 +34,16 @@ use galley_domain::ids::NodeId;
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Otherwise pauses between checks double from the first to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
-/// Time-out of the pub/sub round trip.
 const ECHO_MAX: Duration = Duration::from_secs(1);
 /// A larger offset is a warning. No lock depends on it: only Redis's clock counts, and it only has
 /// to advance. But people read the time at which a seat was taken.
 const CLOCK_OFF_MAX: TimeDelta = TimeDelta::seconds(5);
 
-/// Hand-over messages do not arrive.
 const DEAF: &str = "hand-over messages do not arrive, so waiters acquire their lock by polling, up \
                     to 3 s late: allow the user of `locks.url` to subscribe (`&*` in its ACL), and \
                     remove a proxy that does not forward pub/sub";
-/// The two clocks differ.
 const CLOCK: &str = "the clock of Redis is more than 5 s away from this server's: keep both by NTP";
 
-/// Checks of the Redis that stores the locks, and their last result.
 #[derive(Debug)]
 pub(crate) struct Health {
     server: NodeId,
@@ -65,7 +61,6 @@ struct HealthReport {
     /// Why no lock is granted.
     unfit: Option<LocksError>,
     warnings: Vec<&'static str>,
-    /// How far Redis's clock is ahead of this server's.
     clock_ahead: TimeDelta,
     /// When the check began that found this.
     began: Option<Instant>,
@@ -104,12 +99,10 @@ impl Health {
         self.found().unfit.clone().map_or(Ok(()), Err)
     }
 
-    /// Faults of the last check that do not affect the safety of locks.
     pub(crate) fn warnings(&self) -> Vec<&'static str> {
         self.found().warnings.clone()
     }
 
-    /// How far Redis's clock is ahead of this server's, by the last check.
     pub(crate) fn clock_ahead(&self) -> TimeDelta {
         self.found().clock_ahead
     }

@@ -35,7 +35,6 @@ const PASSES_MAX: u32 = 5;
 /// Chunks in flight: enough for Redis to always have the next.
 const AHEAD: usize = 2;
 
-/// A chunk of the calls to one node, and its result.
 type Chunk = (Vec<BatchCall>, Result<Reply, CallError>);
 
 /// One call, with its locks by position.
@@ -57,14 +56,12 @@ pub(crate) struct BatchSpec<'a, A: Fn(&[usize], &mut Pipeline)> {
     pub(crate) deadline: Instant,
 }
 
-/// The connection to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionClass {
     Calls,
     Renewals,
 }
 
-/// The result of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
     /// When the first chunk was sent.
@@ -163,7 +160,6 @@ impl Calls {
         }
     }
 
-    /// Groups the calls by node.
     async fn by_node(
         &self,
         batch_calls: Vec<BatchCall>,
@@ -236,7 +232,6 @@ impl<A: Fn(&[usize], &mut Pipeline)> BatchSpec<'_, A> {
         (node, answers)
     }
 
-    /// Builds and sends one chunk.
     async fn send_chunk(&self, link: &Link, number: usize, chunk: Vec<BatchCall>) -> Chunk {
         if self.deadline <= Instant::now() {
             let why = LocksError::Unavailable("Redis does not answer".to_owned());

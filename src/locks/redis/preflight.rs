@@ -66,7 +66,6 @@ async fn check_primary(
     exercise_permissions(node, scripts, keys, server).await
 }
 
-/// The `INFO` of a node.
 async fn info(node: &Node) -> Result<String, LocksError> {
     let mut request = pipeline();
     for section in ["server", "replication", "memory"] {
@@ -115,7 +114,6 @@ async fn exercise_permissions(
     Ok(ahead(sent_at, theirs, answered_at))
 }
 
-/// Adds the node's address to its fault.
 fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
     let named = |why: &str| format!("{}: {why}", node.address);
     match error {

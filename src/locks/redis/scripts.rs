@@ -34,7 +34,6 @@ pub(crate) struct Script {
     hash: String,
 }
 
-/// All scripts.
 #[derive(Debug)]
 pub(crate) struct Scripts {
     /// The key format of this Redis: plain, or with a hash tag on a Cluster.
@@ -64,7 +63,6 @@ impl Script {
         pipeline.add_command(self.loading()).ignore();
     }
 
-    /// The `SCRIPT LOAD` command.
     pub(crate) fn loading(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(&self.source);
@@ -156,14 +154,12 @@ impl Scripts {
         Item { name: name.clone(), args }
     }
 
-    /// The renewal of one lease.
     pub(crate) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Item {
         let mut args = Packed::new();
         args.text("renew").text(&held.value).text(millis(ttl));
         Item { name: held.name.clone(), args }
     }
 
-    /// A renewal of locks with one TTL.
     pub(crate) fn renew(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());
         for (held, _ttl) in held {
@@ -176,7 +172,6 @@ impl Scripts {
         call
     }
 
-    /// A reassertion of locks with one TTL.
     pub(crate) fn reassert(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.reassert.call(5 * held.len());
         for (held, _ttl) in held {
@@ -199,7 +194,6 @@ impl Scripts {
         call
     }
 
-    /// A query of a lock's waiters.
     pub(crate) fn waiters(&self, name: &LockName, most: usize) -> Cmd {
         let [_lock, _grant, line, due, waiting] = name.keys(self.key_format);
         let mut call = self.waiters.call(3);
@@ -218,7 +212,7 @@ impl Scripts {
     }
 }
 
-/// The source of the batch script, with the constants that `wait_queue.lua` reads.
+/// The source of the coalesced script, with the constants that `wait_queue.lua` reads.
 fn coalesced_source() -> String {
     let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(QUEUE_ENTRY_TTL));
     let back = millis(REASSERT_GRACE);
@@ -243,7 +237,6 @@ fn packed(owner: &Owner) -> Packed {
     packed
 }
 
-/// The common TTL of these locks.
 fn only_ttl(held: &[(&HeldLock, Duration)]) -> u64 {
     held.first().map_or(1, |(_held, ttl)| millis(*ttl))
 }

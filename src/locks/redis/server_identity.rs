@@ -38,7 +38,6 @@ pub(crate) enum NodeOrigin {
     Later,
 }
 
-/// The identity of one Redis node, as this process knows it.
 #[derive(Debug)]
 pub(crate) struct ServerIdentity {
     origin: NodeOrigin,
@@ -64,17 +63,14 @@ enum Grace {
     Until(Instant),
 }
 
-/// An observed run of Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Met {
     /// The run id; it changes at each start.
     run: String,
-    /// The id of the connection.
     connection: Option<i64>,
 }
 
 impl ServerIdentity {
-    /// An identity without an observed run.
     pub(crate) fn new(origin: NodeOrigin) -> Self {
         Self { origin, state: Mutex::default() }
     }

@@ -11,7 +11,6 @@ use crate::redis::reply;
 use crate::redis::scripts::{Script, pipeline};
 use crate::redis::server_identity::ServerIdentity;
 
-/// A connection and the server identity of the node behind it.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) link: Link,

@@ -27,7 +27,6 @@ pub(crate) const QUEUE_LENGTH_MAX: usize = 1_000;
 
 const _: () = assert!(POLL_INTERVAL.as_millis() * 2 <= QUEUE_ENTRY_TTL.as_millis());
 
-/// The arguments of a waiter's poll.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueEntry {
     /// The server to notify of a hand-over.
@@ -55,14 +54,12 @@ pub(crate) enum QueueStatus {
     Refused(Option<Holder>),
 }
 
-/// The content of a hand-over message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handover {
     pub(crate) fence: Fence,
     pub(crate) since: DateTime<Utc>,
 }
 
-/// The waiters of this process, by value.
 #[derive(Debug, Default)]
 pub(crate) struct WaiterRegistry {
     slots: Mutex<HashMap<String, Arc<WakeSlot>>>,
@@ -94,7 +91,6 @@ impl WaiterRegistry {
         WakeHandle { waiter_registry: Arc::clone(self), value: value.to_owned(), slot }
     }
 
-    /// Hands a lock over to one waiter.
     pub(crate) fn wake(&self, value: &str, handover: Handover) {
         if let Some(slot) = self.slots().get(value) {
             *slot.handover() = Some(handover);
@@ -107,12 +103,10 @@ impl WaiterRegistry {
         self.slots().values().for_each(|slot| slot.rung.notify_one());
     }
 
-    /// Counts a message of this server to itself.
     pub(crate) fn echo(&self) {
         self.echoes.send_modify(|heard| *heard += 1);
     }
 
-    /// Subscribes to that count.
     pub(crate) fn echoes(&self) -> watch::Receiver<u64> {
         self.echoes.subscribe()
     }

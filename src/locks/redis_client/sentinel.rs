@@ -15,7 +15,6 @@ use crate::redis_client::address::Address;
 /// Time-out of one Sentinel's connect and reply.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The Sentinels of one primary.
 #[derive(Debug)]
 pub(crate) struct Sentinels {
     all: Vec<Client>,

@@ -36,7 +36,6 @@ const MASS_LOSS: usize = 10;
 /// How often the actor measures the age of the oldest lease.
 const OLDEST_EVERY: Duration = Duration::from_secs(1);
 
-/// The schedule and the wake-up of its task.
 #[derive(Debug, Default)]
 pub(crate) struct RenewalActor {
     register: Mutex<Register>,
@@ -83,7 +82,6 @@ impl RenewalActor {
         }
     }
 
-    /// Runs rounds until `stop`.
     pub(crate) async fn run(self: Arc<Self>, backend: Backend, stop: CancellationToken) {
         stop.run_until_cancelled(self.renew_for_ever(&backend)).await;
     }

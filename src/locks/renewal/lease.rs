@@ -45,7 +45,6 @@ pub enum Renewable {
     Release,
 }
 
-/// A registered lock and its lease holder.
 #[derive(Clone, Debug)]
 pub(crate) struct LeaseEntry {
     pub(crate) held: Arc<HeldLock>,
@@ -70,7 +69,6 @@ impl LeaseEntry {
 #[derive(Debug)]
 pub struct Registration {
     locks: Locks,
-    /// The id of its entry in the schedule.
     id: u64,
 }
 

@@ -39,7 +39,6 @@ const QUERY_EVERY_DEGRADED: Duration = Duration::from_millis(250);
 /// The shortest pause between two slot queries, however many calls request a refresh.
 const QUERY_PAUSE_MIN: Duration = Duration::from_millis(50);
 
-/// A Cluster and its nodes. [`Self::run_refreshes`] keeps the slot map current.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     seeds: Vec<Client>,
@@ -47,7 +46,6 @@ pub(crate) struct Cluster {
     guide_addresses: Arc<Addresses>,
     context: NodeContext,
     view: watch::Sender<Arc<View>>,
-    /// Why the slot map is missing or unusable.
     fault: watch::Sender<Option<LocksError>>,
     stale: Notify,
 }
@@ -85,7 +83,6 @@ impl Cluster {
         }
     }
 
-    /// Refreshes the slot map, for ever.
     pub(crate) async fn run_refreshes(self: Arc<Self>) {
         loop {
             self.refresh_slots().await;
@@ -98,7 +95,6 @@ impl Cluster {
         }
     }
 
-    /// The current slot map.
     pub(crate) fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.borrow())
     }
@@ -236,7 +232,6 @@ impl Cluster {
         }
     }
 
-    /// One node's slot map, and whether the node reports that all is well.
     async fn query_slots(
         &self,
         link: &Link,
