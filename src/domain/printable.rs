@@ -6,7 +6,6 @@
 //! joiner inside a word of a joining script or inside an emoji, and a variation selector after a
 //! character that has variants. Comments and suggestions have a wider rule of their own.
 
-/// The reason why a text does not fit on one line of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineFault {
     /// It has a control character or a line break.
@@ -15,7 +14,6 @@ pub(super) enum LineFault {
     Invisible,
     /// It has no visible character.
     Blank,
-    /// It has more characters than its kind allows.
     TooLong,
 }
 
