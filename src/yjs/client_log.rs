@@ -13,9 +13,7 @@ use crate::structs::{Content, Id, Piece, Struct};
 /// bytes each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
-    /// The clock after the last unit.
     end: u32,
-    /// The number of structs.
     count: usize,
     bytes: Vec<u8>,
     /// Starts of structs from which reading can begin, about every [`MARK_EVERY`] bytes.
@@ -71,7 +69,6 @@ pub(crate) struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    /// The clock of its first unit.
     pub(crate) fn clock(&self) -> u32 {
         self.first.clock
     }
@@ -91,7 +88,6 @@ impl Run {
         self.bytes.len()
     }
 
-    /// The number of structs.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -221,8 +217,7 @@ impl Run {
         }
     }
 
-    /// The structs from `clock` on; none when the client log ends there. Fails with [`Rejected`] when
-    /// the client log cannot be parsed, which would be a bug: the validator accepted its structs.
+    /// The structs from `clock` on; none when the client log ends there.
     pub(crate) fn cut(&self, clock: u32, client: u64) -> Result<Option<Cut<'_>>, Rejected> {
         if self.end <= clock {
             return Ok(None);
@@ -251,7 +246,6 @@ impl Run {
         }
     }
 
-    /// Appends the whole client log as a section of an update.
     pub(crate) fn write(&self, client: u64, out: &mut Vec<u8>) {
         put_length(out, self.count);
         put_number(out, client);
@@ -260,7 +254,6 @@ impl Run {
     }
 }
 
-/// The encoded size of a length.
 fn length_bytes(length: usize) -> usize {
     let bits = usize::BITS.saturating_sub(length.leading_zeros()).max(1);
     usize::try_from(bits.div_ceil(7)).unwrap_or(usize::MAX)

@@ -24,7 +24,6 @@ impl Deletes {
             .is_some_and(|(_, last)| end <= *last)
     }
 
-    /// Deletes `start..end`.
     pub(crate) fn insert(&mut self, client: u64, start: u32, end: u32) {
         if self.contains(client, start, end) {
             return;
@@ -46,12 +45,10 @@ impl Deletes {
         self.ranges = self.ranges.saturating_add(1);
     }
 
-    /// The ranges of a client, in order.
     pub(crate) fn of(&self, client: u64) -> impl Iterator<Item = (u32, u32)> {
         self.clients.get(&client).into_iter().flatten().map(|(start, end)| (*start, *end))
     }
 
-    /// The number of ranges.
     pub(crate) fn ranges(&self) -> usize {
         self.ranges
     }
@@ -61,7 +58,6 @@ impl Deletes {
         self.ranges.saturating_mul(RANGE_BYTES)
     }
 
-    /// Appends the delete set of an update.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let mut clients: Vec<_> = self.clients.iter().collect();
         clients.sort_unstable_by_key(|(client, _)| std::cmp::Reverse(**client));

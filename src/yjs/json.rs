@@ -6,12 +6,9 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 
 use galley_domain::limits::NESTING_MAX;
 
-/// Why a JSON value is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonFault {
-    /// Nested deeper than [`NESTING_MAX`].
     TooDeep,
-    /// Not JSON.
     Invalid,
 }
 

@@ -29,7 +29,6 @@ impl From<Malformed> for FrameError {
 
 const ENDS_EARLY: Malformed = Malformed("the bytes end early");
 
-/// Reads bytes from front to back.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -40,7 +39,6 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// The number of remaining bytes.
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -109,7 +107,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends a variable-length number.
 pub(crate) fn put_number(out: &mut Vec<u8>, number: impl Into<u64>) {
     let mut rest: u64 = number.into();
     loop {
@@ -123,13 +120,11 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: impl Into<u64>) {
     }
 }
 
-/// Appends a length.
 pub(crate) fn put_length(out: &mut Vec<u8>, length: usize) {
     // `usize` has at most 64 bits on every platform that Rust supports.
     put_number(out, u64::try_from(length).unwrap_or(u64::MAX));
 }
 
-/// Appends length-prefixed bytes.
 pub(crate) fn put_block(out: &mut Vec<u8>, block: &[u8]) {
     put_length(out, block.len());
     out.extend_from_slice(block);

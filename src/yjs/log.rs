@@ -25,9 +25,7 @@ pub use crate::validator::{Checked, Origin, SERVER_IDS};
 pub struct UpdateLog {
     runs: BTreeMap<u64, Run>,
     deletes: Deletes,
-    /// Bytes of the client logs.
     struct_bytes: usize,
-    /// Structs of the client logs.
     structs: usize,
     /// The cached state vector, until the next append.
     vector: OnceCell<Bytes>,

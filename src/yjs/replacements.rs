@@ -99,7 +99,6 @@ impl Text {
         Ok(runs)
     }
 
-    /// Appends the places of a run whose text begins with the unit `first`.
     fn positions_of(&self, run: &Run, first: Id, positions: &mut Vec<RelativeRange>) {
         let all = utf16::length(&run.text);
         let unit = |inside: u32| Id { clock: first.clock.saturating_add(inside), ..first };

@@ -50,25 +50,19 @@ impl Id {
     }
 }
 
-/// The content of a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
     /// Garbage-collected: neither content nor position is left.
     Collected,
-    /// Deleted text.
     Deleted,
-    /// Text.
     Text(Piece<'a>),
     /// The beginning or end of formatting. Takes one unit, and no space in the text.
     Format {
-        /// The formatting attribute.
         key: &'a str,
-        /// Its value, in JSON.
         value: &'a str,
     },
 }
 
-/// A run of consecutive units of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Struct<'a> {
     /// The clock of its first unit.
@@ -79,7 +73,6 @@ pub(crate) struct Struct<'a> {
     pub(crate) origin: Option<Id>,
     /// The unit to its right at its creation.
     pub(crate) right_origin: Option<Id>,
-    /// Its content.
     pub(crate) content: Content<'a>,
 }
 
@@ -173,7 +166,6 @@ impl<'a> Struct<'a> {
         self
     }
 
-    /// Appends the struct.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let flag = |id: Option<Id>, bit: u8| if id.is_some() { bit } else { 0 };
         let flags = flag(self.origin, HAS_ORIGIN) | flag(self.right_origin, HAS_RIGHT_ORIGIN);
@@ -224,13 +216,11 @@ impl<'a> Piece<'a> {
         Self { begins_cut: false, text, ends_cut: false }
     }
 
-    /// Its length in bytes.
     pub(crate) fn bytes(self) -> usize {
         let halves = usize::from(self.begins_cut).saturating_add(usize::from(self.ends_cut));
         self.text.len().saturating_add(halves.saturating_mul(HALF.len()))
     }
 
-    /// Appends the text.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         let half = |cut: bool| if cut { HALF.as_bytes() } else { &[] };
         out.extend_from_slice(half(self.begins_cut));
@@ -238,7 +228,6 @@ impl<'a> Piece<'a> {
         out.extend_from_slice(half(self.ends_cut));
     }
 
-    /// Appends the text to `text`.
     pub(crate) fn push_to(self, text: &mut String) {
         let half = |cut: bool| if cut { HALF } else { "" };
         text.push_str(half(self.begins_cut));
@@ -246,7 +235,6 @@ impl<'a> Piece<'a> {
         text.push_str(half(self.ends_cut));
     }
 
-    /// Its length in UTF-16 units.
     fn units(self) -> u32 {
         let halves = u32::from(self.begins_cut).saturating_add(u32::from(self.ends_cut));
         utf16::length(self.text).saturating_add(halves)

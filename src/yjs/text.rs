@@ -46,10 +46,9 @@ pub struct Resolved {
 }
 
 impl Text {
-    /// Builds the text of a whole document from [`UpdateLog::merged`].
-    ///
-    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged Fails with [`SyncError::Refused`] when the
-    /// bytes are no whole document, [`SyncError::TooCostly`] when ordering it would take minutes.
+    /// Builds the text of a whole document from [`UpdateLog::merged`](crate::log::UpdateLog::merged).
+    /// Fails with [`SyncError::Refused`] when the bytes are no whole document, [`SyncError::TooCostly`]
+    /// when ordering it would take minutes.
     pub fn build(merged: &[u8]) -> Result<Self, SyncError> {
         let (order, content) = DocumentOrder::build(merged)?;
         Ok(Self { order, content, index: OnceCell::new() })
@@ -214,7 +213,6 @@ impl Text {
         Some(RelativeRange { start: beside(start, AFTER), end: beside(end, BEFORE) })
     }
 
-    /// The current offset of a relative position.
     pub(crate) fn offset(&self, position: &[u8]) -> Option<u32> {
         let mut reader = Reader::new(position);
         match reader.byte().ok()? {
@@ -262,7 +260,6 @@ pub(super) const BEFORE: u8 = 0x41;
 const SIGN: u8 = 0x40;
 const MORE: u8 = 0x80;
 
-/// Encodes a relative position as Yjs does.
 pub(super) fn beside(id: Id, association: u8) -> Vec<u8> {
     let mut out = vec![BESIDE_A_UNIT];
     put_number(&mut out, id.client);

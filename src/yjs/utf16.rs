@@ -21,7 +21,6 @@ pub(crate) enum Utf16Position {
     Beyond,
 }
 
-/// Finds the position of unit `units`.
 pub(crate) fn position(text: &str, units: u32) -> Utf16Position {
     let mut passed = 0;
     for (byte, character) in text.char_indices() {
@@ -49,7 +48,6 @@ pub(crate) struct Index {
 const INDEX_EVERY: usize = 1_024;
 
 impl Index {
-    /// Builds the index in one walk through the text.
     pub(crate) fn of(text: &str) -> Self {
         let (mut units, mut from) = (0_u32, 0);
         let mut marks = Vec::with_capacity(text.len() / INDEX_EVERY + 1);

@@ -65,7 +65,6 @@ const PIECE_BYTES_MIN: usize = PIECE_BYTES_MAX - 3;
 /// Encoded overhead of each cut: a kind, two ids and a length.
 const CUT_BYTES_MAX: usize = 32;
 
-/// The structs of one client in an update.
 #[derive(Clone, Copy)]
 struct Section {
     client: u64,
@@ -94,12 +93,10 @@ pub(crate) struct StoredUnits<'a> {
 }
 
 impl StoredUnits<'_> {
-    /// The clock of the next unit of `client`.
     fn clock(self, client: u64) -> u32 {
         self.runs.get(&client).map_or(0, Run::end)
     }
 
-    /// Whether the units `start..end` of `client` are deleted.
     fn is_deleted(self, client: u64, start: u32, end: u32) -> bool {
         self.deletes.contains(client, start, end)
     }
@@ -291,7 +288,6 @@ impl Sections {
         Ok(section)
     }
 
-    /// Sets the end of the last section.
     fn finish(&mut self, end: u32) {
         if let Some(section) = self.all.last_mut() {
             section.end = end;
