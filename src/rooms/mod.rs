@@ -60,22 +60,17 @@ pub struct Rooms {
     text_builder: TextBuilder,
 }
 
-/// A document as the database returned it.
 struct Opened {
     log: UpdateLog,
-    /// The number of the log's last update.
     seq: i64,
     rows: usize,
-    /// The user of each Yjs client id.
     owners: Vec<(u64, UserId)>,
-    /// The number of the last change of the document's reviews.
     review_changes: i64,
     /// The log ends at damage: the database has further rows that cannot be read.
     is_damaged: bool,
 }
 
 impl Rooms {
-    /// Builds the handle with no open room.
     #[must_use]
     pub fn new(
         (storage, pubsub): (Storage, Pubsub),
@@ -99,11 +94,8 @@ impl Rooms {
         }
     }
 
-    /// Joins a session to the room of its document and opens the room if there is none.
-    ///
     /// The session receives `granted` only once the room is open. So the grant and the room's first
-    /// messages arrive together. Fails with [`RoomError`] when the document cannot be read or does not
-    /// exist, the room is full, or all rooms together have their bytes.
+    /// messages arrive together.
     pub async fn join(
         &self,
         session: &Arc<Session>,
@@ -131,11 +123,8 @@ impl Rooms {
         room.filter(|room| !room.retired.is_cancelled())
     }
 
-    /// Acquires a build permit, then reads the whole document from its room or from the database.
-    ///
-    /// A waiting caller holds no document in memory. Dropping the future leaves no work behind. Fails
-    /// with [`RoomError::NoSuchDocument`], [`RoomError::Unreadable`] when the document is damaged,
-    /// [`RoomError::Busy`] when too many requests wait, or storage's failure.
+    /// Acquires a build permit first: a waiting caller holds no document in memory. Dropping the future
+    /// leaves no work behind.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, RoomError> {
         let permit = Some(self.permit(document).await?);
         // A caller would take the readable part for the whole text. A room shows that it is damaged.
@@ -158,9 +147,6 @@ impl Rooms {
         self.text_builder.permit(document).await
     }
 
-    /// Builds the text on a blocking thread, applies `read` to it, and drops it. Fails with
-    /// [`RoomError::Unreadable`] when the updates do not integrate into one document,
-    /// [`RoomError::TooCostly`] when the build exceeds the cost limit or its time-out.
     pub async fn read_text<T: Send + 'static>(
         &self,
         document: DocumentId,
@@ -199,7 +185,6 @@ impl Rooms {
         }
     }
 
-    /// Every open room.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Room>> {
         let mut rooms = Vec::with_capacity(self.open.len());

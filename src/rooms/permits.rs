@@ -26,7 +26,6 @@ use crate::domain::limits::{
 };
 
 task_local! {
-    /// The user and the address of the request that runs in this task.
     static REQUEST: (UserId, IpAddr);
 }
 
@@ -50,12 +49,9 @@ pub(crate) fn passed_on<T>(work: impl Future<Output = T>) -> impl Future<Output 
     }
 }
 
-/// The origin of a permit request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Requester {
-    /// A request of a user.
     User(UserId, IpAddr),
-    /// The server itself, for a document.
     Server(DocumentId),
 }
 
@@ -75,7 +71,6 @@ impl Requester {
     }
 }
 
-/// The permits and the queues of requests. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Permits(Arc<Mutex<State>>);
 
@@ -88,7 +83,6 @@ struct State {
     given: u64,
     /// Tickets so far. Each waiting request has its own.
     tickets: u64,
-    /// Waiting requests of users.
     waiting: usize,
 }
 
@@ -146,13 +140,11 @@ impl Permits {
         permit.await.ok()
     }
 
-    /// Number of free permits.
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
         self.lock().free
     }
 
-    /// Grants the free permits to the next requests.
     fn give(&self) {
         loop {
             let next = self.lock().next();

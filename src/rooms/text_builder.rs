@@ -24,7 +24,6 @@ const BUILD_TIMEOUT: Duration = Duration::from_secs(20);
 /// The right to run one build.
 pub(crate) type BuildPermit = Arc<Permit>;
 
-/// A handle to the builder of texts. Clones share the permits.
 #[derive(Clone, Debug)]
 pub(crate) struct TextBuilder {
     permits: Permits,
@@ -33,7 +32,6 @@ pub(crate) struct TextBuilder {
 }
 
 impl TextBuilder {
-    /// Builds the handle with all permits free.
     pub(crate) fn new(tasks: TaskTracker) -> Self {
         let permits = Permits::new(TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX);
         Self { permits, build_timeout: BUILD_TIMEOUT, tasks }

@@ -64,17 +64,14 @@ enum VersionJob {
     Flush(oneshot::Sender<()>),
 }
 
-/// The sender of jobs. Clones share one queue.
 #[derive(Clone, Debug)]
 pub struct History {
     jobs: mpsc::Sender<VersionJob>,
 }
 
-/// The receiver of jobs, for [`run`].
 #[derive(Debug)]
 pub struct VersionJobs(mpsc::Receiver<VersionJob>);
 
-/// Builds the sender and the receiver.
 #[must_use]
 pub fn history() -> (History, VersionJobs) {
     let (jobs, queue) = mpsc::channel(JOBS_MAX);
@@ -82,7 +79,6 @@ pub fn history() -> (History, VersionJobs) {
 }
 
 impl History {
-    /// Records the due checkpoints of a room that the writer has left.
     pub fn left(&self, room: &Arc<Room>) {
         if self.jobs.try_send(VersionJob::Left(Arc::clone(room))).is_err() {
             tracing::debug!(document = %room.document, "the queue of version jobs is full; a job is dropped");
@@ -110,7 +106,6 @@ impl History {
     }
 }
 
-/// Records versions until `stop` fires.
 pub async fn run(
     rooms: Rooms,
     storage: Storage,
@@ -163,7 +158,6 @@ impl Drop for Waiter {
     }
 }
 
-/// The result of a build.
 type Built = (Due, Result<Option<NewVersion>, RoomError>);
 
 struct VersionRecorder {
@@ -298,7 +292,6 @@ impl VersionRecorder {
         }
     }
 
-    /// Number of running and waiting versions of a document.
     fn jobs_of(&self, document: DocumentId) -> usize {
         let waiting = self.backlog.iter().filter(|due| due.checkpoint.document == document).count();
         self.building.jobs_of(document).saturating_add(waiting)

@@ -115,7 +115,6 @@ struct Group {
     sources: Vec<UpdateSource>,
 }
 
-/// The origin of an update: room and session.
 #[derive(Debug)]
 struct UpdateSource {
     room: Arc<Room>,
@@ -177,7 +176,6 @@ fn is_of_some_rows(error: &StorageError) -> bool {
     matches!(error, StorageError::Corrupt(_) | StorageError::Refused(_))
 }
 
-/// State of the persister task.
 struct Writer {
     storage: Storage,
     pubsub: Pubsub,
@@ -217,7 +215,6 @@ impl Writer {
         self.complete(group, outcomes).await;
     }
 
-    /// Records the error and notifies the rooms. The caller retries the group after `wait`.
     fn record_outage(&self, group: &Group, error: StorageError, wait: Duration) {
         if wait == RETRY_FIRST {
             let updates = group.appends.len();
@@ -261,7 +258,6 @@ impl Writer {
         self.aside.forget_stored();
     }
 
-    /// Notifies each room of the outcome of its updates, and publishes stored ones.
     async fn complete(&mut self, group: Group, outcomes: Vec<Appended>) {
         let mut busy = Group::default();
         for ((append, source), outcome) in group.updates().zip(outcomes) {

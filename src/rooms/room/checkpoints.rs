@@ -18,12 +18,9 @@ use crate::sessions::session::{Session, SessionIdentity};
 /// cost: a writer that reconnects faster than the recorder stores leaves fewer versions.
 const READY_MAX: usize = 4;
 
-/// A moment of a document that the version recorder stores as a version.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// The document.
     pub document: DocumentId,
-    /// Why the version is due.
     pub kind: VersionKind,
     /// The users that edited since the last checkpoint.
     pub authors: Vec<User>,
@@ -31,10 +28,8 @@ pub struct Checkpoint {
     pub snapshot: Snapshot,
 }
 
-/// The edits of a room since its last checkpoint.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
-    /// The last writer and its session.
     writer: Option<(SessionId, User)>,
     /// The times of the first and the last edit since the last checkpoint.
     span: Option<(Instant, Instant)>,

@@ -68,7 +68,6 @@ impl Room {
         }
     }
 
-    /// Waits until no update is pending, or the room is retired.
     pub async fn flushed(&self) {
         self.wait_for_stored(|| self.is_durable()).await;
     }
@@ -93,12 +92,11 @@ impl Room {
         self.lock().unsaved_bytes == 0 || self.retired.is_cancelled()
     }
 
-    /// Waits as [`flushed`](Self::flushed) does, for at most `limit`. False after a time-out.
+    /// False after a time-out.
     pub async fn flushed_within(&self, limit: Duration) -> bool {
         timeout(limit, self.flushed()).await.is_ok()
     }
 
-    /// The persister cannot commit: the room broadcasts `problem` once.
     pub fn not_saved(&self, problem: Problem) {
         self.lock().broadcast_not_saved(problem);
     }
@@ -115,7 +113,6 @@ impl State {
         self.seq.max(self.stored_upto)
     }
 
-    /// The limit because of which the room rejects edits.
     pub(super) fn why_full(&self) -> Problem {
         if self.spent_until.is_some() {
             STORE_BUDGET_SPENT

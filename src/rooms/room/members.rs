@@ -60,15 +60,12 @@ impl Room {
         self.broadcast_presence(&state, None, &tombstones);
     }
 
-    /// The session released its seat or lost it.
     pub fn leave(&self, session: &Session) {
         let mut state = self.lock();
         state.leaving = state.leaving.saturating_sub(1);
         self.vacate(&mut state, session);
     }
 
-    /// The claim succeeded and the join failed. Publishes `peer.left` for the replaced session, because
-    /// no other code path does.
     pub fn announce_failed_join(&self, session: &Session) {
         self.vacate(&mut self.lock(), session);
     }
@@ -88,7 +85,6 @@ impl Room {
         self.lock().send_sync_request(session);
     }
 
-    /// Applies a client's awareness update. Fails with [`Close::Malformed`] when it does not parse.
     pub fn receive_presence(
         &self,
         session: &Session,
@@ -140,7 +136,6 @@ impl Room {
         workers.for_each(|member| member.edited(Instant::now()));
     }
 
-    /// Broadcasts an event to the members in role `to`, or to all.
     pub fn broadcast_json(&self, to: Option<Role>, json: &str) {
         let frame = protocol::event(json);
         for member in &self.lock().members {

@@ -78,10 +78,8 @@ struct Keystroke {
     relay_seconds: metrics::Histogram,
 }
 
-/// An open document.
 #[derive(Debug)]
 pub struct Room {
-    /// The id of the document.
     pub document: DocumentId,
     /// Fires when the room is retired: callers then open the document again.
     pub retired: CancellationToken,
@@ -90,7 +88,6 @@ pub struct Room {
     /// Queue in which the room reports a gap in its review events.
     missed_reviews: Missed,
     state: Mutex<State>,
-    /// Signals that updates were stored.
     stored: Notify,
     /// Messages for the other servers; [`Room::follow`] publishes them.
     outgoing: Queue<Message>,
@@ -114,7 +111,6 @@ pub(crate) struct State {
     requested: Option<(SessionId, Instant)>,
     /// Sessions with a broken socket for which the room has not yet published `peer.left`.
     pub(crate) leaving: usize,
-    /// The session in each seat, on every server.
     occupancy: Occupancy,
     pub(crate) presence: Presence,
     owners: HashMap<u64, UserId>,
@@ -137,7 +133,6 @@ pub(crate) struct State {
     is_damaged: bool,
     /// The room was reset: the persister stores nothing more of it (P3).
     was_reset: bool,
-    /// The cause of the pending reset.
     cause: Option<ResetCause>,
     /// The highest number under which the database committed an update of this room.
     stored_upto: i64,
@@ -145,38 +140,28 @@ pub(crate) struct State {
     set_back_seen: u8,
 }
 
-/// The state from which a room opens.
 #[derive(Debug)]
 pub struct Opening {
-    /// The document.
     pub document: DocumentId,
-    /// Its log.
     pub log: UpdateLog,
-    /// The charge for the log.
     pub memory: RoomBytes,
-    /// The database number of its last update.
     pub seq: i64,
-    /// The number of its rows in the database.
     pub rows: usize,
     /// The user that owns each Yjs client id.
     pub owners: HashMap<u64, UserId>,
-    /// The number of the last change of its reviews.
     pub review_changes: i64,
     /// Whether the database has more rows, which are unreadable.
     pub is_damaged: bool,
 }
 
-/// Why a session did not join a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotJoined {
     /// Another task retired the room between its lookup and its use: the caller opens it again.
     Retired,
-    /// The room holds its maximum of sessions.
     Full,
 }
 
 impl Room {
-    /// Opens a room.
     #[must_use]
     pub fn open(
         opening: Opening,
@@ -244,14 +229,12 @@ impl Room {
         unused
     }
 
-    /// Whether the database has more rows, which are unreadable.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.lock().is_damaged
     }
 
-    /// Replies to a sync step 1; returns the bytes that the server read and sent for it. Fails with
-    /// [`Close::Malformed`] when `state_vector` does not parse.
+    /// Returns the bytes that the server read and sent for the reply.
     pub fn answer(&self, session: &Session, state_vector: &[u8]) -> Result<usize, Close> {
         let state = self.lock();
         let (diff, cost) =
@@ -389,7 +372,6 @@ impl Room {
 }
 
 impl State {
-    /// Appends a checked update.
     pub(crate) fn append(&mut self, update: Bytes, checked: Checked) {
         self.log.append(update, checked);
         self.memory.set(self.log.bytes());

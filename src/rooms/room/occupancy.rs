@@ -12,18 +12,14 @@ use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
 
-/// The place of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SeatLocation {
-    /// On this server.
     Here,
-    /// On another server.
     There(NodeId),
     /// Another session of the same user took the seat over, and its server has not reported it yet.
     Moved,
 }
 
-/// The session in a seat.
 #[derive(Clone, Debug)]
 pub(super) struct Occupant {
     fence: Fence,
@@ -33,7 +29,6 @@ pub(super) struct Occupant {
     missed_since: Option<Instant>,
 }
 
-/// The state of one seat.
 #[derive(Debug)]
 struct SeatOccupancy {
     seat: Seat,
@@ -42,14 +37,11 @@ struct SeatOccupancy {
     left: Fence,
 }
 
-/// The seats of a room, by share link and role.
 #[derive(Debug, Default)]
 pub(super) struct Occupancy(Vec<SeatOccupancy>);
 
-/// A join that changed the occupancy.
 #[derive(Debug)]
 pub(super) struct Replaced {
-    /// The occupant until then.
     pub(super) before: Option<Occupant>,
 }
 
@@ -119,7 +111,6 @@ impl Occupancy {
         }
     }
 
-    /// Every occupant with its seat and fence.
     pub(super) fn taken(&self) -> impl Iterator<Item = (Seat, Fence, &Occupant)> {
         self.0.iter().filter_map(|entry| {
             let identity = entry.identity.as_ref()?;
@@ -127,7 +118,6 @@ impl Occupancy {
         })
     }
 
-    /// Whether a peer is on that server.
     pub(super) fn has(&self, node: NodeId) -> bool {
         self.taken().any(|(_, _, identity)| identity.location == SeatLocation::There(node))
     }

@@ -20,13 +20,10 @@ use crate::sessions::session::SessionIdentity;
 use crate::yjs::awareness::encode_awareness;
 use crate::yjs::protocol;
 
-/// Whether a session joined or left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
-    /// The session holds the seat.
     #[serde(rename = "peer.joined")]
     Joined,
-    /// The session no longer holds the seat.
     #[serde(rename = "peer.left")]
     Left,
 }
@@ -41,7 +38,6 @@ struct PeerChange {
     fence: Fence,
 }
 
-/// The message about a join or a leave of this session.
 pub(crate) fn peer_message(event: Step, identity: &SessionIdentity, fence: Fence) -> Message {
     message_of(event, identity.seat, fence, &identity.user)
 }

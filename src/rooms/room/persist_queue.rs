@@ -23,24 +23,18 @@ const QUEUE_MAX: usize = 16_384;
 /// alone. A further room has an eighth of the rest, so that no room fills the queue for others.
 const FREE_PART: usize = 8;
 
-/// An update on its way to the database.
 #[derive(Debug)]
 pub struct PendingUpdate {
-    /// The room that has broadcast it.
     pub room: Arc<Room>,
-    /// The session that sent it.
     pub session: Arc<Session>,
-    /// The row to insert.
     pub append: Append,
 }
 
-/// A job of the persister's task.
 pub(in crate::rooms) enum PersistJob {
     Store(Box<PendingUpdate>),
     Flush(oneshot::Sender<()>),
 }
 
-/// The rooms' end of the queue.
 #[derive(Clone, Debug)]
 pub struct Persister {
     queue: mpsc::Sender<PersistJob>,
@@ -86,7 +80,6 @@ pub(in crate::rooms) fn problem_of(error: &StorageError) -> Problem {
 pub struct QueuePermit<'a>(mpsc::Permit<'a, PersistJob>);
 
 impl QueuePermit<'_> {
-    /// Queues the update.
     pub fn store(self, update: PendingUpdate) {
         self.0.send(PersistJob::Store(Box::new(update)));
     }
@@ -96,7 +89,6 @@ impl QueuePermit<'_> {
 #[derive(Debug)]
 pub struct QueueFull;
 
-/// The queue's other end, for the persister's task.
 #[derive(Debug)]
 pub struct Queue {
     pub(in crate::rooms) jobs: mpsc::Receiver<PersistJob>,
@@ -112,7 +104,6 @@ impl std::fmt::Debug for PersistJob {
     }
 }
 
-/// A persister and the queue that its task serves.
 #[must_use]
 pub fn persister(storage: Storage) -> (Persister, Queue) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
@@ -122,8 +113,8 @@ pub fn persister(storage: Storage) -> (Persister, Queue) {
 }
 
 impl Persister {
-    /// Reserves one place in the queue. Fails with [`QueueFull`] when the queue is full or the database
-    /// has spent its reserve (G17). The caller must then reject the update.
+    /// Fails when the queue is full or the database has spent its reserve (G17). The caller must then
+    /// reject the update.
     pub fn reserve(&self) -> Result<QueuePermit<'_>, QueueFull> {
         if !self.storage.has_reserve() {
             return Err(QueueFull);
@@ -142,12 +133,10 @@ impl Persister {
         self.queue.capacity() / FREE_PART
     }
 
-    /// The problem that clients receive while no edit can be stored.
     pub(crate) fn problem(&self) -> Option<Problem> {
         self.health.error().as_ref().map(problem_of)
     }
 
-    /// The error of storage, while no edit can be stored.
     #[must_use]
     pub fn error(&self) -> Option<StorageError> {
         self.health.error()

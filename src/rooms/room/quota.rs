@@ -26,7 +26,6 @@ const GC_INTERVAL: Duration = Duration::from_secs(1);
 /// keystroke would switch between near and full.
 const ROOM_AGAIN: usize = 1_024;
 
-/// The quota state of a room.
 #[derive(Debug, Default)]
 pub(super) struct Quota {
     pub(super) fullness: Fullness,
@@ -38,7 +37,6 @@ pub(super) struct Quota {
 }
 
 impl Room {
-    /// Updates the quota state of a document that may be near its limit.
     pub fn update_quota(&self, now: Instant) {
         self.weigh_again(&mut self.lock(), now);
     }
@@ -86,7 +84,6 @@ impl Room {
         }
     }
 
-    /// An edit was too large: the document is full.
     pub(super) fn set_full(&self, state: &mut State) {
         self.become_full(state, Fullness::Full);
     }
@@ -153,7 +150,6 @@ impl State {
             && self.log.items().saturating_add(checked.items) <= most
     }
 
-    /// The number of client ids in an update that are new to the log.
     pub(super) fn new_clients(&self, checked: &Checked) -> usize {
         checked.clients.iter().filter(|client| self.log.clock_of(**client) == 0).count()
     }
@@ -164,7 +160,6 @@ impl State {
         }
     }
 
-    /// The event that reports the size.
     pub(super) fn size_event(&self, limits: &RoomLimits) -> Event<'static> {
         Event::DocumentSize {
             fullness: self.quota.fullness,

@@ -47,7 +47,6 @@ const RESTORE_PAUSE: Duration = Duration::from_millis(200);
 /// Consecutive comparisons that find the database behind the room before it counts as set back.
 const SET_BACK_COMPARISONS: u8 = 2;
 
-/// The cause of a pending reset.
 #[derive(Clone, Debug)]
 pub enum ResetCause {
     /// The database rejected an edit of this session.
@@ -103,7 +102,6 @@ impl Room {
         }
     }
 
-    /// Finds the cause of a rejection and resets the room. The room's task runs it.
     pub(super) async fn find_cause_and_reset(&self, pubsub: &Pubsub, storage: &Storage) {
         let Some(cause) = self.lock().cause.clone() else { return };
         match cause {
@@ -145,7 +143,6 @@ impl Room {
         }
     }
 
-    /// Retires the room and closes all sockets. The next session opens the document from the database.
     fn reset(&self, why: Reset) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.was_reset, true) {
@@ -244,13 +241,11 @@ impl State {
     }
 }
 
-/// The result of one try to restore lost edits.
 enum Done {
     Yes,
     OthersWereFaster,
 }
 
-/// The reason of a reset, which selects the close code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reset {
     /// The replicas hold an edit that the database rejected (G10). A page discards its replica and
@@ -281,7 +276,6 @@ impl Reset {
     }
 }
 
-/// Why the database rejected the edit of a seat.
 enum Cause {
     /// The link is not active.
     Ended(LinkEnd),
@@ -291,7 +285,6 @@ enum Cause {
     SetBack,
 }
 
-/// Ends a session whose link is not active.
 fn lose_to(session: &Session, end: &LinkEnd) {
     match end {
         LinkEnd::Revoked => session.lose(LostReason::Revoked),
@@ -299,7 +292,6 @@ fn lose_to(session: &Session, end: &LinkEnd) {
     };
 }
 
-/// Queries the database for the cause of a rejected edit.
 async fn cause_of_rejection(storage: &Storage, session: &Session) -> Cause {
     if let Some(reason) = session.lost_reason() {
         return Cause::Lost(reason);

@@ -23,7 +23,6 @@ use crate::yjs::protocol;
 /// Pause before the room reads the log again after a failed read.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
-/// The result of applying a published update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Applied {
     Yes,
@@ -32,10 +31,9 @@ enum Applied {
 }
 
 impl Room {
-    /// The room's task: publishes and receives messages, sends the postponed `document.saved`, and
-    /// resets the room upon an cause, until the room is retired.
-    ///
-    /// Rare branches are boxed. The future lives as long as the room and would reserve their memory.
+    /// Publishes and receives messages, sends the postponed `document.saved`, and resets the room when a
+    /// cause is set, until the room is retired. Rare branches are boxed: the future lives as long as the
+    /// room and would reserve their memory.
     pub async fn follow(self: Arc<Self>, pubsub: Pubsub, storage: Storage) {
         let topic = Topic::Room(self.document);
         let mut subscription = pubsub.subscribe(topic);
