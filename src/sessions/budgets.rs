@@ -22,7 +22,6 @@ use crate::domain::limits::{
 };
 use crate::sessions::options::RoomLimits;
 
-/// The budgets of all users of this server.
 #[derive(Debug)]
 pub(crate) struct UserBudgets {
     messages: DefaultKeyedRateLimiter<UserId>,
@@ -44,7 +43,6 @@ impl UserBudgets {
         }
     }
 
-    /// Charges one message.
     pub(crate) fn may_send(&self, user: &UserId) -> bool {
         self.messages.check_key(user).is_ok()
     }
@@ -73,7 +71,6 @@ impl UserBudgets {
     }
 }
 
-/// The rate limit for messages of one socket.
 pub(crate) fn message_quota(limits: &RoomLimits) -> Quota {
     let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
     let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);

@@ -39,11 +39,9 @@ use crate::sessions::store_budget::StoreBudget;
 
 use super::shuttle_shim::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
-/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionState {
-    /// The session has claimed the key.
     Claiming,
     /// The session holds the seat, and the lease is valid.
     Held,
@@ -56,16 +54,12 @@ pub enum SessionState {
     Ended,
 }
 
-/// The identity of a session: its user and the seat that it claims.
 #[derive(Clone, Debug)]
 pub struct SessionIdentity {
-    /// The session.
     pub session: SessionId,
-    /// The seat that it claims.
     pub seat: Seat,
     /// The document behind the seat's share link.
     pub document: DocumentId,
-    /// The user.
     pub user: User,
     /// The secret by which the user resumes the seat after the socket broke.
     pub resume: String,
@@ -78,10 +72,8 @@ pub struct SessionIdentity {
 /// Time to read the frames that a client sent before it left, up to its close frame.
 const FINAL_FRAMES_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// A session and its seat.
 #[derive(Debug)]
 pub struct Session {
-    /// The identity of the session.
     pub identity: SessionIdentity,
     /// The hash of the resume secret. Any server accepts it as the user's reclaim token.
     pass: Option<ReclaimToken>,
@@ -109,12 +101,10 @@ struct SessionInner {
     has_waited: bool,
     lost: Option<LostReason>,
     idle_warned: bool,
-    /// Its registration with the renewal actor.
     registration: Option<Registration>,
 }
 
 impl Session {
-    /// A session that is about to claim its seat.
     #[must_use]
     pub fn claiming(identity: SessionIdentity, outbox: Outbox) -> Self {
         Self {
@@ -142,25 +132,21 @@ impl Session {
         }
     }
 
-    /// The outbox of the session's socket.
     #[must_use]
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// The fence of the grant.
     #[must_use]
     pub fn fence(&self) -> Fence {
         Fence(self.fence.load(Ordering::Acquire))
     }
 
-    /// When the seat was granted.
     #[must_use]
     pub fn since(&self) -> Option<DateTime<Utc>> {
         self.inner().since
     }
 
-    /// The state of the session.
     #[must_use]
     pub fn state(&self) -> SessionState {
         self.inner().state
@@ -212,7 +198,6 @@ impl Session {
         (self.epoch + left, self.fence.load(Ordering::Acquire))
     }
 
-    /// The lock's owner: this session's user on this server.
     #[must_use]
     pub fn owner(&self, node: NodeId) -> Owner {
         let User { id, name } = self.identity.user.clone();
@@ -309,7 +294,6 @@ impl Session {
         ended
     }
 
-    /// Why the seat was lost, if it was.
     #[must_use]
     pub fn lost_reason(&self) -> Option<LostReason> {
         self.inner().lost
@@ -336,7 +320,6 @@ impl Session {
         self.sign_of_life.notify_waiters();
     }
 
-    /// How long the client has been silent.
     #[must_use]
     pub fn silent_for(&self, now: Instant) -> Duration {
         since_stamp(self.stamp(now), self.heard_at.load(Ordering::Acquire))
@@ -353,14 +336,12 @@ impl Session {
         self.edited_at.store(self.stamp(now), Ordering::Release);
     }
 
-    /// Time since the last edit; none if there was none.
     #[must_use]
     pub fn unedited_for(&self, now: Instant) -> Option<Duration> {
         let edited_at = self.edited_at.load(Ordering::Acquire);
         (edited_at != 0).then(|| since_stamp(self.stamp(now), edited_at))
     }
 
-    /// Time since the user last typed, moved the cursor or reviewed.
     #[must_use]
     pub fn idle_for(&self, now: Instant) -> Duration {
         since_stamp(self.stamp(now), self.active_at.load(Ordering::Acquire))

@@ -60,7 +60,6 @@ impl StoreBudget {
         }
     }
 
-    /// Takes bytes from the budget, and returns those that remain.
     fn spend(&self, bytes: usize) -> Result<u32, Duration> {
         let Inner { bytes: bucket, per_hour, clock } = &*self.0;
         let bytes = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
