@@ -24,14 +24,11 @@ use crate::yjs::protocol;
 /// right to its seat has ended (G14).
 const FINAL_FRAMES_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A command for the socket task.
 #[derive(Debug)]
 pub enum Outgoing {
-    /// Sends this binary message.
     Frame(Bytes),
     /// Sends a websocket ping with this payload. The pong returns it.
     Ping(Bytes),
-    /// Sends this close frame and stops.
     Close(Close),
 }
 
@@ -43,13 +40,11 @@ impl Outgoing {
     }
 }
 
-/// The sending end. Cheap to clone; no call blocks.
 #[derive(Clone, Debug)]
 pub struct Outbox {
     shared: Arc<Shared>,
 }
 
-/// The receiving end, owned by the socket task.
 #[derive(Debug)]
 pub struct OutboxReader {
     shared: Arc<Shared>,
@@ -72,7 +67,6 @@ impl Shared {
     }
 }
 
-/// An entry of the queue.
 #[derive(Debug)]
 enum Queued {
     Frame(Bytes),
@@ -126,7 +120,6 @@ impl Outbox {
         self.shared.queue.stir();
     }
 
-    /// Whether a close is set.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()

@@ -19,12 +19,10 @@ pub struct Queue<T> {
     arrived: Notify,
 }
 
-/// The queue is full.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full;
 
 impl<T> Queue<T> {
-    /// An empty queue for at most `capacity` entries.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { waiting: Mutex::default(), capacity, arrived: Notify::new() }
@@ -75,7 +73,6 @@ impl<T> Queue<T> {
         self.arrived.notify_one();
     }
 
-    /// Removes and returns the first entry, if any.
     pub fn try_pop(&self) -> Option<T> {
         let mut waiting = self.waiting();
         let item = waiting.pop_front();
