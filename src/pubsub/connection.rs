@@ -42,14 +42,12 @@ const OPENING_MAX: Duration = Duration::from_secs(1);
 /// Back-off between attempts: doubles from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 
-/// A queued outbound message.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) topic: Topic,
     pub(crate) frame: Vec<u8>,
 }
 
-/// State that the task and the publishers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     node: NodeId,
@@ -121,7 +119,6 @@ impl Shared {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Delivers a push of Redis to its subscribers.
     fn receive(&self, push: PushInfo) {
         let Ok([Value::BulkString(channel), Value::BulkString(frame)]) =
             <[Value; 2]>::try_from(push.data)
@@ -157,7 +154,6 @@ impl Shared {
     }
 }
 
-/// The task that owns the connection.
 pub(crate) struct ConnectionTask {
     pub(crate) target: Target,
     pub(crate) shared: Arc<Shared>,
@@ -165,7 +161,6 @@ pub(crate) struct ConnectionTask {
 }
 
 impl ConnectionTask {
-    /// Runs until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: pub/sub has no pending work.
         stop.run_until_cancelled(self.supervise()).await;

@@ -39,18 +39,14 @@ pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
 /// A message was not sent. Its subscribers get a gap as soon as Redis is reachable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PubsubError {
-    /// Redis is unreachable.
     #[error("pub/sub is unreachable")]
     Unavailable,
-    /// The outbound queue is full.
     #[error("the pub/sub queue is full")]
     Full,
-    /// The address names no supported server.
     #[error("pub/sub is not supported: {0}")]
     Unsupported(String),
 }
 
-/// Pub/sub between the servers. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pubsub {
     node: NodeId,
@@ -98,13 +94,11 @@ impl Pubsub {
         Ok(Self { node, table, wire })
     }
 
-    /// The id under which this server publishes.
     #[must_use]
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// Whether this is a single server.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.wire.is_none()
