@@ -11,7 +11,6 @@ use toml::{Table, Value};
 
 use crate::config::{Faults, Settings, checks};
 
-/// One source: its name for the line of a fault, and its sections.
 pub(super) struct Source {
     name: String,
     sections: Table,
@@ -31,7 +30,6 @@ impl Source {
         Ok(Self { name: name.to_owned(), sections })
     }
 
-    /// Reads a settings file.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
