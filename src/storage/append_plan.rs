@@ -17,7 +17,6 @@ use crate::storage::error::StorageError;
 use crate::storage::guard::FenceGuard;
 use crate::storage::log::{Append, Appended};
 
-/// The rows that a group depends on.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// The last number of each document that exists.
@@ -56,7 +55,6 @@ impl State {
             && append.clients.iter().all(|client| self.clients.contains_key(&(document, *client)))
     }
 
-    /// The number of its entries.
     pub(super) fn entries(&self) -> usize {
         self.last_seq.len() + self.seats.len() + self.clients.len()
     }
@@ -76,7 +74,6 @@ impl RatifiedSeat {
     }
 }
 
-/// The rows to write.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// The outcomes, by position in the group.

@@ -6,9 +6,7 @@ use crate::domain::seat::Seat;
 /// The condition of a guarded write: the seat still has this fence, and its link is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FenceGuard {
-    /// The seat that authorizes the write.
     pub seat: Seat,
-    /// The fence of the seat's grant.
     pub fence: Fence,
 }
 

@@ -16,7 +16,6 @@ pub struct NewInvite {
     pub id: InviteId,
     /// SHA-256 of the invite.
     pub hash: [u8; 32],
-    /// The time of its creation.
     pub now: DateTime<Utc>,
 }
 
@@ -36,24 +35,20 @@ pub struct Invitation {
     pub invite: Option<InviteId>,
     /// When the invite in force was made.
     pub invited_at: DateTime<Utc>,
-    /// When the reviewer joined.
     pub reviewer_since: Option<DateTime<Utc>>,
     /// The refused users, the last first.
     pub attempts: Vec<Attempt>,
 }
 
-/// The outcome of a reviewer's removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     /// This user was the reviewer.
     Done(UserId),
-    /// The link has no reviewer.
     NoReviewer,
     /// There is no such link, or it is revoked.
     Gone,
 }
 
-/// The outcome of a reviewer's replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replaced {
     /// The user is the reviewer. The former reviewer, if another user was.

@@ -24,7 +24,6 @@ pub struct Log {
     pub parts: Vec<Bytes>,
     /// The number of each part; that of the snapshot is the last in it.
     pub numbers: Vec<i64>,
-    /// Whether there is a snapshot.
     pub is_merged: bool,
     /// The first user of each Yjs client id (D6). The server's own ids are left out.
     pub owners: Vec<(u64, UserId)>,
@@ -94,7 +93,6 @@ fn owner_of(number: i64, owner: &str) -> Result<(u64, UserId), StorageError> {
     Ok((u64::try_from(number).map_err(corrupt)?, parse(owner)?))
 }
 
-/// The updates after a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// Updates with their numbers, in order and without a gap.
@@ -104,11 +102,9 @@ pub struct Tail {
 /// An update to store.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The document.
     pub document: DocumentId,
     /// The seat that authorizes the write. `None`: the server itself writes.
     pub guard: Option<FenceGuard>,
-    /// The update.
     pub update: Bytes,
     /// The Yjs client ids under which the update adds operations.
     pub clients: Vec<u64>,
@@ -119,7 +115,6 @@ pub struct Append {
     /// The document's last number must be at least this. A database that was set back (an old backup,
     /// a failover) lacks updates that this one depends on; storing it would leave a gap in the log.
     pub after: i64,
-    /// The time of the write.
     pub now: DateTime<Utc>,
 }
 
@@ -137,10 +132,7 @@ pub enum Appended {
     /// The document's last number is no longer `expected_seq`.
     Stale,
     /// Another user owns that Yjs client id.
-    ForeignClient {
-        /// The id.
-        client: u64,
-    },
+    ForeignClient { client: u64 },
     /// There is no such document.
     Gone,
     /// The database was set back to an older state: the document's last number is below `after`.

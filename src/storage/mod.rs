@@ -113,7 +113,6 @@ pub fn statement_text(text: &str, is_postgres: bool) -> String {
 /// A boxed future of a method. It resolves to [`StorageError`] when the database cannot be read or written.
 pub type StorageFuture<'a, T> = BoxFuture<'a, Result<T, StorageError>>;
 
-/// The database. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Storage {
     engine: Engine,
@@ -165,7 +164,6 @@ impl Storage {
         boxed_on_engine!(self, check())
     }
 
-    /// The version of the schema in the database.
     pub fn schema(&self) -> StorageFuture<'_, i64> {
         boxed_on_engine!(self, schema())
     }

@@ -9,16 +9,12 @@ use crate::domain::progress::ReviewTurn;
 /// The turn of a link, and the number of the change that set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTurn {
-    /// The turn.
     pub turn: ReviewTurn,
-    /// The number among the review changes of the document.
     pub change: i64,
 }
 
-/// The outcome of passing the turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// The call set the turn.
     Changed(StoredTurn),
     /// It was that role's turn already.
     Same(ReviewTurn),

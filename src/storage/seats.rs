@@ -38,10 +38,7 @@ pub enum Ratified {
     /// From now on the database accepts only writes under this fence.
     Accepted,
     /// The fence does not exceed the last one. The session acquires a grant above `last`.
-    Refused {
-        /// The last ratified fence.
-        last: Fence,
-    },
+    Refused { last: Fence },
     /// The link is missing or revoked: the seat no longer exists.
     Gone,
     /// The owner removed or replaced this reviewer after the claim began.

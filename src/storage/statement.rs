@@ -269,7 +269,6 @@ impl<T: Column> Column for Option<T> {
     }
 }
 
-/// A statement with its arguments.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Statement {
@@ -311,7 +310,6 @@ impl Statement {
         })
     }
 
-    /// The only row.
     pub(crate) async fn one(self, tx: &mut Tx) -> Result<Row, TxError> {
         Ok(self.row(tx).await?.ok_or(sqlx::Error::RowNotFound)?)
     }
@@ -357,7 +355,6 @@ impl Statement {
     }
 }
 
-/// A row of either engine.
 #[derive(Debug)]
 pub(crate) enum Row {
     Sqlite(SqliteRow),

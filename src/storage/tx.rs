@@ -198,7 +198,6 @@ pub(crate) async fn lock_of(tx: &mut Tx, link: ShareLinkId) -> Result<(), TxErro
     }
 }
 
-/// Takes the advisory locks of these documents' histories; `documents` is sorted.
 pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<(), TxError> {
     match tx.conn() {
         Conn::Sqlite(_) => Ok(()),
@@ -206,7 +205,6 @@ pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<
     }
 }
 
-/// Locks two users for a change of what both share, the lower id first.
 pub(crate) async fn lock_users(tx: &mut Tx, one: &UserId, other: &UserId) -> Result<(), TxError> {
     match tx.conn() {
         Conn::Sqlite(_) => Ok(()),

@@ -34,7 +34,6 @@ pub(super) struct VersionRow {
 /// The rows to write and to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VersionPlan {
-    /// The number of the new version.
     pub(super) number: i64,
     /// The versions to delete.
     pub(super) versions: Vec<i64>,

@@ -9,8 +9,6 @@ use crate::storage::tx_error::TxError;
 /// "VERS": separates the advisory locks of version histories from others.
 const LOCK_SEED: i64 = 0x5645_5253;
 
-/// Locks a document for a change of its dependent rows. Later statements see every commit under the
-/// lock. False: there is no such document.
 pub(in crate::storage) async fn lock(
     connection: &mut PgConnection,
     id: DocumentId,
@@ -35,7 +33,6 @@ pub(in crate::storage) async fn lock_of(
     Ok(id.map(|id| parse(&id)).transpose()?)
 }
 
-/// Marks a change of the guards of a locked document, so that a group of edits detects it.
 pub(in crate::storage) async fn change_guards(
     connection: &mut PgConnection,
     id: DocumentId,

@@ -34,7 +34,6 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Parses `url`.
     pub(super) fn of(url: &str) -> Result<Self, StorageError> {
         // The parser's error may repeat a part of the URL, which may be a password.
         let refused = |_| {
@@ -57,7 +56,6 @@ impl Parameters {
         self
     }
 
-    /// Opens a connection with these settings.
     pub(super) async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
         let mut connection = self.connect_plainly().await?;
         self.apply(&mut connection).await?;

@@ -109,7 +109,6 @@ impl Connections {
         }
     }
 
-    /// Waits for running calls, and closes.
     pub(super) async fn close(&self) {
         let all = timeout(PERMIT_TIMEOUT, self.0.permits.acquire_many(self.0.size)).await;
         self.0.permits.close();

@@ -97,7 +97,6 @@ impl Postgres {
     }
 }
 
-/// Ratifies a grant.
 pub(in crate::storage) async fn ratify(
     tx: &mut Tx,
     session: SessionId,
@@ -143,8 +142,6 @@ pub(in crate::storage) async fn ratify(
     Ok(Ratified::Refused { last: last.value(tx).await?.unwrap_or(Fence::ZERO) })
 }
 
-/// Raises the fence of the reviewer's seat, under the lock of the link's document: no write under an
-/// earlier grant counts any more.
 pub(in crate::storage) async fn vacate_reviewer(
     connection: &mut PgConnection,
     link: ShareLinkId,

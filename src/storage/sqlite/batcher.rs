@@ -72,7 +72,6 @@ impl<Q: Clone, A> Batcher<Q, A> {
         }
     }
 
-    /// Runs the oldest queued queries as one batch.
     async fn run_batch<F>(&self, run: &impl Fn(Vec<Q>) -> F)
     where
         F: Future<Output = Result<Vec<A>, StorageError>>,

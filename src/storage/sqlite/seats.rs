@@ -195,7 +195,6 @@ async fn accept(
     written.collect()
 }
 
-/// Raises the fence of the reviewer's seat: no write under an earlier grant counts any more.
 pub(in crate::storage) async fn vacate_reviewer(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
