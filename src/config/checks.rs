@@ -139,7 +139,6 @@ fn is_contact(text: &str) -> bool {
     text.len() <= CHARACTERS_MAX && is_printable(text) && rest.is_some_and(|it| !it.is_empty())
 }
 
-/// Whether the text is a name of a host, or `*.` and one.
 fn is_host_rule(text: &str) -> bool {
     let name = text.strip_prefix("*.").unwrap_or(text);
     let is_label = |label: &str| {

@@ -36,7 +36,6 @@ impl Source {
         Self::parse(&name, &text)
     }
 
-    /// A source of single texts: section, key and text.
     pub(super) fn of_texts(name: &str, settings: impl Iterator<Item = [String; 3]>) -> Self {
         let mut sections = Table::new();
         for [section, key, text] in settings {
@@ -165,7 +164,6 @@ fn fault(key: &str, message: &str) -> String {
     fixed.to_owned()
 }
 
-/// The last source that contains the key.
 fn origin_of<'a>(sources: &'a [Source], key: &str) -> Option<&'a Source> {
     let mut names = key.split(['.', '[']);
     let (section, key) = (names.next()?, names.next());

@@ -22,7 +22,6 @@ const ZERO_WIDTH_JOINER: char = '\u{200D}';
 /// A letter that a browser draws as a space (So, not white space by its class).
 const BRAILLE_BLANK: char = '\u{2800}';
 
-/// Checks a trimmed text of one line.
 pub(super) fn check_line(text: &str) -> Result<(), LineFault> {
     let mut characters = text.chars().peekable();
     // The preceding character, and the last character that is no variation selector.
@@ -84,7 +83,6 @@ fn is_joining(c: char) -> bool {
         | '\u{10A00}'..='\u{11FFF}' | '\u{1E900}'..='\u{1E95F}' | '\u{1F000}'..='\u{1FAFF}')
 }
 
-/// Whether `selector` chooses a variant of the character before it.
 fn has_variant(base: char, selector: char, next: Option<char>) -> bool {
     match selector {
         // Emoji or text.

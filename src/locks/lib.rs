@@ -285,7 +285,6 @@ impl Locks {
         });
     }
 
-    /// As [`Locks::claim`], without metrics.
     async fn claim_unmetered(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         self.0.backend.claim(claim).await
     }

@@ -205,7 +205,6 @@ pub(super) fn check_keys_in(server: NodeId, is_there: impl Fn(u16) -> bool) -> O
     Some([SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{tag}")))
 }
 
-/// The channel on which Redis notifies a server of hand-overs to its waiters.
 pub(super) fn release_channel(server: NodeId) -> String {
     format!("{NAMED}release:{server}")
 }

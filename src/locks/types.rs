@@ -26,7 +26,6 @@ pub struct Owner {
     pub pass: Option<ReclaimToken>,
 }
 
-/// The user for whom a server claimed a lock.
 impl From<Owner> for User {
     fn from(owner: Owner) -> Self {
         Self { id: owner.id.into(), name: owner.name }

@@ -44,7 +44,6 @@ impl LostReason {
 pub enum Close {
     /// A frame or parameter that a correct client never sends.
     Malformed(&'static str),
-    /// The token is missing or no longer valid.
     Unauthenticated(&'static str),
     /// The user's role does not permit it.
     Forbidden(&'static str),
@@ -57,7 +56,6 @@ pub enum Close {
         /// Whether the holder is the same user, in another tab or on another machine.
         own: bool,
     },
-    /// The time-out of the wait queue passed.
     WaitedInVain,
     Lost(LostReason),
     /// The database rejected an edit that the room had broadcast. The replica contains it, so the

@@ -33,7 +33,6 @@ pub enum Event<'a> {
     },
     /// Another session holds the seat; this one is in its wait queue.
     SeatWaiting {
-        /// Position in the wait queue: 1 is next.
         position: usize,
         holder: &'a str,
         own: bool,
@@ -43,14 +42,12 @@ pub enum Event<'a> {
     },
     /// The lease was not renewed in time. The server rejects edits until it is.
     SeatUncertain,
-    /// A renewal restored the lease.
     SeatRestored,
     /// The server releases the seat at that time, unless the user becomes active.
     SeatIdle {
         release_at: DateTime<Utc>,
     },
     SeatLost(LostReason),
-    /// The session lost the seat, because the owner deleted the document.
     DocumentDeleted(&'a Deletion),
     PeerJoined(Role, &'a User),
     PeerLeft(Role, &'a User),

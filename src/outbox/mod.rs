@@ -73,7 +73,6 @@ enum Queued {
     Ping(Bytes),
 }
 
-/// An empty outbox that holds at most `bytes_max` bytes of frames.
 #[must_use]
 pub fn outbox(bytes_max: usize) -> (Outbox, OutboxReader) {
     let shared = Arc::new(Shared {

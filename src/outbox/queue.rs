@@ -8,7 +8,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Capacity that an emptied queue retains, once it was needed.
 const RETAINED_CAPACITY: usize = 32;
 
 /// Any number of producers, one consumer.

@@ -29,15 +29,12 @@ const OUTBOX_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Topics with an unreported loss. Beyond that Redis itself is unreachable for long, and each
 /// reconnect is a gap for all subscribers.
 const LOST_MAX: usize = 16_384;
-/// Messages in one pipeline.
 const BATCH_MAX: usize = 128;
-/// Channels in one `SUBSCRIBE`.
 const CHANNELS_PER_CALL: usize = 500;
 /// The task closes the connection after this long without a reply.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Interval of the check that a node still belongs to its Cluster.
 const CLUSTER_POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Time-out of the connect and the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
 /// Back-off between attempts: doubles from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
@@ -209,7 +206,6 @@ impl ConnectionTask {
         Ok((connection, dead))
     }
 
-    /// Publishes and receives until the connection breaks or a reply times out.
     async fn serve(&mut self, connection: MultiplexedConnection, dead: CancellationToken) {
         let is_cluster = matches!(self.target.kind, Kind::Cluster(_));
         self.shared.table.connect();

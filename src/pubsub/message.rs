@@ -25,7 +25,6 @@ const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16 + SEAL_BYTES;
 pub enum Topic {
     /// The servers that have this document open.
     Room(DocumentId),
-    /// All servers.
     Cluster,
     Node(NodeId),
 }
@@ -84,7 +83,6 @@ pub enum Message {
 /// A request between servers, mostly to the server of a session's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A liveness probe: does the session's client still reply?
     Probe(SessionId),
     /// Another session of the same user acquired the seat. The receiver ends this session and
     /// flushes its edits. The requester repeats the request until the flush is complete.
@@ -98,7 +96,6 @@ pub enum Request {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The session's client replied.
     Alive,
     /// The session has ended, or its client does not reply.
     Gone,
@@ -395,7 +392,6 @@ impl Reader<'_> {
         std::str::from_utf8(self.take(bytes)?).ok()?.parse().ok()
     }
 
-    /// The rest of the frame as text.
     fn text(&mut self) -> Option<String> {
         String::from_utf8(self.rest().to_vec()).ok()
     }

@@ -51,7 +51,6 @@ impl Seal {
         Self { key, mark }
     }
 
-    /// Appends the seal for `channel` to a frame.
     pub(crate) fn close(&self, channel: &str, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.mark);
         let tag = self.over(channel.as_bytes(), frame);

@@ -46,7 +46,6 @@ const JOIN_TRIES: usize = 16;
 /// Largest document, in bytes, that a runtime worker processes itself: some 0.2 ms.
 const WALKED_HERE_MAX: usize = 64 * 1024;
 
-/// A handle to the open rooms. Clones share one map.
 #[derive(Clone, Debug)]
 pub struct Rooms {
     open: Arc<DashMap<DocumentId, Arc<OnceCell<Arc<Room>>>>>,

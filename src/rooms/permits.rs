@@ -101,7 +101,7 @@ struct Queue {
     waiting: VecDeque<(u64, oneshot::Sender<Permit>)>,
 }
 
-/// A permit. Its drop frees it (F3).
+/// Its drop frees it (F3).
 #[derive(Debug)]
 pub struct Permit {
     permits: Permits,
@@ -110,7 +110,7 @@ pub struct Permit {
     is_over: bool,
 }
 
-/// A waiting request. Its drop removes the request from the queue (F4).
+/// Its drop removes the request from the queue (F4).
 struct Waiter<'a> {
     permits: &'a Permits,
     requester: Requester,
@@ -203,7 +203,6 @@ impl State {
         Some(self.tickets)
     }
 
-    /// Removes a request from the queue, unless it was granted.
     fn withdraw(&mut self, requester: &Requester, ticket: u64) {
         let Some(address) = self.addresses.get_mut(&requester.address()) else { return };
         let Some(queue) = address.requesters.get_mut(requester) else { return };

@@ -32,7 +32,6 @@ use crate::yjs::text::Text;
 /// Queued jobs. The sender drops a job that finds the queue full: the next edit makes that text due
 /// again.
 const JOBS_MAX: usize = 4_096;
-/// Versions in one transaction.
 const BATCH_MAX: usize = 32;
 /// Documents whose versions are built concurrently: one more than the build permits of the server
 /// itself, so that no permit stays unused.
@@ -48,7 +47,6 @@ const BACKLOG_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 /// Running and waiting checkpoints of one document. The task drops further ones: each holds a copy of
 /// the document.
 const CHECKPOINTS_AT_ONCE: usize = 4;
-/// Shortest and longest interval between two polls of the rooms.
 const POLL_MIN: Duration = Duration::from_millis(20);
 const POLL_MAX: Duration = Duration::from_secs(5);
 /// Time-out of a caller that waits for its versions. After it the task still stores them.
@@ -58,9 +56,7 @@ const RECORD_TIMEOUT: Duration = Duration::from_secs(1);
 enum VersionJob {
     /// The writer has left that room; the room may already be closed.
     Left(Arc<Room>),
-    /// Checkpoints of a caller, and its reply channel.
     Record(Vec<Checkpoint>, oneshot::Sender<()>),
-    /// A request to store all due checkpoints, and its reply channel.
     Flush(oneshot::Sender<()>),
 }
 
@@ -138,7 +134,6 @@ pub async fn run(
     }
 }
 
-/// A checkpoint whose version is due, and the callers that wait for it.
 struct Due {
     checkpoint: Checkpoint,
     waiter: Option<Arc<Waiter>>,
@@ -164,13 +159,10 @@ struct VersionRecorder {
     rooms: Rooms,
     storage: Storage,
     building: Lanes<DocumentId, Due, Built>,
-    /// Checkpoints of long documents that wait for a lane.
     backlog: VecDeque<Due>,
-    /// Running builds that count towards [`SHORT_AT_ONCE`].
     short: usize,
     /// Versions built and not yet stored: at most a batch and the checkpoints of one room or job.
     pending: Vec<NewVersion>,
-    /// The callers that wait for `pending`.
     waiters: Vec<Arc<Waiter>>,
     /// The callers that wait for all due checkpoints.
     flushing: Vec<oneshot::Sender<()>>,
@@ -278,7 +270,6 @@ impl VersionRecorder {
         }
     }
 
-    /// Waits until the version may be built or added to the backlog.
     async fn make_room(&mut self, due: &Due) {
         let is_full = |recorder: &Self| match due.is_short {
             true => SHORT_AT_ONCE <= recorder.short,
@@ -304,7 +295,6 @@ impl VersionRecorder {
         !self.backlog.is_empty() && BACKLOG_BYTES_MAX < waiting + checkpoint.snapshot.merged.len()
     }
 
-    /// Starts builds of the backlog while a lane is free.
     fn build_backlog(&mut self) {
         while !self.building.is_full(self.short)
             && let Some(due) = self.backlog.pop_front()

@@ -212,7 +212,6 @@ impl SeatService {
         }
     }
 
-    /// Acquires the key under a fence above `floor`, and ratifies the fence.
     async fn claim(
         &self,
         session: &Arc<Session>,
@@ -443,7 +442,6 @@ fn storage_away(error: StorageError) -> Close {
     Close::Unavailable("storage")
 }
 
-/// 256 random bits, encoded for a URL.
 fn resume_secret() -> String {
     let mut bytes = [0_u8; 32];
     match fill(&mut bytes) {

@@ -132,7 +132,6 @@ impl SeatService {
         }
     }
 
-    /// Ends a session whose link is not active, with the cause.
     pub(crate) async fn lose_with_link(&self, session: &Session) {
         let link = session.identity.seat.link;
         match self.shared.storage.end_of_link(link).await {

@@ -29,7 +29,6 @@ const WEBHOOK_SEAT_PAGES: usize = 40;
 struct Search {
     /// The last seat of the previous round. `None`: the next round begins with the first one.
     after: Option<Seat>,
-    /// Since when the lock of a grant is missing.
     missing: HashMap<(Seat, Fence), Instant>,
 }
 
@@ -82,7 +81,6 @@ impl SeatService {
         }
     }
 
-    /// Announces the end of those grants whose lock is missing for a lease.
     async fn compare(&self, taken: Vec<TakenSeat>, missing: &mut HashMap<(Seat, Fence), Instant>) {
         let names: Vec<_> = taken.iter().map(|it| LockName::seat(it.seat)).collect();
         let Ok(holders) = self.shared.locks.holders(&names).await else {

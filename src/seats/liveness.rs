@@ -33,7 +33,6 @@ use crate::sessions::session::{Session, SessionState};
 const FLUSH_POLL_PAUSES: (Duration, Duration) =
     (Duration::from_millis(10), Duration::from_millis(100));
 
-/// The probes of this process, and permits for those of other servers.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     /// At most one probe for each session on another server is in flight: all its callers share

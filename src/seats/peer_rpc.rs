@@ -31,6 +31,7 @@ struct Pending {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestError {
+    /// Too many requests are in flight (Q1).
     TooMany,
     TimedOut,
 }

@@ -88,7 +88,6 @@ impl SeatService {
         }
     }
 
-    /// Ends every session of a user who is no longer the reviewer of its link.
     async fn end_sessions_of_former_reviewers(&self) {
         for sessions in self.shared.registry.all().chunks(COMPARED_AT_ONCE) {
             let Some(former) = self.former_reviewers_among(sessions).await else { return };

@@ -49,7 +49,6 @@ pub struct RoomLimits {
     pub document_bytes: usize,
     /// Sustained rate of messages of one socket, per second.
     pub messages_per_second: u32,
-    /// Burst of messages of one socket.
     pub message_burst: u32,
     /// Limit of a room's backlog while the database does not answer, in bytes.
     pub unsaved_bytes: usize,

@@ -97,7 +97,6 @@ struct SessionInner {
     since: Option<DateTime<Utc>>,
     /// The time of the grant by this server's monotonic clock.
     granted_at: Option<Instant>,
-    /// The grant came from the wait queue.
     has_waited: bool,
     lost: Option<LostReason>,
     idle_warned: bool,
@@ -169,7 +168,6 @@ impl Session {
         }
     }
 
-    /// Records that the grant comes from the wait queue.
     pub fn record_wait(&self) {
         self.inner().has_waited = true;
     }
@@ -299,7 +297,6 @@ impl Session {
         self.inner().lost
     }
 
-    /// The socket received something from the client.
     pub fn heard(&self, now: Instant) {
         self.heard_at.store(self.stamp(now), Ordering::Release);
         if self.answered.load(Ordering::Acquire) < self.probed.load(Ordering::Acquire) {
@@ -307,14 +304,12 @@ impl Session {
         }
     }
 
-    /// The socket received a pong with this payload.
     pub fn answered_by(&self, pong: &[u8]) {
         if let Ok(number) = pong.try_into().map(u64::from_be_bytes) {
             self.answered(number);
         }
     }
 
-    /// The client answered the liveness probe of that number.
     pub fn answered(&self, number: u64) {
         self.answered.fetch_max(number, Ordering::AcqRel);
         self.sign_of_life.notify_waiters();
@@ -381,7 +376,6 @@ impl Session {
             )
     }
 
-    /// Sends an event to a client that understands events.
     pub fn notify(&self, event: &Event<'_>) {
         if self.identity.wants_events {
             self.outbox.send(event.frame());

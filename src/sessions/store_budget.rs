@@ -14,7 +14,6 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
-/// The time in which a spent budget is full again.
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The budget of one address. Cloning is shallow.

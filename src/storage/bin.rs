@@ -31,13 +31,11 @@ impl BinnedDocument {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembersDeletion {
     pub owner: User,
-    /// The reviewer of the link that the deletion revoked.
     pub reviewer: Option<UserId>,
     pub at: DateTime<Utc>,
 }
 
 impl MembersDeletion {
-    /// Whether `user` is the owner or the reviewer.
     #[must_use]
     pub fn concerns(&self, user: &UserId) -> bool {
         self.owner.id == *user || self.reviewer.as_ref() == Some(user)

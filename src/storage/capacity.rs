@@ -87,7 +87,6 @@ impl Storage {
         })
     }
 
-    /// Whether the last measurement was below the bound.
     #[must_use]
     pub fn has_room(&self) -> bool {
         !self.is_spent.load(Ordering::Relaxed)

@@ -47,10 +47,8 @@ pub struct UndoneDecision {
     pub parts: Vec<DecisionPart>,
 }
 
-/// A decision or an undo that is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// The number of the edit, if there is one.
     pub seq: Option<i64>,
     /// The number of its last change among the document's review changes.
     pub change: i64,

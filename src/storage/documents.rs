@@ -26,7 +26,6 @@ pub struct Document {
     pub id: DocumentId,
     pub title: String,
     pub owner: User,
-    /// The characters at the last count.
     pub characters: i64,
     pub created_at: DateTime<Utc>,
     /// The time of the last change of title or text.

@@ -13,7 +13,6 @@ pub struct FenceGuard {
 /// The outcome of a guarded write. Only `Done` changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guarded<T> {
-    /// The write is committed.
     Done(T),
     /// The seat has another fence now, or its link is revoked.
     Fenced,
@@ -21,7 +20,6 @@ pub enum Guarded<T> {
     NotFound,
     /// The review changed since the caller read it; the caller reads it again.
     VersionMismatch {
-        /// Its version now.
         current: i64,
     },
     /// The document changed since the caller read it; the caller reads it again.

@@ -22,9 +22,7 @@ pub struct NewInvite {
 /// A user whom a link refused because it had a reviewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The user, who had a valid invite.
     pub user: User,
-    /// The time of the last attempt.
     pub at: DateTime<Utc>,
 }
 
@@ -33,7 +31,6 @@ pub struct Attempt {
 pub struct Invitation {
     /// The id of the invite in force. `None`: the link's first invite.
     pub invite: Option<InviteId>,
-    /// When the invite in force was made.
     pub invited_at: DateTime<Utc>,
     pub reviewer_since: Option<DateTime<Utc>>,
     /// The refused users, the last first.

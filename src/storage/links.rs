@@ -12,7 +12,6 @@ use crate::storage::pagination::Cursor;
 /// A link to create, unless the document has one.
 #[derive(Clone, Debug)]
 pub struct NewShareLink {
-    /// Its id if it is created.
     pub id: ShareLinkId,
     /// The document. Its owner is the writer.
     pub document_id: DocumentId,
@@ -25,11 +24,9 @@ pub struct NewShareLink {
 pub struct ShareLink {
     pub id: ShareLinkId,
     pub document_id: DocumentId,
-    /// The document's current title.
     pub title: String,
     /// The document's owner.
     pub writer: User,
-    /// The user who joined.
     pub reviewer: Option<User>,
     /// SHA-256 of the invite.
     pub invite_hash: [u8; 32],
@@ -45,7 +42,6 @@ impl ShareLink {
     }
 }
 
-/// Whether a link existed before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindOrCreate {
     Created,
@@ -56,7 +52,6 @@ pub enum FindOrCreate {
 pub enum Joined {
     /// The caller is the reviewer, as of this call or before it.
     Reviewer(ShareLink),
-    /// Another user is the reviewer.
     ReviewerExists {
         document: DocumentId,
         /// Whether the attempt was stored: it is the user's first within a minute.

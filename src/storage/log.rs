@@ -15,7 +15,6 @@ use crate::storage::error::StorageError;
 use crate::storage::guard::FenceGuard;
 use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
-/// The whole log of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// The number of the last update; 0 when there was none.
@@ -99,7 +98,6 @@ pub struct Tail {
     pub updates: Vec<(i64, Bytes)>,
 }
 
-/// An update to store.
 #[derive(Clone, Debug)]
 pub struct Append {
     pub document: DocumentId,
@@ -121,7 +119,6 @@ pub struct Append {
 /// The outcome of an update. Only `Stored` changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Appended {
-    /// Committed under this number.
     Stored {
         /// One above the document's last.
         seq: i64,
@@ -132,12 +129,12 @@ pub enum Appended {
     /// The document's last number is no longer `expected_seq`.
     Stale,
     /// Another user owns that Yjs client id.
-    ForeignClient { client: u64 },
-    /// There is no such document.
+    ForeignClient {
+        client: u64,
+    },
     Gone,
     /// The database was set back to an older state: the document's last number is below `after`.
     SetBack {
-        /// The document's last number.
         last: i64,
     },
     /// A row that the update depends on does not parse. No other document is affected (G16).

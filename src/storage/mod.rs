@@ -74,7 +74,6 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::Postgres;
 use crate::storage::sqlite::Sqlite;
 
-/// The URLs that [`Storage::open`] accepts.
 const SCHEMES: &str = "sqlite://FILE or postgres://HOST/DATABASE";
 
 /// Dispatches a call to the engine in use.

@@ -22,7 +22,6 @@ pub struct NewReview {
     pub author: User,
     /// Whether it is a remark on the whole text, without a range and a suggestion.
     pub is_summary: bool,
-    /// The quoted range of the text.
     pub origin: AnchorOrigin,
     pub current: RelativeRange,
     pub body: String,
@@ -110,7 +109,6 @@ impl StoredReview {
         }
     }
 
-    /// Bytes of its texts and replies.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;

@@ -21,7 +21,6 @@ use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::NewGrant;
 use crate::storage::{Engine, Storage, StorageFuture, boxed_on_engine, postgres};
 
-/// The state that a claim of a seat depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatLookup {
     /// The link, also a revoked one.
@@ -32,7 +31,6 @@ pub struct SeatLookup {
     pub named_at: Option<DateTime<Utc>>,
 }
 
-/// The outcome of ratifying a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ratified {
     /// From now on the database accepts only writes under this fence.

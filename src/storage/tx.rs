@@ -19,7 +19,6 @@ pub(crate) struct Tx {
     open: Open,
     /// The endpoints that the transaction's events are for.
     pub(in crate::storage) hooks: Hooks,
-    /// Whether it has written a webhook.
     pub(in crate::storage) has_webhook: bool,
 }
 
@@ -68,7 +67,6 @@ impl Tx {
         }
     }
 
-    /// Commits after a success, and rolls back after a failure.
     pub(in crate::storage) async fn end<T>(
         self,
         outcome: Result<T, TxError>,

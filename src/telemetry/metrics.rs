@@ -191,7 +191,6 @@ impl Metrics {
         Ok(Self(handle))
     }
 
-    /// Renders all metrics in Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
         self.0.render()

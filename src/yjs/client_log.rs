@@ -22,7 +22,6 @@ pub(crate) struct Run {
     tail: Option<Tail>,
 }
 
-/// The beginning of a struct.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     clock: u32,
@@ -158,7 +157,6 @@ impl Run {
         true
     }
 
-    /// Appends `piece` to the text of the tail, and returns the new tail.
     fn continue_text(&mut self, tail: Tail, piece: Piece<'_>) -> Option<Tail> {
         let text_at = tail.text_at?;
         let length = self.bytes.len().saturating_sub(text_at).saturating_add(piece.bytes());
@@ -173,7 +171,6 @@ impl Run {
         Some(Tail { text_at: Some(moved_to), ..tail })
     }
 
-    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.marks.shrink_to_fit();

@@ -16,7 +16,6 @@ pub(crate) struct Deletes {
 pub(crate) const RANGE_BYTES: usize = 10;
 
 impl Deletes {
-    /// Whether all of `start..end` is deleted.
     pub(crate) fn contains(&self, client: u64, start: u32, end: u32) -> bool {
         self.clients
             .get(&client)

@@ -12,7 +12,6 @@ pub(crate) enum JsonFault {
     Invalid,
 }
 
-/// Checks a value that the server relays as text.
 pub(crate) fn check(text: &str) -> Result<(), JsonFault> {
     check_depth(text)?;
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|_| JsonFault::Invalid)

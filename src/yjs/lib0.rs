@@ -89,7 +89,6 @@ impl<'a> Reader<'a> {
             .ok_or(Malformed("a clock is out of range"))
     }
 
-    /// Reads length-prefixed bytes.
     pub(crate) fn block(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.count(1)?;
         let (block, rest) = self.rest.split_at_checked(length).ok_or(ENDS_EARLY)?;
@@ -101,7 +100,6 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.block()?).map_err(|_| Malformed("a string is not UTF-8"))
     }
 
-    /// Fails if bytes remain.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes remain after the end")) }
     }

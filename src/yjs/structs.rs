@@ -99,7 +99,6 @@ impl<'a> Struct<'a> {
         Ok(Self { clock, length, origin, right_origin, content })
     }
 
-    /// The first struct of an empty document, with a text.
     pub(crate) fn first(text: &'a str) -> Self {
         let length = utf16::length(text);
         let content = Content::Text(Piece::whole(text));
@@ -130,7 +129,6 @@ impl<'a> Struct<'a> {
         rest
     }
 
-    /// The units before clock `to`.
     pub(crate) fn ending(&self, to: u32) -> Self {
         let left = to.saturating_sub(self.clock).min(self.length);
         if left == self.length {

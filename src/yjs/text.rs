@@ -145,7 +145,6 @@ impl Text {
         Ok(Some(self.order.replace(&puts.ok_or(SyncError::Range)?, client)))
     }
 
-    /// The text before, in and after a range.
     pub(super) fn parts(&self, range: TextRange) -> Result<(&str, &str, &str), AnchorMismatch> {
         let (start, end) = (self.byte(range.start)?, self.byte(range.end)?);
         let part = |part: Option<_>| part.ok_or(AnchorMismatch::Empty);
@@ -168,7 +167,6 @@ impl Text {
         }
     }
 
-    /// The nearest character boundary at or before `units`.
     fn aligned(&self, units: u32) -> u32 {
         match self.index().position(&self.content, units) {
             Utf16Position::At(_) => units,

@@ -61,7 +61,6 @@ impl Index {
         Self { marks }
     }
 
-    /// Finds the position of unit `units`.
     pub(crate) fn position(&self, text: &str, units: u32) -> Utf16Position {
         let (passed, from) = self.mark(|(mark, _)| *mark <= units);
         match position(text.get(from..).unwrap_or_default(), units.saturating_sub(passed)) {
@@ -71,7 +70,6 @@ impl Index {
         }
     }
 
-    /// The number of units before a byte.
     pub(crate) fn units(&self, text: &str, byte: usize) -> u32 {
         let (passed, from) = self.mark(|(_, mark)| *mark <= byte);
         passed.saturating_add(length(text.get(from..byte).unwrap_or_default()))

@@ -159,7 +159,6 @@ impl Check<'_> {
         Ok(checked)
     }
 
-    /// Reads and checks the struct that begins at `clock`.
     fn one_struct<'a>(
         &mut self,
         reader: &mut Reader<'a>,
@@ -252,7 +251,6 @@ impl Check<'_> {
     }
 }
 
-/// Reads a range of clocks that lies before `end`.
 fn deletion(reader: &mut Reader<'_>, end: u32) -> Result<(u32, u32), Rejected> {
     let (from, length) = (reader.clock()?, reader.clock()?);
     let to = from.saturating_add(length);

@@ -242,7 +242,6 @@ impl Alarms {
 }
 
 impl Class {
-    /// Drops expired slots, and returns the changed alarms.
     fn evaluate(&mut self, now: Instant, slot: u64) -> Vec<Change> {
         while self.slots.front().is_some_and(|oldest| oldest.number + SLOTS <= slot) {
             self.slots.pop_front();

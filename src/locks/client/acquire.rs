@@ -140,7 +140,6 @@ impl Locks {
         }
     }
 
-    /// One claim, with a value of its own.
     async fn attempt(&self, name: &LockName, options: &AcquireOptions) -> Result<Guard, LockError> {
         let (claim, timing) = self.claim_for(name, options);
         match self.claim_unmetered(&claim).await? {

@@ -24,7 +24,6 @@ pub(crate) struct GuardState {
     pub(crate) began: Instant,
     /// End of the minimum hold: the backend grants the lock to no other claimant before.
     pub(crate) rests_until: Instant,
-    /// End of the maximum hold.
     ends: Option<Instant>,
     trust: Mutex<Trust>,
     is_lost: CancellationToken,
@@ -37,7 +36,6 @@ struct Trust {
 }
 
 impl GuardState {
-    /// The state of a lock whose claim was sent at `sent_at`.
     pub(crate) fn new(
         held: HeldLock,
         timing: RenewalTiming,
@@ -74,7 +72,6 @@ impl GuardState {
         }
     }
 
-    /// The reason of the loss, if the lock is lost at `now`.
     pub(crate) fn loss(&self, now: Instant) -> Option<Loss> {
         let mut trust = self.trust();
         let by_clock = match self.ends {

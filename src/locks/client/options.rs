@@ -13,7 +13,6 @@ use galley_domain::lease;
 pub(crate) const LEASES: (Duration, Duration) =
     (Duration::from_millis(60), Duration::from_secs(60 * 60));
 
-/// The shortest estimate from earlier holds.
 const LEARNT_MIN: Duration = Duration::from_secs(1);
 
 /// How a claimant proceeds when the lock is busy.

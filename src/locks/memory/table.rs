@@ -20,7 +20,6 @@ use crate::types::{
 };
 use galley_domain::fence::Fence;
 
-/// A moment, by the backend's clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// The clock of the leases.
@@ -268,7 +267,6 @@ impl Entry {
         Self { last, last_grant: None, released: None, queue: Vec::new(), forget_at }
     }
 
-    /// Whether the table has no grant of this lock.
     fn knows_nothing(&self) -> bool {
         self.last == Fence::ZERO
     }

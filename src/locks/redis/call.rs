@@ -126,7 +126,6 @@ impl Calls {
 }
 
 impl Node {
-    /// Sends commands and returns their replies. Any error reply fails the call.
     pub(crate) async fn query(&self, pipeline: &Pipeline) -> Result<Vec<Value>, CallError> {
         let answer = self.calls.query(pipeline, Instant::now() + CALL_TIMEOUT).await?;
         answer

@@ -72,7 +72,6 @@ impl Drop for UnderWay<'_> {
 }
 
 impl CallQueue {
-    /// Creates the queue. Queued calls wait until [`Coalescer::run`] runs.
     pub(crate) fn new(end: Target, scripts: Arc<Scripts>) -> (Self, Coalescer) {
         let (queue, queued) = mpsc::channel(QUEUED_MAX);
         let under_way = Arc::<AtomicUsize>::default();

@@ -30,7 +30,6 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// The supervisor closes the connection after this time without a reply. A path that drops packets
 /// looks like a slow Redis until the kernel closes the socket, minutes later.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// Time-out of the connect and the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
 /// Time-out of the greeting that follows: three exchanges.
 const GREETING_MAX: Duration = Duration::from_secs(2);
@@ -94,7 +93,6 @@ pub(crate) struct Subscription {
 }
 
 impl Link {
-    /// Creates a link that is down until its supervisor runs.
     pub(crate) fn new(addresses: Arc<Addresses>, greeting: Pipeline) -> (Self, Supervisor) {
         let why = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down { why, is_lost: false });
@@ -111,7 +109,6 @@ impl Link {
         (Self { state }, supervisor)
     }
 
-    /// Sends `pipeline` once and waits for all replies until `deadline`.
     pub(crate) async fn query(
         &self,
         pipeline: &Pipeline,
@@ -171,7 +168,6 @@ impl Link {
         }
     }
 
-    /// Whether the last exchange on the connection timed out.
     pub(crate) fn is_silent(&self) -> bool {
         match &*self.state.borrow() {
             State::Up(line) => line.is_waited_for(),
@@ -222,7 +218,6 @@ impl OpenConnection {
         Ok(Reply { sent_at, replies })
     }
 
-    /// The result of an exchange. It updates the state of the connection.
     fn answered<T>(
         &self,
         exchange: Result<RedisResult<T>, Elapsed>,
@@ -291,7 +286,6 @@ impl Supervisor {
         }
     }
 
-    /// Publishes the open connection until it is dead.
     async fn serve(&self, line: OpenConnection, was_down: bool) {
         let dead = line.dead.clone();
         self.state.send_replace(State::Up(line));

@@ -67,7 +67,6 @@ struct HealthReport {
 }
 
 impl HealthReport {
-    /// Whether a check that began then is newer than the stored result.
     fn replaces(&mut self, began: Instant) -> bool {
         let is_news = self.began.is_none_or(|before| before <= began);
         if is_news {
@@ -132,7 +131,6 @@ impl Health {
         Ok(())
     }
 
-    /// Checks after each new connection (`opened`), and at intervals.
     pub(crate) async fn watch(self: Arc<Self>, opened: Arc<Notify>) {
         let mut pause = POLL_INTERVAL;
         loop {
@@ -151,7 +149,6 @@ impl Health {
         }
     }
 
-    /// Whether a message to this server's own channel returns.
     async fn pubsub_roundtrip(&self) -> Result<bool, LocksError> {
         let deadline = Instant::now() + ECHO_MAX;
         if !matches!(timeout_at(deadline, self.subscription.opens()).await, Ok(true)) {

@@ -213,7 +213,6 @@ impl Remote {
         Ok(names.into_iter().zip(holders).filter_map(|(name, by)| Some((name, by?))).collect())
     }
 
-    /// The names of all locks whose keys match `pattern`, in order.
     async fn scan(&self, pattern: &str) -> Result<Vec<LockName>, LocksError> {
         let nodes = self.calls.nodes().await?;
         let scans = nodes.iter().map(|node| self.scan_at(node, pattern));
@@ -260,7 +259,6 @@ impl Drop for Remote {
     }
 }
 
-/// Starts the connections to `target`, and the subscription.
 fn route(target: Target, subscription: Subscription, context: NodeContext) -> (Topology, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");

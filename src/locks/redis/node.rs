@@ -31,7 +31,6 @@ pub(crate) struct Node {
     end: CancellationToken,
 }
 
-/// Settings and tasks that the connections to all nodes share.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeContext {
     pub(crate) scripts: Arc<Scripts>,

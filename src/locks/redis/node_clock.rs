@@ -25,7 +25,6 @@ pub(crate) struct Clock(Mutex<Option<Reading>>);
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     showed: DateTime<Utc>,
-    /// When the reply had arrived.
     answered_at: Instant,
 }
 

@@ -19,7 +19,6 @@ use crate::redis::call::Calls;
 use crate::redis::error::CallError;
 use crate::types::{LocksError, Released};
 
-/// Pause between rounds while a release is pending.
 const RETRY_EVERY: Duration = Duration::from_millis(250);
 /// The most pending releases. Beyond that, locks expire by their lease.
 const PENDING_MAX: usize = 16_384;

@@ -37,7 +37,6 @@ const AHEAD: usize = 2;
 
 type Chunk = (Vec<BatchCall>, Result<Reply, CallError>);
 
-/// One call, with its locks by position.
 #[derive(Debug)]
 pub(crate) struct BatchCall {
     slot: u16,
@@ -46,7 +45,6 @@ pub(crate) struct BatchCall {
     asking: Option<Arc<Node>>,
 }
 
-/// The operation of a batch on each lock.
 pub(crate) struct BatchSpec<'a, A: Fn(&[usize], &mut Pipeline)> {
     pub(crate) script: &'a Script,
     pub(crate) class: ConnectionClass,
@@ -64,7 +62,6 @@ pub(crate) enum ConnectionClass {
 
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
-    /// When the first chunk was sent.
     pub(crate) sent_at: Option<Instant>,
     pub(crate) replies: Vec<(Vec<usize>, Value)>,
     /// Why the other calls have no reply.
@@ -72,7 +69,6 @@ pub(crate) struct Replies {
 }
 
 impl Calls {
-    /// Sends each call to its node, and follows redirects.
     pub(crate) async fn run<A>(
         &self,
         mut batch_calls: Vec<BatchCall>,

@@ -91,7 +91,6 @@ pub(crate) fn unexpected() -> LocksError {
     LocksError::Unavailable("unexpected reply of Redis".to_owned())
 }
 
-/// The only reply of a call with one item.
 pub(crate) fn only(reply: Value) -> Option<Value> {
     let Value::Array(mut answers) = reply else { return None };
     if answers.len() == 1 { answers.pop() } else { None }

@@ -38,7 +38,6 @@ pub(crate) struct Script {
 pub(crate) struct Scripts {
     /// The key format of this Redis: plain, or with a hash tag on a Cluster.
     pub(crate) key_format: KeyFormat,
-    /// Claims, releases and single renewals, coalesced.
     pub(crate) coalesced: Script,
     pub(crate) renew: Script,
     pub(crate) reassert: Script,
@@ -120,7 +119,6 @@ impl Scripts {
         call
     }
 
-    /// A claim, with or without a place in the wait queue.
     pub(crate) fn claim(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Item {
         let (from, whose) = match &claim.over {
             Takeover::None => ("none", ""),

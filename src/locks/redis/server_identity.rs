@@ -47,7 +47,6 @@ pub(crate) struct ServerIdentity {
 #[derive(Debug, Default)]
 struct IdentityState {
     met: Option<Met>,
-    /// The grace of any lock.
     any: Grace,
     /// The grace of locks that only the database knows.
     given: Grace,
@@ -176,7 +175,6 @@ impl Grace {
     }
 }
 
-/// The reply as `T`, if it is that.
 fn answer<T: FromRedisValue>(answer: Option<&RedisResult<Value>>) -> Option<T> {
     redis::from_redis_value_ref(answer?.as_ref().ok()?).ok()
 }

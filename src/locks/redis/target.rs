@@ -17,7 +17,6 @@ pub(crate) struct Target {
     pub(crate) identity: Arc<ServerIdentity>,
 }
 
-/// Whether a call follows an `ASK` redirect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirection {
     Straight,
@@ -34,7 +33,6 @@ impl Redirection {
     }
 }
 
-/// Calls a script on one node; loads and retries it after `NOSCRIPT`.
 pub(crate) async fn call_at(
     end: &Target,
     script: &Script,

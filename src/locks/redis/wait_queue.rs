@@ -29,7 +29,6 @@ const _: () = assert!(POLL_INTERVAL.as_millis() * 2 <= QUEUE_ENTRY_TTL.as_millis
 
 #[derive(Clone, Debug)]
 pub(crate) struct QueueEntry {
-    /// The server to notify of a hand-over.
     pub(crate) server: NodeId,
     /// The time of its arrival by the backend's clock; 0 in its first poll.
     pub(crate) arrival: u64,
@@ -37,7 +36,6 @@ pub(crate) struct QueueEntry {
     pub(crate) remembers: Duration,
 }
 
-/// The result of a poll.
 #[derive(Debug)]
 pub(crate) enum QueueStatus {
     /// The lock was granted.
@@ -67,7 +65,6 @@ pub(crate) struct WaiterRegistry {
     echoes: watch::Sender<u64>,
 }
 
-/// The wake-up slot of a waiter: notification and hand-over.
 #[derive(Debug, Default)]
 struct WakeSlot {
     rung: Notify,

@@ -33,7 +33,6 @@ const VERDICTS_AT_ONCE: usize = 250;
 /// Mass loss: at least this many locks, and half of the round, were lost. The cause is then Redis
 /// and not the single lock.
 const MASS_LOSS: usize = 10;
-/// How often the actor measures the age of the oldest lease.
 const OLDEST_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -119,7 +118,6 @@ impl RenewalActor {
         }
     }
 
-    /// Queries the lease holders; returns the locks to renew.
     fn query_holders(&self, backend: &Backend, mut items: Vec<Item>, now: Instant) -> Vec<Item> {
         items.retain(|item| {
             let lives = item.lease_holder.lives(now);

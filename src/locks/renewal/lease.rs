@@ -57,7 +57,6 @@ pub(crate) struct LeaseEntry {
 }
 
 impl LeaseEntry {
-    /// The rest of the minimum hold, for a release at `now`.
     pub(crate) fn rest(&self, now: Instant) -> Duration {
         self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }

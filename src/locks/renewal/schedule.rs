@@ -56,7 +56,6 @@ struct Entry {
     began: Instant,
     /// When the last successful claim or renewal was sent.
     sent_at: Instant,
-    /// The next renewal, if any.
     renew_at: Option<Instant>,
     /// The interval to the next attempt if this renewal fails: the renewal interval, or the pause
     /// between retries.

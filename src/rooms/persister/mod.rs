@@ -50,7 +50,6 @@ pub use crate::rooms::room::persist_queue::{
 const GROUPS_APART: Duration = Duration::from_millis(5);
 /// Minimum time between those starts as a multiple of the last transaction's duration.
 const GROUPS_REST: u32 = 4;
-/// Upper bound of that multiple.
 const GROUPS_APART_MAX: Duration = Duration::from_millis(25);
 /// Updates in one transaction: some 20 ms of work.
 const BATCH_MAX: usize = 4_096;
@@ -58,7 +57,6 @@ const BATCH_MAX: usize = 4_096;
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
-/// Stores until `stop` fires and the queue is empty.
 pub async fn run(storage: Storage, pubsub: Pubsub, queue: Queue, stop: CancellationToken) {
     let Queue { jobs: mut queued, health } = queue;
     let mut writer = Writer { storage, pubsub, health, stop, aside: Aside::default() };

@@ -35,7 +35,6 @@ pub struct Snapshot {
 pub enum Trigger {
     /// The periodic tick, while sessions are in the room.
     Working,
-    /// The last session left.
     Leaving,
 }
 
@@ -91,7 +90,6 @@ impl Room {
         self.lock().snapshot()
     }
 
-    /// The number of the last update that the room has from the database.
     #[must_use]
     pub fn seq(&self) -> i64 {
         self.lock().seq

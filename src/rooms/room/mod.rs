@@ -103,7 +103,6 @@ pub struct Room {
 pub(crate) struct State {
     pub(crate) log: UpdateLog,
     memory: RoomBytes,
-    /// The version of the text at the last tick.
     ticked_at: Option<u64>,
     pub(crate) seq: i64,
     pub(crate) members: Vec<Arc<Session>>,
@@ -217,7 +216,6 @@ impl Room {
         room
     }
 
-    /// Retires the room if it has no session and no pending update.
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
         let is_empty = state.members.is_empty() && state.leaving == 0;

@@ -63,7 +63,6 @@ impl Room {
         true
     }
 
-    /// The joins of this server's sessions, for a server that sent `Hello`.
     pub(super) fn joined_messages_of_local_sessions(&self) -> Vec<Message> {
         let state = self.lock();
         let here = state
@@ -123,7 +122,6 @@ impl State {
         self.notify_other_roles(seat, &Event::PeerJoined(seat.role, user));
     }
 
-    /// The session of that grant, or of an earlier one, left the seat.
     pub(super) fn peer_left(&mut self, seat: Seat, fence: Fence) {
         if let Some(gone) = self.occupancy.left(seat, fence) {
             self.announce_departure(seat, &gone);

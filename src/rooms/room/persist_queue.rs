@@ -70,7 +70,6 @@ impl StorageHealth {
     }
 }
 
-/// The problem that clients receive for an error of storage.
 pub(in crate::rooms) fn problem_of(error: &StorageError) -> Problem {
     if matches!(error, StorageError::Full(_)) { NO_SPACE } else { NOT_SAVED }
 }

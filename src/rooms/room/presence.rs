@@ -214,7 +214,6 @@ impl PeerPresence {
     }
 }
 
-/// The state with `user` overwritten by the session's identity.
 fn signed(state: &str, identity: &SessionIdentity) -> Result<String, InvalidState> {
     let Ok(Value::Object(mut state)) = serde_json::from_str::<Value>(state) else {
         return Err(InvalidState);

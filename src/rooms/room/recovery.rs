@@ -277,9 +277,7 @@ impl Reset {
 }
 
 enum Cause {
-    /// The link is not active.
     Ended(LinkEnd),
-    /// The session lost the seat for another reason.
     Lost(LostReason),
     /// The database lost the grant's ratified fence.
     SetBack,

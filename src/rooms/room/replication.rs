@@ -26,7 +26,6 @@ const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Applied {
     Yes,
-    /// The log has a gap before it.
     Behind,
 }
 
@@ -167,7 +166,6 @@ impl Room {
         Applied::Yes
     }
 
-    /// Appends and broadcasts the new part of an update that the database has.
     fn integrate(&self, state: &mut State, update: &Bytes) {
         match state.log.check(update, Origin::Server) {
             Ok(checked) => {

@@ -13,7 +13,6 @@ use crate::outbox::event::Event;
 use crate::rooms::room::{Room, State};
 use crate::yjs::log::UpdateLog;
 
-/// The least time between two `document.saved` of a room.
 const SAVED_APART: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]

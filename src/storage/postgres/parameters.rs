@@ -25,11 +25,9 @@ const COMMON: [(&str, &str); 6] = [
     ("enable_seqscan", "off"),
 ];
 
-/// The address of a connection and the settings of its session.
 #[derive(Clone)]
 pub(super) struct Parameters {
     options: PgConnectOptions,
-    /// `SET` statements.
     settings: String,
 }
 
@@ -67,7 +65,6 @@ impl Parameters {
         self.options.connect().await
     }
 
-    /// Applies these settings to a connection.
     pub(super) async fn apply(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         // Names and values are constants of this program.
         let settings = AssertSqlSafe(self.settings.clone());

@@ -20,11 +20,9 @@ use crate::storage::tx_error::TxError;
 
 /// The bound of opening a connection, with TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The wait of a call for a free connection.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(8);
 /// A firewall may have dropped a connection that is idle for longer.
 const IDLE_MAX: Duration = Duration::from_secs(240);
-/// The bound of closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connections with the same settings. Cheap to clone.

@@ -21,7 +21,6 @@ use crate::storage::tx::{Tx, lock_of};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::NewGrant;
 
-/// The link of a seat with its last fence and the time of its user's name.
 static LOOKUP: Sql = Sql::of(&[
     "SELECT ",
     LINK_COLUMNS,

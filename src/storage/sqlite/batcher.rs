@@ -17,7 +17,6 @@ use tokio::sync::oneshot::error::TryRecvError;
 use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 
-/// The queue of queries of one kind.
 #[derive(Debug)]
 pub(super) struct Batcher<Q, A> {
     waiting: Mutex<Vec<QueuedQuery<Q, A>>>,
@@ -25,7 +24,6 @@ pub(super) struct Batcher<Q, A> {
     group_max: usize,
 }
 
-/// A queued query, and the channel of its result.
 #[derive(Debug)]
 struct QueuedQuery<Q, A> {
     question: Q,

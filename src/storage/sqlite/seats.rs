@@ -33,13 +33,11 @@ static LOOKUPS: Sql = Sql::of(&[
     " LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1",
 ]);
 
-/// Seats of one statement.
 pub(super) const LOOKUPS_MAX: usize = 1_024;
 
 /// Grants of one statement: `SQLite` binds at most 32,766 values, and a grant has six.
 pub(super) const GRANTS_MAX: usize = 1_024;
 
-/// A grant to ratify.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
     pub(super) seat: Seat,
@@ -88,7 +86,6 @@ impl Sqlite {
         self.ratify_together(Grant { seat, fence, number, session, user, now_ms }).await
     }
 
-    /// Ratifies a grant, in a batch with all others that are queued.
     async fn ratify_together(&self, grant: Grant) -> Result<Ratified, StorageError> {
         self.grants.run(grant, |group| self.ratify_group(group)).await
     }
@@ -224,7 +221,6 @@ pub(in crate::storage) async fn require_seat(
     holds.map(|_| ()).ok_or(TxError::Refused(Guarded::Fenced))
 }
 
-/// Why the database does not ratify a grant.
 async fn refusal(
     connection: &mut SqliteConnection,
     grant: &Grant,

@@ -64,7 +64,6 @@ CREATE TEMP TRIGGER document_deleted AFTER DELETE ON documents BEGIN
 END;
 ";
 
-/// The cache of an engine. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(Arc<Mutex<CachedRows>>);
 

@@ -80,7 +80,6 @@ impl Part {
     }
 }
 
-/// A client, and its parts in the order of their clocks.
 struct Client {
     id: u64,
     first: u32,

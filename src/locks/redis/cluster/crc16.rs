@@ -16,7 +16,6 @@ pub(crate) fn slot_of(key: &str) -> u16 {
     slot_of_tag(tag.unwrap_or(key))
 }
 
-/// The slot of all keys with this tag.
 pub(crate) fn slot_of_tag(tag: &str) -> u16 {
     crc16(tag.as_bytes()) % SLOTS
 }

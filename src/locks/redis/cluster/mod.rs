@@ -30,7 +30,6 @@ use crate::redis::server_identity::NodeOrigin;
 use crate::redis_client::{Address, Addresses, jittered};
 use crate::types::LocksError;
 
-/// Time-out for one node's reply to the slot query.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval of slot queries while all is well. `MOVED` replies report changes in between.
 const QUERY_EVERY: Duration = Duration::from_secs(10);

@@ -54,7 +54,6 @@ impl View {
         }
     }
 
-    /// Returns its index.
     pub(crate) fn insert_node(&mut self, node: &Arc<Node>) -> u16 {
         let index = self.nodes.iter().rposition(|other| Arc::ptr_eq(other, node));
         let index = index.unwrap_or_else(|| {
