@@ -279,7 +279,9 @@ impl VersionRecorder {
             && let Some(built) = self.building.next().await
         {
             self.take_built(built);
-            self.store_batch().await;
+            if BATCH_MAX <= self.pending.len() {
+                self.store().await;
+            }
         }
     }
 
@@ -331,12 +333,6 @@ impl VersionRecorder {
         self.store().await;
         for done in self.flushing.drain(..) {
             let _gone = done.send(());
-        }
-    }
-
-    async fn store_batch(&mut self) {
-        if BATCH_MAX <= self.pending.len() {
-            self.store().await;
         }
     }
 

@@ -225,7 +225,11 @@ impl SeatService {
                 break;
             }
             let claim = self.claim_of(session, floor, over.clone());
-            let grant = match self.claim_lock(&claim).await? {
+            let claimed = self.shared.locks.claim(&claim).await.map_err(|error| {
+                tracing::warn!(%error, "a seat cannot be claimed");
+                Close::Unavailable("locks")
+            })?;
+            let grant = match claimed {
                 Claimed::Granted(grant) => grant,
                 Claimed::Busy(holder) => match self.takeover_target(&holder, request).await {
                     Some(takeover) => {
@@ -269,13 +273,6 @@ impl SeatService {
             ttl: self.shared.terms.lease.ttl,
             over,
         }
-    }
-
-    async fn claim_lock(&self, claim: &Claim) -> Result<Claimed, Close> {
-        self.shared.locks.claim(claim).await.map_err(|error| {
-            tracing::warn!(%error, "a seat cannot be claimed");
-            Close::Unavailable("locks")
-        })
     }
 
     /// The session that this claim may replace after a probe: a dead session of the same user. A
@@ -324,7 +321,8 @@ impl SeatService {
             Ok(ratified) => Ok(ratified),
             Err(error) => {
                 self.release_key(identity).await;
-                Err(storage_away(error))
+                tracing::warn!(%error, "a seat cannot be ratified");
+                Err(Close::Unavailable("storage"))
             }
         }
     }
@@ -434,12 +432,6 @@ fn close_for(error: RoomError) -> Close {
         | RoomError::StorageSpent
         | RoomError::Storage(_) => Close::Unavailable("storage"),
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
-fn storage_away(error: StorageError) -> Close {
-    tracing::warn!(%error, "a seat cannot be ratified");
-    Close::Unavailable("storage")
 }
 
 fn resume_secret() -> String {

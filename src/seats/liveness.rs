@@ -77,15 +77,14 @@ impl SeatService {
             None => {
                 let node = holder.owner.node;
                 let result = self.shared.liveness.probe_of(session_id);
-                *result.get_or_init(|| self.probe_elsewhere(node, session_id)).await
+                let probing = async || {
+                    let reply = self.request(node, Request::Probe(session_id), PROBE_TIMEOUT).await;
+                    // With too many requests in flight no session loses its seat.
+                    matches!(reply, Ok(Reply::Alive) | Err(RequestError::TooMany))
+                };
+                *result.get_or_init(probing).await
             }
         }
-    }
-
-    async fn probe_elsewhere(&self, node: NodeId, session_id: SessionId) -> bool {
-        let reply = self.request(node, Request::Probe(session_id), PROBE_TIMEOUT).await;
-        // With too many requests in flight no session loses its seat.
-        matches!(reply, Ok(Reply::Alive) | Err(RequestError::TooMany))
     }
 
     /// Notifies the server of `former` that `session` replaces it. For a seat that may edit the

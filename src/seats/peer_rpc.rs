@@ -76,10 +76,6 @@ impl Drop for InFlight<'_> {
     }
 }
 
-fn series_reply() -> Reply {
-    serde_json::to_string(&last_hour::minutes()).map_or(Reply::Gone, Reply::Series)
-}
-
 impl SeatService {
     /// A request that cannot be published times out.
     pub(crate) async fn request(
@@ -134,7 +130,9 @@ impl SeatService {
             },
             Request::Replace { session, document } => self.end_for_takeover(session, document),
             Request::Facts(session) => self.facts_reply(session),
-            Request::Series => series_reply(),
+            Request::Series => {
+                serde_json::to_string(&last_hour::minutes()).map_or(Reply::Gone, Reply::Series)
+            }
         };
         self.publish(from, Message::Reply { id, reply }).await;
     }

@@ -117,17 +117,16 @@ impl UpdateLog {
     /// The state vector of the log, encoded as in sync step 1.
     #[must_use]
     pub fn state_vector(&self) -> Bytes {
-        self.vector.get_or_init(|| self.encoded_vector()).clone()
-    }
-
-    fn encoded_vector(&self) -> Bytes {
-        let mut out = Vec::new();
-        put_length(&mut out, self.runs.len());
-        for (client, run) in self.by_client() {
-            put_number(&mut out, client);
-            put_number(&mut out, run.end());
-        }
-        Bytes::from(out)
+        let encoded = || {
+            let mut out = Vec::new();
+            put_length(&mut out, self.runs.len());
+            for (client, run) in self.by_client() {
+                put_number(&mut out, client);
+                put_number(&mut out, run.end());
+            }
+            Bytes::from(out)
+        };
+        self.vector.get_or_init(encoded).clone()
     }
 
     /// The updates that a client with that state vector lacks, as one update. It contains all

@@ -116,11 +116,19 @@ impl Health {
             // A later check has stored its result meanwhile.
             Ok(_) | Err(_) if !self.found().replaces(began) => {}
             Ok(ahead) => {
-                self.found_fit();
+                if self.found().unfit.take().is_some() {
+                    tracing::info!("Redis is fit to keep locks again");
+                }
                 self.found().clock_ahead = *ahead;
                 self.warn(CLOCK, CLOCK_OFF_MAX < ahead.abs());
             }
-            Err(error) => self.found_unfit(error),
+            Err(error) => {
+                let before = self.found().unfit.replace(error.clone());
+                if before.as_ref() != Some(error) {
+                    self.worry.notify_one();
+                    tracing::error!(%error, "Redis is not fit to keep locks; none is granted");
+                }
+            }
         }
         ahead?;
         let has_returned = self.pubsub_roundtrip().await?;
@@ -162,20 +170,6 @@ impl Health {
         let Some(node) = nodes.first() else { return Ok(false) };
         node.query(&request).await?;
         Ok(matches!(timeout_at(deadline, echoes.changed()).await, Ok(Ok(()))))
-    }
-
-    fn found_fit(&self) {
-        if self.found().unfit.take().is_some() {
-            tracing::info!("Redis is fit to keep locks again");
-        }
-    }
-
-    fn found_unfit(&self, error: &LocksError) {
-        let before = self.found().unfit.replace(error.clone());
-        if before.as_ref() != Some(error) {
-            self.worry.notify_one();
-            tracing::error!(%error, "Redis is not fit to keep locks; none is granted");
-        }
     }
 
     fn warn(&self, warning: &'static str, is_so: bool) {

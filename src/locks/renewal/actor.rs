@@ -127,18 +127,15 @@ impl RenewalActor {
                 Renewable::Later => {
                     self.register().put_off(item.id, now);
                 }
-                Renewable::Release => self.release_ended(backend, item),
+                Renewable::Release if self.leave(item.id) => {
+                    // Redis may still store the key.
+                    backend.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
+                }
+                Renewable::Release => {}
             }
             lives == Renewable::Yes && item.renew_at.is_some()
         });
         items
-    }
-
-    fn release_ended(&self, backend: &Backend, item: &Item) {
-        if self.leave(item.id) {
-            // Redis may still store the key.
-            backend.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
-        }
     }
 
     /// Sorts by lease, then by deadline: equal leases share one call. False if the round failed for
