@@ -152,7 +152,7 @@ impl Console {
                 .map(|(name, holder)| self.lock_info(&name, holder, now))
                 .collect(),
             alarms: alarms.into_iter().map(AlarmInfo::from).collect(),
-            node: self.seats.shared.relay.node(),
+            node: self.seats.shared.pubsub.node(),
             next_cursor,
         })
     }

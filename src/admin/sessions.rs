@@ -93,7 +93,7 @@ impl Console {
         };
         sessions.sort_by_key(|session| (session.since, session.fence));
         self.find_titles(&mut sessions).await;
-        let here = self.seats.shared.relay.node();
+        let here = self.seats.shared.pubsub.node();
         let mut nodes = vec![NodeInfo { id: here, sessions: 0, is_self: true }];
         for id in sessions.iter().filter_map(|session| session.node) {
             match nodes.iter_mut().find(|node| node.id == id) {
@@ -116,7 +116,7 @@ impl Console {
         self.seats.shared.storage.vacate(seat, holder.fence).await?;
         self.seats.evict_here(session);
         let message = Message::Evicted(session);
-        if let Err(error) = self.seats.shared.relay.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.seats.shared.pubsub.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
         }
         // A background task retries the release, or the lease ends.
@@ -158,12 +158,12 @@ impl Console {
             role: identity.seat.role,
             session_id: Some(identity.session),
             user: Some(identity.user.clone()),
-            node: Some(self.seats.shared.relay.node()),
+            node: Some(self.seats.shared.pubsub.node()),
             since: Some(session.since()?),
             fence: Some(session.fence()),
             ttl_ms: u64::try_from(left.as_millis()).ok(),
             last_seen: before_now(session.silent_for(now)),
-            state: session.phase(),
+            state: session.state(),
         })
     }
 
@@ -176,7 +176,7 @@ impl Console {
         // Two renewals are overdue: the session's server counts the lease as uncertain, too.
         let is_overdue = lease.ttl - lease.margin() <= since_renewal;
         let (last_seen, state) = match here {
-            Some(session) => (before_now(session.silent_for(Instant::now())), session.phase()),
+            Some(session) => (before_now(session.silent_for(Instant::now())), session.state()),
             None if is_overdue => (before_now(since_renewal), SessionState::Uncertain),
             None => (before_now(since_renewal), SessionState::Held),
         };

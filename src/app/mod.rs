@@ -58,7 +58,7 @@ use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::periodic::Work;
-use crate::pubsub::{Pubsub, RelayError};
+use crate::pubsub::{Pubsub, PubsubError};
 use crate::reviews::Reviews;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::seats::departures::{SEARCH_EVERY, Search};
@@ -91,7 +91,7 @@ pub enum AppError {
     Locks(#[from] LocksError),
     /// The pub/sub connection could not be opened.
     #[error(transparent)]
-    Pubsub(#[from] RelayError),
+    Pubsub(#[from] PubsubError),
     /// The port could not be bound.
     #[error("cannot listen on {address}")]
     Listen {
@@ -164,14 +164,14 @@ impl App {
         // Servers that share a Redis notify each other by pub/sub. A server with locks in memory has no
         // peers.
         let speaks_as = secret.expose_secret().as_bytes();
-        let relay = Pubsub::connect(&settings.locks.url, node, speaks_as).await?;
+        let pubsub = Pubsub::connect(&settings.locks.url, node, speaks_as).await?;
         // Before the critical tasks start: a bind failure would otherwise end them and be reported as
         // theirs.
         let wanted = settings.server.listen;
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        let (sessions, missed) = start_sessions(&settings, &storage, &locks, relay, &tasks);
+        let (sessions, missed) = start_sessions(&settings, &storage, &locks, pubsub, &tasks);
         let origins = match &settings.server.public_url {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
@@ -340,7 +340,7 @@ fn start_sessions(
     settings: &Settings,
     storage: &Storage,
     locks: &Locks,
-    relay: Pubsub,
+    pubsub: Pubsub,
     tasks: &TaskTracker,
 ) -> (SeatService, MissedQueue) {
     let seats = &settings.seats;
@@ -348,7 +348,7 @@ fn start_sessions(
     SeatService::start(SeatServiceDeps {
         storage: storage.clone(),
         locks: locks.clone(),
-        relay,
+        pubsub,
         terms: SeatTerms {
             lease: seats.terms(),
             client_timeout: *seats.client_timeout,

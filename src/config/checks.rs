@@ -23,7 +23,6 @@ const SIGN_IN_URL_BYTES_MAX: usize = 2_048;
 pub(super) const EXAMPLE_SECRETS: [&str; 2] =
     ["32 random bytes as hexadecimal digits", "a random text of 16 bytes or more"];
 
-/// Adds a fault for each rule that the settings break.
 pub(super) fn check(all: &Settings, faults: &mut Found) {
     stores(all, faults);
     texts(all, faults);
@@ -140,7 +139,6 @@ fn is_contact(text: &str) -> bool {
     text.len() <= CHARACTERS_MAX && is_printable(text) && rest.is_some_and(|it| !it.is_empty())
 }
 
-/// Whether the text is a name of a host, or `*.` and one.
 fn is_host_rule(text: &str) -> bool {
     let name = text.strip_prefix("*.").unwrap_or(text);
     let is_label = |label: &str| {
@@ -149,7 +147,6 @@ fn is_host_rule(text: &str) -> bool {
     name.split('.').all(is_label)
 }
 
-/// The rules between keys.
 fn relations(all: &Settings, faults: &mut Found) {
     let Settings { seats, history, limits, .. } = all;
     if let Err(error) = LeaseTerms::new(*seats.lease, *seats.renew_every) {

@@ -7,9 +7,7 @@
 
 use std::collections::HashMap;
 
-/// The prefix of every setting in the environment.
 const PREFIX: &str = "GALLEY_";
-/// The separator of section and key.
 const SEPARATOR: &str = "__";
 
 /// The variables that are settings: section, key and text. An empty one is not set.

@@ -11,18 +11,14 @@ use toml::{Table, Value};
 
 use crate::config::{Faults, Settings, checks};
 
-/// One source: its name for the line of a fault, and its sections.
 pub(super) struct Source {
     name: String,
     sections: Table,
 }
 
 impl Source {
-    /// Parses a settings file.
-    ///
-    /// # Errors
-    ///
-    /// Its line, which names the position and quotes nothing: the line at fault may contain a secret.
+    /// Parses a settings file. An error names the position and quotes nothing: the line at fault may
+    /// contain a secret.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, String> {
         let sections = text.parse().map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -34,14 +30,12 @@ impl Source {
         Ok(Self { name: name.to_owned(), sections })
     }
 
-    /// Reads a settings file.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
         Self::parse(&name, &text)
     }
 
-    /// A source of single texts: section, key and text.
     pub(super) fn of_texts(name: &str, settings: impl Iterator<Item = [String; 3]>) -> Self {
         let mut sections = Table::new();
         for [section, key, text] in settings {
@@ -170,7 +164,6 @@ fn fault(key: &str, message: &str) -> String {
     fixed.to_owned()
 }
 
-/// The last source that contains the key.
 fn origin_of<'a>(sources: &'a [Source], key: &str) -> Option<&'a Source> {
     let mut names = key.split(['.', '[']);
     let (section, key) = (names.next()?, names.next());

@@ -13,12 +13,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Milliseconds, for the ranges of [`Lasting`].
 pub(super) const MINUTE: u64 = 60_000;
-/// An hour.
 pub(super) const HOUR: u64 = 60 * MINUTE;
-/// A day.
 pub(super) const DAY: u64 = 24 * HOUR;
 
-/// The text printed in place of a secret.
 const HIDDEN: &str = "***";
 
 /// A duration from `LEAST` to `MOST` milliseconds, as text with a unit.
@@ -106,7 +103,6 @@ where
     texts.map(str::parse).collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
-/// Shows that a secret is set.
 pub(super) fn hidden<T, S: Serializer>(_secret: &T, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(HIDDEN)
 }

@@ -15,13 +15,17 @@
 //! - **holder**: the session that holds a seat, as any server reads it.
 //! - **lease**: how long a grant stays valid without renewal.
 //! - **resume grace**: time in which a seat stays reserved for its user after its socket broke.
-//! - **tick**: one run of the seat task, every four seconds by default. It sends heartbeats, ends
-//!   silent and idle sessions, and compares rooms with the database.
+//! - **tick**: one run of a periodic task. That of the seat task, every four seconds by default, sends
+//!   heartbeats, ends silent and idle sessions, and compares rooms with the database; a job has its own.
 //! - **fence**: the number of a grant. Each later grant of the same seat has a higher fence.
 //! - **ratify**: register a grant's fence in the database. The database then rejects writes under
 //!   any other fence.
 //! - **review**: a comment, with or without a suggestion, anchored to a range of the text.
+//! - **decision**, **undo**: one act of the writer on one or more reviews, and its reversal.
+//! - **review turn**: the role that has the next step in the talk about a document.
 //! - **review request**: a request of one user to another, for a review or with the offer of one.
+//! - **invite**: a secret link that makes the user who opens it the reviewer of a share link.
+//! - **transfer code**: a short code that signs a guest in on another device.
 //! - **partners**: two users of whom one accepted a request or a claim of the other.
 //! - **handle**, **personal link**: how other users reach a user: an exact name, or a secret token.
 //! - **reminder**: a push to a user about something that waits for them.
@@ -30,6 +34,9 @@
 //! - **lane**: the webhooks of one document and endpoint, delivered one after another.
 //! - **version**: the text of a document at one point of its update log, stored permanently or until
 //!   the retention rules remove it.
+//! - **export**, **import**: a file made of a document, and a document made of a file.
+//! - **build**: one rendering of an export.
+//! - **last edit**: the last change of title or text by a user; it moves `updated_at`.
 //! - **room**: an open document in one process, with its sessions as members.
 //! - **member**, **peer**: a session in the room, and a session of the same document on another server.
 //! - **update**, **update log**: the bytes of a Yjs edit, and the validated updates of a document in
@@ -37,7 +44,10 @@
 //! - **gap**: a missing number in a sequence of updates or messages. It triggers a read of the log.
 //! - **replica**: the copy of a document in one room or client.
 //! - **durable**, **saved**: committed with fsync, and reported as durable by `document.saved`.
-//! - **quota**: the size of a document against its limit.
+//! - **share**: a part of a whole, for a user, an address or an endpoint; a drop frees it.
+//! - **budget**: bytes in memory, or bytes of a period, that one cause may use.
+//! - **permit**: one of a fixed number at once.
+//! - **quota**: bytes or rows in the database against their limit, such as the size of a document.
 //! - **client**, **user**: the program at the other end of a socket, and the person behind it.
 //! - **half-open**: of a TCP connection: one end is gone, and the other has not noticed.
 //! - **server**: one Galley process. [`NodeId`](ids::NodeId) names it.

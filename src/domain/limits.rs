@@ -37,8 +37,8 @@ pub const DOCUMENT_ITEMS_MAX: usize = 400_000;
 pub const PLACING_STEPS_MAX: usize = 64_000_000;
 /// Reviews of one share link.
 pub const REVIEWS_PER_LINK_MAX: i64 = 2_000;
-/// Remarks on the whole text of one share link by one user: some for each round of a review. Those of a
-/// former reviewer, which no user may delete, do not count.
+/// Remarks on the whole text of one share link by one user: some for each round of a review. Remarks of
+/// a former reviewer, which no user may delete, do not count.
 pub const SUMMARIES_PER_AUTHOR_MAX: i64 = 20;
 /// Reviews of one decision: all suggestions of a share link.
 pub const DECIDED_AT_ONCE_MAX: usize = 2_000;
@@ -157,7 +157,7 @@ pub const PURGED_AT_ONCE: u32 = 100;
 pub const EXPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Exported files that the server holds in memory at once, from the rendering until they are stored: 64 MiB.
 pub const EXPORTS_HELD_MAX: usize = 4;
-/// The same for one address: one remains for others.
+/// Exported files held for one address: the memory of one remains for others.
 pub const EXPORTS_HELD_PER_ADDRESS_MAX: usize = EXPORTS_HELD_MAX - 1;
 /// Pages of a PDF: the longest text of a document, set with notes beside it, takes 3,500. Lines of few
 /// characters take more; each page costs 3 KiB of memory besides its text.
@@ -178,7 +178,7 @@ pub const EXPORT_AGE_MAX: TimeDelta = TimeDelta::hours(24);
 /// Builds of exports and imports that one user starts in a second, on average; ten times as many from one
 /// address. Each builds the whole text.
 pub const EXPORT_BUILDS_PER_SECOND: NonZeroU32 = at_least_one(1);
-/// The same, at once: each format of some documents.
+/// Burst of those builds: each format of some documents.
 pub const EXPORT_BUILDS_BURST: NonZeroU32 = at_least_one(30);
 /// Longest file of an import, in bytes: a Word document with pictures.
 pub const IMPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -256,7 +256,7 @@ pub const CLAIMS_PER_DAY_MAX: i64 = 50;
 pub const CLAIM_DAY: TimeDelta = TimeDelta::hours(24);
 /// Ended claims that a withdrawal deletes: all of a day.
 pub const CLAIMS_PURGED_AT_ONCE: i64 = CLAIMS_PER_DAY_MAX;
-/// Interval at which a waiting claim polls its turn without a message, and the longest wait for it.
+/// Interval at which a waiting claim polls the queue without a message, and its longest wait.
 /// 500 waiters send 500 short scripts a second in all. The wait is below the timeout of a request.
 pub const CLAIM_WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 /// Lease of an offer's lock, never renewed: a claim commits within some milliseconds. The waiters of
@@ -307,7 +307,7 @@ pub const SECURITY_LINES_BURST: NonZeroU32 = at_least_one(60);
 /// Invalid bearer tokens from one address in a second: they may be guesses of the admin token. A
 /// backend with a wrong secret stays below it.
 pub const REFUSED_BEARERS_PER_SECOND: NonZeroU32 = at_least_one(10);
-/// The same, at once: all users behind one address whose tokens expire in the same minute.
+/// Burst of invalid bearer tokens from one address: all users behind one address whose tokens expire in the same minute.
 pub const REFUSED_BEARERS_BURST: NonZeroU32 = at_least_one(1_000);
 
 /// Browsers of one user that receive pushes. A further one replaces the oldest.
@@ -319,7 +319,7 @@ pub const PUSH_ENDPOINT_BYTES_MAX: usize = 2 * 1024;
 pub const PUSH_PAYLOAD_BYTES_MAX: usize = 3_000;
 /// Pushes that wait for another attempt, in all: some 5 MB.
 pub const PUSH_RETRIES_MAX: usize = 1_024;
-/// The same for one user: two pushes for each browser.
+/// Pushes of one user that wait for another attempt: two for each browser.
 pub const PUSH_RETRIES_PER_USER_MAX: usize = 20;
 /// Attempts of one push, the first one included.
 pub const PUSH_ATTEMPTS_MAX: u32 = 5;
@@ -327,13 +327,14 @@ pub const PUSH_ATTEMPTS_MAX: u32 = 5;
 pub const PUSH_RETRY_WINDOW: Duration = Duration::from_hours(1);
 /// Pushes that run beside the requests that cause them. Beyond it the server drops a push.
 pub const PUSHES_BESIDE_MAX: usize = 256;
-/// The same for the user who causes them, or for the address of guests: a push to a slow host takes seconds.
+/// Pushes beside requests of one user, or of one address of guests: a push to a slow host takes seconds.
 pub const PUSHES_BESIDE_PER_CAUSE_MAX: usize = 16;
 /// Requests to other programs at once. Each holds a connection and some 100 KiB.
 pub const OUTGOING_MAX: usize = 64;
-/// The same for one host: a slow one leaves most of them to others.
+/// Requests to one host at once: a slow host leaves most connections to others.
 pub const OUTGOING_PER_HOST_MAX: usize = 16;
-/// The same for all hosts whose last request failed or that had none: half remains for those that work.
+/// Requests at once to all hosts whose last request failed or that had none: half of the connections
+/// remains for hosts that work.
 pub const OUTGOING_UNPROVEN_MAX: usize = OUTGOING_MAX / 2;
 /// Requests that wait for one of [`OUTGOING_MAX`]. Beyond it a request fails at once.
 pub const OUTGOING_WAITING_MAX: usize = 1_024;

@@ -58,7 +58,6 @@ impl fmt::Display for Line {
 }
 
 impl InvalidLine {
-    /// The rule that the text breaks.
     fn rule(self) -> String {
         match (self.fault, self.line) {
             (LineFault::Blank, _) => "needs a visible character".to_owned(),

@@ -6,7 +6,6 @@
 //! joiner inside a word of a joining script or inside an emoji, and a variation selector after a
 //! character that has variants. Comments and suggestions have a wider rule of their own.
 
-/// The reason why a text does not fit on one line of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineFault {
     /// It has a control character or a line break.
@@ -15,7 +14,6 @@ pub(super) enum LineFault {
     Invisible,
     /// It has no visible character.
     Blank,
-    /// It has more characters than its kind allows.
     TooLong,
 }
 
@@ -24,7 +22,6 @@ const ZERO_WIDTH_JOINER: char = '\u{200D}';
 /// A letter that a browser draws as a space (So, not white space by its class).
 const BRAILLE_BLANK: char = '\u{2800}';
 
-/// Checks a trimmed text of one line.
 pub(super) fn check_line(text: &str) -> Result<(), LineFault> {
     let mut characters = text.chars().peekable();
     // The preceding character, and the last character that is no variation selector.
@@ -86,7 +83,6 @@ fn is_joining(c: char) -> bool {
         | '\u{10A00}'..='\u{11FFF}' | '\u{1E900}'..='\u{1E95F}' | '\u{1F000}'..='\u{1FAFF}')
 }
 
-/// Whether `selector` chooses a variant of the character before it.
 fn has_variant(base: char, selector: char, next: Option<char>) -> bool {
     match selector {
         // Emoji or text.

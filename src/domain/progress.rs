@@ -8,7 +8,7 @@ use crate::user::User;
 
 /// The role whose turn it is to work on the text. It permits and prevents nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Turn {
+pub struct ReviewTurn {
     /// The role.
     pub role: Role,
     /// When the turn was passed.
@@ -36,5 +36,5 @@ pub struct Progress {
     /// The numbers of reviews.
     pub reviews: ReviewCounts,
     /// The turn, once it was passed.
-    pub turn: Option<Turn>,
+    pub turn: Option<ReviewTurn>,
 }

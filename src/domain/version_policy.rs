@@ -12,7 +12,6 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use crate::invalid;
 use crate::limits::{NAMED_BYTES_MAX, NAMED_VERSIONS_MAX, VERSION_BYTES_MAX, VERSIONS_MAX};
 
-/// How long the server retains every version.
 const EVERY_ONE_FOR: TimeDelta = TimeDelta::hours(24);
 /// How long the server retains the last version of each hour; after that, of each day.
 const HOURLY_FOR: TimeDelta = TimeDelta::days(30);

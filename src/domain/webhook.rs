@@ -11,7 +11,7 @@ use crate::invalid;
 #[derive(EnumString, IntoStaticStr, VariantArray)]
 #[strum(parse_err_ty = InvalidEvent, parse_err_fn = invalid)]
 pub enum WebhookEvent {
-    /// A reviewer made a review.
+    /// The reviewer made a review, or the writer a comment.
     #[strum(serialize = "review.created")]
     ReviewCreated,
     /// The status of one or many reviews changed.
@@ -20,7 +20,7 @@ pub enum WebhookEvent {
     /// A review got a reply.
     #[strum(serialize = "review.replied")]
     ReviewReplied,
-    /// A user passed the turn to a role.
+    /// A user passed the review turn to a role.
     #[strum(serialize = "turn.changed")]
     TurnChanged,
     /// The database ratified the grant of a seat.

@@ -6,7 +6,6 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The class of a grapheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Letters and digits: a run is one piece.

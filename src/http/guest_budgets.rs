@@ -68,7 +68,7 @@ impl GuestBudgets {
     /// Removes the budgets that are full again and that no session uses. The upkeep task calls it.
     pub fn forget_idle(&self) {
         let mut budgets = self.0.budgets.lock().unwrap_or_else(PoisonError::into_inner);
-        budgets.retain(|_, budget| !budget.is_unused());
+        budgets.retain(|_, budget| !budget.take_if_full());
         self.0.acts.values().for_each(|acts| acts.forget_the_quiet(Instant::now()));
     }
 }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::ShareLinkId;
-use crate::domain::progress::Turn;
+use crate::domain::progress::ReviewTurn;
 use crate::domain::seat::{InvalidRole, Role};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
@@ -34,7 +34,7 @@ struct PassBody {
 
 #[derive(Serialize)]
 struct TurnBody {
-    turn: Turn,
+    turn: ReviewTurn,
 }
 
 /// `PUT …/seen`

@@ -14,7 +14,6 @@ use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round};
 use galley_domain::seat::Seat;
 
-/// The backend of the locks.
 #[derive(Clone, Debug)]
 pub(super) enum Backend {
     Memory(Arc<Memory>),
@@ -29,7 +28,6 @@ impl Backend {
         }
     }
 
-    /// Polls the queue: renews the waiter's queue deadline, and claims the lock if it is first.
     pub(super) async fn check_in(
         &self,
         claim: &Claim,
@@ -41,7 +39,6 @@ impl Backend {
         }
     }
 
-    /// The key of a lock.
     pub(super) fn key_of(&self, name: &LockName) -> String {
         match self {
             Self::Memory(_) => name.key().to_owned(),
@@ -62,7 +59,6 @@ impl Backend {
         }
     }
 
-    /// The registry of this process's waiters.
     pub(super) fn waiter_registry(&self) -> &Arc<WaiterRegistry> {
         match self {
             Self::Memory(memory) => &memory.waiter_registry,
@@ -117,7 +113,6 @@ impl Backend {
         }
     }
 
-    /// The first `most` waiters of a lock.
     pub(super) async fn waiters(
         &self,
         name: &LockName,
@@ -150,7 +145,6 @@ impl Backend {
         }
     }
 
-    /// Findings of the last check that do not make locks unsafe.
     pub(super) fn warnings(&self) -> Vec<&'static str> {
         match self {
             Self::Memory(_) => Vec::new(),
@@ -158,7 +152,6 @@ impl Backend {
         }
     }
 
-    /// How far the backend's clock is ahead of this server's.
     pub(super) fn clock_ahead(&self) -> TimeDelta {
         match self {
             Self::Memory(_) => TimeDelta::zero(),

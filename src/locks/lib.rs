@@ -66,6 +66,7 @@
 //! - *deadline*, `trusted_until`: `sent_at + ttl − margin`; the holder accepts no write after it.
 //! - *release*: compare-and-delete of the key, with hand-over in one script.
 //! - *pending release*: a release without a reply; a task retries it.
+//! - *coalesce*: put concurrent calls into one script call.
 //! - *minimum hold*: time after a grant in which a release does not free the lock for another
 //!   claimant.
 //! - *wait queue*, *waiter*: the claimants of one lock in order of arrival; position 1 is next.
@@ -80,6 +81,7 @@
 //! - *takeover*: a claim that replaces the holder: same owner, exact value, or reclaim token.
 //! - *reclaim token*: the hash, in Redis, of the secret that lets its owner take a lock over again.
 //! - *backend*: the store of the locks: Redis, or a table in this process.
+//! - *job*: work that one server of all does; its lock selects the server, its fence guards the writes.
 //! - *class*: the first part of a lock's name, the label of its metrics and alarms.
 //! - *replica*: a Redis node that copies a primary with a delay; a fail-over promotes it.
 //! - *half-open*: of a TCP connection: one end is gone, and the other has not noticed.
@@ -163,11 +165,9 @@ struct Inner {
     server: NodeId,
     /// The owner of claims that name none: the process.
     owner: Owner,
-    /// The locks that the renewal actor renews.
     renewal: Arc<RenewalActor>,
     /// Completed when the renewal actor runs, which the first registered lock starts.
     renewal_start: Once,
-    /// Fires when the renewal actor has ended.
     stopped_renewing: CancellationToken,
     estimates: Estimates,
     alarms: Alarms,
@@ -285,7 +285,6 @@ impl Locks {
         });
     }
 
-    /// As [`Locks::claim`], without metrics.
     async fn claim_unmetered(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         self.0.backend.claim(claim).await
     }

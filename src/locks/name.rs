@@ -1,11 +1,12 @@
-//! Names of locks and their Redis keys. No other module spells a key.
+//! Names of locks and their Redis keys. Besides this module only the `Display` of
+//! [`Seat`] spells a key: that of a seat.
 //!
 //! | key | holds |
 //! |---|---|
 //! | `share-link:lock:<id>:<role>` | a seat: the value of its session (`src/http/PROTOCOL.md`, *Redis keys*) |
 //! | `share-link:grant:<id>:<role>` | its *grant*: the last fence, and the holder |
 //! | `share-link:line:…`, `share-link:due:…`, `share-link:waiting:…` | its wait queue: arrivals, deadlines, and the waiters |
-//! | `lock:<name>`, `lock:grant:<name>`, … | the same for any other lock |
+//! | `lock:<name>`, `lock:grant:<name>`, … | those of any other lock |
 //!
 //! The keys of one lock differ in their prefix alone. On a Cluster a hash tag surrounds their
 //! common part, so that they share a slot: `share-link:lock:{<id>}:<role>`, `lock:{<name>}`. The
@@ -27,12 +28,9 @@ const NAMED: &str = "lock:";
 /// Prefixes that the name of a lock must not have: companion keys and channels use them.
 const RESERVED: [&str; 6] = ["grant:", "line:", "due:", "waiting:", "release:", "check:"];
 
-/// The format of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyFormat {
-    /// For a single Redis.
     Plain,
-    /// For a Cluster: with a hash tag.
     Tagged,
 }
 
@@ -79,7 +77,6 @@ impl LockName {
         self.rest()
     }
 
-    /// The key in this format.
     pub(super) fn key_as(&self, key_format: KeyFormat) -> Cow<'_, str> {
         match key_format {
             KeyFormat::Plain => Cow::Borrowed(&self.0),
@@ -90,7 +87,6 @@ impl LockName {
         }
     }
 
-    /// The Cluster slot of all keys of the lock.
     pub(super) fn slot(&self) -> u16 {
         let rest = self.rest();
         match rest.split_once(':') {
@@ -117,12 +113,10 @@ impl LockName {
         }
     }
 
-    /// The key of the grant: the last fence, and the holder.
     pub(super) fn grant_key(&self, key_format: KeyFormat) -> String {
         self.beside("grant", key_format)
     }
 
-    /// The key of the queue deadlines.
     pub(super) fn due_key(&self, key_format: KeyFormat) -> String {
         self.beside("due", key_format)
     }
@@ -147,7 +141,6 @@ impl LockName {
         }
     }
 
-    /// The part after the prefix.
     fn rest(&self) -> &str {
         let rest = self.0.strip_prefix(SEAT).or_else(|| self.0.strip_prefix(NAMED));
         rest.unwrap_or(&self.0)
@@ -169,7 +162,6 @@ impl LockName {
         (is_named || name.as_seat().is_some()).then_some(name)
     }
 
-    /// The scan pattern for all seats.
     pub(super) fn seat_pattern() -> String {
         format!("{SEAT}*")
     }
@@ -203,7 +195,7 @@ pub(super) fn check_keys(server: NodeId) -> [String; 2] {
     [SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{server}"))
 }
 
-/// The same on a Cluster, in a slot for which `is_there` is true: the node to check serves it. None
+/// The check keys on a Cluster, in a slot for which `is_there` is true: the node to check serves it. None
 /// if there is no such slot.
 pub(super) fn check_keys_in(server: NodeId, is_there: impl Fn(u16) -> bool) -> Option<[String; 2]> {
     // The search misses a node with a hundredth of all slots once in 10^87 times.
@@ -213,7 +205,6 @@ pub(super) fn check_keys_in(server: NodeId, is_there: impl Fn(u16) -> bool) -> O
     Some([SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{tag}")))
 }
 
-/// The channel on which Redis notifies a server of hand-overs to its waiters.
 pub(super) fn release_channel(server: NodeId) -> String {
     format!("{NAMED}release:{server}")
 }

@@ -15,7 +15,7 @@ use crate::reclaim_token::ReclaimToken;
 /// The claimant of a lock, and its server. The server of Galley claims a seat for a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The same for all claims of one owner, on any server.
+    /// Equal in all claims of one owner, on any server.
     pub id: OwnerId,
     /// For display. May be empty.
     pub name: String,
@@ -26,7 +26,6 @@ pub struct Owner {
     pub pass: Option<ReclaimToken>,
 }
 
-/// The user for whom a server claimed a lock.
 impl From<Owner> for User {
     fn from(owner: Owner) -> Self {
         Self { id: owner.id.into(), name: owner.name }

@@ -17,21 +17,16 @@ const REASON_BYTES_MAX: usize = 123;
 /// The close reason of a user who has no such role on the link.
 pub const NOT_YOUR_ROLE: &str = "not-your-role";
 
-/// Why a session lost its seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum LostReason {
-    /// Another session of the same user took the seat over.
     TakenOver,
     /// The lease expired, or the client was silent for too long.
     Expired,
-    /// An administrator ended the session.
     Evicted,
     /// Idle timeout: the user did not type, move the cursor or review.
     Idle,
-    /// The share link was revoked.
     Revoked,
-    /// The owner deleted the document.
     Deleted,
     /// The owner removed or replaced this reviewer. The link stays.
     #[strum(serialize = "revoked")]
@@ -39,36 +34,29 @@ pub enum LostReason {
 }
 
 impl LostReason {
-    /// The reason in events, close frames and metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 }
 
-/// Why a socket is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Close {
     /// A frame or parameter that a correct client never sends.
     Malformed(&'static str),
-    /// The token is missing or no longer valid.
     Unauthenticated(&'static str),
     /// The user's role does not permit it.
     Forbidden(&'static str),
     /// The share link does not exist, or was revoked before the session held a seat.
     NoSuchLink,
-    /// Another session holds the seat.
     SeatTaken {
-        /// The holder.
         holder: User,
         /// When the holder acquired the seat; none if unknown.
         since: Option<DateTime<Utc>>,
         /// Whether the holder is the same user, in another tab or on another machine.
         own: bool,
     },
-    /// The time-out of the wait queue passed.
     WaitedInVain,
-    /// The session lost its seat.
     Lost(LostReason),
     /// The database rejected an edit that the room had broadcast. The replica contains it, so the
     /// client must not reconnect with it.
@@ -86,7 +74,6 @@ pub enum Close {
 }
 
 impl Close {
-    /// The close code.
     #[must_use]
     pub fn code(&self) -> u16 {
         match self {

@@ -14,127 +14,88 @@ use serde_json::json;
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DecisionId, ReviewId, SessionId, ShareLinkId};
-use crate::domain::progress::Turn;
+use crate::domain::progress::ReviewTurn;
 use crate::domain::review::{Review, Verdict};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::outbox::close::LostReason;
 use crate::yjs::protocol;
 
-/// One event.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// The session acquired the seat.
     SeatGranted {
-        /// The session.
         session: SessionId,
-        /// The seat's role.
         role: Role,
-        /// The fence of the grant.
         fence: Fence,
-        /// The lease, in ms.
         lease_ms: u64,
-        /// The secret by which the user resumes the seat after the socket broke.
         resume: &'a str,
-        /// The authenticated user.
         user: &'a User,
     },
     /// Another session holds the seat; this one is in its wait queue.
     SeatWaiting {
-        /// Position in the wait queue: 1 is next.
         position: usize,
-        /// The holder's name.
         holder: &'a str,
-        /// Whether the holder is the same user, in another tab or on another machine.
         own: bool,
-        /// When the holder acquired the seat; none if unknown.
         since: Option<DateTime<Utc>>,
         /// When the lease expires, unless the holder renews it.
         retry_at: DateTime<Utc>,
     },
     /// The lease was not renewed in time. The server rejects edits until it is.
     SeatUncertain,
-    /// A renewal restored the lease.
     SeatRestored,
     /// The server releases the seat at that time, unless the user becomes active.
     SeatIdle {
-        /// The time of the release.
         release_at: DateTime<Utc>,
     },
-    /// The session lost the seat.
     SeatLost(LostReason),
-    /// The session lost the seat, because the owner deleted the document.
     DocumentDeleted(&'a Deletion),
-    /// A peer acquired a seat.
     PeerJoined(Role, &'a User),
-    /// A peer released or lost its seat.
     PeerLeft(Role, &'a User),
     /// The database has committed all updates up to this state vector.
     DocumentSaved {
-        /// Encoded Yjs state vector.
         state_vector: &'a [u8],
     },
     /// The document crossed a threshold of its quota, up or down.
     DocumentSize {
-        /// The quota's state.
         fullness: Fullness,
         /// The size, with the tombstones of deleted text.
         bytes: usize,
-        /// The limit.
         limit: usize,
     },
-    /// A user created a review.
     ReviewCreated(&'a Review),
-    /// A user changed a review.
     ReviewUpdated(&'a Review),
-    /// A user deleted a review.
     ReviewDeleted(&'a Review),
     /// A deleted review of which the database has only the id.
     ReviewGone {
-        /// The id of the review.
         id: ReviewId,
-        /// The share link of the review.
         link: ShareLinkId,
     },
-    /// A user passed the turn.
-    TurnChanged(&'a Turn),
+    TurnChanged(&'a ReviewTurn),
     /// The link refused a user with a valid invite, because it has a reviewer.
     InviteRefused {
-        /// The refused user.
         user: &'a User,
-        /// The time of the attempt.
         at: DateTime<Utc>,
     },
     /// The writer decided many suggestions at once. A client reads the list of reviews again.
     DecisionMade {
-        /// The decision.
         id: DecisionId,
-        /// Accepted or rejected.
         verdict: Verdict,
         /// The reviews, with their versions.
         done: &'a [(ReviewId, i64)],
-        /// The writer.
         by: &'a User,
     },
     /// The writer undid a decision about many suggestions. A client reads the list of reviews again.
     DecisionUndone {
-        /// The decision.
         id: DecisionId,
-        /// The reviews.
         undone: &'a [ReviewId],
     },
-    /// The server rejected an edit.
     Denied(&'static str),
-    /// A failure that the page shows.
     Problem(Problem),
-    /// This server is stopping.
     ServerDraining {
-        /// Delay before the client reconnects, in ms.
         reconnect_after_ms: u64,
     },
 }
 
-/// The state of a document's quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fullness {
@@ -150,22 +111,17 @@ pub enum Fullness {
 /// A problem document (RFC 9457) for a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// `/problems/<name>`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// One sentence for the page.
     pub title: &'static str,
-    /// The matching HTTP status.
     pub status: u16,
 }
 
-/// Storage does not answer; the room retains edits in memory.
 pub const NOT_SAVED: Problem = Problem {
     kind: "/problems/not-saved",
     title: "The server cannot store right now; edits are kept and stored when it can",
     status: 503,
 };
-/// The same, because the database has no free space.
 pub const NO_SPACE: Problem = Problem {
     kind: "/problems/not-saved",
     title: "The server has no space left to store; edits are kept and stored when it has",
@@ -203,7 +159,6 @@ pub const DOCUMENT_RESET: Problem = Problem {
     title: "An edit that was shown could not be kept; open the document again",
     status: 409,
 };
-/// The document has reached its limit.
 pub const DOCUMENT_FULL: Problem = Problem {
     kind: "/problems/document-too-large",
     title: "The document is as large as it may become",
@@ -211,20 +166,17 @@ pub const DOCUMENT_FULL: Problem = Problem {
 };
 
 impl Event<'_> {
-    /// The event as JSON.
     #[must_use]
     pub fn json(&self) -> String {
         // Serialization of these fields cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The event as a websocket message.
     #[must_use]
     pub fn frame(&self) -> Bytes {
         protocol::event(&self.json())
     }
 
-    /// The fields of a decision about many reviews.
     fn decision_fields<M: SerializeMap>(&self, object: &mut M) -> Result<(), M::Error> {
         match self {
             Self::DecisionMade { id, verdict, done, by } => {
@@ -243,7 +195,6 @@ impl Event<'_> {
         Ok(())
     }
 
-    /// The fields of a claim's outcome.
     fn seat_fields<M: SerializeMap>(&self, object: &mut M) -> Result<(), M::Error> {
         match self {
             Self::SeatGranted { session, role, fence, lease_ms, resume, user } => {
@@ -294,7 +245,6 @@ impl Event<'_> {
     }
 }
 
-/// A review of a decision.
 #[derive(Serialize)]
 struct VersionOf<'a> {
     id: &'a ReviewId,

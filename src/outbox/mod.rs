@@ -22,16 +22,13 @@ use crate::yjs::protocol;
 
 /// Time for the frames that the outbox queued before a close. Within two seconds a socket without a
 /// right to its seat has ended (G14).
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_FRAMES_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A command for the socket task.
 #[derive(Debug)]
 pub enum Outgoing {
-    /// Sends this binary message.
     Frame(Bytes),
     /// Sends a websocket ping with this payload. The pong returns it.
     Ping(Bytes),
-    /// Sends this close frame and stops.
     Close(Close),
 }
 
@@ -43,13 +40,11 @@ impl Outgoing {
     }
 }
 
-/// The sending end. Cheap to clone; no call blocks.
 #[derive(Clone, Debug)]
 pub struct Outbox {
     shared: Arc<Shared>,
 }
 
-/// The receiving end, owned by the socket task.
 #[derive(Debug)]
 pub struct OutboxReader {
     shared: Arc<Shared>,
@@ -72,14 +67,12 @@ impl Shared {
     }
 }
 
-/// An entry of the queue.
 #[derive(Debug)]
 enum Queued {
     Frame(Bytes),
     Ping(Bytes),
 }
 
-/// An empty outbox that holds at most `bytes_max` bytes of frames.
 #[must_use]
 pub fn outbox(bytes_max: usize) -> (Outbox, OutboxReader) {
     let shared = Arc::new(Shared {
@@ -121,12 +114,11 @@ impl Outbox {
 
     /// Closes the socket. The first reason stands.
     pub fn close(&self, close: Close) {
-        let _earlier = self.shared.close.set((close, Instant::now() + LAST_WORDS));
+        let _earlier = self.shared.close.set((close, Instant::now() + FINAL_FRAMES_TIMEOUT));
         self.shared.closed.notify_one();
         self.shared.queue.stir();
     }
 
-    /// Whether a close is set.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()
@@ -134,11 +126,7 @@ impl Outbox {
 }
 
 impl OutboxReader {
-    /// Waits for the next command. Frames from before a close come first, unless the reader is
-    /// slow.
-    ///
-    /// # Cancel safety
-    ///
+    /// Waits for the next command. Frames from before a close come first, unless the reader is slow.
     /// Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Outgoing {
         let queued = self.shared.queue.pop_unless(|| self.shared.is_closed()).await;
@@ -169,11 +157,8 @@ impl OutboxReader {
         }
     }
 
-    /// Resolves when the close is set and the time for earlier frames is over.
-    ///
-    /// # Cancel safety
-    ///
-    /// Nothing is lost if the future is dropped.
+    /// Resolves when the close is set and the time for earlier frames is over. Nothing is lost if the
+    /// future is dropped.
     pub async fn overdue(&self) {
         loop {
             // Registers for the notification before the check, so that it misses no close in

@@ -8,7 +8,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Capacity that an emptied queue retains, once it was needed.
 const RETAINED_CAPACITY: usize = 32;
 
 /// Any number of producers, one consumer.
@@ -19,22 +18,16 @@ pub struct Queue<T> {
     arrived: Notify,
 }
 
-/// The queue is full.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full;
 
 impl<T> Queue<T> {
-    /// An empty queue for at most `capacity` entries.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { waiting: Mutex::default(), capacity, arrived: Notify::new() }
     }
 
-    /// Appends an entry.
-    ///
-    /// # Errors
-    ///
-    /// [`Full`] drops the entry.
+    /// Appends an entry. [`Full`] drops the entry.
     pub fn push(&self, item: T) -> Result<(), Full> {
         let mut waiting = self.waiting();
         if self.capacity <= waiting.len() {
@@ -46,11 +39,8 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Removes and returns the first entry; waits for it. For one task at a time.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no entry.
+    /// Removes and returns the first entry; waits for it. For one task at a time. Dropping the future
+    /// loses no entry.
     pub async fn pop(&self) -> T {
         loop {
             if let Some(item) = self.pop_unless(|| false).await {
@@ -59,12 +49,9 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The same, but returns `None` when the queue is empty and `is_over` holds. After a change of
-    /// `is_over` the caller must [wake](Self::stir) the consumer.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses no entry.
+    /// As [`pop`](Self::pop), but returns `None` when the queue is empty and `is_over` holds. After a
+    /// change of `is_over` the caller must [wake](Self::stir) the consumer. Dropping the future loses
+    /// no entry.
     pub async fn pop_unless(&self, is_over: impl Fn() -> bool) -> Option<T> {
         loop {
             // Registers for the notification before the check, so that it misses no entry in
@@ -85,7 +72,6 @@ impl<T> Queue<T> {
         self.arrived.notify_one();
     }
 
-    /// Removes and returns the first entry, if any.
     pub fn try_pop(&self) -> Option<T> {
         let mut waiting = self.waiting();
         let item = waiting.pop_front();

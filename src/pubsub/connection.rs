@@ -29,27 +29,22 @@ const OUTBOX_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Topics with an unreported loss. Beyond that Redis itself is unreachable for long, and each
 /// reconnect is a gap for all subscribers.
 const LOST_MAX: usize = 16_384;
-/// Messages in one pipeline.
 const BATCH_MAX: usize = 128;
-/// Channels in one `SUBSCRIBE`.
 const CHANNELS_PER_CALL: usize = 500;
 /// The task closes the connection after this long without a reply.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Interval of the check that a node still belongs to its Cluster.
 const CLUSTER_POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Time-out of the connect and the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
 /// Back-off between attempts: doubles from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 
-/// A queued outbound message.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) topic: Topic,
     pub(crate) frame: Vec<u8>,
 }
 
-/// State that the task and the publishers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     node: NodeId,
@@ -121,7 +116,6 @@ impl Shared {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Delivers a push of Redis to its subscribers.
     fn receive(&self, push: PushInfo) {
         let Ok([Value::BulkString(channel), Value::BulkString(frame)]) =
             <[Value; 2]>::try_from(push.data)
@@ -157,7 +151,6 @@ impl Shared {
     }
 }
 
-/// The task that owns the connection.
 pub(crate) struct ConnectionTask {
     pub(crate) target: Target,
     pub(crate) shared: Arc<Shared>,
@@ -165,7 +158,6 @@ pub(crate) struct ConnectionTask {
 }
 
 impl ConnectionTask {
-    /// Runs until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: pub/sub has no pending work.
         stop.run_until_cancelled(self.supervise()).await;
@@ -214,7 +206,6 @@ impl ConnectionTask {
         Ok((connection, dead))
     }
 
-    /// Publishes and receives until the connection breaks or a reply times out.
     async fn serve(&mut self, connection: MultiplexedConnection, dead: CancellationToken) {
         let is_cluster = matches!(self.target.kind, Kind::Cluster(_));
         self.shared.table.connect();

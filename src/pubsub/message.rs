@@ -21,46 +21,36 @@ pub(crate) const VERSION: u8 = 3;
 /// The longest frame without its body, with the seal.
 const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16 + SEAL_BYTES;
 
-/// The subscribers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
     /// The servers that have this document open.
     Room(DocumentId),
-    /// All servers.
     Cluster,
-    /// This server.
     Node(NodeId),
 }
 
-/// A message between servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// An update that the database committed under this number.
     Update {
-        /// The number in the update log.
         seq: i64,
         /// The fence of the grant that it was written under.
         fence: Fence,
-        /// The bytes of the update.
         update: Bytes,
     },
-    /// An awareness update.
     Presence(Bytes),
     /// On a room's topic: a server opened the room and requests the others' presence. On another topic: the
     /// server runs.
     Hello,
-    /// An event for the sockets.
     Event {
         /// The role of the receiving sessions; `None`: both.
         to: Option<Role>,
-        /// The event.
         json: String,
     },
     /// An event of a review, for the sockets.
     Review {
         /// The number of the change. The reader uses it to ignore a duplicate and to find a gap.
         change: i64,
-        /// The event.
         json: String,
     },
     /// The session of this seat was active through the REST API of another server.
@@ -69,32 +59,23 @@ pub enum Message {
     Revoked(ShareLinkId),
     /// The owner deleted the document: end its sessions.
     Deleted {
-        /// The document.
         document: DocumentId,
-        /// The deletion.
         deletion: Deletion,
     },
     /// The session was evicted: end it.
     Evicted(SessionId),
     /// The user is no longer the reviewer of the link: end the user's sessions in the reviewer's seat.
     Removed {
-        /// The share link.
         link: ShareLinkId,
-        /// The former reviewer.
         user: UserId,
     },
-    /// A request to one server.
     Request {
         /// The id of the request, repeated in the reply. 0: no caller awaits the reply.
         id: u64,
-        /// The request.
         request: Request,
     },
-    /// The reply to a request.
     Reply {
-        /// The id of the request.
         id: u64,
-        /// The reply.
         reply: Reply,
     },
 }
@@ -102,26 +83,19 @@ pub enum Message {
 /// A request between servers, mostly to the server of a session's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A liveness probe: does the session's client still reply?
     Probe(SessionId),
     /// Another session of the same user acquired the seat. The receiver ends this session and
     /// flushes its edits. The requester repeats the request until the flush is complete.
     Replace {
-        /// The session that lost its seat.
         session: SessionId,
-        /// The document.
         document: DocumentId,
     },
-    /// The state of the session.
     Facts(SessionId),
-    /// The last hour of the server.
     Series,
 }
 
-/// The result of a request between servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The session's client replied.
     Alive,
     /// The session has ended, or its client does not reply.
     Gone,
@@ -135,10 +109,8 @@ pub enum Reply {
     Series(String),
 }
 
-/// The content of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// A message.
     Message(Message),
     /// The sender lost messages on the way out.
     Lost,
@@ -147,16 +119,13 @@ pub enum Payload {
 /// A frame without its seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// The sending server.
     pub from: NodeId,
     /// The sender's clock at the time of sending, in µs.
     pub sent_us: u64,
-    /// The content.
     pub payload: Payload,
 }
 
 impl Topic {
-    /// The channel in Redis.
     pub(crate) fn channel(self) -> String {
         match self {
             Self::Room(document) => format!("share-link:room:{document}"),
@@ -165,7 +134,6 @@ impl Topic {
         }
     }
 
-    /// The topic of a channel.
     pub(crate) fn of_channel(channel: &[u8]) -> Option<Self> {
         let channel = std::str::from_utf8(channel).ok()?;
         match channel.strip_prefix("share-link:")?.split_once(':') {
@@ -178,7 +146,6 @@ impl Topic {
 }
 
 impl Envelope {
-    /// The frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let body = match &self.payload {
@@ -214,7 +181,6 @@ impl Envelope {
 }
 
 impl Message {
-    /// The length of the body.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Update { update, .. } => update.len(),
@@ -426,7 +392,6 @@ impl Reader<'_> {
         std::str::from_utf8(self.take(bytes)?).ok()?.parse().ok()
     }
 
-    /// The rest of the frame as text.
     fn text(&mut self) -> Option<String> {
         String::from_utf8(self.rest().to_vec()).ok()
     }

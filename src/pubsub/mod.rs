@@ -38,19 +38,15 @@ pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
 
 /// A message was not sent. Its subscribers get a gap as soon as Redis is reachable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RelayError {
-    /// Redis is unreachable.
+pub enum PubsubError {
     #[error("pub/sub is unreachable")]
     Unavailable,
-    /// The outbound queue is full.
     #[error("the pub/sub queue is full")]
     Full,
-    /// The address names no supported server.
     #[error("pub/sub is not supported: {0}")]
     Unsupported(String),
 }
 
-/// Pub/sub between the servers. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pubsub {
     node: NodeId,
@@ -78,18 +74,15 @@ impl Pubsub {
     /// Connects to Redis at `url` as `node`; `memory:` is a single server. On a Cluster it uses any
     /// of the nodes in `url`, with Sentinels the primary.
     ///
-    /// Servers accept only messages under the same `secret`. The call does not wait for Redis, and
-    /// does not fail while Redis is unreachable.
-    ///
-    /// # Errors
-    ///
-    /// [`RelayError::Unsupported`] for another kind of server, or an invalid address.
-    pub async fn connect(url: &str, node: NodeId, secret: &[u8]) -> Result<Self, RelayError> {
+    /// Servers accept only messages under the same `secret`. The call does not wait for Redis, and does
+    /// not fail while Redis is unreachable. Fails with [`PubsubError::Unsupported`] for another kind of
+    /// server, or an invalid address.
+    pub async fn connect(url: &str, node: NodeId, secret: &[u8]) -> Result<Self, PubsubError> {
         if url == "memory:" {
             return Ok(Self::alone(node));
         }
         let target = redis_client::target(url)
-            .map_err(|error| RelayError::Unsupported(error.to_string()))?;
+            .map_err(|error| PubsubError::Unsupported(error.to_string()))?;
         let table = Table::new(Mode::Others);
         let shared = Arc::new(Shared::new(node, Seal::new(secret), Arc::clone(&table)));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);
@@ -101,26 +94,20 @@ impl Pubsub {
         Ok(Self { node, table, wire })
     }
 
-    /// The id under which this server publishes.
     #[must_use]
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// Whether this is a single server.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.wire.is_none()
     }
 
-    /// Publishes to the servers that subscribe to `topic`. Waits neither for them nor for Redis: a
-    /// task sends the queued messages in order.
-    ///
-    /// # Errors
-    ///
-    /// [`RelayError`] when the message was not queued. Subscribers get a gap as soon as Redis is
-    /// reachable.
-    pub async fn publish(&self, topic: Topic, message: &Message) -> Result<(), RelayError> {
+    /// Publishes to the servers that subscribe to `topic`. Waits neither for them nor for Redis: a task
+    /// sends the queued messages in order. Fails with [`PubsubError`] when the message was not queued.
+    /// Subscribers get a gap as soon as Redis is reachable.
+    pub async fn publish(&self, topic: Topic, message: &Message) -> Result<(), PubsubError> {
         let Some(wire) = &self.wire else { return Ok(()) };
         let published = wire.publish(topic, message);
         if published.is_err() {
@@ -145,17 +132,17 @@ impl Pubsub {
 }
 
 impl Wire {
-    fn publish(&self, topic: Topic, message: &Message) -> Result<(), RelayError> {
+    fn publish(&self, topic: Topic, message: &Message) -> Result<(), PubsubError> {
         if !self.shared.is_up() {
-            return Err(RelayError::Unavailable);
+            return Err(PubsubError::Unavailable);
         }
         let frame = self.shared.envelope(topic, Payload::Message(message.clone()));
         if !self.shared.reserve(&frame) {
-            return Err(RelayError::Full);
+            return Err(PubsubError::Full);
         }
         self.outbox.try_send(Outgoing { topic, frame }).map_err(|refused| {
             self.shared.release(&refused.into_inner().frame);
-            RelayError::Full
+            PubsubError::Full
         })
     }
 }

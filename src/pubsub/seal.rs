@@ -27,17 +27,14 @@ pub(crate) const MARK_BYTES: usize = 8;
 /// The mark and the tag at the end of a frame.
 pub(crate) const SEAL_BYTES: usize = MARK_BYTES + TAG_BYTES;
 
-/// Computes and verifies seals.
 #[derive(Clone)]
 pub(crate) struct Seal {
     key: Key,
     mark: [u8; MARK_BYTES],
 }
 
-/// The result of verifying a sealed frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
-    /// A valid frame.
     Frame(Bytes),
     /// A frame of another installation, or of an older version without a mark.
     Foreign,
@@ -46,7 +43,6 @@ pub(crate) enum Opened {
 }
 
 impl Seal {
-    /// The seal of all servers that have `secret`.
     pub(crate) fn new(secret: &[u8]) -> Self {
         let key = Key::new(HMAC_SHA256, secret);
         let mut mark = [0; MARK_BYTES];
@@ -55,7 +51,6 @@ impl Seal {
         Self { key, mark }
     }
 
-    /// Appends the seal for `channel` to a frame.
     pub(crate) fn close(&self, channel: &str, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.mark);
         let tag = self.over(channel.as_bytes(), frame);

@@ -18,14 +18,10 @@ pub const SIGNALS_MAX: usize = 1_024;
 /// The bound of the same queue, in bytes of the bodies.
 const SIGNAL_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A signal to a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A message of another server.
     Message {
-        /// The publisher.
         from: NodeId,
-        /// The message.
         message: Message,
     },
     /// The subscriber may have missed messages: it reads the database. Also the first signal of
@@ -51,11 +47,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Waits for the next signal.
-    ///
-    /// # Cancel safety
-    ///
-    /// A dropped call takes no signal from the queue.
+    /// Waits for the next signal. A dropped call takes no signal from the queue.
     pub async fn next(&mut self) -> Signal {
         loop {
             // Registered before the queue is read, so that a signal in between wakes this call.
@@ -83,7 +75,6 @@ struct Queue {
 #[derive(Debug, Default)]
 struct PendingSubscribe {
     signals: VecDeque<Signal>,
-    /// The sum of all bodies.
     bytes: usize,
 }
 
@@ -114,7 +105,6 @@ impl Queue {
     }
 }
 
-/// All subscriptions of a process.
 #[derive(Debug)]
 pub(crate) struct Table {
     mode: Mode,

@@ -408,7 +408,7 @@ impl Reviews {
             None => messages.push(Message::Worked(seat.role)),
         }
         for message in messages {
-            let published = shared.relay.publish(Topic::Room(link.document_id), &message).await;
+            let published = shared.pubsub.publish(Topic::Room(link.document_id), &message).await;
             if let Err(error) = published {
                 tracing::warn!(%error, "a review cannot be published to the other servers");
             }

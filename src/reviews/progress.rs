@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use chrono::Utc;
 
 use crate::domain::ids::{ShareLinkId, UserId};
-use crate::domain::progress::{Progress, Turn};
+use crate::domain::progress::{Progress, ReviewTurn};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
@@ -55,7 +55,7 @@ impl Reviews {
         user: &User,
         link: ShareLinkId,
         to: Role,
-    ) -> Result<Turn, ReviewError> {
+    ) -> Result<ReviewTurn, ReviewError> {
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, own_role(&link, user)).await?;
         self.charge(user, 0)?;

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes of all open rooms. Clones share one count.
 #[derive(Clone, Debug)]
 pub struct RoomMemory {
     held: Arc<AtomicUsize>,
@@ -21,7 +20,6 @@ pub struct RoomBytes {
 }
 
 impl RoomMemory {
-    /// The count of no room, with its bound in bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { held: Arc::default(), limit }
@@ -42,14 +40,12 @@ impl RoomMemory {
 }
 
 impl RoomBytes {
-    /// The room has `bytes` now.
     pub(crate) fn set(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         // Wraps as the counter does, so that one operation serves growth and decrease.
         self.all.held.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// Whether the rooms together have their bound.
     pub(crate) fn is_full(&self) -> bool {
         self.all.limit <= self.all.held.load(Ordering::Relaxed)
     }

@@ -46,12 +46,11 @@ const JOIN_TRIES: usize = 16;
 /// Largest document, in bytes, that a runtime worker processes itself: some 0.2 ms.
 const WALKED_HERE_MAX: usize = 64 * 1024;
 
-/// A handle to the open rooms. Clones share one map.
 #[derive(Clone, Debug)]
 pub struct Rooms {
     open: Arc<DashMap<DocumentId, Arc<OnceCell<Arc<Room>>>>>,
     storage: Storage,
-    relay: Pubsub,
+    pubsub: Pubsub,
     persister: Persister,
     missed_reviews: Missed,
     limits: RoomLimits,
@@ -60,25 +59,20 @@ pub struct Rooms {
     text_builder: TextBuilder,
 }
 
-/// A document as the database returned it.
 struct Opened {
     log: UpdateLog,
-    /// The number of the log's last update.
     seq: i64,
     rows: usize,
-    /// The user of each Yjs client id.
     owners: Vec<(u64, UserId)>,
-    /// The number of the last change of the document's reviews.
     review_changes: i64,
     /// The log ends at damage: the database has further rows that cannot be read.
     is_damaged: bool,
 }
 
 impl Rooms {
-    /// Builds the handle with no open room.
     #[must_use]
     pub fn new(
-        (storage, relay): (Storage, Pubsub),
+        (storage, pubsub): (Storage, Pubsub),
         (persister, missed_reviews): (Persister, Missed),
         limits: RoomLimits,
         tasks: TaskTracker,
@@ -89,7 +83,7 @@ impl Rooms {
         Self {
             open,
             storage,
-            relay,
+            pubsub,
             persister,
             missed_reviews,
             limits,
@@ -99,15 +93,8 @@ impl Rooms {
         }
     }
 
-    /// Joins a session to the room of its document and opens the room if there is none.
-    ///
     /// The session receives `granted` only once the room is open. So the grant and the room's first
     /// messages arrive together.
-    ///
-    /// # Errors
-    ///
-    /// [`RoomError`] when the document cannot be read or does not exist, the room is full, or all rooms
-    /// together have their bytes.
     pub async fn join(
         &self,
         session: &Arc<Session>,
@@ -135,14 +122,8 @@ impl Rooms {
         room.filter(|room| !room.retired.is_cancelled())
     }
 
-    /// Acquires a build permit, then reads the whole document from its room or from the database.
-    ///
-    /// A waiting caller holds no document in memory. Dropping the future leaves no work behind.
-    ///
-    /// # Errors
-    ///
-    /// [`RoomError::NoSuchDocument`], [`RoomError::Unreadable`] when the document is damaged,
-    /// [`RoomError::Busy`] when too many requests wait, or storage's failure.
+    /// Acquires a build permit first: a waiting caller holds no document in memory. Dropping the future
+    /// leaves no work behind.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, RoomError> {
         let permit = Some(self.permit(document).await?);
         // A caller would take the readable part for the whole text. A room shows that it is damaged.
@@ -165,19 +146,13 @@ impl Rooms {
         self.text_builder.permit(document).await
     }
 
-    /// Builds the text on a blocking thread, applies `look` to it, and drops it.
-    ///
-    /// # Errors
-    ///
-    /// [`RoomError::Unreadable`] when the updates do not integrate into one document,
-    /// [`RoomError::TooCostly`] when the build exceeds the cost limit or its time-out.
     pub async fn read_text<T: Send + 'static>(
         &self,
         document: DocumentId,
         snapshot: Snapshot,
-        look: impl FnOnce(&Text) -> T + Send + 'static,
+        read: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, RoomError> {
-        self.text_builder.read(document, snapshot, look).await
+        self.text_builder.read(document, snapshot, read).await
     }
 
     /// Retires a room without sessions and runs its last maintenance.
@@ -209,7 +184,6 @@ impl Rooms {
         }
     }
 
-    /// Every open room.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Room>> {
         let mut rooms = Vec::with_capacity(self.open.len());
@@ -270,7 +244,7 @@ impl Rooms {
             self.persister.clone(),
             self.missed_reviews.clone(),
         ));
-        let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone());
+        let following = Arc::clone(&room).follow(self.pubsub.clone(), self.storage.clone());
         self.tasks.spawn(following);
         Ok(room)
     }

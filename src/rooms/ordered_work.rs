@@ -47,12 +47,10 @@ where
         self.running.is_empty()
     }
 
-    /// Number of running and waiting jobs of a key.
     pub(crate) fn jobs_of(&self, key: K) -> usize {
         self.waiting.get(&key).map_or(0, |waiting| waiting.len().saturating_add(1))
     }
 
-    /// Starts a job, or queues it behind the jobs of its key.
     pub(crate) fn add(&mut self, key: K, job: J) {
         match self.waiting.get_mut(&key) {
             Some(waiting) => waiting.push_back(job),
@@ -63,11 +61,7 @@ where
         }
     }
 
-    /// The outcome of the next job that ends. `None`: no job runs.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe.
+    /// `None`: no job runs. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<T> {
         let (key, outcome) = self.running.next().await?;
         match self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {

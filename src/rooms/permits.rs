@@ -26,7 +26,6 @@ use crate::domain::limits::{
 };
 
 task_local! {
-    /// The user and the address of the request that runs in this task.
     static REQUEST: (UserId, IpAddr);
 }
 
@@ -50,12 +49,9 @@ pub(crate) fn passed_on<T>(work: impl Future<Output = T>) -> impl Future<Output 
     }
 }
 
-/// The origin of a permit request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Requester {
-    /// A request of a user.
     User(UserId, IpAddr),
-    /// The server itself, for a document.
     Server(DocumentId),
 }
 
@@ -75,7 +71,6 @@ impl Requester {
     }
 }
 
-/// The permits and the queues of requests. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Permits(Arc<Mutex<State>>);
 
@@ -88,7 +83,6 @@ struct State {
     given: u64,
     /// Tickets so far. Each waiting request has its own.
     tickets: u64,
-    /// Waiting requests of users.
     waiting: usize,
 }
 
@@ -107,7 +101,7 @@ struct Queue {
     waiting: VecDeque<(u64, oneshot::Sender<Permit>)>,
 }
 
-/// A permit. Its drop frees it (F3).
+/// Its drop frees it (F3).
 #[derive(Debug)]
 pub struct Permit {
     permits: Permits,
@@ -116,7 +110,7 @@ pub struct Permit {
     is_over: bool,
 }
 
-/// A waiting request. Its drop removes the request from the queue (F4).
+/// Its drop removes the request from the queue (F4).
 struct Waiter<'a> {
     permits: &'a Permits,
     requester: Requester,
@@ -136,11 +130,7 @@ impl Permits {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Waits for a permit. `None`: the queue is full (F4).
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe: the drop withdraws the request.
+    /// Waits for a permit. `None`: the queue is full (F4). Cancel safe: the drop withdraws the request.
     pub(crate) async fn take(&self, requester: Requester) -> Option<Permit> {
         let (sender, permit) = oneshot::channel();
         let ticket = self.lock().join(&requester, sender)?;
@@ -150,13 +140,11 @@ impl Permits {
         permit.await.ok()
     }
 
-    /// Number of free permits.
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
         self.lock().free
     }
 
-    /// Grants the free permits to the next requests.
     fn give(&self) {
         loop {
             let next = self.lock().next();
@@ -215,7 +203,6 @@ impl State {
         Some(self.tickets)
     }
 
-    /// Removes a request from the queue, unless it was granted.
     fn withdraw(&mut self, requester: &Requester, ticket: u64) {
         let Some(address) = self.addresses.get_mut(&requester.address()) else { return };
         let Some(queue) = address.requesters.get_mut(requester) else { return };

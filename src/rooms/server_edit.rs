@@ -54,7 +54,6 @@ impl Rooms {
         Ok(None)
     }
 
-    /// Broadcasts a stored edit in the document's room and publishes it to other servers.
     pub(crate) async fn show_edit(
         &self,
         document: DocumentId,
@@ -66,7 +65,7 @@ impl Rooms {
             room.take_stored(seq, &update);
         }
         let message = Message::Update { seq, fence, update };
-        if let Err(error) = self.relay.publish(Topic::Room(document), &message).await {
+        if let Err(error) = self.pubsub.publish(Topic::Room(document), &message).await {
             tracing::debug!(%error, "an edit was not published; other servers read it from the database");
         }
     }
@@ -78,7 +77,6 @@ impl Rooms {
         }
     }
 
-    /// Notifies the room that the version of the checkpoint at `seq` is stored.
     pub(crate) fn version_stored(&self, document: DocumentId, seq: i64) {
         if let Some(room) = self.find(document) {
             room.version_stored(seq);

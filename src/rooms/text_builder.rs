@@ -24,7 +24,6 @@ const BUILD_TIMEOUT: Duration = Duration::from_secs(20);
 /// The right to run one build.
 pub(crate) type BuildPermit = Arc<Permit>;
 
-/// A handle to the builder of texts. Clones share the permits.
 #[derive(Clone, Debug)]
 pub(crate) struct TextBuilder {
     permits: Permits,
@@ -33,7 +32,6 @@ pub(crate) struct TextBuilder {
 }
 
 impl TextBuilder {
-    /// Builds the handle with all permits free.
     pub(crate) fn new(tasks: TaskTracker) -> Self {
         let permits = Permits::new(TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX);
         Self { permits, build_timeout: BUILD_TIMEOUT, tasks }
@@ -47,18 +45,18 @@ impl TextBuilder {
         permit.map(Arc::new).ok_or(RoomError::Busy)
     }
 
-    /// Builds the text on a blocking thread, applies `look` to it, and drops it. The build frees its
+    /// Builds the text on a blocking thread, applies `read` to it, and drops it. The build frees its
     /// permit at its end, also after the caller dropped this future.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         document: DocumentId,
         snapshot: Snapshot,
-        look: impl FnOnce(&Text) -> T + Send + 'static,
+        read: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, RoomError> {
         let Snapshot { merged, permit, .. } = snapshot;
         let build = self.tasks.spawn_blocking(move || {
             let _permit = permit;
-            Text::build(&merged).map(|text| look(&text))
+            Text::build(&merged).map(|text| read(&text))
         });
         match timeout(self.build_timeout, build).await {
             Ok(Ok(Ok(seen))) => Ok(seen),
@@ -102,7 +100,7 @@ mod tests {
         Snapshot { merged, seq: 1, is_durable: true, version: 0, permit }
     }
 
-    /// A `look` that blocks until the sender is dropped.
+    /// A `read` that blocks until the sender is dropped.
     fn endless() -> (mpsc::Sender<()>, impl FnOnce(&Text) + Send + 'static) {
         let (ends, ended) = mpsc::channel::<()>();
         (ends, move |_: &Text| assert!(ended.recv().is_err()))
@@ -114,9 +112,9 @@ mod tests {
         let (quick, patient) = (Duration::from_millis(20), Duration::from_secs(60));
         for build_timeout in [quick, patient] {
             let builder = builder(build_timeout);
-            let (ends, look) = endless();
+            let (ends, read) = endless();
             let snapshot = snapshot(&builder).await;
-            let read = builder.read(DocumentId::generate(), snapshot, look);
+            let read = builder.read(DocumentId::generate(), snapshot, read);
             match timeout(Duration::from_secs(1), read).await {
                 Ok(timed_out) => assert!(matches!(timed_out, Err(RoomError::TooCostly))),
                 Err(_dropped) => assert_eq!(build_timeout, patient),

@@ -31,8 +31,7 @@ use crate::yjs::text::Text;
 
 /// Queued jobs. The sender drops a job that finds the queue full: the next edit makes that text due
 /// again.
-const ORDERS_MAX: usize = 4_096;
-/// Versions in one transaction.
+const JOBS_MAX: usize = 4_096;
 const BATCH_MAX: usize = 32;
 /// Documents whose versions are built concurrently: one more than the build permits of the server
 /// itself, so that no permit stays unused.
@@ -47,10 +46,9 @@ const SHORT_AT_ONCE: usize = 4;
 const BACKLOG_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 /// Running and waiting checkpoints of one document. The task drops further ones: each holds a copy of
 /// the document.
-const POINTS_AT_ONCE: usize = 4;
-/// Shortest and longest interval between two polls of the rooms.
-const LOOK_MIN: Duration = Duration::from_millis(20);
-const LOOK_MAX: Duration = Duration::from_secs(5);
+const CHECKPOINTS_AT_ONCE: usize = 4;
+const POLL_MIN: Duration = Duration::from_millis(20);
+const POLL_MAX: Duration = Duration::from_secs(5);
 /// Time-out of a caller that waits for its versions. After it the task still stores them.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -58,42 +56,36 @@ const RECORD_TIMEOUT: Duration = Duration::from_secs(1);
 enum VersionJob {
     /// The writer has left that room; the room may already be closed.
     Left(Arc<Room>),
-    /// Checkpoints of a caller, and its reply channel.
-    Keep(Vec<Checkpoint>, oneshot::Sender<()>),
-    /// A request to store all due checkpoints, and its reply channel.
+    Record(Vec<Checkpoint>, oneshot::Sender<()>),
     Flush(oneshot::Sender<()>),
 }
 
-/// The sender of jobs. Clones share one queue.
 #[derive(Clone, Debug)]
 pub struct History {
-    orders: mpsc::Sender<VersionJob>,
+    jobs: mpsc::Sender<VersionJob>,
 }
 
-/// The receiver of jobs, for [`run`].
 #[derive(Debug)]
-pub struct Orders(mpsc::Receiver<VersionJob>);
+pub struct VersionJobs(mpsc::Receiver<VersionJob>);
 
-/// Builds the sender and the receiver.
 #[must_use]
-pub fn history() -> (History, Orders) {
-    let (orders, queue) = mpsc::channel(ORDERS_MAX);
-    (History { orders }, Orders(queue))
+pub fn history() -> (History, VersionJobs) {
+    let (jobs, queue) = mpsc::channel(JOBS_MAX);
+    (History { jobs }, VersionJobs(queue))
 }
 
 impl History {
-    /// Records the due checkpoints of a room that the writer has left.
     pub fn left(&self, room: &Arc<Room>) {
-        if self.orders.try_send(VersionJob::Left(Arc::clone(room))).is_err() {
+        if self.jobs.try_send(VersionJob::Left(Arc::clone(room))).is_err() {
             tracing::debug!(document = %room.document, "the queue of version jobs is full; a job is dropped");
         }
     }
 
     /// Records checkpoints in order. Waits at most [`RECORD_TIMEOUT`] for them and never fails: the
     /// text itself is stored without its version.
-    pub async fn record(&self, points: Vec<Checkpoint>) {
+    pub async fn record(&self, checkpoints: Vec<Checkpoint>) {
         let (done, recorded) = oneshot::channel();
-        if self.orders.try_send(VersionJob::Keep(points, done)).is_ok() {
+        if self.jobs.try_send(VersionJob::Record(checkpoints, done)).is_ok() {
             let _too_slow = timeout(RECORD_TIMEOUT, recorded).await;
         }
     }
@@ -103,34 +95,33 @@ impl History {
         let (done, flushed) = oneshot::channel();
         // The bound covers both waits: a full queue accepts no job while storage is away.
         let flushing = async {
-            self.orders.send(VersionJob::Flush(done)).await.ok()?;
+            self.jobs.send(VersionJob::Flush(done)).await.ok()?;
             flushed.await.ok()
         };
         matches!(timeout(limit, flushing).await, Ok(Some(())))
     }
 }
 
-/// Records versions until `stop` fires.
 pub async fn run(
     rooms: Rooms,
     storage: Storage,
     terms: HistoryTerms,
-    mut orders: Orders,
+    mut jobs: VersionJobs,
     stop: CancellationToken,
 ) {
     let mut recorder = VersionRecorder::new(rooms, storage);
-    let mut ticker = interval((terms.pause / 8).clamp(LOOK_MIN, LOOK_MAX));
+    let mut ticker = interval((terms.pause / 8).clamp(POLL_MIN, POLL_MAX));
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();
     loop {
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            received = orders.0.recv_many(&mut waiting, BATCH_MAX) => {
+            received = jobs.0.recv_many(&mut waiting, BATCH_MAX) => {
                 if received == 0 {
                     return;
                 }
-                recorder.obey(waiting.drain(..), &terms).await;
+                recorder.run_jobs(waiting.drain(..), &terms).await;
             }
             Some(built) = recorder.building.next() => {
                 recorder.take_built(built);
@@ -138,14 +129,13 @@ pub async fn run(
                 recorder.store().await;
                 recorder.flushed().await;
             }
-            _ = ticker.tick() => recorder.look(&terms).await,
+            _ = ticker.tick() => recorder.poll(&terms).await,
         }
     }
 }
 
-/// A checkpoint whose version is due, and the callers that wait for it.
 struct Due {
-    point: Checkpoint,
+    checkpoint: Checkpoint,
     waiter: Option<Arc<Waiter>>,
     /// Its build counts towards [`SHORT_AT_ONCE`].
     is_short: bool,
@@ -163,20 +153,16 @@ impl Drop for Waiter {
     }
 }
 
-/// The result of a build.
 type Built = (Due, Result<Option<NewVersion>, RoomError>);
 
 struct VersionRecorder {
     rooms: Rooms,
     storage: Storage,
     building: Lanes<DocumentId, Due, Built>,
-    /// Checkpoints of long documents that wait for a lane.
     backlog: VecDeque<Due>,
-    /// Running builds that count towards [`SHORT_AT_ONCE`].
     short: usize,
     /// Versions built and not yet stored: at most a batch and the checkpoints of one room or job.
     pending: Vec<NewVersion>,
-    /// The callers that wait for `pending`.
     waiters: Vec<Arc<Waiter>>,
     /// The callers that wait for all due checkpoints.
     flushing: Vec<oneshot::Sender<()>>,
@@ -192,7 +178,7 @@ impl VersionRecorder {
         let build = move |due: Due| {
             let (storage, rooms) = (reads.clone(), texts.clone());
             async move {
-                let built = build(&rooms, &storage, &due.point).await;
+                let built = build(&rooms, &storage, &due.checkpoint).await;
                 (due, built)
             }
         };
@@ -211,18 +197,18 @@ impl VersionRecorder {
     }
 
     /// Runs queued jobs together and stores their versions: many writers may leave at once.
-    async fn obey(&mut self, orders: impl Iterator<Item = VersionJob>, terms: &HistoryTerms) {
-        for order in orders {
-            match order {
+    async fn run_jobs(&mut self, jobs: impl Iterator<Item = VersionJob>, terms: &HistoryTerms) {
+        for job in jobs {
+            match job {
                 VersionJob::Left(room) => {
-                    self.take_in(room.due_points(terms, Instant::now()), None).await;
+                    self.take_in(room.due_checkpoints(terms, Instant::now()), None).await;
                 }
-                VersionJob::Keep(points, done) => {
+                VersionJob::Record(checkpoints, done) => {
                     let waiter = Arc::new(Waiter(Some(done)));
-                    self.take_in(points, Some(&waiter)).await;
+                    self.take_in(checkpoints, Some(&waiter)).await;
                 }
                 VersionJob::Flush(done) => {
-                    self.look(terms).await;
+                    self.poll(terms).await;
                     self.flushing.push(done);
                 }
             }
@@ -232,12 +218,12 @@ impl VersionRecorder {
     }
 
     /// Retries failed checkpoints, then polls every open room for due ones.
-    async fn look(&mut self, terms: &HistoryTerms) {
+    async fn poll(&mut self, terms: &HistoryTerms) {
         self.store().await;
         if !self.unbuilt.is_empty() {
             self.is_away = false;
-            let points = std::mem::take(&mut self.unbuilt);
-            self.take_in(points, None).await;
+            let checkpoints = std::mem::take(&mut self.unbuilt);
+            self.take_in(checkpoints, None).await;
         }
         let now = Instant::now();
         for room in self.rooms.all() {
@@ -246,31 +232,31 @@ impl VersionRecorder {
                 return;
             }
             if self.jobs_of(room.document) == 0 {
-                self.take_in(room.due_points(terms, now), None).await;
+                self.take_in(room.due_checkpoints(terms, now), None).await;
             }
         }
         self.store().await;
     }
 
-    async fn take_in(&mut self, points: Vec<Checkpoint>, waiter: Option<&Arc<Waiter>>) {
+    async fn take_in(&mut self, checkpoints: Vec<Checkpoint>, waiter: Option<&Arc<Waiter>>) {
         if self.is_away && BATCH_MAX <= self.pending.len().max(self.unbuilt.len()) {
             tracing::warn!(
-                points = points.len(),
+                checkpoints = checkpoints.len(),
                 "versions cannot be stored, and some are dropped"
             );
             return;
         }
-        for point in points {
-            let document = point.document;
+        for checkpoint in checkpoints {
+            let document = checkpoint.document;
             let jobs = self.jobs_of(document);
-            if POINTS_AT_ONCE <= jobs {
+            if CHECKPOINTS_AT_ONCE <= jobs {
                 tracing::warn!(%document, "a version is dropped: earlier ones of the document still run");
                 continue;
             }
             // A short checkpoint passes the backlog only if its own document has none there: the
             // versions of one document are built in order.
-            let may_pass = is_short(&point) && self.building.jobs_of(document) == jobs;
-            let due = Due { point, waiter: waiter.cloned(), is_short: may_pass && jobs == 0 };
+            let may_pass = is_short(&checkpoint) && self.building.jobs_of(document) == jobs;
+            let due = Due { checkpoint, waiter: waiter.cloned(), is_short: may_pass && jobs == 0 };
             if due.is_short || !may_pass {
                 self.make_room(&due).await;
             }
@@ -284,47 +270,47 @@ impl VersionRecorder {
         }
     }
 
-    /// Waits until the version may be built or added to the backlog.
     async fn make_room(&mut self, due: &Due) {
         let is_full = |recorder: &Self| match due.is_short {
             true => SHORT_AT_ONCE <= recorder.short,
-            false => recorder.is_backlog_full(&due.point),
+            false => recorder.is_backlog_full(&due.checkpoint),
         };
         while is_full(self)
             && let Some(built) = self.building.next().await
         {
             self.take_built(built);
-            self.store_batch().await;
+            if BATCH_MAX <= self.pending.len() {
+                self.store().await;
+            }
         }
     }
 
-    /// Number of running and waiting versions of a document.
     fn jobs_of(&self, document: DocumentId) -> usize {
-        let waiting = self.backlog.iter().filter(|due| due.point.document == document).count();
+        let waiting = self.backlog.iter().filter(|due| due.checkpoint.document == document).count();
         self.building.jobs_of(document).saturating_add(waiting)
     }
 
     /// Whether the backlog has no capacity for the checkpoint. An empty backlog accepts any.
-    fn is_backlog_full(&self, point: &Checkpoint) -> bool {
-        let waiting: usize = self.backlog.iter().map(|due| due.point.snapshot.merged.len()).sum();
-        !self.backlog.is_empty() && BACKLOG_BYTES_MAX < waiting + point.snapshot.merged.len()
+    fn is_backlog_full(&self, checkpoint: &Checkpoint) -> bool {
+        let waiting: usize =
+            self.backlog.iter().map(|due| due.checkpoint.snapshot.merged.len()).sum();
+        !self.backlog.is_empty() && BACKLOG_BYTES_MAX < waiting + checkpoint.snapshot.merged.len()
     }
 
-    /// Starts builds of the backlog while a lane is free.
     fn build_backlog(&mut self) {
         while !self.building.is_full(self.short)
             && let Some(due) = self.backlog.pop_front()
         {
-            self.building.add(due.point.document, due);
+            self.building.add(due.checkpoint.document, due);
         }
     }
 
     /// Accepts the result of a build: queues the version for the next transaction.
     fn take_built(&mut self, (due, built): Built) {
-        let Due { point, waiter, is_short } = due;
+        let Due { checkpoint, waiter, is_short } = due;
         self.short = self.short.saturating_sub(usize::from(is_short));
         self.build_backlog();
-        let document = point.document;
+        let document = checkpoint.document;
         match built {
             Ok(version) => {
                 self.pending.extend(version);
@@ -332,7 +318,7 @@ impl VersionRecorder {
             }
             Err(RoomError::Storage(error)) => {
                 tracing::warn!(%document, %error, "a version cannot be built; retrying");
-                self.unbuilt.push(point);
+                self.unbuilt.push(checkpoint);
                 self.is_away = true;
             }
             Err(error) => tracing::warn!(%document, %error, "a version cannot be built"),
@@ -347,12 +333,6 @@ impl VersionRecorder {
         self.store().await;
         for done in self.flushing.drain(..) {
             let _gone = done.send(());
-        }
-    }
-
-    async fn store_batch(&mut self) {
-        if BATCH_MAX <= self.pending.len() {
-            self.store().await;
         }
     }
 
@@ -387,23 +367,23 @@ impl VersionRecorder {
     }
 }
 
-fn is_short(point: &Checkpoint) -> bool {
-    point.snapshot.merged.len() <= SHORT_BYTES
+fn is_short(checkpoint: &Checkpoint) -> bool {
+    checkpoint.snapshot.merged.len() <= SHORT_BYTES
 }
 
 /// Builds the version of a checkpoint. `None`: the database has one already, perhaps by another server.
 async fn build(
     rooms: &Rooms,
     storage: &Storage,
-    point: &Checkpoint,
+    checkpoint: &Checkpoint,
 ) -> Result<Option<NewVersion>, RoomError> {
-    let Checkpoint { document, kind, authors, snapshot } = point.clone();
+    let Checkpoint { document, kind, authors, snapshot } = checkpoint.clone();
     let seq = snapshot.seq;
     let newest = storage.versions(document, 1, None).await?;
     if newest.first().is_some_and(|newest| seq <= newest.seq) {
         return Ok(None);
     }
-    let permit = if is_short(point) { None } else { Some(rooms.permit(document).await?) };
+    let permit = if is_short(checkpoint) { None } else { Some(rooms.permit(document).await?) };
     let snapshot = Snapshot { permit, ..snapshot };
     let pack = |text: &Text| Packed::of(&text.content());
     let text = rooms.read_text(document, snapshot, pack).await?;

@@ -32,7 +32,7 @@ use crate::outbox::event::Event;
 use crate::outbox::{Outbox, OutboxReader, outbox};
 use crate::pubsub::Topic;
 use crate::rooms::RoomError;
-use crate::rooms::room::peers::{Step, word};
+use crate::rooms::room::peers::{Step, peer_message};
 use crate::seats::SeatService;
 use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
@@ -46,20 +46,14 @@ use crate::storage::users::changes;
 /// session acquired the seat or raised the fence.
 const CLAIM_TRIES: usize = 4;
 
-/// The request of a socket for a seat.
 #[derive(Clone, Debug)]
 pub struct SeatRequest {
-    /// The user.
     pub user: User,
     /// The signing time of the token that carries the name.
     pub issued_at: DateTime<Utc>,
-    /// The share link.
     pub link: ShareLinkId,
-    /// The role.
     pub role: Role,
-    /// Whether the client understands events.
     pub wants_events: bool,
-    /// The budget that pays for the bytes of each edit, if the user is a guest.
     pub store_budget: Option<StoreBudget>,
     /// The resume token of a seat whose socket broke.
     pub resume: Option<String>,
@@ -69,7 +63,6 @@ pub struct SeatRequest {
     pub waits: Duration,
     /// Fires when the client disconnects during the wait.
     pub gone: CancellationToken,
-    /// The handle through which the socket reports signs of life during the claim.
     pub arriving: Arriving,
 }
 
@@ -90,16 +83,9 @@ impl SeatService {
         outbox(self.shared.limits.document_bytes * 2)
     }
 
-    /// Acquires a seat for a session whose socket sends the content of `outbox`. If the seat is
-    /// taken, the server may probe the holder, and the session may wait.
-    ///
-    /// # Cancel safety
-    ///
-    /// Not cancel safe: await it to its end. `request.gone` ends a wait.
-    ///
-    /// # Errors
-    ///
-    /// The [`Close`] for the socket.
+    /// Acquires a seat for a session whose socket sends the content of `outbox`. If the seat is taken,
+    /// the server may probe the holder, and the session may wait. Not cancel safe: await it to its end.
+    /// `request.gone` ends a wait.
     pub async fn acquire_seat(
         &self,
         request: SeatRequest,
@@ -134,7 +120,7 @@ impl SeatService {
             store_budget: request.store_budget.clone(),
         };
         let session = Arc::new(Session::claiming(identity, outbox));
-        request.arriving.is(&session);
+        request.arriving.set_session(&session);
         self.shared.registry.enter(Arc::clone(&session));
         // A second check: a drain that began in between may have copied the registry before this
         // entry.
@@ -151,7 +137,7 @@ impl SeatService {
                 self.announce_failed_join(&session).await;
                 // A revocation or eviction in between takes precedence over the outcome of the
                 // claim.
-                return Err(session.lost().map_or(close, Close::Lost));
+                return Err(session.lost_reason().map_or(close, Close::Lost));
             }
         }
         self.enter_room(session).await
@@ -213,7 +199,8 @@ impl SeatService {
         let saving = async move {
             // The server stores new times one at a time. So edits do not wait for the commits of
             // many simultaneous joins. A new name waits for no other user.
-            let _turn = if is_renamed { None } else { shared.namings.acquire().await.ok() };
+            let _permit =
+                if is_renamed { None } else { shared.background_commits.acquire().await.ok() };
             if let Err(error) = shared.storage.save_user(&user, issued_at).await {
                 tracing::warn!(%error, "the name in a token cannot be stored");
             }
@@ -225,7 +212,6 @@ impl SeatService {
         }
     }
 
-    /// Acquires the key under a fence above `floor`, and ratifies the fence.
     async fn claim(
         &self,
         session: &Arc<Session>,
@@ -235,11 +221,15 @@ impl SeatService {
         let identity = &session.identity;
         let mut over = request.over();
         for _ in 0..CLAIM_TRIES {
-            if session.phase() == SessionState::Ended {
+            if session.state() == SessionState::Ended {
                 break;
             }
             let claim = self.claim_of(session, floor, over.clone());
-            let grant = match self.claim_lock(&claim).await? {
+            let claimed = self.shared.locks.claim(&claim).await.map_err(|error| {
+                tracing::warn!(%error, "a seat cannot be claimed");
+                Close::Unavailable("locks")
+            })?;
+            let grant = match claimed {
                 Claimed::Granted(grant) => grant,
                 Claimed::Busy(holder) => match self.takeover_target(&holder, request).await {
                     Some(takeover) => {
@@ -278,18 +268,11 @@ impl SeatService {
         Claim {
             name: LockName::seat(identity.seat),
             value: identity.session.to_string(),
-            owner: session.owner(self.shared.relay.node()),
+            owner: session.owner(self.shared.pubsub.node()),
             floor,
             ttl: self.shared.terms.lease.ttl,
             over,
         }
-    }
-
-    async fn claim_lock(&self, claim: &Claim) -> Result<Claimed, Close> {
-        self.shared.locks.claim(claim).await.map_err(|error| {
-            tracing::warn!(%error, "a seat cannot be claimed");
-            Close::Unavailable("locks")
-        })
     }
 
     /// The session that this claim may replace after a probe: a dead session of the same user. A
@@ -309,7 +292,7 @@ impl SeatService {
         if let Some(loser) = self.shared.registry.seat(session) {
             loser.lose(LostReason::TakenOver);
         }
-        if session.phase() == SessionState::Ended {
+        if session.state() == SessionState::Ended {
             // A later grant replaced this session, or its link was revoked in between.
             self.release_key(&session.identity).await;
             return Err(Close::Left);
@@ -338,7 +321,8 @@ impl SeatService {
             Ok(ratified) => Ok(ratified),
             Err(error) => {
                 self.release_key(identity).await;
-                Err(storage_away(error))
+                tracing::warn!(%error, "a seat cannot be ratified");
+                Err(Close::Unavailable("storage"))
             }
         }
     }
@@ -347,17 +331,17 @@ impl SeatService {
         let until = self.shared.terms.lease.trusted_until(grant.sent_at);
         let now = Instant::now();
         session.heard(now);
-        session.was_active(now);
+        session.record_activity(now);
         session.granted(grant.fence, grant.since, until);
         if let Some(registration) = self.register(session, grant.sent_at) {
             session.set_registration(registration);
         }
-        if session.phase() == SessionState::Held {
+        if session.state() == SessionState::Held {
             return Ok(());
         }
         // The link was revoked, or the session evicted, during the claim.
         self.release_in_background(&session.identity);
-        Err(session.lost().map_or(Close::NoSuchLink, Close::Lost))
+        Err(session.lost_reason().map_or(Close::NoSuchLink, Close::Lost))
     }
 
     async fn enter_room(&self, session: Arc<Session>) -> Result<SeatHandle, Close> {
@@ -399,8 +383,8 @@ impl SeatService {
         if let Some(room) = self.shared.rooms.find(document) {
             return room.announce_failed_join(session);
         }
-        let word = word(Step::Left, &session.identity, fence);
-        if let Err(error) = self.shared.relay.publish(Topic::Room(document), &word).await {
+        let message = peer_message(Step::Left, &session.identity, fence);
+        if let Err(error) = self.shared.pubsub.publish(Topic::Room(document), &message).await {
             tracing::debug!(%document, %error, "the other servers find the holder at their next tick");
         }
     }
@@ -436,7 +420,6 @@ pub(crate) fn taken(holder: &Holder, requester: &User) -> Close {
     }
 }
 
-/// The close for a room that cannot be opened.
 #[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
 fn close_for(error: RoomError) -> Close {
     match error {
@@ -451,13 +434,6 @@ fn close_for(error: RoomError) -> Close {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
-fn storage_away(error: StorageError) -> Close {
-    tracing::warn!(%error, "a seat cannot be ratified");
-    Close::Unavailable("storage")
-}
-
-/// 256 random bits, encoded for a URL.
 fn resume_secret() -> String {
     let mut bytes = [0_u8; 32];
     match fill(&mut bytes) {

@@ -26,11 +26,7 @@ use crate::sessions::session::Session;
 use crate::storage::bin::LinkEnd;
 
 impl SeatService {
-    /// Runs `work` to its end, even if the caller drops the returned future.
-    ///
-    /// # Panics
-    ///
-    /// If `work` panics.
+    /// Runs `work` to its end, even if the caller drops the returned future. Panics if `work` panics.
     pub async fn complete<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -52,7 +48,7 @@ impl SeatService {
     pub async fn revoke(&self, link: ShareLinkId) {
         self.revoke_here(link);
         let message = Message::Revoked(link);
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, %link, "the other servers find the revocation at their next tick");
         }
     }
@@ -71,7 +67,7 @@ impl SeatService {
     pub async fn reviewer_removed(&self, link: ShareLinkId, user: &UserId) {
         self.reviewer_removed_here(link, user);
         let message = Message::Removed { link, user: user.clone() };
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, %link, "the other servers find the former reviewer at their next tick");
         }
         let name = LockName::seat(Seat::new(link, Role::Reviewer));
@@ -91,23 +87,21 @@ impl SeatService {
         }
     }
 
-    /// Sends an event to the session in the writer's seat, on any server.
     pub async fn notify_writer(&self, document: DocumentId, event: &Event<'_>) {
         let (to, json) = (Some(Role::Writer), event.json());
         if let Some(room) = self.shared.rooms.find(document) {
             room.broadcast_json(to, &json);
         }
         let message = Message::Event { to, json };
-        if let Err(error) = self.shared.relay.publish(Topic::Room(document), &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Room(document), &message).await {
             tracing::debug!(%document, %error, "an event did not reach the other servers");
         }
     }
 
-    /// Ends the sessions of a deleted document through any link, here and on every other server.
     pub async fn document_deleted(&self, document: DocumentId, deletion: Deletion) {
         self.deleted_here(document, &deletion);
         let message = Message::Deleted { document, deletion };
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, %document, "the other servers find the deletion at their next tick");
         }
     }
@@ -126,7 +120,6 @@ impl SeatService {
         self.release_lost(session);
     }
 
-    /// Ends a session of a deleted document.
     fn lose_to(&self, session: &Session, deletion: Option<&Deletion>) {
         session.lose_to(deletion);
         self.release_lost(session);
@@ -139,7 +132,6 @@ impl SeatService {
         }
     }
 
-    /// Ends a session whose link is not active, with the cause.
     pub(crate) async fn lose_with_link(&self, session: &Session) {
         let link = session.identity.seat.link;
         match self.shared.storage.end_of_link(link).await {
@@ -153,7 +145,6 @@ impl SeatService {
         }
     }
 
-    /// The close for `user`, who claims a seat of a link that is not active.
     pub(crate) async fn close_of_link(&self, link: ShareLinkId, user: &UserId) -> Close {
         match self.shared.storage.deletion_of_link(link).await {
             Ok(Some(deletion)) if deletion.concerns(user) => Close::Lost(LostReason::Deleted),
@@ -171,9 +162,8 @@ impl SeatService {
         }
     }
 
-    /// Receives the messages of the other servers about seats.
     pub(crate) async fn handle_cluster_messages(self) {
-        let mut cluster = self.shared.relay.subscribe(Topic::Cluster);
+        let mut cluster = self.shared.pubsub.subscribe(Topic::Cluster);
         let mut announcements = interval(ANNOUNCED_EVERY);
         loop {
             let signal = tokio::select! {
@@ -211,6 +201,6 @@ impl SeatService {
 
     /// Announces this server to all others. A lost announcement is repeated within a minute.
     async fn announce(&self) {
-        let _unsent = self.shared.relay.publish(Topic::Cluster, &Message::Hello).await;
+        let _unsent = self.shared.pubsub.publish(Topic::Cluster, &Message::Hello).await;
     }
 }

@@ -29,7 +29,6 @@ const WEBHOOK_SEAT_PAGES: usize = 40;
 pub struct Search {
     /// The last seat of the previous round. `None`: the next round begins with the first one.
     after: Option<Seat>,
-    /// Since when the lock of a grant is missing.
     missing: HashMap<(Seat, Fence), Instant>,
 }
 
@@ -42,7 +41,7 @@ impl SeatService {
         }
         let shared = std::sync::Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
-            let _turn = shared.departures.acquire().await;
+            let _permit = shared.departures.acquire().await;
             if let Err(error) = shared.storage.seat_left(seat, fence, Utc::now()).await {
                 tracing::debug!(%seat, %error, "the end of a grant is announced by the search");
             }
@@ -73,7 +72,6 @@ impl SeatService {
         }
     }
 
-    /// Announces the end of those grants whose lock is missing for a lease.
     async fn compare(&self, taken: Vec<TakenSeat>, missing: &mut HashMap<(Seat, Fence), Instant>) {
         let names: Vec<_> = taken.iter().map(|it| LockName::seat(it.seat)).collect();
         let Ok(holders) = self.shared.locks.holders(&names).await else {

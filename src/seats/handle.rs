@@ -20,10 +20,8 @@ use crate::sessions::session::{Session, SessionState};
 use crate::yjs::log::Origin;
 use crate::yjs::protocol::{self, ClientFrame};
 
-/// The close above the rate of messages.
 pub const TOO_MANY_MESSAGES: Close = Close::TooMuch("too-many-messages");
 
-/// How a socket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketEnd {
     /// The server sent or received a close and releases the seat at once.
@@ -36,7 +34,7 @@ pub enum SocketEnd {
 /// the session instead, it leaves room and seat as a broken connection does.
 #[derive(Debug)]
 pub struct SeatHandle {
-    sessions: SeatService,
+    seats: SeatService,
     session: Arc<Session>,
     room: Arc<Room>,
     messages: DefaultDirectRateLimiter,
@@ -45,30 +43,24 @@ pub struct SeatHandle {
 }
 
 impl SeatHandle {
-    pub(crate) fn new(sessions: SeatService, session: Arc<Session>, room: Arc<Room>) -> Self {
-        let (limits, clock) = (&sessions.shared.limits, &sessions.shared.clock);
+    pub(crate) fn new(seats: SeatService, session: Arc<Session>, room: Arc<Room>) -> Self {
+        let (limits, clock) = (&seats.shared.limits, &seats.shared.clock);
         let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
         let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
-        Self { sessions, session, room, messages, bytes, has_left: false }
+        Self { seats, session, room, messages, bytes, has_left: false }
     }
 
-    /// Charges a message, a ping or a pong to the rates of the socket and its user.
-    ///
-    /// # Errors
-    ///
-    /// The [`Close`] that ends the socket.
     pub fn count_message(&self) -> Result<(), Close> {
         let user = &self.session.identity.user.id;
-        let is_within = self.messages.check().is_ok() && self.sessions.may_send(user);
+        let is_within = self.messages.check().is_ok() && self.seats.may_send(user);
         is_within.then_some(()).ok_or(TOO_MANY_MESSAGES)
     }
 
-    /// Whether the byte rates of the socket and its user permit `bytes`, inbound or outbound.
     fn may_move(&self, bytes: usize) -> bool {
         let user = &self.session.identity.user.id;
         let count = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
         let of_socket = self.bytes.check_n(count.unwrap_or(NonZeroU32::MIN));
-        matches!(of_socket, Ok(Ok(()))) && self.sessions.shared.budgets.may_move(user, bytes)
+        matches!(of_socket, Ok(Ok(()))) && self.seats.shared.budgets.may_move(user, bytes)
     }
 
     /// Charges this socket for the cost of a message beyond its own bytes.
@@ -80,12 +72,10 @@ impl SeatHandle {
         }
     }
 
-    /// Records a sign of life: any message, ping or pong.
     pub fn heard(&self) {
         self.session.heard(Instant::now());
     }
 
-    /// Records a pong, which may answer a liveness probe.
     pub fn answered(&self, number: &[u8]) {
         self.session.answered_by(number);
     }
@@ -103,18 +93,13 @@ impl SeatHandle {
         }))
     }
 
-    /// Handles one binary message.
-    ///
-    /// # Errors
-    ///
-    /// The [`Close`] that ends the socket.
     pub fn receive(&self, message: &Bytes) -> Result<(), Close> {
         let now = Instant::now();
         self.count_message()?;
         if !self.may_move(message.len()) {
             return Err(TOO_MANY_MESSAGES);
         }
-        if self.sessions.shared.limits.message_bytes < message.len() {
+        if self.seats.shared.limits.message_bytes < message.len() {
             return Err(Close::TooLarge("message"));
         }
         let frame = protocol::parse(message).map_err(|_| Close::Malformed("frame"))?;
@@ -125,7 +110,7 @@ impl SeatHandle {
                 self.pay(self.room.answer(session, state_vector)?)
             }
             ClientFrame::SyncStep2(update) => {
-                self.room.was_answered(session);
+                self.room.record_answer(session);
                 self.update(message, update, Origin::Answer, now)
             }
             ClientFrame::Update(update) => self.update(message, update, Origin::Client, now),
@@ -174,19 +159,20 @@ impl SeatHandle {
     pub async fn leave(mut self, ending: SocketEnd) {
         self.has_left = true;
         self.room.disconnect(&self.session);
-        let (sessions, session) = (self.sessions.clone(), Arc::clone(&self.session));
+        let (seats, session) = (self.seats.clone(), Arc::clone(&self.session));
         let room = Arc::clone(&self.room);
-        let is_gone = ending == SocketEnd::Broken || session.lost() == Some(LostReason::Expired);
+        let is_gone =
+            ending == SocketEnd::Broken || session.lost_reason() == Some(LostReason::Expired);
         if is_gone && session.is_absent_waiter() {
             // The hand-over reached a dead connection: the user never saw the seat.
-            sessions.store_absent_waiter(&session, false);
+            seats.store_absent_waiter(&session, false);
         }
         // The rest may wait for storage and locks. The session drops its limiters before that wait.
         drop(self);
         if ending == SocketEnd::Broken && session.went_away() {
-            return hold_during_grace_later(sessions, session, room);
+            return hold_during_grace_later(seats, session, room);
         }
-        end(&sessions, &session, &room).await;
+        end(&seats, &session, &room).await;
     }
 }
 
@@ -200,44 +186,44 @@ impl Drop for SeatHandle {
         self.room.disconnect(&self.session);
         self.session.outbox().close(Close::Left);
         self.session.went_away();
-        let (sessions, session) = (self.sessions.clone(), Arc::clone(&self.session));
-        hold_during_grace_later(sessions, session, Arc::clone(&self.room));
+        let (seats, session) = (self.seats.clone(), Arc::clone(&self.session));
+        hold_during_grace_later(seats, session, Arc::clone(&self.room));
     }
 }
 
-fn hold_during_grace_later(sessions: SeatService, session: Arc<Session>, room: Arc<Room>) {
+fn hold_during_grace_later(seats: SeatService, session: Arc<Session>, room: Arc<Room>) {
     let now = Instant::now();
-    let grace = sessions.shared.terms.resume_grace.saturating_sub(session.silent_for(now));
-    let tasks = sessions.shared.tasks.clone();
-    tasks.spawn(hold_during_grace(sessions, session, room, now + grace));
+    let grace = seats.shared.terms.resume_grace.saturating_sub(session.silent_for(now));
+    let tasks = seats.shared.tasks.clone();
+    tasks.spawn(hold_during_grace(seats, session, room, now + grace));
 }
 
 /// Reserves the seat of a broken connection for the resume grace, then ends the session.
 async fn hold_during_grace(
-    sessions: SeatService,
+    seats: SeatService,
     session: Arc<Session>,
     room: Arc<Room>,
     until: Instant,
 ) {
     // A stopping server ends the grace at once: a client can only resume on another server.
-    let stop = sessions.shared.stop.clone();
+    let stop = seats.shared.stop.clone();
     stop.run_until_cancelled(sleep_until(until)).await;
     // It also ends a session whose seat was lost in between: no other code path publishes its end.
-    end(&sessions, &session, &room).await;
+    end(&seats, &session, &room).await;
 }
 
-async fn end(sessions: &SeatService, session: &Session, room: &Arc<Room>) {
+async fn end(seats: &SeatService, session: &Session, room: &Arc<Room>) {
     // The database rejects pending edits under the next fence, so they are flushed first. During
     // the flush the seat counts as away: a probe by the same user succeeds at once.
-    let was_seated = session.went_away() || session.phase() == SessionState::Away;
+    let was_seated = session.went_away() || session.state() == SessionState::Away;
     if was_seated && session.identity.seat.role.may_edit_text() {
         let _flushed = room.flushed_within(FLUSH_TIMEOUT).await;
     }
     let has_point = session.identity.seat.role.may_edit_text() && room.writer_left(session);
-    sessions.give_up(session).await;
+    seats.give_up(session).await;
     room.leave(session);
     if has_point {
-        sessions.shared.history.left(room);
+        seats.shared.history.left(room);
     }
-    sessions.shared.rooms.close_if_unused(room);
+    seats.shared.rooms.close_if_unused(room);
 }

@@ -45,8 +45,7 @@ impl Arriving {
         self.0.has_left.load(Ordering::Relaxed)
     }
 
-    /// Sets the session. The claim calls it.
-    pub(crate) fn is(&self, session: &Arc<Session>) {
+    pub(crate) fn set_session(&self, session: &Arc<Session>) {
         // The first and only call: each request creates one session.
         let _first = self.0.session.set(Arc::clone(session));
     }

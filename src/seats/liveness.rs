@@ -33,7 +33,6 @@ use crate::sessions::session::{Session, SessionState};
 const FLUSH_POLL_PAUSES: (Duration, Duration) =
     (Duration::from_millis(10), Duration::from_millis(100));
 
-/// The probes of this process, and permits for those of other servers.
 #[derive(Debug)]
 pub(crate) struct Liveness {
     /// At most one probe for each session on another server is in flight: all its callers share
@@ -74,19 +73,18 @@ impl SeatService {
         match self.shared.registry.session(session_id) {
             Some(session) => probe(&session).await,
             // The session has left the registry, and the release of its key is in flight (R1).
-            None if holder.owner.node == self.shared.relay.node() => false,
+            None if holder.owner.node == self.shared.pubsub.node() => false,
             None => {
                 let node = holder.owner.node;
                 let result = self.shared.liveness.probe_of(session_id);
-                *result.get_or_init(|| self.probe_elsewhere(node, session_id)).await
+                let probing = async || {
+                    let reply = self.request(node, Request::Probe(session_id), PROBE_TIMEOUT).await;
+                    // With too many requests in flight no session loses its seat.
+                    matches!(reply, Ok(Reply::Alive) | Err(RequestError::TooMany))
+                };
+                *result.get_or_init(probing).await
             }
         }
-    }
-
-    async fn probe_elsewhere(&self, node: NodeId, session_id: SessionId) -> bool {
-        let reply = self.request(node, Request::Probe(session_id), PROBE_TIMEOUT).await;
-        // With too many requests in flight no session loses its seat.
-        matches!(reply, Ok(Reply::Alive) | Err(RequestError::TooMany))
     }
 
     /// Notifies the server of `former` that `session` replaces it. For a seat that may edit the
@@ -100,7 +98,7 @@ impl SeatService {
     pub(crate) async fn flush_elsewhere(&self, session: &Session, former: &Holder) {
         let (node, identity) = (former.owner.node, &session.identity);
         let Ok(session_id) = former.value.parse::<SessionId>() else { return };
-        if node == self.shared.relay.node() {
+        if node == self.shared.pubsub.node() {
             return;
         }
         let request = Request::Replace { session: session_id, document: identity.document };
@@ -139,10 +137,10 @@ impl SeatService {
         let Ok(permit) = Arc::clone(&self.shared.liveness.permits).try_acquire_owned() else {
             return Some(Reply::Alive);
         };
-        let sessions = self.clone();
+        let seats = self.clone();
         self.shared.tasks.spawn(async move {
             let reply = if probe(&session).await { Reply::Alive } else { Reply::Gone };
-            sessions.publish(from, Message::Reply { id, reply }).await;
+            seats.publish(from, Message::Reply { id, reply }).await;
             drop(permit);
         });
         None
@@ -163,7 +161,7 @@ impl SeatService {
 
 /// A broken connection is dead at once. Any other is dead if it does not answer a ping.
 async fn probe(session: &Session) -> bool {
-    match session.phase() {
+    match session.state() {
         SessionState::Away | SessionState::Ended => false,
         SessionState::Claiming | SessionState::Held | SessionState::Uncertain => {
             session.answers_within(PROBE_TIMEOUT).await
@@ -181,7 +179,7 @@ mod tests {
     #[tokio::test]
     async fn a_takeover_learns_of_the_flush_while_probes_have_all_permits() {
         let office = Office::open().await;
-        let (service, document) = (&office.sessions, office.stored.document);
+        let (service, document) = (&office.seats, office.stored.document);
         let permits = service.shared.liveness.permits.available_permits();
         let permits =
             service.shared.liveness.permits.acquire_many(u32::try_from(permits).expect("few"));

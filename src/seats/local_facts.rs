@@ -12,7 +12,6 @@ use crate::pubsub::{Reply, Request};
 use crate::seats::SeatService;
 use crate::sessions::session::{Session, SessionState};
 
-/// Time in which another server replies.
 const FACTS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Facts that a server has about a session whose socket it serves. Durations in ms.
@@ -29,11 +28,10 @@ pub(crate) struct LocalFacts {
 }
 
 impl SeatService {
-    /// The facts about a session of this server.
     pub(crate) fn local_facts(&self, session: &Session) -> LocalFacts {
         let (now, terms) = (Instant::now(), &self.shared.terms);
         let (heard_ago, active_ago) = (session.silent_for(now), session.idle_for(now));
-        let state = session.phase();
+        let state = session.state();
         let until = session.trust_stamp().0;
         let trusts = terms.lease.ttl - terms.lease.margin();
         let renewed_at = until.checked_sub(trusts).filter(|_| session.since().is_some());
@@ -52,13 +50,13 @@ impl SeatService {
         }
     }
 
-    /// Requests the facts from the server of the session's socket. None without a reply in time.
+    /// None without a reply in time.
     pub(crate) async fn request_facts(
         &self,
         session_id: SessionId,
         node: NodeId,
     ) -> Option<LocalFacts> {
-        if node == self.shared.relay.node() {
+        if node == self.shared.pubsub.node() {
             // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;
         }
@@ -68,7 +66,6 @@ impl SeatService {
         }
     }
 
-    /// The reply to another server's request for the facts.
     pub(super) fn facts_reply(&self, session_id: SessionId) -> Reply {
         let session = self.shared.registry.session(session_id);
         let json =

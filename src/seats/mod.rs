@@ -66,26 +66,17 @@ use crate::yjs::text::Text;
 
 pub use crate::seats::error::SeatError;
 
-/// The parts that sessions are built on.
 #[derive(Clone, Debug)]
 pub struct SeatServiceDeps {
-    /// Documents, links, reviews.
     pub storage: Storage,
-    /// Seats as locks.
     pub locks: Locks,
-    /// The other servers.
-    pub relay: Pubsub,
-    /// Durations of leases, grace times and timeouts.
+    pub pubsub: Pubsub,
     pub terms: SeatTerms,
-    /// Bounds of one socket and one room.
     pub limits: RoomLimits,
-    /// Rules for the creation of versions.
     pub history: HistoryTerms,
-    /// Tracks every task of the sessions.
     pub tasks: TaskTracker,
 }
 
-/// A handle on the live sessions of this process. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct SeatService {
     pub(crate) shared: Arc<Shared>,
@@ -95,7 +86,7 @@ pub struct SeatService {
 pub(crate) struct Shared {
     pub(crate) storage: Storage,
     pub(crate) locks: Locks,
-    pub(crate) relay: Pubsub,
+    pub(crate) pubsub: Pubsub,
     pub(crate) terms: SeatTerms,
     pub(crate) limits: RoomLimits,
     pub(crate) tasks: TaskTracker,
@@ -104,7 +95,7 @@ pub(crate) struct Shared {
     pub(crate) rooms: Rooms,
     pub(crate) persister: Persister,
     pub(crate) history: History,
-    pub(crate) last_visit: TickClock,
+    pub(crate) last_tick: TickClock,
     /// Wakes the comparison with the database and the locks.
     pub(crate) reconcile_due: Notify,
     /// Wakes the search for grants that the database has lost.
@@ -116,14 +107,13 @@ pub(crate) struct Shared {
     /// Set by a drain. A draining server seats no further session.
     pub(crate) draining: AtomicBool,
     pub(crate) budgets: UserBudgets,
-    /// Serializes the commits that store the time of a token's name.
-    pub(crate) namings: Semaphore,
+    /// Serializes the commits for which no session waits: times of names, and absent waiters. Edits go first.
+    pub(crate) background_commits: Semaphore,
     /// Absent waiters that are not stored yet.
     pub(crate) absent_waiters: Arc<Semaphore>,
     /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
     /// under a hypervisor.
     pub(crate) clock: DefaultClock,
-    /// Requests to other servers in flight.
     pub(crate) requests: PendingRequests,
     pub(crate) peers: Peers,
     /// Fires when the server begins to stop. The server then ends every resume grace.
@@ -157,24 +147,30 @@ impl SeatService {
     /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
     pub fn start(deps: SeatServiceDeps) -> (Self, MissedQueue) {
-        let SeatServiceDeps { storage, locks, relay, terms, limits, history: points, tasks } = deps;
+        let SeatServiceDeps { storage, locks, pubsub, terms, limits, history: checkpoints, tasks } =
+            deps;
         let (persister, queue) = persister(storage.clone());
-        let (history, orders) = history();
+        let (history, jobs) = history();
         let (missed, missed_queue) = missed();
         let rooms = Rooms::new(
-            (storage.clone(), relay.clone()),
+            (storage.clone(), pubsub.clone()),
             (persister.clone(), missed),
             limits,
             tasks.clone(),
         );
         let finished = CancellationToken::new();
-        let storing = persister::run(storage.clone(), relay.clone(), queue, finished.clone());
-        let recording =
-            version_recorder::run(rooms.clone(), storage.clone(), points, orders, finished.clone());
+        let storing = persister::run(storage.clone(), pubsub.clone(), queue, finished.clone());
+        let recording = version_recorder::run(
+            rooms.clone(),
+            storage.clone(),
+            checkpoints,
+            jobs,
+            finished.clone(),
+        );
         let shared = Shared {
             storage,
             locks,
-            relay,
+            pubsub,
             terms,
             limits,
             tasks,
@@ -183,14 +179,14 @@ impl SeatService {
             rooms,
             persister,
             history,
-            last_visit: TickClock::now(),
+            last_tick: TickClock::now(),
             reconcile_due: Notify::new(),
             ratifying_due: Notify::new(),
             cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             departures: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
             draining: AtomicBool::new(false),
             budgets: UserBudgets::new(&limits),
-            namings: Semaphore::new(1),
+            background_commits: Semaphore::new(1),
             absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
             clock: DefaultClock::default(),
             requests: PendingRequests::default(),
@@ -199,15 +195,15 @@ impl SeatService {
             finished: finished.clone(),
             died: CancellationToken::new(),
         };
-        let sessions = Self { shared: Arc::new(shared) };
-        sessions.spawn_critical("group commit", storing);
-        sessions.spawn_critical("history", recording);
-        sessions.spawn_critical("renewal", tick::run(sessions.clone(), finished));
-        sessions.spawn_critical("cluster", sessions.clone().handle_cluster_messages());
-        sessions.spawn_critical("reconcile", sessions.clone().reconcile_when_due());
-        sessions.spawn_critical("lost grants", sessions.clone().ratify_when_due());
-        sessions.spawn_critical("peer requests", sessions.clone().handle_node_messages());
-        (sessions, missed_queue)
+        let seats = Self { shared: Arc::new(shared) };
+        seats.spawn_critical("group commit", storing);
+        seats.spawn_critical("history", recording);
+        seats.spawn_critical("renewal", tick::run(seats.clone(), finished));
+        seats.spawn_critical("cluster", seats.clone().handle_cluster_messages());
+        seats.spawn_critical("reconcile", seats.clone().reconcile_when_due());
+        seats.spawn_critical("lost grants", seats.clone().ratify_when_due());
+        seats.spawn_critical("peer requests", seats.clone().handle_node_messages());
+        (seats, missed_queue)
     }
 
     pub(crate) fn spawn_critical(
@@ -230,19 +226,16 @@ impl SeatService {
         self.shared.died.cancelled().await;
     }
 
-    /// The sessions of this process.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.shared.registry
     }
 
-    /// Durations of leases, grace times and timeouts.
     #[must_use]
     pub fn terms(&self) -> &SeatTerms {
         &self.shared.terms
     }
 
-    /// The bounds in force.
     #[must_use]
     pub fn limits(&self) -> &RoomLimits {
         &self.shared.limits
@@ -267,18 +260,14 @@ impl SeatService {
 
     /// The fence under which `user` holds `seat` now, on any server.
     ///
-    /// A session of this server costs O(1) without IO. Any other costs one query to the lock
-    /// service.
-    ///
-    /// # Errors
-    ///
-    /// [`SeatError::Locks`] when the query fails; the caller must deny then.
+    /// A session of this server costs O(1) without IO. Any other costs one query to the lock service.
+    /// Fails with [`SeatError::Locks`] when the query fails; the caller must deny then.
     pub async fn holds(&self, user: &UserId, seat: Seat) -> Result<Option<Fence>, SeatError> {
         if let Some(fence) = self.shared.registry.holds(user, seat, Instant::now()) {
             return Ok(Some(fence));
         }
         let holder = self.shared.locks.holder(&LockName::seat(seat)).await?;
-        let here = self.shared.relay.node();
+        let here = self.shared.pubsub.node();
         Ok(holder
             // A session of this server that the registry does not confirm is uncertain or has
             // ended.
@@ -286,17 +275,12 @@ impl SeatService {
             .map(|holder| holder.fence))
     }
 
-    /// Whether this server has an open room of the document.
     #[must_use]
     pub fn is_open(&self, document: DocumentId) -> bool {
         self.shared.rooms.find(document).is_some()
     }
 
     /// The current text of a document, with edits that are relayed and not yet stored.
-    ///
-    /// # Errors
-    ///
-    /// [`RoomError::NoSuchDocument`], or storage's failure.
     pub async fn text(&self, document: DocumentId) -> Result<String, RoomError> {
         let snapshot = self.shared.rooms.snapshot(document).await?;
         self.shared.rooms.read_text(document, snapshot, Text::content).await
@@ -366,6 +350,6 @@ impl SeatService {
     /// other servers.
     pub async fn disconnect(&self) {
         self.shared.locks.close().await;
-        self.shared.relay.close().await;
+        self.shared.pubsub.close().await;
     }
 }

@@ -24,22 +24,22 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) struct Office {
     pub(super) stored: StoredDocument,
-    pub(super) sessions: SeatService,
+    pub(super) seats: SeatService,
 }
 
 impl Office {
     pub(super) async fn open() -> Self {
         let stored = StoredDocument::new().await;
-        let (sessions, _missed) = SeatService::start(SeatServiceDeps {
+        let (seats, _missed) = SeatService::start(SeatServiceDeps {
             storage: stored.storage.clone(),
             locks: Locks::memory(),
-            relay: Pubsub::alone(NodeId::generate()),
+            pubsub: Pubsub::alone(NodeId::generate()),
             terms: SeatTerms { resume_grace: Duration::from_millis(50), ..SeatTerms::default() },
             limits: RoomLimits::default(),
             history: HistoryTerms::default(),
             tasks: TaskTracker::new(),
         });
-        Self { stored, sessions }
+        Self { stored, seats }
     }
 
     pub(super) async fn acquire_seat(&self) -> SeatHandle {
@@ -56,8 +56,8 @@ impl Office {
             gone: CancellationToken::new(),
             arriving: Arriving::default(),
         };
-        let (outbox, _reader) = self.sessions.outbox();
-        self.sessions.acquire_seat(request, outbox).await.expect("a free seat")
+        let (outbox, _reader) = self.seats.outbox();
+        self.seats.acquire_seat(request, outbox).await.expect("a free seat")
     }
 }
 
@@ -71,9 +71,7 @@ async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
     });
     assert!(task.await.expect_err("it panicked").is_panic());
     let left = async {
-        while office.sessions.is_open(office.stored.document)
-            || !office.sessions.registry().is_empty()
-        {
+        while office.seats.is_open(office.stored.document) || !office.seats.registry().is_empty() {
             sleep(Duration::from_millis(10)).await;
         }
     };

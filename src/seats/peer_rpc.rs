@@ -20,7 +20,6 @@ use crate::pubsub::{Message, Reply, Request, Signal, Topic};
 use crate::seats::SeatService;
 use crate::telemetry::last_hour;
 
-/// The requests of this process that are in flight.
 #[derive(Debug, Default)]
 pub(crate) struct PendingRequests(Mutex<Pending>);
 
@@ -30,12 +29,10 @@ struct Pending {
     callers: HashMap<u64, (NodeId, oneshot::Sender<Reply>)>,
 }
 
-/// Why a request has no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestError {
     /// Too many requests are in flight (Q1).
     TooMany,
-    /// The addressed server did not reply in time.
     TimedOut,
 }
 
@@ -79,17 +76,8 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// The minutes of this server.
-fn series_reply() -> Reply {
-    serde_json::to_string(&last_hour::minutes()).map_or(Reply::Gone, Reply::Series)
-}
-
 impl SeatService {
-    /// Sends a request to another server and waits for its reply, at most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// [`RequestError`] without a reply. A request that cannot be published times out.
+    /// A request that cannot be published times out.
     pub(crate) async fn request(
         &self,
         to: NodeId,
@@ -102,16 +90,14 @@ impl SeatService {
         reply.ok().and_then(Result::ok).ok_or(RequestError::TimedOut)
     }
 
-    /// Publishes to one server.
     pub(crate) async fn publish(&self, to: NodeId, message: Message) {
-        if let Err(error) = self.shared.relay.publish(Topic::Node(to), &message).await {
+        if let Err(error) = self.shared.pubsub.publish(Topic::Node(to), &message).await {
             tracing::warn!(%error, peer = %to, "a message to another server cannot be published");
         }
     }
 
-    /// Receives the requests of other servers and their replies.
     pub(crate) async fn handle_node_messages(self) {
-        let mut messages = self.shared.relay.subscribe(Topic::Node(self.shared.relay.node()));
+        let mut messages = self.shared.pubsub.subscribe(Topic::Node(self.shared.pubsub.node()));
         let finished = self.shared.finished.clone();
         while let Some(signal) = finished.run_until_cancelled(messages.next()).await {
             match signal {
@@ -144,7 +130,9 @@ impl SeatService {
             },
             Request::Replace { session, document } => self.end_for_takeover(session, document),
             Request::Facts(session) => self.facts_reply(session),
-            Request::Series => series_reply(),
+            Request::Series => {
+                serde_json::to_string(&last_hour::minutes()).map_or(Reply::Gone, Reply::Series)
+            }
         };
         self.publish(from, Message::Reply { id, reply }).await;
     }

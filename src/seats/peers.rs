@@ -11,7 +11,6 @@ use tokio::time::Instant;
 
 use crate::domain::ids::NodeId;
 
-/// Interval at which a server announces itself.
 pub(crate) const ANNOUNCED_EVERY: Duration = Duration::from_secs(60);
 
 /// A server that has been silent for longer has ended.
@@ -20,7 +19,6 @@ const SILENCE_MAX: Duration = Duration::from_secs(150);
 /// An ended server is named for this long.
 const NAMED_FOR: Duration = Duration::from_secs(3_600);
 
-/// When each server was last heard of.
 #[derive(Debug, Default)]
 pub(crate) struct Peers(Mutex<HashMap<NodeId, Instant>>);
 
@@ -31,7 +29,6 @@ impl Peers {
         peers.insert(node, now).is_none()
     }
 
-    /// The servers that run, and those that have ended within the last hour.
     pub(crate) fn running_and_ended(&self, now: Instant) -> (Vec<NodeId>, Vec<NodeId>) {
         let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         peers.retain(|_, heard| now.duration_since(*heard) < NAMED_FOR);

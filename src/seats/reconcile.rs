@@ -62,7 +62,7 @@ impl SeatService {
         self.compare_numbers(&rooms).await;
         self.compare_reviews(&rooms).await;
         self.ratify_again_soon();
-        if !self.shared.relay.is_alone() {
+        if !self.shared.pubsub.is_alone() {
             self.compare_holders(&rooms).await;
         }
     }
@@ -88,7 +88,6 @@ impl SeatService {
         }
     }
 
-    /// Ends every session of a user who is no longer the reviewer of its link.
     async fn end_sessions_of_former_reviewers(&self) {
         for sessions in self.shared.registry.all().chunks(COMPARED_AT_ONCE) {
             let Some(former) = self.former_reviewers_among(sessions).await else { return };
@@ -141,7 +140,7 @@ impl SeatService {
             for (room, before) in rooms.iter().zip(before) {
                 // A deleted document has no number, and no link.
                 let last = numbers.get(&room.document).copied();
-                last.into_iter().for_each(|last| room.is_stored_up_to(last, before));
+                last.into_iter().for_each(|last| room.compare_stored(last, before));
             }
         }
     }
@@ -175,11 +174,11 @@ impl SeatService {
             let names: Vec<_> = some.iter().map(|(_, seat)| LockName::seat(*seat)).collect();
             let Ok(holders) = self.shared.locks.holders(&names).await else {
                 // An outage of Redis is no evidence that a holder left.
-                return rooms.iter().for_each(|room| room.seats_cannot_be_seen());
+                return rooms.iter().for_each(|room| room.observe_failed());
             };
             for ((room, seat), holder) in some.iter().zip(holders) {
                 let holder = holder.filter(Holder::has_grant).map(|holder| holder.fence);
-                room.seat_is_held_by(*seat, holder, grace);
+                room.observe_holder(*seat, holder, grace);
             }
         }
     }

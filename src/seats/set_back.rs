@@ -8,7 +8,7 @@
 //! separate task compares and ratifies, [`GRANTS_RATIFIED_AT_ONCE`] at a time. The revocations of
 //! the next tick wait for none of them (G16).
 //!
-//! The same comparison finds sessions whose seat a later grant or an eviction took, when the acting
+//! That comparison also finds sessions whose seat a later grant or an eviction took, when the acting
 //! server died before its message. It also names the cause when a renewal finds a key gone.
 
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ impl SeatService {
             matches!(phase, SessionState::Held | SessionState::Uncertain | SessionState::Away)
         };
         let mut seated = self.shared.registry.seated();
-        seated.retain(|session| held(session.phase()));
+        seated.retain(|session| held(session.state()));
         let mut lost = Vec::new();
         for sessions in seated.chunks(COMPARED_AT_ONCE) {
             let seats: Vec<_> = sessions.iter().map(|session| session.identity.seat).collect();

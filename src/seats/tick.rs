@@ -37,7 +37,6 @@ const CALLED_AT_ONCE: usize = 64;
 const CALLS_MAX: usize = 250;
 const CALLS_APART: Duration = Duration::from_millis(1);
 
-/// How the tick treats silent clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TickMode {
     InTime,
@@ -45,7 +44,6 @@ enum TickMode {
     Overslept,
 }
 
-/// The heartbeat that a live client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProbeKind {
     Ping,
@@ -53,7 +51,6 @@ enum ProbeKind {
     KeepAlive,
 }
 
-/// The time of the last tick.
 #[derive(Debug)]
 pub(crate) struct TickClock(Mutex<Instant>);
 
@@ -67,23 +64,22 @@ impl TickClock {
         now.saturating_duration_since(*self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn is(&self, now: Instant) {
+    fn set(&self, now: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 }
 
-/// Runs the seat tick until `stop` fires.
-pub async fn run(sessions: SeatService, stop: CancellationToken) {
-    let locks = sessions.shared.locks.clone();
+pub async fn run(seats: SeatService, stop: CancellationToken) {
+    let locks = seats.shared.locks.clone();
     tokio::select! {
-        _stopped = stop.run_until_cancelled(tick_for_ever(&sessions)) => {}
+        _stopped = stop.run_until_cancelled(tick_for_ever(&seats)) => {}
         // The renewal actor ended early, so this critical task ends too and stops the server.
         () = locks.stopped_renewing() => {}
     }
 }
 
-async fn tick_for_ever(sessions: &SeatService) {
-    let every = sessions.shared.terms.lease.renew_every;
+async fn tick_for_ever(seats: &SeatService) {
+    let every = seats.shared.terms.lease.renew_every;
     let mut ticker = interval(every);
     // After a stall the task ticks once and waits a full period. It never sends a burst.
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -96,13 +92,13 @@ async fn tick_for_ever(sessions: &SeatService) {
             keep_alive_at = now;
             call = ProbeKind::KeepAlive;
         }
-        let kind = if is_overslept(sessions, now) { TickMode::Overslept } else { TickMode::InTime };
-        let living = visit(sessions, now, kind);
-        sessions.shared.last_visit.is(now);
-        sessions.shared.locks.renew_ahead(backstop(every));
-        sessions.shared.rooms.tidy(now);
-        sessions.reconcile_soon();
-        call_on(&living, call, &sessions.shared.terms).await;
+        let kind = if is_overslept(seats, now) { TickMode::Overslept } else { TickMode::InTime };
+        let living = visit(seats, now, kind);
+        seats.shared.last_tick.set(now);
+        seats.shared.locks.renew_ahead(backstop(every));
+        seats.shared.rooms.tidy(now);
+        seats.reconcile_soon();
+        call_on(&living, call, &seats.shared.terms).await;
     }
 }
 
@@ -132,15 +128,14 @@ fn backstop(every: Duration) -> Duration {
     every * 5 / 4
 }
 
-/// Whether the last tick is more than two periods ago.
-fn is_overslept(sessions: &SeatService, now: Instant) -> bool {
-    sessions.shared.terms.lease.renew_every * 2 < sessions.shared.last_visit.ago(now)
+fn is_overslept(seats: &SeatService, now: Instant) -> bool {
+    seats.shared.terms.lease.renew_every * 2 < seats.shared.last_tick.ago(now)
 }
 
 /// Checks each seated session: ends silent ones, warns idle ones, returns the rest.
-fn visit(sessions: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Session>> {
-    let terms = &sessions.shared.terms;
-    let seated = sessions.shared.registry.seated();
+fn visit(seats: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Session>> {
+    let terms = &seats.shared.terms;
+    let seated = seats.shared.registry.seated();
     let mut living = Vec::with_capacity(seated.len());
     let (mut writers, mut reviewers) = (0_u32, 0_u32);
     for session in seated {
@@ -148,14 +143,14 @@ fn visit(sessions: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Sessio
             Role::Writer => writers += 1,
             Role::Reviewer => reviewers += 1,
         }
-        session.look_at_deadline(now);
-        if session.phase() == SessionState::Away {
+        session.check_deadline(now);
+        if session.state() == SessionState::Away {
             continue;
         }
         if kind == TickMode::InTime && terms.client_timeout <= session.silent_for(now) {
             tracing::info!(seat = %session.identity.seat, "a silent client's session ends");
-            sessions.lose(&session, LostReason::Expired);
-        } else if !enforce_idle_timeout(sessions, &session, now) {
+            seats.lose(&session, LostReason::Expired);
+        } else if !enforce_idle_timeout(seats, &session, now) {
             living.push(session);
         }
     }
@@ -165,14 +160,14 @@ fn visit(sessions: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Sessio
 }
 
 /// Warns an idle session, then releases its seat. True if the seat was released.
-fn enforce_idle_timeout(sessions: &SeatService, session: &Arc<Session>, now: Instant) -> bool {
-    let limit = sessions.shared.terms.idle_release;
+fn enforce_idle_timeout(seats: &SeatService, session: &Arc<Session>, now: Instant) -> bool {
+    let limit = seats.shared.terms.idle_release;
     if limit.is_zero() {
         return false;
     }
     let idle = session.idle_for(now);
     if limit <= idle {
-        sessions.lose(session, LostReason::Idle);
+        seats.lose(session, LostReason::Idle);
         return true;
     }
     let left = limit.saturating_sub(idle);
@@ -195,54 +190,49 @@ impl SeatService {
         let held = HeldLock {
             name: LockName::seat(identity.seat),
             value: identity.session.to_string(),
-            owner: session.owner(self.shared.relay.node()),
+            owner: session.owner(self.shared.pubsub.node()),
             fence: session.fence(),
             since: session.since()?,
         };
         let LeaseTerms { ttl, renew_every } = self.shared.terms.lease;
         let timing = RenewalTiming::new(ttl, backstop(renew_every));
-        let lease = SeatLease { sessions: self.clone(), session: Arc::clone(session) };
+        let lease = SeatLease { seats: self.clone(), session: Arc::clone(session) };
         self.shared.locks.register(held, timing, sent_at, Arc::new(lease))
     }
 }
 
-/// The lease of a session's seat, for the renewal actor.
 #[derive(Debug)]
 struct SeatLease {
-    sessions: SeatService,
+    seats: SeatService,
     session: Arc<Session>,
 }
 
 impl LeaseHolder for SeatLease {
     /// An uncertain seat counts as live: only a renewal makes it certain again.
     fn lives(&self, now: Instant) -> Renewable {
-        self.session.look_at_deadline(now);
+        self.session.check_deadline(now);
         let is_seated =
-            !matches!(self.session.phase(), SessionState::Claiming | SessionState::Ended);
+            !matches!(self.session.state(), SessionState::Claiming | SessionState::Ended);
         // After a stall the tick checks the clients first, and then requests a round.
-        if is_seated && !is_overslept(&self.sessions, now) {
-            Renewable::Yes
-        } else {
-            Renewable::Later
-        }
+        if is_seated && !is_overslept(&self.seats, now) { Renewable::Yes } else { Renewable::Later }
     }
 
     fn renewed(&self, sent_at: Instant, _verdict: Verdict) {
-        let Self { sessions, session } = self;
-        let until = sessions.shared.terms.lease.trusted_until(sent_at);
+        let Self { seats, session } = self;
+        let until = seats.shared.terms.lease.trusted_until(sent_at);
         if session.renewed(until)
-            && let Some(room) = sessions.shared.rooms.find(session.identity.document)
+            && let Some(room) = seats.shared.rooms.find(session.identity.document)
         {
             room.request_missing(session);
         }
     }
 
     fn lost(&self, _loss: Loss) {
-        let (sessions, session) = (self.sessions.clone(), Arc::clone(&self.session));
-        self.sessions.shared.tasks.spawn(async move {
+        let (seats, session) = (self.seats.clone(), Arc::clone(&self.session));
+        self.seats.shared.tasks.spawn(async move {
             // A session released during the pipeline has lost nothing.
-            if session.phase() != SessionState::Ended {
-                sessions.end_without_key(&session).await;
+            if session.state() != SessionState::Ended {
+                seats.end_without_key(&session).await;
             }
         });
     }

@@ -20,10 +20,6 @@ use crate::sessions::session::{Session, SessionState};
 
 impl SeatService {
     /// Waits until the grant arrives, the time limit passes, or the client disconnects.
-    ///
-    /// # Errors
-    ///
-    /// The [`Close`] for the socket.
     pub(crate) async fn wait_in_queue(
         &self,
         session: &Session,
@@ -51,11 +47,11 @@ impl SeatService {
                     let now = Utc::now() + self.shared.locks.clock_ahead();
                     let took = (now - grant.since).to_std().unwrap_or_default();
                     metrics::histogram!("galley_seat_handover_seconds").record(took);
-                    session.has_waited();
+                    session.record_wait();
                     return Ok(grant);
                 }
                 // Revoked or evicted: the socket has its close already.
-                Ok(WaitOutcome::Position(_)) if session.phase() == SessionState::Ended => {
+                Ok(WaitOutcome::Position(_)) if session.state() == SessionState::Ended => {
                     return Err(Close::Left);
                 }
                 Ok(WaitOutcome::Position(position)) => notify_position(session, &position),
@@ -73,8 +69,8 @@ impl SeatService {
 
 impl SeatService {
     /// Stores in the background that the user left the queue by a disconnect, so that a reminder follows
-    /// when the seat is free. With `has_left` the user left on purpose, and is not remembered. The server stores absent
-    /// waiters one at a time, so that they delay no edit, and drops those beyond
+    /// when the seat is free. With `has_left` the user left on purpose, and is not remembered. The server
+    /// stores absent waiters one at a time, so that they delay no edit, and drops those beyond
     /// [`ABSENT_WAITERS_QUEUED_MAX`]: a reminder is an addition.
     pub(crate) fn store_absent_waiter(&self, session: &Session, has_left: bool) {
         let (shared, seat) = (Arc::clone(&self.shared), session.identity.seat);
@@ -82,7 +78,7 @@ impl SeatService {
         let Ok(queued) = Arc::clone(&shared.absent_waiters).try_acquire_owned() else { return };
         self.shared.tasks.spawn(async move {
             let _queued = queued;
-            let _turn = shared.namings.acquire().await.ok();
+            let _permit = shared.background_commits.acquire().await.ok();
             let stored = if has_left {
                 shared.storage.delete_absent_waiter(seat, &user).await
             } else if shared.storage.has_room() {

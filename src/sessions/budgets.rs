@@ -22,7 +22,6 @@ use crate::domain::limits::{
 };
 use crate::sessions::options::RoomLimits;
 
-/// The budgets of all users of this server.
 #[derive(Debug)]
 pub(crate) struct UserBudgets {
     messages: DefaultKeyedRateLimiter<UserId>,
@@ -44,7 +43,6 @@ impl UserBudgets {
         }
     }
 
-    /// Charges one message.
     pub(crate) fn may_send(&self, user: &UserId) -> bool {
         self.messages.check_key(user).is_ok()
     }
@@ -54,11 +52,7 @@ impl UserBudgets {
         matches!(self.bytes.check_key_n(user, count(bytes)), Ok(Ok(())))
     }
 
-    /// Charges an event about a review.
-    ///
-    /// # Errors
-    ///
-    /// How long to wait until the budget has room for it.
+    /// Charges an event about a review. `Err` is the wait until the budget has room for it.
     pub(crate) fn announce(&self, user: &UserId, bytes: usize) -> Result<(), Duration> {
         // A review is bounded well below the burst, so that its event always fits an idle budget.
         let bytes = count(bytes).min(REVIEW_EVENT_BURST);
@@ -77,7 +71,6 @@ impl UserBudgets {
     }
 }
 
-/// The rate limit for messages of one socket.
 pub(crate) fn message_quota(limits: &RoomLimits) -> Quota {
     let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
     let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
@@ -91,7 +84,7 @@ pub(crate) fn byte_quota(limits: &RoomLimits) -> Quota {
     Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(count(whole))
 }
 
-/// The same rate limit for all sockets of one user.
+/// The rate limit for bytes of all sockets of one user.
 fn of_a_user(socket: Quota) -> Quota {
     let burst = socket.burst_size().saturating_mul(SESSIONS_OF_A_BUDGET);
     let every = socket.replenish_interval() / SESSIONS_OF_A_BUDGET.get();

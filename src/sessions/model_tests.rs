@@ -39,8 +39,8 @@ impl DeadlineRule for Session {
     }
 
     fn is_renewable(&self, now: Instant) -> bool {
-        self.look_at_deadline(now);
-        self.phase() != SessionState::Ended
+        self.check_deadline(now);
+        self.state() != SessionState::Ended
     }
 
     fn end(&self) {

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use crate::domain::lease::LeaseTerms;
 
-/// Durations of leases and time-outs.
 #[derive(Clone, Copy, Debug)]
 pub struct SeatTerms {
-    /// The lease of a seat.
     pub lease: LeaseTerms,
     /// The server does not renew the seat of a client that is silent for this long.
     pub client_timeout: Duration,
@@ -29,7 +27,6 @@ impl Default for SeatTerms {
     }
 }
 
-/// When the server records versions automatically.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryTerms {
     /// Pause without an edit after which a version is due.
@@ -44,7 +41,6 @@ impl Default for HistoryTerms {
     }
 }
 
-/// Limits of one socket and one room.
 #[derive(Clone, Copy, Debug)]
 pub struct RoomLimits {
     /// Longest websocket message, in bytes.
@@ -53,7 +49,6 @@ pub struct RoomLimits {
     pub document_bytes: usize,
     /// Sustained rate of messages of one socket, per second.
     pub messages_per_second: u32,
-    /// Burst of messages of one socket.
     pub message_burst: u32,
     /// Limit of a room's backlog while the database does not answer, in bytes.
     pub unsaved_bytes: usize,

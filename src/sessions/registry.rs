@@ -1,4 +1,5 @@
-//! The sessions of this process: lock key → session → user.
+//! The sessions of this process: seat → session id → session with its user. A seat is spelled as its
+//! lock key.
 //!
 //! The query "does this user hold that seat now, and under which fence" takes two look-ups in two
 //! `DashMap`s: nanoseconds and no IO. No method returns a map guard. Each copies the `Arc` out, so
@@ -53,7 +54,7 @@ impl Registry {
 
     fn is_later(&self, session: SessionId, than: &Session) -> bool {
         let is_later =
-            |it: &Session| than.fence() < it.fence() && it.phase() != SessionState::Ended;
+            |it: &Session| than.fence() < it.fence() && it.state() != SessionState::Ended;
         self.sessions.get(&session).is_some_and(|entry| is_later(entry.value()))
     }
 
@@ -91,7 +92,7 @@ impl Registry {
     pub fn seated(&self) -> Vec<Arc<Session>> {
         let mut seated = self.all();
         seated.retain(|session| {
-            !matches!(session.phase(), SessionState::Claiming | SessionState::Ended)
+            !matches!(session.state(), SessionState::Claiming | SessionState::Ended)
         });
         seated
     }

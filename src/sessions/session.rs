@@ -39,11 +39,9 @@ use crate::sessions::store_budget::StoreBudget;
 
 use super::shuttle_shim::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
-/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionState {
-    /// The session has claimed the key.
     Claiming,
     /// The session holds the seat, and the lease is valid.
     Held,
@@ -56,16 +54,12 @@ pub enum SessionState {
     Ended,
 }
 
-/// The identity of a session: its user and the seat that it claims.
 #[derive(Clone, Debug)]
 pub struct SessionIdentity {
-    /// The session.
     pub session: SessionId,
-    /// The seat that it claims.
     pub seat: Seat,
     /// The document behind the seat's share link.
     pub document: DocumentId,
-    /// The user.
     pub user: User,
     /// The secret by which the user resumes the seat after the socket broke.
     pub resume: String,
@@ -76,12 +70,10 @@ pub struct SessionIdentity {
 }
 
 /// Time to read the frames that a client sent before it left, up to its close frame.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+const FINAL_FRAMES_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// A session and its seat.
 #[derive(Debug)]
 pub struct Session {
-    /// The identity of the session.
     pub identity: SessionIdentity,
     /// The hash of the resume secret. Any server accepts it as the user's reclaim token.
     pass: Option<ReclaimToken>,
@@ -92,7 +84,7 @@ pub struct Session {
     heard_at: AtomicU64,
     active_at: AtomicU64,
     edited_at: AtomicU64,
-    life: Mutex<SessionInner>,
+    inner: Mutex<SessionInner>,
     /// Number of the last liveness probe, and of the last one that the client answered.
     probed: AtomicU64,
     answered: AtomicU64,
@@ -101,20 +93,17 @@ pub struct Session {
 
 #[derive(Debug)]
 struct SessionInner {
-    phase: SessionState,
+    state: SessionState,
     since: Option<DateTime<Utc>>,
     /// The time of the grant by this server's monotonic clock.
     granted_at: Option<Instant>,
-    /// The grant came from the wait queue.
     has_waited: bool,
     lost: Option<LostReason>,
     idle_warned: bool,
-    /// Its registration with the renewal actor.
     registration: Option<Registration>,
 }
 
 impl Session {
-    /// A session that is about to claim its seat.
     #[must_use]
     pub fn claiming(identity: SessionIdentity, outbox: Outbox) -> Self {
         Self {
@@ -127,8 +116,8 @@ impl Session {
             heard_at: AtomicU64::new(0),
             active_at: AtomicU64::new(0),
             edited_at: AtomicU64::new(0),
-            life: Mutex::new(SessionInner {
-                phase: SessionState::Claiming,
+            inner: Mutex::new(SessionInner {
+                state: SessionState::Claiming,
                 since: None,
                 granted_at: None,
                 has_waited: false,
@@ -142,28 +131,24 @@ impl Session {
         }
     }
 
-    /// The outbox of the session's socket.
     #[must_use]
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// The fence of the grant.
     #[must_use]
     pub fn fence(&self) -> Fence {
         Fence(self.fence.load(Ordering::Acquire))
     }
 
-    /// When the seat was granted.
     #[must_use]
     pub fn since(&self) -> Option<DateTime<Utc>> {
-        self.life().since
+        self.inner().since
     }
 
-    /// The state of the session.
     #[must_use]
-    pub fn phase(&self) -> SessionState {
-        self.life().phase
+    pub fn state(&self) -> SessionState {
+        self.inner().state
     }
 
     /// Redis granted the key under `fence`; the database has not ratified it yet.
@@ -173,35 +158,34 @@ impl Session {
 
     /// The session acquired the seat under `fence`. The lease is valid until `until`.
     pub fn granted(&self, fence: Fence, since: DateTime<Utc>, until: Instant) {
-        let mut life = self.life();
-        if life.phase == SessionState::Claiming {
-            life.phase = SessionState::Held;
-            life.since = Some(since);
-            life.granted_at = Some(Instant::now());
+        let mut inner = self.inner();
+        if inner.state == SessionState::Claiming {
+            inner.state = SessionState::Held;
+            inner.since = Some(since);
+            inner.granted_at = Some(Instant::now());
             self.fence.store(fence.0, Ordering::Release);
             self.trusted_until.store(self.stamp(until), Ordering::Release);
         }
     }
 
-    /// The grant comes from the wait queue.
-    pub fn has_waited(&self) {
-        self.life().has_waited = true;
+    pub fn record_wait(&self) {
+        self.inner().has_waited = true;
     }
 
     /// Whether the grant came from the wait queue and the client has sent nothing since.
     #[must_use]
     pub fn is_absent_waiter(&self) -> bool {
-        let life = self.life();
-        let granted_at = life.granted_at.filter(|_| life.has_waited);
+        let inner = self.inner();
+        let granted_at = inner.granted_at.filter(|_| inner.has_waited);
         let heard_at = self.heard_at.load(Ordering::Acquire);
         granted_at.is_some_and(|granted_at| heard_at <= self.stamp(granted_at))
     }
 
     /// Stores the registration with the renewal actor until the session ends (S3).
     pub fn set_registration(&self, registration: Registration) {
-        let mut life = self.life();
-        if life.phase != SessionState::Ended {
-            life.registration = Some(registration);
+        let mut inner = self.inner();
+        if inner.state != SessionState::Ended {
+            inner.registration = Some(registration);
         }
     }
 
@@ -212,7 +196,6 @@ impl Session {
         (self.epoch + left, self.fence.load(Ordering::Acquire))
     }
 
-    /// The lock's owner: this session's user on this server.
     #[must_use]
     pub fn owner(&self, node: NodeId) -> Owner {
         let User { id, name } = self.identity.user.clone();
@@ -227,38 +210,38 @@ impl Session {
 
     /// The lease was renewed: moves the deadline to `until`. True if the session was uncertain.
     pub fn renewed(&self, until: Instant) -> bool {
-        let mut life = self.life();
-        if matches!(life.phase, SessionState::Claiming | SessionState::Ended) {
+        let mut inner = self.inner();
+        if matches!(inner.state, SessionState::Claiming | SessionState::Ended) {
             return false;
         }
         self.trusted_until.fetch_max(self.stamp(until), Ordering::AcqRel);
-        let was_uncertain = life.phase == SessionState::Uncertain;
+        let was_uncertain = inner.state == SessionState::Uncertain;
         if was_uncertain {
-            life.phase = SessionState::Held;
+            inner.state = SessionState::Held;
             self.notify(&Event::SeatRestored);
         }
         was_uncertain
     }
 
     /// Makes a held session uncertain if its deadline has passed, and notifies the client once.
-    pub fn look_at_deadline(&self, now: Instant) {
+    pub fn check_deadline(&self, now: Instant) {
         if self.may_write(now) {
             return;
         }
-        let mut life = self.life();
+        let mut inner = self.inner();
         // Checks again under the lock: a renewal may have arrived in between.
-        if life.phase == SessionState::Held && !self.may_write(now) {
-            life.phase = SessionState::Uncertain;
+        if inner.state == SessionState::Held && !self.may_write(now) {
+            inner.state = SessionState::Uncertain;
             self.notify(&Event::SeatUncertain);
         }
     }
 
     /// The socket broke without a close. False if the session has ended before.
     pub fn went_away(&self) -> bool {
-        let mut life = self.life();
-        let was_seated = matches!(life.phase, SessionState::Held | SessionState::Uncertain);
+        let mut inner = self.inner();
+        let was_seated = matches!(inner.state, SessionState::Held | SessionState::Uncertain);
         if was_seated {
-            life.phase = SessionState::Away;
+            inner.state = SessionState::Away;
         }
         was_seated
     }
@@ -269,16 +252,16 @@ impl Session {
     }
 
     fn end_for(&self, reason: Option<LostReason>) -> bool {
-        let mut life = self.life();
+        let mut inner = self.inner();
         // Under the lock, so that no renewal in flight extends the deadline again.
         self.trusted_until.store(0, Ordering::Release);
-        life.registration = None;
+        inner.registration = None;
         let is_first =
-            std::mem::replace(&mut life.phase, SessionState::Ended) != SessionState::Ended;
+            std::mem::replace(&mut inner.state, SessionState::Ended) != SessionState::Ended;
         if is_first {
             // Set together with the state, so that every reader of the end also sees its reason.
-            life.lost = reason;
-            if let Some(granted_at) = life.granted_at {
+            inner.lost = reason;
+            if let Some(granted_at) = inner.granted_at {
                 let held = granted_at.elapsed();
                 metrics::histogram!("galley_lock_hold_seconds", "class" => "seat").record(held);
             }
@@ -309,13 +292,11 @@ impl Session {
         ended
     }
 
-    /// Why the seat was lost, if it was.
     #[must_use]
-    pub fn lost(&self) -> Option<LostReason> {
-        self.life().lost
+    pub fn lost_reason(&self) -> Option<LostReason> {
+        self.inner().lost
     }
 
-    /// The socket received something from the client.
     pub fn heard(&self, now: Instant) {
         self.heard_at.store(self.stamp(now), Ordering::Release);
         if self.answered.load(Ordering::Acquire) < self.probed.load(Ordering::Acquire) {
@@ -323,44 +304,39 @@ impl Session {
         }
     }
 
-    /// The socket received a pong with this payload.
     pub fn answered_by(&self, pong: &[u8]) {
         if let Ok(number) = pong.try_into().map(u64::from_be_bytes) {
             self.answered(number);
         }
     }
 
-    /// The client answered the liveness probe of that number.
     pub fn answered(&self, number: u64) {
         self.answered.fetch_max(number, Ordering::AcqRel);
         self.sign_of_life.notify_waiters();
     }
 
-    /// How long the client has been silent.
     #[must_use]
     pub fn silent_for(&self, now: Instant) -> Duration {
         since_stamp(self.stamp(now), self.heard_at.load(Ordering::Acquire))
     }
 
     /// The user typed, moved the cursor or reviewed.
-    pub fn was_active(&self, now: Instant) {
+    pub fn record_activity(&self, now: Instant) {
         self.active_at.store(self.stamp(now), Ordering::Release);
     }
 
     /// The user changed the text or reviewed.
     pub fn edited(&self, now: Instant) {
-        self.was_active(now);
+        self.record_activity(now);
         self.edited_at.store(self.stamp(now), Ordering::Release);
     }
 
-    /// Time since the last edit; none if there was none.
     #[must_use]
     pub fn unedited_for(&self, now: Instant) -> Option<Duration> {
         let edited_at = self.edited_at.load(Ordering::Acquire);
         (edited_at != 0).then(|| since_stamp(self.stamp(now), edited_at))
     }
 
-    /// Time since the user last typed, moved the cursor or reviewed.
     #[must_use]
     pub fn idle_for(&self, now: Instant) -> Duration {
         since_stamp(self.stamp(now), self.active_at.load(Ordering::Acquire))
@@ -368,16 +344,16 @@ impl Session {
 
     /// Notifies the client of the idle timeout, once until the user is active again.
     pub fn warn_of_idleness(&self, due: bool, release_at: DateTime<Utc>) {
-        let mut life = self.life();
-        if due && !life.idle_warned {
+        let mut inner = self.inner();
+        if due && !inner.idle_warned {
             self.notify(&Event::SeatIdle { release_at });
         }
-        life.idle_warned = due;
+        inner.idle_warned = due;
     }
 
     /// Sends a liveness probe and waits for the client at most `limit`. The pong of the probe
     /// proves that the client is alive. Any other frame may have waited in the socket since before
-    /// the client left. It counts only if the socket is still open `LAST_WORDS` later.
+    /// the client left. It counts only if the socket is still open `FINAL_FRAMES_TIMEOUT` later.
     pub async fn answers_within(&self, limit: Duration) -> bool {
         let number = self.probed.fetch_add(1, Ordering::AcqRel) + 1;
         let sign = self.sign_of_life.notified();
@@ -392,23 +368,22 @@ impl Session {
                 sign = self.sign_of_life.notified();
             }
         };
-        let answered = tokio::time::timeout(LAST_WORDS, answered).await.is_ok();
+        let answered = tokio::time::timeout(FINAL_FRAMES_TIMEOUT, answered).await.is_ok();
         answered
             || matches!(
-                self.phase(),
+                self.state(),
                 SessionState::Claiming | SessionState::Held | SessionState::Uncertain
             )
     }
 
-    /// Sends an event to a client that understands events.
     pub fn notify(&self, event: &Event<'_>) {
         if self.identity.wants_events {
             self.outbox.send(event.frame());
         }
     }
 
-    fn life(&self) -> MutexGuard<'_, SessionInner> {
-        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inner(&self) -> MutexGuard<'_, SessionInner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// µs since the session was created, plus one: 0 means "never".

@@ -35,8 +35,8 @@ async fn g3_no_write_is_accepted_at_or_after_the_deadline() {
     let session = held(until);
     assert!(session.may_write(until - Duration::from_micros(1)));
     assert!(!session.may_write(until));
-    session.look_at_deadline(until);
-    assert_eq!(session.phase(), SessionState::Uncertain);
+    session.check_deadline(until);
+    assert_eq!(session.state(), SessionState::Uncertain);
     assert!(session.renewed(until + Duration::from_secs(5)));
     assert!(session.may_write(until));
 }

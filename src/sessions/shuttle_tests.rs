@@ -94,7 +94,7 @@ impl Scene {
         session
     }
 
-    /// The session acquires the key: as `Sessions::settle`, then `Sessions::granted`.
+    /// The session acquires the key: `SeatService::flush_previous_session`, then `SeatService::granted`.
     fn acquires(&self, session: &Session, fence: u64) -> usize {
         session.set_pending_fence(Fence(fence));
         let former = self.registry.seat(session);
@@ -103,7 +103,7 @@ impl Scene {
         usize::from(ended)
     }
 
-    /// As `Sessions::give_up`: true if a release is due.
+    /// As `SeatService::give_up`: true if a release is due.
     fn leaves(&self, session: &Session) -> bool {
         session.end();
         self.registry.leave(session).is_some()
@@ -120,19 +120,19 @@ impl Scene {
     }
 
     /// R2, at rest: the session of the seat is registered and has not ended.
-    fn is_sound(&self) {
+    fn assert_sound(&self) {
         let all = self.registry.all();
         match self.registry.seated_in(self.seat) {
             Some(holder) => {
                 assert_ne!(
-                    holder.phase(),
+                    holder.state(),
                     SessionState::Ended,
                     "a seat names a session that has ended"
                 );
                 assert!(all.iter().any(|it| Arc::ptr_eq(it, &holder)));
             }
             None => assert!(
-                all.iter().all(|it| it.phase() != SessionState::Held),
+                all.iter().all(|it| it.state() != SessionState::Held),
                 "held, and not registered"
             ),
         }
@@ -157,10 +157,10 @@ fn r2_of_two_claims_for_one_seat_the_later_grant_holds_and_the_other_session_end
         let holder = scene.registry.seated_in(scene.seat).expect("a session holds the seat");
         assert!(Arc::ptr_eq(&holder, &other), "the later grant's, in any order of registration");
         let (winner, loser) = (&other, &one);
-        assert_eq!((winner.phase(), loser.phase()), (SessionState::Held, SessionState::Ended));
-        assert_eq!((loser.lost(), scene.registry.len()), (Some(LostReason::TakenOver), 1));
+        assert_eq!((winner.state(), loser.state()), (SessionState::Held, SessionState::Ended));
+        assert_eq!((loser.lost_reason(), scene.registry.len()), (Some(LostReason::TakenOver), 1));
         assert!(!loser.may_write(scene.now));
-        scene.is_sound();
+        scene.assert_sound();
     });
 }
 
@@ -183,8 +183,8 @@ fn r2_a_leaving_session_removes_only_its_own_seat_and_is_released_once() {
         assert!(releases <= 1 && replaced <= 1, "{releases} releases");
         assert_eq!(scene.holds("kim"), Some(Fence(2)));
         assert!(Arc::ptr_eq(&scene.registry.seated_in(scene.seat).expect("the new one"), &new));
-        assert_eq!((scene.registry.len(), old.phase()), (1, SessionState::Ended));
-        scene.is_sound();
+        assert_eq!((scene.registry.len(), old.state()), (1, SessionState::Ended));
+        scene.assert_sound();
     });
 }
 
@@ -220,7 +220,7 @@ fn r2_the_registry_confirms_no_ended_session_and_no_older_fence() {
         taking.join().expect("no panic");
         renewing.join().expect("no panic");
         assert_eq!((scene.holds("kim"), scene.registry.len()), (None, 0));
-        scene.is_sound();
+        scene.assert_sound();
     });
 }
 
@@ -250,7 +250,7 @@ fn r1_a_renewal_round_covers_every_holder_and_revives_no_ended_session() {
         }
         living.join().expect("no panic");
         assert!(!session.may_write(scene.now) && !session.renewed(scene.now + LEASE * 3));
-        assert_eq!((session.phase(), scene.registry.len()), (SessionState::Ended, 0));
+        assert_eq!((session.state(), scene.registry.len()), (SessionState::Ended, 0));
     });
 }
 
@@ -272,15 +272,15 @@ fn s2_of_concurrent_ends_the_first_wins_and_every_reader_sees_its_reason() {
                 session.renewed(scene.now + LEASE * 2)
             })
         };
-        if session.phase() == SessionState::Ended {
-            assert!(session.lost().is_some(), "it has ended without a reason");
+        if session.state() == SessionState::Ended {
+            assert!(session.lost_reason().is_some(), "it has ended without a reason");
         }
         let won: Vec<_> =
             losing.into_iter().filter_map(|it| it.join().expect("no panic")).collect();
         assert!(!granted.join().expect("no panic"), "it was never uncertain");
         assert_eq!(won.len(), 1);
-        assert_eq!(session.lost(), Some(won[0]));
-        assert!(!session.may_write(scene.now) && session.phase() == SessionState::Ended);
+        assert_eq!(session.lost_reason(), Some(won[0]));
+        assert!(!session.may_write(scene.now) && session.state() == SessionState::Ended);
     });
 }
 
@@ -292,12 +292,12 @@ fn s1_a_renewed_session_does_not_become_uncertain() {
         let late = scene.now + LEASE;
         let looking = {
             let session = Arc::clone(&session);
-            thread::spawn(move || session.look_at_deadline(late))
+            thread::spawn(move || session.check_deadline(late))
         };
         session.renewed(late + LEASE);
         looking.join().expect("no panic");
         assert!(session.may_write(late));
-        assert_eq!(session.phase(), SessionState::Held, "renewed, and still uncertain");
+        assert_eq!(session.state(), SessionState::Held, "renewed, and still uncertain");
     });
 }
 
@@ -313,7 +313,7 @@ fn s1_a_deadline_never_moves_back_and_a_write_sees_the_fence_of_its_grant() {
         let renewing = [3, 2].map(|leases| {
             let (session, until) = (Arc::clone(&session), scene.now + LEASE * leases);
             thread::spawn(move || {
-                (session.phase() == SessionState::Held) && !session.renewed(until)
+                (session.state() == SessionState::Held) && !session.renewed(until)
             })
         });
         if session.may_write(scene.now) {

@@ -14,7 +14,6 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
-/// The time in which a spent budget is full again.
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The budget of one address. Cloning is shallow.
@@ -40,22 +39,16 @@ impl StoreBudget {
         Self(Arc::new(Inner { bytes, per_hour, clock: clock.clone() }))
     }
 
-    /// Charges bytes that are about to be stored. A larger update than the whole budget costs all
-    /// of it. Otherwise a small setting would reject an edit of one message for ever.
-    ///
-    /// # Errors
-    ///
-    /// How long to wait until the budget has room for them.
+    /// Charges bytes that are about to be stored. A larger update than the whole budget costs all of
+    /// it. Otherwise a small setting would reject an edit of one message for ever. `Err` is the wait
+    /// until the budget has room for them.
     pub fn charge(&self, bytes: usize) -> Result<(), Duration> {
         self.spend(bytes).map(drop)
     }
 
     /// Checks whether the budget has room for the bytes that a client announces. The check spends one
-    /// byte: an announcement alone takes no share from the other guests of the address.
-    ///
-    /// # Errors
-    ///
-    /// How long to wait until the budget has room for them.
+    /// byte: an announcement alone takes no share from the other guests of the address. `Err` is the
+    /// wait until the budget has room for them.
     pub fn check(&self, announced: usize) -> Result<(), Duration> {
         let left = self.spend(1)?;
         let per_hour = self.0.per_hour.get();
@@ -66,7 +59,6 @@ impl StoreBudget {
         }
     }
 
-    /// Takes bytes from the budget, and returns those that remain.
     fn spend(&self, bytes: usize) -> Result<u32, Duration> {
         let Inner { bytes: bucket, per_hour, clock } = &*self.0;
         let bytes = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -82,7 +74,7 @@ impl StoreBudget {
     /// Whether the budget is full and has no other handle. A new budget equals it, so its owner may
     /// drop it. The check spends the budget.
     #[must_use]
-    pub fn is_unused(&self) -> bool {
+    pub fn take_if_full(&self) -> bool {
         Arc::strong_count(&self.0) == 1
             && matches!(self.0.bytes.check_n(self.0.per_hour), Ok(Ok(_full)))
     }
@@ -130,11 +122,11 @@ mod tests {
     fn g13_a_store_budget_stays_while_it_is_spent_or_in_use() {
         let spent = budget(65_536);
         assert_eq!(spent.charge(10_000), Ok(()));
-        assert!(!spent.is_unused());
+        assert!(!spent.take_if_full());
         let used = budget(65_536);
         let handle = used.clone();
-        assert!(!used.is_unused());
+        assert!(!used.take_if_full());
         drop(handle);
-        assert!(used.is_unused());
+        assert!(used.take_if_full());
     }
 }

@@ -17,16 +17,13 @@ use crate::storage::error::StorageError;
 use crate::storage::guard::FenceGuard;
 use crate::storage::log::{Append, Appended};
 
-/// The rows that a group depends on.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The last number of each document that exists.
     pub(super) last_seq: HashMap<DocumentId, i64>,
     /// The seats on active links.
     pub(super) seats: HashMap<Seat, RatifiedSeat>,
     /// The owners of the client ids that have one. An owner `None` is the server.
     pub(super) clients: HashMap<(DocumentId, u64), Option<UserId>>,
-    /// The rows that do not parse.
     pub(super) damage: Damage,
 }
 
@@ -56,13 +53,11 @@ impl State {
             && append.clients.iter().all(|client| self.clients.contains_key(&(document, *client)))
     }
 
-    /// The number of its entries.
-    pub(super) fn things(&self) -> usize {
+    pub(super) fn entries(&self) -> usize {
         self.last_seq.len() + self.seats.len() + self.clients.len()
     }
 }
 
-/// A seat as it was last ratified.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RatifiedSeat {
     pub(super) document: DocumentId,
@@ -70,20 +65,17 @@ pub(super) struct RatifiedSeat {
 }
 
 impl RatifiedSeat {
-    /// Parses the columns of a seat.
     pub(super) fn of_row(document: &str, number: i64) -> Result<Self, StorageError> {
         Ok(Self { document: parse(document)?, fence: fence(number)? })
     }
 }
 
-/// The rows to write.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// The outcomes, by position in the group.
     pub(super) outcomes: Vec<Appended>,
     /// The updates to store: position in the group, and number.
     pub(super) rows: Vec<(usize, i64)>,
-    /// The client ids that get an owner.
     pub(super) clients: Vec<(DocumentId, u64, Option<UserId>)>,
     /// The documents that change: last number and time.
     pub(super) documents: BTreeMap<DocumentId, (i64, DateTime<Utc>)>,
@@ -92,7 +84,6 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Whether no update is refused.
     pub(super) fn stores_all(&self) -> bool {
         self.rows.len() == self.outcomes.len()
     }
@@ -122,7 +113,6 @@ impl Plan {
     }
 }
 
-/// Decides a group in order of position.
 pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
     let mut plan = Plan::default();
     let mut broken = HashSet::new();

@@ -14,17 +14,13 @@ use crate::storage::documents::Document;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
 
-/// A document of a bin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinnedDocument {
-    /// The document.
     pub document: Document,
-    /// The time of the deletion.
     pub deleted_at: DateTime<Utc>,
 }
 
 impl BinnedDocument {
-    /// The cursor of the next page, if this document is the last of a page.
     #[must_use]
     pub fn cursor(&self) -> Cursor<DocumentId> {
         Cursor { at: self.deleted_at, id: self.document.id }
@@ -34,22 +30,17 @@ impl BinnedDocument {
 /// The deletion of a document, and the users who may know of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembersDeletion {
-    /// The owner, who deleted it.
     pub owner: User,
-    /// The reviewer of the link that the deletion revoked.
     pub reviewer: Option<UserId>,
-    /// The time of the deletion.
     pub at: DateTime<Utc>,
 }
 
 impl MembersDeletion {
-    /// Whether `user` is the owner or the reviewer.
     #[must_use]
     pub fn concerns(&self, user: &UserId) -> bool {
         self.owner.id == *user || self.reviewer.as_ref() == Some(user)
     }
 
-    /// The deletion without its members.
     #[must_use]
     pub fn deletion(self) -> Deletion {
         Deletion { by: self.owner, at: self.at }
@@ -66,11 +57,6 @@ pub enum LinkEnd {
 }
 
 impl Storage {
-    /// Why a link that is not active has ended.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
     pub async fn end_of_link(&self, link: ShareLinkId) -> Result<LinkEnd, StorageError> {
         let deletion = self.deletion_of_link(link).await?;
         if deletion.is_some() || self.link(link).await?.is_none() {

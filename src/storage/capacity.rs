@@ -26,10 +26,8 @@ const LOGS: &str = "COALESCE(SUM( \
 
 const OF_OWNER: &str = "FROM documents d WHERE owner_id = $1 AND (deleted_at IS NULL OR id = $2)";
 
-/// The stored documents of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Documents that the user owns.
     pub documents: i64,
     /// Bytes of their logs. Very recent edits may be missing.
     pub bytes: i64,
@@ -87,7 +85,6 @@ impl Storage {
         })
     }
 
-    /// Whether the last measurement was below the bound.
     #[must_use]
     pub fn has_room(&self) -> bool {
         !self.is_spent.load(Ordering::Relaxed)

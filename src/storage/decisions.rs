@@ -12,10 +12,8 @@ use crate::domain::review::Verdict;
 use crate::domain::user::User;
 use crate::storage::reviews::StoredReview;
 
-/// A review of a decision, or of its undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionPart {
-    /// The review.
     pub review: ReviewId,
     /// Its version, as the caller has read it.
     pub version: i64,
@@ -25,46 +23,32 @@ pub struct DecisionPart {
     pub position: Option<RelativeRange>,
 }
 
-/// A decision to store.
 #[derive(Clone, Debug)]
 pub struct NewDecision {
     /// Its id; never used before.
     pub id: DecisionId,
-    /// The document.
     pub document: DocumentId,
-    /// The share link of its reviews.
     pub link: ShareLinkId,
-    /// Accepted or rejected.
     pub verdict: Verdict,
-    /// The writer.
     pub by: User,
-    /// The time of the decision.
     pub at: DateTime<Utc>,
     /// Its reviews in the order of the text; at least one, each once.
     pub parts: Vec<DecisionPart>,
 }
 
-/// The undo of a decision.
 #[derive(Clone, Debug)]
 pub struct UndoneDecision {
-    /// The decision.
     pub id: DecisionId,
-    /// The document.
     pub document: DocumentId,
-    /// Its share link.
     pub link: ShareLinkId,
-    /// The writer.
     pub by: User,
-    /// The time of the undo.
     pub at: DateTime<Utc>,
     /// All reviews of the decision. An undo stores no place.
     pub parts: Vec<DecisionPart>,
 }
 
-/// A decision or an undo that is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// The number of the edit, if there is one.
     pub seq: Option<i64>,
     /// The number of its last change among the document's review changes.
     pub change: i64,
@@ -72,12 +56,9 @@ pub struct Committed {
     pub reviews: Vec<StoredReview>,
 }
 
-/// A decision as the database has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredDecision {
-    /// Accepted or rejected.
     pub verdict: Verdict,
-    /// The time of the decision.
     pub at: DateTime<Utc>,
     /// Whether it is undone. An undone decision has no parts any more.
     pub is_undone: bool,
@@ -90,10 +71,8 @@ pub struct StoredDecision {
 pub struct ManyChanged {
     /// Its number among the document's review changes.
     pub change: i64,
-    /// The decision.
     pub id: DecisionId,
     /// The verdict and the writer of a decision; `None` for its undo.
     pub made: Option<(Verdict, User)>,
-    /// The reviews with their versions.
     pub reviews: Vec<(ReviewId, i64)>,
 }

@@ -13,7 +13,6 @@ pub(crate) fn corrupt(what: impl Display) -> StorageError {
     StorageError::Corrupt(what.to_string())
 }
 
-/// Parses an id or a role.
 pub(crate) fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, StorageError> {
     text.parse().map_err(corrupt)
 }

@@ -6,16 +6,13 @@ use crate::domain::seat::Seat;
 /// The condition of a guarded write: the seat still has this fence, and its link is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FenceGuard {
-    /// The seat that authorizes the write.
     pub seat: Seat,
-    /// The fence of the seat's grant.
     pub fence: Fence,
 }
 
 /// The outcome of a guarded write. Only `Done` changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guarded<T> {
-    /// The write is committed.
     Done(T),
     /// The seat has another fence now, or its link is revoked.
     Fenced,
@@ -23,7 +20,6 @@ pub enum Guarded<T> {
     NotFound,
     /// The review changed since the caller read it; the caller reads it again.
     VersionMismatch {
-        /// Its version now.
         current: i64,
     },
     /// The document changed since the caller read it; the caller reads it again.

@@ -16,16 +16,13 @@ pub struct NewInvite {
     pub id: InviteId,
     /// SHA-256 of the invite.
     pub hash: [u8; 32],
-    /// The time of its creation.
     pub now: DateTime<Utc>,
 }
 
 /// A user whom a link refused because it had a reviewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The user, who had a valid invite.
     pub user: User,
-    /// The time of the last attempt.
     pub at: DateTime<Utc>,
 }
 
@@ -34,26 +31,21 @@ pub struct Attempt {
 pub struct Invitation {
     /// The id of the invite in force. `None`: the link's first invite.
     pub invite: Option<InviteId>,
-    /// When the invite in force was made.
     pub invited_at: DateTime<Utc>,
-    /// When the reviewer joined.
     pub reviewer_since: Option<DateTime<Utc>>,
     /// The refused users, the last first.
     pub attempts: Vec<Attempt>,
 }
 
-/// The outcome of a reviewer's removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
     /// This user was the reviewer.
     Done(UserId),
-    /// The link has no reviewer.
     NoReviewer,
     /// There is no such link, or it is revoked.
     Gone,
 }
 
-/// The outcome of a reviewer's replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Replaced {
     /// The user is the reviewer. The former reviewer, if another user was.

@@ -12,62 +12,47 @@ use crate::storage::pagination::Cursor;
 /// A link to create, unless the document has one.
 #[derive(Clone, Debug)]
 pub struct NewShareLink {
-    /// Its id if it is created.
     pub id: ShareLinkId,
     /// The document. Its owner is the writer.
     pub document_id: DocumentId,
     /// SHA-256 of the invite.
     pub invite_hash: [u8; 32],
-    /// The time of creation.
     pub now: DateTime<Utc>,
 }
 
-/// A share link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareLink {
-    /// Its id.
     pub id: ShareLinkId,
-    /// The document.
     pub document_id: DocumentId,
-    /// The document's current title.
     pub title: String,
     /// The document's owner.
     pub writer: User,
-    /// The user who joined.
     pub reviewer: Option<User>,
     /// SHA-256 of the invite.
     pub invite_hash: [u8; 32],
-    /// The time of creation.
     pub created_at: DateTime<Utc>,
     /// The time of its revocation. `None`: it is active.
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
 impl ShareLink {
-    /// The cursor of the next page, if this link is the last of a page.
     #[must_use]
     pub fn cursor(&self) -> Cursor<ShareLinkId> {
         Cursor { at: self.created_at, id: self.id }
     }
 }
 
-/// Whether a link existed before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindOrCreate {
-    /// The call created it.
     Created,
-    /// It existed.
     Existing,
 }
 
-/// The outcome of joining a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joined {
     /// The caller is the reviewer, as of this call or before it.
     Reviewer(ShareLink),
-    /// Another user is the reviewer.
     ReviewerExists {
-        /// The document of the link.
         document: DocumentId,
         /// Whether the attempt was stored: it is the user's first within a minute.
         is_noted: bool,

@@ -15,7 +15,6 @@ use crate::storage::error::StorageError;
 use crate::storage::guard::FenceGuard;
 use crate::storage::{Storage, StorageFuture, boxed_on_engine, on_engine};
 
-/// The whole log of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// The number of the last update; 0 when there was none.
@@ -24,7 +23,6 @@ pub struct Log {
     pub parts: Vec<Bytes>,
     /// The number of each part; that of the snapshot is the last in it.
     pub numbers: Vec<i64>,
-    /// Whether there is a snapshot.
     pub is_merged: bool,
     /// The first user of each Yjs client id (D6). The server's own ids are left out.
     pub owners: Vec<(u64, UserId)>,
@@ -94,21 +92,17 @@ fn owner_of(number: i64, owner: &str) -> Result<(u64, UserId), StorageError> {
     Ok((u64::try_from(number).map_err(corrupt)?, parse(owner)?))
 }
 
-/// The updates after a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// Updates with their numbers, in order and without a gap.
     pub updates: Vec<(i64, Bytes)>,
 }
 
-/// An update to store.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The document.
     pub document: DocumentId,
     /// The seat that authorizes the write. `None`: the server itself writes.
     pub guard: Option<FenceGuard>,
-    /// The update.
     pub update: Bytes,
     /// The Yjs client ids under which the update adds operations.
     pub clients: Vec<u64>,
@@ -119,14 +113,12 @@ pub struct Append {
     /// The document's last number must be at least this. A database that was set back (an old backup,
     /// a failover) lacks updates that this one depends on; storing it would leave a gap in the log.
     pub after: i64,
-    /// The time of the write.
     pub now: DateTime<Utc>,
 }
 
 /// The outcome of an update. Only `Stored` changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Appended {
-    /// Committed under this number.
     Stored {
         /// One above the document's last.
         seq: i64,
@@ -138,14 +130,11 @@ pub enum Appended {
     Stale,
     /// Another user owns that Yjs client id.
     ForeignClient {
-        /// The id.
         client: u64,
     },
-    /// There is no such document.
     Gone,
     /// The database was set back to an older state: the document's last number is below `after`.
     SetBack {
-        /// The document's last number.
         last: i64,
     },
     /// A row that the update depends on does not parse. No other document is affected (G16).
@@ -178,32 +167,17 @@ impl Storage {
         boxed_on_engine!(self, last_numbers(ids))
     }
 
-    /// Stores a group of updates in one transaction, with one outcome for each, by position. A
-    /// refused update also refuses the later ones on the same document, and no others. After an error
-    /// none is stored; if the reply to the commit was lost, all may be.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropped before the commit, it stores nothing. Dropped during the commit, the outcome is
-    /// unknown. Updates are idempotent, so the caller retries.
+    /// Stores a group of updates in one transaction, with one outcome for each, by position. A refused
+    /// update also refuses the later ones on the same document, and no others. After an error none is
+    /// stored; if the reply to the commit was lost, all may be. Dropped before the commit, it stores
+    /// nothing. Dropped during the commit, the outcome is unknown. Updates are idempotent, so the
+    /// caller retries.
     pub async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         on_engine!(self, append(batch))
     }
 
     /// Stores a group as [`append`](Self::append) does, without waiting for the locks of other
-    /// transactions: an update of a locked document returns `Busy` at once.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
-    ///
-    /// # Cancel safety
-    ///
-    /// As `append`.
+    /// transactions: an update of a locked document returns `Busy` at once. Cancel safe as `append` is.
     pub async fn append_unlocked(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         on_engine!(self, append_unlocked(batch))
     }

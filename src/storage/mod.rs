@@ -26,6 +26,8 @@
 //!   log. An automatic version is of a later point than all versions before it, and its text
 //!   differs from that of the last.
 //!
+//! **D9** to **D11** hold for the outbox of webhooks and stand at its head.
+//!
 //! The database stores times in whole milliseconds.
 
 mod append_plan;
@@ -65,7 +67,6 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::Postgres;
 use crate::storage::sqlite::Sqlite;
 
-/// The URLs that [`Storage::open`] accepts.
 const SCHEMES: &str = "sqlite://FILE or postgres://HOST/DATABASE";
 
 /// Dispatches a call to the engine in use.
@@ -104,7 +105,6 @@ pub fn statement_text(text: &str, is_postgres: bool) -> String {
 /// A boxed future of a method. It resolves to [`StorageError`] when the database cannot be read or written.
 pub type StorageFuture<'a, T> = BoxFuture<'a, Result<T, StorageError>>;
 
-/// The database. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Storage {
     engine: Engine,
@@ -122,12 +122,8 @@ enum Engine {
 impl Storage {
     /// Opens the database at `url` and migrates it to the current schema. `sqlite://FILE` is relative
     /// to the working directory, `sqlite:///FILE` absolute; a missing file is created. The database of
-    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE` must exist.
-    ///
-    /// # Errors
-    ///
-    /// `Unsupported` when the URL is invalid, or another program owns the database; otherwise as
-    /// [`StorageError`] says.
+    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE` must exist. `Unsupported`: the URL is
+    /// invalid, or another program owns the database.
     pub async fn open(url: &str) -> Result<Self, StorageError> {
         let (scheme, _) = url.split_once(':').ok_or_else(|| {
             StorageError::Unsupported(format!("database.url has no scheme; write {SCHEMES}"))
@@ -155,20 +151,11 @@ impl Storage {
         matches!(self.engine, Engine::Sqlite(_))
     }
 
-    /// Runs one query, to check the connection.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database does not reply; `Unsupported` when its schema is too old.
+    /// Runs one query, to check the connection. `Unsupported`: its schema is too old.
     pub fn check(&self) -> StorageFuture<'_, ()> {
         boxed_on_engine!(self, check())
     }
 
-    /// The version of the schema in the database.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database does not reply.
     pub fn schema(&self) -> StorageFuture<'_, i64> {
         boxed_on_engine!(self, schema())
     }

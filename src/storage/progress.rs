@@ -4,22 +4,18 @@
 //! another user made it. The turn takes a number among the review changes of its document, so a server
 //! that missed its message reads it (G15).
 
-use crate::domain::progress::Turn;
+use crate::domain::progress::ReviewTurn;
 
 /// The turn of a link, and the number of the change that set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredTurn {
-    /// The turn.
-    pub turn: Turn,
-    /// The number among the review changes of the document.
+    pub turn: ReviewTurn,
     pub change: i64,
 }
 
-/// The outcome of passing the turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// The call set the turn.
     Changed(StoredTurn),
     /// It was that role's turn already.
-    Same(Turn),
+    Same(ReviewTurn),
 }

@@ -13,21 +13,15 @@ use crate::storage::reviews::StoredReview;
 /// reconciles at each tick, and the rate limit allows far fewer changes between two ticks.
 pub const DELETIONS_MAX: i64 = 1_000;
 
-/// A deleted review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeletedReview {
-    /// Its id.
     pub id: ReviewId,
-    /// Its share link.
     pub link: ShareLinkId,
-    /// The number of its deletion.
     pub change: i64,
 }
 
-/// The changes of a document's reviews after a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReviewChanges {
-    /// The number of the last change.
     pub upto: i64,
     /// Reviews of active links that changed, in the order of their last changes.
     pub changed: Vec<StoredReview>,

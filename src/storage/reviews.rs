@@ -14,26 +14,18 @@ use crate::domain::review::{Decided, Reply, ReviewKind, ReviewStatus};
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
-/// A review to create.
 #[derive(Clone, Debug)]
 pub struct NewReview {
     /// Its id; never used before.
     pub id: ReviewId,
-    /// Its share link.
     pub link: ShareLinkId,
-    /// The author.
     pub author: User,
     /// Whether it is a remark on the whole text, without a range and a suggestion.
     pub is_summary: bool,
-    /// The quoted range of the text.
     pub origin: AnchorOrigin,
-    /// The current position of that range.
     pub current: RelativeRange,
-    /// The comment.
     pub body: String,
-    /// The text to replace the quote.
     pub suggestion: Option<String>,
-    /// The time of creation.
     pub now: DateTime<Utc>,
 }
 
@@ -47,19 +39,15 @@ impl NewReview {
     }
 }
 
-/// A page of a link's reviews, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewPage {
-    /// The reviews with their replies.
     pub reviews: Vec<StoredReview>,
-    /// The cursor of the next page, if there is one.
     pub next: Option<Cursor<ReviewId>>,
 }
 
 /// Position and size of a review, read from the index of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listed {
-    /// Its position in the list.
     pub(crate) cursor: Cursor<ReviewId>,
     /// Its bytes, with those of its replies.
     pub(crate) bytes: i64,
@@ -85,28 +73,18 @@ pub(crate) fn is_too_large(before: i64, after: i64, all: i64) -> bool {
     before < after && (REVIEW_BYTES_MAX < after || REVIEWS_BYTES_MAX < all)
 }
 
-/// A review as the database has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReview {
-    /// Its id.
     pub id: ReviewId,
-    /// Its share link.
     pub link: ShareLinkId,
-    /// The author.
     pub author: User,
-    /// Whether it is a remark on the whole text, without a range and a suggestion.
     pub is_summary: bool,
-    /// The quoted range of the text.
     pub origin: AnchorOrigin,
     /// The last known position of that range.
     pub current: RelativeRange,
-    /// The comment.
     pub body: String,
-    /// The text to replace the quote.
     pub suggestion: Option<String>,
-    /// Open, accepted, rejected or resolved.
     pub status: ReviewStatus,
-    /// The decision under which it is accepted or rejected.
     pub decided: Option<Decided>,
     /// The version; each change increments it.
     pub version: i64,
@@ -116,14 +94,12 @@ pub struct StoredReview {
     pub changed_by: Option<UserId>,
     /// The replies, oldest first.
     pub replies: Vec<Reply>,
-    /// The time of creation.
     pub created_at: DateTime<Utc>,
     /// The time of the last change of it or of one of its replies.
     pub updated_at: DateTime<Utc>,
 }
 
 impl StoredReview {
-    /// A comment, a suggestion or a remark on the whole text.
     #[must_use]
     pub fn kind(&self) -> ReviewKind {
         match &self.suggestion {
@@ -133,7 +109,6 @@ impl StoredReview {
         }
     }
 
-    /// Bytes of its texts and replies.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;
@@ -147,7 +122,6 @@ impl StoredReview {
 /// A change of a review. A field that is `None` stays.
 #[derive(Clone, Debug, Default)]
 pub struct ReviewChange {
-    /// The new comment.
     pub body: Option<String>,
     /// The new suggestion; `Some(None)` deletes it.
     pub suggestion: Option<Option<String>>,
@@ -168,13 +142,10 @@ impl ReviewChange {
     }
 }
 
-/// A reply to add.
 #[derive(Clone, Debug)]
 pub struct NewReply {
     /// Its id; never used before.
     pub id: ReplyId,
-    /// The author.
     pub author: User,
-    /// The text.
     pub body: String,
 }

@@ -21,7 +21,6 @@ use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::NewGrant;
 use crate::storage::{Engine, Storage, StorageFuture, boxed_on_engine, postgres};
 
-/// The state that a claim of a seat depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatLookup {
     /// The link, also a revoked one.
@@ -32,16 +31,12 @@ pub struct SeatLookup {
     pub named_at: Option<DateTime<Utc>>,
 }
 
-/// The outcome of ratifying a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ratified {
     /// From now on the database accepts only writes under this fence.
     Accepted,
     /// The fence does not exceed the last one. The session acquires a grant above `last`.
-    Refused {
-        /// The last ratified fence.
-        last: Fence,
-    },
+    Refused { last: Fence },
     /// The link is missing or revoked: the seat no longer exists.
     Gone,
     /// The owner removed or replaced this reviewer after the claim began.
@@ -74,10 +69,6 @@ impl Storage {
 
     /// Ratifies a grant if its fence exceeds the last ratified one. A repeated call with the same
     /// session and fence returns the same outcome.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
     pub async fn ratify(
         &self,
         seat: Seat,

@@ -76,12 +76,10 @@ const MARKS: [(&str, &str, &str); 9] = [
 ];
 
 impl Sql {
-    /// A text in parts, with marks.
     pub(crate) const fn of(parts: &'static [&'static str]) -> Self {
         Self::pair(parts, parts)
     }
 
-    /// A text for each engine.
     pub(crate) const fn pair(
         sqlite: &'static [&'static str],
         postgres: &'static [&'static str],
@@ -89,7 +87,6 @@ impl Sql {
         Self { sqlite: (sqlite, OnceLock::new()), postgres: (postgres, OnceLock::new()) }
     }
 
-    /// The text for one engine.
     pub(crate) fn text(&self, is_postgres: bool) -> &str {
         let (parts, text) = if is_postgres { &self.postgres } else { &self.sqlite };
         text.get_or_init(|| render(&parts.concat(), is_postgres))
@@ -267,7 +264,6 @@ impl<T: Column> Column for Option<T> {
     }
 }
 
-/// A statement with its arguments.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Statement {
@@ -309,17 +305,14 @@ impl Statement {
         })
     }
 
-    /// The only row.
     pub(crate) async fn one(self, tx: &mut Tx) -> Result<Row, TxError> {
         Ok(self.row(tx).await?.ok_or(sqlx::Error::RowNotFound)?)
     }
 
-    /// The first column of the first row.
     pub(crate) async fn value<T: Column>(self, tx: &mut Tx) -> Result<Option<T>, TxError> {
         self.row(tx).await?.map(|row| row.get(0)).transpose()
     }
 
-    /// The first column of all rows.
     pub(crate) async fn values<T: Column>(self, tx: &mut Tx) -> Result<Vec<T>, TxError> {
         self.rows(tx).await?.iter().map(|row| row.get(0)).collect()
     }
@@ -355,7 +348,6 @@ impl Statement {
     }
 }
 
-/// A row of either engine.
 #[derive(Debug)]
 pub(crate) enum Row {
     Sqlite(SqliteRow),
@@ -367,7 +359,6 @@ pub(crate) trait At: ColumnIndex<SqliteRow> + ColumnIndex<PgRow> + Display + Cop
 impl<T: ColumnIndex<SqliteRow> + ColumnIndex<PgRow> + Display + Copy> At for T {}
 
 impl Row {
-    /// A column, by its name or number.
     pub(crate) fn get<T: Column>(&self, at: impl At) -> Result<T, TxError> {
         use sqlx::Row as _;
         let value = match (self, T::NULL) {
@@ -392,12 +383,10 @@ impl Row {
         Ok(T::load(value).unwrap_or_else(null)?)
     }
 
-    /// A user, from the columns of the id and the name.
     pub(crate) fn user(&self, id: impl At, name: impl At) -> Result<User, TxError> {
         Ok(User { id: self.get(id)?, name: self.get(name)? })
     }
 
-    /// A range, from the columns of its positions.
     pub(crate) fn range(&self, start: impl At, end: impl At) -> Result<RelativeRange, TxError> {
         Ok(RelativeRange { start: self.get(start)?, end: self.get(end)? })
     }

@@ -19,7 +19,6 @@ pub(crate) struct Tx {
     open: Open,
     /// The endpoints that the transaction's events are for.
     pub(crate) hooks: Hooks,
-    /// Whether it has written a webhook.
     pub(crate) has_webhook: bool,
 }
 
@@ -68,8 +67,10 @@ impl Tx {
         }
     }
 
-    /// Commits after a success, and rolls back after a failure.
-    pub(crate) async fn end<T>(self, outcome: Result<T, TxError>) -> Result<T, TxError> {
+    pub(crate) async fn end<T>(
+        self,
+        outcome: Result<T, TxError>,
+    ) -> Result<T, TxError> {
         let Self { open, hooks, has_webhook } = self;
         let ended = match open {
             Open::Sqlite(tx) => {
@@ -197,7 +198,6 @@ pub(crate) async fn lock_of(tx: &mut Tx, link: ShareLinkId) -> Result<(), TxErro
     }
 }
 
-/// Takes the advisory locks of these documents' histories; `documents` is sorted.
 pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<(), TxError> {
     match tx.conn() {
         Conn::Sqlite(_) => Ok(()),
@@ -205,7 +205,6 @@ pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<
     }
 }
 
-/// Locks two users for a change of what both share, the lower id first.
 pub(crate) async fn lock_users(tx: &mut Tx, one: &UserId, other: &UserId) -> Result<(), TxError> {
     match tx.conn() {
         Conn::Sqlite(_) => Ok(()),

@@ -67,7 +67,6 @@ impl TxError {
     }
 }
 
-/// Separates refusals from failures.
 pub(crate) fn finish<T>(result: Result<T, TxError>) -> Result<Guarded<T>, StorageError> {
     let refused = match result {
         Ok(done) => return Ok(Guarded::Done(done)),

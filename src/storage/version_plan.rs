@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use crate::domain::version_policy::{VersionKind, VersionMark, may_name, surplus};
 use crate::storage::versions::{NewVersion, StoreOutcome};
 
-/// Why a version is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// A version of a later point exists, or, for an automatic one, the newest has this text.
@@ -23,7 +22,6 @@ impl From<Refusal> for StoreOutcome {
     }
 }
 
-/// The fields of a stored version that the decision depends on.
 #[derive(Clone, Debug)]
 pub(super) struct VersionRow {
     pub(super) mark: VersionMark,
@@ -31,12 +29,9 @@ pub(super) struct VersionRow {
     pub(super) hash: Vec<u8>,
 }
 
-/// The rows to write and to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VersionPlan {
-    /// The number of the new version.
     pub(super) number: i64,
-    /// The versions to delete.
     pub(super) versions: Vec<i64>,
     /// The texts that no remaining version has.
     pub(super) texts: Vec<Vec<u8>>,

@@ -13,7 +13,6 @@ use metrics::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The minutes that a server keeps.
 pub const MINUTES: usize = 60;
 
 /// Renewal rounds of a minute that are kept for its percentile. The shortest interval between two rounds is
@@ -28,7 +27,6 @@ static HOUR: Mutex<Hour> = Mutex::new(Hour {
     rounds: Vec::new(),
 });
 
-/// One minute of one server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Minute {
     /// Minutes since 1970, by the clock of the server.
@@ -45,9 +43,7 @@ pub struct Minute {
 struct Hour {
     ended: VecDeque<Minute>,
     newest: Option<Minute>,
-    /// Seats that writers hold.
     writers: u32,
-    /// Seats that reviewers hold.
     reviewers: u32,
     /// Renewal rounds of the newest minute, in ms.
     rounds: Vec<f64>,
@@ -97,7 +93,6 @@ pub fn minutes() -> Vec<Minute> {
     hour.ended.iter().chain(&hour.newest).cloned().collect()
 }
 
-/// The number of the present minute.
 #[must_use]
 pub fn now() -> i64 {
     Utc::now().timestamp().div_euclid(60)

@@ -10,7 +10,6 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{Layer, fmt, registry};
 
-/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -20,7 +19,6 @@ pub enum Format {
     Json,
 }
 
-/// Whether `level` is a level or a list of directives by module.
 #[must_use]
 pub fn is_level(level: &str) -> bool {
     filter(level).is_some()
@@ -69,10 +67,6 @@ where
 }
 
 /// Starts logging, once for the process. Each line of JSON names the server as `node`.
-///
-/// # Errors
-///
-/// Fails when logging was started before.
 pub fn start_logs(level: &str, format: Format, node: String) -> Result<(), TryInitError> {
     // The subscriber drops a line that it cannot write, as on a full disk. Reporting that on
     // standard error, which is the failed target, would panic.

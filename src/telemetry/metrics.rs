@@ -14,7 +14,6 @@ const SECONDS: [f64; 16] = [
     10.0, 60.0,
 ];
 
-/// Names and descriptions of the counters.
 const COUNTERS: &[(&str, &str)] = &[
     ("galley_seat_claims_total", "Claims of a seat, by role and outcome."),
     ("galley_seats_lost_total", "Seats lost by their holders, by reason."),
@@ -37,7 +36,6 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
-/// Names and descriptions of the gauges.
 const GAUGES: &[(&str, &str)] = &[
     ("galley_seats_held", "Seats held by sessions of this server, by role."),
     ("galley_renewal_locks", "Locks in the last renewal round."),
@@ -56,7 +54,6 @@ const GAUGES: &[(&str, &str)] = &[
     ("galley_storage_failing", "1 while edits cannot be committed, by reason."),
 ];
 
-/// Names and descriptions of the histograms.
 const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_seat_wait_seconds", "From a claim of a seat to its outcome."),
     ("galley_seat_handover_seconds", "From a release, or the end of a lease, to the next grant."),
@@ -170,16 +167,11 @@ fn begin_jobs_at_zero() {
     }
 }
 
-/// The metrics of this process, ready for rendering.
 #[derive(Clone, Debug)]
 pub struct Metrics(PrometheusHandle);
 
 impl Metrics {
-    /// Installs the recorder, once for the process.
-    ///
-    /// # Errors
-    ///
-    /// Fails when another recorder is in place.
+    /// Installs the recorder, once for the process. Fails when another recorder is in place.
     pub fn start() -> Result<Self, Box<dyn Error>> {
         let recorder = PrometheusBuilder::new()
             .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
@@ -199,7 +191,6 @@ impl Metrics {
         Ok(Self(handle))
     }
 
-    /// Renders all metrics in Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
         self.0.render()

@@ -121,7 +121,7 @@ impl Versions {
         let fence = self.sessions.holds(&user.id, seat).await?;
         let fence = fence.ok_or(VersionError::SeatNotHeld)?;
         if let Some(session) = shared.registry.seated_in(seat) {
-            session.was_active(Instant::now());
+            session.record_activity(Instant::now());
         }
         Ok(FenceGuard { seat, fence })
     }

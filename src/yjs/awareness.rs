@@ -24,12 +24,8 @@ pub struct AwarenessEntry {
 const ENTRY_BYTES_MIN: usize = 4;
 const GONE: &str = "null";
 
-/// Reads an awareness update.
-///
-/// # Errors
-///
-/// [`FrameError`] when the bytes are not exactly an awareness update, a state is no JSON, or a state
-/// is longer than [`AWARENESS_BYTES_MAX`].
+/// Reads an awareness update. Fails with [`FrameError`] when the bytes are not exactly an awareness
+/// update, a state is no JSON, or a state is longer than [`AWARENESS_BYTES_MAX`].
 pub fn decode_awareness(bytes: &[u8]) -> Result<Vec<AwarenessEntry>, FrameError> {
     let mut reader = Reader::new(bytes);
     let count = reader.count(ENTRY_BYTES_MIN)?;

@@ -13,9 +13,7 @@ use crate::structs::{Content, Id, Piece, Struct};
 /// bytes each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
-    /// The clock after the last unit.
     end: u32,
-    /// The number of structs.
     count: usize,
     bytes: Vec<u8>,
     /// Starts of structs from which reading can begin, about every [`MARK_EVERY`] bytes.
@@ -24,7 +22,6 @@ pub(crate) struct Run {
     tail: Option<Tail>,
 }
 
-/// The beginning of a struct.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     clock: u32,
@@ -71,7 +68,6 @@ pub(crate) struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    /// The clock of its first unit.
     pub(crate) fn clock(&self) -> u32 {
         self.first.clock
     }
@@ -91,7 +87,6 @@ impl Run {
         self.bytes.len()
     }
 
-    /// The number of structs.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -162,7 +157,6 @@ impl Run {
         true
     }
 
-    /// Appends `piece` to the text of the tail, and returns the new tail.
     fn continue_text(&mut self, tail: Tail, piece: Piece<'_>) -> Option<Tail> {
         let text_at = tail.text_at?;
         let length = self.bytes.len().saturating_sub(text_at).saturating_add(piece.bytes());
@@ -177,7 +171,6 @@ impl Run {
         Some(Tail { text_at: Some(moved_to), ..tail })
     }
 
-    /// Frees spare capacity.
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.marks.shrink_to_fit();
@@ -185,12 +178,8 @@ impl Run {
 
     /// Replaces deleted text by a mark of its deletion, as Yjs does when it collects garbage. A page
     /// that a user pastes over repeatedly then keeps the size of a page. `ranges` are the deleted
-    /// clocks, in order.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] when the client log cannot be parsed, which would be a bug: the validator
-    /// accepted its structs.
+    /// clocks, in order. Fails with [`Rejected`] when the client log cannot be parsed, which would be a
+    /// bug: the validator accepted its structs.
     pub(crate) fn gc(
         &mut self,
         client: u64,
@@ -226,11 +215,6 @@ impl Run {
     }
 
     /// The structs from `clock` on; none when the client log ends there.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] when the client log cannot be parsed, which would be a bug: the validator
-    /// accepted its structs.
     pub(crate) fn cut(&self, clock: u32, client: u64) -> Result<Option<Cut<'_>>, Rejected> {
         if self.end <= clock {
             return Ok(None);
@@ -259,7 +243,6 @@ impl Run {
         }
     }
 
-    /// Appends the whole client log as a section of an update.
     pub(crate) fn write(&self, client: u64, out: &mut Vec<u8>) {
         put_length(out, self.count);
         put_number(out, client);
@@ -268,7 +251,6 @@ impl Run {
     }
 }
 
-/// The encoded size of a length.
 fn length_bytes(length: usize) -> usize {
     let bits = usize::BITS.saturating_sub(length.leading_zeros()).max(1);
     usize::try_from(bits.div_ceil(7)).unwrap_or(usize::MAX)

@@ -16,7 +16,6 @@ pub(crate) struct Deletes {
 pub(crate) const RANGE_BYTES: usize = 10;
 
 impl Deletes {
-    /// Whether all of `start..end` is deleted.
     pub(crate) fn contains(&self, client: u64, start: u32, end: u32) -> bool {
         self.clients
             .get(&client)
@@ -24,7 +23,6 @@ impl Deletes {
             .is_some_and(|(_, last)| end <= *last)
     }
 
-    /// Deletes `start..end`.
     pub(crate) fn insert(&mut self, client: u64, start: u32, end: u32) {
         if self.contains(client, start, end) {
             return;
@@ -46,12 +44,10 @@ impl Deletes {
         self.ranges = self.ranges.saturating_add(1);
     }
 
-    /// The ranges of a client, in order.
     pub(crate) fn of(&self, client: u64) -> impl Iterator<Item = (u32, u32)> {
         self.clients.get(&client).into_iter().flatten().map(|(start, end)| (*start, *end))
     }
 
-    /// The number of ranges.
     pub(crate) fn ranges(&self) -> usize {
         self.ranges
     }
@@ -61,7 +57,6 @@ impl Deletes {
         self.ranges.saturating_mul(RANGE_BYTES)
     }
 
-    /// Appends the delete set of an update.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let mut clients: Vec<_> = self.clients.iter().collect();
         clients.sort_unstable_by_key(|(client, _)| std::cmp::Reverse(**client));

@@ -7,9 +7,7 @@
 /// The dependency of a struct on a unit of another client that only this update contains.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need {
-    /// The section of the struct.
     pub(crate) section: usize,
-    /// The clock of its first unit.
     pub(crate) clock: u32,
     /// The section of the unit.
     pub(crate) on: usize,

@@ -6,16 +6,12 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 
 use galley_domain::limits::NESTING_MAX;
 
-/// Why a JSON value is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonFault {
-    /// Nested deeper than [`NESTING_MAX`].
     TooDeep,
-    /// Not JSON.
     Invalid,
 }
 
-/// Checks a value that the server relays as text.
 pub(crate) fn check(text: &str) -> Result<(), JsonFault> {
     check_depth(text)?;
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|_| JsonFault::Invalid)

@@ -29,7 +29,6 @@ impl From<Malformed> for FrameError {
 
 const ENDS_EARLY: Malformed = Malformed("the bytes end early");
 
-/// Reads bytes from front to back.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -40,7 +39,6 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// The number of remaining bytes.
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -91,7 +89,6 @@ impl<'a> Reader<'a> {
             .ok_or(Malformed("a clock is out of range"))
     }
 
-    /// Reads length-prefixed bytes.
     pub(crate) fn block(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.count(1)?;
         let (block, rest) = self.rest.split_at_checked(length).ok_or(ENDS_EARLY)?;
@@ -103,13 +100,11 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.block()?).map_err(|_| Malformed("a string is not UTF-8"))
     }
 
-    /// Fails if bytes remain.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes remain after the end")) }
     }
 }
 
-/// Appends a variable-length number.
 pub(crate) fn put_number(out: &mut Vec<u8>, number: impl Into<u64>) {
     let mut rest: u64 = number.into();
     loop {
@@ -123,13 +118,11 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: impl Into<u64>) {
     }
 }
 
-/// Appends a length.
 pub(crate) fn put_length(out: &mut Vec<u8>, length: usize) {
     // `usize` has at most 64 bits on every platform that Rust supports.
     put_number(out, u64::try_from(length).unwrap_or(u64::MAX));
 }
 
-/// Appends length-prefixed bytes.
 pub(crate) fn put_block(out: &mut Vec<u8>, block: &[u8]) {
     put_length(out, block.len());
     out.extend_from_slice(block);

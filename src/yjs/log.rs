@@ -25,9 +25,7 @@ pub use crate::validator::{Checked, Origin, SERVER_IDS};
 pub struct UpdateLog {
     runs: BTreeMap<u64, Run>,
     deletes: Deletes,
-    /// Bytes of the client logs.
     struct_bytes: usize,
-    /// Structs of the client logs.
     structs: usize,
     /// The cached state vector, until the next append.
     vector: OnceCell<Bytes>,
@@ -45,10 +43,7 @@ impl UpdateLog {
         Self::default()
     }
 
-    /// The log of a stored document: its snapshot and the later updates, in order.
-    ///
-    /// # Errors
-    ///
+    /// The log of a stored document: its snapshot and the later updates, in order. Fails with
     /// [`SyncError::Refused`] when a part is no update or does not follow from the parts before it.
     pub fn open(parts: Vec<Bytes>) -> Result<Self, SyncError> {
         match Self::open_up_to(parts) {
@@ -71,11 +66,8 @@ impl UpdateLog {
         (log, None)
     }
 
-    /// Validates an update before the room stores or relays it (Y1).
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`]; the caller must then use no part of the update (G10).
+    /// Validates an update before the room stores or relays it (Y1). After an error the caller must use
+    /// no part of the update (G10).
     pub fn check(&self, update: &[u8], from: Origin) -> Result<Checked, Rejected> {
         let stored = StoredUnits { runs: &self.runs, deletes: &self.deletes };
         validator::check(update, stored, from)
@@ -125,35 +117,27 @@ impl UpdateLog {
     /// The state vector of the log, encoded as in sync step 1.
     #[must_use]
     pub fn state_vector(&self) -> Bytes {
-        self.vector.get_or_init(|| self.encoded_vector()).clone()
-    }
-
-    fn encoded_vector(&self) -> Bytes {
-        let mut out = Vec::new();
-        put_length(&mut out, self.runs.len());
-        for (client, run) in self.by_client() {
-            put_number(&mut out, client);
-            put_number(&mut out, run.end());
-        }
-        Bytes::from(out)
+        let encoded = || {
+            let mut out = Vec::new();
+            put_length(&mut out, self.runs.len());
+            for (client, run) in self.by_client() {
+                put_number(&mut out, client);
+                put_number(&mut out, run.end());
+            }
+            Bytes::from(out)
+        };
+        self.vector.get_or_init(encoded).clone()
     }
 
     /// The updates that a client with that state vector lacks, as one update. It contains all
-    /// deletions, because a state vector does not cover deletions.
-    ///
-    /// # Errors
-    ///
+    /// deletions, because a state vector does not cover deletions. Fails with
     /// [`SyncError::StateVector`] when the state vector is malformed.
     pub fn diff(&self, state_vector: &[u8]) -> Result<Bytes, SyncError> {
         self.answer(state_vector).map(|(diff, _)| diff)
     }
 
     /// The [`diff`](Self::diff) and its cost: the bytes read to find its start, and the bytes of the
-    /// reply.
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::StateVector`] when the state vector is malformed.
+    /// reply. Fails with [`SyncError::StateVector`] when the state vector is malformed.
     pub fn answer(&self, state_vector: &[u8]) -> Result<(Bytes, usize), SyncError> {
         let stored = self
             .read_state_vector(state_vector)

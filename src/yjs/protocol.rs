@@ -37,11 +37,8 @@ pub enum ClientFrame<'a> {
     Auth,
 }
 
-/// Reads a client's frame.
-///
-/// # Errors
-///
-/// [`FrameError`] when the frame is not exactly one message that a client may send.
+/// Reads a client's frame. Fails with [`FrameError`] when the frame is not exactly one message that a
+/// client may send.
 pub fn parse(frame: &[u8]) -> Result<ClientFrame<'_>, FrameError> {
     let mut reader = Reader::new(frame);
     let parsed = match kind(&mut reader)? {

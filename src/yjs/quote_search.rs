@@ -25,7 +25,6 @@ impl Effort {
         left.is_some()
     }
 
-    /// The number of spent steps.
     #[cfg(test)]
     pub(crate) fn spent(&self) -> usize {
         PLACING_STEPS_MAX - self.steps_left
@@ -111,7 +110,6 @@ fn carried(rows: &mut [u64], words: Range<usize>, carry: bool) -> bool {
     carry
 }
 
-/// The target of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     pub(crate) quote: &'a str,

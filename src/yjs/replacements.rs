@@ -25,11 +25,8 @@ struct Run {
 impl Text {
     /// The update that replaces each range by its text, written under `client`, and the place of each
     /// text after the edit. No other writer may ever use that id. The ranges are in the order of the
-    /// text and do not overlap; they may be empty, and may touch.
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::Range`] when a range lies outside this text or overlaps the one before it.
+    /// text and do not overlap; they may be empty, and may touch. Fails with [`SyncError::Range`] when
+    /// a range lies outside this text or overlaps the one before it.
     pub fn replace_all(
         &self,
         replacements: &[(TextRange, &str)],
@@ -102,7 +99,6 @@ impl Text {
         Ok(runs)
     }
 
-    /// Appends the places of a run whose text begins with the unit `first`.
     fn positions_of(&self, run: &Run, first: Id, positions: &mut Vec<RelativeRange>) {
         let all = utf16::length(&run.text);
         let unit = |inside: u32| Id { clock: first.clock.saturating_add(inside), ..first };

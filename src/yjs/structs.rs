@@ -50,25 +50,19 @@ impl Id {
     }
 }
 
-/// The content of a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
     /// Garbage-collected: neither content nor position is left.
     Collected,
-    /// Deleted text.
     Deleted,
-    /// Text.
     Text(Piece<'a>),
     /// The beginning or end of formatting. Takes one unit, and no space in the text.
     Format {
-        /// The formatting attribute.
         key: &'a str,
-        /// Its value, in JSON.
         value: &'a str,
     },
 }
 
-/// A run of consecutive units of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Struct<'a> {
     /// The clock of its first unit.
@@ -79,16 +73,12 @@ pub(crate) struct Struct<'a> {
     pub(crate) origin: Option<Id>,
     /// The unit to its right at its creation.
     pub(crate) right_origin: Option<Id>,
-    /// Its content.
     pub(crate) content: Content<'a>,
 }
 
 impl<'a> Struct<'a> {
-    /// Reads the struct whose first unit has `clock`.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] when the bytes are no struct, or a document may not contain the struct.
+    /// Reads the struct whose first unit has `clock`. Fails with [`Rejected`] when the bytes are no
+    /// struct, or a document may not contain the struct.
     pub(crate) fn read(reader: &mut Reader<'a>, clock: u32) -> Result<Self, Rejected> {
         let info = reader.byte()?;
         check_kind(info)?;
@@ -109,7 +99,6 @@ impl<'a> Struct<'a> {
         Ok(Self { clock, length, origin, right_origin, content })
     }
 
-    /// The first struct of an empty document, with a text.
     pub(crate) fn first(text: &'a str) -> Self {
         let length = utf16::length(text);
         let content = Content::Text(Piece::whole(text));
@@ -140,7 +129,6 @@ impl<'a> Struct<'a> {
         rest
     }
 
-    /// The units before clock `to`.
     pub(crate) fn ending(&self, to: u32) -> Self {
         let left = to.saturating_sub(self.clock).min(self.length);
         if left == self.length {
@@ -168,7 +156,7 @@ impl<'a> Struct<'a> {
         Some((Self { length, content: Content::Text(first), ..*self }, rest))
     }
 
-    /// The same units, deleted.
+    /// These units, deleted.
     pub(crate) fn deleted(mut self) -> Self {
         if self.content != Content::Collected {
             self.content = Content::Deleted;
@@ -176,7 +164,6 @@ impl<'a> Struct<'a> {
         self
     }
 
-    /// Appends the struct.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let flag = |id: Option<Id>, bit: u8| if id.is_some() { bit } else { 0 };
         let flags = flag(self.origin, HAS_ORIGIN) | flag(self.right_origin, HAS_RIGHT_ORIGIN);
@@ -227,13 +214,11 @@ impl<'a> Piece<'a> {
         Self { begins_cut: false, text, ends_cut: false }
     }
 
-    /// Its length in bytes.
     pub(crate) fn bytes(self) -> usize {
         let halves = usize::from(self.begins_cut).saturating_add(usize::from(self.ends_cut));
         self.text.len().saturating_add(halves.saturating_mul(HALF.len()))
     }
 
-    /// Appends the text.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         let half = |cut: bool| if cut { HALF.as_bytes() } else { &[] };
         out.extend_from_slice(half(self.begins_cut));
@@ -241,7 +226,6 @@ impl<'a> Piece<'a> {
         out.extend_from_slice(half(self.ends_cut));
     }
 
-    /// Appends the text to `text`.
     pub(crate) fn push_to(self, text: &mut String) {
         let half = |cut: bool| if cut { HALF } else { "" };
         text.push_str(half(self.begins_cut));
@@ -249,7 +233,6 @@ impl<'a> Piece<'a> {
         text.push_str(half(self.ends_cut));
     }
 
-    /// Its length in UTF-16 units.
     fn units(self) -> u32 {
         let halves = u32::from(self.begins_cut).saturating_add(u32::from(self.ends_cut));
         utf16::length(self.text).saturating_add(halves)

@@ -46,14 +46,9 @@ pub struct Resolved {
 }
 
 impl Text {
-    /// Builds the text of a whole document from [`UpdateLog::merged`].
-    ///
-    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::Refused`] when the bytes are no whole document, [`SyncError::TooCostly`] when
-    /// ordering it would take minutes.
+    /// Builds the text of a whole document from [`UpdateLog::merged`](crate::log::UpdateLog::merged).
+    /// Fails with [`SyncError::Refused`] when the bytes are no whole document, [`SyncError::TooCostly`]
+    /// when ordering it would take minutes.
     pub fn build(merged: &[u8]) -> Result<Self, SyncError> {
         let (order, content) = DocumentOrder::build(merged)?;
         Ok(Self { order, content, index: OnceCell::new() })
@@ -65,10 +60,7 @@ impl Text {
         self.content.clone()
     }
 
-    /// Anchors a review. Returns its immutable origin and its current relative range.
-    ///
-    /// # Errors
-    ///
+    /// Anchors a review. Returns its immutable origin and its current relative range. Fails with
     /// [`AnchorMismatch`] when the range lies outside this text or its text is not the quote.
     pub fn anchor(
         &self,
@@ -125,13 +117,10 @@ impl Text {
         resolved(origin, AnchorState::Orphaned, TextRange { start: last, end: last }, None)
     }
 
-    /// The update that turns the text into `wanted`, written under `client`. No
-    /// other writer may ever use that id. It changes only the differing hunks, so positions in the rest
-    /// keep their place. `None`: the texts are equal.
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::Range`] when a hunk lies outside the text, which would be a bug of the diff.
+    /// The update that turns the text into `wanted`, written under `client`. No other writer may ever
+    /// use that id. It changes only the differing hunks, so positions in the rest keep their place.
+    /// `None`: the texts are equal. Fails with [`SyncError::Range`] when a hunk lies outside the text,
+    /// which would be a bug of the diff.
     pub fn become_text(&self, wanted: &str, client: u64) -> Result<Option<Bytes>, SyncError> {
         let hunks = word_diff::hunks(&self.content, wanted, DIFF_TIMEOUT);
         let hunks = word_diff::at_most(RESTORE_HUNKS_MAX, hunks);
@@ -156,7 +145,6 @@ impl Text {
         Ok(Some(self.order.replace(&puts.ok_or(SyncError::Range)?, client)))
     }
 
-    /// The text before, in and after a range.
     pub(super) fn parts(&self, range: TextRange) -> Result<(&str, &str, &str), AnchorMismatch> {
         let (start, end) = (self.byte(range.start)?, self.byte(range.end)?);
         let part = |part: Option<_>| part.ok_or(AnchorMismatch::Empty);
@@ -179,7 +167,6 @@ impl Text {
         }
     }
 
-    /// The nearest character boundary at or before `units`.
     fn aligned(&self, units: u32) -> u32 {
         match self.index().position(&self.content, units) {
             Utf16Position::At(_) => units,
@@ -224,7 +211,6 @@ impl Text {
         Some(RelativeRange { start: beside(start, AFTER), end: beside(end, BEFORE) })
     }
 
-    /// The current offset of a relative position.
     pub(crate) fn offset(&self, position: &[u8]) -> Option<u32> {
         let mut reader = Reader::new(position);
         match reader.byte().ok()? {
@@ -272,7 +258,6 @@ pub(super) const BEFORE: u8 = 0x41;
 const SIGN: u8 = 0x40;
 const MORE: u8 = 0x80;
 
-/// Encodes a relative position as Yjs does.
 pub(super) fn beside(id: Id, association: u8) -> Vec<u8> {
     let mut out = vec![BESIDE_A_UNIT];
     put_number(&mut out, id.client);

@@ -31,7 +31,6 @@ pub fn up_to(update: &[u8], state_vector: &[u8]) -> Option<Bytes> {
     Some(Bytes::from(out))
 }
 
-/// The structs of one client in the result.
 struct Section {
     client: u64,
     clock: u32,

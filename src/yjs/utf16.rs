@@ -21,7 +21,6 @@ pub(crate) enum Utf16Position {
     Beyond,
 }
 
-/// Finds the position of unit `units`.
 pub(crate) fn position(text: &str, units: u32) -> Utf16Position {
     let mut passed = 0;
     for (byte, character) in text.char_indices() {
@@ -49,7 +48,6 @@ pub(crate) struct Index {
 const INDEX_EVERY: usize = 1_024;
 
 impl Index {
-    /// Builds the index in one walk through the text.
     pub(crate) fn of(text: &str) -> Self {
         let (mut units, mut from) = (0_u32, 0);
         let mut marks = Vec::with_capacity(text.len() / INDEX_EVERY + 1);
@@ -63,7 +61,6 @@ impl Index {
         Self { marks }
     }
 
-    /// Finds the position of unit `units`.
     pub(crate) fn position(&self, text: &str, units: u32) -> Utf16Position {
         let (passed, from) = self.mark(|(mark, _)| *mark <= units);
         match position(text.get(from..).unwrap_or_default(), units.saturating_sub(passed)) {
@@ -73,7 +70,6 @@ impl Index {
         }
     }
 
-    /// The number of units before a byte.
     pub(crate) fn units(&self, text: &str, byte: usize) -> u32 {
         let (passed, from) = self.mark(|(_, mark)| *mark <= byte);
         passed.saturating_add(length(text.get(from..byte).unwrap_or_default()))

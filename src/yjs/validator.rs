@@ -65,7 +65,6 @@ const PIECE_BYTES_MIN: usize = PIECE_BYTES_MAX - 3;
 /// Encoded overhead of each cut: a kind, two ids and a length.
 const CUT_BYTES_MAX: usize = 32;
 
-/// The structs of one client in an update.
 #[derive(Clone, Copy)]
 struct Section {
     client: u64,
@@ -94,22 +93,17 @@ pub(crate) struct StoredUnits<'a> {
 }
 
 impl StoredUnits<'_> {
-    /// The clock of the next unit of `client`.
     fn clock(self, client: u64) -> u32 {
         self.runs.get(&client).map_or(0, Run::end)
     }
 
-    /// Whether the units `start..end` of `client` are deleted.
     fn is_deleted(self, client: u64, start: u32, end: u32) -> bool {
         self.deletes.contains(client, start, end)
     }
 }
 
-/// Checks `update` against the units that are `stored`.
-///
-/// # Errors
-///
-/// [`Rejected`]; the caller must then use no part of the update.
+/// Checks `update` against the units that are `stored`. After an error the caller must use no part of
+/// the update.
 pub(crate) fn check(
     update: &[u8],
     stored: StoredUnits<'_>,
@@ -165,7 +159,6 @@ impl Check<'_> {
         Ok(checked)
     }
 
-    /// Reads and checks the struct that begins at `clock`.
     fn one_struct<'a>(
         &mut self,
         reader: &mut Reader<'a>,
@@ -258,7 +251,6 @@ impl Check<'_> {
     }
 }
 
-/// Reads a range of clocks that lies before `end`.
 fn deletion(reader: &mut Reader<'_>, end: u32) -> Result<(u32, u32), Rejected> {
     let (from, length) = (reader.clock()?, reader.clock()?);
     let to = from.saturating_add(length);
@@ -294,7 +286,6 @@ impl Sections {
         Ok(section)
     }
 
-    /// Sets the end of the last section.
     fn finish(&mut self, end: u32) {
         if let Some(section) = self.all.last_mut() {
             section.end = end;

@@ -133,7 +133,6 @@ fn compare_pieces(from: &[&str], to: &[&str], deadline: Instant) -> Vec<HunkPosi
     joined(hunks.collect(), |before, after| before.old.end == after.old.start)
 }
 
-/// The start of each piece, in bytes, and the end of the last one.
 fn offsets(pieces: &[&str]) -> Vec<usize> {
     let mut end = 0;
     let ends = pieces.iter().map(|piece| {

@@ -43,6 +43,40 @@ fn identifiers_use_the_terms_of_the_glossary() {
     assert_none(&complaints, "rename it by the glossary");
 }
 
+/// A reader expects that a predicate changes nothing. (A change through an atomic is invisible here.)
+#[test]
+fn predicates_return_a_value_and_change_nothing() {
+    let mut complaints = Vec::new();
+    for source in tree::of_kind(&["rs"]).into_iter().filter(|source| source.is_in("src")) {
+        let code = code(&source.text, "rs");
+        let starts = ["fn is_", "fn has_", "fn was_"];
+        let at = starts.iter().flat_map(|start| code.match_indices(start)).map(|(at, _)| at);
+        let changing = at.filter_map(|at| Some((at, changing_method(&code[at..])?)));
+        complaints.extend(
+            changing.map(|(at, name)| {
+                source.complaint(code[..at].lines().count(), &format!("`{name}`"))
+            }),
+        );
+    }
+    assert_none(&complaints, "call it by a verb, as in `set_error`, or let it only read");
+}
+
+#[test]
+fn a_predicate_that_changes_something_is_found() {
+    assert_eq!(changing_method("fn is_up(&mut self) -> bool {"), Some("is_up"));
+    assert_eq!(changing_method("fn has_waited(&self) {"), Some("has_waited"));
+    assert_eq!(changing_method("fn is_up(\n    &self,\n) -> bool {"), None);
+    assert_eq!(changing_method("fn is_fit(all: &[u8]) {"), None);
+}
+
+/// The name of the method that begins here, if it takes `&mut self` or returns nothing.
+fn changing_method(code: &str) -> Option<&str> {
+    let signature = code.split(['{', ';']).next()?;
+    let is_method = signature.contains("self,") || signature.contains("self)");
+    let changes = signature.contains("&mut self") || !signature.contains("->");
+    (is_method && changes).then_some(signature[3..].split(['(', '<']).next()?)
+}
+
 #[test]
 fn only_the_parts_of_identifiers_count() {
     let text = "let askHim = r#\"x\"y\"#; // told\nf('\"', \"kept\\\"\", 'a'); /* owed */ NOBODY";

@@ -93,7 +93,7 @@ impl Console {
     /// answer.
     pub async fn why(&self, session_id: SessionId) -> Result<Option<SessionDetails>, SeatError> {
         let here = self.seats.shared.registry.session(session_id);
-        let here = here.filter(|session| !matches!(session.phase(), SessionState::Ended));
+        let here = here.filter(|session| !matches!(session.state(), SessionState::Ended));
         let Some(session) = here else {
             let Some((seat, holder)) = self.held_by(session_id).await? else {
                 return Ok(None);

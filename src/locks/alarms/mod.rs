@@ -38,7 +38,6 @@ const HOLD_MAX: Duration = Duration::from_secs(5);
 /// Evaluated classes. By convention they are few; this bound holds if a caller breaks the
 /// convention.
 const CLASSES_MAX: usize = 64;
-/// The class of the seats.
 const SEAT: &str = "seat";
 
 /// The kind of an alarm.
@@ -67,7 +66,6 @@ pub struct Alarm {
     pub limit: f64,
 }
 
-/// Recent events of the locks of each class.
 #[derive(Debug)]
 pub(super) struct Alarms {
     epoch: Instant,
@@ -80,7 +78,6 @@ struct Class {
     slots: VecDeque<Slot>,
     /// Current holds, counted by their start.
     lasting: BTreeMap<Instant, u32>,
-    /// When each alarm in force was raised.
     raised: BTreeMap<AlarmKind, DateTime<Utc>>,
     /// Whether the class has exported its gauges.
     is_shown: bool,
@@ -96,7 +93,6 @@ struct Slot {
     longest_hold: Duration,
 }
 
-/// A raised alarm with its measured value, or a cleared one.
 type Change = (AlarmKind, Option<f64>);
 
 impl AlarmKind {
@@ -145,7 +141,6 @@ impl Default for Alarms {
 }
 
 impl Alarms {
-    /// Records an acquisition attempt: its duration and its `outcome`.
     pub(super) fn attempted(&self, class: &str, took: Duration, outcome: &str) {
         let is_seat = class == SEAT;
         self.note(class, |_class, slot| {
@@ -158,14 +153,12 @@ impl Alarms {
         });
     }
 
-    /// Records the start of a guard's hold.
     pub(super) fn began(&self, class: &str, at: Instant) {
         if class != SEAT {
             self.note(class, |class, _slot| *class.lasting.entry(at).or_default() += 1);
         }
     }
 
-    /// Records the end of a hold that began then.
     pub(super) fn ended(&self, class: &str, began: Instant) {
         if class == SEAT {
             return;
@@ -179,7 +172,6 @@ impl Alarms {
         });
     }
 
-    /// Evaluates all classes; raises and clears alarms. For a periodic caller.
     pub(super) fn evaluate(&self) {
         let (now, slot) = self.now();
         let mut changes = Vec::new();
@@ -194,7 +186,6 @@ impl Alarms {
         }
     }
 
-    /// The alarms in force, by class.
     pub(super) fn in_force(&self) -> Vec<Alarm> {
         self.evaluate();
         let (now, _slot) = self.now();
@@ -240,7 +231,6 @@ impl Alarms {
         }
     }
 
-    /// The time, and the number of its slot.
     fn now(&self) -> (Instant, u64) {
         let now = Instant::now();
         (now, now.duration_since(self.epoch).as_secs() / SLOT.as_secs())
@@ -252,7 +242,6 @@ impl Alarms {
 }
 
 impl Class {
-    /// Drops expired slots, and returns the changed alarms.
     fn evaluate(&mut self, now: Instant, slot: u64) -> Vec<Change> {
         while self.slots.front().is_some_and(|oldest| oldest.number + SLOTS <= slot) {
             self.slots.pop_front();
@@ -299,7 +288,6 @@ impl Class {
     }
 }
 
-/// Logs a change of an alarm in one line, with its remedy.
 fn announce(class: &str, (kind, measured): Change) {
     let alarm = kind.as_str();
     if let Some(measured) = measured {

@@ -140,7 +140,6 @@ impl Locks {
         }
     }
 
-    /// One claim, with a value of its own.
     async fn attempt(&self, name: &LockName, options: &AcquireOptions) -> Result<Guard, LockError> {
         let (claim, timing) = self.claim_for(name, options);
         match self.claim_unmetered(&claim).await? {
@@ -243,7 +242,6 @@ impl Locks {
         Ok(Guard::new(self.clone(), state, Registration::new(self.clone(), id)))
     }
 
-    /// Releases a lock; the backend grants it to no other claimant for `rest`.
     pub(crate) async fn release_after(
         &self,
         name: &LockName,
@@ -285,7 +283,6 @@ fn outcome(tried: &Result<Guard, LockError>) -> &'static str {
     }
 }
 
-/// The owner of claims that name none: the process.
 pub(crate) fn process_owner(server: NodeId) -> Owner {
     Owner { id: server.into(), name: String::new(), node: server, pass: None }
 }

@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Recorded holds of a class.
 const HOLDS_MAX: usize = 100;
 /// Fewer holds give no estimate.
 const HOLDS_MIN: usize = 5;
@@ -12,12 +11,10 @@ const HOLDS_MIN: usize = 5;
 /// convention.
 const CLASSES_MAX: usize = 256;
 
-/// Recent holds, by class.
 #[derive(Debug, Default)]
 pub(crate) struct Estimates(Mutex<HashMap<String, VecDeque<Duration>>>);
 
 impl Estimates {
-    /// Records a hold of this class.
     pub(crate) fn learn(&self, class: &str, took: Duration) {
         let mut classes = self.classes();
         if !classes.contains_key(class) && CLASSES_MAX <= classes.len() {

@@ -210,7 +210,6 @@ impl Guards {
 pub(crate) struct PartialGuards(pub(crate) Vec<Guard>);
 
 impl PartialGuards {
-    /// All guards of the set.
     pub(crate) fn whole(mut self) -> Guards {
         Guards(std::mem::take(&mut self.0))
     }

@@ -17,7 +17,6 @@ use crate::client::options::RenewalTiming;
 use crate::renewal::lease::{LeaseEntry, LeaseHolder, Renewable};
 use crate::types::{HeldLock, Loss, Verdict};
 
-/// The state of a lock that a guard holds.
 #[derive(Debug)]
 pub(crate) struct GuardState {
     pub(crate) held: Arc<HeldLock>,
@@ -25,7 +24,6 @@ pub(crate) struct GuardState {
     pub(crate) began: Instant,
     /// End of the minimum hold: the backend grants the lock to no other claimant before.
     pub(crate) rests_until: Instant,
-    /// End of the maximum hold.
     ends: Option<Instant>,
     trust: Mutex<Trust>,
     is_lost: CancellationToken,
@@ -38,7 +36,6 @@ struct Trust {
 }
 
 impl GuardState {
-    /// The state of a lock whose claim was sent at `sent_at`.
     pub(crate) fn new(
         held: HeldLock,
         timing: RenewalTiming,
@@ -65,7 +62,6 @@ impl GuardState {
         trust.until = trust.until.min(until);
     }
 
-    /// The entry for the renewal actor.
     pub(crate) fn entry(self: &Arc<Self>) -> LeaseEntry {
         LeaseEntry {
             held: Arc::clone(&self.held),
@@ -76,7 +72,6 @@ impl GuardState {
         }
     }
 
-    /// The reason of the loss, if the lock is lost at `now`.
     pub(crate) fn loss(&self, now: Instant) -> Option<Loss> {
         let mut trust = self.trust();
         let by_clock = match self.ends {
@@ -110,7 +105,6 @@ impl GuardState {
         self.ends.map_or(until, |ends| until.min(ends))
     }
 
-    /// The rest of the minimum hold, for a release now.
     pub(crate) fn rest(&self) -> Duration {
         self.rests_until.saturating_duration_since(Instant::now())
     }

@@ -13,7 +13,6 @@ use galley_domain::lease;
 pub(crate) const LEASES: (Duration, Duration) =
     (Duration::from_millis(60), Duration::from_secs(60 * 60));
 
-/// The shortest estimate from earlier holds.
 const LEARNT_MIN: Duration = Duration::from_secs(1);
 
 /// How a claimant proceeds when the lock is busy.
@@ -74,10 +73,10 @@ pub enum Lease {
     /// For work of this estimated length: a lease of one and a half times as long, renewed every
     /// half.
     Estimated(Duration),
-    /// The same, with the 95th percentile of this process's earlier holds of the class as the
-    /// estimate, but at least a second, or the given estimate if that is shorter: a busy Redis delays
-    /// renewals by more than the holds of a short job take. The given estimate applies until enough
-    /// holds are recorded.
+    /// As [`Lease::Estimated`], by the 95th percentile of this process's earlier holds of the class,
+    /// but at least a second, or the given estimate if that is shorter: a busy Redis delays renewals by
+    /// more than the holds of a short job take. The given estimate applies until enough holds are
+    /// recorded.
     Learnt(Duration),
 }
 
@@ -169,43 +168,43 @@ impl AcquireOptions {
         }
     }
 
-    /// The same, with another policy.
+    /// Sets the policy.
     #[must_use]
     pub fn with(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
 
-    /// The same, with the default back-off: 100, 200, 400 ms, five seconds in all.
+    /// Retries with the default back-off: 100, 200, 400 ms, five seconds in all.
     #[must_use]
     pub fn backing_off(self) -> Self {
         self.with(Policy::BackOff(BackOff::default()))
     }
 
-    /// The same, with a wait in the queue of at most `total`.
+    /// Waits in the queue for at most `total`.
     #[must_use]
     pub fn waiting(self, total: Duration) -> Self {
         self.with(Policy::Queue(WaitPolicy { total, ..WaitPolicy::default() }))
     }
 
-    /// The same, with a minimum hold.
+    /// Sets the minimum hold.
     #[must_use]
     pub fn for_at_least(self, min_hold: Duration) -> Self {
         Self { min_hold, ..self }
     }
 
-    /// The same, with a maximum hold.
+    /// Sets the maximum hold.
     #[must_use]
     pub fn for_at_most(self, max_hold: Duration) -> Self {
         Self { max_hold: Some(max_hold), ..self }
     }
 
-    /// The same, with this owner.
+    /// Sets the owner.
     #[must_use]
     pub fn owned_by(self, owner: Owner) -> Self {
         Self { owner: Some(owner), ..self }
     }
 
-    /// The same, with a fence above the last that the database ratified.
+    /// Demands a fence above the last that the database ratified.
     #[must_use]
     pub fn above(self, floor: Fence) -> Self {
         Self { floor, ..self }

@@ -10,10 +10,10 @@
 //! Redis granted the lock for the rest of the waiter's queue deadline. The last poll restarted that
 //! deadline when it reached the backend, and not before it was sent:
 //!
-//! - **W1** (G3) A handed-over grant is valid until an eighth of [`QUEUE_ENTRY_TTL`] before the
+//! - **A1** (G3) A handed-over grant is valid until an eighth of [`QUEUE_ENTRY_TTL`] before the
 //!   deadline's end. The deadline is counted from when the last answered poll was sent, however
 //!   late the message arrives.
-//! - **W2** The waiter accepts a message only if its fence is above that of the holder in that
+//! - **A2** The waiter accepts a message only if its fence is above that of the holder in that
 //!   poll: the hand-over came later. A waiter whose poll found no holder polls again.
 
 use std::fmt;
@@ -39,7 +39,6 @@ use galley_domain::lease::trusted_until;
 const AFTER_EXPIRY: Duration = Duration::from_millis(2);
 /// Spread of the other waiters' polls after that, in case the first waiter is dead.
 const SPREAD: Duration = Duration::from_millis(250);
-/// Pause after a failed poll.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// A longer lease belongs to a key that an operator set by hand.
 const LEASE_SEEN_MAX: Duration = Duration::from_secs(60 * 60);
@@ -53,7 +52,6 @@ pub enum WaitOutcome {
     Granted(Grant),
 }
 
-/// A grant after a wait in the queue.
 #[derive(Debug)]
 pub(crate) struct EarlyGrant {
     pub(crate) grant: Grant,
@@ -64,8 +62,8 @@ pub(crate) struct EarlyGrant {
 
 /// A waiter in the queue of a lock, from [`Locks::wait`].
 ///
-/// The caller must await [`next`](Self::next) continuously: its polls keep the waiter in the queue.
-/// A waiter without a poll for six seconds counts as dead until it polls again.
+/// The caller must await [`next`](Self::next) continuously: its polls keep the waiter in the queue. A
+/// waiter without a poll for six seconds counts as dead until it polls again.
 ///
 /// # Cancel safety
 ///
@@ -78,7 +76,6 @@ pub struct Waiter {
     wake: WakeHandle,
     began: Instant,
     until: Instant,
-    /// The longest interval between two polls.
     poll_every: Duration,
     poll_at: Instant,
     arrival: u64,
@@ -90,7 +87,6 @@ pub struct Waiter {
     seen: Option<Fence>,
     /// The hand-over message, until the waiter accepts it or polls.
     handover: Option<Handover>,
-    /// Why the last poll failed.
     failed: Option<LocksError>,
     /// The poll in flight, and when it began.
     in_flight: Option<(Poll, Instant)>,
@@ -184,12 +180,8 @@ impl Waiter {
         }
     }
 
-    /// Waits for the grant, and accepts a hand-over message without a poll where W1 and W2 allow
-    /// it.
-    ///
-    /// # Cancel safety
-    ///
-    /// A drop leaves the queue.
+    /// Waits for the grant, and accepts a hand-over message without a poll where A1 and A2 allow it. A
+    /// drop leaves the queue.
     pub(crate) async fn granted_early(mut self) -> Result<EarlyGrant, LockError> {
         loop {
             if let Some(early) = self.await_handover().await {
@@ -204,10 +196,10 @@ impl Waiter {
     /// Waits in the queue until a poll is due, or until a message makes the poll unnecessary.
     async fn await_handover(&mut self) -> Option<EarlyGrant> {
         let waits = self.arrival != 0 && self.in_flight.is_none();
-        if !waits || !self.is_poll_due().await {
+        if !waits || !self.wait_for_poll().await {
             return None;
         }
-        // A message that W1 or W2 rejects triggers the poll at once.
+        // A message that A1 or A2 rejects triggers the poll at once.
         self.poll_at = Instant::now();
         let early = self.handover.take().and_then(|handover| self.accept_handover(handover))?;
         self.is_over = true;
@@ -215,7 +207,7 @@ impl Waiter {
         Some(early)
     }
 
-    /// The grant of a message without a poll (W1, W2).
+    /// The grant of a message without a poll (A1, A2).
     fn accept_handover(&self, handover: Handover) -> Option<EarlyGrant> {
         let now = Instant::now();
         let until = trusted_until(self.polled_at, QUEUE_ENTRY_TTL);
@@ -235,7 +227,7 @@ impl Waiter {
     async fn poll(&mut self) -> Option<Result<QueueStatus, CallError>> {
         let is_first = self.arrival == 0 && self.poll_at == self.began;
         if self.in_flight.is_none() {
-            if !is_first && !self.is_poll_due().await {
+            if !is_first && !self.wait_for_poll().await {
                 return None;
             }
             let waiter = QueueEntry {
@@ -262,7 +254,7 @@ impl Waiter {
     }
 
     /// Waits until a poll is due or a hand-over message arrives. False when the time limit has ended.
-    async fn is_poll_due(&mut self) -> bool {
+    async fn wait_for_poll(&mut self) -> bool {
         tokio::select! {
             biased;
             () = sleep_until(self.poll_at.min(self.until)) => {}

@@ -17,7 +17,6 @@ use crate::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 use crate::types::{Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round};
 use galley_domain::seat::Seat;
 
-/// The locks of one process.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     table: Mutex<Table>,
@@ -33,7 +32,6 @@ impl Memory {
         }
     }
 
-    /// Polls the queue: renews the waiter's queue deadline, and claims the lock if it is first.
     pub(super) fn check_in(
         &self,
         claim: &Claim,
@@ -54,7 +52,6 @@ impl Memory {
         status.ok_or_else(reply::spent)
     }
 
-    /// Releases a lock; the table grants it to no other claimant for `rest`.
     pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Released {
         let (released, notified) =
             self.table().release(name, value, rest, Left::default(), Moment::now());
@@ -69,7 +66,6 @@ impl Memory {
         Round { sent_at: now, verdicts }
     }
 
-    /// Restarts one lease, if it has not ended.
     pub(super) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Option<Instant> {
         let now = Instant::now();
         self.table().renew_one(held, now, ttl).then_some(now)

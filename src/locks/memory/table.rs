@@ -20,7 +20,6 @@ use crate::types::{
 };
 use galley_domain::fence::Fence;
 
-/// A moment, by the backend's clocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// The clock of the leases.
@@ -29,7 +28,6 @@ pub(crate) struct Moment {
     pub(crate) wall: DateTime<Utc>,
 }
 
-/// Locks by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     entries: HashMap<LockName, Entry>,
@@ -46,7 +44,6 @@ struct Entry {
     last_grant: Option<LastGrant>,
     /// The value of the last release: it is spent.
     released: Option<String>,
-    /// The wait queue, by arrival.
     queue: Vec<Queued>,
     forget_at: Instant,
 }
@@ -205,7 +202,6 @@ impl Table {
         Verdict::Reasserted
     }
 
-    /// Restarts a lease, if it has not ended.
     pub(crate) fn renew_one(&mut self, held: &HeldLock, now: Instant, ttl: Duration) -> bool {
         let last_grant =
             self.entries.get_mut(&held.name).and_then(|entry| entry.last_grant.as_mut());
@@ -218,7 +214,6 @@ impl Table {
         self.entries.get(name)?.holder(now)
     }
 
-    /// All held locks.
     pub(crate) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
         let entries = self.entries.iter();
         entries.filter_map(|(name, entry)| Some((name.clone(), entry.holder(now)?))).collect()
@@ -272,7 +267,6 @@ impl Entry {
         Self { last, last_grant: None, released: None, queue: Vec::new(), forget_at }
     }
 
-    /// Whether the table has no grant of this lock.
     fn knows_nothing(&self) -> bool {
         self.last == Fence::ZERO
     }

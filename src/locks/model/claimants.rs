@@ -176,7 +176,7 @@ impl<B: DeadlineRule> World<B> {
         self.servers[server].grace_until.saturating_duration_since(self.local(server))
     }
 
-    pub(super) fn is_notified(&mut self, who: Number) {
+    pub(super) fn notify(&mut self, who: Number) {
         self.sessions[who].was_notified = true;
         self.poll(who);
     }
@@ -197,7 +197,7 @@ impl<B: DeadlineRule> World<B> {
             }
             (Operation::Renew(held), Reply::Verdicts(verdicts)) => {
                 for ((who, _), verdict) in held.iter().zip(verdicts) {
-                    self.is_renewed(*who, call.sent_at, verdict);
+                    self.apply_verdict(*who, call.sent_at, verdict);
                 }
             }
             (Operation::Release(who), Reply::Released(released)) => {
@@ -326,7 +326,7 @@ impl<B: DeadlineRule> World<B> {
     }
 
     /// Its process is dead and sends no release.
-    pub(super) fn is_gone(&mut self, who: Number) {
+    pub(super) fn kill(&mut self, who: Number) {
         let session = &mut self.sessions[who];
         session.state = State::Ended;
         session.ended.get_or_insert(self.now);

@@ -42,7 +42,7 @@ impl<B: DeadlineRule> World<B> {
         }
     }
 
-    pub(super) fn is_renewed(&mut self, who: Number, sent_at: Instant, verdict: Verdict) {
+    pub(super) fn apply_verdict(&mut self, who: Number, sent_at: Instant, verdict: Verdict) {
         let now = self.local(self.sessions[who].server);
         let session = &mut self.sessions[who];
         let State::Seated { rule, held } = &session.state else { return };
@@ -73,7 +73,7 @@ impl<B: DeadlineRule> World<B> {
         }
     }
 
-    pub(super) fn is_let_go(&mut self) {
+    pub(super) fn evict_one(&mut self) {
         if let Some(who) = self.some_session(Session::is_seated) {
             self.ends(who);
         }

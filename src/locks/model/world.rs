@@ -149,7 +149,7 @@ impl<B: DeadlineRule> World<B> {
             What::Comes(manner) => self.comes(manner),
             What::Leaves => self.leaves(),
             What::GoesSilent => self.goes_silent(),
-            What::LetGo => self.is_let_go(),
+            What::LetGo => self.evict_one(),
             What::Writes => self.writes()?,
             What::Pauses(time) => self.halts(time, 0),
             What::Sleeps(time) => self.halts(time, time),
@@ -233,7 +233,7 @@ impl<B: DeadlineRule> World<B> {
                 Ok(())
             }
             Event::Notified(who) => {
-                self.is_notified(who);
+                self.notify(who);
                 Ok(())
             }
             Event::Stores(job) => self.stores(job),
@@ -358,7 +358,7 @@ impl<B: DeadlineRule> World<B> {
         self.servers[number].ticked_at = None;
         for who in 0..self.sessions.len() {
             if self.sessions[who].server == number {
-                self.is_gone(who);
+                self.kill(who);
             }
         }
         self.tick_in(number, RENEW_EVERY);

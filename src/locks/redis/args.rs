@@ -1,4 +1,4 @@
-//! One claim or release in the form in which it is sent. `batch.lua` executes several of them in
+//! One claim or release in the form in which it is sent. `coalesced.lua` executes several of them in
 //! one call.
 
 use std::fmt::{Display, Write as _};
@@ -12,7 +12,7 @@ pub(crate) struct Item {
     pub(crate) args: Packed,
 }
 
-/// A sequence of texts in `MessagePack`, the format that Redis's Lua decodes itself. `batch.lua`
+/// A sequence of texts in `MessagePack`, the format that Redis's Lua decodes itself. `coalesced.lua`
 /// unpacks it.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed(Vec<u8>);
@@ -22,7 +22,6 @@ impl Packed {
         Self(Vec::with_capacity(256))
     }
 
-    /// Appends a text, or a number as text.
     pub(crate) fn text(&mut self, text: impl Display) -> &mut Self {
         let start = self.0.len();
         // Writing to memory does not fail.
@@ -30,7 +29,6 @@ impl Packed {
         self.head(start)
     }
 
-    /// Appends a packed sequence as one text.
     pub(crate) fn packed(&mut self, packed: &Self) -> &mut Self {
         let start = self.0.len();
         self.0.extend_from_slice(&packed.0);
@@ -65,7 +63,6 @@ const STR_8: u8 = 0xd9;
 /// A text with a length of four bytes.
 const STR_32: u8 = 0xdb;
 
-/// A `fmt::Write` into the buffer.
 struct Text<'a>(&'a mut Vec<u8>);
 
 impl std::fmt::Write for Text<'_> {

@@ -21,11 +21,8 @@ const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(50);
 
 impl Calls {
     /// Renews each lock for its TTL, and extends the grants at the positions that `extends` names. A
-    /// Cluster node that does not reply within `node_timeout` times out.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when no lock has a verdict.
+    /// Cluster node that does not reply within `node_timeout` times out. Fails with [`LocksError`] when
+    /// no lock has a verdict.
     pub(crate) async fn renew(
         &self,
         held: &[(&HeldLock, Duration)],
@@ -80,7 +77,6 @@ impl Calls {
         Ok(Round { sent_at, verdicts })
     }
 
-    /// The holder of each lock, by position.
     pub(crate) async fn holders(
         &self,
         names: &[LockName],
@@ -131,7 +127,6 @@ impl Calls {
     }
 }
 
-/// Stores each result at its position.
 fn put<T>(at: &[usize], what: Vec<T>, results: &mut [T]) {
     for (at, what) in at.iter().zip(what) {
         if let Some(result) = results.get_mut(*at) {

@@ -25,19 +25,15 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Redirects in a row before a call pauses, in case the redirects form a cycle.
 const HOPS_MAX: u32 = 3;
 
-/// The route to the nodes that store locks, and the scripts for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
     pub(crate) route: Topology,
     pub(crate) scripts: Arc<Scripts>,
 }
 
-/// The mapping from a lock to its Redis node.
 #[derive(Clone, Debug)]
 pub(crate) enum Topology {
-    /// The one node.
     Single(Arc<Node>),
-    /// The node that owns the lock's slot.
     Cluster(Arc<Cluster>),
 }
 
@@ -49,8 +45,9 @@ impl Calls {
             let (sent_at, reply) = node.queue.send(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
         }
-        let one = |whom: &ServerIdentity| self.scripts.batch([&item].into_iter(), whom.graces());
-        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.batch, one).await?;
+        let one =
+            |whom: &ServerIdentity| self.scripts.coalesced([&item].into_iter(), whom.graces());
+        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.coalesced, one).await?;
         Ok((sent_at, only(reply).ok_or(CallError::Unknown(reply::unexpected()))?))
     }
 
@@ -75,11 +72,7 @@ impl Calls {
         }
     }
 
-    /// The nodes that store locks.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when the slot map is not loaded yet.
+    /// Fails when the slot map is not loaded yet.
     pub(crate) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
         match &self.route {
             Topology::Single(node) => Ok(vec![Arc::clone(node)]),
@@ -110,7 +103,6 @@ impl Calls {
         }
     }
 
-    /// Releases the lock by compare-and-delete. No claim gets it during `rest`.
     pub(crate) async fn release(
         &self,
         name: &LockName,
@@ -122,7 +114,6 @@ impl Calls {
         reply::released(&reply).map_err(CallError::Unknown)
     }
 
-    /// The first `most` waiters of a lock.
     pub(crate) async fn waiters(
         &self,
         name: &LockName,
@@ -135,7 +126,6 @@ impl Calls {
 }
 
 impl Node {
-    /// Sends commands and returns their replies. Any error reply fails the call.
     pub(crate) async fn query(&self, pipeline: &Pipeline) -> Result<Vec<Value>, CallError> {
         let answer = self.calls.query(pipeline, Instant::now() + CALL_TIMEOUT).await?;
         answer
@@ -146,7 +136,6 @@ impl Node {
     }
 }
 
-/// Calls a script on the node that owns the slot, and follows redirects.
 async fn call_in(
     cluster: &Cluster,
     slot: u16,
@@ -166,7 +155,7 @@ async fn call_in(
             Err(error) => error,
         };
         hops += 1;
-        let why = match cluster.turn(&node, slot, &error) {
+        let why = match cluster.redirect(&node, slot, &error) {
             Redirect::Elsewhere if hops < HOPS_MAX => continue,
             Redirect::Asking(there) if hops < HOPS_MAX => {
                 asking = Some(there);

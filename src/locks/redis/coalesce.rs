@@ -40,17 +40,14 @@ const QUEUED_MAX: usize = 4_096;
 /// The reply to an item and when it was sent, or why there is no reply.
 pub(crate) type Answer = Result<(Instant, RedisResult<Value>), CallError>;
 
-/// The caller's side of one connection's queue.
 #[derive(Debug)]
 pub(crate) struct CallQueue {
     end: Target,
     scripts: Arc<Scripts>,
-    /// Calls in flight or queued.
     under_way: Arc<AtomicUsize>,
     queue: mpsc::Sender<QueuedCall>,
 }
 
-/// A queued call.
 #[derive(Debug)]
 struct QueuedCall {
     item: Item,
@@ -58,7 +55,6 @@ struct QueuedCall {
     reply_to: oneshot::Sender<Answer>,
 }
 
-/// The task's side of the queue.
 pub(crate) struct Coalescer {
     end: Target,
     scripts: Arc<Scripts>,
@@ -76,7 +72,6 @@ impl Drop for UnderWay<'_> {
 }
 
 impl CallQueue {
-    /// Creates the queue. Queued calls wait until [`Coalescer::run`] runs.
     pub(crate) fn new(end: Target, scripts: Arc<Scripts>) -> (Self, Coalescer) {
         let (queue, queued) = mpsc::channel(QUEUED_MAX);
         let under_way = Arc::<AtomicUsize>::default();
@@ -89,11 +84,8 @@ impl CallQueue {
         (Self { end, scripts, under_way, queue }, coalescer)
     }
 
-    /// Sends an item, alone or in a group.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, Redis may have executed the item or not.
+    /// Sends an item, alone or in a group. If the future is dropped, Redis may have executed the item
+    /// or not.
     pub(crate) async fn send(&self, item: Item) -> Answer {
         let deadline = Instant::now() + CALL_TIMEOUT;
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
@@ -110,7 +102,6 @@ impl CallQueue {
 }
 
 impl Coalescer {
-    /// Sends queued calls until all senders are dropped.
     pub(crate) async fn run(mut self) {
         let (mut group, mut under_way) = (Vec::new(), FuturesUnordered::new());
         loop {
@@ -135,7 +126,6 @@ impl Coalescer {
     }
 }
 
-/// Sends one group in one call and returns each caller its reply.
 async fn send_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCall>) {
     // Their callers are gone, and they were not sent.
     group.retain(|queued| !queued.reply_to.is_closed());
@@ -146,9 +136,9 @@ async fn send_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCal
         return reply_to_all(group, &CallError::Unsent(fault.into()));
     }
     let items = group.iter().map(|queued| &queued.item);
-    let call = |whom: &ServerIdentity| scripts.batch(items.clone(), whom.graces());
+    let call = |whom: &ServerIdentity| scripts.coalesced(items.clone(), whom.graces());
     let (sent_at, mut answers) =
-        match call_at(end, &scripts.batch, &call, Redirection::Straight, deadline).await {
+        match call_at(end, &scripts.coalesced, &call, Redirection::Straight, deadline).await {
             Ok((sent_at, Ok(Value::Array(answers)))) => (sent_at, answers.into_iter()),
             Ok((sent_at, Err(_refused))) => (sent_at, Vec::new().into_iter()),
             Ok((_, Ok(_))) => {
@@ -185,9 +175,9 @@ fn reply_to_all(group: Vec<QueuedCall>, fault: &CallError) {
 }
 
 async fn send_alone(end: &Target, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
-    let call = |whom: &ServerIdentity| scripts.batch([item].into_iter(), whom.graces());
+    let call = |whom: &ServerIdentity| scripts.coalesced([item].into_iter(), whom.graces());
     let (sent_at, reply) =
-        call_at(end, &scripts.batch, &call, Redirection::Straight, deadline).await?;
+        call_at(end, &scripts.coalesced, &call, Redirection::Straight, deadline).await?;
     match reply.map(only) {
         Ok(Some(answer)) => Ok((sent_at, Ok(answer))),
         Ok(None) => Err(CallError::Unknown(unexpected())),

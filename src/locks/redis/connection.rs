@@ -30,7 +30,6 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// The supervisor closes the connection after this time without a reply. A path that drops packets
 /// looks like a slow Redis until the kernel closes the socket, minutes later.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// Time-out of the connect and the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
 /// Time-out of the greeting that follows: three exchanges.
 const GREETING_MAX: Duration = Duration::from_secs(2);
@@ -39,13 +38,11 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_
 /// Requests queued before the socket; a further caller waits for room.
 const QUEUE: usize = 1_024;
 
-/// A handle to the supervised connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     state: watch::Receiver<State>,
 }
 
-/// The current state of the connection.
 #[derive(Clone, Debug)]
 enum State {
     Up(OpenConnection),
@@ -56,7 +53,6 @@ enum State {
     },
 }
 
-/// One open connection.
 #[derive(Clone, Debug)]
 struct OpenConnection {
     connection: MultiplexedConnection,
@@ -72,7 +68,6 @@ pub(crate) struct Reply {
     pub(crate) replies: Vec<RedisResult<Value>>,
 }
 
-/// The supervisor of a [`Link`].
 pub(crate) struct Supervisor {
     addresses: Arc<Addresses>,
     /// Sent first on each new connection.
@@ -83,7 +78,6 @@ pub(crate) struct Supervisor {
     pub(crate) is_successor: bool,
     /// Notified of each connection.
     pub(crate) opened: Option<Arc<Notify>>,
-    /// The subscription of this connection.
     pub(crate) subscription: Option<Subscription>,
     /// Receives the replies to the greeting.
     pub(crate) identity: Option<Arc<ServerIdentity>>,
@@ -99,7 +93,6 @@ pub(crate) struct Subscription {
 }
 
 impl Link {
-    /// Creates a link that is down until its supervisor runs.
     pub(crate) fn new(addresses: Arc<Addresses>, greeting: Pipeline) -> (Self, Supervisor) {
         let why = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down { why, is_lost: false });
@@ -116,7 +109,6 @@ impl Link {
         (Self { state }, supervisor)
     }
 
-    /// Sends `pipeline` once and waits for all replies until `deadline`.
     pub(crate) async fn query(
         &self,
         pipeline: &Pipeline,
@@ -137,7 +129,6 @@ impl Link {
         line.query(&pipeline(), deadline).await
     }
 
-    /// Sends one command and returns its reply.
     pub(crate) async fn query_one(
         &self,
         command: impl FnOnce() -> Cmd,
@@ -165,7 +156,6 @@ impl Link {
         }
     }
 
-    /// Whether the connection is open.
     pub(crate) fn is_up(&self) -> bool {
         self.state.borrow().is_up()
     }
@@ -178,7 +168,6 @@ impl Link {
         }
     }
 
-    /// Whether the last exchange on the connection timed out.
     pub(crate) fn is_silent(&self) -> bool {
         match &*self.state.borrow() {
             State::Up(line) => line.is_waited_for(),
@@ -229,7 +218,6 @@ impl OpenConnection {
         Ok(Reply { sent_at, replies })
     }
 
-    /// The result of an exchange. It updates the state of the connection.
     fn answered<T>(
         &self,
         exchange: Result<RedisResult<T>, Elapsed>,
@@ -237,7 +225,7 @@ impl OpenConnection {
     ) -> Result<(Instant, T), CallError> {
         match exchange {
             Ok(Ok(answer)) => {
-                self.is_answering();
+                self.record_reply();
                 Ok((sent_at, answer))
             }
             Ok(Err(error)) => {
@@ -245,7 +233,7 @@ impl OpenConnection {
                 Err(CallError::Unknown(explain(&error)))
             }
             Err(_elapsed) => {
-                self.is_silent(sent_at);
+                self.record_timeout(sent_at);
                 Err(CallError::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
             }
         }
@@ -255,11 +243,11 @@ impl OpenConnection {
         self.silent_since.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    fn is_answering(&self) {
+    fn record_reply(&self) {
         *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn is_silent(&self, sent_at: Instant) {
+    fn record_timeout(&self, sent_at: Instant) {
         let mut since = self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
         if SILENCE_MAX <= since.get_or_insert(sent_at).elapsed() {
             self.dead.cancel();
@@ -268,21 +256,20 @@ impl OpenConnection {
 }
 
 impl Supervisor {
-    /// Runs until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: a connection has no pending work.
-        stop.run_until_cancelled(self.keep_up()).await;
+        stop.run_until_cancelled(self.supervise()).await;
         let why = LocksError::Unavailable("the locks are closed".to_owned());
         self.state.send_replace(State::Down { why, is_lost: true });
     }
 
-    async fn keep_up(&self) {
+    async fn supervise(&self) {
         let (mut pause, mut failures, mut openings) = (PAUSES.0, 0_u64, 0_u64);
         loop {
             match self.open().await {
                 Ok(line) => {
                     tracing::info!(openings, failures, "connected to Redis");
-                    self.is_up(line, 0 < openings + failures).await;
+                    self.serve(line, 0 < openings + failures).await;
                     openings += 1;
                     (pause, failures) = (PAUSES.0, 0);
                     // The pause limits reconnects to a Redis that accepts and then closes each
@@ -290,7 +277,7 @@ impl Supervisor {
                     sleep(jittered(pause)).await;
                 }
                 Err(why) => {
-                    self.is_down(why, failures);
+                    self.set_down(why, failures);
                     failures += 1;
                     sleep(jittered(pause)).await;
                     pause = (pause * 2).min(PAUSES.1);
@@ -299,8 +286,7 @@ impl Supervisor {
         }
     }
 
-    /// Publishes the open connection until it is dead.
-    async fn is_up(&self, line: OpenConnection, was_down: bool) {
+    async fn serve(&self, line: OpenConnection, was_down: bool) {
         let dead = line.dead.clone();
         self.state.send_replace(State::Up(line));
         if let Some(opened) = &self.opened {
@@ -309,22 +295,22 @@ impl Supervisor {
         if was_down || self.is_successor {
             self.reconnected.iter().for_each(|it| it.notify_one());
         }
-        self.miss();
+        self.wake_waiters();
         dead.cancelled().await;
-        self.miss();
+        self.wake_waiters();
         tracing::warn!("the connection to Redis is lost");
         let why = LocksError::Unavailable("the connection to Redis is lost".to_owned());
         self.state.send_replace(State::Down { why, is_lost: true });
     }
 
     /// Wakes all waiters: a message may have been lost before the connection opened, or by its end.
-    fn miss(&self) {
+    fn wake_waiters(&self) {
         if let Some(subscription) = &self.subscription {
             subscription.waiter_registry.wake_all();
         }
     }
 
-    fn is_down(&self, why: LocksError, earlier_failures: u64) {
+    fn set_down(&self, why: LocksError, earlier_failures: u64) {
         // One log line for each outage, not one for each attempt.
         if earlier_failures == 0 {
             tracing::warn!(%why, "cannot connect to Redis; retrying");
@@ -380,8 +366,8 @@ impl Subscription {
     /// trip of the health check.
     fn handle_message(&self, data: &[Value]) {
         let [_channel, Value::BulkString(message)] = data else { return };
-        match reply::turn(message) {
-            Some((value, turn)) => self.waiter_registry.wake(value, turn),
+        match reply::handover(message) {
+            Some((value, handover)) => self.waiter_registry.wake(value, handover),
             None if message.is_empty() => self.waiter_registry.echo(),
             None => {}
         }

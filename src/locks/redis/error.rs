@@ -8,7 +8,6 @@ use crate::types::LocksError;
 /// Why a call has no result, and whether Redis executed it.
 #[derive(Clone, Debug)]
 pub(crate) enum CallError {
-    /// The call was never sent.
     Unsent(LocksError),
     /// Redis may have executed the call, or may still execute it.
     Unknown(LocksError),
@@ -59,7 +58,6 @@ pub(crate) fn explain(error: &RedisError) -> LocksError {
     }
 }
 
-/// Classifies an error of `locks.url`.
 pub(crate) fn explain_url(error: EndpointError) -> LocksError {
     match error {
         EndpointError::Url(_) => LocksError::Unsupported(error.to_string()),
@@ -77,15 +75,11 @@ fn not_permitted(error: &RedisError) -> LocksError {
     ))
 }
 
-/// A fence or a clock beyond 2^53, with the remedy.
 pub(crate) const FENCES_END: &str = "a fence of this lock, or the clock of Redis, is beyond the year 2255 (2^53 µs), where fences do \
      not rise any more: set the clock right, and remove the grant key of the lock";
-/// A replica, with the remedy.
 pub(crate) const REPLICA: &str =
     "this Redis is a replica, which cannot grant locks: point `locks.url` at its primary";
-/// A Cluster node under the address of a single Redis, with the remedy.
 pub(crate) const CLUSTER: &str =
     "this Redis is a node of a Cluster: write redis+cluster:// in `locks.url`";
-/// A single Redis under the address of a Cluster, with the remedy.
 pub(crate) const NO_CLUSTER: &str =
     "this Redis is not part of a Cluster: write redis:// or rediss:// in `locks.url`";

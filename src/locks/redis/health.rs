@@ -34,20 +34,16 @@ use galley_domain::ids::NodeId;
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Otherwise pauses between checks double from the first to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
-/// Time-out of the pub/sub round trip.
 const ECHO_MAX: Duration = Duration::from_secs(1);
 /// A larger offset is a warning. No lock depends on it: only Redis's clock counts, and it only has
 /// to advance. But people read the time at which a seat was taken.
 const CLOCK_OFF_MAX: TimeDelta = TimeDelta::seconds(5);
 
-/// Hand-over messages do not arrive.
 const DEAF: &str = "hand-over messages do not arrive, so waiters acquire their lock by polling, up \
                     to 3 s late: allow the user of `locks.url` to subscribe (`&*` in its ACL), and \
                     remove a proxy that does not forward pub/sub";
-/// The two clocks differ.
 const CLOCK: &str = "the clock of Redis is more than 5 s away from this server's: keep both by NTP";
 
-/// Checks of the Redis that stores the locks, and their last result.
 #[derive(Debug)]
 pub(crate) struct Health {
     server: NodeId,
@@ -65,15 +61,13 @@ struct HealthReport {
     /// Why no lock is granted.
     unfit: Option<LocksError>,
     warnings: Vec<&'static str>,
-    /// How far Redis's clock is ahead of this server's.
     clock_ahead: TimeDelta,
     /// When the check began that found this.
     began: Option<Instant>,
 }
 
 impl HealthReport {
-    /// Whether a check that began then is newer than the stored result.
-    fn is_news(&mut self, began: Instant) -> bool {
+    fn replaces(&mut self, began: Instant) -> bool {
         let is_news = self.began.is_none_or(|before| before <= began);
         if is_news {
             self.began = Some(began);
@@ -104,12 +98,10 @@ impl Health {
         self.found().unfit.clone().map_or(Ok(()), Err)
     }
 
-    /// Faults of the last check that do not affect the safety of locks.
     pub(crate) fn warnings(&self) -> Vec<&'static str> {
         self.found().warnings.clone()
     }
 
-    /// How far Redis's clock is ahead of this server's, by the last check.
     pub(crate) fn clock_ahead(&self) -> TimeDelta {
         self.found().clock_ahead
     }
@@ -122,13 +114,21 @@ impl Health {
             // The check has no result: the server retains the previous one.
             Err(LocksError::Unavailable(_) | LocksError::Unsupported(_)) => {}
             // A later check has stored its result meanwhile.
-            Ok(_) | Err(_) if !self.found().is_news(began) => {}
+            Ok(_) | Err(_) if !self.found().replaces(began) => {}
             Ok(ahead) => {
-                self.found_fit();
+                if self.found().unfit.take().is_some() {
+                    tracing::info!("Redis is fit to keep locks again");
+                }
                 self.found().clock_ahead = *ahead;
                 self.warn(CLOCK, CLOCK_OFF_MAX < ahead.abs());
             }
-            Err(error) => self.found_unfit(error),
+            Err(error) => {
+                let before = self.found().unfit.replace(error.clone());
+                if before.as_ref() != Some(error) {
+                    self.worry.notify_one();
+                    tracing::error!(%error, "Redis is not fit to keep locks; none is granted");
+                }
+            }
         }
         ahead?;
         let has_returned = self.pubsub_roundtrip().await?;
@@ -139,7 +139,6 @@ impl Health {
         Ok(())
     }
 
-    /// Checks after each new connection (`opened`), and at intervals.
     pub(crate) async fn watch(self: Arc<Self>, opened: Arc<Notify>) {
         let mut pause = POLL_INTERVAL;
         loop {
@@ -158,7 +157,6 @@ impl Health {
         }
     }
 
-    /// Whether a message to this server's own channel returns.
     async fn pubsub_roundtrip(&self) -> Result<bool, LocksError> {
         let deadline = Instant::now() + ECHO_MAX;
         if !matches!(timeout_at(deadline, self.subscription.opens()).await, Ok(true)) {
@@ -172,20 +170,6 @@ impl Health {
         let Some(node) = nodes.first() else { return Ok(false) };
         node.query(&request).await?;
         Ok(matches!(timeout_at(deadline, echoes.changed()).await, Ok(Ok(()))))
-    }
-
-    fn found_fit(&self) {
-        if self.found().unfit.take().is_some() {
-            tracing::info!("Redis is fit to keep locks again");
-        }
-    }
-
-    fn found_unfit(&self, error: &LocksError) {
-        let before = self.found().unfit.replace(error.clone());
-        if before.as_ref() != Some(error) {
-            self.worry.notify_one();
-            tracing::error!(%error, "Redis is not fit to keep locks; none is granted");
-        }
     }
 
     fn warn(&self, warning: &'static str, is_so: bool) {

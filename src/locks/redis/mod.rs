@@ -58,13 +58,10 @@ const SCAN_STEP: usize = 1_000;
 /// lock.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
-/// Locks in Redis.
 #[derive(Debug)]
 pub(super) struct Remote {
     pub(super) calls: Calls,
-    /// The result of the health checks.
     pub(super) health: Arc<Health>,
-    /// Notified when a connection for renewals reopens.
     pub(super) reconnected: Arc<Notify>,
     pending_releases: Arc<PendingReleases>,
     pub(super) waiter_registry: Arc<WaiterRegistry>,
@@ -111,7 +108,6 @@ impl Remote {
         Ok(Self { calls, health, reconnected, pending_releases, waiter_registry, tasks, stop })
     }
 
-    /// The Redis key of a lock.
     pub(super) fn key_of(&self, name: &LockName) -> String {
         name.key_as(self.calls.scripts.key_format).into_owned()
     }
@@ -167,7 +163,6 @@ impl Remote {
         reply::queue_status(&reply, sent_at)
     }
 
-    /// Renews one lease. Returns the time of the send, if the lock was still held.
     pub(super) async fn renew_one(
         &self,
         held: &HeldLock,
@@ -178,7 +173,6 @@ impl Remote {
         Ok(reply::was_held(&reply).map_err(CallError::Unknown)?.then_some(sent_at))
     }
 
-    /// Releases the lock. No claim gets it during `rest`.
     pub(super) async fn release(
         &self,
         name: &LockName,
@@ -191,7 +185,6 @@ impl Remote {
         Ok(released)
     }
 
-    /// Releases the lock in the background.
     pub(super) fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
         drop(self.pending_releases.promise(name, value, rest));
     }
@@ -206,7 +199,6 @@ impl Remote {
         self.calls.holders(names).await
     }
 
-    /// All held seats.
     pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
         let names = self.scan(&LockName::seat_pattern()).await?;
         let holders = self.holders(&names).await?;
@@ -214,7 +206,6 @@ impl Remote {
         Ok(seats.zip(holders).filter_map(|(seat, holder)| Some((seat?, holder?))).collect())
     }
 
-    /// All held locks.
     pub(super) async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
         let mut names = self.scan(&LockName::seat_pattern()).await?;
         names.append(&mut self.scan(&LockName::named_pattern()).await?);
@@ -222,7 +213,6 @@ impl Remote {
         Ok(names.into_iter().zip(holders).filter_map(|(name, by)| Some((name, by?))).collect())
     }
 
-    /// The names of all locks whose keys match `pattern`, in order.
     async fn scan(&self, pattern: &str) -> Result<Vec<LockName>, LocksError> {
         let nodes = self.calls.nodes().await?;
         let scans = nodes.iter().map(|node| self.scan_at(node, pattern));
@@ -269,7 +259,6 @@ impl Drop for Remote {
     }
 }
 
-/// Starts the connections to `target`, and the subscription.
 fn route(target: Target, subscription: Subscription, context: NodeContext) -> (Topology, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");
@@ -291,7 +280,7 @@ fn route(target: Target, subscription: Subscription, context: NodeContext) -> (T
         }
         Kind::Cluster(seeds) => {
             let cluster = Arc::new(Cluster::new(seeds, listens, addresses, context));
-            let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).keep_view());
+            let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).run_refreshes());
             tasks.spawn(view.instrument(span("view")));
             Topology::Cluster(cluster)
         }

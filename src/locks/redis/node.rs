@@ -26,14 +26,11 @@ pub(crate) struct Node {
     /// many slots and are sent alone.
     pub(crate) queue: CallQueue,
     pub(crate) renewals: Link,
-    /// The run of Redis that the claims reach.
     pub(crate) identity: Arc<ServerIdentity>,
-    /// The last reading of its clock.
     pub(crate) clock: Clock,
     end: CancellationToken,
 }
 
-/// Settings and tasks that the connections to all nodes share.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeContext {
     pub(crate) scripts: Arc<Scripts>,
@@ -46,7 +43,6 @@ pub(crate) struct NodeContext {
 }
 
 impl Node {
-    /// Starts both connections.
     pub(crate) fn open(
         address: Address,
         addresses: Arc<Addresses>,
@@ -78,7 +74,6 @@ impl Node {
         Arc::new(Self { address, calls, queue, renewals, identity, clock, end })
     }
 
-    /// The target of calls: the connection and the server identity.
     pub(crate) fn end(&self) -> Target {
         Target { link: self.calls.clone(), identity: Arc::clone(&self.identity) }
     }

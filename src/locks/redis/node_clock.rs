@@ -19,14 +19,12 @@ use tokio::time::Instant;
 /// A smaller step is not reported: two clocks drift apart by less than this between two readings.
 const STEP_MIN: Duration = Duration::from_secs(1);
 
-/// The last reading of a clock.
 #[derive(Debug, Default)]
 pub(crate) struct Clock(Mutex<Option<Reading>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     showed: DateTime<Utc>,
-    /// When the reply had arrived.
     answered_at: Instant,
 }
 

@@ -19,7 +19,6 @@ use crate::redis::call::Calls;
 use crate::redis::error::CallError;
 use crate::types::{LocksError, Released};
 
-/// Pause between rounds while a release is pending.
 const RETRY_EVERY: Duration = Duration::from_millis(250);
 /// The most pending releases. Beyond that, locks expire by their lease.
 const PENDING_MAX: usize = 16_384;
@@ -27,7 +26,6 @@ const PENDING_MAX: usize = 16_384;
 /// Redis may still execute the claim, which a closed connection may buffer.
 const DENIALS: u8 = 2;
 
-/// The pending releases, by value.
 #[derive(Debug, Default)]
 pub(crate) struct PendingReleases {
     by_value: Mutex<HashMap<String, PendingRelease>>,
@@ -38,7 +36,6 @@ pub(crate) struct PendingReleases {
 struct PendingRelease {
     name: LockName,
     denials: u8,
-    /// Failed attempts.
     tries: u32,
     /// No claim gets the lock before this time.
     rests_until: Option<Instant>,
@@ -87,12 +84,10 @@ impl PendingReleases {
         Promise { pending: self, lock: Some((name, value)), rest }
     }
 
-    /// Whether a release of this value is pending.
     pub(crate) fn is_pending(&self, value: &str) -> bool {
         self.by_value().contains_key(value)
     }
 
-    /// Retries pending releases until `stop`.
     pub(crate) async fn work(self: Arc<Self>, calls: Calls, stop: CancellationToken) {
         stop.run_until_cancelled(self.retry_for_ever(&calls)).await;
     }

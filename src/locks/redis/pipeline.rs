@@ -35,10 +35,8 @@ const PASSES_MAX: u32 = 5;
 /// Chunks in flight: enough for Redis to always have the next.
 const AHEAD: usize = 2;
 
-/// A chunk of the calls to one node, and its result.
 type Chunk = (Vec<BatchCall>, Result<Reply, CallError>);
 
-/// One call, with its locks by position.
 #[derive(Debug)]
 pub(crate) struct BatchCall {
     slot: u16,
@@ -47,7 +45,6 @@ pub(crate) struct BatchCall {
     asking: Option<Arc<Node>>,
 }
 
-/// The operation of a batch on each lock.
 pub(crate) struct BatchSpec<'a, A: Fn(&[usize], &mut Pipeline)> {
     pub(crate) script: &'a Script,
     pub(crate) class: ConnectionClass,
@@ -57,17 +54,14 @@ pub(crate) struct BatchSpec<'a, A: Fn(&[usize], &mut Pipeline)> {
     pub(crate) deadline: Instant,
 }
 
-/// The connection to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionClass {
     Calls,
     Renewals,
 }
 
-/// The result of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
-    /// When the first chunk was sent.
     pub(crate) sent_at: Option<Instant>,
     pub(crate) replies: Vec<(Vec<usize>, Value)>,
     /// Why the other calls have no reply.
@@ -75,7 +69,6 @@ pub(crate) struct Replies {
 }
 
 impl Calls {
-    /// Sends each call to its node, and follows redirects.
     pub(crate) async fn run<A>(
         &self,
         mut batch_calls: Vec<BatchCall>,
@@ -117,7 +110,7 @@ impl Calls {
         let answer = match answer {
             Ok(answer) => answer,
             Err(why) => {
-                self.is_stale();
+                self.request_refresh();
                 answers.fail(why.into());
                 return Vec::new();
             }
@@ -148,7 +141,7 @@ impl Calls {
             answers.fail(refused(node, error).into());
             return Vec::new();
         };
-        match cluster.turn(node, call.slot, error) {
+        match cluster.redirect(node, call.slot, error) {
             Redirect::Elsewhere => vec![BatchCall { asking: None, ..call }],
             Redirect::Asking(there) => vec![BatchCall { asking: Some(there), ..call }],
             // The slot migrates: the source has some of these locks and the target the others.
@@ -163,7 +156,6 @@ impl Calls {
         }
     }
 
-    /// Groups the calls by node.
     async fn by_node(
         &self,
         batch_calls: Vec<BatchCall>,
@@ -206,9 +198,9 @@ impl Calls {
         }
     }
 
-    fn is_stale(&self) {
+    fn request_refresh(&self) {
         if let Topology::Cluster(cluster) = &self.route {
-            cluster.is_stale();
+            cluster.request_refresh();
         }
     }
 }
@@ -236,7 +228,6 @@ impl<A: Fn(&[usize], &mut Pipeline)> BatchSpec<'_, A> {
         (node, answers)
     }
 
-    /// Builds and sends one chunk.
     async fn send_chunk(&self, link: &Link, number: usize, chunk: Vec<BatchCall>) -> Chunk {
         if self.deadline <= Instant::now() {
             let why = LocksError::Unavailable("Redis does not answer".to_owned());

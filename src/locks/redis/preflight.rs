@@ -66,7 +66,6 @@ async fn check_primary(
     exercise_permissions(node, scripts, keys, server).await
 }
 
-/// The `INFO` of a node.
 async fn info(node: &Node) -> Result<String, LocksError> {
     let mut request = pipeline();
     for section in ["server", "replication", "memory"] {
@@ -109,20 +108,19 @@ async fn exercise_permissions(
         tracing::warn!(
             redis = %node.address,
             seconds = back.as_secs_f64(),
-            "the clock of Redis stepped back: leases and turns of dead servers last so much longer"
+            "the clock of Redis stepped back: leases and queue entries of dead servers last so much longer"
         );
     }
     Ok(ahead(sent_at, theirs, answered_at))
 }
 
-/// Adds the node's address to its fault.
 fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
     let named = |why: &str| format!("{}: {why}", node.address);
     match error {
         // Another node has replaced it or owns its slots: the slot map is stale, and nothing is
         // misconfigured.
         LocksError::Misconfigured(why) if [REPLICA, CLUSTER].contains(&why.as_str()) => {
-            cluster.is_stale();
+            cluster.request_refresh();
             LocksError::Unavailable(named("it is not the primary of its slots any more"))
         }
         LocksError::Misconfigured(why) => LocksError::Misconfigured(named(why)),

@@ -23,7 +23,6 @@ pub(crate) fn claimed(reply: &Value, sent_at: Instant) -> Result<Option<Claimed>
     }
 }
 
-/// Parses the reply of `claim.lua` to a waiter.
 pub(crate) fn queue_status(reply: &Value, sent_at: Instant) -> Result<QueueStatus, CallError> {
     match reply {
         Value::Array(fields) if matches!(fields.as_slice(), [Value::Int(-1)]) => {
@@ -33,7 +32,6 @@ pub(crate) fn queue_status(reply: &Value, sent_at: Instant) -> Result<QueueStatu
     }
 }
 
-/// Parses the reply of `release.lua`.
 pub(crate) fn released(reply: &Value) -> Result<Released, LocksError> {
     match integer(reply) {
         Some(1) => Ok(Released::Freed),
@@ -42,7 +40,7 @@ pub(crate) fn released(reply: &Value) -> Result<Released, LocksError> {
     }
 }
 
-/// Parses the reply of `renew.lua` and `reassert.lua`: one byte for each of `asked` locks.
+/// Parses the reply of `renew.lua` and `reassert.lua`: one byte for each of `locks` locks.
 pub(crate) fn verdicts(reply: &Value, locks: usize) -> Result<&[u8], LocksError> {
     match reply {
         Value::BulkString(bytes) if bytes.len() == locks => Ok(bytes),
@@ -50,7 +48,6 @@ pub(crate) fn verdicts(reply: &Value, locks: usize) -> Result<&[u8], LocksError>
     }
 }
 
-/// Parses the reply of `holders.lua` for `asked` locks.
 pub(crate) fn holders(reply: &Value, locks: usize) -> Result<Vec<Option<Holder>>, LocksError> {
     let Value::Array(rows) = reply else { return Err(unexpected()) };
     if rows.len() != locks {
@@ -61,7 +58,7 @@ pub(crate) fn holders(reply: &Value, locks: usize) -> Result<Vec<Option<Holder>>
 
 /// Parses the hand-over message of `wait_queue.lua`: the waiter's value, fence and time of the
 /// grant.
-pub(crate) fn turn(message: &[u8]) -> Option<(&str, Handover)> {
+pub(crate) fn handover(message: &[u8]) -> Option<(&str, Handover)> {
     let message = std::str::from_utf8(message).ok()?;
     // The value is last, because a claimant chooses its text.
     let mut words = message.splitn(3, ' ');
@@ -70,12 +67,11 @@ pub(crate) fn turn(message: &[u8]) -> Option<(&str, Handover)> {
     Some((words.next()?, Handover { fence, since }))
 }
 
-/// Parses the reply of `batch.lua` to a renewal: whether the lock was still held.
+/// Parses the reply of `coalesced.lua` to a renewal: whether the lock was still held.
 pub(crate) fn was_held(reply: &Value) -> Result<bool, LocksError> {
     released(reply).map(|released| released == Released::Freed)
 }
 
-/// Parses the reply of `waiters.lua`.
 pub(crate) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, LocksError> {
     let Value::Array(rows) = reply else { return Err(unexpected()) };
     let read = |row: &Value| {
@@ -86,18 +82,15 @@ pub(crate) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, LocksError> {
     rows.iter().map(|row| read(row).ok_or_else(unexpected)).collect()
 }
 
-/// The error of a claim whose value was released before.
 pub(crate) fn spent() -> LocksError {
     let why = "the value of this claim is already released: claim with a new one";
     LocksError::Unavailable(why.to_owned())
 }
 
-/// The error of a reply that no script of Galley returns.
 pub(crate) fn unexpected() -> LocksError {
     LocksError::Unavailable("unexpected reply of Redis".to_owned())
 }
 
-/// The only reply of a call with one item.
 pub(crate) fn only(reply: Value) -> Option<Value> {
     let Value::Array(mut answers) = reply else { return None };
     if answers.len() == 1 { answers.pop() } else { None }

@@ -6,7 +6,7 @@ use redis::Value;
 use tokio::time::Instant;
 
 use crate::redis::reply::{
-    claimed, holders, queue_status, released, turn, verdicts, waiters, was_held,
+    claimed, handover, holders, queue_status, released, verdicts, waiters, was_held,
 };
 
 /// Runs this many cases. `GALLEY_SEED` replays a run that failed.
@@ -78,7 +78,7 @@ fn g12_any_hand_over_message_is_parsed_or_ignored() {
     let bytes = prop_oneof![prop::collection::vec(any::<u8>(), 0..64), near];
     runner(6_000)
         .run(&bytes, |bytes| {
-            if let Some((value, _)) = turn(&bytes) {
+            if let Some((value, _)) = handover(&bytes) {
                 prop_assert!(bytes.ends_with(value.as_bytes()));
             }
             Ok(())

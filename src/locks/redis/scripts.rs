@@ -19,12 +19,12 @@ pub(crate) const LOCKS_PER_CALL: usize = 250;
 /// The first fence that no script mints: Lua counts in doubles, which are exact up to 2^53.
 pub(crate) const FENCE_END: i64 = 1 << 53;
 
-/// The functions of a claim and of a release, then `batch.lua`, which calls them.
+/// The functions of a claim and of a release, then `coalesced.lua`, which calls them.
 const SEVERAL: &str = concat!(
     include_str!("lua/wait_queue.lua"),
     include_str!("lua/claim.lua"),
     include_str!("lua/release.lua"),
-    include_str!("lua/batch.lua"),
+    include_str!("lua/coalesced.lua"),
 );
 
 /// A script and its SHA-1 for `EVALSHA`.
@@ -34,13 +34,11 @@ pub(crate) struct Script {
     hash: String,
 }
 
-/// All scripts.
 #[derive(Debug)]
 pub(crate) struct Scripts {
     /// The key format of this Redis: plain, or with a hash tag on a Cluster.
     pub(crate) key_format: KeyFormat,
-    /// Claims, releases and single renewals, in batches.
-    pub(crate) batch: Script,
+    pub(crate) coalesced: Script,
     pub(crate) renew: Script,
     pub(crate) reassert: Script,
     pub(crate) holders: Script,
@@ -64,7 +62,6 @@ impl Script {
         pipeline.add_command(self.loading()).ignore();
     }
 
-    /// The `SCRIPT LOAD` command.
     pub(crate) fn loading(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(&self.source);
@@ -83,7 +80,7 @@ impl Scripts {
     pub(crate) fn new(key_format: KeyFormat) -> Self {
         Self {
             key_format,
-            batch: Script::new(&batch_source()),
+            coalesced: Script::new(&coalesced_source()),
             renew: Script::new(include_str!("lua/renew.lua")),
             reassert: Script::new(include_str!("lua/reassert.lua")),
             holders: Script::new(include_str!("lua/holders.lua")),
@@ -95,19 +92,19 @@ impl Scripts {
     /// The greeting of a connection: loads the script that its calls do not load.
     pub(crate) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
-        self.batch.load(&mut pipeline);
+        self.coalesced.load(&mut pipeline);
         pipeline
     }
 
     /// Claims, releases and single renewals in one call, one lock each. On a Cluster all keys have
     /// one slot. `graces` are those of the node's identity.
-    pub(crate) fn batch<'a>(
+    pub(crate) fn coalesced<'a>(
         &self,
         items: impl Iterator<Item = &'a Item> + Clone,
         graces: Option<[Duration; 2]>,
     ) -> Cmd {
         let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.key_format)).collect();
-        let mut call = self.batch.call(5 * keys.len());
+        let mut call = self.coalesced.call(5 * keys.len());
         for kind in 0..5 {
             keys.iter().filter_map(|keys| keys.get(kind)).for_each(|key| {
                 call.arg(key);
@@ -122,7 +119,6 @@ impl Scripts {
         call
     }
 
-    /// A claim, with or without a place in the wait queue.
     pub(crate) fn claim(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Item {
         let (from, whose) = match &claim.over {
             Takeover::None => ("none", ""),
@@ -156,14 +152,12 @@ impl Scripts {
         Item { name: name.clone(), args }
     }
 
-    /// The renewal of one lease.
     pub(crate) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Item {
         let mut args = Packed::new();
         args.text("renew").text(&held.value).text(millis(ttl));
         Item { name: held.name.clone(), args }
     }
 
-    /// A renewal of locks with one TTL.
     pub(crate) fn renew(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());
         for (held, _ttl) in held {
@@ -176,7 +170,6 @@ impl Scripts {
         call
     }
 
-    /// A reassertion of locks with one TTL.
     pub(crate) fn reassert(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.reassert.call(5 * held.len());
         for (held, _ttl) in held {
@@ -199,7 +192,6 @@ impl Scripts {
         call
     }
 
-    /// A query of a lock's waiters.
     pub(crate) fn waiters(&self, name: &LockName, most: usize) -> Cmd {
         let [_lock, _grant, line, due, waiting] = name.keys(self.key_format);
         let mut call = self.waiters.call(3);
@@ -218,8 +210,8 @@ impl Scripts {
     }
 }
 
-/// The source of the batch script, with the constants that `wait_queue.lua` reads.
-fn batch_source() -> String {
+/// The source of the coalesced script, with the constants that `wait_queue.lua` reads.
+fn coalesced_source() -> String {
     let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(QUEUE_ENTRY_TTL));
     let back = millis(REASSERT_GRACE);
     format!(
@@ -243,7 +235,6 @@ fn packed(owner: &Owner) -> Packed {
     packed
 }
 
-/// The common TTL of these locks.
 fn only_ttl(held: &[(&HeldLock, Duration)]) -> u64 {
     held.first().map_or(1, |(_held, ttl)| millis(*ttl))
 }

@@ -38,7 +38,6 @@ pub(crate) enum NodeOrigin {
     Later,
 }
 
-/// The identity of one Redis node, as this process knows it.
 #[derive(Debug)]
 pub(crate) struct ServerIdentity {
     origin: NodeOrigin,
@@ -48,7 +47,6 @@ pub(crate) struct ServerIdentity {
 #[derive(Debug, Default)]
 struct IdentityState {
     met: Option<Met>,
-    /// The grace of any lock.
     any: Grace,
     /// The grace of locks that only the database knows.
     given: Grace,
@@ -64,17 +62,14 @@ enum Grace {
     Until(Instant),
 }
 
-/// An observed run of Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Met {
     /// The run id; it changes at each start.
     run: String,
-    /// The id of the connection.
     connection: Option<i64>,
 }
 
 impl ServerIdentity {
-    /// An identity without an observed run.
     pub(crate) fn new(origin: NodeOrigin) -> Self {
         Self { origin, state: Mutex::default() }
     }
@@ -180,7 +175,6 @@ impl Grace {
     }
 }
 
-/// The reply as `T`, if it is that.
 fn answer<T: FromRedisValue>(answer: Option<&RedisResult<Value>>) -> Option<T> {
     redis::from_redis_value_ref(answer?.as_ref().ok()?).ok()
 }

@@ -11,14 +11,12 @@ use crate::redis::reply;
 use crate::redis::scripts::{Script, pipeline};
 use crate::redis::server_identity::ServerIdentity;
 
-/// A connection and the server identity of the node behind it.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) link: Link,
     pub(crate) identity: Arc<ServerIdentity>,
 }
 
-/// Whether a call follows an `ASK` redirect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirection {
     Straight,
@@ -35,7 +33,6 @@ impl Redirection {
     }
 }
 
-/// Calls a script on one node; loads and retries it after `NOSCRIPT`.
 pub(crate) async fn call_at(
     end: &Target,
     script: &Script,

@@ -27,10 +27,8 @@ pub(crate) const QUEUE_LENGTH_MAX: usize = 1_000;
 
 const _: () = assert!(POLL_INTERVAL.as_millis() * 2 <= QUEUE_ENTRY_TTL.as_millis());
 
-/// The arguments of a waiter's poll.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueEntry {
-    /// The server to notify of a hand-over.
     pub(crate) server: NodeId,
     /// The time of its arrival by the backend's clock; 0 in its first poll.
     pub(crate) arrival: u64,
@@ -38,7 +36,6 @@ pub(crate) struct QueueEntry {
     pub(crate) remembers: Duration,
 }
 
-/// The result of a poll.
 #[derive(Debug)]
 pub(crate) enum QueueStatus {
     /// The lock was granted.
@@ -55,14 +52,12 @@ pub(crate) enum QueueStatus {
     Refused(Option<Holder>),
 }
 
-/// The content of a hand-over message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handover {
     pub(crate) fence: Fence,
     pub(crate) since: DateTime<Utc>,
 }
 
-/// The waiters of this process, by value.
 #[derive(Debug, Default)]
 pub(crate) struct WaiterRegistry {
     slots: Mutex<HashMap<String, Arc<WakeSlot>>>,
@@ -70,11 +65,10 @@ pub(crate) struct WaiterRegistry {
     echoes: watch::Sender<u64>,
 }
 
-/// The wake-up slot of a waiter: notification and hand-over.
 #[derive(Debug, Default)]
 struct WakeSlot {
     rung: Notify,
-    turn: Mutex<Option<Handover>>,
+    handover: Mutex<Option<Handover>>,
 }
 
 /// A waiter's registration, until it is dropped.
@@ -94,10 +88,9 @@ impl WaiterRegistry {
         WakeHandle { waiter_registry: Arc::clone(self), value: value.to_owned(), slot }
     }
 
-    /// Hands a lock over to one waiter.
-    pub(crate) fn wake(&self, value: &str, turn: Handover) {
+    pub(crate) fn wake(&self, value: &str, handover: Handover) {
         if let Some(slot) = self.slots().get(value) {
-            *slot.turn() = Some(turn);
+            *slot.handover() = Some(handover);
             slot.rung.notify_one();
         }
     }
@@ -107,12 +100,10 @@ impl WaiterRegistry {
         self.slots().values().for_each(|slot| slot.rung.notify_one());
     }
 
-    /// Counts a message of this server to itself.
     pub(crate) fn echo(&self) {
         self.echoes.send_modify(|heard| *heard += 1);
     }
 
-    /// Subscribes to that count.
     pub(crate) fn echoes(&self) -> watch::Receiver<u64> {
         self.echoes.subscribe()
     }
@@ -123,8 +114,8 @@ impl WaiterRegistry {
 }
 
 impl WakeSlot {
-    fn turn(&self) -> MutexGuard<'_, Option<Handover>> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handover(&self) -> MutexGuard<'_, Option<Handover>> {
+        self.handover.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -133,7 +124,7 @@ impl WakeHandle {
     /// return it.
     pub(crate) async fn rings(&self) -> Option<Handover> {
         self.slot.rung.notified().await;
-        self.slot.turn().take()
+        self.slot.handover().take()
     }
 }
 
@@ -156,9 +147,9 @@ mod tests {
     async fn a_wake_up_before_the_wait_is_received_once() {
         let waiter_registry = Arc::new(WaiterRegistry::default());
         let (one, other) = (waiter_registry.enter("one"), waiter_registry.enter("other"));
-        let turn = Handover { fence: Fence(7), since: DateTime::UNIX_EPOCH };
-        waiter_registry.wake("one", turn);
-        assert_eq!(one.rings().now_or_never(), Some(Some(turn)));
+        let handover = Handover { fence: Fence(7), since: DateTime::UNIX_EPOCH };
+        waiter_registry.wake("one", handover);
+        assert_eq!(one.rings().now_or_never(), Some(Some(handover)));
         assert!(one.rings().now_or_never().is_none());
         assert!(other.rings().now_or_never().is_none());
         waiter_registry.wake_all();

@@ -40,7 +40,6 @@ impl Addresses {
         Self { source, last: Mutex::default() }
     }
 
-    /// The primary that Sentinels name.
     pub(crate) fn by(sentinels: Sentinels) -> Self {
         Self { source: Source::Sentinels(Box::new(sentinels)), last: Mutex::default() }
     }

@@ -12,14 +12,11 @@ use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
 
 use crate::redis_client::address::Address;
 
-/// Time-out of one Sentinel's connect and reply.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The Sentinels of one primary.
 #[derive(Debug)]
 pub(crate) struct Sentinels {
     all: Vec<Client>,
-    /// Their name for the primary.
     name: String,
     /// A client with the primary's settings; its address is a placeholder.
     primary: Client,

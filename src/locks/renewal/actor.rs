@@ -33,10 +33,8 @@ const VERDICTS_AT_ONCE: usize = 250;
 /// Mass loss: at least this many locks, and half of the round, were lost. The cause is then Redis
 /// and not the single lock.
 const MASS_LOSS: usize = 10;
-/// How often the actor measures the age of the oldest lease.
 const OLDEST_EVERY: Duration = Duration::from_secs(1);
 
-/// The schedule and the wake-up of its task.
 #[derive(Debug, Default)]
 pub(crate) struct RenewalActor {
     register: Mutex<Register>,
@@ -83,7 +81,6 @@ impl RenewalActor {
         }
     }
 
-    /// Runs rounds until `stop`.
     pub(crate) async fn run(self: Arc<Self>, backend: Backend, stop: CancellationToken) {
         stop.run_until_cancelled(self.renew_for_ever(&backend)).await;
     }
@@ -121,7 +118,6 @@ impl RenewalActor {
         }
     }
 
-    /// Queries the lease holders; returns the locks to renew.
     fn query_holders(&self, backend: &Backend, mut items: Vec<Item>, now: Instant) -> Vec<Item> {
         items.retain(|item| {
             let lives = item.lease_holder.lives(now);
@@ -131,18 +127,15 @@ impl RenewalActor {
                 Renewable::Later => {
                     self.register().put_off(item.id, now);
                 }
-                Renewable::Release => self.release_ended(backend, item),
+                Renewable::Release if self.leave(item.id) => {
+                    // Redis may still store the key.
+                    backend.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
+                }
+                Renewable::Release => {}
             }
             lives == Renewable::Yes && item.renew_at.is_some()
         });
         items
-    }
-
-    fn release_ended(&self, backend: &Backend, item: &Item) {
-        if self.leave(item.id) {
-            // Redis may still store the key.
-            backend.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
-        }
     }
 
     /// Sorts by lease, then by deadline: equal leases share one call. False if the round failed for

@@ -45,7 +45,6 @@ pub enum Renewable {
     Release,
 }
 
-/// A registered lock and its lease holder.
 #[derive(Clone, Debug)]
 pub(crate) struct LeaseEntry {
     pub(crate) held: Arc<HeldLock>,
@@ -58,7 +57,6 @@ pub(crate) struct LeaseEntry {
 }
 
 impl LeaseEntry {
-    /// The rest of the minimum hold, for a release at `now`.
     pub(crate) fn rest(&self, now: Instant) -> Duration {
         self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
@@ -70,7 +68,6 @@ impl LeaseEntry {
 #[derive(Debug)]
 pub struct Registration {
     locks: Locks,
-    /// The id of its entry in the schedule.
     id: u64,
 }
 

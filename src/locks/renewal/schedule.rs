@@ -18,7 +18,6 @@ use crate::renewal::lease::{LeaseEntry, LeaseHolder};
 use crate::types::{HeldLock, Verdict};
 use crate::{GRANT_EXTENSION_INTERVAL, REASSERT_GRACE};
 
-/// A due entry.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) id: u64,
@@ -32,7 +31,6 @@ pub(crate) struct Item {
     pub(crate) extends_grant: bool,
 }
 
-/// The registered locks, ordered by due time.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
     entries: HashMap<u64, Entry>,
@@ -58,7 +56,6 @@ struct Entry {
     began: Instant,
     /// When the last successful claim or renewal was sent.
     sent_at: Instant,
-    /// The next renewal, if any.
     renew_at: Option<Instant>,
     /// The interval to the next attempt if this renewal fails: the renewal interval, or the pause
     /// between retries.
@@ -98,7 +95,6 @@ impl Register {
         Some(entry.entry)
     }
 
-    /// Removes all entries, and rejects later ones.
     pub(crate) fn close(&mut self) -> Vec<LeaseEntry> {
         self.is_closed = true;
         self.order.clear();
@@ -109,7 +105,7 @@ impl Register {
         self.entries.is_empty()
     }
 
-    /// Requests a round now of all locks due before `until`. False if the schedule is empty.
+    /// False if the schedule is empty.
     pub(crate) fn wake_before(&mut self, until: Instant) -> bool {
         self.requested_until = (!self.is_empty()).then_some(until).max(self.requested_until);
         !self.is_empty()

@@ -35,7 +35,7 @@ use crate::pubsub::Pubsub;
 use crate::pubsub::{Message, Topic};
 use crate::rooms::persister::set_aside::{Aside, Why};
 use crate::rooms::room::persist_queue::{PersistJob, StorageHealth, problem_of};
-use crate::rooms::room::{Ailment, Room};
+use crate::rooms::room::{ResetCause, Room};
 use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -48,7 +48,7 @@ pub use crate::rooms::room::persist_queue::{
 /// Minimum time between the starts of two transactions. It saves a fast disk a commit for each key.
 /// The cost: under load `document.saved` comes that much later, which users do not notice.
 const GROUPS_APART: Duration = Duration::from_millis(5);
-/// The same as a multiple of the last transaction's duration, and its upper bound.
+/// Minimum time between those starts as a multiple of the last transaction's duration.
 const GROUPS_REST: u32 = 4;
 const GROUPS_APART_MAX: Duration = Duration::from_millis(25);
 /// Updates in one transaction: some 20 ms of work.
@@ -57,28 +57,27 @@ const BATCH_MAX: usize = 4_096;
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
-/// Stores until `stop` fires and the queue is empty.
-pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: CancellationToken) {
-    let Queue { orders: mut queued, trouble } = queue;
-    let mut writer = Writer { storage, relay, trouble, stop, aside: Aside::default() };
-    let (mut orders, mut flushed) = (Vec::new(), Vec::new());
+pub async fn run(storage: Storage, pubsub: Pubsub, queue: Queue, stop: CancellationToken) {
+    let Queue { jobs: mut queued, health } = queue;
+    let mut writer = Writer { storage, pubsub, health, stop, aside: Aside::default() };
+    let (mut jobs, mut flushed) = (Vec::new(), Vec::new());
     let mut next_group_at = Instant::now();
     loop {
         // A stopping server skips the pause; both outcomes continue here.
         let _paused = writer.stop.run_until_cancelled(sleep_until(next_group_at)).await;
         tokio::select! {
             biased;
-            received = queued.recv_many(&mut orders, BATCH_MAX) => {
+            received = queued.recv_many(&mut jobs, BATCH_MAX) => {
                 if received == 0 {
                     return;
                 }
             }
-            () = writer.aside.is_due() => {}
+            () = writer.aside.wait_until_due() => {}
             () = writer.stop.cancelled() => return writer.aside.give_up(),
         }
         let mut group = Group::default();
-        for order in orders.drain(..) {
-            match order {
+        for job in jobs.drain(..) {
+            match job {
                 // Drops the update of a room with a rejected update (P3).
                 PersistJob::Store(update) if update.room.takes_no_more() => {}
                 PersistJob::Store(update) => {
@@ -114,7 +113,6 @@ struct Group {
     sources: Vec<UpdateSource>,
 }
 
-/// The origin of an update: room and session.
 #[derive(Debug)]
 struct UpdateSource {
     room: Arc<Room>,
@@ -146,11 +144,8 @@ impl Group {
         self.appends.into_iter().zip(self.sources)
     }
 
-    /// Splits the group into two with half of the documents each.
-    ///
-    /// # Errors
-    ///
-    /// The group itself when it has a single document.
+    /// Splits the group into two with half of the documents each. `Err` is the group itself: it has a
+    /// single document.
     fn halves(self) -> Result<(Self, Self), Self> {
         let documents: BTreeSet<DocumentId> = self.appends.iter().map(|it| it.document).collect();
         let Some(middle) = documents.iter().nth(documents.len() / 2).copied() else {
@@ -179,11 +174,10 @@ fn is_of_some_rows(error: &StorageError) -> bool {
     matches!(error, StorageError::Corrupt(_) | StorageError::Refused(_))
 }
 
-/// State of the persister task.
 struct Writer {
     storage: Storage,
-    relay: Pubsub,
-    trouble: Arc<StorageHealth>,
+    pubsub: Pubsub,
+    health: Arc<StorageHealth>,
     stop: CancellationToken,
     aside: Aside,
 }
@@ -201,7 +195,7 @@ impl Writer {
             if is_of_some_rows(&error) {
                 return self.store_apart(group, error).await;
             }
-            self.is_away(&group, error, wait);
+            self.record_outage(&group, error, wait);
             let pause = self.stop.run_until_cancelled(tokio::time::sleep(wait));
             if pause.await.is_none() {
                 let updates = group.appends.len();
@@ -212,28 +206,27 @@ impl Writer {
         if RETRY_FIRST < wait {
             let seconds = started.elapsed().as_secs();
             tracing::info!(updates = group.appends.len(), seconds, "updates can be stored again");
-            self.trouble.set_error(None);
+            self.health.set_error(None);
         }
         metrics::histogram!("galley_document_persist_seconds")
             .record(started.elapsed().as_secs_f64());
         self.complete(group, outcomes).await;
     }
 
-    /// Records the error and notifies the rooms. The caller retries the group after `wait`.
-    fn is_away(&self, group: &Group, error: StorageError, wait: Duration) {
+    fn record_outage(&self, group: &Group, error: StorageError, wait: Duration) {
         if wait == RETRY_FIRST {
             let updates = group.appends.len();
             tracing::error!(%error, updates, "updates cannot be stored; retrying");
         }
         group.not_saved(problem_of(&error));
-        self.trouble.set_error(Some(error));
+        self.health.set_error(Some(error));
     }
 
     /// Stores a group with a faulty row in halves, until the row's document is alone. Then the task
     /// sets that document aside (P4).
     async fn store_apart(&mut self, group: Group, error: StorageError) {
         // The database replied: an outage before this is over.
-        self.trouble.set_error(None);
+        self.health.set_error(None);
         match group.halves() {
             Ok((low, high)) => {
                 Box::pin(self.store(low)).await;
@@ -263,12 +256,11 @@ impl Writer {
         self.aside.forget_stored();
     }
 
-    /// Notifies each room of the outcome of its updates, and publishes stored ones.
     async fn complete(&mut self, group: Group, outcomes: Vec<Appended>) {
         let mut busy = Group::default();
         for ((append, source), outcome) in group.updates().zip(outcomes) {
             let UpdateSource { room, session } = &source;
-            let ailment = match outcome {
+            let cause = match outcome {
                 Appended::Stored { seq } => {
                     room.stored(seq, append.update.len());
                     self.publish(append, seq).await;
@@ -280,16 +272,16 @@ impl Writer {
                     continue;
                 }
                 Appended::Fenced | Appended::Stale | Appended::ForeignClient { .. } => {
-                    Ailment::Refused(Arc::clone(session))
+                    ResetCause::Refused(Arc::clone(session))
                 }
-                Appended::Gone => Ailment::Gone,
-                Appended::SetBack { .. } => Ailment::SetBack,
-                Appended::Damaged => Ailment::Damaged,
+                Appended::Gone => ResetCause::Gone,
+                Appended::SetBack { .. } => ResetCause::SetBack,
+                Appended::Damaged => ResetCause::Damaged,
                 // An earlier update holds the cause. The session behind this one is not at fault (P3).
-                Appended::Orphaned => Ailment::Orphaned,
+                Appended::Orphaned => ResetCause::Orphaned,
             };
             tracing::warn!(document = %append.document, ?outcome, "the database rejected an edit");
-            room.request_reset(ailment);
+            room.request_reset(cause);
         }
         self.aside.put(busy, Why::Locked);
     }
@@ -297,7 +289,7 @@ impl Writer {
     async fn publish(&self, append: Append, seq: i64) {
         let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
         let message = Message::Update { seq, fence, update: append.update };
-        if let Err(error) = self.relay.publish(Topic::Room(append.document), &message).await {
+        if let Err(error) = self.pubsub.publish(Topic::Room(append.document), &message).await {
             // Other servers detect a gap and read the database.
             tracing::debug!(%error, "a stored update was not published");
         }

@@ -23,7 +23,7 @@ use crate::outbox::outbox;
 use crate::pubsub::Pubsub;
 use crate::rooms::memory::RoomMemory;
 use crate::rooms::room::review_events::missed;
-use crate::rooms::room::{Ailment, Opening, Room};
+use crate::rooms::room::{Opening, ResetCause, Room};
 use crate::rooms::stored_document::StoredDocument;
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::{Session, SessionIdentity};
@@ -96,8 +96,8 @@ impl Scene {
 
     /// The next queued update, as the persister takes it.
     async fn queued_group(&mut self) -> Group {
-        let order = self.queue.orders.recv().await.expect("an order");
-        let PersistJob::Store(update) = order else { panic!("{order:?}") };
+        let job = self.queue.jobs.recv().await.expect("a job");
+        let PersistJob::Store(update) = job else { panic!("{job:?}") };
         let PendingUpdate { room, session, append } = *update;
         let mut group = Group::default();
         group.put(append, UpdateSource { room, session });
@@ -115,9 +115,9 @@ async fn g8_an_edit_queued_behind_a_rejected_one_of_its_room_is_not_stored() {
     let mut scene = Scene::new().await;
     let before = scene.last_number().await;
     let queue = std::mem::replace(&mut scene.queue, persister(scene.stored.storage.clone()).1);
-    let (stop, relay) = (CancellationToken::new(), Pubsub::alone(NodeId::generate()));
+    let (stop, pubsub) = (CancellationToken::new(), Pubsub::alone(NodeId::generate()));
     let tasks = TaskTracker::new();
-    tasks.spawn(run(scene.stored.storage.clone(), relay, queue, stop.clone()));
+    tasks.spawn(run(scene.stored.storage.clone(), pubsub, queue, stop.clone()));
 
     scene.types(FORMER, 1, "rejected ");
     assert!(scene.persister.flush(TIMEOUT).await);
@@ -137,7 +137,7 @@ async fn g8_an_edit_set_aside_is_not_stored_after_a_rejection_in_its_room() {
     let mut aside = Aside::default();
     aside.put(scene.queued_group().await, Why::Locked);
 
-    scene.room.request_reset(Ailment::Orphaned);
+    scene.room.request_reset(ResetCause::Orphaned);
 
     assert!(aside.take_due(Instant::now() + TIMEOUT, 10).is_empty());
     aside.forget_stored();
@@ -153,12 +153,12 @@ async fn g16_a_rejected_row_ends_the_outage_and_its_document_is_set_aside() {
     let group = scene.queued_group().await;
     let mut writer = Writer {
         storage: scene.stored.storage.clone(),
-        relay: Pubsub::alone(NodeId::generate()),
-        trouble: Arc::clone(&scene.queue.trouble),
+        pubsub: Pubsub::alone(NodeId::generate()),
+        health: Arc::clone(&scene.queue.health),
         stop: CancellationToken::new(),
         aside: Aside::default(),
     };
-    writer.is_away(&group, StorageError::Full("the disk".to_owned()), RETRY_FIRST);
+    writer.record_outage(&group, StorageError::Full("the disk".to_owned()), RETRY_FIRST);
     assert!(scene.persister.error().is_some());
 
     writer.store_apart(group, StorageError::Refused("a row".to_owned())).await;

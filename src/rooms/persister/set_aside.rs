@@ -21,13 +21,11 @@ use crate::storage::log::Append;
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// The documents set aside by the persister task.
 #[derive(Debug, Default)]
 pub(super) struct Aside {
     documents: HashMap<DocumentId, Stuck>,
 }
 
-/// A document that waits for its retry.
 #[derive(Debug)]
 struct Stuck {
     updates: VecDeque<(Append, UpdateSource)>,
@@ -36,7 +34,6 @@ struct Stuck {
     at: Instant,
 }
 
-/// The reason to set a document aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     /// Another transaction has locked its row. The task may retry it together with others.
@@ -56,12 +53,8 @@ impl Aside {
         self.documents.is_empty()
     }
 
-    /// Waits until a document is due. Without a document the future stays pending.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe.
-    pub(super) async fn is_due(&self) {
+    /// Waits until a document is due. Without a document the future stays pending. Cancel safe.
+    pub(super) async fn wait_until_due(&self) {
         match self.documents.values().map(|stuck| stuck.at).min() {
             Some(at) => sleep_until(at).await,
             None => std::future::pending().await,
@@ -131,12 +124,10 @@ impl Aside {
         due
     }
 
-    /// Removes the documents without queued updates.
     pub(super) fn forget_stored(&mut self) {
         self.documents.retain(|_, stuck| !stuck.updates.is_empty());
     }
 
-    /// Logs the updates that a stopping server drops.
     pub(super) fn give_up(&self) {
         let updates: usize = self.documents.values().map(|stuck| stuck.updates.len()).sum();
         if 0 < updates {

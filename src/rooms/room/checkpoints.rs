@@ -18,12 +18,9 @@ use crate::sessions::session::{Session, SessionIdentity};
 /// cost: a writer that reconnects faster than the recorder stores leaves fewer versions.
 const READY_MAX: usize = 4;
 
-/// A moment of a document that the version recorder stores as a version.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// The document.
     pub document: DocumentId,
-    /// Why the version is due.
     pub kind: VersionKind,
     /// The users that edited since the last checkpoint.
     pub authors: Vec<User>,
@@ -31,10 +28,8 @@ pub struct Checkpoint {
     pub snapshot: Snapshot,
 }
 
-/// The edits of a room since its last checkpoint.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
-    /// The last writer and its session.
     writer: Option<(SessionId, User)>,
     /// The times of the first and the last edit since the last checkpoint.
     span: Option<(Instant, Instant)>,
@@ -46,16 +41,16 @@ pub(super) struct Checkpoints {
 impl Room {
     /// Drains the checkpoints that are due: a second call returns none of them.
     #[must_use]
-    pub fn due_points(&self, terms: &HistoryTerms, now: Instant) -> Vec<Checkpoint> {
+    pub fn due_checkpoints(&self, terms: &HistoryTerms, now: Instant) -> Vec<Checkpoint> {
         let mut state = self.lock();
-        let is_due = state.points.span.is_some_and(|(first, last)| {
+        let is_due = state.checkpoints.span.is_some_and(|(first, last)| {
             let rests = terms.pause <= now.saturating_duration_since(last);
             rests || terms.longest <= now.saturating_duration_since(first)
         });
         if is_due {
-            state.make_point(self.document, VersionKind::Pause);
+            state.make_checkpoint(self.document, VersionKind::Pause);
         }
-        std::mem::take(&mut state.points.ready)
+        std::mem::take(&mut state.checkpoints.ready)
     }
 
     /// The writer left: its edits make a checkpoint without a pause. True if a checkpoint waits for the
@@ -63,18 +58,18 @@ impl Room {
     pub fn writer_left(&self, session: &Session) -> bool {
         let mut state = self.lock();
         let session_id = session.identity.session;
-        if state.points.writer.as_ref().is_some_and(|(wrote, _)| *wrote == session_id) {
-            state.make_point(self.document, VersionKind::Seat);
+        if state.checkpoints.writer.as_ref().is_some_and(|(wrote, _)| *wrote == session_id) {
+            state.make_checkpoint(self.document, VersionKind::Seat);
         }
-        !state.points.ready.is_empty()
+        !state.checkpoints.ready.is_empty()
     }
 
     /// The database has a version of the text at number `seq`. The next checkpoint needs an edit.
     pub fn version_stored(&self, seq: i64) {
         let mut state = self.lock();
         if state.seq == seq && state.unsaved_bytes == 0 {
-            state.points.span = None;
-            state.points.seq = seq;
+            state.checkpoints.span = None;
+            state.checkpoints.seq = seq;
         }
     }
 }
@@ -84,27 +79,27 @@ impl State {
     /// the text that the previous writer left. That writer's server may have recorded none.
     pub(super) fn before_edit(&mut self, identity: &SessionIdentity, now: Instant) {
         let session = identity.session;
-        if self.points.writer.as_ref().is_none_or(|(wrote, _)| *wrote != session) {
-            self.points.writer = Some((session, identity.user.clone()));
-            self.make_point(identity.document, VersionKind::Seat);
+        if self.checkpoints.writer.as_ref().is_none_or(|(wrote, _)| *wrote != session) {
+            self.checkpoints.writer = Some((session, identity.user.clone()));
+            self.make_checkpoint(identity.document, VersionKind::Seat);
         }
-        match &mut self.points.span {
+        match &mut self.checkpoints.span {
             Some((_, last)) => *last = now,
-            None => self.points.span = Some((now, now)),
+            None => self.checkpoints.span = Some((now, now)),
         }
     }
 
-    fn make_point(&mut self, document: DocumentId, kind: VersionKind) {
+    fn make_checkpoint(&mut self, document: DocumentId, kind: VersionKind) {
         if self.takes_no_more() || self.unsaved_bytes != 0 {
             return;
         }
-        self.points.span = None;
-        if self.seq == self.points.seq || READY_MAX <= self.points.ready.len() {
+        self.checkpoints.span = None;
+        if self.seq == self.checkpoints.seq || READY_MAX <= self.checkpoints.ready.len() {
             return;
         }
-        self.points.seq = self.seq;
-        let authors = self.points.writer.iter().map(|(_, user)| user.clone()).collect();
+        self.checkpoints.seq = self.seq;
+        let authors = self.checkpoints.writer.iter().map(|(_, user)| user.clone()).collect();
         let snapshot = self.snapshot();
-        self.points.ready.push(Checkpoint { document, kind, authors, snapshot });
+        self.checkpoints.ready.push(Checkpoint { document, kind, authors, snapshot });
     }
 }

@@ -68,7 +68,6 @@ impl Room {
         }
     }
 
-    /// Waits until no update is pending, or the room is retired.
     pub async fn flushed(&self) {
         self.wait_for_stored(|| self.is_durable()).await;
     }
@@ -93,14 +92,13 @@ impl Room {
         self.lock().unsaved_bytes == 0 || self.retired.is_cancelled()
     }
 
-    /// Waits as [`flushed`](Self::flushed) does, for at most `limit`. False after a time-out.
+    /// False after a time-out.
     pub async fn flushed_within(&self, limit: Duration) -> bool {
         timeout(limit, self.flushed()).await.is_ok()
     }
 
-    /// The persister cannot commit: the room broadcasts `problem` once.
     pub fn not_saved(&self, problem: Problem) {
-        self.lock().is_not_saved(problem);
+        self.lock().broadcast_not_saved(problem);
     }
 
     /// The highest database number that this room has seen, in its log or for its own commits.
@@ -115,7 +113,6 @@ impl State {
         self.seq.max(self.stored_upto)
     }
 
-    /// The limit because of which the room rejects edits.
     pub(super) fn why_full(&self) -> Problem {
         if self.spent_until.is_some() {
             STORE_BUDGET_SPENT
@@ -127,7 +124,7 @@ impl State {
     }
 
     /// Broadcasts the cause of failing commits, and the same cause again only after a commit.
-    pub(super) fn is_not_saved(&mut self, problem: Problem) {
+    pub(super) fn broadcast_not_saved(&mut self, problem: Problem) {
         if self.not_saved.replace(problem) != Some(problem) {
             self.broadcast_event(&Event::Problem(problem));
         }

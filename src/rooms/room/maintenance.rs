@@ -20,14 +20,10 @@ const ROWS_WORKING: usize = 1_000;
 /// Rows above which they are merged when the last session leaves.
 const ROWS_LEAVING: usize = 32;
 
-/// The whole document at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The document as one update.
     pub merged: Bytes,
-    /// The last database number in it.
     pub seq: i64,
-    /// Whether the database has all of it.
     pub is_durable: bool,
     /// Rises with each update of an open room.
     pub version: u64,
@@ -35,34 +31,26 @@ pub struct Snapshot {
     pub permit: Option<BuildPermit>,
 }
 
-/// The cause of a maintenance check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// The periodic tick, while sessions are in the room.
     Working,
-    /// The last session left.
     Leaving,
 }
 
-/// Maintenance that is due for a document.
 #[derive(Debug)]
 pub struct Maintenance {
-    /// The document, all of it durable.
     pub snapshot: Snapshot,
-    /// Whether the task merges its rows.
     pub merge: bool,
 }
 
 /// Maintenance that is due, before the room copies its document.
 struct DueWork {
-    /// Whether the task merges the rows.
     merge: bool,
 }
 
-/// Work that accumulated since the last maintenance.
 #[derive(Debug)]
 pub(super) struct Backlog {
-    /// Rows in the database.
     pub(super) rows: usize,
     counted_version: u64,
     counted_at: Instant,
@@ -92,25 +80,21 @@ impl Room {
         checked.is_new && (checked.clients.is_empty() || checked.clients.iter().any(is_own))
     }
 
-    /// About how many bytes the document has.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.lock().log.bytes()
     }
 
-    /// The whole document, now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.lock().snapshot()
     }
 
-    /// The number of the last update that the room has from the database.
     #[must_use]
     pub fn seq(&self) -> i64 {
         self.lock().seq
     }
 
-    /// Whether maintenance is due now.
     #[must_use]
     pub fn is_maintenance_due(&self, occasion: Trigger, now: Instant) -> bool {
         self.lock().due_work(occasion, now).is_some()

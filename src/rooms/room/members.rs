@@ -10,7 +10,7 @@ use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::{DOCUMENT_DAMAGED, Event, Fullness};
 use crate::pubsub::Message;
 use crate::rooms::room::occupancy::SeatLocation;
-use crate::rooms::room::peers::{Step, word};
+use crate::rooms::room::peers::{Step, peer_message};
 use crate::rooms::room::{NotJoined, Room, State};
 use crate::sessions::session::{Session, SessionIdentity};
 use crate::yjs::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
@@ -18,11 +18,7 @@ use crate::yjs::protocol;
 
 impl Room {
     /// Adds a session. The room sends it the peers, the saved state vector, and a sync step 1 that
-    /// requests its unsaved edits.
-    ///
-    /// # Errors
-    ///
-    /// [`NotJoined`] when the room is retired or full.
+    /// requests its unsaved edits. Fails with [`NotJoined`] when the room is retired or full.
     pub fn join(&self, session: &Arc<Session>) -> Result<(), NotJoined> {
         let mut state = self.lock();
         if self.retired.is_cancelled() {
@@ -45,11 +41,11 @@ impl Room {
         for problem in state.not_saved.into_iter().chain(damaged) {
             session.notify(&Event::Problem(problem));
         }
-        if state.size.fullness != Fullness::Ample {
+        if state.quota.fullness != Fullness::Ample {
             session.notify(&state.size_event(&self.limits));
         }
         state.peer_joined(*seat, session.fence(), user, SeatLocation::Here);
-        self.publish_to_peers(word(Step::Joined, &session.identity, session.fence()));
+        self.publish_to_peers(peer_message(Step::Joined, &session.identity, session.fence()));
         state.members.push(Arc::clone(session));
         Ok(())
     }
@@ -64,15 +60,12 @@ impl Room {
         self.broadcast_presence(&state, None, &tombstones);
     }
 
-    /// The session released its seat or lost it.
     pub fn leave(&self, session: &Session) {
         let mut state = self.lock();
         state.leaving = state.leaving.saturating_sub(1);
         self.vacate(&mut state, session);
     }
 
-    /// The claim succeeded and the join failed. Publishes `peer.left` for the replaced session, because
-    /// no other code path does.
     pub fn announce_failed_join(&self, session: &Session) {
         self.vacate(&mut self.lock(), session);
     }
@@ -80,11 +73,11 @@ impl Room {
     /// Publishes `peer.left`, except when another session of the same user took the seat over.
     fn vacate(&self, state: &mut State, session: &Session) {
         let (seat, fence) = (session.identity.seat, session.fence());
-        if session.lost() == Some(LostReason::TakenOver) {
+        if session.lost_reason() == Some(LostReason::TakenOver) {
             return state.occupancy.moved(seat, fence);
         }
         state.peer_left(seat, fence);
-        self.publish_to_peers(word(Step::Left, &session.identity, fence));
+        self.publish_to_peers(peer_message(Step::Left, &session.identity, fence));
     }
 
     /// The session's lease was restored: requests the edits that the room rejected meanwhile.
@@ -92,11 +85,6 @@ impl Room {
         self.lock().send_sync_request(session);
     }
 
-    /// Applies a client's awareness update.
-    ///
-    /// # Errors
-    ///
-    /// [`Close::Malformed`] when it does not parse.
     pub fn receive_presence(
         &self,
         session: &Session,
@@ -110,7 +98,7 @@ impl Room {
             .receive(&session.identity, entries, owners, now)
             .map_err(|_| Close::Malformed("awareness-state"))?;
         if received.moved {
-            session.was_active(now);
+            session.record_activity(now);
         }
         if !received.echo.is_empty() {
             session.outbox().send(protocol::awareness(&encode_awareness(&received.echo)));
@@ -129,7 +117,7 @@ impl Room {
     }
 
     /// The client replied to the room's sync step 1.
-    pub fn was_answered(&self, session: &Session) {
+    pub fn record_answer(&self, session: &Session) {
         let session_id = session.identity.session;
         self.lock().requested.take_if(|(of, _)| *of == session_id);
     }
@@ -148,7 +136,6 @@ impl Room {
         workers.for_each(|member| member.edited(Instant::now()));
     }
 
-    /// Broadcasts an event to the members in role `to`, or to all.
     pub fn broadcast_json(&self, to: Option<Role>, json: &str) {
         let frame = protocol::event(json);
         for member in &self.lock().members {

@@ -28,7 +28,7 @@ pub(super) mod saved;
 
 pub use self::checkpoints::Checkpoint;
 pub use self::maintenance::{Maintenance, Snapshot, Trigger};
-pub use self::recovery::Ailment;
+pub use self::recovery::ResetCause;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -78,10 +78,8 @@ struct Keystroke {
     relay_seconds: metrics::Histogram,
 }
 
-/// An open document.
 #[derive(Debug)]
 pub struct Room {
-    /// The id of the document.
     pub document: DocumentId,
     /// Fires when the room is retired: callers then open the document again.
     pub retired: CancellationToken,
@@ -90,7 +88,6 @@ pub struct Room {
     /// Queue in which the room reports a gap in its review events.
     missed_reviews: Missed,
     state: Mutex<State>,
-    /// Signals that updates were stored.
     stored: Notify,
     /// Messages for the other servers; [`Room::follow`] publishes them.
     outgoing: Queue<Message>,
@@ -99,14 +96,13 @@ pub struct Room {
     /// Signals that `document.saved` is due later.
     saved_later: Notify,
     /// Signals a cause to reset the room; see [`Room::request_reset`].
-    ailing: Notify,
+    reset_due: Notify,
 }
 
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) log: UpdateLog,
     memory: RoomBytes,
-    /// The version of the text at the last tick.
     ticked_at: Option<u64>,
     pub(crate) seq: i64,
     pub(crate) members: Vec<Arc<Session>>,
@@ -114,7 +110,6 @@ pub(crate) struct State {
     requested: Option<(SessionId, Instant)>,
     /// Sessions with a broken socket for which the room has not yet published `peer.left`.
     pub(crate) leaving: usize,
-    /// The session in each seat, on every server.
     occupancy: Occupancy,
     pub(crate) presence: Presence,
     owners: HashMap<u64, UserId>,
@@ -122,8 +117,8 @@ pub(crate) struct State {
     /// Rises with each update. Caches of the text compare it.
     version: u64,
     backlog: Backlog,
-    points: Checkpoints,
-    size: Quota,
+    checkpoints: Checkpoints,
+    quota: Quota,
     unsaved_bytes: usize,
     unsaved_updates: usize,
     saved: Saved,
@@ -137,46 +132,35 @@ pub(crate) struct State {
     is_damaged: bool,
     /// The room was reset: the persister stores nothing more of it (P3).
     was_reset: bool,
-    /// The cause of the pending reset.
-    ailment: Option<Ailment>,
+    cause: Option<ResetCause>,
     /// The highest number under which the database committed an update of this room.
     stored_upto: i64,
     /// Consecutive comparisons that found the database behind this room.
     set_back_seen: u8,
 }
 
-/// The state from which a room opens.
 #[derive(Debug)]
 pub struct Opening {
-    /// The document.
     pub document: DocumentId,
-    /// Its log.
     pub log: UpdateLog,
-    /// The charge for the log.
     pub memory: RoomBytes,
-    /// The database number of its last update.
     pub seq: i64,
-    /// The number of its rows in the database.
     pub rows: usize,
     /// The user that owns each Yjs client id.
     pub owners: HashMap<u64, UserId>,
-    /// The number of the last change of its reviews.
     pub review_changes: i64,
     /// Whether the database has more rows, which are unreadable.
     pub is_damaged: bool,
 }
 
-/// Why a session did not join a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotJoined {
     /// Another task retired the room between its lookup and its use: the caller opens it again.
     Retired,
-    /// The room holds its maximum of sessions.
     Full,
 }
 
 impl Room {
-    /// Opens a room.
     #[must_use]
     pub fn open(
         opening: Opening,
@@ -201,8 +185,8 @@ impl Room {
             reviews: Delivered::up_to(review_changes),
             version: 0,
             backlog: Backlog::new(rows),
-            points: Checkpoints::default(),
-            size: Quota::default(),
+            checkpoints: Checkpoints::default(),
+            quota: Quota::default(),
             unsaved_bytes: 0,
             unsaved_updates: 0,
             saved,
@@ -211,7 +195,7 @@ impl Room {
             spent_until: None,
             is_damaged,
             was_reset: false,
-            ailment: None,
+            cause: None,
             stored_upto: 0,
             set_back_seen: 0,
         };
@@ -226,17 +210,16 @@ impl Room {
             outgoing: Queue::new(OUTGOING_MAX),
             behind: Notify::new(),
             saved_later: Notify::new(),
-            ailing: Notify::new(),
+            reset_due: Notify::new(),
         };
         room.weigh_again(&mut room.lock(), Instant::now());
         room
     }
 
-    /// Retires the room if it has no session and no pending update.
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
         let is_empty = state.members.is_empty() && state.leaving == 0;
-        let is_well = state.unsaved_bytes == 0 && state.ailment.is_none();
+        let is_well = state.unsaved_bytes == 0 && state.cause.is_none();
         let unused = is_empty && (is_well || state.was_reset);
         if unused {
             self.retired.cancel();
@@ -244,17 +227,12 @@ impl Room {
         unused
     }
 
-    /// Whether the database has more rows, which are unreadable.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.lock().is_damaged
     }
 
-    /// Replies to a sync step 1; returns the bytes that the server read and sent for it.
-    ///
-    /// # Errors
-    ///
-    /// [`Close::Malformed`] when `state_vector` does not parse.
+    /// Returns the bytes that the server read and sent for the reply.
     pub fn answer(&self, session: &Session, state_vector: &[u8]) -> Result<usize, Close> {
         let state = self.lock();
         let (diff, cost) =
@@ -265,11 +243,8 @@ impl Room {
 
     /// Validates a writer's update, broadcasts `frame` and queues the update for the persister (M1).
     /// Returns the bytes it costs beyond its own: a sync step 1, or rows of new client ids. A reply to
-    /// sync step 1 ([`Origin::Answer`]) may restore a server's edit that the database lost (decision 40).
-    ///
-    /// # Errors
-    ///
-    /// [`Close`] when the socket must close. Any other rejection reaches the client as an event.
+    /// sync step 1 ([`Origin::Answer`]) may restore a server's edit that the database lost (decision
+    /// 40). `Err` closes the socket. Any other rejection reaches the client as an event.
     pub fn receive(
         self: &Arc<Self>,
         origin: Origin,
@@ -280,12 +255,12 @@ impl Room {
         let mut state = self.lock();
         // Only a session in the state `Uncertain` is asked for its rejected edits after a renewal. The
         // state must therefore change here, before a renewal can move the deadline.
-        session.look_at_deadline(now);
+        session.check_deadline(now);
         if !session.may_write(now) {
             // A rejected edit is activity all the same, and so is an edit that builds on it.
             match state.log.check(update, origin) {
                 Ok(checked) if !checked.is_new => {}
-                Ok(_) | Err(Rejected::Gap) => session.was_active(now),
+                Ok(_) | Err(Rejected::Gap) => session.record_activity(now),
                 Err(_) => {}
             }
             session.notify(&Event::Denied("seat-uncertain"));
@@ -324,8 +299,8 @@ impl Room {
             state.is_full = true;
             return refuse(session, MEMORY_FULL);
         }
-        if !state.has_room(update, &checked, &self.limits, now) {
-            self.was_too_large(&mut state);
+        if !state.admit(update, &checked, &self.limits, now) {
+            self.set_full(&mut state);
             return refuse(session, DOCUMENT_FULL);
         }
         self.take(&mut state, session, (update, frame), checked, now)
@@ -378,7 +353,7 @@ impl Room {
         state.unsaved_updates += 1;
         state.append(update.clone(), checked);
         if let Some(problem) = self.persister.problem() {
-            state.is_not_saved(problem);
+            state.broadcast_not_saved(problem);
         }
         self.weigh_again(state, now);
         state.saved.book(&state.log);
@@ -395,7 +370,6 @@ impl Room {
 }
 
 impl State {
-    /// Appends a checked update.
     pub(crate) fn append(&mut self, update: Bytes, checked: Checked) {
         self.log.append(update, checked);
         self.memory.set(self.log.bytes());

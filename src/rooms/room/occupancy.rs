@@ -12,18 +12,14 @@ use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
 
-/// The place of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SeatLocation {
-    /// On this server.
     Here,
-    /// On another server.
     There(NodeId),
     /// Another session of the same user took the seat over, and its server has not reported it yet.
     Moved,
 }
 
-/// The session in a seat.
 #[derive(Clone, Debug)]
 pub(super) struct Occupant {
     fence: Fence,
@@ -33,7 +29,6 @@ pub(super) struct Occupant {
     missed_since: Option<Instant>,
 }
 
-/// The state of one seat.
 #[derive(Debug)]
 struct SeatOccupancy {
     seat: Seat,
@@ -42,20 +37,17 @@ struct SeatOccupancy {
     left: Fence,
 }
 
-/// The seats of a room, by share link and role.
 #[derive(Debug, Default)]
 pub(super) struct Occupancy(Vec<SeatOccupancy>);
 
-/// A join that changed the occupancy.
 #[derive(Debug)]
 pub(super) struct Replaced {
-    /// The occupant until then.
     pub(super) before: Option<Occupant>,
 }
 
 impl Occupancy {
     /// A session holds the seat by the grant `fence`. `None` if the occupancy does not change.
-    pub(super) fn came(
+    pub(super) fn join(
         &mut self,
         seat: Seat,
         fence: Fence,
@@ -92,7 +84,7 @@ impl Occupancy {
 
     /// The locks show the grant `holder` for that seat, or none. Removes and returns an occupant whose
     /// grant they have not shown for `missing_max`. A later report of its server restores it.
-    pub(super) fn looked(
+    pub(super) fn observe(
         &mut self,
         seat: Seat,
         holder: Option<Fence>,
@@ -113,13 +105,12 @@ impl Occupancy {
 
     /// The query of the locks failed. The time without a grant starts anew, because it must be
     /// observed without interruption.
-    pub(super) fn could_not_look(&mut self) {
+    pub(super) fn forget_absences(&mut self) {
         for identity in self.0.iter_mut().filter_map(|entry| entry.identity.as_mut()) {
             identity.missed_since = None;
         }
     }
 
-    /// Every occupant with its seat and fence.
     pub(super) fn taken(&self) -> impl Iterator<Item = (Seat, Fence, &Occupant)> {
         self.0.iter().filter_map(|entry| {
             let identity = entry.identity.as_ref()?;
@@ -127,7 +118,6 @@ impl Occupancy {
         })
     }
 
-    /// Whether a peer is on that server.
     pub(super) fn has(&self, node: NodeId) -> bool {
         self.taken().any(|(_, _, identity)| identity.location == SeatLocation::There(node))
     }
@@ -184,40 +174,40 @@ mod tests {
     #[test]
     fn a_late_report_of_an_older_grant_changes_nothing() {
         let (mut occupancy, seat, kim) = (Occupancy::default(), seat(), kim());
-        assert!(occupancy.came(seat, Fence(1), &kim, SeatLocation::Here).is_some());
-        let change = occupancy.came(seat, Fence(3), &kim, there()).expect("a later one");
+        assert!(occupancy.join(seat, Fence(1), &kim, SeatLocation::Here).is_some());
+        let change = occupancy.join(seat, Fence(3), &kim, there()).expect("a later one");
         assert_eq!(change.before.expect("the first").fence, Fence(1));
-        assert!(occupancy.came(seat, Fence(2), &kim, there()).is_none(), "between the two");
+        assert!(occupancy.join(seat, Fence(2), &kim, there()).is_none(), "between the two");
         assert!(occupancy.left(seat, Fence(2)).is_none());
         assert_eq!(occupancy.taken().count(), 1);
         assert!(occupancy.left(seat, Fence(3)).is_some());
-        assert!(occupancy.came(seat, Fence(3), &kim, there()).is_none(), "it stays left");
+        assert!(occupancy.join(seat, Fence(3), &kim, there()).is_none(), "it stays left");
         assert_eq!(occupancy.taken().count(), 0);
     }
 
     #[test]
     fn a_leave_before_its_join_removes_the_older_grants_too() {
         let (mut occupancy, seat, kim) = (Occupancy::default(), seat(), kim());
-        occupancy.came(seat, Fence(1), &kim, SeatLocation::Here);
+        occupancy.join(seat, Fence(1), &kim, SeatLocation::Here);
         assert!(occupancy.left(seat, Fence(2)).is_some());
-        assert!(occupancy.came(seat, Fence(2), &kim, there()).is_none());
+        assert!(occupancy.join(seat, Fence(2), &kim, there()).is_none());
     }
 
     #[tokio::test]
     async fn a_peer_without_a_grant_leaves_after_the_limit_and_may_return() {
         let (mut occupancy, seat, kim) = (Occupancy::default(), seat(), kim());
         let (now, node) = (Instant::now(), there());
-        occupancy.came(seat, Fence(5), &kim, node);
-        let mut look = |holder, after| occupancy.looked(seat, holder, now + after, MISSING_MAX);
-        assert!(look(None, Duration::ZERO).is_none());
-        assert!(look(None, Duration::from_millis(70)).is_none(), "however often the room polls");
-        assert!(look(Some(Fence(6)), MISSING_MAX).is_none());
-        assert!(look(None, MISSING_MAX * 2).is_none(), "the count starts anew");
-        occupancy.could_not_look();
-        assert!(occupancy.looked(seat, None, now + MISSING_MAX * 4, MISSING_MAX).is_none());
-        assert!(occupancy.looked(seat, None, now + MISSING_MAX * 5, MISSING_MAX).is_some());
+        occupancy.join(seat, Fence(5), &kim, node);
+        let mut observe = |holder, after| occupancy.observe(seat, holder, now + after, MISSING_MAX);
+        assert!(observe(None, Duration::ZERO).is_none());
+        assert!(observe(None, Duration::from_millis(70)).is_none(), "however often the room polls");
+        assert!(observe(Some(Fence(6)), MISSING_MAX).is_none());
+        assert!(observe(None, MISSING_MAX * 2).is_none(), "the count starts anew");
+        occupancy.forget_absences();
+        assert!(occupancy.observe(seat, None, now + MISSING_MAX * 4, MISSING_MAX).is_none());
+        assert!(occupancy.observe(seat, None, now + MISSING_MAX * 5, MISSING_MAX).is_some());
         assert!(
-            occupancy.came(seat, Fence(5), &kim, node).is_some(),
+            occupancy.join(seat, Fence(5), &kim, node).is_some(),
             "its server reports it again"
         );
     }
@@ -225,9 +215,9 @@ mod tests {
     #[tokio::test]
     async fn a_local_session_is_not_polled_until_a_takeover_moves_it() {
         let (mut occupancy, seat, now) = (Occupancy::default(), seat(), Instant::now());
-        occupancy.came(seat, Fence(5), &kim(), SeatLocation::Here);
-        assert!(occupancy.looked(seat, None, now, Duration::ZERO).is_none());
+        occupancy.join(seat, Fence(5), &kim(), SeatLocation::Here);
+        assert!(occupancy.observe(seat, None, now, Duration::ZERO).is_none());
         occupancy.moved(seat, Fence(5));
-        assert!(occupancy.looked(seat, None, now, Duration::ZERO).is_some());
+        assert!(occupancy.observe(seat, None, now, Duration::ZERO).is_some());
     }
 }

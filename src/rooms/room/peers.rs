@@ -20,13 +20,10 @@ use crate::sessions::session::SessionIdentity;
 use crate::yjs::awareness::encode_awareness;
 use crate::yjs::protocol;
 
-/// Whether a session joined or left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
-    /// The session holds the seat.
     #[serde(rename = "peer.joined")]
     Joined,
-    /// The session no longer holds the seat.
     #[serde(rename = "peer.left")]
     Left,
 }
@@ -41,15 +38,14 @@ struct PeerChange {
     fence: Fence,
 }
 
-/// The message about a join or a leave of this session.
-pub(crate) fn word(event: Step, identity: &SessionIdentity, fence: Fence) -> Message {
-    word_of(event, identity.seat, fence, &identity.user)
+pub(crate) fn peer_message(event: Step, identity: &SessionIdentity, fence: Fence) -> Message {
+    message_of(event, identity.seat, fence, &identity.user)
 }
 
-fn word_of(event: Step, Seat { link, role }: Seat, fence: Fence, user: &User) -> Message {
-    let word = PeerChange { event, role, user: user.clone(), link, fence };
+fn message_of(event: Step, Seat { link, role }: Seat, fence: Fence, user: &User) -> Message {
+    let change = PeerChange { event, role, user: user.clone(), link, fence };
     // Serialization of these fields cannot fail.
-    Message::Event { to: None, json: serde_json::to_string(&word).unwrap_or_default() }
+    Message::Event { to: None, json: serde_json::to_string(&change).unwrap_or_default() }
 }
 
 impl Room {
@@ -67,14 +63,13 @@ impl Room {
         true
     }
 
-    /// The joins of this server's sessions, for a server that sent `Hello`.
-    pub(super) fn words_of_those_here(&self) -> Vec<Message> {
+    pub(super) fn joined_messages_of_local_sessions(&self) -> Vec<Message> {
         let state = self.lock();
         let here = state
             .occupancy
             .taken()
             .filter(|(_, _, identity)| identity.location == SeatLocation::Here);
-        here.map(|(seat, fence, identity)| word_of(Step::Joined, seat, fence, &identity.user))
+        here.map(|(seat, fence, identity)| message_of(Step::Joined, seat, fence, &identity.user))
             .collect()
     }
 
@@ -95,16 +90,16 @@ impl Room {
 
     /// The locks show `holder` as the grant of a seat. The room removes the peer after `missing_max`
     /// without its grant, because a Redis that restarted empty shows no grants for a moment.
-    pub fn seat_is_held_by(&self, seat: Seat, holder: Option<Fence>, missing_max: Duration) {
+    pub fn observe_holder(&self, seat: Seat, holder: Option<Fence>, missing_max: Duration) {
         let mut state = self.lock();
-        if let Some(gone) = state.occupancy.looked(seat, holder, Instant::now(), missing_max) {
-            state.has_gone(seat, &gone);
+        if let Some(gone) = state.occupancy.observe(seat, holder, Instant::now(), missing_max) {
+            state.announce_departure(seat, &gone);
         }
     }
 
     /// The query of the locks failed: absences seen before no longer count.
-    pub fn seats_cannot_be_seen(&self) {
-        self.lock().occupancy.could_not_look();
+    pub fn observe_failed(&self) {
+        self.lock().occupancy.forget_absences();
     }
 }
 
@@ -117,7 +112,7 @@ impl State {
         user: &User,
         location: SeatLocation,
     ) {
-        let Some(change) = self.occupancy.came(seat, fence, user, location) else { return };
+        let Some(change) = self.occupancy.join(seat, fence, user, location) else { return };
         if let Some(before) = change.before {
             if before.user.id != user.id {
                 self.notify_other_roles(seat, &Event::PeerLeft(seat.role, &before.user));
@@ -127,14 +122,13 @@ impl State {
         self.notify_other_roles(seat, &Event::PeerJoined(seat.role, user));
     }
 
-    /// The session of that grant, or of an earlier one, left the seat.
     pub(super) fn peer_left(&mut self, seat: Seat, fence: Fence) {
         if let Some(gone) = self.occupancy.left(seat, fence) {
-            self.has_gone(seat, &gone);
+            self.announce_departure(seat, &gone);
         }
     }
 
-    fn has_gone(&mut self, seat: Seat, gone: &Occupant) {
+    fn announce_departure(&mut self, seat: Seat, gone: &Occupant) {
         self.notify_other_roles(seat, &Event::PeerLeft(seat.role, &gone.user));
         self.drop_presence(gone);
     }

@@ -23,28 +23,22 @@ const QUEUE_MAX: usize = 16_384;
 /// alone. A further room has an eighth of the rest, so that no room fills the queue for others.
 const FREE_PART: usize = 8;
 
-/// An update on its way to the database.
 #[derive(Debug)]
 pub struct PendingUpdate {
-    /// The room that has broadcast it.
     pub room: Arc<Room>,
-    /// The session that sent it.
     pub session: Arc<Session>,
-    /// The row to insert.
     pub append: Append,
 }
 
-/// A job of the persister's task.
 pub(in crate::rooms) enum PersistJob {
     Store(Box<PendingUpdate>),
     Flush(oneshot::Sender<()>),
 }
 
-/// The rooms' end of the queue.
 #[derive(Clone, Debug)]
 pub struct Persister {
     queue: mpsc::Sender<PersistJob>,
-    trouble: Arc<StorageHealth>,
+    health: Arc<StorageHealth>,
     storage: Storage,
 }
 
@@ -52,7 +46,7 @@ pub struct Persister {
 #[derive(Debug, Default)]
 pub(in crate::rooms) struct StorageHealth {
     /// Whether there is an error. Each edit reads this flag without a lock.
-    is: AtomicBool,
+    is_failing: AtomicBool,
     error: Mutex<Option<StorageError>>,
 }
 
@@ -64,19 +58,18 @@ impl StorageHealth {
         ] {
             metrics::gauge!("galley_storage_failing", "reason" => reason).set(u8::from(is));
         }
-        self.is.store(error.is_some(), Ordering::Release);
+        self.is_failing.store(error.is_some(), Ordering::Release);
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 
     fn error(&self) -> Option<StorageError> {
-        if !self.is.load(Ordering::Acquire) {
+        if !self.is_failing.load(Ordering::Acquire) {
             return None;
         }
         self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The problem that clients receive for an error of storage.
 pub(in crate::rooms) fn problem_of(error: &StorageError) -> Problem {
     if matches!(error, StorageError::Full(_)) { NO_SPACE } else { NOT_SAVED }
 }
@@ -86,7 +79,6 @@ pub(in crate::rooms) fn problem_of(error: &StorageError) -> Problem {
 pub struct QueuePermit<'a>(mpsc::Permit<'a, PersistJob>);
 
 impl QueuePermit<'_> {
-    /// Queues the update.
     pub fn store(self, update: PendingUpdate) {
         self.0.send(PersistJob::Store(Box::new(update)));
     }
@@ -96,11 +88,10 @@ impl QueuePermit<'_> {
 #[derive(Debug)]
 pub struct QueueFull;
 
-/// The queue's other end, for the persister's task.
 #[derive(Debug)]
 pub struct Queue {
-    pub(in crate::rooms) orders: mpsc::Receiver<PersistJob>,
-    pub(in crate::rooms) trouble: Arc<StorageHealth>,
+    pub(in crate::rooms) jobs: mpsc::Receiver<PersistJob>,
+    pub(in crate::rooms) health: Arc<StorageHealth>,
 }
 
 impl std::fmt::Debug for PersistJob {
@@ -112,22 +103,17 @@ impl std::fmt::Debug for PersistJob {
     }
 }
 
-/// A persister and the queue that its task serves.
 #[must_use]
 pub fn persister(storage: Storage) -> (Persister, Queue) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let trouble = Arc::<StorageHealth>::default();
-    let queue = Queue { orders: receiver, trouble: Arc::clone(&trouble) };
-    (Persister { queue: sender, trouble, storage }, queue)
+    let health = Arc::<StorageHealth>::default();
+    let queue = Queue { jobs: receiver, health: Arc::clone(&health) };
+    (Persister { queue: sender, health, storage }, queue)
 }
 
 impl Persister {
-    /// Reserves one place in the queue.
-    ///
-    /// # Errors
-    ///
-    /// [`QueueFull`] when the queue is full or the database has spent its reserve (G17). The caller
-    /// must then reject the update.
+    /// Fails when the queue is full or the database has spent its reserve (G17). The caller must then
+    /// reject the update.
     pub fn reserve(&self) -> Result<QueuePermit<'_>, QueueFull> {
         if !self.storage.has_reserve() {
             return Err(QueueFull);
@@ -146,15 +132,13 @@ impl Persister {
         self.queue.capacity() / FREE_PART
     }
 
-    /// The problem that clients receive while no edit can be stored.
     pub(crate) fn problem(&self) -> Option<Problem> {
-        self.trouble.error().as_ref().map(problem_of)
+        self.health.error().as_ref().map(problem_of)
     }
 
-    /// The error of storage, while no edit can be stored.
     #[must_use]
     pub fn error(&self) -> Option<StorageError> {
-        self.trouble.error()
+        self.health.error()
     }
 
     /// Waits until the database has stored or rejected every update queued before this call. False

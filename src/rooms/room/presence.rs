@@ -37,7 +37,6 @@ const CLIENTS_PER_SESSION_MAX: usize = 8;
 /// The field of a relative position (Yjs) that names a root type.
 const ROOT_FIELD: &str = "tname";
 
-/// The states of one room.
 #[derive(Debug, Default)]
 pub struct Presence {
     entries: HashMap<u64, PeerPresence>,
@@ -59,7 +58,6 @@ enum Source {
     Node(NodeId),
 }
 
-/// The result of a presence message.
 #[derive(Debug, Default)]
 pub struct Received {
     /// For the other members and servers.
@@ -75,12 +73,7 @@ pub struct Received {
 pub struct InvalidState;
 
 impl Presence {
-    /// Applies the states of a client of this server. `writers` maps Yjs client ids to the users that
-    /// edit under them.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidState`] when a state is not a JSON object, or names another root type.
+    /// `writers` maps Yjs client ids to the users that edit under them.
     pub fn receive(
         &mut self,
         identity: &SessionIdentity,
@@ -168,13 +161,11 @@ impl Presence {
         self.drop_presence(now, outdated)
     }
 
-    /// Every living state.
     #[must_use]
     pub fn living(&self) -> Vec<AwarenessEntry> {
         self.select(|_| true)
     }
 
-    /// The living states of this server's own sessions.
     #[must_use]
     pub fn local(&self) -> Vec<AwarenessEntry> {
         self.select(|stored| matches!(stored.from, Source::Session(..)))
@@ -223,7 +214,6 @@ impl PeerPresence {
     }
 }
 
-/// The state with `user` overwritten by the session's identity.
 fn signed(state: &str, identity: &SessionIdentity) -> Result<String, InvalidState> {
     let Ok(Value::Object(mut state)) = serde_json::from_str::<Value>(state) else {
         return Err(InvalidState);

@@ -26,11 +26,10 @@ const GC_INTERVAL: Duration = Duration::from_secs(1);
 /// keystroke would switch between near and full.
 const ROOM_AGAIN: usize = 1_024;
 
-/// The quota state of a room.
 #[derive(Debug, Default)]
 pub(super) struct Quota {
     pub(super) fullness: Fullness,
-    looked_at: Option<Instant>,
+    collected_at: Option<Instant>,
     /// The version of the text for which an edit was too large even after garbage collection.
     refused: Option<u64>,
     /// An edit was rejected without garbage collection, because the last one was too recent.
@@ -38,7 +37,6 @@ pub(super) struct Quota {
 }
 
 impl Room {
-    /// Updates the quota state of a document that may be near its limit.
     pub fn update_quota(&self, now: Instant) {
         self.weigh_again(&mut self.lock(), now);
     }
@@ -56,19 +54,19 @@ impl Room {
     pub(super) fn weigh_again(&self, state: &mut State, now: Instant) {
         let RoomLimits { document_bytes: limit, .. } = self.limits;
         let near = limit / 5 * 4;
-        if state.size.fullness == Fullness::Ample && state.log.bytes() < near {
+        if state.quota.fullness == Fullness::Ample && state.log.bytes() < near {
             return;
         }
-        if state.may_look(now) && std::mem::take(&mut state.size.is_untried) {
-            // The clients send the rejected edits again; `has_room` then collects garbage first.
+        if state.may_collect(now) && std::mem::take(&mut state.quota.is_untried) {
+            // The clients send the rejected edits again; `admit` then collects garbage first.
             return state.request_from_writers();
         }
-        if state.log.is_untidy() && state.may_look(now) {
-            state.look(now);
+        if state.log.is_untidy() && state.may_collect(now) {
+            state.collect_garbage(now);
         }
         let bytes = state.log.bytes();
-        let is_refused = state.size.refused == Some(state.version);
-        let fullness = match state.size.fullness {
+        let is_refused = state.quota.refused == Some(state.version);
+        let fullness = match state.quota.fullness {
             // Without garbage collection the size is an upper bound, and a warning would be premature.
             Fullness::Ample if bytes < near || state.log.is_untidy() => Fullness::Ample,
             Fullness::Ample => Fullness::Near,
@@ -79,20 +77,19 @@ impl Room {
             Fullness::Near | Fullness::Full if bytes < near - limit / 50 => Fullness::Ample,
             Fullness::Near | Fullness::Full => Fullness::Near,
         };
-        let had_no_room = state.size.fullness == Fullness::Full;
+        let had_no_room = state.quota.fullness == Fullness::Full;
         self.become_full(state, fullness);
         if had_no_room && fullness != Fullness::Full {
             state.request_from_writers();
         }
     }
 
-    /// An edit was too large: the document is full.
-    pub(super) fn was_too_large(&self, state: &mut State) {
+    pub(super) fn set_full(&self, state: &mut State) {
         self.become_full(state, Fullness::Full);
     }
 
     fn become_full(&self, state: &mut State, fullness: Fullness) {
-        let before = std::mem::replace(&mut state.size.fullness, fullness);
+        let before = std::mem::replace(&mut state.quota.fullness, fullness);
         if before == fullness {
             return;
         }
@@ -108,7 +105,7 @@ impl Room {
 impl State {
     /// Whether the quota admits an update. If sizes do not decide it, a copy of the log takes the
     /// update for a trial.
-    pub(super) fn has_room(
+    pub(super) fn admit(
         &mut self,
         update: &Bytes,
         checked: &Checked,
@@ -116,7 +113,7 @@ impl State {
         now: Instant,
     ) -> bool {
         if !self.has_ids_left(checked) {
-            self.size.refused = Some(self.version);
+            self.quota.refused = Some(self.version);
             return false;
         }
         let limit = limits.document_bytes;
@@ -125,11 +122,11 @@ impl State {
         if fits(&self.log) {
             return true;
         }
-        if !self.may_look(now) {
-            self.size.is_untried = true;
+        if !self.may_collect(now) {
+            self.quota.is_untried = true;
             return false;
         }
-        self.look(now);
+        self.collect_garbage(now);
         if fits(&self.log) {
             return true;
         }
@@ -137,11 +134,11 @@ impl State {
         let mut trial = self.log.clone();
         trial.append(update.clone(), checked.clone());
         trial.tidy();
-        let has_room = trial.bytes() <= most;
-        if !has_room {
-            self.size.refused = Some(self.version);
+        let admits = trial.bytes() <= most;
+        if !admits {
+            self.quota.refused = Some(self.version);
         }
-        has_room
+        admits
     }
 
     /// Whether the document stays within its limits of client ids and items after an update (G17).
@@ -153,7 +150,6 @@ impl State {
             && self.log.items().saturating_add(checked.items) <= most
     }
 
-    /// The number of client ids in an update that are new to the log.
     pub(super) fn new_clients(&self, checked: &Checked) -> usize {
         checked.clients.iter().filter(|client| self.log.clock_of(**client) == 0).count()
     }
@@ -164,22 +160,23 @@ impl State {
         }
     }
 
-    /// The event that reports the size.
     pub(super) fn size_event(&self, limits: &RoomLimits) -> Event<'static> {
         Event::DocumentSize {
-            fullness: self.size.fullness,
+            fullness: self.quota.fullness,
             bytes: self.log.bytes(),
             limit: limits.document_bytes,
         }
     }
 
-    fn may_look(&self, now: Instant) -> bool {
-        self.size.looked_at.is_none_or(|then| GC_INTERVAL <= now.saturating_duration_since(then))
+    fn may_collect(&self, now: Instant) -> bool {
+        self.quota
+            .collected_at
+            .is_none_or(|then| GC_INTERVAL <= now.saturating_duration_since(then))
     }
 
     /// Collects garbage, so that the size counts live text only.
-    fn look(&mut self, now: Instant) {
-        self.size.looked_at = Some(now);
+    fn collect_garbage(&mut self, now: Instant) {
+        self.quota.collected_at = Some(now);
         self.log.tidy();
         self.memory.set(self.log.bytes());
     }

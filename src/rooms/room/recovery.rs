@@ -43,13 +43,12 @@ use crate::yjs::trim;
 /// Limit of the query for the cause of a rejection. The room broadcasts edits meanwhile.
 const DIAGNOSIS_MAX: Duration = Duration::from_secs(2);
 /// Pause between two tries to restore the edits that an older database lacks.
-const PUT_BACK_PAUSE: Duration = Duration::from_millis(200);
+const RESTORE_PAUSE: Duration = Duration::from_millis(200);
 /// Consecutive comparisons that find the database behind the room before it counts as set back.
-const SET_BACK_LOOKS: u8 = 2;
+const SET_BACK_COMPARISONS: u8 = 2;
 
-/// The cause of a pending reset.
 #[derive(Clone, Debug)]
-pub enum Ailment {
+pub enum ResetCause {
     /// The database rejected an edit of this session.
     Refused(Arc<Session>),
     /// The database rejected an earlier edit, on which this one may build.
@@ -64,11 +63,11 @@ pub enum Ailment {
 
 impl Room {
     /// Stops the storing of this room's edits until its task resets it. The first cause stays.
-    pub fn request_reset(&self, ailment: Ailment) {
+    pub fn request_reset(&self, cause: ResetCause) {
         let mut state = self.lock();
         if !state.takes_no_more() {
-            state.ailment = Some(ailment);
-            self.ailing.notify_one();
+            state.cause = Some(cause);
+            self.reset_due.notify_one();
         }
     }
 
@@ -80,7 +79,7 @@ impl Room {
 
     /// The database has the document up to number `last`. `expected` is the room's number *before* the
     /// query, so a lower `last` means an older database.
-    pub fn is_stored_up_to(&self, last: i64, expected: i64) {
+    pub fn compare_stored(&self, last: i64, expected: i64) {
         let mut state = self.lock();
         if state.is_damaged {
             return;
@@ -95,21 +94,20 @@ impl Room {
             return;
         }
         state.set_back_seen = state.set_back_seen.saturating_add(1);
-        let is_sure = SET_BACK_LOOKS <= state.set_back_seen;
+        let is_sure = SET_BACK_COMPARISONS <= state.set_back_seen;
         drop(state);
         if is_sure {
             tracing::error!(document = %self.document, last, expected, "the database was set back");
-            self.request_reset(Ailment::SetBack);
+            self.request_reset(ResetCause::SetBack);
         }
     }
 
-    /// Finds the cause of a rejection and resets the room. The room's task runs it.
-    pub(super) async fn treat(&self, relay: &Pubsub, storage: &Storage) {
-        let Some(ailment) = self.lock().ailment.clone() else { return };
-        match ailment {
-            Ailment::Refused(session) => match cause(storage, &session).await {
+    pub(super) async fn find_cause_and_reset(&self, pubsub: &Pubsub, storage: &Storage) {
+        let Some(cause) = self.lock().cause.clone() else { return };
+        match cause {
+            ResetCause::Refused(session) => match cause_of_rejection(storage, &session).await {
                 Cause::SetBack => {
-                    self.put_back(relay, storage).await;
+                    self.restore_lost_edits(pubsub, storage).await;
                     self.reset(Reset::SetBack);
                 }
                 Cause::Ended(end) => {
@@ -122,14 +120,14 @@ impl Room {
                     self.reset(Reset::Rejected);
                 }
             },
-            Ailment::Orphaned => self.reset(Reset::Rejected),
-            Ailment::Gone => {
+            ResetCause::Orphaned => self.reset(Reset::Rejected),
+            ResetCause::Gone => {
                 self.ended(None, &LinkEnd::Deleted(None));
                 self.reset(Reset::Rejected);
             }
-            Ailment::Damaged => self.reset(Reset::Damaged),
-            Ailment::SetBack => {
-                self.put_back(relay, storage).await;
+            ResetCause::Damaged => self.reset(Reset::Damaged),
+            ResetCause::SetBack => {
+                self.restore_lost_edits(pubsub, storage).await;
                 self.reset(Reset::SetBack);
             }
         }
@@ -145,7 +143,6 @@ impl Room {
         }
     }
 
-    /// Retires the room and closes all sockets. The next session opens the document from the database.
     fn reset(&self, why: Reset) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.was_reset, true) {
@@ -159,21 +156,21 @@ impl Room {
 
     /// Restores the durable edits that the database lacks. All tries together end within
     /// [`STORE_AGAIN_TIMEOUT`], and at once when the room is retired (G16).
-    async fn put_back(&self, relay: &Pubsub, storage: &Storage) {
-        let tries = timeout(STORE_AGAIN_TIMEOUT, self.restore_until_done(relay, storage));
+    async fn restore_lost_edits(&self, pubsub: &Pubsub, storage: &Storage) {
+        let tries = timeout(STORE_AGAIN_TIMEOUT, self.restore_until_done(pubsub, storage));
         if let Some(Err(_elapsed)) = self.retired.run_until_cancelled(tries).await {
             tracing::error!(document = %self.document, "lost edits are not restored: clients must send them");
         }
     }
 
-    async fn restore_until_done(&self, relay: &Pubsub, storage: &Storage) {
+    async fn restore_until_done(&self, pubsub: &Pubsub, storage: &Storage) {
         loop {
-            match self.try_put_back(relay, storage).await {
+            match self.try_restore(pubsub, storage).await {
                 Ok(Done::Yes) => return,
                 Ok(Done::OthersWereFaster) => {}
                 Err(error) => {
                     tracing::warn!(document = %self.document, %error, "cannot restore lost edits");
-                    sleep(PUT_BACK_PAUSE).await;
+                    sleep(RESTORE_PAUSE).await;
                 }
             }
         }
@@ -188,7 +185,7 @@ impl Room {
         checked.is_new.then_some(lost)
     }
 
-    async fn try_put_back(&self, relay: &Pubsub, storage: &Storage) -> Result<Done, StorageError> {
+    async fn try_restore(&self, pubsub: &Pubsub, storage: &Storage) -> Result<Done, StorageError> {
         let Some(stored) = storage.log(self.document).await? else { return Ok(Done::Yes) };
         if stored.hole().is_some() || stored.damage.is_some() {
             return Ok(Done::Yes);
@@ -211,14 +208,14 @@ impl Room {
             Some(Appended::Stored { seq }) => {
                 tracing::error!(document = %self.document, seq, bytes, "restored edits that the database had lost");
                 let message = Message::Update { seq, fence: Fence::ZERO, update: lost };
-                if let Err(error) = relay.publish(Topic::Room(self.document), &message).await {
+                if let Err(error) = pubsub.publish(Topic::Room(self.document), &message).await {
                     tracing::debug!(%error, "cannot publish to the other servers: they read the log");
                 }
                 Ok(Done::Yes)
             }
             Some(Appended::Stale) => Ok(Done::OthersWereFaster),
             Some(Appended::Busy) => {
-                sleep(PUT_BACK_PAUSE).await;
+                sleep(RESTORE_PAUSE).await;
                 Ok(Done::OthersWereFaster)
             }
             _ => Ok(Done::Yes),
@@ -228,7 +225,7 @@ impl Room {
 
 impl State {
     pub(super) fn takes_no_more(&self) -> bool {
-        self.was_reset || self.ailment.is_some()
+        self.was_reset || self.cause.is_some()
     }
 
     /// The saved part of this room that `database` lacks. While updates are pending, the log holds
@@ -244,13 +241,11 @@ impl State {
     }
 }
 
-/// The result of one try to restore lost edits.
 enum Done {
     Yes,
     OthersWereFaster,
 }
 
-/// The reason of a reset, which selects the close code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reset {
     /// The replicas hold an edit that the database rejected (G10). A page discards its replica and
@@ -281,17 +276,13 @@ impl Reset {
     }
 }
 
-/// Why the database rejected the edit of a seat.
 enum Cause {
-    /// The link is not active.
     Ended(LinkEnd),
-    /// The session lost the seat for another reason.
     Lost(LostReason),
     /// The database lost the grant's ratified fence.
     SetBack,
 }
 
-/// Ends a session whose link is not active.
 fn lose_to(session: &Session, end: &LinkEnd) {
     match end {
         LinkEnd::Revoked => session.lose(LostReason::Revoked),
@@ -299,9 +290,8 @@ fn lose_to(session: &Session, end: &LinkEnd) {
     };
 }
 
-/// Queries the database for the cause of a rejected edit.
-async fn cause(storage: &Storage, session: &Session) -> Cause {
-    if let Some(reason) = session.lost() {
+async fn cause_of_rejection(storage: &Storage, session: &Session) -> Cause {
+    if let Some(reason) = session.lost_reason() {
         return Cause::Lost(reason);
     }
     let fence = session.fence();

@@ -13,7 +13,7 @@ use crate::domain::ids::NodeId;
 use crate::pubsub::Pubsub;
 use crate::pubsub::Signal;
 use crate::pubsub::{Message, Topic};
-use crate::rooms::room::{Ailment, Room, State};
+use crate::rooms::room::{ResetCause, Room, State};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::yjs::awareness::{decode_awareness, encode_awareness};
@@ -23,22 +23,19 @@ use crate::yjs::protocol;
 /// Pause before the room reads the log again after a failed read.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
-/// The result of applying a published update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Applied {
     Yes,
-    /// The log has a gap before it.
     Behind,
 }
 
 impl Room {
-    /// The room's task: publishes and receives messages, sends the postponed `document.saved`, and
-    /// resets the room upon an ailment, until the room is retired.
-    ///
-    /// Rare branches are boxed. The future lives as long as the room and would reserve their memory.
-    pub async fn follow(self: Arc<Self>, relay: Pubsub, storage: Storage) {
+    /// Publishes and receives messages, sends the postponed `document.saved`, and resets the room when a
+    /// cause is set, until the room is retired. Rare branches are boxed: the future lives as long as the
+    /// room and would reserve their memory.
+    pub async fn follow(self: Arc<Self>, pubsub: Pubsub, storage: Storage) {
         let topic = Topic::Room(self.document);
-        let mut subscription = relay.subscribe(topic);
+        let mut subscription = pubsub.subscribe(topic);
         let mut saved_due = None;
         loop {
             tokio::select! {
@@ -50,22 +47,22 @@ impl Room {
                 }
                 signal = subscription.next() => match signal {
                     Signal::Message { from, message } => {
-                        Box::pin(self.handle_message(from, message, &relay, &storage)).await;
+                        Box::pin(self.handle_message(from, message, &pubsub, &storage)).await;
                     }
                     Signal::Gap => {
                         // The subscription is active now; an earlier `Hello` would lose its replies.
-                        self.publish(&relay, &Message::Hello).await;
+                        self.publish(&pubsub, &Message::Hello).await;
                         Box::pin(self.catch_up(&storage)).await;
                     }
                 },
-                () = self.ailing.notified() => Box::pin(self.treat(&relay, &storage)).await,
+                () = self.reset_due.notified() => Box::pin(self.find_cause_and_reset(&pubsub, &storage)).await,
                 () = self.behind.notified() => Box::pin(self.catch_up(&storage)).await,
-                message = self.outgoing.pop() => self.publish(&relay, &message).await,
+                message = self.outgoing.pop() => self.publish(&pubsub, &message).await,
             }
         }
         // Publishes the queued `peer.left`, so that the sessions leave the rooms of other servers.
         while let Some(message) = self.outgoing.try_pop() {
-            self.publish(&relay, &message).await;
+            self.publish(&pubsub, &message).await;
         }
     }
 
@@ -80,7 +77,7 @@ impl Room {
         self: &Arc<Self>,
         from: NodeId,
         message: Message,
-        relay: &Pubsub,
+        pubsub: &Pubsub,
         storage: &Storage,
     ) {
         match message {
@@ -99,7 +96,7 @@ impl Room {
             Message::Worked(role) => self.worked(role),
             Message::Hello => {
                 for message in self.introduction() {
-                    self.publish(relay, &message).await;
+                    self.publish(pubsub, &message).await;
                 }
             }
             Message::Revoked(_)
@@ -157,7 +154,7 @@ impl Room {
             if !checked.is_ok_and(|checked| !checked.is_new) {
                 drop(state);
                 tracing::error!(document = %self.document, seq, "the database gave a number twice");
-                self.request_reset(Ailment::SetBack);
+                self.request_reset(ResetCause::SetBack);
             }
             return Applied::Yes;
         }
@@ -169,7 +166,6 @@ impl Room {
         Applied::Yes
     }
 
-    /// Appends and broadcasts the new part of an update that the database has.
     fn integrate(&self, state: &mut State, update: &Bytes) {
         match state.log.check(update, Origin::Server) {
             Ok(checked) => {
@@ -184,8 +180,8 @@ impl Room {
                 // The update passed this check on the server that stored it. One of the two logs
                 // therefore holds an update that the database lost.
                 tracing::error!(document = %self.document, ?error, "an update of the log fails validation");
-                state.ailment.get_or_insert(Ailment::SetBack);
-                self.ailing.notify_one();
+                state.cause.get_or_insert(ResetCause::SetBack);
+                self.reset_due.notify_one();
             }
         }
     }
@@ -204,7 +200,7 @@ impl Room {
 
     /// The joins and the presence of this server's sessions, for a server that just opened the document.
     fn introduction(&self) -> Vec<Message> {
-        let mut messages = self.words_of_those_here();
+        let mut messages = self.joined_messages_of_local_sessions();
         let local = self.lock().presence.local();
         if !local.is_empty() {
             messages.push(Message::Presence(encode_awareness(&local).into()));
@@ -212,8 +208,8 @@ impl Room {
         messages
     }
 
-    async fn publish(&self, relay: &Pubsub, message: &Message) {
-        if let Err(error) = relay.publish(Topic::Room(self.document), message).await {
+    async fn publish(&self, pubsub: &Pubsub, message: &Message) {
+        if let Err(error) = pubsub.publish(Topic::Room(self.document), message).await {
             tracing::debug!(document = %self.document, %error, "cannot publish to the other servers");
         }
     }

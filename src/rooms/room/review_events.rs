@@ -15,22 +15,17 @@ use crate::yjs::protocol;
 /// Rooms with a gap that may wait. If the queue is full, the next tick finds the room again.
 const ROOMS_MAX: usize = 1_024;
 
-/// Sender of rooms with a gap in their review events.
 pub(crate) type Missed = mpsc::Sender<Arc<Room>>;
 
-/// Receiver of rooms with a gap in their review events.
 pub type MissedQueue = mpsc::Receiver<Arc<Room>>;
 
-/// Creates the queue of rooms with a gap.
 #[must_use]
 pub(crate) fn missed() -> (Missed, MissedQueue) {
     mpsc::channel(ROOMS_MAX)
 }
 
-/// The review changes that a room has delivered.
 #[derive(Debug)]
 pub(super) struct Delivered {
-    /// The number of the last delivered change.
     upto: i64,
     /// The database named this lower number at the last comparison.
     lower: Option<i64>,
@@ -57,7 +52,6 @@ impl Room {
         state.broadcast_json(json);
     }
 
-    /// The number of the last change that was delivered.
     #[must_use]
     pub fn review_changes(&self) -> i64 {
         self.lock().reviews.upto

@@ -13,10 +13,8 @@ use crate::outbox::event::Event;
 use crate::rooms::room::{Room, State};
 use crate::yjs::log::UpdateLog;
 
-/// The least time between two `document.saved` of a room.
 const SAVED_APART: Duration = Duration::from_millis(500);
 
-/// The durable part of a room's updates.
 #[derive(Debug)]
 pub(super) struct Saved {
     /// The database has all of this (M3).
@@ -43,7 +41,6 @@ impl Saved {
         }
     }
 
-    /// The state vector that survives any crash.
     pub(super) fn state_vector(&self) -> &Bytes {
         &self.state_vector
     }
@@ -99,12 +96,10 @@ impl Room {
         }
     }
 
-    /// The time at which the postponed `document.saved` is due.
     pub(super) fn saved_due_at(&self) -> Instant {
         self.lock().saved.broadcast_at.map_or_else(Instant::now, |at| at + SAVED_APART)
     }
 
-    /// Broadcasts the postponed `document.saved`.
     pub(super) fn broadcast_saved(&self) {
         let mut state = self.lock();
         if std::mem::take(&mut state.saved.is_postponed) && !state.takes_no_more() {

@@ -32,14 +32,12 @@ const FREE_TRIES: u32 = 2;
 /// The approximate bytes of one statement: a message of PostgreSQL ends at 1 GiB.
 const STATEMENT_BYTES: usize = 16 << 20;
 
-/// The state that a plan depends on.
 struct Seen {
     state: State,
     /// `last_seq` and `grants` of each document.
     stamps: HashMap<DocumentId, (i64, i64)>,
 }
 
-/// The updates of one statement, column by column.
 #[derive(Default)]
 struct Updates<'a> {
     documents: Vec<String>,
@@ -48,7 +46,10 @@ struct Updates<'a> {
 }
 
 impl Postgres {
-    pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
+    pub(crate) async fn append(
+        &self,
+        batch: &[Append],
+    ) -> Result<Vec<Appended>, StorageError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -111,7 +112,6 @@ impl Postgres {
     }
 }
 
-/// Stores a group inside a transaction that has the locks of its documents.
 pub(crate) async fn append_in(
     connection: &mut PgConnection,
     batch: &[Append],
@@ -191,7 +191,6 @@ fn documents(batch: &[Append]) -> Vec<String> {
 /// Kind, text, text, text, number, number.
 type Row = (i16, String, Option<String>, Option<String>, i64, i64);
 
-/// Reads the rows that a group depends on.
 async fn read_state(connection: &mut PgConnection, batch: &[Append]) -> Result<Seen, TxError> {
     let seats: BTreeSet<Seat> =
         batch.iter().filter_map(|append| append.guard).map(|guard| guard.seat).collect();

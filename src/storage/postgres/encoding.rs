@@ -12,7 +12,6 @@ use sqlx::{Decode, Encode, Postgres, Type};
 /// The escape character. Unicode defines it as a noncharacter, so texts hardly contain it; a text
 /// that does is stored correctly.
 const MARK: char = '\u{10FFFF}';
-/// The character that encodes U+0000 after the escape character.
 const NUL_FOLLOWS: char = '0';
 
 /// Encodes `text` for a column: PostgreSQL's texts cannot contain U+0000, and a quote may.
@@ -31,7 +30,6 @@ pub(crate) fn encoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(column)
 }
 
-/// Decodes a text that [`encoded`] has encoded.
 pub(crate) fn text(column: String) -> String {
     if !column.contains(MARK) {
         return column;

@@ -9,9 +9,10 @@ use crate::storage::tx_error::TxError;
 /// "VERS": separates the advisory locks of version histories from others.
 const LOCK_SEED: i64 = 0x5645_5253;
 
-/// Locks a document for a change of its dependent rows. Later statements see every commit under the
-/// lock. False: there is no such document.
-pub(crate) async fn lock(connection: &mut PgConnection, id: DocumentId) -> Result<bool, TxError> {
+pub(crate) async fn lock(
+    connection: &mut PgConnection,
+    id: DocumentId,
+) -> Result<bool, TxError> {
     let query = sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR NO KEY UPDATE");
     let row = query.bind(id.to_string()).fetch_optional(connection).await?;
     Ok(row.is_some())
@@ -32,7 +33,6 @@ pub(crate) async fn lock_of(
     Ok(id.map(|id| parse(&id)).transpose()?)
 }
 
-/// Marks a change of the guards of a locked document, so that a group of edits detects it.
 pub(crate) async fn change_guards(
     connection: &mut PgConnection,
     id: DocumentId,

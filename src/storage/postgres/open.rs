@@ -14,7 +14,6 @@ use crate::storage::webhooks::Hooks;
 
 /// Connections for groups of edits: one in use, and one in reserve if that one hangs.
 const EDITS: u16 = 2;
-/// Connections for all other calls.
 const OTHERS: u16 = 8;
 /// The bound that PostgreSQL sets on a statement.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -25,16 +25,13 @@ const COMMON: [(&str, &str); 6] = [
     ("enable_seqscan", "off"),
 ];
 
-/// The address of a connection and the settings of its session.
 #[derive(Clone)]
 pub(super) struct Parameters {
     options: PgConnectOptions,
-    /// `SET` statements.
     settings: String,
 }
 
 impl Parameters {
-    /// Parses `url`.
     pub(super) fn of(url: &str) -> Result<Self, StorageError> {
         // The parser's error may repeat a part of the URL, which may be a password.
         let refused = |_| {
@@ -57,7 +54,6 @@ impl Parameters {
         self
     }
 
-    /// Opens a connection with these settings.
     pub(super) async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
         let mut connection = self.connect_plainly().await?;
         self.apply(&mut connection).await?;
@@ -69,7 +65,6 @@ impl Parameters {
         self.options.connect().await
     }
 
-    /// Applies these settings to a connection.
     pub(super) async fn apply(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         // Names and values are constants of this program.
         let settings = AssertSqlSafe(self.settings.clone());

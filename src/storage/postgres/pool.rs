@@ -20,11 +20,9 @@ use crate::storage::tx_error::TxError;
 
 /// The bound of opening a connection, with TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The wait of a call for a free connection.
-const TURN_TIMEOUT: Duration = Duration::from_secs(8);
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(8);
 /// A firewall may have dropped a connection that is idle for longer.
 const IDLE_MAX: Duration = Duration::from_secs(240);
-/// The bound of closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connections with the same settings. Cheap to clone.
@@ -34,7 +32,7 @@ pub(crate) struct Connections(Arc<Shared>);
 struct Shared {
     parameters: Parameters,
     size: u32,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// The most recently used connection is the last.
     idle: Mutex<Vec<Idle>>,
     /// A connection was opened after the last comparison of the schema.
@@ -51,7 +49,7 @@ pub(crate) struct PooledConn {
     connection: PgConnection,
     is_new: bool,
     shared: Arc<Shared>,
-    _turn: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl fmt::Debug for Connections {
@@ -64,10 +62,10 @@ impl fmt::Debug for Connections {
 impl Connections {
     /// At most `size` connections; the pool opens them on demand.
     pub(super) fn new(parameters: Parameters, size: u16) -> Self {
-        let turns = Arc::new(Semaphore::new(usize::from(size)));
+        let permits = Arc::new(Semaphore::new(usize::from(size)));
         let is_reconnected = AtomicBool::default();
         let (size, idle) = (size.into(), Mutex::default());
-        Self(Arc::new(Shared { parameters, size, turns, idle, is_reconnected }))
+        Self(Arc::new(Shared { parameters, size, permits, idle, is_reconnected }))
     }
 
     /// Whether a connection was opened after the last comparison of the schema, which resets it.
@@ -75,34 +73,29 @@ impl Connections {
         &self.0.is_reconnected
     }
 
-    /// Takes a connection, which may turn out to be dead.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe.
+    /// Takes a connection, which may turn out to be dead. Cancel safe.
     pub(crate) async fn take(&self) -> Result<PooledConn, TxError> {
-        let turn = timeout(TURN_TIMEOUT, Arc::clone(&self.0.turns).acquire_owned()).await;
-        let _turn = turn
+        let permit = timeout(PERMIT_TIMEOUT, Arc::clone(&self.0.permits).acquire_owned()).await;
+        let _permit = permit
             .map_err(|_late| unavailable("all connections to the database are in use"))?
             .map_err(|_closed| unavailable("the storage is closed"))?;
         let shared = Arc::clone(&self.0);
         if let Some(connection) = self.0.idle_one() {
-            return Ok(PooledConn { connection, is_new: false, shared, _turn });
+            return Ok(PooledConn { connection, is_new: false, shared, _permit });
         }
         let connecting = timeout(CONNECT_TIMEOUT, self.0.parameters.connect()).await;
         let connected = connecting.map_err(|_late| unavailable("connecting timed out"))?;
         // An immediate retry would not help: not `Lost`.
         let connection = connected.map_err(StorageError::from)?;
         shared.is_reconnected.store(true, Ordering::Release);
-        Ok(PooledConn { connection, is_new: true, shared, _turn })
+        Ok(PooledConn { connection, is_new: true, shared, _permit })
     }
 
-    /// Takes a connection, and begins a transaction with `begin`.
-    ///
-    /// # Cancel safety
-    ///
-    /// Safe.
-    pub(crate) async fn begin(&self, begin: &'static str) -> Result<PooledConn, TxError> {
+    /// Takes a connection, and begins a transaction with `begin`. Cancel safe.
+    pub(crate) async fn begin(
+        &self,
+        begin: &'static str,
+    ) -> Result<PooledConn, TxError> {
         loop {
             let mut conn = self.take().await?;
             match conn.connection.execute(begin).await.map_err(TxError::from) {
@@ -114,10 +107,9 @@ impl Connections {
         }
     }
 
-    /// Waits for running calls, and closes.
     pub(super) async fn close(&self) {
-        let all = timeout(TURN_TIMEOUT, self.0.turns.acquire_many(self.0.size)).await;
-        self.0.turns.close();
+        let all = timeout(PERMIT_TIMEOUT, self.0.permits.acquire_many(self.0.size)).await;
+        self.0.permits.close();
         drop(all);
         let idle = std::mem::take(&mut *self.0.idle());
         for Idle { connection, .. } in idle {
@@ -145,7 +137,10 @@ impl PooledConn {
     }
 
     /// Commits or rolls back as `outcome` says, and returns the connection.
-    pub(crate) async fn end<T>(mut self, outcome: Result<T, TxError>) -> Result<T, TxError> {
+    pub(crate) async fn end<T>(
+        mut self,
+        outcome: Result<T, TxError>,
+    ) -> Result<T, TxError> {
         let end = match &outcome {
             Ok(_) => "COMMIT",
             Err(TxError::Lost(_)) => return self.give_back(outcome),
@@ -162,11 +157,14 @@ impl PooledConn {
     }
 
     /// Returns the connection, unless the outcome says that it is lost.
-    pub(crate) fn give_back<T>(self, outcome: Result<T, TxError>) -> Result<T, TxError> {
+    pub(crate) fn give_back<T>(
+        self,
+        outcome: Result<T, TxError>,
+    ) -> Result<T, TxError> {
         let Self { connection, shared, .. } = self;
         if matches!(outcome, Err(TxError::Lost(_))) {
             shared.idle().clear();
-        } else if !shared.turns.is_closed() {
+        } else if !shared.permits.is_closed() {
             shared.idle().push(Idle { connection, since: Instant::now() });
         }
         outcome

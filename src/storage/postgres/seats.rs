@@ -21,7 +21,6 @@ use crate::storage::tx::{Tx, lock_of};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::NewGrant;
 
-/// The link of a seat with its last fence and the time of its user's name.
 static LOOKUP: Sql = Sql::of(&[
     "SELECT ",
     LINK_COLUMNS,
@@ -32,7 +31,10 @@ static LOOKUP: Sql = Sql::of(&[
 ]);
 
 impl Postgres {
-    pub(crate) async fn seat_lookup(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
+    pub(crate) async fn seat_lookup(
+        &self,
+        seat: Seat,
+    ) -> Result<Option<SeatLookup>, StorageError> {
         let read = reading!(self.others, connection => {
             let row = sqlx::query(LOOKUP.text(true))
                 .bind(seat.link.to_string())
@@ -44,7 +46,10 @@ impl Postgres {
         read.map_err(TxError::into_error)
     }
 
-    pub(crate) async fn fences(&self, seats: &[Seat]) -> Result<Vec<(Seat, Fence)>, StorageError> {
+    pub(crate) async fn fences(
+        &self,
+        seats: &[Seat],
+    ) -> Result<Vec<(Seat, Fence)>, StorageError> {
         let (links, roles): (Vec<String>, Vec<&str>) =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).unzip();
         let read = reading!(self.others, connection => {
@@ -64,7 +69,11 @@ impl Postgres {
         Ok(fences_of(seats, read))
     }
 
-    pub(crate) async fn vacate(&self, seat: Seat, fence: Fence) -> Result<(), StorageError> {
+    pub(crate) async fn vacate(
+        &self,
+        seat: Seat,
+        fence: Fence,
+    ) -> Result<(), StorageError> {
         let number = fence_column(fence)?;
         let vacated = transaction!(self.others, WRITE, tx => {
             locks::lock_of(tx, seat.link).await?;
@@ -87,7 +96,6 @@ impl Postgres {
     }
 }
 
-/// Ratifies a grant.
 pub(crate) async fn ratify(
     tx: &mut Tx,
     session: SessionId,
@@ -133,8 +141,6 @@ pub(crate) async fn ratify(
     Ok(Ratified::Refused { last: last.value(tx).await?.unwrap_or(Fence::ZERO) })
 }
 
-/// Raises the fence of the reviewer's seat, under the lock of the link's document: no write under an
-/// earlier grant counts any more.
 pub(crate) async fn vacate_reviewer(
     connection: &mut PgConnection,
     link: ShareLinkId,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{ShareLinkId, UserId};
-use crate::domain::progress::{Progress, ReviewCounts, Turn};
+use crate::domain::progress::{Progress, ReviewCounts, ReviewTurn};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::storage::guard::{FenceGuard, Guarded};
@@ -125,7 +125,7 @@ fn progress_from(row: &Row) -> Result<Progress, TxError> {
         None => None,
         Some(role) => {
             let (since, by) = (row.get("since")?, row.user("by_id", "by_name")?);
-            Some(Turn { role, since, by })
+            Some(ReviewTurn { role, since, by })
         }
     };
     let (open, unread) = (row.get("open")?, row.get("unread")?);

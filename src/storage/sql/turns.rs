@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::domain::ids::{DocumentId, ShareLinkId};
-use crate::domain::progress::Turn;
+use crate::domain::progress::ReviewTurn;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::progress::StoredTurn;
 use crate::storage::statement::{Row, sql};
@@ -40,7 +40,11 @@ pub(crate) async fn turn_after(
 }
 
 /// Writes the webhook of a passed turn, in its transaction.
-pub(crate) async fn put_turn(tx: &mut Tx, link: ShareLinkId, turn: &Turn) -> Result<(), TxError> {
+pub(crate) async fn put_turn(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    turn: &ReviewTurn,
+) -> Result<(), TxError> {
     if !tx.hooks.want(WebhookEvent::TurnChanged) {
         return Ok(());
     }
@@ -50,13 +54,13 @@ pub(crate) async fn put_turn(tx: &mut Tx, link: ShareLinkId, turn: &Turn) -> Res
         link
     );
     let title: String = title.one(tx).await?.get(0)?;
-    let Turn { role, since, by } = turn;
+    let ReviewTurn { role, since, by } = turn;
     let data = || json!({ "role": role, "since": since, "by": by, "title": title });
     put(tx, WebhookEvent::TurnChanged, (Subject::link(link), turn.since), data).await
 }
 
 fn stored_turn(row: &Row) -> Result<StoredTurn, TxError> {
     let by = row.user("by_id", "by_name")?;
-    let turn = Turn { role: row.get("role")?, since: row.get("since")?, by };
+    let turn = ReviewTurn { role: row.get("role")?, since: row.get("since")?, by };
     Ok(StoredTurn { turn, change: row.get("change")? })
 }

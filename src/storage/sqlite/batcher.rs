@@ -17,15 +17,13 @@ use tokio::sync::oneshot::error::TryRecvError;
 use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 
-/// The queue of queries of one kind.
 #[derive(Debug)]
 pub(super) struct Batcher<Q, A> {
     waiting: Mutex<Vec<QueuedQuery<Q, A>>>,
-    turn: tokio::sync::Mutex<()>,
+    running: tokio::sync::Mutex<()>,
     group_max: usize,
 }
 
-/// A queued query, and the channel of its result.
 #[derive(Debug)]
 struct QueuedQuery<Q, A> {
     question: Q,
@@ -35,16 +33,13 @@ struct QueuedQuery<Q, A> {
 impl<Q: Clone, A> Batcher<Q, A> {
     /// `group_max` bounds the queries of one batch.
     pub(super) fn new(group_max: usize) -> Self {
-        Self { waiting: Mutex::default(), turn: tokio::sync::Mutex::new(()), group_max }
+        Self { waiting: Mutex::default(), running: tokio::sync::Mutex::new(()), group_max }
     }
 
-    /// Runs a query in a batch with all others that are queued. `run` returns a result for each query, by
-    /// position. Its error goes to every caller of the batch; after `Corrupt`, each query runs alone.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropped before its turn, the query does not run. Dropped while it runs the batch, the other
-    /// callers run their queries again; the database may thus run a query twice.
+    /// Runs a query in a batch with all others that are queued. `run` returns a result for each query,
+    /// by position. Its error goes to every caller of the batch; after `Corrupt`, each query runs
+    /// alone. Dropped before it has the mutex, the query does not run. Dropped while it runs the batch,
+    /// the other callers run their queries again; the database may thus run a query twice.
     pub(super) async fn run<F>(
         &self,
         question: Q,
@@ -56,13 +51,13 @@ impl<Q: Clone, A> Batcher<Q, A> {
         loop {
             let (sender, mut answered) = oneshot::channel();
             self.waiting().push(QueuedQuery { question: question.clone(), answer: sender });
-            let _turn = tokio::select! {
+            let _running = tokio::select! {
                 biased;
                 answer = &mut answered => match answer {
                     Ok(answer) => return answer,
                     Err(_caller_is_gone) => continue,
                 },
-                turn = self.turn.lock() => turn,
+                running = self.running.lock() => running,
             };
             loop {
                 match answered.try_recv() {
@@ -75,7 +70,6 @@ impl<Q: Clone, A> Batcher<Q, A> {
         }
     }
 
-    /// Runs the oldest queued queries as one batch.
     async fn run_batch<F>(&self, run: &impl Fn(Vec<Q>) -> F)
     where
         F: Future<Output = Result<Vec<A>, StorageError>>,
@@ -231,13 +225,13 @@ mod tests {
     async fn callers_of_a_cancelled_batch_run_their_queries_again() {
         let oracle = Oracle::new(100);
         let mut first = Box::pin(oracle.run(0));
-        let turn = oracle.batcher.turn.lock().await;
+        let running = oracle.batcher.running.lock().await;
         assert!(first.as_mut().now_or_never().is_none());
         let mut second = pin!(oracle.run(1));
         let mut third = Box::pin(oracle.run(2));
         assert_eq!(poll_immediate(&mut second).await, None);
         assert!(third.as_mut().now_or_never().is_none());
-        drop(turn);
+        drop(running);
         // The first caller's batch takes all three. The third caller is dropped with it.
         assert!(first.as_mut().now_or_never().is_none());
         assert!(oracle.batcher.waiting().is_empty());

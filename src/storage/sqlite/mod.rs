@@ -33,10 +33,8 @@ use crate::storage::sqlite::seats::Grant;
 use crate::storage::sqlite::write_cache::Memory;
 use crate::storage::webhooks::Hooks;
 
-/// A transaction.
 type Tx = Transaction<'static, sqlx::Sqlite>;
 
-/// The engine. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Sqlite {
     /// One connection.
@@ -79,7 +77,6 @@ impl Sqlite {
     }
 }
 
-/// Maps an error of `SQLite` to the storage error.
 pub(super) fn classify(fault: &dyn DatabaseError) -> StorageError {
     /// `SQLITE_IOERR_SHMSIZE`: the shared index could not grow. A full disk shows here before it
     /// shows in the log itself.

@@ -32,7 +32,6 @@ const READERS: u32 = 4;
 /// The wait for another process that opens the same new file. The switch to write-ahead logging
 /// needs exclusive access, and `SQLite` does not wait for that.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause between two attempts.
 const OPEN_RETRY: Duration = Duration::from_millis(20);
 /// The size to which a checkpoint truncates the file of the write-ahead log.
 const WAL_BYTES_MAX: &str = "67108864";
@@ -84,7 +83,6 @@ impl Sqlite {
     }
 }
 
-/// Why an attempt to open the file failed.
 enum Opening {
     /// Another process has the file locked; `open` retries.
     Busy(StorageError),
@@ -262,7 +260,6 @@ async fn make_private(path: &Path) {
     }
 }
 
-/// Adds the path of the file to an error.
 fn with_path(error: StorageError, path: &Path) -> StorageError {
     let name = path.display();
     match error {

@@ -33,13 +33,11 @@ static LOOKUPS: Sql = Sql::of(&[
     " LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1",
 ]);
 
-/// Seats of one statement.
 pub(super) const LOOKUPS_MAX: usize = 1_024;
 
 /// Grants of one statement: `SQLite` binds at most 32,766 values, and a grant has six.
 pub(super) const GRANTS_MAX: usize = 1_024;
 
-/// A grant to ratify.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
     pub(super) seat: Seat,
@@ -52,7 +50,10 @@ pub(super) struct Grant {
 }
 
 impl Sqlite {
-    pub(crate) async fn seat_lookup(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
+    pub(crate) async fn seat_lookup(
+        &self,
+        seat: Seat,
+    ) -> Result<Option<SeatLookup>, StorageError> {
         self.lookups.run(seat, |seats| self.lookups_of(seats)).await
     }
 
@@ -85,7 +86,6 @@ impl Sqlite {
         self.ratify_together(Grant { seat, fence, number, session, user, now_ms }).await
     }
 
-    /// Ratifies a grant, in a batch with all others that are queued.
     async fn ratify_together(&self, grant: Grant) -> Result<Ratified, StorageError> {
         self.grants.run(grant, |group| self.ratify_group(group)).await
     }
@@ -96,7 +96,10 @@ impl Sqlite {
         tx.end(outcome).await.map_err(TxError::into_error)
     }
 
-    pub(crate) async fn fences(&self, seats: &[Seat]) -> Result<Vec<(Seat, Fence)>, StorageError> {
+    pub(crate) async fn fences(
+        &self,
+        seats: &[Seat],
+    ) -> Result<Vec<(Seat, Fence)>, StorageError> {
         let wanted: Vec<_> =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
         let rows: Vec<(i64, Option<i64>)> = sqlx::query_as(
@@ -110,7 +113,11 @@ impl Sqlite {
         Ok(fences_of(seats, rows))
     }
 
-    pub(crate) async fn vacate(&self, seat: Seat, fence: Fence) -> Result<(), StorageError> {
+    pub(crate) async fn vacate(
+        &self,
+        seat: Seat,
+        fence: Fence,
+    ) -> Result<(), StorageError> {
         let mut tx = self.write().await?;
         sqlx::query(
             "UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = $2 AND fence = $3",
@@ -185,7 +192,6 @@ async fn accept(
     written.collect()
 }
 
-/// Raises the fence of the reviewer's seat: no write under an earlier grant counts any more.
 pub(crate) async fn vacate_reviewer(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
@@ -215,7 +221,6 @@ pub(crate) async fn require_seat(
     holds.map(|_| ()).ok_or(TxError::Refused(Guarded::Fenced))
 }
 
-/// Why the database does not ratify a grant.
 async fn refusal(
     connection: &mut SqliteConnection,
     grant: &Grant,

@@ -24,7 +24,7 @@ use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 
 /// Cached documents, seats and client ids; each takes about 200 bytes.
-const THINGS_MAX: usize = 100_000;
+const ENTRIES_MAX: usize = 100_000;
 
 /// The `data_version` of rows that a transaction has read itself: they cannot be stale.
 pub(super) const UNCACHED: i64 = -1;
@@ -64,7 +64,6 @@ CREATE TEMP TRIGGER document_deleted AFTER DELETE ON documents BEGIN
 END;
 ";
 
-/// The cache of an engine. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(Arc<Mutex<CachedRows>>);
 
@@ -76,7 +75,7 @@ impl Memory {
 
     /// Fills the cache after a group is stored. The caller still has the connection.
     pub(super) fn put_back(&self, cache: CachedRows) {
-        if cache.state.things() <= THINGS_MAX {
+        if cache.state.entries() <= ENTRIES_MAX {
             *self.lock() = cache;
         }
     }

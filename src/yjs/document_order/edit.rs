@@ -8,7 +8,6 @@ use super::{
     Deletes, DocumentOrder, Id, Kind, NONE, Part, Source, Struct, put_length, put_number, slot,
 };
 
-/// The units on both sides of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Neighbours {
     left: Option<Id>,
@@ -35,7 +34,6 @@ impl DocumentOrder {
         text
     }
 
-    /// The number of visible units.
     pub(crate) fn units(&self) -> u32 {
         self.units
     }
@@ -52,20 +50,17 @@ impl DocumentOrder {
         Some(part.at.saturating_add(inside).saturating_add(is_included.into()))
     }
 
-    /// Whether a unit belongs to the text.
     pub(crate) fn is_visible(&self, id: Id) -> bool {
         let Some(client) = self.index.get(&id.client).copied() else { return false };
         let part = self.part(self.find(super::Unit { client, clock: id.clock }));
         part.is_some_and(|part| part.kind == Kind::Visible)
     }
 
-    /// The first clock that a client has not used.
     pub(crate) fn next_clock(&self, client: u64) -> u32 {
         let existing = self.index.get(&client).and_then(|at| self.client(*at));
         existing.map_or(0, |client| client.end)
     }
 
-    /// The visible unit at an offset.
     pub(crate) fn unit_at(&self, offset: u32) -> Option<Id> {
         let part = self.part(self.part_at(offset)?)?;
         self.id(part, offset.saturating_sub(part.at))
@@ -101,7 +96,6 @@ impl DocumentOrder {
         Bytes::from(out)
     }
 
-    /// The visible part with the unit at an offset.
     fn part_at(&self, offset: u32) -> Option<u32> {
         if self.units <= offset {
             return None;

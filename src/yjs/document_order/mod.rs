@@ -80,7 +80,6 @@ impl Part {
     }
 }
 
-/// A client, and its parts in the order of their clocks.
 struct Client {
     id: u64,
     first: u32,
@@ -105,7 +104,6 @@ enum Next {
     Needs(Unit),
 }
 
-/// The parts of a document from left to right.
 pub(crate) struct DocumentOrder {
     clients: Vec<Client>,
     index: HashMap<u64, u32>,
@@ -113,7 +111,6 @@ pub(crate) struct DocumentOrder {
     first: u32,
     /// The parts of the text, from left to right.
     visible: Vec<u32>,
-    /// Number of visible units.
     units: u32,
     steps: usize,
     round: u32,
@@ -129,14 +126,9 @@ struct Source {
 }
 
 impl DocumentOrder {
-    /// Orders a whole document from [`UpdateLog::merged`], and reads its text.
-    ///
-    /// [`UpdateLog::merged`]: crate::log::UpdateLog::merged
-    ///
-    /// # Errors
-    ///
-    /// [`SyncError::TooCostly`] when its conflicts take too many steps, [`SyncError::Refused`] when
-    /// it is no whole document.
+    /// Orders a whole document from [`UpdateLog::merged`](crate::log::UpdateLog::merged), and reads its
+    /// text. Fails with [`SyncError::TooCostly`] when its conflicts take too many steps,
+    /// [`SyncError::Refused`] when it is no whole document.
     pub(crate) fn build(merged: &[u8]) -> Result<(Self, String), SyncError> {
         Self::build_within(merged, STEPS_MAX)
     }
@@ -343,7 +335,6 @@ impl DocumentOrder {
     }
 }
 
-/// The index of a part or client in its list.
 fn slot(at: u32) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }

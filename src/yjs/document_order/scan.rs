@@ -82,7 +82,6 @@ impl DocumentOrder {
         Ok(())
     }
 
-    /// Registers a client and returns its index.
     fn enter(&mut self, id: u64) -> u32 {
         let next = u32::try_from(self.clients.len()).unwrap_or(NONE);
         let at = *self.index.entry(id).or_insert(next);

@@ -7,7 +7,7 @@ use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, NodeId, SessionId};
 use galley::domain::seat::Role;
 use galley::pubsub::{
-    Envelope, Message, Payload, Pubsub, RelayError, SIGNALS_MAX, Signal, Subscription, Topic,
+    Envelope, Message, Payload, Pubsub, PubsubError, SIGNALS_MAX, Signal, Subscription, Topic,
 };
 use tokio::time::{Instant, timeout};
 
@@ -131,7 +131,7 @@ async fn an_unsent_message_is_a_gap_for_its_listeners() {
     // To a room without listeners: the listener can only receive the notice of a loss.
     let elsewhere = room();
     while here.publish(elsewhere, &Message::Hello).await.is_ok() {}
-    assert_eq!(here.publish(topic, &presence(1)).await, Err(RelayError::Full));
+    assert_eq!(here.publish(topic, &presence(1)).await, Err(PubsubError::Full));
 
     server.thaw().await;
 
@@ -342,7 +342,7 @@ async fn g15_a_rejected_message_is_reported_as_a_gap_at_once() {
     assert_eq!(next(&mut theirs).await, wanted);
     let too_large = Message::Presence(Bytes::from(vec![0; 33 * 1024 * 1024]));
     for _ in 0..3 {
-        assert_eq!(here.publish(topic, &too_large).await, Err(RelayError::Full));
+        assert_eq!(here.publish(topic, &too_large).await, Err(PubsubError::Full));
         assert_eq!(next(&mut theirs).await, Signal::Gap);
     }
 }

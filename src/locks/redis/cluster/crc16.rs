@@ -3,13 +3,10 @@
 //! reflection. If the text between the first `{` and the next `}` is not empty, only that text is
 //! hashed.
 
-/// Slots of a Cluster.
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// The CRC of each byte value.
 const TABLE: [u16; 256] = table();
 
-/// The slot of a key.
 pub(crate) fn slot_of(key: &str) -> u16 {
     let tag = key
         .split_once('{')
@@ -19,7 +16,6 @@ pub(crate) fn slot_of(key: &str) -> u16 {
     slot_of_tag(tag.unwrap_or(key))
 }
 
-/// The slot of all keys with this tag.
 pub(crate) fn slot_of_tag(tag: &str) -> u16 {
     crc16(tag.as_bytes()) % SLOTS
 }

@@ -30,7 +30,6 @@ use crate::redis::server_identity::NodeOrigin;
 use crate::redis_client::{Address, Addresses, jittered};
 use crate::types::LocksError;
 
-/// Time-out for one node's reply to the slot query.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval of slot queries while all is well. `MOVED` replies report changes in between.
 const QUERY_EVERY: Duration = Duration::from_secs(10);
@@ -39,7 +38,6 @@ const QUERY_EVERY_DEGRADED: Duration = Duration::from_millis(250);
 /// The shortest pause between two slot queries, however many calls request a refresh.
 const QUERY_PAUSE_MIN: Duration = Duration::from_millis(50);
 
-/// A Cluster and its nodes. [`Self::keep_view`] keeps the slot map current.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     seeds: Vec<Client>,
@@ -47,7 +45,6 @@ pub(crate) struct Cluster {
     guide_addresses: Arc<Addresses>,
     context: NodeContext,
     view: watch::Sender<Arc<View>>,
-    /// Why the slot map is missing or unusable.
     fault: watch::Sender<Option<LocksError>>,
     stale: Notify,
 }
@@ -85,8 +82,7 @@ impl Cluster {
         }
     }
 
-    /// Refreshes the slot map, for ever.
-    pub(crate) async fn keep_view(self: Arc<Self>) {
+    pub(crate) async fn run_refreshes(self: Arc<Self>) {
         loop {
             self.refresh_slots().await;
             let pause = if self.is_whole() { QUERY_EVERY } else { QUERY_EVERY_DEGRADED };
@@ -98,7 +94,6 @@ impl Cluster {
         }
     }
 
-    /// The current slot map.
     pub(crate) fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.borrow())
     }
@@ -154,10 +149,10 @@ impl Cluster {
     }
 
     /// Interprets the refusal of `node` to serve `slot`. A `MOVED` reply updates the slot map.
-    pub(crate) fn turn(&self, node: &Node, slot: u16, error: &RedisError) -> Redirect {
+    pub(crate) fn redirect(&self, node: &Node, slot: u16, error: &RedisError) -> Redirect {
         use ServerErrorKind as Is;
         let named = || Address::read(error.redirect_node()?.0, &node.address);
-        let turn = match error.kind() {
+        let redirect = match error.kind() {
             ErrorKind::Server(Is::Moved) => match named().and_then(|named| self.node_at(&named)) {
                 Some(there) => {
                     self.view.send_modify(|view| Arc::make_mut(view).give(slot, &there));
@@ -175,11 +170,11 @@ impl Cluster {
             _ => return Redirect::Refused(explain(error)),
         };
         self.stale.notify_one();
-        turn
+        redirect
     }
 
     /// Requests a refresh: a node did not serve as the map says.
-    pub(crate) fn is_stale(&self) {
+    pub(crate) fn request_refresh(&self) {
         self.stale.notify_one();
     }
 
@@ -236,7 +231,6 @@ impl Cluster {
         }
     }
 
-    /// One node's slot map, and whether the node reports that all is well.
     async fn query_slots(
         &self,
         link: &Link,

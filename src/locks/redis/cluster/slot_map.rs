@@ -8,10 +8,8 @@ use crate::redis::cluster::crc16::SLOTS;
 use crate::redis::node::Node;
 use crate::redis_client::Address;
 
-/// No node.
 const NO_NODE: u16 = u16::MAX;
 
-/// The nodes and the slots they own.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     nodes: Vec<Arc<Node>>,
@@ -49,7 +47,6 @@ impl View {
         view
     }
 
-    /// Assigns a slot to this node.
     pub(crate) fn give(&mut self, slot: u16, node: &Arc<Node>) {
         let index = self.insert_node(node);
         if let Some(of_slot) = self.of_slot.get_mut(usize::from(slot)) {
@@ -57,7 +54,6 @@ impl View {
         }
     }
 
-    /// Adds this node, with or without slots. Returns its index.
     pub(crate) fn insert_node(&mut self, node: &Arc<Node>) -> u16 {
         let index = self.nodes.iter().rposition(|other| Arc::ptr_eq(other, node));
         let index = index.unwrap_or_else(|| {
@@ -80,12 +76,10 @@ impl View {
         &self.nodes
     }
 
-    /// Slots that no known node has.
     pub(crate) fn missing(&self) -> usize {
         self.of_slot.iter().filter(|index| **index == NO_NODE).count()
     }
 
-    /// Whether both maps are equal.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let same = |(one, other)| Arc::ptr_eq(one, other);
         self.of_slot == other.of_slot
@@ -94,7 +88,7 @@ impl View {
     }
 }
 
-/// Parses the reply to `CLUSTER SLOTS` of the node at `asked`: first slot, last slot, then the
+/// Parses the reply to `CLUSTER SLOTS` of the node at `source`: first slot, last slot, then the
 /// primary and its replicas, each with host and port first. `None` if the reply has another form.
 pub(crate) fn ranges(reply: &Value, source: &Address) -> Option<Vec<Range>> {
     let Value::Array(rows) = reply else { return None };
@@ -119,7 +113,6 @@ fn range(row: &Value, source: &Address) -> Option<Range> {
     Some(Range { first: slot(*first)?, last: slot(*last)?, primary })
 }
 
-/// Whether `CLUSTER INFO` reports `cluster_state:ok`.
 pub(crate) fn is_well(reply: &Value) -> bool {
     let text = match reply {
         Value::BulkString(bytes) => String::from_utf8_lossy(bytes),

@@ -1,5 +1,5 @@
 -- The wait queue, and the grant of a lock. scripts.rs puts five constants before this text, and
--- claim.lua, release.lua and batch.lua after it:
+-- claim.lua, release.lua and coalesced.lua after it:
 --   grant_ttl      how long Redis stores a grant, in ms
 --   queue_entry_ttl  how long a waiter's entry lives without a poll, in ms
 --   queue_length_max       how many claims may wait
