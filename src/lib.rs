@@ -3,6 +3,7 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 
 pub use galley_domain as domain;
+pub use galley_files as files;
 pub use galley_locks as locks;
 pub use galley_yjs as yjs;
 
