@@ -7,6 +7,7 @@
 )]
 
 pub use galley_domain as domain;
+pub use galley_files as files;
 pub use galley_locks as locks;
 pub use galley_yjs as yjs;
 

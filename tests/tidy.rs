@@ -31,6 +31,7 @@ use crate::tree::{Source, assert_none};
 const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("telemetry", &[]),
+    ("files", &["domain"]),
     ("yjs", &["domain"]),
     ("locks", &["domain"]),
     ("pubsub", &["domain", "locks"]),
@@ -69,8 +70,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "exports",
         &[
-            "domain", "yjs", "locks", "storage", "rooms", "seats", "reviews", "sharing", "http",
-            "periodic",
+            "domain", "files", "yjs", "locks", "storage", "rooms", "seats", "reviews", "sharing",
+            "http", "periodic",
         ],
     ),
     ("transfer", &["domain", "storage", "sharing", "http"]),
@@ -109,9 +110,9 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["main"]),
     ("dashmap", &["sessions", "rooms"]),
     // The code page of Korean text files.
-    ("encoding_rs", &["exports"]),
+    ("encoding_rs", &["files"]),
     // Compresses the texts of versions and Word files.
-    ("flate2", &["exports", "storage"]),
+    ("flate2", &["files", "storage"]),
     // Both bound rates: `http` of requests, the others of messages of one socket.
     ("governor", &["http", "seats", "sessions"]),
     ("http_body_util", &["outgoing"]),
@@ -123,12 +124,12 @@ const HOMES: &[(&str, &[&str])] = &[
     // Tokens of users, and the server's own for push services.
     ("jsonwebtoken", &["http", "push"]),
     // These two make PDFs: one writes the file, `parley` sets its lines.
-    ("krilla", &["exports"]),
+    ("krilla", &["files"]),
     ("metrics_exporter_prometheus", &["telemetry"]),
     // The allocator of the program: it returns memory to the system after a peak.
     ("mimalloc", &["main"]),
-    ("parley", &["exports"]),
-    ("quick_xml", &["exports"]),
+    ("parley", &["files"]),
+    ("quick_xml", &["files"]),
     // Pub/sub imports the client of the locks, and nothing else of them.
     ("redis", &["locks", "pubsub"]),
     // The bound on open files.
@@ -156,7 +157,7 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// The modules that are crates of their own.
-const CRATES: &[&str] = &["domain", "yjs", "locks"];
+const CRATES: &[&str] = &["domain", "files", "yjs", "locks"];
 
 /// A program of its own, with its own manifest; `tests/run` builds and runs it.
 const GUIDE: &str = "tests/guide";

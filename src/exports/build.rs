@@ -34,12 +34,12 @@ use crate::domain::limits::{
 };
 use crate::domain::user::User;
 use crate::exports::error::ExportError;
-use crate::exports::paper::{Heading, Paper};
 use crate::exports::rendering::{PdfFonts, Rendering};
 use crate::exports::served::{UNSAVED, servable};
 use crate::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
 };
+use crate::files::paper::{Heading, Paper};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName};
 use crate::periodic::Work;
 use crate::reviews::Reviews;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::export::ExportFailure;
+use crate::files::error::ImportError;
 use crate::seats::SeatError;
 use crate::storage::error::StorageError;
 
@@ -39,21 +40,4 @@ impl From<StorageError> for ExportError {
     fn from(error: StorageError) -> Self {
         Self::Session(error.into())
     }
-}
-
-/// Failures of an import. Nothing is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ImportError {
-    /// The file has no known format.
-    #[error("send a .docx, .md or .txt file, with its Content-Type or its name")]
-    Format,
-    /// The file is damaged or hostile.
-    #[error("the file cannot be read: {0}")]
-    Unreadable(&'static str),
-    /// The file or its content exceeds a bound.
-    #[error("the file is larger than this server takes: {0}")]
-    TooLarge(&'static str),
-    /// The text exceeds the limit of a document.
-    #[error("its text is longer than a document may be")]
-    TextTooLong,
 }

@@ -8,11 +8,11 @@ use tokio::task::spawn_blocking;
 
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::exports::error::ExportError;
-use crate::exports::gauge::Gauge;
-use crate::exports::paper::Paper;
-use crate::exports::pdf::font_files::{is_font, load};
-use crate::exports::pdf::fonts::Fonts;
-use crate::exports::{docx, html, markdown, pdf, text};
+use crate::files::gauge::Gauge;
+use crate::files::paper::Paper;
+use crate::files::pdf::font_files::{is_font, load};
+use crate::files::pdf::fonts::Fonts;
+use crate::files::{docx, html, markdown, pdf, text};
 
 /// The fonts of PDFs, read when the first PDF is built. Clones share them.
 #[derive(Clone, Debug)]
@@ -120,7 +120,18 @@ impl Drop for StopOnDrop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exports::paper::tests::paper;
+    use crate::files::words::Words;
+
+    fn paper(text: &str) -> Paper {
+        Paper {
+            title: "자기소개서".to_owned(),
+            writer: "Kim".to_owned(),
+            text: text.to_owned(),
+            notes: Vec::new(),
+            words: Words::of([text]),
+            built_at: chrono::DateTime::UNIX_EPOCH,
+        }
+    }
 
     #[tokio::test]
     async fn a_server_without_fonts_makes_every_format_but_pdf() {
@@ -133,7 +144,7 @@ mod tests {
         for format in ExportFormat::ALL.iter().copied() {
             let rendering = Rendering::new(format, &fonts).await;
             assert_eq!(rendering.is_err(), format == ExportFormat::Pdf, "{format}");
-            let file = rendering.map(|rendering| rendering.render(&paper("a", vec![])));
+            let file = rendering.map(|rendering| rendering.render(&paper("a")));
             assert!(matches!(file, Ok(Ok(_)) | Err(ExportError::NotAvailable)), "{format}");
         }
         assert!(!fonts.are_there(), "a damaged font is none");

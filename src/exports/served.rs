@@ -44,7 +44,7 @@ mod tests {
     use crate::domain::ids::{DocumentId, ShareLinkId};
     use crate::domain::reminder::TimeZone;
     use crate::domain::user::User;
-    use crate::exports::paper::tests::at;
+    use crate::files::paper::tests::at;
 
     fn state(seq: i64, change: i64, title: &str, took_ms: i64) -> ExportState {
         let mark = |seq, change, title: &str| {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use quick_xml::events::BytesStart;
 
-use crate::exports::error::ImportError;
-use crate::exports::word_xml::{elements, value};
-use crate::exports::zip::Inflated;
+use crate::error::ImportError;
+use crate::word_xml::{elements, value};
+use crate::zip::Inflated;
 
 /// Most styles that a style is based on: they may form a circle.
 const STYLES_MAX: usize = 16;

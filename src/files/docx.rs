@@ -3,15 +3,15 @@
 //! The body is compressed while it is written, and only the current paragraph is in memory. A document
 //! of eight million empty lines would take gigabytes as a tree of paragraphs.
 
-use crate::domain::export::ExportFailure;
-use crate::exports::docx_comments::{self, CommentIds, escaped, run};
-use crate::exports::docx_parts::{
+use crate::docx_comments::{self, CommentIds, escaped, run};
+use crate::docx_parts::{
     APPLICATION, CONTENT_TYPES, CORE_BEGINS, DOCUMENT_BEGINS, DOCUMENT_ENDS, DOCUMENT_RELATIONS,
     PACKAGE_RELATIONS, SETTINGS, STYLES,
 };
-use crate::exports::paper::{Edge, Location, Note, Paper};
-use crate::exports::sheet::pieces;
-use crate::exports::zip::{Entry, ZipWriter};
+use crate::paper::{Edge, Location, Note, Paper};
+use crate::sheet::pieces;
+use crate::zip::{Entry, ZipWriter};
+use galley_domain::export::ExportFailure;
 
 /// Longest paragraph, in bytes of XML: four times the text of a document. Tabs take twenty times theirs.
 const PARAGRAPH_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -21,7 +21,7 @@ const PARAGRAPH_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// # Errors
 ///
 /// [`ExportFailure::TooLarge`].
-pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let mut zip = ZipWriter::default();
     zip.add("[Content_Types].xml", CONTENT_TYPES)?;
     zip.add("_rels/.rels", PACKAGE_RELATIONS)?;
@@ -238,10 +238,10 @@ impl<'a> Body<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::review::ReviewStatus;
-    use crate::exports::paper::tests::{paper, reply, review, suggestion};
-    use crate::exports::word_text;
-    use crate::exports::zip::tests::unpacked;
+    use crate::paper::tests::{paper, reply, review, suggestion};
+    use crate::word_text;
+    use crate::zip::tests::unpacked;
+    use galley_domain::review::ReviewStatus;
 
     /// The content of the body, without times and styles of references.
     fn body(paper: &Paper) -> String {

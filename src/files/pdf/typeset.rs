@@ -16,9 +16,9 @@ use parley::{
     LineHeight, OverflowWrap, Run, StyleProperty, WordBreak,
 };
 
-use crate::domain::export::ExportFailure;
-use crate::exports::pdf::fonts::Fonts;
-use crate::exports::pdf::rich::{Ink, Rich, Role};
+use crate::pdf::fonts::Fonts;
+use crate::pdf::rich::{Ink, Rich, Role};
+use galley_domain::export::ExportFailure;
 
 /// Bytes of a paragraph that one layout contains: some pages of lines, 1 MiB of layout.
 const CHUNK_BYTES: usize = 4 * 1024;

@@ -10,14 +10,14 @@ use krilla::document::Document;
 use krilla::metadata::Metadata;
 use krilla::page::PageSettings;
 
-use crate::domain::export::ExportFailure;
-use crate::domain::limits::{EXPORT_BYTES_MAX, PDF_PAGES_MAX};
-use crate::exports::gauge::Gauge;
-use crate::exports::paper::Paper;
-use crate::exports::pdf::fonts::Fonts;
-use crate::exports::pdf::notes::{self, NOTES};
-use crate::exports::pdf::rich::{Rich, Role};
-use crate::exports::pdf::typeset::{Column, Line, Measure, Typesetter, fill_box};
+use crate::gauge::Gauge;
+use crate::paper::Paper;
+use crate::pdf::fonts::Fonts;
+use crate::pdf::notes::{self, NOTES};
+use crate::pdf::rich::{Rich, Role};
+use crate::pdf::typeset::{Column, Line, Measure, Typesetter, fill_box};
+use galley_domain::export::ExportFailure;
+use galley_domain::limits::{EXPORT_BYTES_MAX, PDF_PAGES_MAX};
 
 /// A4, in points.
 const PAGE: (f32, f32) = (595.28, 841.89);

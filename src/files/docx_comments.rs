@@ -1,10 +1,10 @@
 //! The comments of a Word document: `comments.xml`, and `commentsExtended.xml` with replies and states.
 
-use crate::domain::export::ExportFailure;
-use crate::domain::review::ReviewStatus;
-use crate::exports::docx_parts::{COMMENTS_BEGIN, COMMENTS_EXTENDED_BEGIN};
-use crate::exports::paper::{Note, Paper};
-use crate::exports::zip::ZipWriter;
+use crate::docx_parts::{COMMENTS_BEGIN, COMMENTS_EXTENDED_BEGIN};
+use crate::paper::{Note, Paper};
+use crate::zip::ZipWriter;
+use galley_domain::export::ExportFailure;
+use galley_domain::review::ReviewStatus;
 
 /// The comments of each note: the ids of the first one and of the one after the last. A note without a
 /// comment has an empty range.

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 
 use quick_xml::events::BytesStart;
 
-use crate::domain::limits::{
+use crate::error::ImportError;
+use crate::word_formats::{Format, Formats};
+use crate::word_xml::{Element, Step, elements, value, walk};
+use crate::zip::{Inflated, ZipReader};
+use galley_domain::limits::{
     IMPORT_INFLATED_BYTES_MAX, IMPORT_NOTES_MAX, IMPORT_RATIO_MAX, LABEL_CHARS_MAX,
 };
-use crate::exports::error::ImportError;
-use crate::exports::word_formats::{Format, Formats};
-use crate::exports::word_xml::{Element, Step, elements, value, walk};
-use crate::exports::zip::{Inflated, ZipReader};
 
 /// The main part in nearly every file.
 pub(super) const MAIN_PART: &str = "word/document.xml";

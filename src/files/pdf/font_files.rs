@@ -11,11 +11,11 @@ use std::sync::Arc;
 use krilla::text::{Font, Tag};
 use parley::fontique::{Blob, FontInfo};
 
-use crate::domain::export::ExportFailure;
-use crate::domain::limits::FONT_BYTES_MAX;
-use crate::exports::pdf::fonts::{Face, Fonts, empty_context};
-use crate::exports::pdf::rich::{Rich, Role};
-use crate::exports::pdf::typeset::{Measure, Typesetter};
+use crate::pdf::fonts::{Face, Fonts, empty_context};
+use crate::pdf::rich::{Rich, Role};
+use crate::pdf::typeset::{Measure, Typesetter};
+use galley_domain::export::ExportFailure;
+use galley_domain::limits::FONT_BYTES_MAX;
 
 /// The face that a collection of East Asian faces is used with.
 const KOREAN_FACE: &str = "KR";
@@ -30,7 +30,7 @@ const SAMPLE: &str = "Ag 1 가힣";
 /// # Errors
 ///
 /// A sentence for the operator: no file can be used.
-pub(crate) fn load(paths: &[PathBuf]) -> Result<Fonts, String> {
+pub fn load(paths: &[PathBuf]) -> Result<Fonts, String> {
     let mut faces = Vec::new();
     let mut faults = Vec::new();
     for path in paths {
@@ -60,7 +60,7 @@ enum Fault {
 }
 
 /// Whether a file begins as a font does. It may be damaged beyond.
-pub(crate) fn is_font(path: &Path) -> bool {
+pub fn is_font(path: &Path) -> bool {
     let mut magic = [0; 4];
     if !path.is_file() {
         // A pipe would wait for its writer.

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::domain::export::ExportFailure;
+use galley_domain::export::ExportFailure;
 
 /// Shared by a build's thread and the task that waits for it.
 #[derive(Debug, Default)]
-pub(crate) struct Gauge {
+pub struct Gauge {
     percent: AtomicU8,
     is_stopped: AtomicBool,
 }
@@ -14,18 +14,18 @@ pub(crate) struct Gauge {
 impl Gauge {
     #[cfg_attr(not(feature = "pdf"), allow(dead_code, reason = "the other formats are quick"))]
     /// Notes that the build has passed `done` of `all` bytes. The progress never falls.
-    pub(crate) fn passed(&self, done: usize, all: usize) {
+    pub fn passed(&self, done: usize, all: usize) {
         let percent = done.saturating_mul(100).checked_div(all).unwrap_or(0).min(100);
         self.percent.fetch_max(u8::try_from(percent).unwrap_or(100), Ordering::Relaxed);
     }
 
     /// The progress of the thread, 0 to 100.
-    pub(crate) fn percent(&self) -> u8 {
+    pub fn percent(&self) -> u8 {
         self.percent.load(Ordering::Relaxed)
     }
 
     /// Ends the build at its next check.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
@@ -35,7 +35,7 @@ impl Gauge {
     /// # Errors
     ///
     /// [`ExportFailure::Unavailable`] after [`stop`](Self::stop).
-    pub(crate) fn check(&self) -> Result<(), ExportFailure> {
+    pub fn check(&self) -> Result<(), ExportFailure> {
         if self.is_stopped.load(Ordering::Relaxed) {
             return Err(ExportFailure::Unavailable);
         }

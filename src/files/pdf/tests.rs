@@ -8,11 +8,11 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::*;
-use crate::domain::limits::PDF_PAGES_MAX;
-use crate::domain::review::{Reply, Review, ReviewStatus};
-use crate::exports::paper::Heading;
-use crate::exports::paper::tests::{at, paper, reply, review, suggestion, user};
-use crate::exports::pdf::font_files::load;
+use crate::paper::Heading;
+use crate::paper::tests::{at, paper, reply, review, suggestion, user};
+use crate::pdf::font_files::load;
+use galley_domain::limits::PDF_PAGES_MAX;
+use galley_domain::review::{Reply, Review, ReviewStatus};
 
 const FONT: &str = "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc";
 

@@ -4,28 +4,28 @@ use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::anchor::{Anchor, AnchorState};
-use crate::domain::reminder::TimeZone;
-use crate::domain::review::{Reply, Review, ReviewStatus};
-use crate::exports::words::Words;
+use crate::words::Words;
+use galley_domain::anchor::{Anchor, AnchorState};
+use galley_domain::reminder::TimeZone;
+use galley_domain::review::{Reply, Review, ReviewStatus};
 
 /// A document to render.
 #[derive(Debug)]
-pub(crate) struct Paper {
-    pub(crate) title: String,
+pub struct Paper {
+    pub title: String,
     /// The name of the writer.
-    pub(crate) writer: String,
-    pub(crate) text: String,
+    pub writer: String,
+    pub text: String,
     /// The notes on ranges by position, then those on the whole text, then those without a place.
-    pub(crate) notes: Vec<Note>,
-    pub(crate) words: Words,
+    pub notes: Vec<Note>,
+    pub words: Words,
     /// The time of the build.
-    pub(crate) built_at: DateTime<Utc>,
+    pub built_at: DateTime<Utc>,
 }
 
 /// The place of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Location {
+pub enum Location {
     /// A range of bytes of the text.
     Range(Range<usize>),
     /// The whole text.
@@ -36,29 +36,29 @@ pub(crate) enum Location {
 
 /// A review.
 #[derive(Debug)]
-pub(crate) struct Note {
+pub struct Note {
     /// Its number, from 1.
-    pub(crate) number: usize,
-    pub(crate) location: Location,
-    pub(crate) author: String,
-    pub(crate) at: DateTime<Utc>,
-    pub(crate) quote: String,
-    pub(crate) body: String,
-    pub(crate) suggestion: Option<String>,
+    pub number: usize,
+    pub location: Location,
+    pub author: String,
+    pub at: DateTime<Utc>,
+    pub quote: String,
+    pub body: String,
+    pub suggestion: Option<String>,
     /// The range stands as deleted, with the suggestion after it. Such ranges do not overlap.
-    pub(crate) is_change: bool,
-    pub(crate) status: ReviewStatus,
-    pub(crate) replies: Vec<Reply>,
+    pub is_change: bool,
+    pub status: ReviewStatus,
+    pub replies: Vec<Reply>,
 }
 
 impl Note {
     /// Whether it suggests to delete its quote, which then stands in the suggestion.
-    pub(crate) fn is_deletion(&self) -> bool {
+    pub fn is_deletion(&self) -> bool {
         self.suggestion.as_deref() == Some("")
     }
 
     /// The suggestion with its label: the new words, or those to delete.
-    pub(crate) fn suggestion(&self, words: &Words) -> Option<String> {
+    pub fn suggestion(&self, words: &Words) -> Option<String> {
         let new = self.suggestion.as_deref()?;
         let quote = format!("“{}”", self.quote);
         Some(format!("{}: {}", words.suggested(new), if new.is_empty() { &quote } else { new }))
@@ -70,7 +70,7 @@ impl Note {
 /// The order is that of the edges of one position. A range that ends here ends before another begins;
 /// the edges of an empty range stand last, its begin before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Edge {
+pub enum Edge {
     /// The change of this note ends: its suggestion follows.
     ChangeEnds(usize),
     /// The range of this note ends.
@@ -85,17 +85,17 @@ pub(crate) enum Edge {
 
 /// The facts of a document besides its text and reviews.
 #[derive(Clone, Debug)]
-pub(crate) struct Heading {
-    pub(crate) title: String,
-    pub(crate) writer: String,
-    pub(crate) built_at: DateTime<Utc>,
+pub struct Heading {
+    pub title: String,
+    pub writer: String,
+    pub built_at: DateTime<Utc>,
     /// The zone of all times in the file.
-    pub(crate) zone: TimeZone,
+    pub zone: TimeZone,
 }
 
 impl Paper {
     /// Places the reviews in the text.
-    pub(crate) fn new(heading: Heading, text: String, reviews: Vec<Review>) -> Self {
+    pub fn new(heading: Heading, text: String, reviews: Vec<Review>) -> Self {
         let Heading { title, writer, built_at, zone } = heading;
         let locations = locations(&text, &reviews);
         let mut notes: Vec<_> = reviews
@@ -124,7 +124,7 @@ impl Paper {
 
     /// The edges of all ranges with their positions, in order. The number of an edge is the index of
     /// its note.
-    pub(crate) fn edges(&self) -> Vec<(usize, Edge)> {
+    pub fn edges(&self) -> Vec<(usize, Edge)> {
         let mut edges = Vec::with_capacity(self.notes.len().saturating_mul(2));
         for (index, note) in self.notes.iter().enumerate() {
             let Location::Range(range) = &note.location else { continue };
@@ -144,7 +144,7 @@ impl Paper {
     }
 
     /// The notes without a range, with their headings.
-    pub(crate) fn sections(&self) -> impl Iterator<Item = (&'static str, Vec<&Note>)> {
+    pub fn sections(&self) -> impl Iterator<Item = (&'static str, Vec<&Note>)> {
         let all = [(Location::Whole, self.words.whole), (Location::Lost, self.words.lost)];
         let sections = all.into_iter().map(|(location, heading)| {
             (heading, self.notes.iter().filter(|note| note.location == location).collect())
@@ -223,20 +223,20 @@ fn bytes_of(text: &str, units: &[u32]) -> Vec<usize> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
-    use crate::domain::review::ReviewKind;
-    use crate::domain::user::User;
+    use galley_domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
+    use galley_domain::review::ReviewKind;
+    use galley_domain::user::User;
 
-    pub(crate) fn user(name: &str) -> User {
+    pub fn user(name: &str) -> User {
         User { id: UserId::generate(), name: name.to_owned() }
     }
 
-    pub(crate) fn at(second: i64) -> DateTime<Utc> {
+    pub fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_790_000_000 + second, 0).expect("a time")
     }
 
     /// A review of the first `quote` in `text`; `None`: of the whole text.
-    pub(crate) fn review(text: &str, quote: Option<&str>, body: &str) -> Review {
+    pub fn review(text: &str, quote: Option<&str>, body: &str) -> Review {
         let anchor = quote.map(|quote| {
             let found = text.find(quote);
             let units = |bytes: usize| {
@@ -266,17 +266,17 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn suggestion(text: &str, quote: &str, put_in: &str) -> Review {
+    pub fn suggestion(text: &str, quote: &str, put_in: &str) -> Review {
         let suggestion = Some(put_in.to_owned());
         Review { suggestion, kind: ReviewKind::Suggestion, ..review(text, Some(quote), "") }
     }
 
-    pub(crate) fn reply(body: &str) -> Reply {
+    pub fn reply(body: &str) -> Reply {
         let (id, author, body) = (ReplyId::generate(), user("김작가"), body.to_owned());
         Reply { id, author, body, created_at: at(60), edited_at: None }
     }
 
-    pub(crate) fn paper(text: &str, reviews: Vec<Review>) -> Paper {
+    pub fn paper(text: &str, reviews: Vec<Review>) -> Paper {
         let (title, writer) = ("자기소개서".to_owned(), "김작가".to_owned());
         let heading = Heading { title, writer, built_at: at(0), zone: TimeZone::UTC };
         Paper::new(heading, text.to_owned(), reviews)

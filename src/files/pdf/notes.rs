@@ -1,10 +1,10 @@
 //! The paragraphs of a note: its head, the suggestion as old → new, the comment and the replies.
 
-use crate::domain::export::ExportFailure;
-use crate::exports::paper::{Location, Note, Paper};
-use crate::exports::pdf::rich::{Ink, Rich, Role};
-use crate::exports::pdf::typeset::{Column, Line, Measure, Typesetter};
-use crate::exports::words::Words;
+use crate::paper::{Location, Note, Paper};
+use crate::pdf::rich::{Ink, Rich, Role};
+use crate::pdf::typeset::{Column, Line, Measure, Typesetter};
+use crate::words::Words;
+use galley_domain::export::ExportFailure;
 
 /// The column of the notes.
 pub(super) const NOTES: Column = Column { left: 409.0, width: 136.0 };

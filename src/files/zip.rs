@@ -11,9 +11,9 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-use crate::domain::export::ExportFailure;
-use crate::domain::limits::{EXPORT_BYTES_MAX, EXPORT_INFLATED_BYTES_MAX, IMPORT_ENTRIES_MAX};
-use crate::exports::error::ImportError;
+use crate::error::ImportError;
+use galley_domain::export::ExportFailure;
+use galley_domain::limits::{EXPORT_BYTES_MAX, EXPORT_INFLATED_BYTES_MAX, IMPORT_ENTRIES_MAX};
 
 const LOCAL: u32 = 0x0403_4B50;
 const CENTRAL: u32 = 0x0201_4B50;
@@ -33,7 +33,7 @@ const VERSION: u16 = 20;
 
 /// An archive under construction.
 #[derive(Debug, Default)]
-pub(crate) struct ZipWriter {
+pub struct ZipWriter {
     out: Vec<u8>,
     directory: Vec<u8>,
     entries: u16,
@@ -43,7 +43,7 @@ pub(crate) struct ZipWriter {
 
 /// An entry under construction.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     name: &'static str,
     crc: Crc,
     encoder: DeflateEncoder<Vec<u8>>,
@@ -58,7 +58,7 @@ impl Entry {
     /// # Errors
     ///
     /// [`ExportFailure::TooLarge`] beyond the bounds of a file.
-    pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
+    pub fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
         self.crc.update(text.as_bytes());
         let inflated = usize::try_from(self.encoder.total_in()).unwrap_or(usize::MAX);
         if self.inflated_max < inflated.saturating_add(text.len())
@@ -73,7 +73,7 @@ impl Entry {
 
 impl ZipWriter {
     /// Begins an entry.
-    pub(crate) fn entry(&self, name: &'static str) -> Entry {
+    pub fn entry(&self, name: &'static str) -> Entry {
         Entry {
             name,
             crc: Crc::new(),
@@ -88,7 +88,7 @@ impl ZipWriter {
     /// # Errors
     ///
     /// [`ExportFailure::TooLarge`] beyond the bound of a file.
-    pub(crate) fn finish(&mut self, entry: Entry) -> Result<(), ExportFailure> {
+    pub fn finish(&mut self, entry: Entry) -> Result<(), ExportFailure> {
         let length = entry.encoder.total_in();
         let bytes = entry.encoder.finish().map_err(|_| ExportFailure::Unavailable)?;
         if entry.deflated_max < bytes.len() {
@@ -130,7 +130,7 @@ impl ZipWriter {
     /// # Errors
     ///
     /// As [`finish`](Self::finish).
-    pub(crate) fn add(&mut self, name: &'static str, text: &str) -> Result<(), ExportFailure> {
+    pub fn add(&mut self, name: &'static str, text: &str) -> Result<(), ExportFailure> {
         let mut entry = self.entry(name);
         entry.push(text)?;
         self.finish(entry)
@@ -141,7 +141,7 @@ impl ZipWriter {
     /// # Errors
     ///
     /// [`ExportFailure::TooLarge`].
-    pub(crate) fn into_bytes(self) -> Result<Vec<u8>, ExportFailure> {
+    pub fn into_bytes(self) -> Result<Vec<u8>, ExportFailure> {
         let Self { mut out, directory, entries, .. } = self;
         let narrow = |number: usize| u32::try_from(number).map_err(|_| ExportFailure::TooLarge);
         let (offset, length) = (narrow(out.len())?, narrow(directory.len())?);
@@ -158,7 +158,7 @@ impl ZipWriter {
 }
 
 /// An archive of a client.
-pub(crate) struct ZipReader<'a> {
+pub struct ZipReader<'a> {
     bytes: &'a [u8],
     entries: Vec<Listed<'a>>,
 }
@@ -181,7 +181,7 @@ impl<'a> ZipReader<'a> {
     /// # Errors
     ///
     /// [`ImportError`] when it is damaged, encrypted, or has too many entries.
-    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, ImportError> {
+    pub fn open(bytes: &'a [u8]) -> Result<Self, ImportError> {
         let end = Fields(bytes.get(end_of(bytes).ok_or(BROKEN)?..).ok_or(BROKEN)?);
         let count = usize::from(end.u16(10)?);
         // An archive of more than 65,534 entries or 4 GB has a record of its own.
@@ -218,7 +218,7 @@ impl<'a> ZipReader<'a> {
     /// # Errors
     ///
     /// [`ImportError`] when the entry is damaged, or is larger than `max` by its own account.
-    pub(crate) fn entry(
+    pub fn entry(
         &self,
         name: &str,
         max: u64,
@@ -252,7 +252,7 @@ const RATIO_FROM: u64 = 1024 * 1024;
 
 /// The inflated bytes of an entry: as many as the directory says, with the sum that it says. Any other
 /// content is an error.
-pub(crate) struct Inflated<'a> {
+pub struct Inflated<'a> {
     source: Source<'a>,
     crc: Crc,
     expected: u32,
@@ -310,11 +310,11 @@ impl Fields<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub mod tests {
     use super::*;
 
     /// An archive of these entries.
-    pub(crate) fn archive(entries: &[(&'static str, &str)]) -> Vec<u8> {
+    pub fn archive(entries: &[(&'static str, &str)]) -> Vec<u8> {
         let mut zip = ZipWriter::default();
         for (name, text) in entries {
             zip.add(name, text).expect("an entry");
@@ -322,7 +322,7 @@ pub(crate) mod tests {
         zip.into_bytes().expect("an archive")
     }
 
-    pub(crate) fn unpacked(bytes: &[u8], name: &str) -> Option<String> {
+    pub fn unpacked(bytes: &[u8], name: &str) -> Option<String> {
         let zip = ZipReader::open(bytes).expect("an archive");
         let mut text = String::new();
         let entry = zip.entry(name, u64::MAX, u64::MAX).expect("a sound entry");

@@ -1,14 +1,14 @@
 //! A text file under construction, with a bound.
 
-use crate::domain::export::ExportFailure;
-use crate::domain::limits::EXPORT_BYTES_MAX;
-use crate::exports::paper::{Edge, Paper};
+use crate::paper::{Edge, Paper};
+use galley_domain::export::ExportFailure;
+use galley_domain::limits::EXPORT_BYTES_MAX;
 
 /// Longest piece of a text that a format escapes at once, in bytes.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Cuts a text into pieces, so that its escaped form is never in memory as a whole.
-pub(crate) fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+pub fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let end = text.floor_char_boundary(PIECE_BYTES);
         let (piece, rest) = text.split_at_checked(end)?;
@@ -19,7 +19,7 @@ pub(crate) fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
 
 /// The text of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Sheet(String);
+pub struct Sheet(String);
 
 impl Sheet {
     /// Appends a text.
@@ -27,7 +27,7 @@ impl Sheet {
     /// # Errors
     ///
     /// [`ExportFailure::TooLarge`] beyond the bound of a file.
-    pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
+    pub fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
         if EXPORT_BYTES_MAX < self.0.len().saturating_add(text.len()) {
             return Err(ExportFailure::TooLarge);
         }
@@ -42,7 +42,7 @@ impl Sheet {
     /// # Errors
     ///
     /// As [`push`](Self::push).
-    pub(crate) fn push_text(
+    pub fn push_text(
         &mut self,
         paper: &Paper,
         mark: impl Fn(usize) -> String,
@@ -73,12 +73,12 @@ impl Sheet {
     }
 
     /// The bytes of the file.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.0.into_bytes()
     }
 
     /// Whether the text ends with `end`.
-    pub(crate) fn ends_with(&self, end: char) -> bool {
+    pub fn ends_with(&self, end: char) -> bool {
         self.0.ends_with(end)
     }
 }
@@ -88,9 +88,9 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::domain::anchor::{Anchor, AnchorState};
-    use crate::domain::review::Review;
-    use crate::exports::paper::tests::{paper, review};
+    use crate::paper::tests::{paper, review};
+    use galley_domain::anchor::{Anchor, AnchorState};
+    use galley_domain::review::Review;
 
     /// A comment on a line feed of a text of line feeds.
     fn on_line_feed(at: u32) -> Review {

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::domain::export::ExportFailure;
-use crate::exports::paper::{Edge, Location, Note, Paper};
-use crate::exports::sheet::{Sheet, pieces};
-use crate::exports::words::Words;
+use crate::paper::{Edge, Location, Note, Paper};
+use crate::sheet::{Sheet, pieces};
+use crate::words::Words;
+use galley_domain::export::ExportFailure;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--line:#b9b2a3;--mark:#fdf0c4;--ins:#1d6b3a;--del:#a1352b;--soft:#6b6558}
@@ -35,7 +35,7 @@ mark{background:none;border-bottom:1px solid #8a8371}@page{size:A4;margin:2cm}}
 /// # Errors
 ///
 /// [`ExportFailure::TooLarge`].
-pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let mut sheet = Sheet::default();
     let title = escaped(&paper.title);
     let class = if paper.notes.is_empty() { "" } else { " class=\"has-notes\"" };
@@ -231,8 +231,8 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::limits::EXPORT_BYTES_MAX;
-    use crate::exports::paper::tests::{paper, reply, review, suggestion};
+    use crate::paper::tests::{paper, reply, review, suggestion};
+    use galley_domain::limits::EXPORT_BYTES_MAX;
 
     fn rendered(paper: &Paper) -> String {
         String::from_utf8(render(paper).expect("a file")).expect("UTF-8")

@@ -9,9 +9,9 @@ use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::{Namespace, ResolveResult};
 use quick_xml::{NsReader, XmlVersion};
 
-use crate::domain::limits::{IMPORT_DEPTH_MAX, IMPORT_NAMESPACES_MAX};
-use crate::exports::error::ImportError;
-use crate::exports::zip::Inflated;
+use crate::error::ImportError;
+use crate::zip::Inflated;
+use galley_domain::limits::{IMPORT_DEPTH_MAX, IMPORT_NAMESPACES_MAX};
 
 const WORD: [&[u8]; 2] = [
     b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",

@@ -3,8 +3,8 @@
 //! [`pages`] writes each page as soon as it is full, so the memory of a build is that of the compressed
 //! file and of one page. The same document gives the same bytes: the file names no time of its build.
 
-pub(crate) mod font_files;
-pub(crate) mod fonts;
+pub mod font_files;
+pub mod fonts;
 mod notes;
 mod pages;
 mod rich;
@@ -15,13 +15,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use krilla::metadata::Metadata;
 
-use crate::domain::export::ExportFailure;
-use crate::exports::gauge::Gauge;
-use crate::exports::paper::{Edge, Location, Note, Paper};
-use crate::exports::pdf::fonts::Fonts;
-use crate::exports::pdf::pages::{NARROW, Pages, WIDE};
-use crate::exports::pdf::rich::{Ink, Rich, Role};
-use crate::exports::pdf::typeset::{Column, Measure, Typesetter};
+use crate::gauge::Gauge;
+use crate::paper::{Edge, Location, Note, Paper};
+use crate::pdf::fonts::Fonts;
+use crate::pdf::pages::{NARROW, Pages, WIDE};
+use crate::pdf::rich::{Ink, Rich, Role};
+use crate::pdf::typeset::{Column, Measure, Typesetter};
+use galley_domain::export::ExportFailure;
 
 /// The title: size and leading.
 const TITLE: (f32, f32) = (21.0, 29.0);
@@ -44,11 +44,7 @@ const SPACE: f32 = 22.0;
 /// # Errors
 ///
 /// [`ExportFailure::TooLarge`]; [`ExportFailure::Unavailable`] if the gauge is stopped, or a font fails.
-pub(crate) fn render(
-    paper: &Paper,
-    fonts: &Fonts,
-    gauge: &Gauge,
-) -> Result<Vec<u8>, ExportFailure> {
+pub fn render(paper: &Paper, fonts: &Fonts, gauge: &Gauge) -> Result<Vec<u8>, ExportFailure> {
     // A font may be damaged where no sample shows it.
     let rendered = catch_unwind(AssertUnwindSafe(|| Press::new(paper, fonts, gauge).run()));
     rendered.unwrap_or_else(|_panic| {

@@ -1,9 +1,9 @@
 //! Plain text: the text as it is, with its reviews as footnotes.
 
-use crate::domain::export::ExportFailure;
-use crate::exports::paper::{Location, Note, Paper};
-use crate::exports::sheet::Sheet;
-use crate::exports::words::Words;
+use crate::paper::{Location, Note, Paper};
+use crate::sheet::Sheet;
+use crate::words::Words;
+use galley_domain::export::ExportFailure;
 
 const RULE: &str = "────────────────────";
 
@@ -12,7 +12,7 @@ const RULE: &str = "────────────────────
 /// # Errors
 ///
 /// [`ExportFailure::TooLarge`].
-pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let mut sheet = Sheet::default();
     sheet.push_text(paper, |number| format!("[{number}]"))?;
     if paper.notes.is_empty() {
@@ -65,8 +65,8 @@ fn indented(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::review::ReviewStatus;
-    use crate::exports::paper::tests::{paper, reply, review, suggestion};
+    use crate::paper::tests::{paper, reply, review, suggestion};
+    use galley_domain::review::ReviewStatus;
 
     fn rendered(paper: &Paper) -> String {
         String::from_utf8(render(paper).expect("a file")).expect("UTF-8")

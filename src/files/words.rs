@@ -4,27 +4,27 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use crate::domain::reminder::TimeZone;
-use crate::domain::review::ReviewStatus;
+use galley_domain::reminder::TimeZone;
+use galley_domain::review::ReviewStatus;
 
 /// The words of a file. The page uses the same ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Words {
+pub struct Words {
     /// The language tag.
-    pub(crate) lang: &'static str,
+    pub lang: &'static str,
     /// The heading of all reviews.
-    pub(crate) reviews: &'static str,
+    pub reviews: &'static str,
     suggestion: &'static str,
     deletion: &'static str,
     /// The heading of remarks on the whole text.
-    pub(crate) whole: &'static str,
+    pub whole: &'static str,
     /// The heading of reviews whose quote the text does not contain any more.
-    pub(crate) lost: &'static str,
+    pub lost: &'static str,
     accepted: &'static str,
     rejected: &'static str,
     resolved: &'static str,
     /// The zone of its times.
-    pub(crate) zone: TimeZone,
+    pub zone: TimeZone,
 }
 
 const ENGLISH: Words = Words {
@@ -55,13 +55,13 @@ const KOREAN: Words = Words {
 
 impl Words {
     /// The words for a file that contains these texts.
-    pub(crate) fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let is_korean = texts.into_iter().any(|text| text.chars().any(is_hangul));
         if is_korean { KOREAN } else { ENGLISH }
     }
 
     /// The label of a decided review.
-    pub(crate) fn status(&self, status: ReviewStatus) -> Option<&'static str> {
+    pub fn status(&self, status: ReviewStatus) -> Option<&'static str> {
         match status {
             ReviewStatus::Open => None,
             ReviewStatus::Accepted => Some(self.accepted),
@@ -71,17 +71,17 @@ impl Words {
     }
 
     /// The label of a suggestion.
-    pub(crate) fn suggested(&self, suggestion: &str) -> &'static str {
+    pub fn suggested(&self, suggestion: &str) -> &'static str {
         if suggestion.is_empty() { self.deletion } else { self.suggestion }
     }
 
     /// A time for a reader, with the abbreviation or the offset of its zone.
-    pub(crate) fn time(&self, at: DateTime<Utc>) -> String {
+    pub fn time(&self, at: DateTime<Utc>) -> String {
         self.zone.local(at).format("%Y-%m-%d %H:%M %Z").to_string()
     }
 
     /// A time for a program, with the offset of its zone (RFC 3339).
-    pub(crate) fn date(&self, at: DateTime<Utc>) -> String {
+    pub fn date(&self, at: DateTime<Utc>) -> String {
         self.zone.local(at).to_rfc3339_opts(SecondsFormat::Secs, true)
     }
 }

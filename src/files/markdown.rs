@@ -3,10 +3,10 @@
 //! The text may be Markdown, so it is not escaped. The words of the notes are: a note is no heading,
 //! link or HTML of the file.
 
-use crate::domain::export::ExportFailure;
-use crate::exports::paper::{Location, Note, Paper};
-use crate::exports::sheet::Sheet;
-use crate::exports::words::Words;
+use crate::paper::{Location, Note, Paper};
+use crate::sheet::Sheet;
+use crate::words::Words;
+use galley_domain::export::ExportFailure;
 
 /// Prefixes of the footnotes' labels, by preference. A text may have footnotes of its own.
 const LABELS: [&str; 3] = ["r", "review-", "galley-review-"];
@@ -16,7 +16,7 @@ const LABELS: [&str; 3] = ["r", "review-", "galley-review-"];
 /// # Errors
 ///
 /// [`ExportFailure::TooLarge`].
-pub(crate) fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let is_free = |label: &&str| !paper.text.contains(&format!("[^{label}"));
     let label = LABELS.into_iter().find(is_free).unwrap_or("note-of-galley-");
     let mut sheet = Sheet::default();
@@ -102,7 +102,7 @@ fn escaped(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exports::paper::tests::{paper, reply, review, suggestion};
+    use crate::paper::tests::{paper, reply, review, suggestion};
 
     fn rendered(paper: &Paper) -> String {
         String::from_utf8(render(paper).expect("a file")).expect("UTF-8")

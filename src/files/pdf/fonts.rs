@@ -16,7 +16,7 @@ pub(super) struct Face {
 }
 
 /// The fonts in order of preference.
-pub(crate) struct Fonts {
+pub struct Fonts {
     context: FontContext,
     families: Vec<String>,
     /// The fonts by the blob and the index that a layout names.

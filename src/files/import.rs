@@ -1,0 +1,235 @@
+//! The text of an imported file: Word, Markdown or plain text.
+//!
+//! Callers run it on a thread that may block: a file at its bounds takes a second.
+
+use encoding_rs::{DecoderResult, EUC_KR, Encoding, UTF_8};
+
+use crate::error::ImportError;
+use crate::word_text::{self, Imported};
+use crate::words::Words;
+use galley_domain::limits::{IMPORT_BYTES_MAX, LABEL_CHARS_MAX};
+use galley_domain::line::Line;
+
+/// The format of an imported file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportFormat {
+    /// Word (OOXML).
+    Docx,
+    /// Markdown or plain text.
+    Text,
+}
+
+impl ImportFormat {
+    /// The format by the media type; by the extension of the file's name if the type is another one.
+    /// Systems without Word name other types for its files.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Format`].
+    pub fn of(media_type: Option<&str>, name: Option<&str>) -> Result<Self, ImportError> {
+        let essence = media_type.map(|it| it.split(';').next().unwrap_or(it).trim());
+        let essence = essence.map(str::to_ascii_lowercase);
+        match essence.as_deref() {
+            Some("text/markdown" | "text/x-markdown" | "text/plain") => return Ok(Self::Text),
+            Some("application/vnd.openxmlformats-officedocument.wordprocessingml.document") => {
+                return Ok(Self::Docx);
+            }
+            _ => {}
+        }
+        let extension = name.and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
+        match extension.map(str::to_ascii_lowercase).as_deref() {
+            Some("docx") => Ok(Self::Docx),
+            Some("md" | "markdown" | "txt" | "text") => Ok(Self::Text),
+            _ => Err(ImportError::Format),
+        }
+    }
+}
+
+/// Reads the text of a file, with line feeds, and without control characters. A small file may hold a
+/// long text, so the reader stops beyond `text_max` bytes.
+///
+/// # Errors
+///
+/// [`ImportError`] when the file is damaged, hostile or too large.
+pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<Imported, ImportError> {
+    if IMPORT_BYTES_MAX < bytes.len() {
+        return Err(ImportError::TooLarge("the file itself"));
+    }
+    let mut clean = CleanText { text: String::new(), text_max, is_after_return: false };
+    let mut imported = Imported::default();
+    match format {
+        ImportFormat::Docx => {
+            imported = word_text::read(bytes, text_max)?;
+            clean.push(&imported.text)?;
+        }
+        ImportFormat::Text => decode(bytes, &mut clean)?,
+    }
+    Ok(Imported { text: clean.text, ..imported })
+}
+
+/// A text under construction, with line feeds and without control characters.
+struct CleanText {
+    text: String,
+    text_max: usize,
+    /// The last character was a carriage return, which a line feed may follow.
+    is_after_return: bool,
+}
+
+impl CleanText {
+    fn push(&mut self, part: &str) -> Result<(), ImportError> {
+        for c in part.chars() {
+            let is_second = std::mem::replace(&mut self.is_after_return, c == '\r') && c == '\n';
+            match c {
+                '\0' => return Err(ImportError::Unreadable("it is no text")),
+                '\n' if is_second => {}
+                '\n' | '\r' => self.text.push('\n'),
+                c if c.is_ascii_control() && c != '\t' => {}
+                c => self.text.push(c),
+            }
+        }
+        let is_bounded = self.text.len() <= self.text_max;
+        is_bounded.then_some(()).ok_or(ImportError::TextTooLong)
+    }
+}
+
+/// Bytes of a text that are decoded at once.
+const DECODED_AT_ONCE: usize = 64 * 1_024;
+
+/// Decodes bytes in UTF-8, in UTF-16 with a byte order mark, or in the Korean code page 949, piece by piece.
+fn decode(bytes: &[u8], clean: &mut CleanText) -> Result<(), ImportError> {
+    let (encoding, mut rest, fault) = match Encoding::for_bom(bytes) {
+        Some((encoding, mark)) => {
+            let rest = bytes.get(mark..).unwrap_or_default();
+            (encoding, rest, "it is not in the encoding of its first bytes")
+        }
+        None if std::str::from_utf8(bytes).is_ok() => (UTF_8, bytes, "it is not UTF-8"),
+        // The standard's EUC-KR is code page 949.
+        None => (EUC_KR, bytes, "it is neither UTF-8 nor a Korean text; save it as UTF-8"),
+    };
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let mut part = String::with_capacity(DECODED_AT_ONCE);
+    loop {
+        let (result, read) = decoder.decode_to_string_without_replacement(rest, &mut part, true);
+        clean.push(&part)?;
+        part.clear();
+        rest = rest.get(read..).unwrap_or_default();
+        match result {
+            DecoderResult::InputEmpty => return Ok(()),
+            DecoderResult::OutputFull => {}
+            DecoderResult::Malformed(..) => return Err(ImportError::Unreadable(fault)),
+        }
+    }
+}
+
+/// Lines at the start of a text among which [`title_of`] searches the first one with a word.
+const TITLE_LINES_MAX: usize = 1_000;
+
+/// The title of a document from its first heading, from the name of its file, or from its first line.
+#[must_use]
+pub fn title_of(Imported { text, heading, .. }: &Imported, name: Option<&str>) -> String {
+    let stem = name.map(|name| name.rsplit(['/', '\\']).next().unwrap_or(name));
+    let stem = stem.map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem));
+    // A text of empty lines alone has no title.
+    let first = text
+        .lines()
+        .take(TITLE_LINES_MAX)
+        .map(|line| line.trim_start_matches(['#', ' ', '\t']).trim());
+    let first = first.filter(|line| !line.is_empty()).take(1);
+    let titles = heading.as_deref().into_iter().chain(stem).chain(first).map(|title| {
+        title.chars().filter(|c| !c.is_control()).take(LABEL_CHARS_MAX).collect::<String>()
+    });
+    let mut titles = titles.filter_map(|title| Line::Title.parse(&title).ok());
+    let is_korean = || Words::of([text.as_str()]).lang == "ko";
+    let untitled = || if is_korean() { "제목 없음" } else { "Untitled" }.to_owned();
+    titles.next().unwrap_or_else(untitled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &[u8]) -> Result<String, ImportError> {
+        read(ImportFormat::Text, bytes, usize::MAX).map(|file| file.text)
+    }
+
+    #[test]
+    fn a_text_of_any_usual_encoding_is_read() {
+        let text_of = |bytes: &[u8]| text(bytes).expect("a text");
+        assert_eq!(text_of("나는\r\n글을\r쓴다\u{C}".as_bytes()), "나는\n글을\n쓴다");
+        assert_eq!(text_of("\u{FEFF}나는".as_bytes()), "나는");
+        let utf16 = |order: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            "\u{FEFF}나는 😀".encode_utf16().flat_map(order).collect()
+        };
+        assert_eq!(text_of(&utf16(u16::to_le_bytes)), "나는 😀");
+        assert_eq!(text_of(&utf16(u16::to_be_bytes)), "나는 😀");
+        // 뷁 is in code page 949 alone, not in the older standard.
+        assert_eq!(text_of(b"\xB3\xAA\xB4\xC2 \x94\xEE\r\n"), "나는 뷁\n");
+        assert_eq!(text_of(b""), "");
+        // The bytes keep their normalization.
+        assert_eq!(text_of("\u{1100}\u{1161}".as_bytes()), "\u{1100}\u{1161}");
+    }
+
+    #[test]
+    fn g12_bytes_that_are_no_text_are_refused() {
+        for bytes in [&b"\xFF\xFE\x00\xD8"[..], b"\x80\x81\xFF", b"a\0b", b"\xEF\xBB\xBF\xFF"] {
+            assert!(matches!(text(bytes), Err(ImportError::Unreadable(_))), "{bytes:?}");
+        }
+        let long = vec![b'a'; IMPORT_BYTES_MAX + 1];
+        assert!(matches!(text(&long), Err(ImportError::TooLarge(_))));
+    }
+
+    /// The whole file was decoded and copied twice before its text was measured.
+    #[test]
+    fn g13_a_text_is_decoded_up_to_the_length_of_a_document() {
+        let korean = b"\xB3\xAA\r\n".repeat(100_000);
+        assert_eq!(
+            read(ImportFormat::Text, &korean, 400_000).map(|file| file.text.len()),
+            Ok(400_000)
+        );
+        let mut clean =
+            CleanText { text: String::new(), text_max: 300_000, is_after_return: false };
+        assert_eq!(decode(&korean, &mut clean), Err(ImportError::TextTooLong));
+        assert!(clean.text.len() <= 300_000 + DECODED_AT_ONCE, "{}", clean.text.len());
+    }
+
+    #[test]
+    fn a_line_break_between_two_pieces_is_one() {
+        let mut clean = CleanText { text: String::new(), text_max: 9, is_after_return: false };
+        ["a\r", "\n\r\r", "\nb"].iter().try_for_each(|part| clean.push(part)).expect("short");
+        assert_eq!(clean.text, "a\n\n\nb");
+    }
+
+    #[test]
+    fn the_media_type_or_the_name_decides_the_format() {
+        let docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+        for (media_type, name, expected) in [
+            (Some(docx), None, Ok(ImportFormat::Docx)),
+            (Some("Text/Plain; charset=utf-8"), Some("x.docx"), Ok(ImportFormat::Text)),
+            (None, Some("글.DOCX"), Ok(ImportFormat::Docx)),
+            (Some("application/octet-stream"), Some("a.b.md"), Ok(ImportFormat::Text)),
+            (Some("application/x-zip-compressed"), Some("x.docx"), Ok(ImportFormat::Docx)),
+            (Some("application/pdf"), None, Err(ImportError::Format)),
+            (None, Some("x.hwp"), Err(ImportError::Format)),
+            (None, Some("docx"), Err(ImportError::Format)),
+            (None, None, Err(ImportError::Format)),
+        ] {
+            assert_eq!(ImportFormat::of(media_type, name), expected, "{media_type:?} {name:?}");
+        }
+    }
+
+    #[test]
+    fn a_title_comes_from_the_name_or_the_first_line() {
+        for (name, text, title) in [
+            (Some("C:\\글\\자기 소개서.최종.docx"), "x", "자기 소개서.최종"),
+            (Some("\u{202E}.txt"), "\n# 지원동기\n", "지원동기"),
+            (None, " ", "Untitled"),
+            (None, "\u{200B}\n가", "제목 없음"),
+        ] {
+            let file = Imported { text: text.to_owned(), ..Imported::default() };
+            assert_eq!(title_of(&file, name), title);
+        }
+        let heading = Some("가".repeat(500));
+        let file = Imported { heading, ..Imported::default() };
+        assert_eq!(title_of(&file, Some("이름.docx")), "가".repeat(LABEL_CHARS_MAX));
+    }
+}
