@@ -227,16 +227,16 @@ pub(crate) mod tests {
     use galley_domain::review::ReviewKind;
     use galley_domain::user::User;
 
-    pub fn user(name: &str) -> User {
+    pub(crate) fn user(name: &str) -> User {
         User { id: UserId::generate(), name: name.to_owned() }
     }
 
-    pub fn at(second: i64) -> DateTime<Utc> {
+    pub(crate) fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_790_000_000 + second, 0).expect("a time")
     }
 
     /// A review of the first `quote` in `text`; `None`: of the whole text.
-    pub fn review(text: &str, quote: Option<&str>, body: &str) -> Review {
+    pub(crate) fn review(text: &str, quote: Option<&str>, body: &str) -> Review {
         let anchor = quote.map(|quote| {
             let found = text.find(quote);
             let units = |bytes: usize| {
@@ -266,17 +266,17 @@ pub(crate) mod tests {
         }
     }
 
-    pub fn suggestion(text: &str, quote: &str, put_in: &str) -> Review {
+    pub(crate) fn suggestion(text: &str, quote: &str, put_in: &str) -> Review {
         let suggestion = Some(put_in.to_owned());
         Review { suggestion, kind: ReviewKind::Suggestion, ..review(text, Some(quote), "") }
     }
 
-    pub fn reply(body: &str) -> Reply {
+    pub(crate) fn reply(body: &str) -> Reply {
         let (id, author, body) = (ReplyId::generate(), user("김작가"), body.to_owned());
         Reply { id, author, body, created_at: at(60), edited_at: None }
     }
 
-    pub fn paper(text: &str, reviews: Vec<Review>) -> Paper {
+    pub(crate) fn paper(text: &str, reviews: Vec<Review>) -> Paper {
         let (title, writer) = ("자기소개서".to_owned(), "김작가".to_owned());
         let heading = Heading { title, writer, built_at: at(0), zone: TimeZone::UTC };
         Paper::new(heading, text.to_owned(), reviews)

@@ -8,7 +8,7 @@ use galley_domain::limits::EXPORT_BYTES_MAX;
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// Cuts a text into pieces, so that its escaped form is never in memory as a whole.
-pub fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let end = text.floor_char_boundary(PIECE_BYTES);
         let (piece, rest) = text.split_at_checked(end)?;
@@ -19,7 +19,7 @@ pub fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
 
 /// The text of a file.
 #[derive(Debug, Default)]
-pub struct Sheet(String);
+pub(crate) struct Sheet(String);
 
 impl Sheet {
     /// Appends a text.
@@ -27,7 +27,7 @@ impl Sheet {
     /// # Errors
     ///
     /// [`ExportFailure::TooLarge`] beyond the bound of a file.
-    pub fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
         if EXPORT_BYTES_MAX < self.0.len().saturating_add(text.len()) {
             return Err(ExportFailure::TooLarge);
         }
@@ -42,7 +42,7 @@ impl Sheet {
     /// # Errors
     ///
     /// As [`push`](Self::push).
-    pub fn push_text(
+    pub(crate) fn push_text(
         &mut self,
         paper: &Paper,
         mark: impl Fn(usize) -> String,
@@ -73,12 +73,12 @@ impl Sheet {
     }
 
     /// The bytes of the file.
-    pub fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0.into_bytes()
     }
 
     /// Whether the text ends with `end`.
-    pub fn ends_with(&self, end: char) -> bool {
+    pub(crate) fn ends_with(&self, end: char) -> bool {
         self.0.ends_with(end)
     }
 }

@@ -33,7 +33,7 @@ const VERSION: u16 = 20;
 
 /// An archive under construction.
 #[derive(Debug, Default)]
-pub struct ZipWriter {
+pub(crate) struct ZipWriter {
     out: Vec<u8>,
     directory: Vec<u8>,
     entries: u16,
@@ -43,7 +43,7 @@ pub struct ZipWriter {
 
 /// An entry under construction.
 #[derive(Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     name: &'static str,
     crc: Crc,
     encoder: DeflateEncoder<Vec<u8>>,
@@ -58,7 +58,7 @@ impl Entry {
     /// # Errors
     ///
     /// [`ExportFailure::TooLarge`] beyond the bounds of a file.
-    pub fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
         self.crc.update(text.as_bytes());
         let inflated = usize::try_from(self.encoder.total_in()).unwrap_or(usize::MAX);
         if self.inflated_max < inflated.saturating_add(text.len())
@@ -73,7 +73,7 @@ impl Entry {
 
 impl ZipWriter {
     /// Begins an entry.
-    pub fn entry(&self, name: &'static str) -> Entry {
+    pub(crate) fn entry(&self, name: &'static str) -> Entry {
         Entry {
             name,
             crc: Crc::new(),
@@ -88,7 +88,7 @@ impl ZipWriter {
     /// # Errors
     ///
     /// [`ExportFailure::TooLarge`] beyond the bound of a file.
-    pub fn finish(&mut self, entry: Entry) -> Result<(), ExportFailure> {
+    pub(crate) fn finish(&mut self, entry: Entry) -> Result<(), ExportFailure> {
         let length = entry.encoder.total_in();
         let bytes = entry.encoder.finish().map_err(|_| ExportFailure::Unavailable)?;
         if entry.deflated_max < bytes.len() {
@@ -130,7 +130,7 @@ impl ZipWriter {
     /// # Errors
     ///
     /// As [`finish`](Self::finish).
-    pub fn add(&mut self, name: &'static str, text: &str) -> Result<(), ExportFailure> {
+    pub(crate) fn add(&mut self, name: &'static str, text: &str) -> Result<(), ExportFailure> {
         let mut entry = self.entry(name);
         entry.push(text)?;
         self.finish(entry)
@@ -141,7 +141,7 @@ impl ZipWriter {
     /// # Errors
     ///
     /// [`ExportFailure::TooLarge`].
-    pub fn into_bytes(self) -> Result<Vec<u8>, ExportFailure> {
+    pub(crate) fn into_bytes(self) -> Result<Vec<u8>, ExportFailure> {
         let Self { mut out, directory, entries, .. } = self;
         let narrow = |number: usize| u32::try_from(number).map_err(|_| ExportFailure::TooLarge);
         let (offset, length) = (narrow(out.len())?, narrow(directory.len())?);
@@ -158,7 +158,7 @@ impl ZipWriter {
 }
 
 /// An archive of a client.
-pub struct ZipReader<'a> {
+pub(crate) struct ZipReader<'a> {
     bytes: &'a [u8],
     entries: Vec<Listed<'a>>,
 }
@@ -181,7 +181,7 @@ impl<'a> ZipReader<'a> {
     /// # Errors
     ///
     /// [`ImportError`] when it is damaged, encrypted, or has too many entries.
-    pub fn open(bytes: &'a [u8]) -> Result<Self, ImportError> {
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, ImportError> {
         let end = Fields(bytes.get(end_of(bytes).ok_or(BROKEN)?..).ok_or(BROKEN)?);
         let count = usize::from(end.u16(10)?);
         // An archive of more than 65,534 entries or 4 GB has a record of its own.
@@ -218,7 +218,7 @@ impl<'a> ZipReader<'a> {
     /// # Errors
     ///
     /// [`ImportError`] when the entry is damaged, or is larger than `max` by its own account.
-    pub fn entry(
+    pub(crate) fn entry(
         &self,
         name: &str,
         max: u64,
@@ -252,7 +252,7 @@ const RATIO_FROM: u64 = 1024 * 1024;
 
 /// The inflated bytes of an entry: as many as the directory says, with the sum that it says. Any other
 /// content is an error.
-pub struct Inflated<'a> {
+pub(crate) struct Inflated<'a> {
     source: Source<'a>,
     crc: Crc,
     expected: u32,
@@ -310,11 +310,11 @@ impl Fields<'_> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// An archive of these entries.
-    pub fn archive(entries: &[(&'static str, &str)]) -> Vec<u8> {
+    pub(crate) fn archive(entries: &[(&'static str, &str)]) -> Vec<u8> {
         let mut zip = ZipWriter::default();
         for (name, text) in entries {
             zip.add(name, text).expect("an entry");
@@ -322,7 +322,7 @@ pub mod tests {
         zip.into_bytes().expect("an archive")
     }
 
-    pub fn unpacked(bytes: &[u8], name: &str) -> Option<String> {
+    pub(crate) fn unpacked(bytes: &[u8], name: &str) -> Option<String> {
         let zip = ZipReader::open(bytes).expect("an archive");
         let mut text = String::new();
         let entry = zip.entry(name, u64::MAX, u64::MAX).expect("a sound entry");

@@ -67,10 +67,7 @@ impl Tx {
         }
     }
 
-    pub(crate) async fn end<T>(
-        self,
-        outcome: Result<T, TxError>,
-    ) -> Result<T, TxError> {
+    pub(crate) async fn end<T>(self, outcome: Result<T, TxError>) -> Result<T, TxError> {
         let Self { open, hooks, has_webhook } = self;
         let ended = match open {
             Open::Sqlite(tx) => {

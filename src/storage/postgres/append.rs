@@ -46,10 +46,7 @@ struct Updates<'a> {
 }
 
 impl Postgres {
-    pub(crate) async fn append(
-        &self,
-        batch: &[Append],
-    ) -> Result<Vec<Appended>, StorageError> {
+    pub(crate) async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }

@@ -9,10 +9,7 @@ use crate::storage::tx_error::TxError;
 /// "VERS": separates the advisory locks of version histories from others.
 const LOCK_SEED: i64 = 0x5645_5253;
 
-pub(crate) async fn lock(
-    connection: &mut PgConnection,
-    id: DocumentId,
-) -> Result<bool, TxError> {
+pub(crate) async fn lock(connection: &mut PgConnection, id: DocumentId) -> Result<bool, TxError> {
     let query = sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR NO KEY UPDATE");
     let row = query.bind(id.to_string()).fetch_optional(connection).await?;
     Ok(row.is_some())

@@ -92,10 +92,7 @@ impl Connections {
     }
 
     /// Takes a connection, and begins a transaction with `begin`. Cancel safe.
-    pub(crate) async fn begin(
-        &self,
-        begin: &'static str,
-    ) -> Result<PooledConn, TxError> {
+    pub(crate) async fn begin(&self, begin: &'static str) -> Result<PooledConn, TxError> {
         loop {
             let mut conn = self.take().await?;
             match conn.connection.execute(begin).await.map_err(TxError::from) {
@@ -137,10 +134,7 @@ impl PooledConn {
     }
 
     /// Commits or rolls back as `outcome` says, and returns the connection.
-    pub(crate) async fn end<T>(
-        mut self,
-        outcome: Result<T, TxError>,
-    ) -> Result<T, TxError> {
+    pub(crate) async fn end<T>(mut self, outcome: Result<T, TxError>) -> Result<T, TxError> {
         let end = match &outcome {
             Ok(_) => "COMMIT",
             Err(TxError::Lost(_)) => return self.give_back(outcome),
@@ -157,10 +151,7 @@ impl PooledConn {
     }
 
     /// Returns the connection, unless the outcome says that it is lost.
-    pub(crate) fn give_back<T>(
-        self,
-        outcome: Result<T, TxError>,
-    ) -> Result<T, TxError> {
+    pub(crate) fn give_back<T>(self, outcome: Result<T, TxError>) -> Result<T, TxError> {
         let Self { connection, shared, .. } = self;
         if matches!(outcome, Err(TxError::Lost(_))) {
             shared.idle().clear();

@@ -31,10 +31,7 @@ static LOOKUP: Sql = Sql::of(&[
 ]);
 
 impl Postgres {
-    pub(crate) async fn seat_lookup(
-        &self,
-        seat: Seat,
-    ) -> Result<Option<SeatLookup>, StorageError> {
+    pub(crate) async fn seat_lookup(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
         let read = reading!(self.others, connection => {
             let row = sqlx::query(LOOKUP.text(true))
                 .bind(seat.link.to_string())
@@ -46,10 +43,7 @@ impl Postgres {
         read.map_err(TxError::into_error)
     }
 
-    pub(crate) async fn fences(
-        &self,
-        seats: &[Seat],
-    ) -> Result<Vec<(Seat, Fence)>, StorageError> {
+    pub(crate) async fn fences(&self, seats: &[Seat]) -> Result<Vec<(Seat, Fence)>, StorageError> {
         let (links, roles): (Vec<String>, Vec<&str>) =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).unzip();
         let read = reading!(self.others, connection => {
@@ -69,11 +63,7 @@ impl Postgres {
         Ok(fences_of(seats, read))
     }
 
-    pub(crate) async fn vacate(
-        &self,
-        seat: Seat,
-        fence: Fence,
-    ) -> Result<(), StorageError> {
+    pub(crate) async fn vacate(&self, seat: Seat, fence: Fence) -> Result<(), StorageError> {
         let number = fence_column(fence)?;
         let vacated = transaction!(self.others, WRITE, tx => {
             locks::lock_of(tx, seat.link).await?;

@@ -50,10 +50,7 @@ pub(super) struct Grant {
 }
 
 impl Sqlite {
-    pub(crate) async fn seat_lookup(
-        &self,
-        seat: Seat,
-    ) -> Result<Option<SeatLookup>, StorageError> {
+    pub(crate) async fn seat_lookup(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
         self.lookups.run(seat, |seats| self.lookups_of(seats)).await
     }
 
@@ -96,10 +93,7 @@ impl Sqlite {
         tx.end(outcome).await.map_err(TxError::into_error)
     }
 
-    pub(crate) async fn fences(
-        &self,
-        seats: &[Seat],
-    ) -> Result<Vec<(Seat, Fence)>, StorageError> {
+    pub(crate) async fn fences(&self, seats: &[Seat]) -> Result<Vec<(Seat, Fence)>, StorageError> {
         let wanted: Vec<_> =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
         let rows: Vec<(i64, Option<i64>)> = sqlx::query_as(
@@ -113,11 +107,7 @@ impl Sqlite {
         Ok(fences_of(seats, rows))
     }
 
-    pub(crate) async fn vacate(
-        &self,
-        seat: Seat,
-        fence: Fence,
-    ) -> Result<(), StorageError> {
+    pub(crate) async fn vacate(&self, seat: Seat, fence: Fence) -> Result<(), StorageError> {
         let mut tx = self.write().await?;
         sqlx::query(
             "UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = $2 AND fence = $3",
