@@ -28,8 +28,7 @@ impl Reviews {
     /// Stores a version of the text in which the writer rejected suggestions, or undid that.
     pub(crate) async fn record_rejection(&self, link: &ShareLink, authors: Vec<User>) {
         // During an edit there is no settled text; the version of the next pause contains it.
-        if let Ok(Some(text)) = self.sessions.shared.rooms.durable_snapshot(link.document_id).await
-        {
+        if let Ok(Some(text)) = self.seats.shared.rooms.durable_snapshot(link.document_id).await {
             self.record_decision(link, authors, text, None).await;
         }
     }
@@ -51,7 +50,7 @@ impl Reviews {
         before.permit = None;
         let Some((seq, update)) = edit else {
             let only = point(VersionKind::Decision, authors, before);
-            return self.sessions.shared.history.record(vec![only]).await;
+            return self.seats.shared.history.record(vec![only]).await;
         };
         let parts = vec![before.merged.clone(), update];
         let writer = vec![link.writer.clone()];
@@ -60,7 +59,7 @@ impl Reviews {
             let after = Snapshot { merged: log.merged(), seq, ..before };
             points.push(point(VersionKind::Decision, authors, after));
         }
-        self.sessions.shared.history.record(points).await;
-        self.sessions.shared.rooms.version_stored(document, seq);
+        self.seats.shared.history.record(points).await;
+        self.seats.shared.rooms.version_stored(document, seq);
     }
 }

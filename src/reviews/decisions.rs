@@ -76,7 +76,7 @@ impl Reviews {
         for _ in 0..TRIES {
             let Some(snapshot) = self.text_for(&link, verdict).await? else { continue };
             // Read after the text: a review whose suggestion is in the text shows as decided.
-            let found = self.sessions.shared.storage.reviews_among(link.id, &ids).await?;
+            let found = self.seats.shared.storage.reviews_among(link.id, &ids).await?;
             if !is_charged {
                 self.charge_for(user, &found)?;
                 is_charged = true;
@@ -105,9 +105,9 @@ impl Reviews {
             };
             let made = (new.id, new.at + DECISION_UNDO_WINDOW);
             let deciding = self.clone().commit(intent, new, edit, before);
-            match self.sessions.complete(deciding).await? {
+            match self.seats.complete(deciding).await? {
                 Some(reviews) => return Ok(result_of(&items, Some(made), &left, reviews)),
-                None => self.sessions.shared.rooms.read_on(link.document_id).await,
+                None => self.seats.shared.rooms.read_on(link.document_id).await,
             }
         }
         Err(ReviewError::Contended)
@@ -122,7 +122,7 @@ impl Reviews {
         if verdict == Verdict::Reject {
             return Ok(Some(None));
         }
-        let snapshot = self.sessions.shared.rooms.durable_snapshot(link.document_id).await?;
+        let snapshot = self.seats.shared.rooms.durable_snapshot(link.document_id).await?;
         Ok(snapshot.map(Some))
     }
 
@@ -149,9 +149,9 @@ impl Reviews {
             return Ok(plan::rejection(&selected, left));
         };
         let merged = snapshot.merged.clone();
-        let limit = self.sessions.shared.limits.document_bytes;
+        let limit = self.seats.shared.limits.document_bytes;
         let look = move |text: &Text| plan::acceptance(text, merged, &selected, limit);
-        let rooms = &self.sessions.shared.rooms;
+        let rooms = &self.seats.shared.rooms;
         let mut plan = rooms.read_text(link.document_id, snapshot, look).await??;
         left.append(&mut plan.left);
         Ok(Plan { left, ..plan })
@@ -173,7 +173,7 @@ impl Reviews {
 
     /// Whether the database had updates behind a text, which the room has read now.
     pub(crate) async fn is_behind(&self, link: &ShareLink, text: &Snapshot) -> bool {
-        let rooms = &self.sessions.shared.rooms;
+        let rooms = &self.seats.shared.rooms;
         rooms.read_on(link.document_id).await;
         // A text without a room is from the database.
         rooms.find(link.document_id).is_some_and(|room| room.seq() != text.seq)
@@ -190,7 +190,7 @@ impl Reviews {
     ) -> Result<Option<Vec<Review>>, ReviewError> {
         let Intent { link, by, verdict, guard, authors } = intent;
         let edit = edit.map(|edit| append_of(&link, guard, edit, before.as_ref()));
-        let storage = &self.sessions.shared.storage;
+        let storage = &self.seats.shared.storage;
         let decided = storage.decide(&new, guard, edit.as_ref()).await?;
         if matches!(decided, Guarded::Stale) {
             return Ok(None);
@@ -219,7 +219,7 @@ impl Reviews {
         let (Some(before), Some((seq, update))) = (before, edited) else {
             return self.record_rejection(link, authors).await;
         };
-        let rooms = &self.sessions.shared.rooms;
+        let rooms = &self.seats.shared.rooms;
         rooms.show_edit(link.document_id, guard.fence, seq, update.clone()).await;
         self.record_decision(link, authors, before, Some((seq, update))).await;
     }

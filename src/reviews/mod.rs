@@ -83,21 +83,21 @@ impl Revision {
 /// A handle on the reviews. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Reviews {
-    pub(crate) sessions: SeatService,
+    pub(crate) seats: SeatService,
 }
 
 impl Reviews {
     /// The reviews of these sessions' documents.
     #[must_use]
-    pub fn new(sessions: SeatService) -> Self {
-        Self { sessions }
+    pub fn new(seats: SeatService) -> Self {
+        Self { seats }
     }
 
     /// As [`new`](Self::new), and starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
-    pub fn start(sessions: SeatService, queue: MissedQueue) -> Self {
-        let reviews = Self::new(sessions);
-        reviews.sessions.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
+    pub fn start(seats: SeatService, queue: MissedQueue) -> Self {
+        let reviews = Self::new(seats);
+        reviews.seats.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
         reviews
     }
 
@@ -114,7 +114,7 @@ impl Reviews {
         rows: u32,
     ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
         let link = self.link_of(user, link).await?;
-        let page = self.sessions.shared.storage.reviews(link.id, after, rows).await?;
+        let page = self.seats.shared.storage.reviews(link.id, after, rows).await?;
         Ok((self.resolve(link.document_id, page.reviews).await?, page.next))
     }
 
@@ -176,14 +176,14 @@ impl Reviews {
         };
         let this = self.clone();
         let creating = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let stored = done(storage.create_review(&new, guard).await?, guard)?;
             let (_, change) = stored.changes;
             let review = this.resolve_committed(link.document_id, stored).await;
             this.announce(&link, guard.seat, change, &Event::ReviewCreated(&review)).await;
             Ok(review)
         };
-        self.sessions.complete(creating).await
+        self.seats.complete(creating).await
     }
 
     /// Finds the place of a new review in the text.
@@ -192,7 +192,7 @@ impl Reviews {
         document: DocumentId,
         request: AnchorRequest,
     ) -> Result<(AnchorOrigin, RelativeRange), ReviewError> {
-        let rooms = &self.sessions.shared.rooms;
+        let rooms = &self.seats.shared.rooms;
         let snapshot = rooms.snapshot(document).await?;
         let anchored = rooms.read_text(document, snapshot, move |text| text.anchor(&request));
         anchored.await?.map_err(|_| ReviewError::AnchorMismatch)
@@ -274,25 +274,25 @@ impl Reviews {
         self.charge(user, stored.bytes())?;
         let this = self.clone();
         let deleting = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let deleted = storage.delete_review(link.id, id, expected, guard).await?;
             let change = done(deleted, guard)?;
             let review = this.resolve_committed(link.document_id, stored).await;
             this.announce(&link, guard.seat, change, &Event::ReviewDeleted(&review)).await;
             Ok(())
         };
-        self.sessions.complete(deleting).await
+        self.seats.complete(deleting).await
     }
 
     /// Rejects new content while the database is above its bound.
     fn demand_room(&self) -> Result<(), ReviewError> {
-        let has_room = self.sessions.shared.storage.has_room();
+        let has_room = self.seats.shared.storage.has_room();
         has_room.then_some(()).ok_or(ReviewError::Session(SeatError::Room(RoomError::StorageSpent)))
     }
 
     /// Charges the event of a review with `bytes` of text to the user who causes it.
     pub(crate) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
-        let budgets = &self.sessions.shared.budgets;
+        let budgets = &self.seats.shared.budgets;
         budgets.announce(&user.id, EVENT_BYTES + bytes).map_err(ReviewError::TooFast)
     }
 
@@ -306,12 +306,12 @@ impl Reviews {
     ) -> Result<Review, ReviewError> {
         let (this, link) = (self.clone(), link.clone());
         let changing = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let changed =
                 storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
             Ok(this.updated(&link, guard.seat, done(changed, guard)?).await)
         };
-        self.sessions.complete(changing).await
+        self.seats.complete(changing).await
     }
 
     pub(crate) async fn updated(
@@ -349,7 +349,7 @@ impl Reviews {
         user: &User,
         link: ShareLinkId,
     ) -> Result<ShareLink, ReviewError> {
-        let link = self.sessions.shared.storage.link(link).await?;
+        let link = self.seats.shared.storage.link(link).await?;
         link.filter(|link| link.revoked_at.is_none())
             .filter(|link| {
                 link.writer.id == user.id || link.reviewer.as_ref().is_some_and(|r| r.id == user.id)
@@ -362,7 +362,7 @@ impl Reviews {
         link: &ShareLink,
         id: ReviewId,
     ) -> Result<StoredReview, ReviewError> {
-        let found = self.sessions.shared.storage.review(link.id, id).await?;
+        let found = self.seats.shared.storage.review(link.id, id).await?;
         found.ok_or(ReviewError::NotFound("review"))
     }
 
@@ -384,7 +384,7 @@ impl Reviews {
         role: Role,
     ) -> Result<FenceGuard, ReviewError> {
         let seat = Seat::new(link, role);
-        let fence: Option<Fence> = self.sessions.holds(&user.id, seat).await?;
+        let fence: Option<Fence> = self.seats.holds(&user.id, seat).await?;
         fence.map(|fence| FenceGuard { seat, fence }).ok_or(ReviewError::SeatNotHeld(role))
     }
 
@@ -397,7 +397,7 @@ impl Reviews {
         change: i64,
         event: &Event<'_>,
     ) {
-        let shared = &self.sessions.shared;
+        let shared = &self.seats.shared;
         let json = event.json();
         if let Some(room) = shared.rooms.find(link.document_id) {
             room.take_review_event(change, &json);

@@ -29,7 +29,7 @@ impl Reviews {
         change: i64,
     ) -> Result<(), ReviewError> {
         let link = self.link_of(user, link).await?;
-        Ok(self.sessions.shared.storage.mark_seen(link.id, &user.id, change).await?)
+        Ok(self.seats.shared.storage.mark_seen(link.id, &user.id, change).await?)
     }
 
     /// The progress of these links for a user.
@@ -42,7 +42,7 @@ impl Reviews {
         user: &UserId,
         links: &[ShareLinkId],
     ) -> Result<HashMap<ShareLinkId, Progress>, ReviewError> {
-        Ok(self.sessions.shared.storage.progress_of(user, links).await?)
+        Ok(self.seats.shared.storage.progress_of(user, links).await?)
     }
 
     /// Passes the turn to a role. Needs the caller's own seat; both users may set both roles.
@@ -61,7 +61,7 @@ impl Reviews {
         self.charge(user, 0)?;
         let (this, user) = (self.clone(), user.clone());
         let passing = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let passed = storage.pass_turn(link.id, to, &user, guard, Utc::now()).await?;
             match done(passed, guard)? {
                 Passed::Same(turn) => Ok(turn),
@@ -72,6 +72,6 @@ impl Reviews {
                 }
             }
         };
-        self.sessions.complete(passing).await
+        self.seats.complete(passing).await
     }
 }

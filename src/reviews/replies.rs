@@ -40,11 +40,11 @@ impl Reviews {
         let reply = NewReply { id: ReplyId::generate(), author: user.clone(), body };
         let this = self.clone();
         let replying = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
             Ok(this.updated(&link, guard.seat, done(replied, guard)?).await)
         };
-        self.sessions.complete(replying).await
+        self.seats.complete(replying).await
     }
 
     /// Changes the text of a reply, in a review of any status. Only its author may, with the own seat.
@@ -77,11 +77,11 @@ impl Reviews {
         let own = OwnReply { link: link.id, review: id, id: reply, author: user.id.clone() };
         let this = self.clone();
         let editing = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let edited = storage.edit_reply(&own, &body, expected, guard, Utc::now()).await?;
             Ok(this.updated(&link, guard.seat, done_to_reply(edited, guard)?).await)
         };
-        self.sessions.complete(editing).await
+        self.seats.complete(editing).await
     }
 
     /// Deletes a reply from a review of any status. Only its author may, with the own seat.
@@ -104,11 +104,11 @@ impl Reviews {
         let own = OwnReply { link: link.id, review: id, id: reply, author: user.id.clone() };
         let this = self.clone();
         let deleting = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let deleted = storage.delete_reply(&own, expected, guard, Utc::now()).await?;
             Ok(this.updated(&link, guard.seat, done_to_reply(deleted, guard)?).await)
         };
-        self.sessions.complete(deleting).await
+        self.seats.complete(deleting).await
     }
 }
 

@@ -42,7 +42,7 @@ impl Reviews {
         let guard = self.guard(user, link.id, Role::Writer).await?;
         let mut is_charged = false;
         for _ in 0..TRIES {
-            let rooms = &self.sessions.shared.rooms;
+            let rooms = &self.seats.shared.rooms;
             let Some(snapshot) = rooms.durable_snapshot(link.document_id).await? else { continue };
             // Read after the text, as for a decision.
             let decision = self.undoable(&link, id).await?;
@@ -70,10 +70,10 @@ impl Reviews {
             };
             let ids: Vec<_> = undone.parts.iter().map(|part| part.review).collect();
             let undoing = self.clone().commit_undo(link.clone(), guard, undone, edit, before);
-            if self.sessions.complete(undoing).await? {
+            if self.seats.complete(undoing).await? {
                 return Ok(ids);
             }
-            self.sessions.shared.rooms.read_on(link.document_id).await;
+            self.seats.shared.rooms.read_on(link.document_id).await;
         }
         Err(ReviewError::Contended)
     }
@@ -84,7 +84,7 @@ impl Reviews {
         link: &ShareLink,
         id: DecisionId,
     ) -> Result<StoredDecision, ReviewError> {
-        let decision = self.sessions.shared.storage.decision(link.id, id).await?;
+        let decision = self.seats.shared.storage.decision(link.id, id).await?;
         let decision = decision.ok_or(ReviewError::NotFound("decision"))?;
         if decision.is_undone {
             return Err(ReviewError::AlreadyUndone);
@@ -103,7 +103,7 @@ impl Reviews {
         decision: StoredDecision,
     ) -> Result<Vec<Put>, ReviewError> {
         let ids: Vec<_> = decision.parts.iter().map(|(review, _)| *review).collect();
-        let found = self.sessions.shared.storage.reviews_among(link.id, &ids).await?;
+        let found = self.seats.shared.storage.reviews_among(link.id, &ids).await?;
         let mut found: HashMap<_, _> =
             found.into_iter().map(|review| (review.id, review)).collect();
         let status = decision.verdict.status();
@@ -131,9 +131,9 @@ impl Reviews {
         decided: Vec<Put>,
     ) -> Result<Plan, ReviewError> {
         let merged = snapshot.merged.clone();
-        let limit = self.sessions.shared.limits.document_bytes;
+        let limit = self.seats.shared.limits.document_bytes;
         let look = move |text: &Text| plan::reversal(text, merged, &decided, limit);
-        self.sessions.shared.rooms.read_text(link.document_id, snapshot, look).await?
+        self.seats.shared.rooms.read_text(link.document_id, snapshot, look).await?
     }
 
     /// Commits an undo and delivers it. False: the text or a review has changed since the server
@@ -147,7 +147,7 @@ impl Reviews {
         before: Snapshot,
     ) -> Result<bool, ReviewError> {
         let edit = edit.map(|edit| append_of(&link, guard, edit, Some(&before)));
-        let storage = &self.sessions.shared.storage;
+        let storage = &self.seats.shared.storage;
         let committed = storage.undo_decision(&undone, guard, edit.as_ref()).await?;
         if matches!(committed, Guarded::Stale) {
             return Ok(false);

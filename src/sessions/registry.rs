@@ -1,4 +1,4 @@
-//! The sessions of this process: lock key → session → user.
+//! The sessions of this process, in two maps: seat → session id, and session id → session.
 //!
 //! The query "does this user hold that seat now, and under which fence" takes two look-ups in two
 //! `DashMap`s: nanoseconds and no IO. No method returns a map guard. Each copies the `Arc` out, so
@@ -37,7 +37,7 @@ impl Registry {
 
     /// Maps the seat to this session. Removes and returns the session that loses the seat: the
     /// former one, or this one if a session with a later grant is registered already (R2).
-    pub fn seat(&self, session: &Session) -> Option<Arc<Session>> {
+    pub fn insert_seat(&self, session: &Session) -> Option<Arc<Session>> {
         let mine = session.identity.session;
         let loser = match self.seats.entry(session.identity.seat) {
             Entry::Vacant(seat) => {
