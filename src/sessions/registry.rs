@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
-use crate::domain::seat::Seat;
+use crate::domain::seat::{Role, Seat};
 
 use super::session::{Session, SessionState};
 use super::shuttle_shim::{DashMap, Entry};
@@ -84,6 +84,14 @@ impl Registry {
         let entry = self.sessions.get(&session_id)?;
         let session = entry.value();
         (session.identity.user.id == *user && session.may_write(now)).then(|| session.fence())
+    }
+
+    /// The session by which `user` holds a seat of `link` at `now`. No IO.
+    #[must_use]
+    pub fn held_on(&self, link: ShareLinkId, user: &UserId, now: Instant) -> Option<Arc<Session>> {
+        let mut both =
+            Role::ALL.into_iter().filter_map(|role| self.seated_in(Seat::new(link, role)));
+        both.find(|session| session.identity.user.id == *user && session.may_write(now))
     }
 
     /// A copy of every session that holds a seat.

@@ -5,7 +5,8 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
@@ -44,6 +45,15 @@ pub struct ShareLink {
 }
 
 impl ShareLink {
+    /// The role of a user on the link.
+    #[must_use]
+    pub fn role_of(&self, user: &UserId) -> Option<Role> {
+        if self.writer.id == *user {
+            return Some(Role::Writer);
+        }
+        self.reviewer.as_ref().filter(|reviewer| reviewer.id == *user).map(|_| Role::Reviewer)
+    }
+
     /// The cursor of the next page, if this link is the last of a page.
     #[must_use]
     pub fn cursor(&self) -> Cursor<ShareLinkId> {

@@ -48,7 +48,7 @@ impl NewReview {
 }
 
 /// A page of a link's reviews, oldest first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReviewPage {
     /// The reviews with their replies.
     pub reviews: Vec<StoredReview>,
