@@ -50,34 +50,9 @@ pub(super) async fn fetch_page(
         Some(Cursor { at, id }) => (at, id.to_string()),
         None => (DateTime::<Utc>::UNIX_EPOCH, String::new()),
     };
-    // Keys and sizes from the index alone: one more than a page has. A link without reviews is a row of
-    // nulls.
-    let keys = sql!(
-        [
-            "SELECT r.id, r.created_at, r.bytes FROM share_links l \
-             JOIN documents o ON o.id = l.document_id LEFT JOIN ( \
-               SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
-               AND (created_at, id) > ($3, $4) ORDER BY created_at, id LIMIT $5 \
-             ) r ON TRUE WHERE l.id = $1 AND ",
-            READABLE,
-            " ORDER BY r.created_at, r.id",
-        ],
-        link,
-        reader,
-        first_at,
-        first_id,
-        rows.clamp(1, REVIEW_PAGE_ROWS_MAX) + 1
-    );
-    let keys = keys.rows(tx).await?;
-    if keys.is_empty() {
+    let Some(mut listed) = list(tx, link, reader, (first_at, &first_id), rows).await? else {
         return Ok(None);
-    }
-    let mut listed = Vec::with_capacity(keys.len());
-    for row in keys {
-        let Some(id) = row.get("id")? else { continue };
-        let cursor = Cursor { at: row.get("created_at")?, id };
-        listed.push(Listed { cursor, bytes: row.get("bytes")? });
-    }
+    };
     let held = rows_of_page(&listed, rows);
     let more = held < listed.len();
     listed.truncate(held);
@@ -123,17 +98,47 @@ pub(super) async fn fetch_page(
     Ok(Some(ReviewPage { reviews, next: more.then_some(last) }))
 }
 
-/// One review of a link, in a transaction that has checked the link.
-pub(super) async fn fetch_one(
+/// Keys and sizes of a page from the index alone: one more than the page has. `None`: the `reader` is no
+/// member.
+async fn list(
     tx: &mut Tx,
     link: ShareLinkId,
-    id: ReviewId,
-) -> Result<Option<StoredReview>, TxError> {
-    fetch_for(tx, link, None, id).await
+    reader: Option<&UserId>,
+    (first_at, first_id): (DateTime<Utc>, &str),
+    rows: u32,
+) -> Result<Option<Vec<Listed>>, TxError> {
+    // A link without reviews is a row of nulls.
+    let keys = sql!(
+        [
+            "SELECT r.id, r.created_at, r.bytes FROM share_links l \
+             JOIN documents o ON o.id = l.document_id LEFT JOIN ( \
+               SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
+               AND (created_at, id) > ($3, $4) ORDER BY created_at, id LIMIT $5 \
+             ) r ON TRUE WHERE l.id = $1 AND ",
+            READABLE,
+            " ORDER BY r.created_at, r.id",
+        ],
+        link,
+        reader,
+        first_at,
+        first_id,
+        rows.clamp(1, REVIEW_PAGE_ROWS_MAX) + 1
+    );
+    let keys = keys.rows(tx).await?;
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    let mut listed = Vec::with_capacity(keys.len());
+    for row in keys {
+        let Some(id) = row.get("id")? else { continue };
+        let cursor = Cursor { at: row.get("created_at")?, id };
+        listed.push(Listed { cursor, bytes: row.get("bytes")? });
+    }
+    Ok(Some(listed))
 }
 
 /// One review of a link, if the `reader` is a member. Inside a transaction, because it runs two statements.
-pub(super) async fn fetch_for(
+pub(super) async fn fetch_one(
     tx: &mut Tx,
     link: ShareLinkId,
     reader: Option<&UserId>,
@@ -168,7 +173,7 @@ pub(super) async fn fetch_among(
     if ids.len() <= DECIDED_ONE_BY_ONE_MAX {
         let mut reviews = Vec::new();
         for id in ids {
-            reviews.extend(fetch_one(tx, link, *id).await?);
+            reviews.extend(fetch_one(tx, link, None, *id).await?);
         }
         return Ok(reviews);
     }

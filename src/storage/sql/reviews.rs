@@ -24,7 +24,7 @@ use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
 use super::review_changes::{note_change, note_deletion};
-use super::review_rows::{SUMMARY, fetch_for, fetch_one, fetch_page};
+use super::review_rows::{SUMMARY, fetch_one, fetch_page};
 use super::review_webhooks::{put_created, put_replied, put_status};
 use super::users::put_user;
 use super::webhook_seats::count_review;
@@ -91,7 +91,7 @@ impl Storage {
         reader: &'a UserId,
         id: ReviewId,
     ) -> StorageFuture<'a, Option<StoredReview>> {
-        run!(self, Snapshot, tx => { fetch_for(tx, link, Some(reader), id).await })
+        run!(self, Snapshot, tx => { fetch_one(tx, link, Some(reader), id).await })
     }
 
     /// Changes a review. A caller that sets a status names the version that it has read. An accepted
@@ -366,5 +366,5 @@ pub(super) async fn the_review(
     id: ReviewId,
 ) -> Result<StoredReview, TxError> {
     note_change(tx, seat, id).await?;
-    fetch_one(tx, seat.link, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
+    fetch_one(tx, seat.link, None, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
 }
