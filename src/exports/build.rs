@@ -142,7 +142,7 @@ impl Exports {
             return Ok(Look::Due(Box::new(state)));
         };
         // Another server, which has the fonts, may be at it. Its clock may differ, so the lock decides.
-        let locks = &self.reviews.sessions.shared.locks;
+        let locks = &self.reviews.seats.shared.locks;
         let holder = locks.holder(&lock_of(key)).await.map_err(SeatError::Locks)?;
         let Some(build) = state.build else { return Err(not_available) };
         if holder.is_some() {
@@ -185,7 +185,7 @@ impl Exports {
         state: ExportState,
         charge: impl FnOnce() -> Result<(), Duration>,
     ) -> Result<Export, ExportError> {
-        let shared = &self.reviews.sessions.shared;
+        let shared = &self.reviews.seats.shared;
         if !shared.storage.has_room() {
             return Err(SeatError::Room(RoomError::StorageSpent).into());
         }
@@ -245,7 +245,7 @@ impl Exports {
     }
 
     fn storage(&self) -> &Storage {
-        &self.reviews.sessions.shared.storage
+        &self.reviews.seats.shared.storage
     }
 
     /// Builds the file until the lock is lost, and counts the outcome.
@@ -348,7 +348,7 @@ impl Build<'_> {
         state: &ExportState,
         permit: &Arc<Permit>,
     ) -> Result<(ExportMark, Bytes), Stop> {
-        let shared = &self.exports.reviews.sessions.shared;
+        let shared = &self.exports.reviews.seats.shared;
         let key = self.key;
         // The permit comes before the reviews: a waiting build holds no memory.
         let mut snapshot = shared.rooms.snapshot(state.document).await?;
@@ -390,7 +390,7 @@ impl Build<'_> {
     ) -> Result<Bytes, Stop> {
         let _stop = rendering.stop_on_drop();
         let thread = rendering.clone();
-        let work = self.exports.reviews.sessions.shared.tasks.spawn_blocking(move || {
+        let work = self.exports.reviews.seats.shared.tasks.spawn_blocking(move || {
             let _permit = permit;
             thread.render(&paper)
         });

@@ -21,7 +21,7 @@ impl Exports {
         format: ImportFormat,
         bytes: Bytes,
     ) -> Result<Imported, ExportError> {
-        let shared = &self.reviews.sessions.shared;
+        let shared = &self.reviews.seats.shared;
         let permit = shared.rooms.permit(DocumentId::generate()).await.map_err(SeatError::from)?;
         let text_max = shared.limits.document_bytes;
         let reading = shared.tasks.spawn_blocking(move || {

@@ -69,7 +69,8 @@ pub(crate) async fn decide(
     }
     let named = new.reviews.into_iter();
     let items = named.map(|Object(Named { id, version })| Item { id, version: Some(version) });
-    let result = reviews.decide_many(caller.user(), link, new.decision, items.collect()).await?;
+    let link = reviews.member(caller.user(), link).await?;
+    let result = reviews.decide_many(&link, new.decision, items.collect()).await?;
     let (id, undo_until) = result.made.unzip();
     let skipped = result.skipped.into_iter();
     let skipped = skipped.map(|(id, reason)| Left { id, reason: reason.as_str() }).collect();
@@ -83,6 +84,7 @@ pub(crate) async fn undo(
     caller: Caller,
     Path((link, id)): Path<(ShareLinkId, DecisionId)>,
 ) -> Result<Response, ApiError> {
-    let undone = reviews.undo(caller.user(), link, id).await?;
+    let link = reviews.member(caller.user(), link).await?;
+    let undone = reviews.undo(&link, id).await?;
     Ok(Json(Undone { id, undone }).into_response())
 }

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
 use crate::domain::review::{Reply, Review};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
@@ -16,7 +16,6 @@ use crate::http::guest_budgets::Storing;
 use crate::http::reviews::{etag, expected_version, tagged};
 use crate::http::routes::Routes;
 use crate::reviews::Reviews;
-use crate::reviews::replies::ReplyPath;
 use crate::sharing::Sharing;
 
 /// Adds the routes.
@@ -30,6 +29,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 struct NewReply {
     body: String,
 }
+
+/// A reply with its review and its share link.
+type ReplyPath = (ShareLinkId, ReviewId, ReplyId);
 
 /// A new reply, and the review that contains it.
 #[derive(Serialize)]
@@ -45,12 +47,13 @@ async fn create(
     State(sharing): State<Sharing>,
     storing: Storing,
     caller: Caller,
-    Path(path): Path<(ShareLinkId, ReviewId)>,
+    Path((link, id)): Path<(ShareLinkId, ReviewId)>,
     JsonBody(new): JsonBody<NewReply>,
 ) -> Result<Response, ApiError> {
     storing.charge(new.body.len())?;
     caller.save_name(&sharing).await?;
-    let review = reviews.reply(caller.user(), path, new.body).await?;
+    let link = reviews.member(caller.user(), link).await?;
+    let review = reviews.reply(&link, id, new.body).await?;
     let reply = review.replies.last().cloned().ok_or(ApiError::NotFound("reply"))?;
     let etag = etag(&review);
     Ok((StatusCode::CREATED, [(ETAG, etag)], Json(Replied { reply, review })).into_response())
@@ -61,22 +64,24 @@ async fn edit(
     State(reviews): State<Reviews>,
     storing: Storing,
     caller: Caller,
-    Path(path): Path<ReplyPath>,
+    Path((link, id, reply)): Path<ReplyPath>,
     headers: HeaderMap,
     JsonBody(changed): JsonBody<NewReply>,
 ) -> Result<Response, ApiError> {
     storing.charge(changed.body.len())?;
     let expected = expected_version(&headers)?;
-    Ok(tagged(reviews.edit_reply(caller.user(), path, changed.body, expected).await?))
+    let link = reviews.member(caller.user(), link).await?;
+    Ok(tagged(reviews.edit_reply(&link, (id, reply), changed.body, expected).await?))
 }
 
 /// `DELETE …/replies/{reply}`
 async fn delete(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(path): Path<ReplyPath>,
+    Path((link, id, reply)): Path<ReplyPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let expected = expected_version(&headers)?;
-    Ok(tagged(reviews.delete_reply(caller.user(), path, expected).await?))
+    let link = reviews.member(caller.user(), link).await?;
+    Ok(tagged(reviews.delete_reply(&link, (id, reply), expected).await?))
 }

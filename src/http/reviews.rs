@@ -77,7 +77,8 @@ pub(crate) async fn list(
     let after =
         after.map_err(|error: InvalidCursor| ApiError::Invalid(format!("cursor: {error}")))?;
     let rows = limit.unwrap_or(REVIEW_PAGE_ROWS_MAX);
-    let (reviews, next) = reviews.list(caller.user(), link, after, rows).await?;
+    let link = reviews.member(caller.user(), link).await?;
+    let (reviews, next) = reviews.list(&link, after, rows).await?;
     let next_cursor = next.map(|next| next.to_string());
     Ok(Json(ReviewList { reviews, next_cursor }).into_response())
 }
@@ -97,9 +98,10 @@ pub(crate) async fn create(
     storing.charge(quoted + new.body.len() + suggested)?;
     let draft = Draft { anchor, body: new.body, suggestion: new.suggestion };
     caller.save_name(&sharing).await?;
-    let review = reviews.create(caller.user(), link, draft).await?;
-    let location = [(LOCATION, format!("/api/share-links/{link}/reviews/{}", review.id))];
-    Ok((StatusCode::CREATED, location, tagged(review)).into_response())
+    let link = reviews.member(caller.user(), link).await?;
+    let review = reviews.create(&link, draft).await?;
+    let location = format!("/api/share-links/{}/reviews/{}", link.id, review.id);
+    Ok((StatusCode::CREATED, [(LOCATION, location)], tagged(review)).into_response())
 }
 
 /// `GET …/reviews/{rid}`
@@ -108,7 +110,8 @@ pub(crate) async fn show(
     caller: Caller,
     Path((link, id)): Path<ReviewPath>,
 ) -> Result<Response, ApiError> {
-    Ok(tagged(reviews.get(caller.user(), link, id).await?))
+    let link = reviews.member(caller.user(), link).await?;
+    Ok(tagged(reviews.get(&link, id).await?))
 }
 
 /// `PATCH …/reviews/{rid}`
@@ -116,7 +119,7 @@ pub(crate) async fn edit(
     State(reviews): State<Reviews>,
     storing: Storing,
     caller: Caller,
-    Path(path): Path<ReviewPath>,
+    Path((link, id)): Path<ReviewPath>,
     headers: HeaderMap,
     JsonBody(changes): JsonBody<Changes>,
 ) -> Result<Response, ApiError> {
@@ -125,17 +128,19 @@ pub(crate) async fn edit(
     storing.charge(texts.into_iter().flatten().map(String::len).sum())?;
     let revision = Revision { body: changes.body, suggestion: changes.suggestion };
     let expected = expected_version(&headers)?;
-    Ok(tagged(reviews.edit(caller.user(), path, revision, expected).await?))
+    let link = reviews.member(caller.user(), link).await?;
+    Ok(tagged(reviews.edit(&link, id, revision, expected).await?))
 }
 
 /// `DELETE …/reviews/{rid}`
 pub(crate) async fn delete(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(path): Path<ReviewPath>,
+    Path((link, id)): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
-    reviews.delete(caller.user(), path, expected_version(&headers)?).await?;
+    let link = reviews.member(caller.user(), link).await?;
+    reviews.delete(&link, id, expected_version(&headers)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -143,12 +148,13 @@ pub(crate) async fn delete(
 pub(crate) async fn decide(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(path): Path<ReviewPath>,
+    Path((link, id)): Path<ReviewPath>,
     headers: HeaderMap,
     decision: Decision,
 ) -> Result<Response, ApiError> {
     let expected = expected_version(&headers)?;
-    Ok(tagged(reviews.decide(caller.user(), path, decision, expected).await?))
+    let link = reviews.member(caller.user(), link).await?;
+    Ok(tagged(reviews.decide(&link, id, decision, expected).await?))
 }
 
 /// The version that `If-Match` requires; `*` and a missing header require none.

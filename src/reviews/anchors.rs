@@ -88,7 +88,7 @@ impl Reviews {
 
     /// Stores the new place of a review. After a failure the next request resolves it again.
     async fn store_anchor(&self, stored: &StoredReview, current: &RelativeRange) {
-        let storage = &self.sessions.shared.storage;
+        let storage = &self.seats.shared.storage;
         if let Err(error) = storage.relocate(stored.id, current).await {
             tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");
         }
@@ -104,7 +104,7 @@ impl Reviews {
         document: DocumentId,
         stored: &Arc<Vec<StoredReview>>,
     ) -> Result<Vec<Resolved>, RoomError> {
-        let rooms = &self.sessions.shared.rooms;
+        let rooms = &self.seats.shared.rooms;
         let snapshot = rooms.snapshot(document).await?;
         let stored = Arc::clone(stored);
         let find = move |text: &Text| {

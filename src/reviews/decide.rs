@@ -4,13 +4,12 @@
 //! between. If the client names no version, the server reads the review again and repeats the
 //! decision. The result is the same as for two requests in sequence.
 
-use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::ids::ReviewId;
 use crate::domain::review::{Decision, Review, Verdict};
-use crate::domain::user::User;
+use crate::reviews::member::MemberLink;
 use crate::reviews::plan::Item;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::server_edit::TRIES;
-use crate::storage::links::ShareLink;
 use crate::storage::reviews::{ReviewChange, StoredReview};
 use crate::storage::seats::FenceGuard;
 
@@ -23,29 +22,28 @@ impl Reviews {
     /// others.
     pub async fn decide(
         &self,
-        user: &User,
-        (link, id): (ShareLinkId, ReviewId),
+        link: &MemberLink,
+        id: ReviewId,
         decision: Decision,
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
         match decision {
-            Decision::Accept => self.decide_one(user, link, id, Verdict::Accept, expected).await,
-            Decision::Reject => self.decide_one(user, link, id, Verdict::Reject, expected).await,
+            Decision::Accept => self.decide_one(link, id, Verdict::Accept, expected).await,
+            Decision::Reject => self.decide_one(link, id, Verdict::Reject, expected).await,
             Decision::Resolve | Decision::Reopen => {
-                self.close_or_reopen(user, (link, id), decision, expected).await
+                self.close_or_reopen(link, id, decision, expected).await
             }
         }
     }
 
     async fn decide_one(
         &self,
-        user: &User,
-        link: ShareLinkId,
+        link: &MemberLink,
         id: ReviewId,
         verdict: Verdict,
         version: Option<i64>,
     ) -> Result<Review, ReviewError> {
-        let mut made = self.decide_many(user, link, verdict, vec![Item { id, version }]).await?;
+        let mut made = self.decide_many(link, verdict, vec![Item { id, version }]).await?;
         if let Some((_, reason)) = made.skipped.first() {
             return Err(reason.failure());
         }
@@ -54,17 +52,16 @@ impl Reviews {
 
     async fn close_or_reopen(
         &self,
-        user: &User,
-        (link, id): (ShareLinkId, ReviewId),
+        link: &MemberLink,
+        id: ReviewId,
         decision: Decision,
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, decision.needs_seat_of()).await?;
+        let guard = self.guard(link, decision.needs_seat_of()).await?;
         for _ in 0..TRIES {
-            let stored = self.find(&link, id).await?;
-            self.charge(user, stored.bytes())?;
-            match self.try_change(&link, &stored, decision, expected, guard).await {
+            let stored = self.find(link, id).await?;
+            self.charge(&link.user, stored.bytes())?;
+            match self.try_change(link, &stored, decision, expected, guard).await {
                 // Another request changed the review in between.
                 Err(ReviewError::VersionMismatch { .. }) if expected.is_none() => {}
                 decided => return decided,
@@ -76,7 +73,7 @@ impl Reviews {
     /// Decides on a review as it was read.
     async fn try_change(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         stored: &StoredReview,
         decision: Decision,
         expected: Option<i64>,

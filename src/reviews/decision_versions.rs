@@ -5,17 +5,17 @@ use bytes::Bytes;
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::reviews::Reviews;
+use crate::reviews::member::MemberLink;
 use crate::rooms::room::{Checkpoint, Snapshot};
-use crate::storage::links::ShareLink;
 use crate::storage::reviews::StoredReview;
 use crate::yjs::log::UpdateLog;
 
 /// The writer and the authors of these reviews, each once.
 pub(crate) fn authors_of<'a>(
-    link: &ShareLink,
+    writer: &User,
     decided: impl IntoIterator<Item = &'a StoredReview>,
 ) -> Vec<User> {
-    let mut authors = vec![link.writer.clone()];
+    let mut authors = vec![writer.clone()];
     for review in decided {
         if !authors.iter().any(|author| author.id == review.author.id) {
             authors.push(review.author.clone());
@@ -26,10 +26,9 @@ pub(crate) fn authors_of<'a>(
 
 impl Reviews {
     /// Stores a version of the text in which the writer rejected suggestions, or undid that.
-    pub(crate) async fn record_rejection(&self, link: &ShareLink, authors: Vec<User>) {
+    pub(crate) async fn record_rejection(&self, link: &MemberLink, authors: Vec<User>) {
         // During an edit there is no settled text; the version of the next pause contains it.
-        if let Ok(Some(text)) = self.sessions.shared.rooms.durable_snapshot(link.document_id).await
-        {
+        if let Ok(Some(text)) = self.seats.shared.rooms.durable_snapshot(link.document).await {
             self.record_decision(link, authors, text, None).await;
         }
     }
@@ -38,12 +37,12 @@ impl Reviews {
     /// versions and not the edit.
     pub(crate) async fn record_decision(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         authors: Vec<User>,
         before: Snapshot,
         edit: Option<(i64, Bytes)>,
     ) {
-        let document = link.document_id;
+        let document = link.document;
         let point = |kind, authors, snapshot| Checkpoint { document, kind, authors, snapshot };
         // The task that builds the texts acquires a permit for each. The permit of this snapshot is
         // released first, so that the task never waits for it.
@@ -51,16 +50,16 @@ impl Reviews {
         before.permit = None;
         let Some((seq, update)) = edit else {
             let only = point(VersionKind::Decision, authors, before);
-            return self.sessions.shared.history.record(vec![only]).await;
+            return self.seats.shared.history.record(vec![only]).await;
         };
         let parts = vec![before.merged.clone(), update];
-        let writer = vec![link.writer.clone()];
+        let writer = vec![link.user.clone()];
         let mut points = vec![point(VersionKind::Pause, writer, before.clone())];
         if let Ok(mut log) = UpdateLog::open(parts) {
             let after = Snapshot { merged: log.merged(), seq, ..before };
             points.push(point(VersionKind::Decision, authors, after));
         }
-        self.sessions.shared.history.record(points).await;
-        self.sessions.shared.rooms.version_stored(document, seq);
+        self.seats.shared.history.record(points).await;
+        self.seats.shared.rooms.version_stored(document, seq);
     }
 }

@@ -10,19 +10,19 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use chrono::{DateTime, SubsecRound as _, Utc};
 
-use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId};
+use crate::domain::ids::{DecisionId, ReviewId};
 use crate::domain::limits::{DECIDED_AT_ONCE_MAX, DECIDED_ONE_BY_ONE_MAX, DECISION_UNDO_WINDOW};
 use crate::domain::review::{Review, Verdict};
 use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::reviews::decision_versions::authors_of;
 use crate::reviews::error::done;
+use crate::reviews::member::MemberLink;
 use crate::reviews::plan::{self, Edit, Item, Left, Plan, Skipped};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
 use crate::storage::decisions::{Committed, NewDecision};
-use crate::storage::links::ShareLink;
 use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
 use crate::storage::seats::{FenceGuard, Guarded};
@@ -46,8 +46,7 @@ pub struct DecisionMade {
 
 /// A decision to commit.
 struct Intent {
-    link: ShareLink,
-    by: User,
+    link: MemberLink,
     verdict: Verdict,
     guard: FenceGuard,
     authors: Vec<User>,
@@ -63,51 +62,51 @@ impl Reviews {
     /// then.
     pub async fn decide_many(
         &self,
-        user: &User,
-        link: ShareLinkId,
+        link: &MemberLink,
         verdict: Verdict,
         items: Vec<Item>,
     ) -> Result<DecisionMade, ReviewError> {
         check_selection(&items)?;
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, verdict.decision().needs_seat_of()).await?;
+        let guard = self.guard(link, verdict.decision().needs_seat_of()).await?;
         let ids: Vec<_> = items.iter().map(|item| item.id).collect();
         let mut is_charged = false;
         for _ in 0..TRIES {
-            let Some(snapshot) = self.text_for(&link, verdict).await? else { continue };
+            let Some(snapshot) = self.text_for(link, verdict).await? else { continue };
             // Read after the text: a review whose suggestion is in the text shows as decided.
-            let found = self.sessions.shared.storage.reviews_among(link.id, &ids).await?;
+            let found = self.seats.shared.storage.reviews_among(link.id, &ids).await?;
             if !is_charged {
-                self.charge_for(user, &found)?;
+                self.charge_for(&link.user, &found)?;
                 is_charged = true;
             }
             let (selected, left) = plan::select(&items, found, verdict);
-            let authors = authors_of(&link, &selected);
+            let authors = authors_of(&link.user, &selected);
             let before = snapshot.as_ref().map(|text| Snapshot { permit: None, ..text.clone() });
-            let plan = self.plan(&link, snapshot, selected, left).await?;
+            let plan = self.plan(link, snapshot, selected, left).await?;
             let is_empty = plan.parts.is_empty();
-            if is_empty && self.is_left_too_early(&link, before.as_ref(), &plan.left).await {
+            if is_empty && self.is_left_too_early(link, before.as_ref(), &plan.left).await {
                 continue;
             }
             if is_empty {
+                // No transaction has checked the link.
+                self.stored_member(&link.user, link.id).await?;
                 return Ok(result_of(&items, None, &plan.left, Vec::new()));
             }
-            let intent = Intent { link: link.clone(), by: user.clone(), verdict, guard, authors };
+            let intent = Intent { link: link.clone(), verdict, guard, authors };
             let Plan { edit, parts, left } = plan;
             let new = NewDecision {
                 id: DecisionId::generate(),
-                document: link.document_id,
+                document: link.document,
                 link: link.id,
                 verdict,
-                by: user.clone(),
+                by: link.user.clone(),
                 at: now(),
                 parts,
             };
             let made = (new.id, new.at + DECISION_UNDO_WINDOW);
             let deciding = self.clone().commit(intent, new, edit, before);
-            match self.sessions.complete(deciding).await? {
+            match self.seats.complete(deciding).await? {
                 Some(reviews) => return Ok(result_of(&items, Some(made), &left, reviews)),
-                None => self.sessions.shared.rooms.read_on(link.document_id).await,
+                None => self.seats.shared.rooms.read_on(link.document).await,
             }
         }
         Err(ReviewError::Contended)
@@ -116,13 +115,13 @@ impl Reviews {
     /// The settled text that an acceptance edits. The outer `None`: the text had unsaved updates.
     async fn text_for(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         verdict: Verdict,
     ) -> Result<Option<Option<Snapshot>>, ReviewError> {
         if verdict == Verdict::Reject {
             return Ok(Some(None));
         }
-        let snapshot = self.sessions.shared.rooms.durable_snapshot(link.document_id).await?;
+        let snapshot = self.seats.shared.rooms.durable_snapshot(link.document).await?;
         Ok(snapshot.map(Some))
     }
 
@@ -140,7 +139,7 @@ impl Reviews {
 
     async fn plan(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         snapshot: Option<Snapshot>,
         selected: Vec<StoredReview>,
         mut left: Left,
@@ -149,10 +148,10 @@ impl Reviews {
             return Ok(plan::rejection(&selected, left));
         };
         let merged = snapshot.merged.clone();
-        let limit = self.sessions.shared.limits.document_bytes;
+        let limit = self.seats.shared.limits.document_bytes;
         let look = move |text: &Text| plan::acceptance(text, merged, &selected, limit);
-        let rooms = &self.sessions.shared.rooms;
-        let mut plan = rooms.read_text(link.document_id, snapshot, look).await??;
+        let rooms = &self.seats.shared.rooms;
+        let mut plan = rooms.read_text(link.document, snapshot, look).await??;
         left.append(&mut plan.left);
         Ok(Plan { left, ..plan })
     }
@@ -161,7 +160,7 @@ impl Reviews {
     /// that text.
     async fn is_left_too_early(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         text: Option<&Snapshot>,
         left: &Left,
     ) -> bool {
@@ -172,11 +171,11 @@ impl Reviews {
     }
 
     /// Whether the database had updates behind a text, which the room has read now.
-    pub(crate) async fn is_behind(&self, link: &ShareLink, text: &Snapshot) -> bool {
-        let rooms = &self.sessions.shared.rooms;
-        rooms.read_on(link.document_id).await;
+    pub(crate) async fn is_behind(&self, link: &MemberLink, text: &Snapshot) -> bool {
+        let rooms = &self.seats.shared.rooms;
+        rooms.read_on(link.document).await;
         // A text without a room is from the database.
-        rooms.find(link.document_id).is_some_and(|room| room.seq() != text.seq)
+        rooms.find(link.document).is_some_and(|room| room.seq() != text.seq)
     }
 
     /// Commits a decision and delivers it. `None`: the text or a review has changed since the server
@@ -188,9 +187,9 @@ impl Reviews {
         edit: Option<Edit>,
         before: Option<Snapshot>,
     ) -> Result<Option<Vec<Review>>, ReviewError> {
-        let Intent { link, by, verdict, guard, authors } = intent;
+        let Intent { link, verdict, guard, authors } = intent;
         let edit = edit.map(|edit| append_of(&link, guard, edit, before.as_ref()));
-        let storage = &self.sessions.shared.storage;
+        let storage = &self.seats.shared.storage;
         let decided = storage.decide(&new, guard, edit.as_ref()).await?;
         if matches!(decided, Guarded::Stale) {
             return Ok(None);
@@ -199,18 +198,18 @@ impl Reviews {
         let edited = seq.zip(edit.map(|edit| edit.update));
         self.show(&link, guard, authors, before, edited).await;
         if new.parts.len() <= DECIDED_ONE_BY_ONE_MAX {
-            return Ok(Some(self.updated_all(&link, guard.seat, reviews).await));
+            return Ok(Some(self.updated_all(&link, reviews).await));
         }
         let done: Vec<_> = new.parts.iter().map(|part| (part.review, part.version + 1)).collect();
-        let event = Event::DecisionMade { id: new.id, verdict, done: &done, by: &by };
-        self.announce(&link, guard.seat, change, &event).await;
+        let event = Event::DecisionMade { id: new.id, verdict, done: &done, by: &link.user };
+        self.announce(&link, change, &event).await;
         Ok(Some(Vec::new()))
     }
 
     /// Broadcasts the edit of a decision or an undo, and stores versions of the text.
     pub(crate) async fn show(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         guard: FenceGuard,
         authors: Vec<User>,
         before: Option<Snapshot>,
@@ -219,8 +218,8 @@ impl Reviews {
         let (Some(before), Some((seq, update))) = (before, edited) else {
             return self.record_rejection(link, authors).await;
         };
-        let rooms = &self.sessions.shared.rooms;
-        rooms.show_edit(link.document_id, guard.fence, seq, update.clone()).await;
+        let rooms = &self.seats.shared.rooms;
+        rooms.show_edit(link.document, guard.fence, seq, update.clone()).await;
         self.record_decision(link, authors, before, Some((seq, update))).await;
     }
 }
@@ -232,13 +231,13 @@ pub(crate) fn now() -> DateTime<Utc> {
 
 /// The edit as storage takes it.
 pub(crate) fn append_of(
-    link: &ShareLink,
+    link: &MemberLink,
     guard: FenceGuard,
     edit: Edit,
     before: Option<&Snapshot>,
 ) -> Append {
     Append {
-        document: link.document_id,
+        document: link.document,
         guard: Some(guard),
         update: edit.update,
         clients: vec![edit.client],

@@ -1,14 +1,14 @@
 //! Reviews: comments and suggestions, anchored to the text.
 //!
 //! A session that creates, changes or decides a review must hold the seat for it at that moment.
-//! The registry returns the fence without IO if the session is on this server. The database checks
-//! the fence again in the statement of the write.
+//! [`member`] checks it, and the database again in the transaction of the write.
 
 pub(crate) mod anchors;
 pub(crate) mod decide;
 pub(crate) mod decision_versions;
 pub mod decisions;
 pub(crate) mod error;
+pub mod member;
 pub(crate) mod missed;
 pub mod plan;
 pub(crate) mod progress;
@@ -18,23 +18,21 @@ pub(crate) mod undo;
 use chrono::Utc;
 
 use crate::domain::anchor::{AnchorOrigin, AnchorRequest, RelativeRange};
-use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
+use crate::domain::ids::{DocumentId, ReviewId};
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
 use crate::domain::printable::has_control_character;
 use crate::domain::review::{DecisionRefused, Review};
-use crate::domain::seat::{Role, Seat};
 use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::pubsub::{Message, Topic};
 pub use crate::reviews::error::ReviewError;
 use crate::reviews::error::done;
+use crate::reviews::member::MemberLink;
 use crate::rooms::RoomError;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::rooms::server_edit::TRIES;
 use crate::seats::{SeatError, SeatService};
-use crate::storage::links::ShareLink;
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{NewReview, ReviewChange, StoredReview};
 use crate::storage::seats::FenceGuard;
@@ -83,21 +81,21 @@ impl Revision {
 /// A handle on the reviews. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Reviews {
-    pub(crate) sessions: SeatService,
+    pub(crate) seats: SeatService,
 }
 
 impl Reviews {
     /// The reviews of these sessions' documents.
     #[must_use]
-    pub fn new(sessions: SeatService) -> Self {
-        Self { sessions }
+    pub fn new(seats: SeatService) -> Self {
+        Self { seats }
     }
 
     /// As [`new`](Self::new), and starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
-    pub fn start(sessions: SeatService, queue: MissedQueue) -> Self {
-        let reviews = Self::new(sessions);
-        reviews.sessions.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
+    pub fn start(seats: SeatService, queue: MissedQueue) -> Self {
+        let reviews = Self::new(seats);
+        reviews.seats.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
         reviews
     }
 
@@ -108,14 +106,14 @@ impl Reviews {
     /// [`ReviewError::NotFound`] for a user who is neither its writer nor its reviewer.
     pub async fn list(
         &self,
-        user: &User,
-        link: ShareLinkId,
+        link: &MemberLink,
         after: Option<Cursor<ReviewId>>,
         rows: u32,
     ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let page = self.sessions.shared.storage.reviews(link.id, after, rows).await?;
-        Ok((self.resolve(link.document_id, page.reviews).await?, page.next))
+        let storage = &self.seats.shared.storage;
+        let page = storage.reviews_for(link.id, &link.user.id, after, rows).await?;
+        let page = page.ok_or(ReviewError::NotFound("share link"))?;
+        Ok((self.resolve(link.document, page.reviews).await?, page.next))
     }
 
     /// One review, with its current place.
@@ -123,15 +121,9 @@ impl Reviews {
     /// # Errors
     ///
     /// [`ReviewError::NotFound`].
-    pub async fn get(
-        &self,
-        user: &User,
-        link: ShareLinkId,
-        id: ReviewId,
-    ) -> Result<Review, ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let stored = self.find(&link, id).await?;
-        self.resolve_one(link.document_id, stored).await
+    pub async fn get(&self, link: &MemberLink, id: ReviewId) -> Result<Review, ReviewError> {
+        let stored = self.find(link, id).await?;
+        self.resolve_one(link.document, stored).await
     }
 
     /// Creates a review. Needs the caller's own seat, and for a suggestion the reviewer's.
@@ -140,33 +132,26 @@ impl Reviews {
     ///
     /// [`ReviewError::AnchorMismatch`] if the text at the anchor differs from the quote, and
     /// others.
-    pub async fn create(
-        &self,
-        user: &User,
-        link: ShareLinkId,
-        draft: Draft,
-    ) -> Result<Review, ReviewError> {
+    pub async fn create(&self, link: &MemberLink, draft: Draft) -> Result<Review, ReviewError> {
         let draft = draft.with_line_feeds();
         check_words(&draft.body, draft.suggestion.as_deref())?;
         if draft.anchor.is_none() && draft.suggestion.is_some() {
             return Err(ReviewError::NothingToReplace);
         }
-        let link = self.link_of(user, link).await?;
-        let role = role_for(draft.suggestion.as_ref(), &link, user);
-        let guard = self.guard(user, link.id, role).await?;
+        let guard = self.guard(link, link.role_for(draft.suggestion.as_ref())).await?;
         self.demand_room()?;
         let quoted = draft.anchor.as_ref().map_or(0, |anchor| anchor.quote.len());
         let suggested = draft.suggestion.as_ref().map_or(0, String::len);
-        self.charge(user, quoted + draft.body.len() + suggested)?;
+        self.charge(&link.user, quoted + draft.body.len() + suggested)?;
         let is_summary = draft.anchor.is_none();
         let (origin, current) = match draft.anchor {
-            Some(request) => self.anchor(link.document_id, request).await?,
+            Some(request) => self.anchor(link.document, request).await?,
             None => (AnchorOrigin::of_whole_text(), RelativeRange::of_whole_text()),
         };
         let new = NewReview {
             id: ReviewId::generate(),
             link: link.id,
-            author: user.clone(),
+            author: link.user.clone(),
             is_summary,
             origin,
             current,
@@ -174,16 +159,16 @@ impl Reviews {
             suggestion: draft.suggestion,
             now: Utc::now(),
         };
-        let this = self.clone();
+        let (this, link) = (self.clone(), link.clone());
         let creating = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let stored = done(storage.create_review(&new, guard).await?, guard)?;
             let (_, change) = stored.changes;
-            let review = this.resolve_committed(link.document_id, stored).await;
-            this.announce(&link, guard.seat, change, &Event::ReviewCreated(&review)).await;
+            let review = this.resolve_committed(link.document, stored).await;
+            this.announce(&link, change, &Event::ReviewCreated(&review)).await;
             Ok(review)
         };
-        self.sessions.complete(creating).await
+        self.seats.complete(creating).await
     }
 
     /// Finds the place of a new review in the text.
@@ -192,7 +177,7 @@ impl Reviews {
         document: DocumentId,
         request: AnchorRequest,
     ) -> Result<(AnchorOrigin, RelativeRange), ReviewError> {
-        let rooms = &self.sessions.shared.rooms;
+        let rooms = &self.seats.shared.rooms;
         let snapshot = rooms.snapshot(document).await?;
         let anchored = rooms.read_text(document, snapshot, move |text| text.anchor(&request));
         anchored.await?.map_err(|_| ReviewError::AnchorMismatch)
@@ -205,14 +190,16 @@ impl Reviews {
     /// [`ReviewError::VersionMismatch`] if `expected` is no longer its version, and others.
     pub async fn edit(
         &self,
-        user: &User,
-        (link, id): (ShareLinkId, ReviewId),
+        link: &MemberLink,
+        id: ReviewId,
         revision: Revision,
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
         let revision = revision.with_line_feeds();
+        let suggested = revision.suggestion.as_ref().and_then(Option::as_ref);
+        let guard = self.guard(link, link.role_for(suggested)).await?;
         for _ in 0..TRIES {
-            match self.try_edit(user, (link, id), revision.clone(), expected).await {
+            match self.try_edit(link, id, revision.clone(), expected, guard).await {
                 // The writer decided in between.
                 Err(ReviewError::VersionMismatch { .. }) if expected.is_none() => {}
                 edited => return edited,
@@ -223,19 +210,17 @@ impl Reviews {
 
     async fn try_edit(
         &self,
-        user: &User,
-        (link, id): (ShareLinkId, ReviewId),
+        link: &MemberLink,
+        id: ReviewId,
         revision: Revision,
         expected: Option<i64>,
+        guard: FenceGuard,
     ) -> Result<Review, ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let suggested = revision.suggestion.as_ref().and_then(Option::as_ref);
-        let guard = self.guard(user, link.id, role_for(suggested, &link, user)).await?;
-        let stored = self.own(&link, id, user).await?;
+        let stored = self.own(link, id).await?;
         if stored.status != crate::domain::review::ReviewStatus::Open {
             return Err(DecisionRefused::NotOpen.into());
         }
-        if stored.is_summary && suggested.is_some() {
+        if stored.is_summary && matches!(revision.suggestion, Some(Some(_))) {
             return Err(ReviewError::NothingToReplace);
         }
         if revision == Revision::default() {
@@ -243,7 +228,7 @@ impl Reviews {
             let is_meant = expected.is_none_or(|expected| expected == stored.version);
             let current = stored.version;
             return match is_meant {
-                true => self.resolve_one(link.document_id, stored).await,
+                true => self.resolve_one(link.document, stored).await,
                 false => Err(ReviewError::VersionMismatch { current }),
             };
         }
@@ -251,10 +236,10 @@ impl Reviews {
         let suggestion = revision.suggestion.as_ref().unwrap_or(&stored.suggestion);
         check_words(body, suggestion.as_deref())?;
         let grows = body.len() + suggestion.as_ref().map_or(0, String::len);
-        self.charge(user, stored.bytes() + grows)?;
+        self.charge(&link.user, stored.bytes() + grows)?;
         let Revision { body, suggestion } = revision;
         let change = ReviewChange { body, suggestion, status: None };
-        self.change(&link, id, change, expected, guard).await
+        self.change(link, id, change, expected, guard).await
     }
 
     /// Deletes a review. Only its author may, with the own seat.
@@ -264,41 +249,40 @@ impl Reviews {
     /// [`ReviewError::VersionMismatch`] if `expected` is no longer its version, and others.
     pub async fn delete(
         &self,
-        user: &User,
-        (link, id): (ShareLinkId, ReviewId),
+        link: &MemberLink,
+        id: ReviewId,
         expected: Option<i64>,
     ) -> Result<(), ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
-        let stored = self.own(&link, id, user).await?;
-        self.charge(user, stored.bytes())?;
-        let this = self.clone();
+        let guard = self.guard(link, link.role).await?;
+        let stored = self.own(link, id).await?;
+        self.charge(&link.user, stored.bytes())?;
+        let (this, link) = (self.clone(), link.clone());
         let deleting = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let deleted = storage.delete_review(link.id, id, expected, guard).await?;
             let change = done(deleted, guard)?;
-            let review = this.resolve_committed(link.document_id, stored).await;
-            this.announce(&link, guard.seat, change, &Event::ReviewDeleted(&review)).await;
+            let review = this.resolve_committed(link.document, stored).await;
+            this.announce(&link, change, &Event::ReviewDeleted(&review)).await;
             Ok(())
         };
-        self.sessions.complete(deleting).await
+        self.seats.complete(deleting).await
     }
 
     /// Rejects new content while the database is above its bound.
     fn demand_room(&self) -> Result<(), ReviewError> {
-        let has_room = self.sessions.shared.storage.has_room();
+        let has_room = self.seats.shared.storage.has_room();
         has_room.then_some(()).ok_or(ReviewError::Session(SeatError::Room(RoomError::StorageSpent)))
     }
 
     /// Charges the event of a review with `bytes` of text to the user who causes it.
     pub(crate) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
-        let budgets = &self.sessions.shared.budgets;
+        let budgets = &self.seats.shared.budgets;
         budgets.announce(&user.id, EVENT_BYTES + bytes).map_err(ReviewError::TooFast)
     }
 
     pub(crate) async fn change(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         id: ReviewId,
         change: ReviewChange,
         expected: Option<i64>,
@@ -306,126 +290,70 @@ impl Reviews {
     ) -> Result<Review, ReviewError> {
         let (this, link) = (self.clone(), link.clone());
         let changing = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let changed =
                 storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
-            Ok(this.updated(&link, guard.seat, done(changed, guard)?).await)
+            Ok(this.updated(&link, done(changed, guard)?).await)
         };
-        self.sessions.complete(changing).await
+        self.seats.complete(changing).await
     }
 
-    pub(crate) async fn updated(
-        &self,
-        link: &ShareLink,
-        seat: Seat,
-        stored: StoredReview,
-    ) -> Review {
+    pub(crate) async fn updated(&self, link: &MemberLink, stored: StoredReview) -> Review {
         let (_, change) = stored.changes;
-        let review = self.resolve_committed(link.document_id, stored).await;
-        self.announce(link, seat, change, &Event::ReviewUpdated(&review)).await;
+        let review = self.resolve_committed(link.document, stored).await;
+        self.announce(link, change, &Event::ReviewUpdated(&review)).await;
         review
     }
 
     /// As [`updated`](Self::updated), for reviews whose change is one commit.
     pub(crate) async fn updated_all(
         &self,
-        link: &ShareLink,
-        seat: Seat,
+        link: &MemberLink,
         stored: Vec<StoredReview>,
     ) -> Vec<Review> {
         let changes: Vec<_> = stored.iter().map(|review| review.changes.1).collect();
-        let mut reviews = self.resolve_all_committed(link.document_id, stored).await;
+        let mut reviews = self.resolve_all_committed(link.document, stored).await;
         let mut numbered: Vec<_> = changes.into_iter().zip(&mut reviews).collect();
         numbered.sort_by_key(|(change, _)| *change);
         for (change, review) in numbered {
-            self.announce(link, seat, change, &Event::ReviewUpdated(review)).await;
+            self.announce(link, change, &Event::ReviewUpdated(review)).await;
         }
         reviews
     }
 
-    /// The active link. Only its writer and its reviewer receive it.
-    pub(crate) async fn link_of(
-        &self,
-        user: &User,
-        link: ShareLinkId,
-    ) -> Result<ShareLink, ReviewError> {
-        let link = self.sessions.shared.storage.link(link).await?;
-        link.filter(|link| link.revoked_at.is_none())
-            .filter(|link| {
-                link.writer.id == user.id || link.reviewer.as_ref().is_some_and(|r| r.id == user.id)
-            })
-            .ok_or(ReviewError::NotFound("share link"))
-    }
-
     pub(crate) async fn find(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         id: ReviewId,
     ) -> Result<StoredReview, ReviewError> {
-        let found = self.sessions.shared.storage.review(link.id, id).await?;
+        let found = self.seats.shared.storage.review(link.id, &link.user.id, id).await?;
         found.ok_or(ReviewError::NotFound("review"))
     }
 
-    async fn own(
-        &self,
-        link: &ShareLink,
-        id: ReviewId,
-        user: &User,
-    ) -> Result<StoredReview, ReviewError> {
+    async fn own(&self, link: &MemberLink, id: ReviewId) -> Result<StoredReview, ReviewError> {
         let stored = self.find(link, id).await?;
-        if stored.author.id == user.id { Ok(stored) } else { Err(ReviewError::NotAuthor) }
-    }
-
-    /// The write guard of the seat that `user` holds at this moment.
-    pub(crate) async fn guard(
-        &self,
-        user: &User,
-        link: ShareLinkId,
-        role: Role,
-    ) -> Result<FenceGuard, ReviewError> {
-        let seat = Seat::new(link, role);
-        let fence: Option<Fence> = self.sessions.holds(&user.id, seat).await?;
-        fence.map(|fence| FenceGuard { seat, fence }).ok_or(ReviewError::SeatNotHeld(role))
+        if stored.author.id == link.user.id { Ok(stored) } else { Err(ReviewError::NotAuthor) }
     }
 
     /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
     /// the idle timeout, on the server of the seat's socket.
-    pub(crate) async fn announce(
-        &self,
-        link: &ShareLink,
-        seat: Seat,
-        change: i64,
-        event: &Event<'_>,
-    ) {
-        let shared = &self.sessions.shared;
+    pub(crate) async fn announce(&self, link: &MemberLink, change: i64, event: &Event<'_>) {
+        let shared = &self.seats.shared;
         let json = event.json();
-        if let Some(room) = shared.rooms.find(link.document_id) {
+        if let Some(room) = shared.rooms.find(link.document) {
             room.take_review_event(change, &json);
         }
         let mut messages = vec![Message::Review { change, json }];
-        match shared.registry.seated_in(seat) {
+        match shared.registry.seated_in(link.seat()) {
             Some(session) => session.edited(tokio::time::Instant::now()),
-            None => messages.push(Message::Worked(seat.role)),
+            None => messages.push(Message::Worked(link.role)),
         }
         for message in messages {
-            let published = shared.pubsub.publish(Topic::Room(link.document_id), &message).await;
+            let published = shared.pubsub.publish(Topic::Room(link.document), &message).await;
             if let Err(error) = published {
                 tracing::warn!(%error, "a review cannot be published to the other servers");
             }
         }
-    }
-}
-
-/// The role of a member of the link.
-pub(crate) fn own_role(link: &ShareLink, user: &User) -> Role {
-    if link.writer.id == user.id { Role::Writer } else { Role::Reviewer }
-}
-
-/// The role whose seat the words of a review require. Only the reviewer suggests.
-fn role_for(suggestion: Option<&String>, link: &ShareLink, user: &User) -> Role {
-    match suggestion {
-        Some(_) => Role::Reviewer,
-        None => own_role(link, user),
     }
 }
 

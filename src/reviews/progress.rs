@@ -13,11 +13,13 @@ use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::reviews::error::done;
-use crate::reviews::{ReviewError, Reviews, own_role};
+use crate::reviews::member::MemberLink;
+use crate::reviews::{ReviewError, Reviews};
 use crate::storage::progress::Passed;
 
 impl Reviews {
-    /// Marks the changes up to number `change` as seen by the user. A mark never falls.
+    /// Marks the changes up to number `change` as seen by the user. A mark never falls. The statement of
+    /// the write checks the membership.
     ///
     /// # Errors
     ///
@@ -28,8 +30,10 @@ impl Reviews {
         link: ShareLinkId,
         change: i64,
     ) -> Result<(), ReviewError> {
-        let link = self.link_of(user, link).await?;
-        Ok(self.sessions.shared.storage.mark_seen(link.id, &user.id, change).await?)
+        if !self.seats.shared.storage.mark_seen(link, &user.id, change).await? {
+            self.stored_member(user, link).await?;
+        }
+        Ok(())
     }
 
     /// The progress of these links for a user.
@@ -42,7 +46,7 @@ impl Reviews {
         user: &UserId,
         links: &[ShareLinkId],
     ) -> Result<HashMap<ShareLinkId, Progress>, ReviewError> {
-        Ok(self.sessions.shared.storage.progress_of(user, links).await?)
+        Ok(self.seats.shared.storage.progress_of(user, links).await?)
     }
 
     /// Passes the turn to a role. Needs the caller's own seat; both users may set both roles.
@@ -50,28 +54,22 @@ impl Reviews {
     /// # Errors
     ///
     /// [`ReviewError::SeatNotHeld`], and others.
-    pub async fn pass_turn(
-        &self,
-        user: &User,
-        link: ShareLinkId,
-        to: Role,
-    ) -> Result<ReviewTurn, ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
-        self.charge(user, 0)?;
-        let (this, user) = (self.clone(), user.clone());
+    pub async fn pass_turn(&self, link: &MemberLink, to: Role) -> Result<ReviewTurn, ReviewError> {
+        let guard = self.guard(link, link.role).await?;
+        self.charge(&link.user, 0)?;
+        let (this, link) = (self.clone(), link.clone());
         let passing = async move {
-            let storage = &this.sessions.shared.storage;
-            let passed = storage.pass_turn(link.id, to, &user, guard, Utc::now()).await?;
+            let storage = &this.seats.shared.storage;
+            let passed = storage.pass_turn(link.id, to, &link.user, guard, Utc::now()).await?;
             match done(passed, guard)? {
                 Passed::Same(turn) => Ok(turn),
                 Passed::Changed(passed) => {
                     let event = Event::TurnChanged(&passed.turn);
-                    this.announce(&link, guard.seat, passed.change, &event).await;
+                    this.announce(&link, passed.change, &event).await;
                     Ok(passed.turn)
                 }
             }
         };
-        self.sessions.complete(passing).await
+        self.seats.complete(passing).await
     }
 }

@@ -5,18 +5,16 @@
 
 use chrono::Utc;
 
-use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
+use crate::domain::ids::{ReplyId, ReviewId};
 use crate::domain::review::{Reply, Review};
 use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::reviews::error::done;
-use crate::reviews::{ReviewError, Reviews, check_words, own_role};
+use crate::reviews::member::MemberLink;
+use crate::reviews::{ReviewError, Reviews, check_words};
 use crate::storage::replies::OwnReply;
 use crate::storage::reviews::{NewReply, StoredReview};
 use crate::storage::seats::{FenceGuard, Guarded};
-
-/// A reply with its review and its share link.
-pub(crate) type ReplyPath = (ShareLinkId, ReviewId, ReplyId);
 
 impl Reviews {
     /// Adds a reply to a review. Needs either seat.
@@ -26,25 +24,24 @@ impl Reviews {
     /// [`ReviewError::SeatNotHeld`], and others.
     pub async fn reply(
         &self,
-        user: &User,
-        (link, id): (ShareLinkId, ReviewId),
+        link: &MemberLink,
+        id: ReviewId,
         body: String,
     ) -> Result<Review, ReviewError> {
         let body = words_of(&body)?;
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
+        let guard = self.guard(link, link.role).await?;
         self.demand_room()?;
-        let stored = self.find(&link, id).await?;
-        self.charge(user, stored.bytes() + body.len())?;
+        let stored = self.find(link, id).await?;
+        self.charge(&link.user, stored.bytes() + body.len())?;
         let now = Utc::now();
-        let reply = NewReply { id: ReplyId::generate(), author: user.clone(), body };
-        let this = self.clone();
+        let reply = NewReply { id: ReplyId::generate(), author: link.user.clone(), body };
+        let (this, link) = (self.clone(), link.clone());
         let replying = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
-            Ok(this.updated(&link, guard.seat, done(replied, guard)?).await)
+            Ok(this.updated(&link, done(replied, guard)?).await)
         };
-        self.sessions.complete(replying).await
+        self.seats.complete(replying).await
     }
 
     /// Changes the text of a reply, in a review of any status. Only its author may, with the own seat.
@@ -55,33 +52,32 @@ impl Reviews {
     /// others.
     pub async fn edit_reply(
         &self,
-        user: &User,
-        (link, id, reply): ReplyPath,
+        link: &MemberLink,
+        (id, reply): (ReviewId, ReplyId),
         body: String,
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
         let body = words_of(&body)?;
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
-        let stored = self.find(&link, id).await?;
-        if own_reply(&stored, reply, user)?.body == body {
+        let guard = self.guard(link, link.role).await?;
+        let stored = self.find(link, id).await?;
+        if own_reply(&stored, reply, &link.user)?.body == body {
             // An equal text changes nothing, so the version stays.
             let is_meant = expected.is_none_or(|expected| expected == stored.version);
             let current = stored.version;
             return match is_meant {
-                true => self.resolve_one(link.document_id, stored).await,
+                true => self.resolve_one(link.document, stored).await,
                 false => Err(ReviewError::VersionMismatch { current }),
             };
         }
-        self.charge(user, stored.bytes() + body.len())?;
-        let own = OwnReply { link: link.id, review: id, id: reply, author: user.id.clone() };
-        let this = self.clone();
+        self.charge(&link.user, stored.bytes() + body.len())?;
+        let own = OwnReply { link: link.id, review: id, id: reply, author: link.user.id.clone() };
+        let (this, link) = (self.clone(), link.clone());
         let editing = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let edited = storage.edit_reply(&own, &body, expected, guard, Utc::now()).await?;
-            Ok(this.updated(&link, guard.seat, done_to_reply(edited, guard)?).await)
+            Ok(this.updated(&link, done_to_reply(edited, guard)?).await)
         };
-        self.sessions.complete(editing).await
+        self.seats.complete(editing).await
     }
 
     /// Deletes a reply from a review of any status. Only its author may, with the own seat.
@@ -92,23 +88,22 @@ impl Reviews {
     /// others.
     pub async fn delete_reply(
         &self,
-        user: &User,
-        (link, id, reply): ReplyPath,
+        link: &MemberLink,
+        (id, reply): (ReviewId, ReplyId),
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, own_role(&link, user)).await?;
-        let stored = self.find(&link, id).await?;
-        own_reply(&stored, reply, user)?;
-        self.charge(user, stored.bytes())?;
-        let own = OwnReply { link: link.id, review: id, id: reply, author: user.id.clone() };
-        let this = self.clone();
+        let guard = self.guard(link, link.role).await?;
+        let stored = self.find(link, id).await?;
+        own_reply(&stored, reply, &link.user)?;
+        self.charge(&link.user, stored.bytes())?;
+        let own = OwnReply { link: link.id, review: id, id: reply, author: link.user.id.clone() };
+        let (this, link) = (self.clone(), link.clone());
         let deleting = async move {
-            let storage = &this.sessions.shared.storage;
+            let storage = &this.seats.shared.storage;
             let deleted = storage.delete_reply(&own, expected, guard, Utc::now()).await?;
-            Ok(this.updated(&link, guard.seat, done_to_reply(deleted, guard)?).await)
+            Ok(this.updated(&link, done_to_reply(deleted, guard)?).await)
         };
-        self.sessions.complete(deleting).await
+        self.seats.complete(deleting).await
     }
 }
 

@@ -7,19 +7,18 @@ use std::collections::HashMap;
 
 use chrono::Utc;
 
-use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId};
+use crate::domain::ids::{DecisionId, ReviewId};
 use crate::domain::limits::{DECIDED_ONE_BY_ONE_MAX, DECISION_UNDO_WINDOW};
 use crate::domain::seat::Role;
-use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::reviews::decisions::{append_of, now};
 use crate::reviews::error::done;
+use crate::reviews::member::MemberLink;
 use crate::reviews::plan::{self, Edit, Plan, Put};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
 use crate::storage::decisions::{Committed, StoredDecision, UndoneDecision};
-use crate::storage::links::ShareLink;
 use crate::storage::seats::{FenceGuard, Guarded};
 use crate::yjs::text::Text;
 
@@ -34,27 +33,25 @@ impl Reviews {
     /// then.
     pub async fn undo(
         &self,
-        user: &User,
-        link: ShareLinkId,
+        link: &MemberLink,
         id: DecisionId,
     ) -> Result<Vec<ReviewId>, ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, Role::Writer).await?;
+        let guard = self.guard(link, Role::Writer).await?;
         let mut is_charged = false;
         for _ in 0..TRIES {
-            let rooms = &self.sessions.shared.rooms;
-            let Some(snapshot) = rooms.durable_snapshot(link.document_id).await? else { continue };
+            let rooms = &self.seats.shared.rooms;
+            let Some(snapshot) = rooms.durable_snapshot(link.document).await? else { continue };
             // Read after the text, as for a decision.
-            let decision = self.undoable(&link, id).await?;
-            let decided = self.decided(&link, id, decision).await?;
+            let decision = self.undoable(link, id).await?;
+            let decided = self.decided(link, id, decision).await?;
             if !is_charged {
                 let reviews: Vec<_> = decided.iter().map(|(review, _)| review.clone()).collect();
-                self.charge_for(user, &reviews)?;
+                self.charge_for(&link.user, &reviews)?;
                 is_charged = true;
             }
             let before = Snapshot { permit: None, ..snapshot.clone() };
-            let plan = match self.plan_undo(&link, snapshot, decided).await {
-                Err(ReviewError::UndoConflict(_)) if self.is_behind(&link, &before).await => {
+            let plan = match self.plan_undo(link, snapshot, decided).await {
+                Err(ReviewError::UndoConflict(_)) if self.is_behind(link, &before).await => {
                     continue;
                 }
                 plan => plan?,
@@ -62,18 +59,18 @@ impl Reviews {
             let Plan { edit, parts, .. } = plan;
             let undone = UndoneDecision {
                 id,
-                document: link.document_id,
+                document: link.document,
                 link: link.id,
-                by: user.clone(),
+                by: link.user.clone(),
                 at: now(),
                 parts,
             };
             let ids: Vec<_> = undone.parts.iter().map(|part| part.review).collect();
             let undoing = self.clone().commit_undo(link.clone(), guard, undone, edit, before);
-            if self.sessions.complete(undoing).await? {
+            if self.seats.complete(undoing).await? {
                 return Ok(ids);
             }
-            self.sessions.shared.rooms.read_on(link.document_id).await;
+            self.seats.shared.rooms.read_on(link.document).await;
         }
         Err(ReviewError::Contended)
     }
@@ -81,10 +78,10 @@ impl Reviews {
     /// The decision, if it can still be undone.
     async fn undoable(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         id: DecisionId,
     ) -> Result<StoredDecision, ReviewError> {
-        let decision = self.sessions.shared.storage.decision(link.id, id).await?;
+        let decision = self.seats.shared.storage.decision(link.id, id).await?;
         let decision = decision.ok_or(ReviewError::NotFound("decision"))?;
         if decision.is_undone {
             return Err(ReviewError::AlreadyUndone);
@@ -98,12 +95,12 @@ impl Reviews {
     /// The reviews of a decision, if each is still decided by it.
     async fn decided(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         id: DecisionId,
         decision: StoredDecision,
     ) -> Result<Vec<Put>, ReviewError> {
         let ids: Vec<_> = decision.parts.iter().map(|(review, _)| *review).collect();
-        let found = self.sessions.shared.storage.reviews_among(link.id, &ids).await?;
+        let found = self.seats.shared.storage.reviews_among(link.id, &ids).await?;
         let mut found: HashMap<_, _> =
             found.into_iter().map(|review| (review.id, review)).collect();
         let status = decision.verdict.status();
@@ -126,44 +123,44 @@ impl Reviews {
 
     async fn plan_undo(
         &self,
-        link: &ShareLink,
+        link: &MemberLink,
         snapshot: Snapshot,
         decided: Vec<Put>,
     ) -> Result<Plan, ReviewError> {
         let merged = snapshot.merged.clone();
-        let limit = self.sessions.shared.limits.document_bytes;
+        let limit = self.seats.shared.limits.document_bytes;
         let look = move |text: &Text| plan::reversal(text, merged, &decided, limit);
-        self.sessions.shared.rooms.read_text(link.document_id, snapshot, look).await?
+        self.seats.shared.rooms.read_text(link.document, snapshot, look).await?
     }
 
     /// Commits an undo and delivers it. False: the text or a review has changed since the server
     /// planned it.
     async fn commit_undo(
         self,
-        link: ShareLink,
+        link: MemberLink,
         guard: FenceGuard,
         undone: UndoneDecision,
         edit: Option<Edit>,
         before: Snapshot,
     ) -> Result<bool, ReviewError> {
         let edit = edit.map(|edit| append_of(&link, guard, edit, Some(&before)));
-        let storage = &self.sessions.shared.storage;
+        let storage = &self.seats.shared.storage;
         let committed = storage.undo_decision(&undone, guard, edit.as_ref()).await?;
         if matches!(committed, Guarded::Stale) {
             return Ok(false);
         }
         let Committed { seq, change, reviews } = done(committed, guard)?;
         if let Some(edited) = seq.zip(edit.map(|edit| edit.update)) {
-            let writer = vec![link.writer.clone()];
+            let writer = vec![link.user.clone()];
             self.show(&link, guard, writer, Some(before), Some(edited)).await;
         }
         if undone.parts.len() <= DECIDED_ONE_BY_ONE_MAX {
-            self.updated_all(&link, guard.seat, reviews).await;
+            self.updated_all(&link, reviews).await;
             return Ok(true);
         }
         let ids: Vec<_> = undone.parts.iter().map(|part| part.review).collect();
         let event = Event::DecisionUndone { id: undone.id, undone: &ids };
-        self.announce(&link, guard.seat, change, &event).await;
+        self.announce(&link, change, &event).await;
         Ok(true)
     }
 }

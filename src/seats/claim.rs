@@ -289,7 +289,7 @@ impl SeatService {
     /// Afterwards the database rejects them.
     async fn flush_previous_session(&self, session: &Session, grant: &Grant) -> Result<(), Close> {
         session.set_pending_fence(grant.fence);
-        if let Some(loser) = self.shared.registry.seat(session) {
+        if let Some(loser) = self.shared.registry.insert_seat(session) {
             loser.lose(LostReason::TakenOver);
         }
         if session.state() == SessionState::Ended {

@@ -1,10 +1,10 @@
 //! The seat tick: heartbeats, silent clients, idle sessions, and the lease of a seat for the
 //! renewal actor.
 //!
-//! Every four seconds the tick ends silent sessions, warns idle sessions and pings quiet clients.
-//! Then it wakes the renewal actor ([`Locks::renew_ahead`](crate::locks::Locks::renew_ahead)),
-//! which renews all locks of this process in one round. The actor sends nothing when no lock is
-//! held, and repeats a failed round.
+//! Every four seconds the tick ends silent sessions and warns idle ones. Then it wakes the renewal
+//! actor ([`Locks::renew_ahead`](crate::locks::Locks::renew_ahead)), which renews all locks of this
+//! process in one round. Last it pings quiet clients, in batches, so that no renewal waits for
+//! thousands of pings. The actor sends nothing when no lock is held, and repeats a failed round.
 //!
 //! The actor renews a seat only if the tick has checked its client recently. If this task stops,
 //! the seats expire.

@@ -1,5 +1,4 @@
-//! The sessions of this process: seat → session id → session with its user. A seat is spelled as its
-//! lock key.
+//! The sessions of this process, in two maps: seat → session id, and session id → session.
 //!
 //! The query "does this user hold that seat now, and under which fence" takes two look-ups in two
 //! `DashMap`s: nanoseconds and no IO. No method returns a map guard. Each copies the `Arc` out, so
@@ -18,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
-use crate::domain::seat::Seat;
+use crate::domain::seat::{Role, Seat};
 
 use super::session::{Session, SessionState};
 use super::shuttle_shim::{DashMap, Entry};
@@ -38,7 +37,7 @@ impl Registry {
 
     /// Maps the seat to this session. Removes and returns the session that loses the seat: the
     /// former one, or this one if a session with a later grant is registered already (R2).
-    pub fn seat(&self, session: &Session) -> Option<Arc<Session>> {
+    pub fn insert_seat(&self, session: &Session) -> Option<Arc<Session>> {
         let mine = session.identity.session;
         let loser = match self.seats.entry(session.identity.seat) {
             Entry::Vacant(seat) => {
@@ -85,6 +84,14 @@ impl Registry {
         let entry = self.sessions.get(&session_id)?;
         let session = entry.value();
         (session.identity.user.id == *user && session.may_write(now)).then(|| session.fence())
+    }
+
+    /// The session by which `user` holds a seat of `link` at `now`. No IO.
+    #[must_use]
+    pub fn held_on(&self, link: ShareLinkId, user: &UserId, now: Instant) -> Option<Arc<Session>> {
+        let mut both =
+            Role::ALL.into_iter().filter_map(|role| self.seated_in(Seat::new(link, role)));
+        both.find(|session| session.identity.user.id == *user && session.may_write(now))
     }
 
     /// A copy of every session that holds a seat.

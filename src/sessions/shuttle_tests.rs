@@ -97,7 +97,7 @@ impl Scene {
     /// The session acquires the key: `SeatService::flush_previous_session`, then `SeatService::granted`.
     fn acquires(&self, session: &Session, fence: u64) -> usize {
         session.set_pending_fence(Fence(fence));
-        let former = self.registry.seat(session);
+        let former = self.registry.insert_seat(session);
         let ended = former.is_some_and(|former| former.lose(LostReason::TakenOver));
         session.granted(Fence(fence), Utc::now(), self.now + LEASE);
         usize::from(ended)

@@ -39,16 +39,6 @@ pub enum Joining {
     },
 }
 
-/// The role of `user` on a link.
-#[must_use]
-pub fn role_on(link: &ShareLink, user: &UserId) -> Option<Role> {
-    if link.writer.id == *user {
-        return Some(Role::Writer);
-    }
-    let reviews = link.reviewer.as_ref().is_some_and(|reviewer| reviewer.id == *user);
-    reviews.then_some(Role::Reviewer)
-}
-
 impl Sharing {
     /// The one share link of the caller's document. Creates it if there is none. Concurrent calls
     /// on any number of servers return the same link (G11).
@@ -95,7 +85,7 @@ impl Sharing {
         id: ShareLinkId,
     ) -> Result<(ShareLink, Role), SharingError> {
         let link = self.active(caller, id).await?;
-        let role = role_on(&link, caller).ok_or(NO_LINK)?;
+        let role = link.role_of(caller).ok_or(NO_LINK)?;
         Ok((link, role))
     }
 
@@ -117,7 +107,7 @@ impl Sharing {
         if !opens(invite, &link.invite_hash) {
             return Err(SharingError::WrongInvite);
         }
-        if role_on(&link, &caller.id) == Some(Role::Writer) {
+        if link.role_of(&caller.id) == Some(Role::Writer) {
             return Err(SharingError::AlreadyWriter);
         }
         match self.storage.join_link(id, caller, now).await? {

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::ids::{DocumentId, InviteId, ShareLinkId, UserId};
 use crate::domain::seat::Role;
 use crate::sharing::invite::{Invite, opens};
-use crate::sharing::links::{NO_LINK, role_on};
+use crate::sharing::links::NO_LINK;
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::invites::{Invitation, NewInvite, Removed, Replaced};
 use crate::storage::links::ShareLink;
@@ -67,7 +67,7 @@ impl Sharing {
     ) -> Result<Preview, SharingError> {
         let link = self.storage.link(id).await?.filter(|link| link.revoked_at.is_none());
         let link = link.filter(|link| opens(invite, &link.invite_hash)).ok_or(NO_LINK)?;
-        let is_yours = caller.is_some_and(|caller| role_on(&link, caller).is_some());
+        let is_yours = caller.is_some_and(|caller| link.role_of(caller).is_some());
         Ok(Preview { link, is_yours })
     }
 

@@ -5,7 +5,8 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
@@ -36,6 +37,15 @@ pub struct ShareLink {
 }
 
 impl ShareLink {
+    /// The role of a user on the link.
+    #[must_use]
+    pub fn role_of(&self, user: &UserId) -> Option<Role> {
+        if self.writer.id == *user {
+            return Some(Role::Writer);
+        }
+        self.reviewer.as_ref().filter(|reviewer| reviewer.id == *user).map(|_| Role::Reviewer)
+    }
+
     #[must_use]
     pub fn cursor(&self) -> Cursor<ShareLinkId> {
         Cursor { at: self.created_at, id: self.id }

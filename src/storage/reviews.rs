@@ -39,7 +39,7 @@ impl NewReview {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReviewPage {
     pub reviews: Vec<StoredReview>,
     pub next: Option<Cursor<ReviewId>>,

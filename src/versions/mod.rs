@@ -103,14 +103,14 @@ pub struct Difference {
 /// A handle on the versions. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Versions {
-    pub(crate) sessions: SeatService,
+    pub(crate) seats: SeatService,
 }
 
 impl Versions {
     /// The versions of these sessions' documents.
     #[must_use]
-    pub fn new(sessions: SeatService) -> Self {
-        Self { sessions }
+    pub fn new(seats: SeatService) -> Self {
+        Self { seats }
     }
 
     /// The versions of a document, newest first: at most `limit`, below number `before`.
@@ -124,7 +124,7 @@ impl Versions {
         limit: u32,
         before: Option<i64>,
     ) -> Result<Vec<Version>, VersionError> {
-        Ok(self.sessions.shared.storage.versions(document, limit, before).await?)
+        Ok(self.seats.shared.storage.versions(document, limit, before).await?)
     }
 
     /// One version with its text.
@@ -156,17 +156,16 @@ impl Versions {
         label: &str,
     ) -> Result<Version, VersionError> {
         let label = Line::Label.parse(label)?;
-        if !self.sessions.shared.storage.has_room() {
+        if !self.seats.shared.storage.has_room() {
             return Err(SeatError::Room(RoomError::StorageSpent).into());
         }
         for _ in 0..TRIES {
-            let Some(snapshot) = self.sessions.shared.rooms.durable_snapshot(document).await?
-            else {
+            let Some(snapshot) = self.seats.shared.rooms.durable_snapshot(document).await? else {
                 continue;
             };
             let seq = snapshot.seq;
             let pack = |text: &Text| Packed::of(&text.content());
-            let text = self.sessions.shared.rooms.read_text(document, snapshot, pack).await?;
+            let text = self.seats.shared.rooms.read_text(document, snapshot, pack).await?;
             let new = NewVersion {
                 id: VersionId::generate(),
                 document,
@@ -178,16 +177,16 @@ impl Versions {
                 text,
                 now: Utc::now(),
             };
-            match self.sessions.shared.storage.keep_versions(&[new]).await?.pop() {
+            match self.seats.shared.storage.keep_versions(&[new]).await?.pop() {
                 Some(StoreOutcome::Stored(version)) => {
-                    self.sessions.shared.rooms.version_stored(document, seq);
+                    self.seats.shared.rooms.version_stored(document, seq);
                     return Ok(version);
                 }
                 Some(StoreOutcome::Full) => return Err(VersionError::Full),
                 Some(StoreOutcome::Gone) => return Err(VersionError::NotFound("document")),
                 // A newer version exists: the snapshot was old.
                 Some(StoreOutcome::NotNew) | None => {
-                    self.sessions.shared.rooms.read_on(document).await;
+                    self.seats.shared.rooms.read_on(document).await;
                 }
             }
         }
@@ -207,7 +206,7 @@ impl Versions {
     ) -> Result<Difference, VersionError> {
         let (version, packed) = self.find(document, id).await?;
         let one = Against::Version(id);
-        let shared = &self.sessions.shared;
+        let shared = &self.seats.shared;
         let segments = match against {
             Against::Current => {
                 let snapshot = shared.rooms.snapshot(document).await?;
@@ -240,7 +239,7 @@ impl Versions {
         document: DocumentId,
         id: VersionId,
     ) -> Result<(Version, Packed), VersionError> {
-        let found = self.sessions.shared.storage.version(document, id).await?;
+        let found = self.seats.shared.storage.version(document, id).await?;
         found.ok_or(VersionError::NotFound("version"))
     }
 
@@ -250,7 +249,7 @@ impl Versions {
         document: DocumentId,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SeatError> {
-        let shared = &self.sessions.shared;
+        let shared = &self.seats.shared;
         let permit = shared.rooms.permit(document).await?;
         let tasks: &TaskTracker = &shared.tasks;
         let working = tasks.spawn_blocking(move || {

@@ -53,10 +53,9 @@ impl Versions {
     ) -> Result<Restored, VersionError> {
         let guard = self.writers_guard(user, document).await?;
         let (version, packed) = self.find(document, id).await?;
-        let shared = &self.sessions.shared;
+        let shared = &self.seats.shared;
         for _ in 0..TRIES {
-            let Some(snapshot) = self.sessions.shared.rooms.durable_snapshot(document).await?
-            else {
+            let Some(snapshot) = self.seats.shared.rooms.durable_snapshot(document).await? else {
                 continue;
             };
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
@@ -81,9 +80,9 @@ impl Versions {
                 ..new_version(document, user, packed.clone(), VersionKind::Restore, seq + 1)
             };
             let restoring = self.clone().commit(append, before, after);
-            match self.sessions.complete(restoring).await? {
+            match self.seats.complete(restoring).await? {
                 Some(restored) => return Ok(Restored::Now(restored)),
-                None => self.sessions.shared.rooms.read_on(document).await,
+                None => self.seats.shared.rooms.read_on(document).await,
             }
         }
         Err(VersionError::Contended)
@@ -98,13 +97,13 @@ impl Versions {
         after: NewVersion,
     ) -> Result<Option<Version>, VersionError> {
         let guard = edit.guard.ok_or(VersionError::SeatNotHeld)?;
-        let restored = self.sessions.shared.storage.restore_version(&edit, &before, &after).await?;
+        let restored = self.seats.shared.storage.restore_version(&edit, &before, &after).await?;
         if matches!(restored, Guarded::Stale) {
             return Ok(None);
         }
         let (restored, seq) = done(restored)?;
-        self.sessions.shared.rooms.show_edit(edit.document, guard.fence, seq, edit.update).await;
-        self.sessions.shared.rooms.version_stored(edit.document, seq);
+        self.seats.shared.rooms.show_edit(edit.document, guard.fence, seq, edit.update).await;
+        self.seats.shared.rooms.version_stored(edit.document, seq);
         Ok(Some(restored))
     }
 
@@ -115,10 +114,10 @@ impl Versions {
         user: &User,
         document: DocumentId,
     ) -> Result<FenceGuard, VersionError> {
-        let shared = &self.sessions.shared;
+        let shared = &self.seats.shared;
         let link = shared.storage.link_of(document).await?.ok_or(VersionError::SeatNotHeld)?;
         let seat = Seat::new(link.id, Role::Writer);
-        let fence = self.sessions.holds(&user.id, seat).await?;
+        let fence = self.seats.holds(&user.id, seat).await?;
         let fence = fence.ok_or(VersionError::SeatNotHeld)?;
         if let Some(session) = shared.registry.seated_in(seat) {
             session.record_activity(Instant::now());

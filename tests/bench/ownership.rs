@@ -66,7 +66,7 @@ impl Server {
             let session = Arc::new(Session::claiming(identity_of(user, seat), outbox(1_024).0));
             registry.enter(Arc::clone(&session));
             session.granted(fence, Utc::now(), until);
-            registry.seat(&session);
+            registry.insert_seat(&session);
         }
         Self { registry, hash_map, people, next: 0 }
     }

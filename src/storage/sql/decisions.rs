@@ -277,7 +277,7 @@ async fn announced(
     let mut reviews = Vec::new();
     if parts.len() <= DECIDED_ONE_BY_ONE_MAX {
         for part in parts {
-            reviews.extend(fetch_one(tx, link, part.review).await?);
+            reviews.extend(fetch_one(tx, link, None, part.review).await?);
         }
     }
     Ok(reviews)

@@ -21,16 +21,16 @@ use crate::storage::sql::turns::{put_turn, turn_of};
 use crate::storage::sql::users::put_user;
 
 impl Storage {
-    /// Raises the seen mark of a member to `change`, and at most to the last change. A lower mark, and
-    /// the mark of another user, change nothing.
+    /// Raises the seen mark of a member to `change`, and at most to the last change. False: the mark is
+    /// not lower, or the user is no member of an active link.
     pub fn mark_seen<'a>(
         &'a self,
         link: ShareLinkId,
         user: &'a UserId,
         change: i64,
-    ) -> StorageFuture<'a, ()> {
-        run!(self, Write, tx => {
-            sql!(
+    ) -> StorageFuture<'a, bool> {
+        run!(self, One, tx => {
+            let raised = sql!(
                 "INSERT INTO seen_marks (link_id, role, user_id, change) \
                  SELECT l.id, CASE WHEN d.owner_id = $2 THEN 'writer' ELSE 'reviewer' END, $2, \
                    CASE WHEN d.review_changes < $3 THEN d.review_changes ELSE $3 END \
@@ -44,10 +44,8 @@ impl Storage {
                 link,
                 user,
                 change
-            )
-            .run(tx)
-            .await?;
-            Ok(())
+            );
+            Ok(raised.run(tx).await? != 0)
         })
     }
 

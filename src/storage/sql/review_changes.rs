@@ -41,7 +41,7 @@ impl Storage {
                     continue;
                 }
                 for Changed { link, id, .. } in same {
-                    changes.changed.extend(fetch_one(tx, *link, *id).await?);
+                    changes.changed.extend(fetch_one(tx, *link, None, *id).await?);
                 }
             }
             let deleted = sql!(

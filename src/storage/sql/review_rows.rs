@@ -30,38 +30,34 @@ const REPLIES: &str = "SELECT p.review_id, p.id, u.id AS author_id, u.name AS au
 /// The column `kind` of a remark on the whole text.
 pub(crate) const SUMMARY: &str = "summary";
 
+/// The condition that the link `l` of the document `o` is active and the user `$2` is a member. Null: no
+/// condition. A statement that reads has it, because the caller may have proved the membership by a
+/// session whose end this server has not received (G14).
+const READABLE: &str =
+    "($2 IS NULL OR l.revoked_at IS NULL AND (o.owner_id = $2 OR l.reviewer_id = $2))";
+
 /// A page of a link's reviews, oldest first. Inside a transaction, because it runs three statements.
+/// `None`: the `reader` is no member.
 pub(crate) async fn fetch_page(
     tx: &mut Tx,
     link: ShareLinkId,
+    reader: Option<&UserId>,
     after: Option<Cursor<ReviewId>>,
     rows: u32,
-) -> Result<ReviewPage, TxError> {
+) -> Result<Option<ReviewPage>, TxError> {
     // Galley creates no review before the epoch.
     let (first_at, first_id) = match after {
         Some(Cursor { at, id }) => (at, id.to_string()),
         None => (DateTime::<Utc>::UNIX_EPOCH, String::new()),
     };
-    // Keys and sizes from the index alone: one more than a page has.
-    let listed = sql!(
-        "SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
-         AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4",
-        link,
-        first_at,
-        first_id,
-        rows.clamp(1, REVIEW_PAGE_ROWS_MAX) + 1
-    );
-    let listed = listed.rows(tx).await?;
-    let listed = listed.iter().map(|row| {
-        let cursor = Cursor { at: row.get("created_at")?, id: row.get("id")? };
-        Ok::<_, TxError>(Listed { cursor, bytes: row.get("bytes")? })
-    });
-    let mut listed = listed.collect::<Result<Vec<_>, _>>()?;
+    let Some(mut listed) = list(tx, link, reader, (first_at, &first_id), rows).await? else {
+        return Ok(None);
+    };
     let held = rows_of_page(&listed, rows);
     let more = held < listed.len();
     listed.truncate(held);
     let Some(last) = listed.last().map(|review| review.cursor) else {
-        return Ok(ReviewPage { reviews: Vec::new(), next: None });
+        return Ok(Some(ReviewPage::default()));
     };
     let found = sql!(
         [
@@ -99,17 +95,67 @@ pub(crate) async fn fetch_page(
         review.replies = by_review.remove(&review.id).unwrap_or_default();
         reviews.push(review);
     }
-    Ok(ReviewPage { reviews, next: more.then_some(last) })
+    Ok(Some(ReviewPage { reviews, next: more.then_some(last) }))
 }
 
-/// One review of a link. Inside a transaction, because it runs two statements.
+/// Keys and sizes of a page from the index alone: one more than the page has. `None`: the `reader` is no
+/// member.
+async fn list(
+    tx: &mut Tx,
+    link: ShareLinkId,
+    reader: Option<&UserId>,
+    (first_at, first_id): (DateTime<Utc>, &str),
+    rows: u32,
+) -> Result<Option<Vec<Listed>>, TxError> {
+    // A link without reviews is a row of nulls.
+    let keys = sql!(
+        [
+            "SELECT r.id, r.created_at, r.bytes FROM share_links l \
+             JOIN documents o ON o.id = l.document_id LEFT JOIN ( \
+               SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
+               AND (created_at, id) > ($3, $4) ORDER BY created_at, id LIMIT $5 \
+             ) r ON TRUE WHERE l.id = $1 AND ",
+            READABLE,
+            " ORDER BY r.created_at, r.id",
+        ],
+        link,
+        reader,
+        first_at,
+        first_id,
+        rows.clamp(1, REVIEW_PAGE_ROWS_MAX) + 1
+    );
+    let keys = keys.rows(tx).await?;
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    let mut listed = Vec::with_capacity(keys.len());
+    for row in keys {
+        let Some(id) = row.get("id")? else { continue };
+        let cursor = Cursor { at: row.get("created_at")?, id };
+        listed.push(Listed { cursor, bytes: row.get("bytes")? });
+    }
+    Ok(Some(listed))
+}
+
+/// One review of a link, if the `reader` is a member. Inside a transaction, because it runs two statements.
 pub(crate) async fn fetch_one(
     tx: &mut Tx,
     link: ShareLinkId,
+    reader: Option<&UserId>,
     id: ReviewId,
 ) -> Result<Option<StoredReview>, TxError> {
-    let row = sql!([REVIEWS, "WHERE r.id = $1 AND r.link_id = $2"], id, link).row(tx).await?;
-    let Some(row) = row else { return Ok(None) };
+    let row = sql!(
+        [
+            REVIEWS,
+            "JOIN share_links l ON l.id = r.link_id JOIN documents o ON o.id = l.document_id \
+             WHERE l.id = $1 AND r.id = $3 AND ",
+            READABLE,
+        ],
+        link,
+        reader,
+        id
+    );
+    let Some(row) = row.row(tx).await? else { return Ok(None) };
     let mut review = review_from(&row)?;
     let replies = sql!([REPLIES, "WHERE p.review_id = $1 ORDER BY p.version"], id);
     let replies = replies.rows(tx).await?;
@@ -127,7 +173,7 @@ pub(crate) async fn fetch_among(
     if ids.len() <= DECIDED_ONE_BY_ONE_MAX {
         let mut reviews = Vec::new();
         for id in ids {
-            reviews.extend(fetch_one(tx, link, *id).await?);
+            reviews.extend(fetch_one(tx, link, None, *id).await?);
         }
         return Ok(reviews);
     }

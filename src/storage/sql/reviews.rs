@@ -5,7 +5,7 @@ use std::slice;
 use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::RelativeRange;
-use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::ids::{ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{
     REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX, SUMMARIES_PER_AUTHOR_MAX,
 };
@@ -68,16 +68,30 @@ impl Storage {
         after: Option<Cursor<ReviewId>>,
         rows: u32,
     ) -> StorageFuture<'_, ReviewPage> {
-        run!(self, Snapshot, tx => { fetch_page(tx, link, after, rows).await })
+        run!(self, Snapshot, tx => {
+            Ok(fetch_page(tx, link, None, after, rows).await?.unwrap_or_default())
+        })
     }
 
-    /// Reads one review of a link.
-    pub fn review(
-        &self,
+    /// As [`reviews`](Self::reviews). `None`: the link is not active, or the reader is no member.
+    pub fn reviews_for<'a>(
+        &'a self,
         link: ShareLinkId,
+        reader: &'a UserId,
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> StorageFuture<'a, Option<ReviewPage>> {
+        run!(self, Snapshot, tx => { fetch_page(tx, link, Some(reader), after, rows).await })
+    }
+
+    /// Reads one review of a link. `None` also if the link is not active, or the reader is no member.
+    pub fn review<'a>(
+        &'a self,
+        link: ShareLinkId,
+        reader: &'a UserId,
         id: ReviewId,
-    ) -> StorageFuture<'_, Option<StoredReview>> {
-        run!(self, Snapshot, tx => { fetch_one(tx, link, id).await })
+    ) -> StorageFuture<'a, Option<StoredReview>> {
+        run!(self, Snapshot, tx => { fetch_one(tx, link, Some(reader), id).await })
     }
 
     /// Changes a review. A caller that sets a status names the version that it has read. An accepted
@@ -352,5 +366,5 @@ pub(crate) async fn the_review(
     id: ReviewId,
 ) -> Result<StoredReview, TxError> {
     note_change(tx, seat, id).await?;
-    fetch_one(tx, seat.link, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
+    fetch_one(tx, seat.link, None, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
 }

@@ -61,6 +61,7 @@ mod reminders;
 mod request_operations;
 mod request_pushes;
 mod rest_documents;
+mod review_members;
 mod reviews;
 mod seats;
 mod set_back;

@@ -13,12 +13,13 @@ use galley::storage::review_changes::{DeletedReview, ReviewChanges};
 use galley::storage::reviews::{NewReview, ReviewChange, StoredReview};
 use galley::storage::seats::{FenceGuard, Guarded};
 
-use crate::storage::database::{Desk, Seated, at, new_reply, new_review, user};
+use crate::storage::database::{Desk, Seated, at, new_invite, new_reply, new_review, user};
 
 crate::storage::on_both_engines! {
     reviews:
     a_created_review_reads_back_unchanged
     reviews_are_listed_oldest_first_with_their_replies_in_order
+    g14_a_reader_who_is_no_member_of_an_active_link_reads_no_review
     a_change_updates_its_fields_only_and_increments_the_version
     an_unknown_review_is_not_found
     a_deleted_review_deletes_its_replies
@@ -59,10 +60,34 @@ pub(crate) async fn a_created_review_reads_back_unchanged(desk: Desk) {
     assert_eq!((&made.body, &made.suggestion), (&new.body, &new.suggestion));
     assert_eq!((made.status, made.version), (ReviewStatus::Open, 1));
     assert_eq!((made.created_at, made.updated_at), (at(4), at(4)));
-    assert_eq!(desk.storage.review(seated.link, new.id).await.unwrap(), Some(made.clone()));
+    assert_eq!(
+        desk.storage.review(seated.link, &user("kim").id, new.id).await.unwrap(),
+        Some(made.clone())
+    );
     assert_eq!(desk.storage.reviews(seated.link, None, 100).await.unwrap().reviews, [made]);
     let elsewhere = desk.seated().await.link;
-    assert_eq!(desk.storage.review(elsewhere, new.id).await.unwrap(), None);
+    assert_eq!(desk.storage.review(elsewhere, &user("kim").id, new.id).await.unwrap(), None);
+}
+
+pub(crate) async fn g14_a_reader_who_is_no_member_of_an_active_link_reads_no_review(desk: Desk) {
+    let (seated, storage) = (desk.seated().await, &desk.storage);
+    let link = seated.link;
+    // Whether a user reads the list, and the number of reviews.
+    let listed = async |who: &str| {
+        let page = storage.reviews_for(link, &user(who).id, None, 9).await.unwrap();
+        page.map(|page| page.reviews.len())
+    };
+    assert_eq!((listed("kim").await, listed("park").await), (Some(0), None));
+    let id = make(&desk, seated).await.id;
+    let reads = async |who: &str| storage.review(link, &user(who).id, id).await.unwrap().is_some();
+    for (who, is_member) in [("kim", true), ("lee", true), ("park", false)] {
+        assert_eq!((listed(who).await, reads(who).await), (is_member.then_some(1), is_member));
+    }
+    storage.remove_reviewer(link, &new_invite([8; 32], at(5))).await.unwrap();
+    assert_eq!((listed("lee").await, reads("lee").await), (None, false));
+    assert_eq!((listed("kim").await, reads("kim").await), (Some(1), true));
+    storage.revoke_link(link, at(6)).await.unwrap();
+    assert_eq!((listed("kim").await, reads("kim").await), (None, false));
 }
 
 pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(desk: Desk) {
@@ -88,7 +113,10 @@ pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(
     assert_eq!(bodies, ["one", "two", "three"]);
     assert_eq!((listed[2].version, listed[2].updated_at), (4, at(6)));
     assert_eq!(listed[2].replies[0].author, user("kim"));
-    assert_eq!(desk.storage.review(seated.link, ids[0]).await.unwrap().unwrap(), listed[2]);
+    assert_eq!(
+        desk.storage.review(seated.link, &user("kim").id, ids[0]).await.unwrap().unwrap(),
+        listed[2]
+    );
 }
 
 pub(crate) async fn a_change_updates_its_fields_only_and_increments_the_version(desk: Desk) {
@@ -188,7 +216,7 @@ pub(crate) async fn a_moved_review_retains_its_version(desk: Desk) {
     let made = make(&desk, seated).await;
     let current = RelativeRange { start: vec![9], end: vec![] };
     desk.storage.relocate(made.id, &current).await.unwrap();
-    let moved = desk.storage.review(seated.link, made.id).await.unwrap().unwrap();
+    let moved = desk.storage.review(seated.link, &user("kim").id, made.id).await.unwrap().unwrap();
     assert_eq!(moved, StoredReview { current, ..made });
 }
 
@@ -202,7 +230,7 @@ pub(crate) async fn g13_a_review_rejects_replies_beyond_its_limit(desk: Desk) {
     }
     let one_more = desk.storage.add_reply(link, id, &new_reply("x"), guard, at(5)).await.unwrap();
     assert_eq!(one_more, Guarded::Full);
-    let review = desk.storage.review(link, id).await.unwrap().unwrap();
+    let review = desk.storage.review(link, &user("kim").id, id).await.unwrap().unwrap();
     assert_eq!(i64::try_from(review.replies.len()), Ok(REPLIES_PER_REVIEW_MAX));
     let ids: std::collections::HashSet<ReplyId> =
         review.replies.iter().map(|reply| reply.id).collect();
@@ -243,7 +271,7 @@ pub(crate) async fn g17_a_review_rejects_bytes_beyond_its_limit(desk: Desk) {
         }
     }
     assert_eq!(refused, Some(Guarded::Full));
-    let review = storage.review(link, id).await.unwrap().unwrap();
+    let review = storage.review(link, &user("kim").id, id).await.unwrap().unwrap();
     assert_eq!((review.replies.len(), review.version), (4, 5));
     assert!(i64::try_from(review.bytes()).unwrap() <= REVIEW_BYTES_MAX);
     // A full review still accepts new text and decisions that do not grow it.

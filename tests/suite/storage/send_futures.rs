@@ -81,7 +81,8 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     let review = new_review(link);
     movable(s.create_review(&review, guard));
     movable(s.reviews(link, None, 1));
-    movable(s.review(link, review.id));
+    movable(s.reviews_for(link, &kim.id, None, 1));
+    movable(s.review(link, &kim.id, review.id));
     movable(s.change_review(link, review.id, &ReviewChange::default(), None, guard, at(0)));
     movable(s.delete_review(link, review.id, None, guard));
     movable(s.add_reply(link, review.id, &new_reply(""), guard, at(0)));

@@ -51,7 +51,10 @@ pub(crate) async fn a_remark_on_the_whole_text_reads_back_without_a_suggestion(d
     let made = done(desk.storage.create_review(&new, seated.writer).await.unwrap());
 
     assert_eq!((made.kind(), &made.origin), (ReviewKind::Summary, &new.origin));
-    assert_eq!(desk.storage.review(seated.link, new.id).await.unwrap(), Some(made.clone()));
+    assert_eq!(
+        desk.storage.review(seated.link, &user("kim").id, new.id).await.unwrap(),
+        Some(made.clone())
+    );
     // A server of the previous version knows no remark on the whole text.
     let change = ReviewChange { suggestion: Some(Some("x".to_owned())), ..ReviewChange::default() };
     let (link, guard) = (seated.link, seated.reviewer);
@@ -99,7 +102,7 @@ pub(crate) async fn a_reply_is_edited_and_deleted_by_its_author_under_its_review
         let deleted = storage.delete_reply(reply, None, guard, at(6)).await.unwrap();
         assert_eq!(deleted, Guarded::NotFound, "{reply:?}");
     }
-    let before = storage.review(link, review).await.unwrap().unwrap();
+    let before = storage.review(link, &user("kim").id, review).await.unwrap().unwrap();
     assert_eq!((before.version, before.changes.1), (3, 4), "nothing has changed");
 
     let reply = own(link, review, first.id);
@@ -111,7 +114,7 @@ pub(crate) async fn a_reply_is_edited_and_deleted_by_its_author_under_its_review
     let [one, two] = edited.replies.as_slice() else { panic!("{edited:?}") };
     assert_eq!((one.body.as_str(), one.created_at, one.edited_at), ("하나 🙂", at(5), Some(at(7))));
     assert_eq!((two.body.as_str(), two.edited_at), ("two", None));
-    assert_eq!(storage.review(link, review).await.unwrap(), Some(edited));
+    assert_eq!(storage.review(link, &user("kim").id, review).await.unwrap(), Some(edited));
 
     let stale = storage.delete_reply(&reply, Some(3), guard, at(8)).await.unwrap();
     assert_eq!(stale, Guarded::VersionMismatch { current: 4 });
@@ -173,7 +176,7 @@ pub(crate) async fn g2_a_reply_and_a_turn_are_unchanged_under_an_older_fence_or_
         let passed = storage.pass_turn(link, Role::Reviewer, &kim, guard, at(6)).await.unwrap();
         assert_eq!(passed, Guarded::Fenced);
     }
-    assert_eq!(storage.review(link, review).await.unwrap(), Some(made));
+    assert_eq!(storage.review(link, &user("kim").id, review).await.unwrap(), Some(made));
     let progress = storage.progress_of(&user("kim").id, &[link]).await.unwrap();
     assert_eq!(progress[&link].turn, None);
 }
@@ -211,7 +214,7 @@ pub(crate) async fn a_change_names_its_user_unless_an_older_server_made_it(desk:
     let mut older = desk.location.stranger().await;
     older.run("UPDATE documents SET review_changes = review_changes + 1").await;
     older.run("UPDATE reviews SET last_change = last_change + 1, version = version + 1").await;
-    let changed = storage.review(link, made.id).await.unwrap().unwrap();
+    let changed = storage.review(link, &user("kim").id, made.id).await.unwrap().unwrap();
     assert_eq!((changed.changes.1, changed.changed_by), (4, None));
     for who in [&kim, &lee] {
         assert_eq!(progress(&desk, who, link).await.reviews.unread, 1);
@@ -227,11 +230,12 @@ pub(crate) async fn a_seen_mark_rises_up_to_the_last_change_and_belongs_to_a_mem
     }
     let seen = async |who: &UserId| progress(&desk, who, link).await.seen;
     for (change, expected) in [(2, 2), (1, 2), (-5, 2), (i64::MAX, 3), (0, 3)] {
-        storage.mark_seen(link, &kim, change).await.unwrap();
-        assert_eq!(seen(&kim).await, expected);
+        let before = seen(&kim).await;
+        let is_raised = storage.mark_seen(link, &kim, change).await.unwrap();
+        assert_eq!((seen(&kim).await, is_raised), (expected, before < expected));
     }
     assert_eq!(seen(&lee).await, 0);
-    storage.mark_seen(link, &park, 3).await.unwrap();
+    assert!(!storage.mark_seen(link, &park, 3).await.unwrap());
     assert_eq!(seen(&park).await, 0, "no member");
     storage.mark_seen(link, &lee, 1).await.unwrap();
     assert_eq!((seen(&lee).await, seen(&kim).await), (1, 3));
@@ -240,12 +244,12 @@ pub(crate) async fn a_seen_mark_rises_up_to_the_last_change_and_belongs_to_a_mem
     stranger.run("INSERT INTO users (id, name, updated_at) SELECT 'park', 'PARK', updated_at FROM users LIMIT 1").await;
     stranger.run("UPDATE share_links SET reviewer_id = 'park' WHERE reviewer_id = 'lee'").await;
     assert_eq!(seen(&park).await, 0);
-    storage.mark_seen(link, &lee, 3).await.unwrap();
+    assert!(!storage.mark_seen(link, &lee, 3).await.unwrap());
     assert_eq!(seen(&lee).await, 1, "no member any more");
     storage.mark_seen(link, &park, 2).await.unwrap();
     assert_eq!((seen(&park).await, seen(&lee).await), (2, 0));
     storage.revoke_link(link, at(9)).await.unwrap();
-    storage.mark_seen(link, &park, 3).await.unwrap();
+    assert!(!storage.mark_seen(link, &park, 3).await.unwrap());
     assert_eq!(seen(&park).await, 2, "a revoked link");
 }
 

@@ -441,7 +441,7 @@ pub(crate) async fn g10_a_rolled_back_event_leaves_no_webhook(desk: Desk) {
     .await;
     assert!(storage.create_review(&review, seated.reviewer).await.is_err());
     assert_eq!(rows(storage, None).await, 0);
-    assert!(storage.review(seated.link, review.id).await.unwrap().is_none());
+    assert!(storage.review(seated.link, &user("kim").id, review.id).await.unwrap().is_none());
     set(&desk, "DROP TRIGGER fails", "DROP TRIGGER fails ON webhooks").await;
     storage.create_review(&review, seated.reviewer).await.unwrap();
     assert_eq!(rows(storage, None).await, 1);

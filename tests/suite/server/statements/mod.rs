@@ -8,6 +8,7 @@ mod batches;
 mod exports;
 mod offers;
 mod people;
+mod reviews;
 mod webhooks;
 
 use std::time::Duration;
