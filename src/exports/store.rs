@@ -395,8 +395,8 @@ async fn put_exported(tx: &mut Tx, key: ExportKey, export: &StoredExport) -> Res
     if !tx.hooks.want(WebhookEvent::DocumentExported) {
         return Ok(());
     }
-    lock_of(tx, key.link).await?;
-    let about = (Subject::link(key.link), export.built_at);
+    let locked = lock_of(tx, key.link).await?;
+    let about = (Subject::link(locked, key.link), export.built_at);
     let data = || {
         let format = key.format.as_str();
         json!({ "format": format, "reviews": key.has_reviews, "bytes": export.length })

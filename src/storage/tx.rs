@@ -178,21 +178,27 @@ pub(crate) use guarded;
 
 // ---- Locks. A write transaction of SQLite has the lock of the whole file. ----------------------
 
+/// The proof that the transaction holds the lock of a document. A webhook takes it, because two
+/// transactions without it could both write the first row of a lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Locked(());
+
 /// Locks a document for a change of its dependent rows. Later statements see every commit under the
-/// lock. False: there is no such document. (SQLite: true; the statements find a missing document.)
-pub(crate) async fn lock(tx: &mut Tx, id: DocumentId) -> Result<bool, TxError> {
-    match tx.conn() {
-        Conn::Sqlite(_) => Ok(true),
-        Conn::Postgres(conn) => postgres::locks::lock(conn, id).await,
-    }
+/// lock. `None`: there is no such document. (SQLite: a proof; the statements find a missing document.)
+pub(crate) async fn lock(tx: &mut Tx, id: DocumentId) -> Result<Option<Locked>, TxError> {
+    let is_there = match tx.conn() {
+        Conn::Sqlite(_) => true,
+        Conn::Postgres(conn) => postgres::locks::lock(conn, id).await?,
+    };
+    Ok(is_there.then_some(Locked(())))
 }
 
 /// Locks the document of a link, if there is one.
-pub(crate) async fn lock_of(tx: &mut Tx, link: ShareLinkId) -> Result<(), TxError> {
-    match tx.conn() {
-        Conn::Sqlite(_) => Ok(()),
-        Conn::Postgres(conn) => postgres::locks::lock_of(conn, link).await.map(drop),
+pub(crate) async fn lock_of(tx: &mut Tx, link: ShareLinkId) -> Result<Locked, TxError> {
+    if let Conn::Postgres(conn) = tx.conn() {
+        postgres::locks::lock_of(conn, link).await?;
     }
+    Ok(Locked(()))
 }
 
 pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<(), TxError> {
@@ -220,11 +226,12 @@ pub(crate) async fn change_guards(tx: &mut Tx, id: DocumentId) -> Result<(), TxE
 
 /// Refuses unless the seat has that fence and its link is active (D2); the result stays valid until the
 /// commit.
-pub(crate) async fn require_seat(tx: &mut Tx, guard: FenceGuard) -> Result<(), TxError> {
+pub(crate) async fn require_seat(tx: &mut Tx, guard: FenceGuard) -> Result<Locked, TxError> {
     match tx.conn() {
-        Conn::Sqlite(conn) => sqlite::seats::require_seat(conn, guard).await,
-        Conn::Postgres(conn) => postgres::seats::require_seat(conn, guard).await,
+        Conn::Sqlite(conn) => sqlite::seats::require_seat(conn, guard).await?,
+        Conn::Postgres(conn) => postgres::seats::require_seat(conn, guard).await?,
     }
+    Ok(Locked(()))
 }
 
 /// Raises the fence of the reviewer's seat, under the lock of the link's document: no write under an

@@ -27,6 +27,7 @@ use crate::domain::seat::Seat;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
+use crate::storage::tx::Locked;
 use crate::storage::{Engine, Storage};
 
 /// An endpoint of the host product, as the outbox knows it.
@@ -68,19 +69,28 @@ impl Default for Inner {
 /// A new row: its id, endpoint and address, as JSON has them.
 pub(crate) type HookRow<'a> = (WebhookId, &'a str, &'a str);
 
-/// The document and the share link of an event.
+/// The document and the share link of an event. Its transaction has locked the document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject {
-    /// The document. `None`: that of the link, if there is one.
-    pub(crate) document: Option<DocumentId>,
-    /// The share link.
-    pub(crate) link: Option<ShareLinkId>,
+    document: Option<DocumentId>,
+    link: Option<ShareLinkId>,
 }
 
 impl Subject {
-    /// An event of a share link that exists.
-    pub(crate) fn link(link: ShareLinkId) -> Self {
+    /// An event without a document: its webhooks are lanes of their own.
+    pub(crate) const NONE: Self = Self { document: None, link: None };
+
+    pub(crate) fn document(_: Locked, document: DocumentId, link: Option<ShareLinkId>) -> Self {
+        Self { document: Some(document), link }
+    }
+
+    /// An event of a share link that exists; its document is that of the link.
+    pub(crate) fn link(_: Locked, link: ShareLinkId) -> Self {
         Self { document: None, link: Some(link) }
+    }
+
+    pub(crate) fn ids(self) -> (Option<DocumentId>, Option<ShareLinkId>) {
+        (self.document, self.link)
     }
 }
 

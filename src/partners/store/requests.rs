@@ -231,9 +231,10 @@ impl Storage {
             if *caller != facts.receiver {
                 return Ok(facts.no_decider(caller));
             }
-            if let Some(document) = facts.document {
-                lock(tx, document).await?;
-            }
+            let locked = match facts.document {
+                Some(document) => lock(tx, document).await?,
+                None => None,
+            };
             lock_users(tx, &facts.sender, &facts.receiver).await?;
             if !decide(tx, id, RequestState::Accepted, now).await? {
                 let request = fetch_stored(tx, id, now).await?;
@@ -255,7 +256,9 @@ impl Storage {
                 | LinkOutcome::ReviewerExists { .. }
                 | LinkOutcome::DocumentGone => None,
             };
-            let about = (Subject { document: request.document, link: joined }, now);
+            let subject = locked.zip(request.document);
+            let subject = subject.map(|(locked, document)| Subject::document(locked, document, joined));
+            let about = (subject.unwrap_or(Subject::NONE), now);
             put(tx, WebhookEvent::RequestAccepted, about, || {
                 let [from, to] = [&request.from, &request.to].map(|user| user.id.as_str());
                 let role = request.sender_role.as_str();

@@ -92,7 +92,7 @@ pub(crate) async fn ratify(
     grant: NewGrant<'_>,
 ) -> Result<Ratified, TxError> {
     let NewGrant { seat, fence, user, now } = grant;
-    lock_of(tx, seat.link).await?;
+    let locked = lock_of(tx, seat.link).await?;
     let ratified = sql!(
         "WITH active AS ( \
            SELECT id, document_id FROM share_links WHERE id = $1 AND revoked_at IS NULL \
@@ -116,7 +116,7 @@ pub(crate) async fn ratify(
         now
     );
     if 0 < ratified.run(tx).await? {
-        note_grant(tx, grant).await?;
+        note_grant(tx, locked, grant).await?;
         return Ok(Ratified::Accepted);
     }
     let link =

@@ -68,7 +68,7 @@ impl Storage {
     ) -> StorageFuture<'a, Guarded<Committed>> {
         let NewDecision { id, link, verdict, by, at, parts, .. } = decision;
         guarded!(self, tx => {
-            admit(tx, *link, guard).await?;
+            let locked = admit(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
             let (rows, change) = numbered(tx, *link, parts).await?;
             let status = verdict.status();
@@ -77,7 +77,7 @@ impl Storage {
             insert(tx, decision, change, &rows).await?;
             prune(tx, *link, *at).await?;
             let (decision, by) = (Some(*id), Some(&by.id));
-            let new = NewStatus { link: *link, decision, status, by, at: *at };
+            let new = NewStatus { locked, link: *link, decision, status, by, at: *at };
             put_decision(tx, &new, parts).await?;
             let reviews = announced(tx, *link, parts).await?;
             Ok(Committed { seq, change, reviews })
@@ -94,7 +94,7 @@ impl Storage {
     ) -> StorageFuture<'a, Guarded<Committed>> {
         let UndoneDecision { id, link, by, at, parts, .. } = undone;
         guarded!(self, tx => {
-            admit(tx, *link, guard).await?;
+            let locked = admit(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
             let (rows, change) = numbered(tx, *link, parts).await?;
             let marked = sql!(
@@ -112,7 +112,7 @@ impl Storage {
             update_reviews(tx, *link, &state, &rows, parts.len()).await?;
             sql!("DELETE FROM decision_parts WHERE decision_id = $1", id).run(tx).await?;
             let (decision, by) = (Some(*id), Some(&by.id));
-            let new = NewStatus { link: *link, decision, status, by, at: *at };
+            let new = NewStatus { locked, link: *link, decision, status, by, at: *at };
             put_decision(tx, &new, parts).await?;
             let reviews = announced(tx, *link, parts).await?;
             Ok(Committed { seq, change, reviews })

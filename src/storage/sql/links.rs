@@ -33,7 +33,7 @@ impl Storage {
         new: &'a NewShareLink,
     ) -> StorageFuture<'a, Option<(ShareLink, FindOrCreate)>> {
         run!(self, Write, tx => {
-            if !lock(tx, new.document_id).await? {
+            if lock(tx, new.document_id).await?.is_none() {
                 return Ok(None);
             }
             find_or_create(tx, new).await

@@ -92,7 +92,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<Passed>> {
         guarded!(self, tx => {
-            admit(tx, link, guard).await?;
+            let locked = admit(tx, link, guard).await?;
             if let Some(before) = turn_of(tx, link).await?.filter(|before| before.turn.role == to) {
                 return Ok(Passed::Same(before.turn));
             }
@@ -112,7 +112,7 @@ impl Storage {
             .run(tx)
             .await?;
             let turn = turn_of(tx, link).await?.ok_or(TxError::Refused(Guarded::NotFound))?;
-            put_turn(tx, link, &turn.turn).await?;
+            put_turn(tx, locked, link, &turn.turn).await?;
             Ok(Passed::Changed(turn))
         })
     }

@@ -1,4 +1,4 @@
-//! The webhooks of reviews. Each transaction has locked the document of the link.
+//! The webhooks of reviews.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::domain::review::ReviewStatus;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::decisions::DecisionPart;
 use crate::storage::reviews::{NewReply, StoredReview};
-use crate::storage::tx::Tx;
+use crate::storage::tx::{Locked, Tx};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 
@@ -17,6 +17,7 @@ use crate::storage::sql::webhooks::put;
 
 /// A new status of reviews.
 pub(crate) struct NewStatus<'a> {
+    pub(crate) locked: Locked,
     pub(crate) link: ShareLinkId,
     pub(crate) decision: Option<DecisionId>,
     pub(crate) status: ReviewStatus,
@@ -24,8 +25,12 @@ pub(crate) struct NewStatus<'a> {
     pub(crate) at: DateTime<Utc>,
 }
 
-pub(crate) async fn put_created(tx: &mut Tx, review: &StoredReview) -> Result<(), TxError> {
-    let about = (Subject::link(review.link), review.created_at);
+pub(crate) async fn put_created(
+    tx: &mut Tx,
+    locked: Locked,
+    review: &StoredReview,
+) -> Result<(), TxError> {
+    let about = (Subject::link(locked, review.link), review.created_at);
     let data = || {
         let (kind, author) = (review.kind(), review.author.id.as_str());
         json!({ "review_id": review.id, "kind": kind, "author_id": author })
@@ -34,8 +39,13 @@ pub(crate) async fn put_created(tx: &mut Tx, review: &StoredReview) -> Result<()
 }
 
 /// The status of one review outside of a decision.
-pub(crate) async fn put_status(tx: &mut Tx, review: &StoredReview) -> Result<(), TxError> {
+pub(crate) async fn put_status(
+    tx: &mut Tx,
+    locked: Locked,
+    review: &StoredReview,
+) -> Result<(), TxError> {
     let new = NewStatus {
+        locked,
         link: review.link,
         decision: None,
         status: review.status,
@@ -74,18 +84,18 @@ async fn put_decided(
             "decided_by": new.by.map(UserId::as_str),
         })
     };
-    put(tx, WebhookEvent::ReviewDecided, (Subject::link(new.link), new.at), data).await
+    put(tx, WebhookEvent::ReviewDecided, (Subject::link(new.locked, new.link), new.at), data).await
 }
 
 pub(crate) async fn put_replied(
     tx: &mut Tx,
-    (link, review): (ShareLinkId, ReviewId),
-    reply: &NewReply,
-    now: DateTime<Utc>,
+    about: Subject,
+    review: ReviewId,
+    (reply, now): (&NewReply, DateTime<Utc>),
 ) -> Result<(), TxError> {
     let data = || {
         let author = reply.author.id.as_str();
         json!({ "review_id": review, "reply_id": reply.id, "author_id": author })
     };
-    put(tx, WebhookEvent::ReviewReplied, (Subject::link(link), now), data).await
+    put(tx, WebhookEvent::ReviewReplied, (about, now), data).await
 }

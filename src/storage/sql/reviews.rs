@@ -19,8 +19,9 @@ use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
 use crate::storage::statement::sql;
-use crate::storage::tx::{Tx, append_in, guarded, require_seat, run};
+use crate::storage::tx::{Locked, Tx, append_in, guarded, require_seat, run};
 use crate::storage::tx_error::TxError;
+use crate::storage::webhooks::Subject;
 use crate::storage::{Storage, StorageFuture};
 
 use crate::storage::sql::review_changes::{note_change, note_deletion};
@@ -47,10 +48,10 @@ impl Storage {
         guard: FenceGuard,
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
-            admit(tx, new.link, guard).await?;
+            let locked = admit(tx, new.link, guard).await?;
             insert(tx, new).await?;
             let review = the_review(tx, guard.seat, new.id).await?;
-            put_created(tx, &review).await?;
+            put_created(tx, locked, &review).await?;
             count_review(tx, guard).await?;
             Ok(review)
         })
@@ -109,7 +110,7 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
-            admit(tx, link, guard).await?;
+            let locked = admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, id, expected_version).await?;
             if !change.fits(row.status) {
                 let current = row.version;
@@ -119,7 +120,7 @@ impl Storage {
             weigh(tx, link, id, row.bytes).await?;
             let review = the_review(tx, guard.seat, id).await?;
             if change.status.is_some() {
-                put_status(tx, &review).await?;
+                put_status(tx, locked, &review).await?;
             }
             Ok(review)
         })
@@ -154,12 +155,12 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
-            admit(tx, link, guard).await?;
+            let locked = admit(tx, link, guard).await?;
             let row = lock_for_update(tx, link, review, None).await?;
             insert_reply(tx, review, row.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
             weigh(tx, link, review, row.bytes).await?;
-            put_replied(tx, (link, review), reply, now).await?;
+            put_replied(tx, Subject::link(locked, link), review, (reply, now)).await?;
             count_review(tx, guard).await?;
             the_review(tx, guard.seat, review).await
         })
@@ -235,7 +236,7 @@ pub(crate) async fn admit(
     tx: &mut Tx,
     link: ShareLinkId,
     guard: FenceGuard,
-) -> Result<(), TxError> {
+) -> Result<Locked, TxError> {
     if guard.seat.link != link {
         return Err(TxError::Refused(Guarded::Fenced));
     }

@@ -7,7 +7,7 @@ use crate::domain::progress::ReviewTurn;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::progress::StoredTurn;
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::Tx;
+use crate::storage::tx::{Locked, Tx};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 
@@ -42,6 +42,7 @@ pub(crate) async fn turn_after(
 /// Writes the webhook of a passed turn, in its transaction.
 pub(crate) async fn put_turn(
     tx: &mut Tx,
+    locked: Locked,
     link: ShareLinkId,
     turn: &ReviewTurn,
 ) -> Result<(), TxError> {
@@ -56,7 +57,7 @@ pub(crate) async fn put_turn(
     let title: String = title.one(tx).await?.get(0)?;
     let ReviewTurn { role, since, by } = turn;
     let data = || json!({ "role": role, "since": since, "by": by, "title": title });
-    put(tx, WebhookEvent::TurnChanged, (Subject::link(link), turn.since), data).await
+    put(tx, WebhookEvent::TurnChanged, (Subject::link(locked, link), turn.since), data).await
 }
 
 fn stored_turn(row: &Row) -> Result<StoredTurn, TxError> {

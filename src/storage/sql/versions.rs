@@ -103,7 +103,7 @@ impl Storage {
     ) -> StorageFuture<'a, Guarded<(Version, i64)>> {
         let documents = [edit.document.to_string()];
         guarded!(self, tx => {
-            if !lock(tx, edit.document).await? {
+            if lock(tx, edit.document).await?.is_none() {
                 return Err(TxError::Refused(Guarded::NotFound));
             }
             lock_histories(tx, &documents).await?;

@@ -12,7 +12,7 @@ use crate::domain::seat::Seat;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::guard::FenceGuard;
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{Tx, lock_of, run};
+use crate::storage::tx::{Locked, Tx, lock_of, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::{NewGrant, Subject, TakenSeat};
 use crate::storage::{Storage, StorageFuture};
@@ -21,7 +21,11 @@ use crate::storage::sql::webhooks::put;
 
 /// Writes a new grant to the outbox, and the end of the one before it. In the transaction that ratifies
 /// the grant.
-pub(crate) async fn note_grant(tx: &mut Tx, grant: NewGrant<'_>) -> Result<(), TxError> {
+pub(crate) async fn note_grant(
+    tx: &mut Tx,
+    locked: Locked,
+    grant: NewGrant<'_>,
+) -> Result<(), TxError> {
     if !tx.hooks.want_seats() {
         return Ok(());
     }
@@ -37,7 +41,7 @@ pub(crate) async fn note_grant(tx: &mut Tx, grant: NewGrant<'_>) -> Result<(), T
             // The ratification is repeated.
             return Ok(());
         }
-        put_end(tx, seat, &before, now).await?;
+        put_end(tx, (locked, seat), &before, now).await?;
     }
     let document = sql!(
         "INSERT INTO webhook_seats (link_id, role, fence, user_id, document_id) \
@@ -50,7 +54,7 @@ pub(crate) async fn note_grant(tx: &mut Tx, grant: NewGrant<'_>) -> Result<(), T
         user
     );
     let document = document.one(tx).await?.get(0)?;
-    let subject = Subject { document: Some(document), link: Some(seat.link) };
+    let subject = Subject::document(locked, document, Some(seat.link));
     let data = || json!({ "role": seat.role.as_str(), "user_id": user, "fence": fence.0 });
     put(tx, WebhookEvent::SeatTaken, (subject, now), data).await
 }
@@ -84,7 +88,7 @@ impl Storage {
             return Box::pin(async { Ok(false) });
         }
         run!(self, Write, tx => {
-            lock_of(tx, seat.link).await?;
+            let locked = lock_of(tx, seat.link).await?;
             let ended = sql!(
                 "DELETE FROM webhook_seats WHERE link_id = $1 AND role = $2 AND fence = $3 \
                  RETURNING fence, user_id, document_id, reviews",
@@ -93,7 +97,7 @@ impl Storage {
                 fence
             );
             let Some(ended) = ended.row(tx).await? else { return Ok(false) };
-            put_end(tx, seat, &ended, now).await?;
+            put_end(tx, (locked, seat), &ended, now).await?;
             Ok(true)
         })
     }
@@ -124,8 +128,13 @@ impl Storage {
 }
 
 /// Writes the end of the grant of a row.
-async fn put_end(tx: &mut Tx, seat: Seat, grant: &Row, now: DateTime<Utc>) -> Result<(), TxError> {
-    let subject = Subject { document: grant.get("document_id")?, link: Some(seat.link) };
+async fn put_end(
+    tx: &mut Tx,
+    (locked, seat): (Locked, Seat),
+    grant: &Row,
+    now: DateTime<Utc>,
+) -> Result<(), TxError> {
+    let subject = Subject::document(locked, grant.get("document_id")?, Some(seat.link));
     let data = json!({
         "role": seat.role.as_str(),
         "user_id": grant.get::<String>("user_id")?,

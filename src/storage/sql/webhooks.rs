@@ -27,8 +27,7 @@ const STUCK: &str = "state = 'pending' AND (next_at > {after:$1} OR next_at IS N
     WHERE e.state = 'pending' AND e.lane = webhooks.lane AND e.seq < webhooks.seq))";
 
 /// Writes the webhooks of an event, in its transaction: one row for each endpoint, in one statement. A row is
-/// due at once unless its lane has a pending one. `data` runs only if an endpoint wants the event. On
-/// PostgreSQL the transaction has locked the document.
+/// due at once unless its lane has a pending one. `data` runs only if an endpoint wants the event.
 pub(crate) async fn put(
     tx: &mut Tx,
     event: WebhookEvent,
@@ -42,6 +41,7 @@ pub(crate) async fn put(
     if rows == "[]" {
         return Ok(());
     }
+    let (document, link) = subject.ids();
     let put = sql!(
         "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
            created_at, give_up_at, state, attempts, fence, next_at) \
@@ -55,8 +55,8 @@ pub(crate) async fn put(
              AS document) d) n",
         rows,
         event,
-        subject.document,
-        subject.link,
+        document,
+        link,
         data().to_string(),
         now,
         milliseconds(WEBHOOK_RETRY_WINDOW)

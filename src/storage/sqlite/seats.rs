@@ -16,7 +16,7 @@ use crate::storage::sql::links::{LINK_COLUMNS, LINK_JOINS};
 use crate::storage::sql::webhook_seats::note_grant;
 use crate::storage::sqlite::Sqlite;
 use crate::storage::statement::{self, Sql, json};
-use crate::storage::tx::{Conn, Tx};
+use crate::storage::tx::{Conn, Tx, lock_of};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::NewGrant;
 
@@ -128,7 +128,8 @@ async fn ratify_in(tx: &mut Tx, group: &[Grant]) -> Result<Vec<Ratified>, TxErro
         let Grant { seat, fence, user, .. } = grant;
         outcomes.push(if accepted.contains(&(*seat, *fence, grant.session)) {
             let now = time(grant.now_ms)?;
-            note_grant(tx, NewGrant { seat: *seat, fence: *fence, user, now }).await?;
+            let locked = lock_of(tx, seat.link).await?;
+            note_grant(tx, locked, NewGrant { seat: *seat, fence: *fence, user, now }).await?;
             Ratified::Accepted
         } else {
             refusal(sqlite_of(tx)?, grant).await?
