@@ -44,7 +44,10 @@ mod tests {
     use crate::domain::ids::{DocumentId, ShareLinkId};
     use crate::domain::reminder::TimeZone;
     use crate::domain::user::User;
-    use crate::files::paper::tests::at;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_790_000_000 + second, 0).expect("a time")
+    }
 
     fn state(seq: i64, change: i64, title: &str, took_ms: i64) -> ExportState {
         let mark = |seq, change, title: &str| {
