@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { test } from "node:test"
 
-import { blocks, languages, papers, read, top } from "./papers.mjs"
+import { blocks, languages, openapi, papers, read, top } from "./papers.mjs"
 
 const protocol = read("src/http/PROTOCOL.md")
 
@@ -108,7 +108,7 @@ for (const name of papers) {
 
 test("the OpenAPI document describes every problem", () => {
   // The server shows at `/problems/<name>` the sentences of these descriptions that name it.
-  const named = all(read("src/http/openapi.json"), /"description": "([^"\n]*)"/g).join(" ")
+  const named = all(JSON.stringify(openapi()), /"description":"([^"\n]*)"/g).join(" ")
   const problems = [
     ...all(sources(), /::[A-Z_]+,\s*"([a-z]+(?:-[a-z]+)*)",\s*"/g),
     ...all(sources(), /"\/problems\/([a-z-]+)"/g),
