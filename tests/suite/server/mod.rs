@@ -42,6 +42,7 @@ mod offer_fixtures;
 mod offer_races;
 mod offer_turns;
 mod offers;
+mod openapi;
 mod operation_fixtures;
 mod operations;
 mod partners;
