@@ -118,7 +118,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls_native_certs", &["notify"]),
     // From the settings to the code that passes a secret to its key.
     ("secrecy", &["config", "app", "main"]),
-    ("serde_path_to_error", &["config"]),
+    // The path of an invalid field, in settings and bodies.
+    ("serde_path_to_error", &["config", "http"]),
     // The hash of a reclaim secret: the locks alone build no C.
     ("sha2", &["locks"]),
     ("similar", &["yjs"]),

@@ -106,7 +106,7 @@ for (const name of papers) {
   })
 }
 
-test("the OpenAPI document describes every problem", () => {
+test("the OpenAPI document lists and describes every problem", () => {
   // The server shows at `/problems/<name>` the sentences of these descriptions that name it.
   const named = all(JSON.stringify(openapi()), /"description":"([^"\n]*)"/g).join(" ")
   const problems = [
@@ -115,6 +115,8 @@ test("the OpenAPI document describes every problem", () => {
   ]
   assert.ok(problems.length > 60)
   for (const name of problems) assert.ok(named.includes(`\`${name}\``), name)
+  const types = openapi().components.schemas.Problem.properties.type.enum
+  assert.deepEqual(types, [...new Set(problems)].sort().map((name) => `/problems/${name}`))
 })
 
 test("the protocol lists every metric", () => {
