@@ -1,8 +1,7 @@
 //! Embeds the bundles of the pages, each with its content type and its tag, and compresses them once: the
 //! server sends the result as it is. `static/vendor/build.mjs` makes the bundles; a build needs no Node.
 //!
-//! Compressing each response costs a core 15 ms per bundle, and a client needs no token for it (facts:
-//! M4). The output is a sorted table for `src/http/assets.rs`. HTML pages are not compressed, because each
+//! Compressing each response costs a core 15 ms per bundle, and a client needs no token for it. The output is a sorted table for `src/http/assets.rs`. HTML pages are not compressed, because each
 //! response has a new nonce.
 
 #![allow(clippy::print_stdout, reason = "a build script speaks to cargo on standard output")]
@@ -20,19 +19,42 @@ use flate2::write::GzEncoder;
 const STATIC: &str = "static";
 /// The tags of each page, in one line of its own.
 const MANIFEST: &str = "static/vendor/manifest.json";
-/// `/openapi.json`, served beside them: name and source.
-const OPENAPI: (&str, &str) = ("openapi.json", "src/http/openapi.json");
+/// `/openapi.json`, served beside them.
+const OPENAPI: &str = "openapi.json";
+/// The head of that document, with the schemas that several subjects use.
+const OPENAPI_COMMON: &str = "src/http/openapi/common.json";
+/// The paths of each subject with the schemas that it alone uses, in the order of the document.
+const OPENAPI_SUBJECTS: &[&str] = &[
+    "src/http/openapi/auth.json",
+    "src/reminders/openapi.json",
+    "src/http/openapi/documents.json",
+    "src/exports/openapi.json",
+    "src/versions/openapi.json",
+    "src/http/openapi/links.json",
+    "src/http/openapi/reviewers.json",
+    "src/partners/openapi.json",
+    "src/partners/openapi_requests.json",
+    "src/offers/openapi.json",
+    "src/http/openapi/reviews.json",
+    "src/http/openapi/ws.json",
+    "src/push/openapi.json",
+    "src/admin/openapi.json",
+    "src/periodic/openapi.json",
+    "src/webhooks/openapi.json",
+    "src/http/openapi/health.json",
+];
 
 /// Writes the table and the compressed files.
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={STATIC}");
-    println!("cargo::rerun-if-changed={}", OPENAPI.1);
-    let mut files = BTreeMap::from([(OPENAPI.0.to_owned(), PathBuf::from(OPENAPI.1))]);
-    gather(Path::new(STATIC), &mut files)?;
-    let manifest = fs::read_to_string(MANIFEST)?;
     let folder = |name| env::var_os(name).map(PathBuf::from).unwrap_or_default();
     let (root, out) = (folder("CARGO_MANIFEST_DIR"), folder("OUT_DIR"));
+    let openapi = out.join(OPENAPI);
+    fs::write(&openapi, joined_openapi()?)?;
+    let mut files = BTreeMap::from([(OPENAPI.to_owned(), openapi)]);
+    gather(Path::new(STATIC), &mut files)?;
+    let manifest = fs::read_to_string(MANIFEST)?;
     let mut table = String::from("&[\n");
     for (number, (name, path)) in files.iter().enumerate() {
         let mut whole = fs::read(path)?;
@@ -66,6 +88,31 @@ fn main() -> io::Result<()> {
     }
     table.push(']');
     fs::write(out.join("files.rs"), table)
+}
+
+/// The `OpenAPI` document of all subjects. The text of each file stays as it is, so the document has the order of
+/// the files, and a path or a schema of two files stands in it twice: `src/app/openapi_tests.rs` rejects that.
+fn joined_openapi() -> io::Result<String> {
+    let (mut paths, mut schemas) = (Vec::new(), Vec::new());
+    for path in OPENAPI_SUBJECTS {
+        let subject = openapi_part(path)?;
+        let between = |begin, end| Some(subject.split_once(begin)?.1.split_once(end)?.0.to_owned());
+        let of_subject = between("{\n  \"paths\": {\n", "\n  }");
+        paths.push(of_subject.ok_or_else(|| io::Error::other(format!("{path} has no paths")))?);
+        schemas.extend(between("\n    \"schemas\": {\n", "\n    }"));
+    }
+    let common = openapi_part(OPENAPI_COMMON)?;
+    let insert = |text: &str, mark, begin, parts: &[String], end| match text.split_once(mark) {
+        Some((before, after)) => Ok([before, begin, &parts.join(",\n"), end, after].concat()),
+        None => Err(io::Error::other(format!("{OPENAPI_COMMON} has no {mark}"))),
+    };
+    let head = insert(&common, "\"paths\": {}", "\"paths\": {\n", &paths, "\n  }")?;
+    insert(&head, "\"schemas\": {\n", "\"schemas\": {\n", &schemas, ",\n")
+}
+
+fn openapi_part(path: &str) -> io::Result<String> {
+    println!("cargo::rerun-if-changed={path}");
+    fs::read_to_string(path)
 }
 
 /// The page with the tags of its bundle instead of those of its sources.

@@ -3,8 +3,8 @@
 //! A new rule belongs here, not into a reviewer's head. Each rule states its reason, and its
 //! message states the remedy. This file checks imports between modules, the homes of outside
 //! crates, and that every file is compiled. `tidy/` checks the imports inside a module ([`circles`]),
-//! identifiers ([`identifiers`]), comments ([`prose`]), the content of the files ([`words`]), and known
-//! faults and licences of crates ([`advisories`], [`licences`]).
+//! identifiers ([`identifiers`]), names of types ([`types`]), comments ([`prose`]), the content of the files
+//! ([`words`]), the map of the files ([`map`]), and known faults and licences of crates ([`advisories`], [`licences`]).
 //! `tests/ui/tidy.test.js` checks the page.
 
 #[path = "tidy/advisories.rs"]
@@ -15,10 +15,14 @@ mod circles;
 mod identifiers;
 #[path = "tidy/licences.rs"]
 mod licences;
+#[path = "tidy/map.rs"]
+mod map;
 #[path = "tidy/prose.rs"]
 mod prose;
 #[path = "tidy/tree.rs"]
 mod tree;
+#[path = "tidy/types.rs"]
+mod types;
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -139,7 +143,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls_native_certs", &["outgoing"]),
     // From the settings to the code that passes a secret to its key.
     ("secrecy", &["config", "app", "main"]),
-    ("serde_path_to_error", &["config"]),
+    // The path of an invalid field, in settings and bodies.
+    ("serde_path_to_error", &["config", "http"]),
     // The hash of a reclaim secret: the locks alone build no C.
     ("sha2", &["locks"]),
     ("similar", &["yjs"]),
@@ -328,6 +333,17 @@ fn every_outside_crate_has_a_home_and_is_used_there() {
         }
     }
     assert_none(&complaints, "say where the crate lives, and remove what is not used");
+}
+
+/// A websocket closes by the error types of `tungstenite`, which axum wraps: those of another version would never
+/// match, and the compiler would not say so.
+#[test]
+fn tungstenite_has_one_version() {
+    let lock = tree::one("Cargo.lock").text;
+    let of_axum = lock.split("[[package]]").find(|it| it.starts_with("\nname = \"axum\""));
+    assert!(of_axum.is_some_and(|it| it.contains("tungstenite")), "axum has another websocket");
+    let versions = lock.matches("\nname = \"tungstenite\"\n").count();
+    assert_eq!(versions, 1, "name in Cargo.toml the version of tungstenite that axum uses");
 }
 
 /// `autotests` is off, because `tests/` contains more than Rust: an unnamed suite does not run.

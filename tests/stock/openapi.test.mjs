@@ -2,19 +2,22 @@
 /** Runs the tools of other products, at the versions of `package-lock.json`, over `/openapi.json`. */
 import assert from "node:assert/strict"
 import { execFile } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { after, before, test } from "node:test"
 import { promisify } from "node:util"
 
-import { read, top } from "./papers.mjs"
+import { openapi, top } from "./papers.mjs"
 
-const document = join(top, "src/http/openapi.json")
 /** @type {string} */
 let folder
+/** @type {string} */
+let document
 before(() => {
   folder = mkdtempSync(join(tmpdir(), "galley-openapi-"))
+  document = join(folder, "openapi.json")
+  writeFileSync(document, JSON.stringify(openapi(), null, 2))
 })
 after(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -28,8 +31,9 @@ const run = async (script, ...words) => {
   return stdout + stderr
 }
 
-const operations = Object.values(JSON.parse(read("src/http/openapi.json")).paths)
-  .flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId))
+/** @type {Record<string, { operationId: string }>[]} */
+const paths = Object.values(openapi().paths)
+const operations = paths.flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId))
 
 test("openapi-typescript writes the type of every operation", async () => {
   await run("openapi-typescript/bin/cli.js", document, "--output", "types.ts")

@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { test } from "node:test"
 
-import { blocks, languages, papers, read, top } from "./papers.mjs"
+import { blocks, languages, openapi, papers, read, top } from "./papers.mjs"
 
 const protocol = read("src/http/PROTOCOL.md")
 
@@ -106,15 +106,17 @@ for (const name of papers) {
   })
 }
 
-test("the OpenAPI document describes every problem", () => {
+test("the OpenAPI document lists and describes every problem", () => {
   // The server shows at `/problems/<name>` the sentences of these descriptions that name it.
-  const named = all(read("src/http/openapi.json"), /"description": "([^"\n]*)"/g).join(" ")
+  const named = all(JSON.stringify(openapi()), /"description":"([^"\n]*)"/g).join(" ")
   const problems = [
     ...all(sources(), /::[A-Z_]+,\s*"([a-z]+(?:-[a-z]+)*)",\s*"/g),
     ...all(sources(), /"\/problems\/([a-z-]+)"/g),
   ]
   assert.ok(problems.length > 60)
   for (const name of problems) assert.ok(named.includes(`\`${name}\``), name)
+  const types = openapi().components.schemas.Problem.properties.type.enum
+  assert.deepEqual(types, [...new Set(problems)].sort().map((name) => `/problems/${name}`))
 })
 
 test("the protocol lists every metric", () => {
@@ -122,13 +124,49 @@ test("the protocol lists every metric", () => {
   assert.deepEqual(all(section(protocol, "Metrics"), /(galley_[a-z_]+)/g), metrics)
 })
 
-test("the protocol lists every event", () => {
+test("the protocol lists every websocket event", () => {
   const names = /fn name\(&self\).*?\n    }\n/s.exec(read("src/outbox/event.rs"))?.[0] ?? ""
   const rows = section(protocol, "Events").split("\n").filter((line) => line.startsWith("| `"))
   const listed = rows.flatMap((row) => all(row.split(" | ")[0] ?? "", /`([a-z.]+)`/g)).sort()
   assert.deepEqual(listed, all(names, /"([a-z.]+)"/g))
   for (const problem of all(read("src/outbox/event.rs"), /"\/problems\/([a-z-]+)"/g)) {
     assert.ok(section(protocol, "Events").includes(`\`${problem}\``), problem)
+  }
+})
+
+/** The names that an enum of Rust serializes its variants to. @param {string} file @param {string} name */
+const variants = (file, name) => {
+  const body = new RegExp(`^pub enum ${name} \\{\n(.*?)^\\}`, "ms").exec(read(file))?.[1] ?? ""
+  const names = all(body, /#\[strum\(serialize = "([a-z.]+)"\)\]/g)
+  assert.equal(names.length, [...body.matchAll(/^ {4}[A-Z]\w+,$/gm)].length, `each variant of ${name} has a name`)
+  return names
+}
+
+test("the protocol alone lists the webhook events", () => {
+  const events = variants("src/domain/webhook.rs", "WebhookEvent")
+  const rows = section(protocol, "Webhooks").split("\n").filter((line) => /^\| `\w+\./.test(line))
+  const listed = rows.flatMap((row) => all(row.split(" | ")[0] ?? "", /`([a-z.]+)`/g))
+  assert.deepEqual(listed.sort(), events)
+  for (const name of [...languages, "config/default.toml"]) {
+    const paper = read(name)
+    assert.match(paper, /PROTOCOL\.md(?:#webhooks|, "Webhooks")/, name)
+    // The example of the setting names some.
+    const prose = paper.split("\n").filter((line) => !/^(?:# )?events = \[/.test(line)).join("\n")
+    assert.deepEqual(events.filter((event) => prose.includes(event)), [], name)
+  }
+})
+
+test("the page of administrators names every job", () => {
+  const code = sources()
+  const constants = all(code, /impl Job for \w+ \{\s*fn name\(&self\) -> &'static str \{\s*([A-Z_]+)\s*\}/g)
+  const jobs = constants.flatMap((name) => all(code, new RegExp(`const ${name}: &str = "([a-z-]+)";`, "g"))).sort()
+  assert.ok(jobs.length > 0)
+  const page = /^const JOBS = \[(.*)\]$/m.exec(read("static/js/admin/jobs.js"))?.[1] ?? ""
+  assert.deepEqual(all(page, /"([a-z-]+)"/g), jobs)
+  const dictionaries = readdirSync(join(top, "static/js/lib/i18n")).filter((name) => name.startsWith("admin_"))
+  assert.ok(dictionaries.length >= languages.length)
+  for (const name of dictionaries) {
+    assert.deepEqual(all(read(`static/js/lib/i18n/${name}`), /"admin\.job\.([a-z-]+)":/g), jobs, name)
   }
 })
 

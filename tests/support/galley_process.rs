@@ -12,6 +12,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::support::fixtures::until;
+use crate::support::http_client::Client;
 use crate::support::redis_server::TEST_TIMEOUT;
 
 /// A running server; dropping it kills the process.
@@ -22,7 +23,7 @@ pub(crate) struct Server {
     environment: Vec<(String, String)>,
     /// `http://127.0.0.1:PORT`
     pub(crate) url: String,
-    pub(crate) http: reqwest::Client,
+    pub(crate) http: Client,
 }
 
 /// The program under test: the build of this checkout, or the one that `GALLEY_BIN` names. A benchmark
@@ -182,7 +183,7 @@ impl Server {
 
 /// A client that drops idle connections before the server does, after ten seconds: a request on a connection
 /// that the server closes at that moment has no answer.
-fn client() -> reqwest::Client {
+fn client() -> Client {
     let idle = Duration::from_secs(5);
-    reqwest::Client::builder().pool_idle_timeout(idle).build().expect("a client")
+    Client::new(reqwest::Client::builder().pool_idle_timeout(idle).build().expect("a client"))
 }

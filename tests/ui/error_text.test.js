@@ -11,10 +11,11 @@ import { i18n, t } from "../../static/js/lib/i18n.js"
 
 await i18n.start()
 
-const folder = new URL("../../src/http/error/", import.meta.url)
-const source = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), "utf8")).join("\n")
+const folder = new URL("../../src/", import.meta.url)
+const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".rs"))
+const source = files.map((file) => readFileSync(new URL(file, folder), "utf8")).join("\n")
 /** The names of the server's problems. */
-const names = [...source.matchAll(/"([a-z]+(?:-[a-z]+)*)",\s+"[A-Z]/g)].map(([, name = ""]) => name)
+const names = [...source.matchAll(/::[A-Z_]+,\s*"([a-z]+(?:-[a-z]+)*)",\s*"[A-Z]/g)].map(([, name = ""]) => name)
 const STATUSES = [400, 401, 403, 404, 405, 409, 410, 412, 413, 415, 418, 421, 422, 429, 500, 503, 507]
 const DETAIL = "there is no such address"
 

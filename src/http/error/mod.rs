@@ -3,13 +3,13 @@
 //! `type` and `status` are contract, and `detail` is prose for the caller. A 5xx hides its cause, which
 //! goes to the log. A service states the contract of its failures by [`Failure`].
 
+mod rejections;
 pub(crate) mod services;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -282,34 +282,6 @@ impl<E: Failure> From<E> for ApiError {
 impl From<RoomError> for ApiError {
     fn from(error: RoomError) -> Self {
         SeatError::from(error).into()
-    }
-}
-
-impl From<JsonRejection> for ApiError {
-    fn from(rejection: JsonRejection) -> Self {
-        match rejection {
-            // serde's message names the field and repeats only the caller's own bytes.
-            JsonRejection::JsonDataError(error) => Self::Invalid(error.body_text()),
-            JsonRejection::JsonSyntaxError(error) => Self::Malformed(error.body_text()),
-            JsonRejection::MissingJsonContentType(_) => Self::UnsupportedMediaType,
-            other => match other.status() {
-                StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge,
-                _ => Self::Malformed("the body ended before it was complete".to_owned()),
-            },
-        }
-    }
-}
-
-impl From<QueryRejection> for ApiError {
-    fn from(rejection: QueryRejection) -> Self {
-        Self::Malformed(rejection.body_text())
-    }
-}
-
-/// An id that cannot be parsed matches no resource.
-impl From<PathRejection> for ApiError {
-    fn from(_: PathRejection) -> Self {
-        Self::NotFound("thing")
     }
 }
 

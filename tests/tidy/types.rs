@@ -1,0 +1,72 @@
+//! A type that other files see has a name of its own in its crate: a reader who searches for it finds one.
+
+use std::collections::BTreeMap;
+
+use crate::tree::{self, Source, assert_none};
+
+/// Names with two meanings in one crate. A name leaves this list with its second meaning; none joins it.
+const SHARED: &str = "Column Format Found Full InvalidState Item Moment NewDecision NewReview Outgoing Pages Permit \
+                      Plan Queue Quota Refusal Replaced Reply Row Scope Shared Slot Slots State Step Target Turn";
+
+#[test]
+fn a_type_name_is_unique_in_its_crate() {
+    let mut complaints = Vec::new();
+    let mut shared: Vec<_> = SHARED.split(' ').collect();
+    for ((_, name), files) in types() {
+        if files.len() < 2 {
+            continue;
+        }
+        if SHARED.split(' ').any(|it| it == name) {
+            shared.retain(|it| *it != name);
+        } else {
+            complaints.push(format!("`{name}` stands in {}", files.join(", ")));
+        }
+    }
+    complaints
+        .extend(shared.iter().map(|name| format!("`{name}` is unique: take it off the list")));
+    assert_none(&complaints, "give one of the types a second word");
+}
+
+#[test]
+fn only_the_types_that_other_files_see_count() {
+    let declared = |line| declared(line).unwrap_or_default();
+    assert_eq!(declared("pub struct Room<'a> {"), "Room");
+    assert_eq!(declared("pub(in crate::rooms) enum Close {"), "Close");
+    assert_eq!(declared("pub(crate) type Rows = Vec<Row>;"), "Rows");
+    for other in ["struct Inner;", "    pub struct Nested;", "pub fn room() {", "pub use a::B;"] {
+        assert_eq!(declared(other), "", "{other}");
+    }
+}
+
+/// Crate and name of each type with its files.
+fn types() -> BTreeMap<(String, String), Vec<String>> {
+    let mut types: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    let mut sources = tree::of_kind(&["rs"]);
+    sources.retain(|source| source.is_in("src") && !is_of_tests(source));
+    for source in sources {
+        let module = source.module().unwrap_or_default();
+        let of = if crate::CRATES.contains(&module) { module } else { "galley" };
+        for name in source.code().filter_map(|(_, line)| declared(line)) {
+            types.entry((of.to_owned(), name.to_owned())).or_default().push(source.path.clone());
+        }
+    }
+    types
+}
+
+fn is_of_tests(source: &Source) -> bool {
+    let folders = ["/tests/", "/locks/model/"];
+    source.stem().ends_with("tests") || folders.iter().any(|part| source.path.contains(part))
+}
+
+/// The type that a line without indentation declares for other files.
+fn declared(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("pub")?;
+    let rest = match rest.strip_prefix('(') {
+        Some(scope) => scope.split_once(')')?.1,
+        None => rest,
+    };
+    let (kind, rest) = rest.strip_prefix(' ')?.split_once(' ')?;
+    let is_type = ["struct", "enum", "union", "trait", "type"].contains(&kind);
+    let name = rest.split(|c: char| !c.is_alphanumeric()).next();
+    name.filter(|name| is_type && !name.is_empty())
+}
