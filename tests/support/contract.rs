@@ -69,7 +69,7 @@ impl Contract {
             // A page, an address that does not exist, or another method.
             return match received.json {
                 Some(problem) if received.kind == "application/problem+json" => {
-                    self.matches(&self.document.pointer(PROBLEM).expect("a schema"), problem)
+                    self.matches(self.document.pointer(PROBLEM).expect("a schema"), problem)
                 }
                 _ => Ok(()),
             };
@@ -143,8 +143,6 @@ impl Contract {
         let within = |name: &str, result: Result<(), String>| {
             result.map_err(|fault| format!("{name}: {fault}"))
         };
-        let number = || value.as_f64().zip(rule.as_f64());
-        let length = || value.as_array().map(Vec::len).zip(rule.as_u64());
         let is_met = match keyword {
             "$ref" => return self.part(self.target(rule), value),
             "allOf" => return rule_list(rule).try_for_each(|part| self.part(part, value)),
@@ -189,6 +187,17 @@ impl Contract {
                     within(&index.to_string(), self.matches(rule, it))
                 });
             }
+            "description" | "default" | "examples" => true,
+            _ => self.bound(keyword, rule, value)?,
+        };
+        is_met.then_some(()).ok_or_else(|| format!("{value} breaks {keyword} {rule}"))
+    }
+
+    /// A rule for a value without parts, or for the length of a list.
+    fn bound(&self, keyword: &str, rule: &Value, value: &Value) -> Result<bool, String> {
+        let number = || value.as_f64().zip(rule.as_f64());
+        let length = || value.as_array().map(Vec::len).zip(rule.as_u64());
+        Ok(match keyword {
             "minItems" => length().is_none_or(|(length, least)| least <= length as u64),
             "maxItems" => length().is_none_or(|(length, most)| length as u64 <= most),
             "minimum" => number().is_none_or(|(number, least)| least <= number),
@@ -202,10 +211,8 @@ impl Contract {
                 value.as_str().is_none_or(|text| pattern.is_match(text))
             }
             "format" => value.as_str().is_none_or(|text| is_formatted(rule, text)),
-            "description" | "default" | "examples" => true,
             _ => return Err(format!("this test knows no keyword {keyword}")),
-        };
-        is_met.then_some(()).ok_or_else(|| format!("{value} breaks {keyword} {rule}"))
+        })
     }
 
     /// A schema that describes a part of the value's properties.
@@ -226,9 +233,7 @@ impl Contract {
                 ("additionalProperties", rule) => return rule == &Value::Bool(false),
                 ("$ref", target) => is_closed |= self.collect_names(self.target(target), names),
                 ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => {
-                    for part in parts {
-                        is_closed |= self.collect_names(part, names);
-                    }
+                    parts.iter().for_each(|part| is_closed |= self.collect_names(part, names));
                 }
                 _ => {}
             }

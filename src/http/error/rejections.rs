@@ -109,7 +109,7 @@ fn field_fault(path: &Path, error: &impl Display) -> Option<String> {
 fn field_of(path: &Path, name: &str) -> String {
     let is_there = path
         .iter()
-        .last()
+        .next_back()
         .is_some_and(|last| matches!(last, Segment::Map { key } if key.as_str() == name));
     let object = path_of(path);
     if is_there || object.is_empty() && name.is_empty() {
