@@ -40,6 +40,7 @@ pub mod error;
 pub mod guard;
 pub mod invites;
 pub mod links;
+pub(crate) mod locked;
 pub mod log;
 pub mod pagination;
 pub mod partners;

@@ -8,6 +8,7 @@ use sqlx::{PgConnection, Sqlite, SqliteConnection, Transaction};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::storage::guard::FenceGuard;
+use crate::storage::locked::Locked;
 use crate::storage::log::{Append, Appended};
 use crate::storage::postgres::pool::PooledConn;
 use crate::storage::tx_error::TxError;
@@ -178,11 +179,6 @@ pub(crate) use guarded;
 
 // ---- Locks. A write transaction of SQLite has the lock of the whole file. ----------------------
 
-/// The proof that the transaction holds the lock of a document. A webhook takes it, because two
-/// transactions without it could both write the first row of a lane.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Locked(());
-
 /// Locks a document for a change of its dependent rows. Later statements see every commit under the
 /// lock. `None`: there is no such document. (SQLite: a proof; the statements find a missing document.)
 pub(crate) async fn lock(tx: &mut Tx, id: DocumentId) -> Result<Option<Locked>, TxError> {
@@ -190,7 +186,7 @@ pub(crate) async fn lock(tx: &mut Tx, id: DocumentId) -> Result<Option<Locked>, 
         Conn::Sqlite(_) => true,
         Conn::Postgres(conn) => postgres::locks::lock(conn, id).await?,
     };
-    Ok(is_there.then_some(Locked(())))
+    Ok(is_there.then(Locked::in_this_transaction))
 }
 
 /// Locks the document of a link, if there is one.
@@ -198,7 +194,7 @@ pub(crate) async fn lock_of(tx: &mut Tx, link: ShareLinkId) -> Result<Locked, Tx
     if let Conn::Postgres(conn) = tx.conn() {
         postgres::locks::lock_of(conn, link).await?;
     }
-    Ok(Locked(()))
+    Ok(Locked::in_this_transaction())
 }
 
 pub(crate) async fn lock_histories(tx: &mut Tx, documents: &[String]) -> Result<(), TxError> {
@@ -231,7 +227,7 @@ pub(crate) async fn require_seat(tx: &mut Tx, guard: FenceGuard) -> Result<Locke
         Conn::Sqlite(conn) => sqlite::seats::require_seat(conn, guard).await?,
         Conn::Postgres(conn) => postgres::seats::require_seat(conn, guard).await?,
     }
-    Ok(Locked(()))
+    Ok(Locked::in_this_transaction())
 }
 
 /// Raises the fence of the reviewer's seat, under the lock of the link's document: no write under an

@@ -26,8 +26,8 @@ use crate::domain::limits::WEBHOOKS_MAX;
 use crate::domain::seat::Seat;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::storage::error::StorageError;
+use crate::storage::locked::Locked;
 use crate::storage::pagination::Cursor;
-use crate::storage::tx::Locked;
 use crate::storage::{Engine, Storage};
 
 /// An endpoint of the host product, as the outbox knows it.

@@ -8,8 +8,9 @@ use crate::domain::limits::WEBHOOK_REVIEWS_MAX;
 use crate::domain::review::ReviewStatus;
 use crate::domain::webhook::WebhookEvent;
 use crate::storage::decisions::DecisionPart;
+use crate::storage::locked::Locked;
 use crate::storage::reviews::{NewReply, StoredReview};
-use crate::storage::tx::{Locked, Tx};
+use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 

@@ -13,13 +13,14 @@ use crate::domain::review::ReviewStatus;
 use crate::domain::seat::Seat;
 use crate::storage::decode::corrupt;
 use crate::storage::guard::{FenceGuard, Guarded};
+use crate::storage::locked::Locked;
 use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
 use crate::storage::statement::sql;
-use crate::storage::tx::{Locked, Tx, append_in, guarded, require_seat, run};
+use crate::storage::tx::{Tx, append_in, guarded, require_seat, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 use crate::storage::{Storage, StorageFuture};

@@ -5,9 +5,10 @@ use serde_json::json;
 use crate::domain::ids::{DocumentId, ShareLinkId};
 use crate::domain::progress::ReviewTurn;
 use crate::domain::webhook::WebhookEvent;
+use crate::storage::locked::Locked;
 use crate::storage::progress::StoredTurn;
 use crate::storage::statement::{Row, sql};
-use crate::storage::tx::{Locked, Tx};
+use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Subject;
 
