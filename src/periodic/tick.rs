@@ -61,10 +61,7 @@ impl Jobs {
         while !stop.is_cancelled() {
             match next(Utc::now(), due, tick) {
                 Next::Run => {
-                    if let Err(error) = self.run_job(job, stop).await {
-                        let job = job.name();
-                        tracing::warn!(%error, job, "a job did not run; the next tick tries again");
-                    }
+                    self.run_or_log(job, stop).await;
                     due = next_tick(Utc::now(), tick);
                 }
                 Next::Align => due = next_tick(Utc::now(), tick),
@@ -72,6 +69,14 @@ impl Jobs {
                     stop.run_until_cancelled(sleep(pause)).await;
                 }
             }
+        }
+    }
+}
+
+impl Jobs {
+    async fn run_or_log(&self, job: &dyn Job, stop: &CancellationToken) {
+        if let Err(error) = self.run_job(job, stop).await {
+            tracing::warn!(%error, job = job.name(), "a job did not run; the next tick tries again");
         }
     }
 }
