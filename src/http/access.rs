@@ -6,7 +6,6 @@ use std::sync::Arc;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Digest, SHA256, digest};
 
-/// The access policy. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Access {
     takes_guests: bool,
@@ -23,13 +22,11 @@ impl Access {
         Self { takes_guests, is_secure: false, sign_in_url: None, admin_token_hash }
     }
 
-    /// The same for a server that browsers reach by https, or not.
     #[must_use]
     pub fn under_https(self, is_secure: bool) -> Self {
         Self { is_secure, ..self }
     }
 
-    /// The same with the page that signs in users without a token.
     #[must_use]
     pub fn with_sign_in(self, url: Option<&str>) -> Self {
         Self { sign_in_url: url.map(Arc::from), ..self }
@@ -47,7 +44,6 @@ impl Access {
         self.sign_in_url.as_deref()
     }
 
-    /// Whether a user without an account may enter under a name.
     #[must_use]
     pub fn takes_guests(&self) -> bool {
         self.takes_guests

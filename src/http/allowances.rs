@@ -12,7 +12,6 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A bucket for each address.
 pub(super) struct Allowances {
     /// The time in which a spent bucket is full again, and the part of it for one try.
     period: Duration,
@@ -21,7 +20,7 @@ pub(super) struct Allowances {
     full_at: Mutex<HashMap<IpAddr, Instant>>,
 }
 
-/// A try. Its drop returns it to the address. The default is not counted.
+/// The default is not counted.
 #[derive(Default)]
 pub(crate) struct Allowance(Option<(Arc<Allowances>, IpAddr)>);
 
@@ -31,11 +30,7 @@ impl Allowances {
         Arc::new(Self { period, each: period / tries.get(), full_at: Mutex::default() })
     }
 
-    /// Takes a try.
-    ///
-    /// # Errors
-    ///
-    /// The time until the address has one.
+    /// The error is the time until the address has a try.
     pub(super) fn take(
         self: &Arc<Self>,
         address: IpAddr,
@@ -51,7 +46,6 @@ impl Allowances {
         Ok(Allowance(Some((self.clone(), address))))
     }
 
-    /// Removes full buckets.
     pub(super) fn forget_the_quiet(&self, now: Instant) {
         self.lock().retain(|_, full_at| now < *full_at);
     }
@@ -62,7 +56,6 @@ impl Allowances {
 }
 
 impl Allowance {
-    /// The try counts.
     pub(crate) fn spend(mut self) {
         self.0 = None;
     }

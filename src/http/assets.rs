@@ -21,49 +21,35 @@ use crate::http::error::ApiError;
 use crate::http::extract::Path;
 use crate::http::headers::{Nonce, Policy};
 
-/// The service worker among the files.
 const SERVICE_WORKER: &str = "service_worker.js";
-/// The placeholder of the nonce in a page.
 const NONCE_MARK: &str = "{{nonce}}";
-/// The page of an unknown address.
 const NOT_FOUND: &str = "not_found.html";
 /// The page of the API, by Swagger UI: the only one with style attributes and `data:` icons.
 const DOCS: &str = "docs.html";
-/// The folder of the bundles.
 const VENDOR: &str = "vendor/";
-/// Letters and digits of the hash in the name of a bundle.
 const HASH_LENGTH: usize = 8;
 
-/// Where the server reads the pages and their files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Assets {
-    /// In the program.
     Bundle,
     /// In the folder [`SOURCES`], at each request.
     Sources,
 }
 
-/// The folder of the sources, in the working folder.
 const SOURCES: &str = "static";
 
-/// The pages and their files, with the policy of pages.
 #[derive(Clone)]
 pub struct Pages {
-    /// Where the server reads them.
     pub assets: Assets,
-    /// The headers of pages.
     pub policy: Policy,
 }
 
-/// A file, as the build found it.
 struct File {
     name: &'static str,
-    /// The content type.
     kind: &'static str,
     tag: &'static str,
     whole: &'static [u8],
-    /// The file compressed, if that makes it smaller.
     packed: Option<&'static [u8]>,
 }
 
@@ -78,7 +64,6 @@ impl File {
 }
 
 impl Assets {
-    /// The content type of a source, and its bytes.
     async fn source(self, name: &str) -> Option<(&'static str, Vec<u8>)> {
         let path = path::Path::new(name);
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -96,8 +81,7 @@ pub(crate) async fn start_page(State(pages): State<Pages>) -> Result<Response, A
     page("index.html", &pages).await
 }
 
-/// `GET /d/{document_id}`, `GET /s/{share_link_id}`: the same page, which reads the kind from its own
-/// address.
+/// `GET /d/{document_id}`, `GET /s/{share_link_id}`: the page reads the kind from its own address.
 pub(crate) async fn editor_page(State(pages): State<Pages>) -> Result<Response, ApiError> {
     page("editor.html", &pages).await
 }
@@ -116,8 +100,7 @@ pub(crate) async fn service_worker(
     answer(SERVICE_WORKER, pages.assets, &headers).await.ok_or(ApiError::NotFound("service worker"))
 }
 
-/// `GET /openapi.json`: the contract for programs, written by hand beside the routes. A test compares
-/// both, in both directions.
+/// `GET /openapi.json`: the contract, by hand. A test compares it with the routes, in both directions.
 pub(crate) async fn openapi(headers: HeaderMap) -> Result<Response, ApiError> {
     let answer = answer("openapi.json", Assets::Bundle, &headers).await;
     answer.ok_or(ApiError::NotFound("document"))
@@ -142,8 +125,7 @@ pub(crate) async fn docs_page(State(pages): State<Pages>) -> Result<Response, Ap
     page(DOCS, &pages).await
 }
 
-/// Every other address: a file of the pages, or 404. A browser gets a page, every other client a problem
-/// document.
+/// Every other address. A browser gets a page for an unknown one, another client a problem document.
 pub(crate) async fn file(
     State(pages): State<Pages>,
     method: Method,
@@ -167,7 +149,6 @@ pub(crate) async fn file(
     }
 }
 
-/// Whether a browser opens the address. Scripts, images and API clients do not request `text/html`.
 fn wants_page(request_headers: &HeaderMap) -> bool {
     let is_page = |kind: &str| kind.trim_start().starts_with("text/html");
     let accepted = request_headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -207,7 +188,6 @@ async fn answer(name: &str, assets: Assets, request_headers: &HeaderMap) -> Opti
     })
 }
 
-/// Whether the client's cached copy has this tag.
 fn is_unchanged(request_headers: &HeaderMap, tag: &str) -> bool {
     request_headers.get_all(IF_NONE_MATCH).iter().any(|value| names(value, tag))
 }

@@ -3,8 +3,7 @@
 //!
 //! Request bodies in transfer, large responses until the client has read them, messages of waiters and
 //! unfinished messages draw on one budget. A charge counts bytes when the server holds them, not when a
-//! client announces them; a long websocket frame is held from its head on. The budget has three limits: for the whole server, for an address and for a
-//! user.
+//! client announces them; a long websocket frame is held from its head on.
 //!
 //! In addition, a user or an address never holds more than a third of the free bytes (a dynamic
 //! threshold, as in switch buffers). One payer alone therefore takes at most a quarter, and each further
@@ -27,18 +26,13 @@ use crate::http::peer::{Peer, network};
 /// A payer holds at most the free bytes divided by this.
 const FREE_PART: u64 = 3;
 
-/// The limits of a budget, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct BudgetLimits {
-    /// For the whole server.
     pub all: u64,
-    /// For one address.
     pub address: u64,
-    /// For one user.
     pub user: u64,
 }
 
-/// The bytes that the server holds for clients. Cloning it is cheap.
 #[derive(Clone)]
 pub struct ByteBudget(Arc<Inner>);
 
@@ -61,12 +55,9 @@ pub(crate) struct Payer {
     address: IpAddr,
 }
 
-/// The budget rejects a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OverBudget {
-    /// The user or the address holds its share.
     Share,
-    /// The whole budget is in use.
     All,
 }
 
@@ -82,12 +73,10 @@ impl fmt::Display for OverBudget {
 impl std::error::Error for OverBudget {}
 
 impl Payer {
-    /// The payer of a request.
     pub(crate) fn new(presented: Option<&Credential>, peer: Peer) -> Self {
         Self::of(presented.and_then(Credential::user), peer)
     }
 
-    /// The payer of a known user.
     pub(crate) fn of(user: Option<&UserId>, peer: Peer) -> Self {
         Self { user: user.cloned(), address: network(peer.0) }
     }
@@ -101,13 +90,11 @@ pub(crate) struct Charge {
 }
 
 impl ByteBudget {
-    /// An empty budget.
     #[must_use]
     pub fn new(limits: BudgetLimits) -> Self {
         Self(Arc::new(Inner { limits, held: Mutex::default() }))
     }
 
-    /// Opens a charge of zero bytes.
     pub(crate) fn open(&self, payer: Payer) -> Charge {
         Charge { budget: self.clone(), payer, bytes: 0 }
     }
@@ -118,11 +105,7 @@ impl ByteBudget {
 }
 
 impl Charge {
-    /// Charges more bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`OverBudget`]; the charge stays as it was.
+    /// On an error the charge stays as it was.
     pub(crate) fn grow(&mut self, bytes: u64) -> Result<(), OverBudget> {
         let BudgetLimits { all, address, user } = self.budget.0.limits;
         let mut held = self.budget.held();
@@ -154,12 +137,10 @@ impl Charge {
         Ok(())
     }
 
-    /// Releases all bytes; the charge may grow again.
     pub(crate) fn clear(&mut self) {
         self.shrink(self.bytes);
     }
 
-    /// Releases `bytes` of them.
     pub(crate) fn shrink(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         if bytes == 0 {
@@ -174,7 +155,6 @@ impl Charge {
         }
     }
 
-    /// The charged bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }

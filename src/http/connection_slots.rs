@@ -20,20 +20,15 @@ const FREE_PART: usize = 3;
 /// A browser opens six connections to a server, and one websocket per page. An address holds as many
 /// while any slot is free.
 const CONNECTIONS_OF_A_BROWSER: usize = 8;
-/// Interval of the lines that report closed connections. A rejected connection costs its sender nothing,
-/// so lines need a limit.
+/// A rejected connection costs its sender nothing, so lines need a limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 
-/// Limits of open connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// For the whole server.
     pub all: usize,
-    /// For one address.
     pub address: usize,
 }
 
-/// The slots of a server. Cloning it is cheap.
 #[derive(Clone)]
 pub(crate) struct Slots(Arc<Inner>);
 
@@ -51,7 +46,6 @@ struct Taken {
     closed: u64,
 }
 
-/// The slot of one connection. Dropping it releases the slot.
 pub(crate) struct Slot {
     slots: Slots,
     address: Option<IpAddr>,

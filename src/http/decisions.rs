@@ -26,7 +26,6 @@ pub(crate) struct NewDecision {
     reviews: Vec<Object<Named>>,
 }
 
-/// A review in the version that the client has read.
 #[derive(Deserialize)]
 struct Named {
     id: ReviewId,

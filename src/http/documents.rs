@@ -24,12 +24,9 @@ use crate::sharing::Sharing;
 use crate::sharing::bin::Binned;
 use crate::storage::documents::Document;
 
-/// Rows of a page without a `limit`.
 const ROWS_DEFAULT: u32 = 50;
-/// Maximum rows of a page.
 const ROWS_MAX: u32 = 100;
 
-/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post_text("/api/documents", create)
@@ -41,7 +38,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/api/documents/{id}/text", text)
 }
 
-/// A document as JSON.
 #[derive(Serialize)]
 pub(crate) struct DocumentBody {
     id: DocumentId,
@@ -54,7 +50,6 @@ pub(crate) struct DocumentBody {
     deletion: Option<DeletionBody>,
 }
 
-/// The part of a document in the bin.
 #[derive(Serialize)]
 struct DeletionBody {
     deleted_at: DateTime<Utc>,
@@ -77,7 +72,6 @@ impl From<Binned> for DocumentBody {
 
 #[derive(Deserialize)]
 struct ListQuery {
-    /// Lists the bin.
     #[serde(default)]
     deleted: bool,
     limit: Option<Limit>,
@@ -168,8 +162,8 @@ async fn show(
     Ok(Json(document.into()))
 }
 
-/// Replaces the stored count by that of the open room, which is newer while a session edits. For a
-/// document that is damaged, busy or too slow to read, the stored count remains.
+/// The open room has a newer count while a session edits. For a document that is damaged, busy or too
+/// slow to read, the stored count remains.
 async fn count_now(document: &mut Document, sessions: &SeatService) -> Result<(), ApiError> {
     if sessions.is_open(document.id) {
         match sessions.text(document.id).await {

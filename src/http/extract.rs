@@ -25,10 +25,8 @@ pub(crate) struct BodyMax(pub(crate) usize);
 /// A body that is a JSON object. Its rejection is a problem document.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
-/// A body of any kind, of at most `MAX` bytes, or the reason why it was not read.
 pub(crate) struct RawBody<const MAX: usize>(pub(crate) Result<Bytes, ApiError>);
 
-/// The query. Its rejection is a problem document.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Query), rejection(ApiError))]
 pub(crate) struct Query<T>(pub(crate) T);
@@ -132,14 +130,12 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
     }
 }
 
-/// The `limit` of a list: the rows of a page. The type reads it as text, so that every invalid number
-/// has the same rejection.
+/// The type reads text, so that every invalid number has the same rejection.
 #[derive(Debug, serde::Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Limit(String);
 
 impl Limit {
-    /// The number of rows, at most `most`.
     pub(crate) fn rows(&self, most: u32) -> Result<u32, ApiError> {
         let is_number = !self.0.is_empty() && self.0.bytes().all(|byte| byte.is_ascii_digit());
         // A number with more digits than `u32` exceeds every page.
@@ -160,7 +156,6 @@ mod tests {
     use crate::http::byte_budget::{BudgetLimits, ByteBudget, Payer};
     use crate::http::peer::Peer;
 
-    /// Reads a body of 70,000 bytes in short frames within a budget of 75,000.
     async fn read_frames(announced: Option<&str>) -> Result<Bytes, ApiError> {
         const SHARE: u64 = 75_000;
         let limits = BudgetLimits { all: 1_000_000, address: SHARE, user: SHARE };

@@ -25,12 +25,9 @@ use crate::sessions::store_budget::StoreBudget;
 
 /// The settings of the acts that a day limits.
 pub const REQUESTS: &str = "limits.guest_requests_per_address";
-/// Claims of places of offers.
 pub const CLAIMS: &str = "limits.guest_claims_per_address";
-/// Handles.
 pub const HANDLES: &str = "limits.guest_handles_per_address";
 
-/// Charges what guests store and take. Cloning it is cheap.
 #[derive(Clone)]
 pub struct GuestBudgets(Arc<Inner>);
 
@@ -73,11 +70,9 @@ impl GuestBudgets {
     }
 }
 
-/// Guests have reached a limit of theirs.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("{key}: guests have reached this limit")]
 pub struct GuestLimit {
-    /// The setting.
     pub key: &'static str,
     /// When the next act may be allowed.
     pub retry_after: Duration,
@@ -93,26 +88,18 @@ impl Failure for GuestLimit {
     }
 }
 
-/// The budget that a request's stored bytes draw on, and the address of its acts. Its extraction rejects a
-/// request whose `Content-Length` exceeds the budget, before the handler reads the body.
+/// The extraction rejects a request whose `Content-Length` exceeds the budget, before the handler reads
+/// the body.
 pub(crate) struct Storing(Option<(StoreBudget, GuestBudgets, IpAddr)>);
 
 impl Storing {
     /// Charges a document or a review to the address of its guest.
-    ///
-    /// # Errors
-    ///
-    /// `TooManyRequests` when the budget rejects the bytes.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), ApiError> {
         let charged = self.0.as_ref().map_or(Ok(()), |(budget, ..)| budget.charge(bytes));
         charged.map_err(|retry_after| ApiError::TooManyRequests { retry_after })
     }
 
-    /// Takes an act from the day of the guest's address. It counts once it is spent.
-    ///
-    /// # Errors
-    ///
-    /// [`GuestLimit`] when the day is spent.
+    /// The act counts once it is spent.
     pub(crate) fn take(&self, key: &'static str) -> Result<Allowance, GuestLimit> {
         let act =
             self.0.as_ref().and_then(|(_, all, address)| Some((all.0.acts.get(key)?, address)));

@@ -27,7 +27,6 @@ const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-poli
 const PERMISSIONS: HeaderValue =
     HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()");
 
-/// The headers, which depend on the origins of the server. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Policy(Arc<Inner>);
 
@@ -38,7 +37,6 @@ struct Inner {
 }
 
 impl Policy {
-    /// The policy of a server that browsers reach at `origins`.
     #[must_use]
     pub fn new(origins: &Origins) -> Self {
         // Websocket origins are named besides 'self', because not every browser includes them in it. The
@@ -51,7 +49,6 @@ impl Policy {
         Self(Arc::new(Inner { connect, of_everything_else, is_secure }))
     }
 
-    /// Sets each header of every response that the handler did not set.
     pub(crate) fn harden(&self, headers: &mut HeaderMap) {
         headers.reserve(7);
         let policy = headers.entry(CONTENT_SECURITY_POLICY);
@@ -68,7 +65,6 @@ impl Policy {
         }
     }
 
-    /// The policy of a page whose style sheets may carry `nonce`.
     #[must_use]
     pub fn of_page(&self, nonce: &Nonce) -> HeaderValue {
         self.with_style(&format!("'self' 'nonce-{}'", nonce.0), "'self'")
@@ -99,25 +95,18 @@ fn policy(connect: &str, style: &str, image: &str) -> HeaderValue {
 pub struct Nonce(String);
 
 impl Nonce {
-    /// Generates 128 random bits.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the system returns no random bytes.
     pub fn generate() -> Result<Self, Unspecified> {
         let mut bytes = [0; 16];
         fill(&mut bytes)?;
         Ok(Self(STANDARD.encode(bytes)))
     }
 
-    /// The text in the page.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Adds the headers to each response.
 pub(crate) async fn harden(State(policy): State<Policy>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
     let mut response = next.run(request).await;

@@ -31,17 +31,14 @@ pub(crate) async fn readyz(State(readiness): State<Readiness>) -> Response {
 
 const NO_STORE: [(axum::http::HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
 
-/// Renders the metrics, if they are enabled.
 #[derive(Clone)]
 pub struct MetricsHandle(Option<Arc<dyn Fn() -> String + Send + Sync>>);
 
 impl MetricsHandle {
-    /// Metrics as `render` returns them.
     pub fn new(render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(render)))
     }
 
-    /// Metrics are disabled.
     #[must_use]
     pub fn off() -> Self {
         Self(None)

@@ -24,7 +24,6 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// responses contain no user data.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// The names under which the server answers. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     /// Names in lower case. `None`: the server does not know its names, and every name passes.
@@ -43,12 +42,7 @@ impl Hosts {
         Self { names: (is_local || public.is_some()).then_some(names), is_local }
     }
 
-    /// Checks the `Host` of a request.
-    ///
-    /// # Errors
-    ///
-    /// [`ApiError::Malformed`]: the header is missing or repeated. [`ApiError::WrongHost`]: it names
-    /// another host.
+    /// A missing or repeated header is [`ApiError::Malformed`], another host [`ApiError::WrongHost`].
     pub(crate) fn check(&self, request: &Request) -> Result<(), ApiError> {
         let mut hosts = request.headers().get_all(HOST).iter();
         let host = hosts.next();
@@ -91,7 +85,6 @@ fn name_of(authority: &str) -> Option<&str> {
     (is_plain && !name.is_empty()).then_some(name)
 }
 
-/// Proxies whose `X-Forwarded-For` the server trusts. Cloning it is cheap.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Proxies(Arc<Networks>);
@@ -114,7 +107,6 @@ impl Proxies {
         Some(Self(Arc::new(Networks { trusted, has_warned: AtomicBool::new(false) })))
     }
 
-    /// Whether `address` belongs to a trusted proxy.
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -159,7 +151,6 @@ impl Proxies {
     }
 }
 
-/// The form that [`Proxies::parse`] reads.
 impl fmt::Display for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: Vec<_> = self.0.trusted.iter().map(IpNet::to_string).collect();

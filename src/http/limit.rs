@@ -33,20 +33,16 @@ const PEOPLE_PER_ADDRESS: u32 = 10;
 /// A token bucket: requests on average and at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
-    /// Average per second.
     pub per_second: NonZeroU32,
-    /// Burst.
     pub burst: NonZeroU32,
 }
 
-/// Counts requests, joins and entries. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Limiter(Arc<Both>);
 
 struct Both {
     requests: Buckets,
     joins: Buckets,
-    /// Builds of exports.
     builds: Buckets,
     /// Invalid bearer tokens, by address.
     refused_bearers: DefaultKeyedRateLimiter<IpAddr>,
@@ -61,7 +57,6 @@ struct Both {
     clock: DefaultClock,
 }
 
-/// The buckets of one kind of request.
 struct Buckets {
     users: DefaultKeyedRateLimiter<UserId>,
     addresses: DefaultKeyedRateLimiter<IpAddr>,
@@ -88,57 +83,31 @@ impl Limiter {
         }))
     }
 
-    /// Counts one request.
-    ///
-    /// # Errors
-    ///
-    /// The time until the limit accepts the next request.
+    /// The error is the time until the limit accepts the next request, as in the checks below.
     pub(crate) fn check(&self, presented: &Credential, peer: Peer) -> Result<(), Duration> {
         let user = presented.user();
         self.wait(self.0.requests.check(user, peer))
     }
 
-    /// Counts one invalid bearer token, which may be a guess of the admin token.
-    ///
-    /// # Errors
-    ///
-    /// The time until the limit accepts the next attempt.
+    /// An invalid bearer token may be a guess of the admin token.
     pub(crate) fn check_refused_bearer(&self, peer: Peer) -> Result<(), Duration> {
         self.wait(self.0.refused_bearers.check_key(&network(peer.0)).err())
     }
 
-    /// Counts the entry of one guest.
-    ///
-    /// # Errors
-    ///
-    /// The time until the limit accepts the next entry.
     pub(crate) fn check_entry(&self, peer: Peer) -> Result<(), Duration> {
         self.wait(self.0.entries.check_key(&network(peer.0)).err())
     }
 
-    /// Counts one code for another device, which may be a guess.
-    ///
-    /// # Errors
-    ///
-    /// The time until the limit accepts the next code.
+    /// A code for another device may be a guess.
     pub(crate) fn check_transfer(&self, peer: Peer) -> Result<(), Duration> {
         self.wait(self.0.transfers.check_key(&network(peer.0)).err())
     }
 
-    /// Counts one build of an export.
-    ///
-    /// # Errors
-    ///
-    /// The time until the limit accepts the next build.
     pub(crate) fn check_build(&self, user: &UserId, peer: Peer) -> Result<(), Duration> {
         self.wait(self.0.builds.check(Some(user), peer))
     }
 
-    /// Counts one handle, personal link or id that a user names, and takes a guess from the address.
-    ///
-    /// # Errors
-    ///
-    /// The time until the limit accepts the next one.
+    /// A handle, personal link or id that a user names also takes a guess from the address.
     pub(crate) fn check_people(&self, user: &UserId, peer: Peer) -> Result<Allowance, Duration> {
         let guess = self.0.unknown_people.take(network(peer.0), Instant::now())?;
         self.wait(self.0.people.check_key(user).err())?;
@@ -149,8 +118,7 @@ impl Limiter {
         refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
     }
 
-    /// Counts one websocket of an address and, with a valid token, of a user. Returns false above the
-    /// rate.
+    /// False above the rate.
     pub(crate) fn may_join(&self, user: Option<&UserId>, peer: Peer) -> bool {
         self.0.joins.check(user, peer).is_none()
     }

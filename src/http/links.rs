@@ -30,7 +30,6 @@ use crate::storage::links::{FindOrCreate, ShareLink};
 /// Default and maximum of rows on a page: the start page lists all.
 const ROWS_MAX: u32 = 200;
 
-/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/api/documents/{id}/share-link", share)
@@ -40,7 +39,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/api/share-links/{id}/join", join)
 }
 
-/// A share link as JSON.
 #[derive(Serialize)]
 pub(super) struct LinkBody {
     id: ShareLinkId,
@@ -77,7 +75,6 @@ impl From<Invitation> for InvitationBody {
     }
 }
 
-/// The part of the response that depends on the request.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Rest {
@@ -90,7 +87,6 @@ enum Rest {
 
 #[derive(Serialize)]
 struct MemberBody {
-    /// The session in each seat.
     seats: SeatsView,
     #[serde(flatten)]
     progress: Progress,
@@ -117,7 +113,6 @@ impl LinkBody {
         Self { id, document_id, title, writer, reviewer, rest, invitation: None }
     }
 
-    /// A link for its writer, with the invite in force.
     pub(super) fn with_invite(
         link: ShareLink,
         invite: &Invite,
@@ -234,7 +229,6 @@ async fn revoke(
     sessions.complete(revoking).await
 }
 
-/// The link as its writer or its reviewer sees it.
 pub(super) async fn shown(
     sharing: &Sharing,
     sessions: &SeatService,

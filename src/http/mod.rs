@@ -72,42 +72,27 @@ use crate::sharing::Sharing;
 /// Time limit from the end of a request's head to the beginning of its response.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// The state of the handlers. Each handler extracts only the part that it uses.
+/// Each handler extracts only the part that it uses.
 #[derive(Clone, FromRef)]
 pub struct HttpState {
-    /// Signs and verifies tokens.
     pub tokens: Tokens,
-    /// Policy of guests, and the admin token.
     pub access: Access,
-    /// Rate limits.
     pub limiter: Limiter,
     /// Bytes that the server holds in memory for clients.
     pub budget: ByteBudget,
-    /// The server's own origins.
     pub origins: Origins,
-    /// The names under which the server answers.
     pub hosts: Hosts,
     /// Proxies whose `X-Forwarded-For` the server trusts.
     pub proxies: Proxies,
-    /// Response headers, with the content security policy.
     pub policy: Policy,
-    /// The pages and their files.
     pub pages: Pages,
-    /// Documents and share links.
     pub sharing: Sharing,
-    /// Probes of the dependencies.
     pub readiness: Readiness,
-    /// The metrics endpoint.
     pub scrape: MetricsHandle,
-    /// Seats and sessions.
     pub sessions: SeatService,
-    /// Reviews.
     pub reviews: Reviews,
-    /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,
-    /// Budgets of guests.
     pub guest_budgets: GuestBudgets,
-    /// Security events in the log.
     pub security_log: SecurityLog,
 }
 
@@ -141,7 +126,6 @@ fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
         .with_state(state)
 }
 
-/// Routes that verify the token and count the request.
 fn guarded() -> Routes {
     let entry = Routes::default()
         .get("/api/auth", auth::guest::entry)
@@ -152,7 +136,6 @@ fn guarded() -> Routes {
     reviewers::routes(links::routes(documents::routes(entry))).merge(reviewing())
 }
 
-/// Routes of reviews, and of the websocket.
 fn reviewing() -> Routes {
     const ALL: &str = "/api/share-links/{id}/reviews";
     const ONE: &str = "/api/share-links/{id}/reviews/{rid}";
@@ -179,24 +162,20 @@ fn reviewing() -> Routes {
         .get(request_log::SOCKET, ws::connect)
 }
 
-/// The routes of the core.
 #[cfg(test)]
 pub(crate) fn routes() -> Routes {
     guarded().merge(open()).merge(probes())
 }
 
-/// Routes for programs without a token.
 fn open() -> Routes {
     Routes::default().get("/metrics", health::metrics).get("/openapi.json", assets::openapi)
 }
 
-/// Routes for load balancers. No rate limit counts them: many probes may share an address, and the
-/// server answers each from memory.
+/// No rate limit counts probes: many may share an address, and the server answers each from memory.
 fn probes() -> Routes {
     Routes::default().get("/healthz", health::healthz).get("/readyz", health::readyz)
 }
 
-/// Pages and their files.
 fn pages() -> Router<HttpState> {
     Router::new()
         .route("/", get(assets::start_page))

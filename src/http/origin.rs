@@ -49,7 +49,6 @@ impl Origin {
         Self(format!("http://{host}{port}"))
     }
 
-    /// Whether browsers reach this origin by TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.0.starts_with("https:")
@@ -77,12 +76,10 @@ impl TryFrom<String> for Origin {
     }
 }
 
-/// The result of the check of a request's `Origin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginCheck {
     /// No header: a browser adds it to every cross-site request, but another client may omit it.
     Missing,
-    /// One of the server's origins.
     Ours,
     /// A foreign origin, an unreadable one, or `null`.
     Foreign,
@@ -96,7 +93,6 @@ pub struct Origins {
 }
 
 impl Origins {
-    /// Only `own`.
     #[must_use]
     pub fn exactly(own: Origin) -> Self {
         Self { own, aliases: Arc::new([]) }
@@ -129,7 +125,6 @@ impl Origins {
         std::iter::once(&self.own).chain(others)
     }
 
-    /// Checks the `Origin` header of a request.
     #[must_use]
     pub fn check(&self, headers: &HeaderMap) -> OriginCheck {
         let mut values = headers.get_all(ORIGIN).iter();

@@ -8,14 +8,12 @@ use crate::http::error::ApiError;
 use crate::http::extract::Limit;
 use crate::storage::pagination::{Cursor, Page};
 
-/// The query of a list.
 #[derive(Deserialize)]
 pub(crate) struct PageQuery {
     pub(crate) limit: Option<Limit>,
     pub(crate) cursor: Option<String>,
 }
 
-/// The query, parsed.
 pub(crate) struct PageRequest<Id> {
     limit: u32,
     before: Option<Cursor<Id>>,

@@ -15,7 +15,6 @@ use crate::http::routes::Routes;
 use crate::reviews::Reviews;
 use crate::sharing::Sharing;
 
-/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .put("/api/share-links/{id}/seen", mark_seen)

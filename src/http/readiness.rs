@@ -10,7 +10,6 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
-/// Time limit of a probe; a slower one counts as down.
 const PROBE_MAX: Duration = Duration::from_secs(2);
 /// Interval of the lines that report a lasting outage. Load balancers probe every second, and a line for
 /// each probe would hide others.
@@ -19,33 +18,26 @@ const REMIND_EVERY: Duration = Duration::from_secs(60);
 /// to Redis.
 const FINDING_VALID_FOR: Duration = Duration::from_millis(500);
 
-/// The finding of a stopping server.
 const DRAINING: &str = "this server is about to stop: send requests to another one";
 
-/// A check of a dependency: returns warnings if it works, or the cause of its failure.
+/// Returns warnings if the dependency works, or the cause of its failure.
 type Question =
     dyn Fn() -> Pin<Box<dyn Future<Output = Result<Vec<String>, Down>> + Send>> + Send + Sync;
 
-/// A fault of a dependency and its remedy, for the operator. Every client may read it, so it contains no
-/// secrets and no addresses.
+/// A fault of a dependency, a colon, and the remedy, for the operator. Every client may read it, so it
+/// contains no secrets and no addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The name of the probe.
     pub name: &'static str,
-    /// The fault, a colon, and the remedy.
     pub remedy: String,
 }
 
-/// A dependency does not work.
 #[derive(Clone, Debug)]
 pub struct Down {
-    /// The error of the dependency, for the log.
     pub cause: String,
-    /// The text for every client: the fault, a colon, and the remedy.
     pub remedy: String,
 }
 
-/// The results of all probes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Dependencies that are down.
@@ -54,7 +46,6 @@ pub struct Findings {
     pub warnings: Vec<Finding>,
 }
 
-/// The check of one dependency.
 #[derive(Clone)]
 pub struct Probe {
     name: &'static str,
@@ -62,7 +53,6 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// A probe called `name`, which clients can read.
     pub fn new<Q, F>(name: &'static str, question: Q) -> Self
     where
         Q: Fn() -> F + Send + Sync + 'static,
@@ -92,7 +82,6 @@ impl Probe {
     }
 }
 
-/// The probes of the server and their last results. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Readiness(Arc<Inner>);
 
@@ -101,18 +90,15 @@ struct Inner {
     /// The server is about to close its listener.
     is_draining: AtomicBool,
     found: Mutex<Option<(Instant, Findings)>>,
-    /// Failing probes by name.
     outages: Mutex<HashMap<&'static str, Outage>>,
 }
 
-/// The outage of one probe.
 struct Outage {
     since: Instant,
     logged_at: Instant,
 }
 
 impl Readiness {
-    /// Ready when all `probes` succeed.
     #[must_use]
     pub fn new(probes: Vec<Probe>) -> Self {
         Self(Arc::new(Inner {

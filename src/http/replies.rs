@@ -18,7 +18,6 @@ use crate::http::routes::Routes;
 use crate::reviews::Reviews;
 use crate::sharing::Sharing;
 
-/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     const ALL: &str = "/api/share-links/{id}/reviews/{rid}/replies";
     const ONE: &str = "/api/share-links/{id}/reviews/{rid}/replies/{reply}";
@@ -30,10 +29,8 @@ struct NewReply {
     body: String,
 }
 
-/// A reply with its review and its share link.
 type ReplyPath = (ShareLinkId, ReviewId, ReplyId);
 
-/// A new reply, and the review that contains it.
 #[derive(Serialize)]
 struct Replied {
     #[serde(flatten)]

@@ -18,7 +18,6 @@ use crate::http::error::{ApiError, PROBLEM_JSON};
 
 /// The route of requests that matched none: pages, files and unknown addresses.
 const UNMATCHED: &str = "other";
-/// The route of websockets.
 pub(crate) const SOCKET: &str = "/ws/share-links/{id}/{role}";
 
 /// Counts, times and logs a request.
@@ -61,7 +60,6 @@ pub(crate) fn rejected(method: &Method, response: &Response) {
     figures(method_name(method), UNMATCHED, response.status()).requests.increment(1);
 }
 
-/// Metric handles for requests of the same labels.
 struct Figures {
     requests: metrics::Counter,
     seconds: metrics::Histogram,
@@ -106,7 +104,6 @@ fn method_name(method: &Method) -> &'static str {
     }
 }
 
-/// Replaces a failed response without a body by a problem document.
 pub(crate) async fn explain(request: Request, next: Next) -> Response {
     let bare = next.run(request).await;
     let status = bare.status();
@@ -126,7 +123,6 @@ pub(crate) async fn explain(request: Request, next: Next) -> Response {
     problem
 }
 
-/// The response after a panic of a handler.
 #[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
 pub(crate) fn after_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
     let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());

@@ -24,10 +24,8 @@ use crate::http::peer::Peer;
 
 /// A response of this size is large: the kernel's socket buffer does not accept it at once.
 const LARGE_BYTES: u64 = 64 * 1_024;
-/// Bytes of a piece.
 const PIECE_BYTES: usize = 64 * 1_024;
 
-/// The charge of a request's body. Cloning it is cheap.
 #[derive(Clone)]
 pub(crate) struct BodyCharge(Arc<Mutex<Charge>>);
 
@@ -36,13 +34,11 @@ impl BodyCharge {
         Self(Arc::new(Mutex::new(charge)))
     }
 
-    /// Charges more bytes of the body.
     pub(crate) fn grow(&self, bytes: u64) -> Result<(), OverBudget> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).grow(bytes)
     }
 }
 
-/// Charges the bytes that a request and its response hold.
 pub(crate) async fn charge(
     State(budget): State<ByteBudget>,
     mut request: Request,

@@ -20,7 +20,6 @@ use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::sharing::reviewers::{Preview, ReviewerChanged};
 
-/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     const REVIEWER: &str = "/api/share-links/{id}/reviewer";
     routes
@@ -30,7 +29,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete(REVIEWER, remove)
 }
 
-/// A link as a visitor with its invite sees it.
 #[derive(Serialize)]
 struct PreviewBody {
     title: String,
@@ -41,7 +39,6 @@ struct PreviewBody {
     yours: bool,
 }
 
-/// The writer of a link, without the id.
 #[derive(Serialize)]
 struct WriterName {
     name: String,

@@ -23,7 +23,6 @@ use crate::storage::pagination::InvalidCursor;
 /// The server charges a page of reviews before it reads it, at the maximum size.
 const PAGE_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
 
-/// A review and its share link.
 type ReviewPath = (ShareLinkId, ReviewId);
 
 /// An unknown field is an error: a misspelt `suggestion` would create a comment without its words.

@@ -13,13 +13,11 @@ use crate::domain::limits::{
 use crate::http::HttpState;
 use crate::http::extract::BodyLimit;
 
-/// Body limits by route.
 const SMALL: BodyLimit = BodyLimit(SMALL_REQUEST_BYTES_MAX);
 const MESSAGE: BodyLimit = BodyLimit(MESSAGE_REQUEST_BYTES_MAX);
 const REVIEW: BodyLimit = BodyLimit(REVIEW_REQUEST_BYTES_MAX);
 const TEXT: BodyLimit = BodyLimit(usize::MAX);
 
-/// Routes, and the list of their methods and paths.
 #[derive(Clone, Default)]
 pub(crate) struct Routes {
     router: Router<HttpState>,
@@ -43,7 +41,6 @@ macro_rules! methods {
 }
 
 methods! {
-    /// `GET path`
     get = GET "get" SMALL;
     /// `POST path`, with a body of a few fields.
     post = POST "post" SMALL;
@@ -53,25 +50,19 @@ methods! {
     post_review = POST "post" REVIEW;
     /// `POST path`, with a body that contains a whole text: only `limits.body_bytes` limits it.
     post_text = POST "post" TEXT;
-    /// `PATCH path`, with a body that contains a review.
     patch_review = PATCH "patch" REVIEW;
-    /// `PATCH path`, with a body of a few fields.
     patch = PATCH "patch" SMALL;
-    /// `PUT path`, with a body of a few fields.
     put = PUT "put" SMALL;
-    /// `DELETE path`
     delete = DELETE "delete" SMALL;
 }
 
 impl Routes {
-    /// These routes and those of `other`.
     pub(crate) fn merge(mut self, other: Self) -> Self {
         self.table.extend(other.table);
         Self { router: self.router.merge(other.router), table: self.table }
     }
 
-    /// Hands `service` to the handlers, which extract it as an [`Extension`]: the state of the router
-    /// names no feature.
+    /// Handlers extract `service` as an [`Extension`]: the state of the router names no feature.
     pub(crate) fn with<T: Clone + Send + Sync + 'static>(self, service: T) -> Self {
         Self { router: self.router.layer(Extension(service)), table: self.table }
     }
@@ -89,13 +80,11 @@ impl Routes {
         Self { router: self.router.route(path, route), table: self.table }
     }
 
-    /// Method, in lower case, and path of each route.
     #[cfg(test)]
     pub(crate) fn table(&self) -> &[(&'static str, &'static str)] {
         &self.table
     }
 
-    /// The router of these routes.
     pub(crate) fn into_router(self) -> Router<HttpState> {
         self.router
     }

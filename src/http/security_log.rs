@@ -21,7 +21,6 @@ use crate::http::peer::Peer;
 /// Maximum bytes of a foreign `Origin` in a line: the longest host name has 253.
 const ORIGIN_BYTES_SHOWN: usize = 300;
 
-/// Writes security events. Cloning it is cheap.
 #[derive(Clone)]
 pub struct SecurityLog(Arc<Budgets>);
 
@@ -76,7 +75,6 @@ impl SecurityLog {
         }
     }
 
-    /// Logs an invalid token, with the part of it that is at fault.
     pub(crate) fn token_refused(&self, cause: &'static str, peer: Peer) {
         self.0.tokens.write(|omitted| {
             tracing::info!(cause, peer = %peer.0, omitted, "a token was refused");
@@ -100,7 +98,6 @@ impl SecurityLog {
         });
     }
 
-    /// Logs a new guest.
     pub(crate) fn guest_entered(&self, user: &UserId, peer: Peer) {
         self.0.guests.write(|omitted| {
             tracing::info!(%user, peer = %peer.0, omitted, "a guest entered");
@@ -114,14 +111,12 @@ impl SecurityLog {
         });
     }
 
-    /// Logs that a guest signed in on another device.
     pub(crate) fn transferred(&self, user: &UserId, peer: Peer) {
         self.0.guests.write(|omitted| {
             tracing::info!(%user, peer = %peer.0, omitted, "a guest entered by a code");
         });
     }
 
-    /// Logs a user's sign-out.
     pub(crate) fn signed_out(&self, user: &UserId, peer: Peer) {
         self.0.sign_outs.write(|omitted| {
             tracing::info!(%user, peer = %peer.0, omitted, "a user signed out");
@@ -129,7 +124,6 @@ impl SecurityLog {
     }
 }
 
-/// The budget of lines of one kind.
 struct Budget {
     lines: DefaultDirectRateLimiter,
     omitted: AtomicU64,

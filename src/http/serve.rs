@@ -32,14 +32,11 @@ use crate::http::ws::upgrade::Front;
 
 /// Time limit of a request's head, counted from the end of the previous request.
 const HEAD_MAX: Duration = Duration::from_secs(10);
-/// Maximum header lines of a request.
 const HEADERS_MAX: usize = 100;
-/// Maximum length of a request's head in bytes.
 const HEAD_BYTES_MAX: usize = 32 * 1_024;
 /// Pause after a failed accept: without file descriptors the next accept fails at once too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Time limit of a stalled write. The server holds an unread response in memory until the connection
-/// ends.
+/// The server holds an unread response in memory until the connection ends.
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// Read rate of a connection. No other limit counts frames that never become a message. The server
 /// throttles a faster client.
@@ -49,7 +46,6 @@ const READING: ReadRate = ReadRate { bytes: 8 * 1_024 * 1_024, within: Duration:
 /// a client after ten seconds of silence.
 const READING_A_WAITER: ReadRate =
     ReadRate { bytes: 64 * 1_024, within: Duration::from_micros(62_500) };
-/// Bytes per read of a message that the transport skips.
 const SKIPPED_AT_A_TIME: usize = 16 * 1_024;
 /// Time limit of responses in progress after a stop.
 const FINISH_MAX: Duration = Duration::from_secs(5);
@@ -58,11 +54,6 @@ const FINISH_MAX: Duration = Duration::from_secs(5);
 /// at the same moment, and TCP retries a connection without a place only a second later.
 const BACKLOG: u32 = 4_096;
 
-/// Listens at `address`.
-///
-/// # Errors
-///
-/// The system's error: the port is in use, or the address is not this host's.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
@@ -112,7 +103,6 @@ pub async fn run(
     answering.wait().await;
 }
 
-/// Whether the peer closed the connection before the accept.
 fn is_the_peers(error: &io::Error) -> bool {
     use io::ErrorKind as Is;
     matches!(
@@ -153,7 +143,6 @@ async fn serve(socket: Socket, peer: SocketAddr, front: Front, stop: Cancellatio
     }
 }
 
-/// A connection that counts for as long as it lives.
 struct Socket {
     stream: TcpStream,
     /// The deadline of a stalled write; `None` while the client reads.
@@ -276,7 +265,6 @@ impl AsyncRead for Socket {
     }
 }
 
-/// Bytes that the server reads from a connection within a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReadRate {
     bytes: usize,

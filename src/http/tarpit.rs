@@ -19,13 +19,11 @@ const FORGET_AFTER: Duration = Duration::from_secs(30);
 const FREE_REFUSALS: u32 = 3;
 /// The first delay; each further refusal doubles it.
 const DELAY_FIRST: Duration = Duration::from_millis(250);
-/// The longest delay.
 const DELAY_MAX: Duration = Duration::from_secs(4);
 /// Maximum number of entries. At it the server removes expired ones; if none is expired, every refusal
 /// has the longest delay.
 const REMEMBERED_MAX: usize = 4_096;
 
-/// Counts refusals. Cloning it is cheap.
 #[derive(Clone, Default)]
 pub struct Tarpit(Arc<Mutex<HashMap<(UserId, Seat), Refusals>>>);
 
@@ -66,7 +64,6 @@ impl Tarpit {
         delay
     }
 
-    /// Removes the entry of a user who acquired the seat.
     pub(crate) fn forgive(&self, user: &UserId, seat: Seat) {
         let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         refusals.remove(&(user.clone(), seat));

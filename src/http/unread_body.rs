@@ -18,7 +18,6 @@ use futures_util::{StreamExt as _, stream};
 /// A body up to this size arrives with its head, and hyper removes it from the connection in any case.
 const SHORT_BYTES: u64 = 4 * 1_024;
 
-/// Adds `Connection: close` if a long body was not read to its end.
 pub(crate) async fn close_after(request: Request, next: Next) -> Response {
     if request.body().size_hint().upper().is_some_and(|bytes| bytes <= SHORT_BYTES) {
         return next.run(request).await;

@@ -26,10 +26,8 @@ use crate::http::security_log::SecurityLog;
 use crate::rooms::permits::in_the_name_of;
 use crate::sharing::Sharing;
 
-/// The state that [`identify`] uses.
 pub(crate) type Checks = (Tokens, Access, Limiter, Origins, SecurityLog);
 
-/// Verifies the token, counts the request, and logs a refusal.
 pub(crate) async fn identify(
     State((tokens, access, limiter, origins, log)): State<Checks>,
     mut request: Request,
@@ -37,8 +35,7 @@ pub(crate) async fn identify(
 ) -> Response {
     let presented = Credential::read(request.headers(), &tokens, &access);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    // The websocket handler counts its own requests after the upgrade, when it can answer with a close
-    // code.
+    // The websocket handler counts after the upgrade, when it can answer with a close code.
     let is_socket = request.uri().path().starts_with("/ws/");
     if !is_socket && let Err(retry_after) = limiter.check(&presented, peer) {
         return ApiError::TooManyRequests { retry_after }.into_response();
@@ -62,14 +59,11 @@ pub(crate) async fn identify(
 /// A user with a valid token. An unsafe method with a cookie also carries one of the server's origins.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The user and the token's lifetime.
     pub identity: Identity,
-    /// How the request carried the token.
     pub by: CredentialSource,
 }
 
 impl Caller {
-    /// The user.
     #[must_use]
     pub fn user(&self) -> &User {
         &self.identity.user
@@ -110,9 +104,7 @@ where
 /// An administrator: the admin token, or a user's token with the `admin` claim.
 #[derive(Clone, Debug)]
 pub enum Admin {
-    /// The holder of the admin token.
     Token,
-    /// A user.
     Person(UserId),
 }
 

@@ -15,15 +15,11 @@ use axum::response::AppendHeaders;
 use crate::http::auth::tokens::{GUEST_TTL, TokenRefused};
 use crate::http::origin::Origin;
 
-/// The name without https, and the one that a host application sets.
 const PLAIN: &str = "galley_token";
-/// The name under https.
 const OF_THIS_HOST: &str = "__Host-galley_token";
 
-/// The cookies that a response sets.
 pub(crate) type SetCookies = AppendHeaders<Vec<(HeaderName, String)>>;
 
-/// A token from a cookie.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) token: String,
@@ -31,11 +27,7 @@ pub(crate) struct Found {
     pub(crate) is_shared: bool,
 }
 
-/// The token in the request's cookies, if any.
-///
-/// # Errors
-///
-/// [`TokenRefused`] if two cookies have the name: their order depends on the browser and proves nothing.
+/// Two cookies of the name are refused: their order depends on the browser and proves nothing.
 pub(crate) fn token(headers: &HeaderMap, is_secure: bool) -> Result<Option<Found>, TokenRefused> {
     if !headers.contains_key(COOKIE) {
         return Ok(None);
@@ -56,7 +48,6 @@ fn single(headers: &HeaderMap, name: &str) -> Result<Option<String>, TokenRefuse
     }
 }
 
-/// The cookie of a guest who reaches the server at `own`.
 pub(crate) fn of_guest(token: &str, own: &Origin) -> SetCookies {
     let name = if own.is_secure() { OF_THIS_HOST } else { PLAIN };
     AppendHeaders(vec![cookie(name, token, own, GUEST_TTL)])

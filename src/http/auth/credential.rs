@@ -8,8 +8,7 @@ use crate::http::access::Access;
 use crate::http::auth::cookie;
 use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
 
-/// How the request carried the token. A token that the browser adds by itself needs an `Origin` header
-/// as proof.
+/// A token that the browser adds by itself needs an `Origin` header as proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialSource {
     /// `Authorization: Bearer`, which only code of the client sends.
@@ -18,27 +17,12 @@ pub enum CredentialSource {
     Cookie,
 }
 
-/// The credential that a request carried.
 #[derive(Clone, Debug)]
 pub enum Credential {
-    /// Neither bearer token nor cookie.
     Nothing,
-    /// A token that is not valid now.
-    Refused {
-        /// The part of the token that is at fault.
-        cause: TokenRefused,
-        /// How the request carried it.
-        by: CredentialSource,
-    },
-    /// The admin token.
+    Refused { cause: TokenRefused, by: CredentialSource },
     AdminToken,
-    /// A user.
-    Person {
-        /// The user, and the token's lifetime.
-        identity: Identity,
-        /// How the request carried the token.
-        by: CredentialSource,
-    },
+    Person { identity: Identity, by: CredentialSource },
 }
 
 impl Credential {
@@ -71,7 +55,6 @@ impl Credential {
         }
     }
 
-    /// The user, if the credential names one.
     pub(crate) fn user(&self) -> Option<&UserId> {
         match self {
             Self::Person { identity, .. } => Some(&identity.user.id),

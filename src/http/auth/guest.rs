@@ -25,19 +25,16 @@ use crate::http::peer::Peer;
 use crate::http::security_log::SecurityLog;
 use crate::sharing::Sharing;
 
-/// The ways to sign in, and the user who has.
 #[derive(Serialize)]
 struct Entry {
-    /// Whether `POST /api/auth/guest` answers.
     guests: bool,
     /// The host application's sign-in page, with `{return}` for the page's own address.
     sign_in_url: Option<String>,
-    /// The caller of a valid token.
     user: Option<MeBody>,
 }
 
-/// `GET /api/auth`: needs no token, so that a page can offer a sign-in. A cookie is replaced as by
-/// `GET /api/me`.
+/// `GET /api/auth`: needs no token, so that a page can offer a sign-in. It replaces a cookie as
+/// `GET /api/me` does.
 pub(crate) async fn entry(
     State(access): State<Access>,
     State(tokens): State<Tokens>,
@@ -56,13 +53,11 @@ pub(crate) async fn entry(
     Ok((cookies, Json(entry)).into_response())
 }
 
-/// The body of a guest's entry.
 #[derive(Deserialize)]
 pub(crate) struct NewGuest {
     name: String,
 }
 
-/// The response to a guest's sign-in.
 #[derive(Serialize)]
 struct Welcome<'a> {
     user: &'a User,
@@ -143,7 +138,6 @@ pub(crate) async fn enter(
     welcome(StatusCode::CREATED, &user, &tokens, &origins)
 }
 
-/// The caller.
 #[derive(Serialize)]
 struct MeBody {
     #[serde(flatten)]
@@ -178,7 +172,6 @@ pub(crate) async fn me(
     Ok((cookies, Json(user)).into_response())
 }
 
-/// The caller, and the cookie that replaces theirs.
 async fn present(
     tokens: &Tokens,
     origins: &Origins,

@@ -22,7 +22,6 @@ use crate::domain::ids::{TokenId, UserId};
 use crate::domain::line::Line;
 use crate::domain::user::User;
 
-/// The `iss` claim.
 const ISSUER: &str = "galley";
 /// Lifetime of a guest's token. The guest's documents depend on it, so the server renews the token of an
 /// active page.
@@ -30,16 +29,13 @@ pub const GUEST_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Maximum length of a token in bytes; Galley's own have about 350.
 const TOKEN_BYTES_MAX: usize = 4_096;
 
-/// The user of a token that was valid when the server verified it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The user.
     pub user: User,
     /// Whether the token grants access to `/api/admin`.
     pub is_admin: bool,
-    /// When the token was signed.
     pub issued_at: DateTime<Utc>,
-    /// When the token expires. A websocket ends with it.
+    /// A websocket ends with it.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -53,12 +49,10 @@ impl Identity {
     }
 }
 
-/// A signed token.
 #[derive(Clone, Debug)]
 pub struct Signed {
     /// The token itself, a secret.
     pub token: String,
-    /// When it expires.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -68,7 +62,6 @@ pub struct Signed {
 #[error("the token is not valid: {0}")]
 pub struct TokenRefused(pub &'static str);
 
-/// Signs and verifies tokens. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Tokens(Arc<Keys>);
 
@@ -92,7 +85,6 @@ struct Claims {
 }
 
 impl Tokens {
-    /// Signs and verifies with `secret`.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
         let mut rules = Validation::new(Algorithm::HS256);
@@ -107,10 +99,6 @@ impl Tokens {
         }))
     }
 
-    /// Signs a token for `user` that expires `ttl` after `now`.
-    ///
-    /// # Errors
-    ///
     /// Fails when the end exceeds the calendar's range, or when signing fails.
     pub fn sign(
         &self,
@@ -137,11 +125,7 @@ impl Tokens {
         Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
     }
 
-    /// Verifies `token` and returns its user.
-    ///
-    /// # Errors
-    ///
-    /// [`TokenRefused`] with the part of the token that is at fault.
+    /// The error names the part of the token that is at fault.
     pub fn verify(&self, token: &str) -> Result<Identity, TokenRefused> {
         if TOKEN_BYTES_MAX < token.len() {
             return Err(TokenRefused("length"));

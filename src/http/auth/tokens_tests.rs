@@ -16,7 +16,6 @@ fn hour() -> Duration {
     Duration::from_secs(3_600)
 }
 
-/// Claims that the server accepts.
 fn good() -> Value {
     let now = Utc::now().timestamp();
     json!({

@@ -21,7 +21,6 @@ use crate::http::readiness::Finding;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
 
-/// The content type of a failed response.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
 /// `Retry-After` for an unavailable dependency, in seconds. Most outages are a restart.
@@ -29,13 +28,10 @@ const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 /// `Retry-After` for a spent byte budget: clients have read most responses by then.
 const BYTES_RETRY: Duration = Duration::from_secs(1);
 
-/// Status, name and title of a failure.
 pub(crate) type Contract = (StatusCode, &'static str, &'static str);
 
-/// Members of a problem beside those of RFC 9457.
 pub(crate) type Members = Map<String, Value>;
 
-/// One further member of a problem.
 pub(crate) fn member(name: &str, value: impl Into<Value>) -> Members {
     Members::from_iter([(name.to_owned(), value.into())])
 }
@@ -51,7 +47,6 @@ const PRECONDITION_FAILED: Contract =
 
 /// A failure of a service, with its contract. `Display` is the detail for the caller.
 pub trait Failure: std::error::Error + Send + Sync + 'static {
-    /// Its status, name and title.
     fn contract(&self) -> (StatusCode, &'static str, &'static str);
 
     /// When the caller may retry. A 503 has a default.
@@ -71,40 +66,31 @@ pub enum ApiError {
     /// The resource does not exist, or the caller has no right to know that it does.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// The address does not support the method.
     #[error("this address does not take that method")]
     MethodNotAllowed,
-    /// The request cannot be parsed.
     #[error("{0}")]
     Malformed(String),
     /// The request is well-formed and its content is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// The content type of the body is not JSON.
     #[error("send the body as application/json")]
     UnsupportedMediaType,
-    /// The body is longer than the limit.
     #[error("the body is longer than this server takes")]
     TooLarge,
-    /// The request carries no valid token.
     #[error("{0}")]
     Unauthenticated(&'static str),
     /// The token is not valid now; names the part at fault.
     #[error("the token is not valid, or not any more")]
     TokenRefused(&'static str),
-    /// A page of another site sent the request.
     #[error("the request comes from an origin that is not this server's")]
     ForeignOrigin,
-    /// The request names a host that is not one of this server's.
     #[error(
         "this server has another name; use its address or its public one, or add the name to \
          server.hosts"
     )]
     WrongHost,
-    /// The right of an administrator is missing.
     #[error("this needs the admin token")]
     NotAdmin,
-    /// The settings allow no guests.
     #[error("this server takes no guests; come with a token")]
     GuestsOff,
     /// A user of the host application asked for another name.
@@ -116,30 +102,18 @@ pub enum ApiError {
     /// `If-Match` names a version that never existed.
     #[error("the tag in If-Match is not one of this resource's")]
     UnknownTag,
-    /// The rate limit rejects the request.
     #[error("too many requests; try again later")]
-    TooManyRequests {
-        /// When the limit accepts the next request.
-        retry_after: Duration,
-    },
-    /// A dependency of the server is unavailable.
+    TooManyRequests { retry_after: Duration },
     #[error("unavailable: {0}")]
     Unavailable(String),
-    /// At least one dependency of the server is down.
     #[error("down: {}", remedies(down))]
-    NotReady {
-        /// The findings of the probes.
-        down: Vec<Finding>,
-    },
-    /// A fault of the server.
+    NotReady { down: Vec<Finding> },
     #[error("internal: {0}")]
     Internal(String),
-    /// A service failed.
     #[error("{0}")]
     Service(Box<dyn Failure>),
 }
 
-/// The body of a failed response.
 #[derive(Serialize)]
 struct Problem {
     #[serde(rename = "type")]
@@ -153,7 +127,6 @@ struct Problem {
 }
 
 impl ApiError {
-    /// The status, the name and the title of the failure.
     fn contract(&self) -> Contract {
         use StatusCode as Is;
         match self {
@@ -192,7 +165,6 @@ impl ApiError {
     /// The status of the timeout layer.
     pub(crate) const TOO_SLOW: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 
-    /// The error for a failed response that a layer made without a problem document.
     pub(crate) fn of_bare_status(status: StatusCode) -> Self {
         use StatusCode as Is;
         match status {

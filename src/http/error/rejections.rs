@@ -50,7 +50,6 @@ impl From<PathRejection> for ApiError {
     }
 }
 
-/// The fault of a body that is JSON.
 fn data_fault(rejection: &(dyn Error + 'static)) -> String {
     let Some(error) = cause::<serde_path_to_error::Error<serde_json::Error>>(rejection) else {
         return "the body has an unknown value".to_owned();
@@ -65,7 +64,6 @@ fn data_fault(rejection: &(dyn Error + 'static)) -> String {
     format!("{}: {own}", path_of(path))
 }
 
-/// The position of the fault of a body that is no JSON.
 fn syntax_fault(rejection: &(dyn Error + 'static)) -> String {
     match cause::<serde_path_to_error::Error<serde_json::Error>>(rejection) {
         Some(error) if error.inner().is_eof() => "the body ends before its JSON does".to_owned(),
@@ -127,7 +125,6 @@ fn path_of(path: &Path) -> String {
     path.to_string().chars().take(PATH_MAX).collect()
 }
 
-/// The error of that type among the sources.
 fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {

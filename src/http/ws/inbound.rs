@@ -7,9 +7,9 @@
 //! whole message. A short message costs a few relaxed atomic operations and no lock.
 //!
 //! The library reserves room for a frame when it has read the frame's head, so the transport charges a
-//! long frame whole at its head. If a part of the payload is in the library's buffer by then, the buffer grows beyond the message and is reused for years. So the transport
-//! passes on the head of a long frame alone. Then the message fills the buffer exactly, and
-//! `ws::Socket::recv` makes the library drop it.
+//! long frame whole at its head. If a part of the payload is in the library's buffer by then, the buffer
+//! grows beyond the message and is reused for years. So the transport passes on the head of a long frame
+//! alone. Then the message fills the buffer exactly, and `ws::Socket::recv` makes the library drop it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +20,6 @@ use crate::http::byte_budget::Charge;
 
 /// Maximum length of a frame's head in bytes: two, a length of eight, and a mask of four.
 const HEAD_BYTES_MAX: usize = 14;
-/// The bit that marks the last frame of a message.
 const FIN: u8 = 0x80;
 /// The opcode bit of frames without data: close, ping, pong.
 const CONTROL: u8 = 0x08;
@@ -62,17 +61,14 @@ impl Inbound {
         self.skips_to.store(bytes, Ordering::Relaxed);
     }
 
-    /// Ends the wait for a seat.
     pub(crate) fn end_wait(&self) {
         self.skips_to.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the session waits for its seat.
     pub(crate) fn is_waiting(&self) -> bool {
         self.skips_to.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether the transport has skipped a message.
     pub(crate) fn has_skipped(&self) -> bool {
         self.has_skipped.load(Ordering::Relaxed)
     }
@@ -139,7 +135,6 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 pub(crate) struct FrameHeads {
     inbound: Arc<Inbound>,
     head: [u8; HEAD_BYTES_MAX],
-    /// Bytes of the head that have arrived.
     head_bytes: usize,
     /// Length of the frame's payload, and the bytes still missing.
     length: u64,
@@ -151,7 +146,6 @@ pub(crate) struct FrameHeads {
 }
 
 impl FrameHeads {
-    /// A parser that counts into `inbound`.
     pub(crate) fn new(inbound: Arc<Inbound>) -> Self {
         Self {
             inbound,
@@ -164,7 +158,6 @@ impl FrameHeads {
         }
     }
 
-    /// The counts.
     pub(crate) fn inbound(&self) -> &Arc<Inbound> {
         &self.inbound
     }
@@ -174,17 +167,12 @@ impl FrameHeads {
         self.skip
     }
 
-    /// The transport has skipped so many bytes.
     pub(crate) fn skipped(&mut self, bytes: usize) {
         self.skip = self.skip.saturating_sub(bytes as u64);
     }
 
-    /// Parses bytes that the transport read. Returns how many of them to pass on; the transport presents
-    /// the others again, behind those [to skip](Self::to_skip).
-    ///
-    /// # Errors
-    ///
-    /// [`io::ErrorKind::QuotaExceeded`]: the budget rejects them.
+    /// Returns how many bytes to pass on; the transport presents the others again, behind those
+    /// [to skip](Self::to_skip). [`io::ErrorKind::QuotaExceeded`]: the budget rejects them.
     pub(crate) fn read(&mut self, whole: &[u8]) -> io::Result<usize> {
         if self.inbound.charge.get().is_none() {
             self.look_for_end(whole);
@@ -224,12 +212,10 @@ impl FrameHeads {
         self.left != 0 && self.inbound.skips(self.first(), self.length)
     }
 
-    /// Whether the frame was charged at its head.
     fn is_reserved(&self) -> bool {
         self.inbound.is_reserved(self.first(), self.length)
     }
 
-    /// The first byte of the frame's head.
     fn first(&self) -> u8 {
         self.head.first().copied().unwrap_or_default()
     }

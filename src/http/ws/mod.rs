@@ -46,32 +46,27 @@ use crate::seats::SeatService;
 use crate::seats::claim::SeatRequest;
 use crate::seats::handle::{SeatHandle, SocketEnd, TOO_MANY_MESSAGES};
 
-/// Size of the read buffer for as long as a socket lives: the largest part of an idle socket's memory.
-/// tungstenite's default is 128 KiB. A keystroke has some forty bytes, a cursor three hundred; the
-/// library reads longer messages in parts.
+/// The read buffer is the largest part of an idle socket's memory; tungstenite's default is 128 KiB. A
+/// keystroke has some forty bytes, a cursor three hundred; the library reads longer messages in parts.
 const READ_BUFFER_BYTES: usize = 1_024;
 /// Bytes that the library collects before it writes to the kernel.
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// Bytes that the write buffer holds beyond one message.
 const WRITE_SLACK_BYTES: usize = 64 * 1_024;
-/// Longest pause of a socket whose writer is faster than storage. It is shorter than a seat tick: the
-/// socket reads on before the client counts as silent.
+/// Shorter than a seat tick: a paused socket reads on before its client counts as silent.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// The close above the join rate. A stock client reconnects a tenth of a second after a close, so the
-/// server delays it.
+/// A stock client reconnects a tenth of a second after a close, so the server delays it.
 const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
 const JOIN_DELAY: Duration = Duration::from_secs(1);
 /// The close of a socket that outlives its token, as waiter or holder.
 const TOKEN_EXPIRED: Close = Close::Unauthenticated("token-expired");
 
-/// The address of a socket, and the byte counts of its connection.
 pub(crate) struct From {
     peer: Peer,
     inbound: Arc<Inbound>,
 }
 
 impl From {
-    /// Reads the extensions that the accept loop added to the request.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         let peer = extensions.get::<Peer>().copied().unwrap_or_default();
         Self { peer, inbound: extensions.get().cloned().unwrap_or_default() }
@@ -162,7 +157,6 @@ pub(crate) fn open(
         .on_upgrade(move |socket| serve(Box::new(Socket::new(socket, inbound)), admission)))
 }
 
-/// A socket that claims a seat.
 struct Admission {
     sessions: SeatService,
     request: SeatRequest,
@@ -171,7 +165,6 @@ struct Admission {
     early: EarlyMessages,
 }
 
-/// A socket whose session holds a seat.
 struct SeatedSocket {
     seated: SeatHandle,
     /// The messages that the client sent before the grant.
@@ -180,8 +173,6 @@ struct SeatedSocket {
     valid_until: Instant,
 }
 
-/// Acquires the seat and serves the socket until either ends.
-///
 /// The futures of the claim and of the end are boxed: they are larger than that of the session, which
 /// lives for hours. The arguments are boxed too, or each task on the way would reserve room for them.
 async fn serve(mut socket: Box<Socket>, admission: Result<Box<Admission>, (Close, Duration)>) {
@@ -260,7 +251,6 @@ impl Socket {
         }))
     }
 
-    /// Closes the socket with the refusal after `delay`.
     async fn refuse(&mut self, close: Close, delay: Duration) {
         tracing::debug!(%close, "a socket was refused");
         sleep(delay).await;

@@ -16,7 +16,6 @@ use crate::http::ws::inbound::Inbound;
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, Outgoing};
 
-/// Maximum messages in one write.
 const SENT_TOGETHER_MAX: usize = 64;
 /// Time limit of that write; then the client counts as gone.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,7 +24,6 @@ const LINGER: Duration = Duration::from_secs(1);
 /// The close when the budget rejects the bytes of an unfinished message.
 pub(super) const TOO_MANY_BYTES: Close = Close::TooMuch("too-many-bytes");
 
-/// Both directions of a socket.
 pub(super) struct Socket {
     socket: WebSocket,
     /// Bytes of an unfinished message.
@@ -35,7 +33,6 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// The socket of a connection that was upgraded.
     pub(super) fn new(socket: WebSocket, inbound: Arc<Inbound>) -> Self {
         Self { socket, inbound, long: None }
     }
@@ -114,7 +111,6 @@ impl Socket {
     }
 }
 
-/// The websocket message of an outgoing one, or the close that ends the socket.
 pub(super) fn message(outgoing: Outgoing) -> Result<Message, Close> {
     match outgoing {
         Outgoing::Frame(frame) => Ok(Message::Binary(frame)),

@@ -34,14 +34,12 @@ use crate::http::ws;
 use crate::http::ws::inbound::Inbound;
 use crate::http::{HttpState, request_log, router};
 
-/// Answers requests. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Front {
     router: Router,
     state: Arc<HttpState>,
 }
 
-/// A response that is ready, or the router's future.
 type Answering = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
 
 impl Front {
@@ -50,12 +48,10 @@ impl Front {
         Self { router: router(state.clone(), features, body_bytes), state: Arc::new(state) }
     }
 
-    /// Whether `address` belongs to a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         self.state.proxies.trusts(address)
     }
 
-    /// Answers a request of `peer`, over a connection whose transport counts `inbound`.
     pub(crate) fn answer(
         &self,
         mut request: Request,

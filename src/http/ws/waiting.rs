@@ -31,13 +31,10 @@ const EARLY_MESSAGES_MAX: usize = 64;
 /// Interval of the heartbeat, and of the message that a stock client counts as a sign of life.
 const LOOK_AFTER_EVERY: Duration = Duration::from_secs(4);
 
-/// The client of a socket without a seat.
 pub(super) struct UnseatedSocket {
-    /// Records each sign of life.
     pub(super) arriving: Arriving,
     /// A longer silence ends the socket.
     pub(super) silence_max: Duration,
-    /// When the token expires.
     pub(super) valid_until: Instant,
     /// The service and the user to whom it charges each message, ping and pong.
     pub(super) payer: (SeatService, UserId),
@@ -45,9 +42,7 @@ pub(super) struct UnseatedSocket {
 
 /// The messages and the state of a connection during the claim.
 pub(super) struct EarlyMessages {
-    /// Messages in order of arrival.
     messages: Vec<Bytes>,
-    /// The last sync step 1.
     question: Option<Bytes>,
     bytes: usize,
     /// A message was dropped, and later ones may depend on it.
@@ -59,13 +54,11 @@ pub(super) struct EarlyMessages {
 }
 
 impl EarlyMessages {
-    /// An empty store that draws on `charge`.
     pub(super) fn new(charge: Charge) -> Self {
         let (messages, question) = (Vec::new(), None);
         Self { messages, question, bytes: 0, is_over: false, charge, close: None }
     }
 
-    /// Takes the stored messages, and releases their charge.
     pub(super) fn take_messages(&mut self) -> Vec<Bytes> {
         let mut messages = std::mem::take(&mut self.messages);
         messages.extend(self.question.take());
@@ -154,7 +147,6 @@ impl Socket {
         }
     }
 
-    /// Sends a message of the session. Returns false when the client is gone.
     async fn pass_on(
         &mut self,
         outgoing: Outgoing,
@@ -171,18 +163,15 @@ impl Socket {
     }
 }
 
-/// The effect of an incoming message.
 enum Took {
     /// The message was stored, or needs no action.
     Continue,
     /// The client queries the presence of others, which is empty before the grant.
     Question,
-    /// The connection has ended.
     End,
 }
 
 impl EarlyMessages {
-    /// Stores or evaluates an incoming message.
     fn take(
         &mut self,
         incoming: Option<Result<Message, axum::Error>>,
