@@ -16,11 +16,6 @@ use galley_domain::export::ExportFailure;
 /// Longest paragraph, in bytes of XML: four times the text of a document. Tabs take twenty times theirs.
 const PARAGRAPH_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Renders the file.
-///
-/// # Errors
-///
-/// [`ExportFailure::TooLarge`].
 pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let mut zip = ZipWriter::default();
     zip.add("[Content_Types].xml", CONTENT_TYPES)?;
@@ -59,17 +54,14 @@ enum Mark {
     Inserted(usize),
 }
 
-/// The body under construction.
 struct Body<'a> {
     paper: &'a Paper,
     ids: &'a CommentIds,
     entry: Entry,
-    /// The content of the current paragraph.
     paragraph: String,
     style: &'static str,
     /// The note whose text is being deleted.
     deletes: Option<usize>,
-    /// The number of the last tracked change.
     changes: usize,
 }
 
@@ -141,7 +133,6 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
-    /// A part of the text.
     fn text(&mut self, text: &str) -> Result<(), ExportFailure> {
         for (number, line) in text.split('\n').enumerate() {
             if number != 0 {
@@ -153,7 +144,6 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
-    /// A part of a line.
     fn piece(&mut self, piece: &str) -> Result<(), ExportFailure> {
         match self.deletes {
             None => self.paragraph.push_str(&run(piece, false)),
@@ -163,7 +153,6 @@ impl<'a> Body<'a> {
         is_bounded.then_some(()).ok_or(ExportFailure::TooLarge)
     }
 
-    /// The suggestion of a change.
     fn insertion(&mut self, index: usize) -> Result<(), ExportFailure> {
         let paper = self.paper;
         let note = paper.notes.get(index).filter(|note| note.is_change);
@@ -196,13 +185,11 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Content inside a tracked change of this note.
     fn tracked(&mut self, tag: &str, index: usize, content: &str) {
         let attributes = self.attributes(index);
         self.paragraph.push_str(&format!("<{tag}{attributes}>{content}</{tag}>"));
     }
 
-    /// Number, author and time of a tracked change.
     fn attributes(&mut self, index: usize) -> String {
         self.changes = self.changes.saturating_add(1);
         let words = self.paper.words;

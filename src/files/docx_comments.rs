@@ -6,8 +6,8 @@ use crate::zip::ZipWriter;
 use galley_domain::export::ExportFailure;
 use galley_domain::review::ReviewStatus;
 
-/// The comments of each note: the ids of the first one and of the one after the last. A note without a
-/// comment has an empty range.
+/// The ids of the first comment of each note and of the one after the last; an empty range without a
+/// comment.
 #[derive(Debug)]
 pub(super) struct CommentIds(Vec<(usize, usize)>);
 
@@ -26,7 +26,6 @@ impl CommentIds {
         Self(ids.collect())
     }
 
-    /// The ids of the comments of a note.
     pub(super) fn of_note(&self, index: usize) -> std::ops::Range<usize> {
         let (first, end) = self.0.get(index).copied().unwrap_or_default();
         first..end
@@ -66,7 +65,6 @@ pub(super) fn write(
     zip.add("word/commentsExtended.xml", &extended)
 }
 
-/// The texts of a note's comment.
 fn words_of(note: &Note, paper: &Paper) -> Vec<String> {
     let words = paper.words;
     let status = words.status(note.status).map(|status| format!("[{status}]"));

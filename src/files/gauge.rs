@@ -19,7 +19,6 @@ impl Gauge {
         self.percent.fetch_max(u8::try_from(percent).unwrap_or(100), Ordering::Relaxed);
     }
 
-    /// The progress of the thread, 0 to 100.
     pub fn percent(&self) -> u8 {
         self.percent.load(Ordering::Relaxed)
     }
@@ -30,11 +29,6 @@ impl Gauge {
     }
 
     #[cfg_attr(not(feature = "pdf"), allow(dead_code, reason = "the other formats are quick"))]
-    /// Checks whether the build should go on.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportFailure::Unavailable`] after [`stop`](Self::stop).
     pub fn check(&self) -> Result<(), ExportFailure> {
         if self.is_stopped.load(Ordering::Relaxed) {
             return Err(ExportFailure::Unavailable);

@@ -30,11 +30,6 @@ sup a{text-decoration:none;color:inherit;font-weight:600}
 mark{background:none;border-bottom:1px solid #8a8371}@page{size:A4;margin:2cm}}
 ";
 
-/// Renders the file.
-///
-/// # Errors
-///
-/// [`ExportFailure::TooLarge`].
 pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let mut sheet = Sheet::default();
     let title = escaped(&paper.title);
@@ -115,7 +110,6 @@ impl Body<'_> {
         Ok("</p></div>\n")
     }
 
-    /// A part of a line.
     fn text(&mut self, text: &str) -> Result<(), ExportFailure> {
         if text.is_empty() {
             return Ok(());

@@ -10,22 +10,15 @@ use crate::words::Words;
 use galley_domain::limits::{IMPORT_BYTES_MAX, LABEL_CHARS_MAX};
 use galley_domain::line::Line;
 
-/// The format of an imported file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportFormat {
-    /// Word (OOXML).
     Docx,
-    /// Markdown or plain text.
     Text,
 }
 
 impl ImportFormat {
-    /// The format by the media type; by the extension of the file's name if the type is another one.
-    /// Systems without Word name other types for its files.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError::Format`].
+    /// The media type decides first, then the extension of the file's name: systems without Word name
+    /// other types for its files.
     pub fn of(media_type: Option<&str>, name: Option<&str>) -> Result<Self, ImportError> {
         let essence = media_type.map(|it| it.split(';').next().unwrap_or(it).trim());
         let essence = essence.map(str::to_ascii_lowercase);
@@ -45,12 +38,7 @@ impl ImportFormat {
     }
 }
 
-/// Reads the text of a file, with line feeds, and without control characters. A small file may hold a
-/// long text, so the reader stops beyond `text_max` bytes.
-///
-/// # Errors
-///
-/// [`ImportError`] when the file is damaged, hostile or too large.
+/// A small file may hold a long text, so the reader stops beyond `text_max` bytes.
 pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<Imported, ImportError> {
     if IMPORT_BYTES_MAX < bytes.len() {
         return Err(ImportError::TooLarge("the file itself"));
@@ -92,7 +80,6 @@ impl CleanText {
     }
 }
 
-/// Bytes of a text that are decoded at once.
 const DECODED_AT_ONCE: usize = 64 * 1_024;
 
 /// Decodes bytes in UTF-8, in UTF-16 with a byte order mark, or in the Korean code page 949, piece by piece.

@@ -11,11 +11,6 @@ use galley_domain::export::ExportFailure;
 /// Prefixes of the footnotes' labels, by preference. A text may have footnotes of its own.
 const LABELS: [&str; 3] = ["r", "review-", "galley-review-"];
 
-/// Renders the file.
-///
-/// # Errors
-///
-/// [`ExportFailure::TooLarge`].
 pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let is_free = |label: &&str| !paper.text.contains(&format!("[^{label}"));
     let label = LABELS.into_iter().find(is_free).unwrap_or("note-of-galley-");
@@ -42,7 +37,6 @@ pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     Ok(sheet.into_bytes())
 }
 
-/// Appends lines that belong to the item before them.
 fn push_block(sheet: &mut Sheet, indent: &str, lines: &[String]) -> Result<(), ExportFailure> {
     for line in lines {
         let indent = if line.is_empty() { "" } else { indent };
@@ -51,7 +45,6 @@ fn push_block(sheet: &mut Sheet, indent: &str, lines: &[String]) -> Result<(), E
     Ok(())
 }
 
-/// The lines of a note: the first, and the others in blocks.
 fn lines(note: &Note, words: &Words) -> (String, Vec<String>) {
     let status = words.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
     let first = format!("**{}**, {}{status}", escaped(&note.author), words.time(note.at));
@@ -79,7 +72,6 @@ fn lines(note: &Note, words: &Words) -> (String, Vec<String>) {
     (first, lines)
 }
 
-/// One line without a meaning in Markdown.
 fn escaped(line: &str) -> String {
     let mut escaped = String::with_capacity(line.len());
     for c in line.trim_start().chars() {

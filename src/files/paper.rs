@@ -9,32 +9,25 @@ use galley_domain::anchor::{Anchor, AnchorState};
 use galley_domain::reminder::TimeZone;
 use galley_domain::review::{Reply, Review, ReviewStatus};
 
-/// A document to render.
 #[derive(Debug)]
 pub struct Paper {
     pub title: String,
-    /// The name of the writer.
     pub writer: String,
     pub text: String,
     /// The notes on ranges by position, then those on the whole text, then those without a place.
     pub notes: Vec<Note>,
     pub words: Words,
-    /// The time of the build.
     pub built_at: DateTime<Utc>,
 }
 
-/// The place of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A range of bytes of the text.
     Range(Range<usize>),
-    /// The whole text.
     Whole,
     /// None: the text does not contain the quote any more.
     Lost,
 }
 
-/// A review.
 #[derive(Debug)]
 pub struct Note {
     /// Its number, from 1.
@@ -57,7 +50,6 @@ impl Note {
         self.suggestion.as_deref() == Some("")
     }
 
-    /// The suggestion with its label: the new words, or those to delete.
     pub fn suggestion(&self, words: &Words) -> Option<String> {
         let new = self.suggestion.as_deref()?;
         let quote = format!("“{}”", self.quote);
@@ -71,19 +63,14 @@ impl Note {
 /// the edges of an empty range stand last, its begin before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edge {
-    /// The change of this note ends: its suggestion follows.
     ChangeEnds(usize),
-    /// The range of this note ends.
     NoteEnds(usize),
-    /// The range of this note begins.
     NoteBegins(usize),
-    /// The change of this note begins: the text is deleted.
     ChangeBegins(usize),
     /// An empty range: all edges at once.
     Point(usize),
 }
 
-/// The facts of a document besides its text and reviews.
 #[derive(Clone, Debug)]
 pub struct Heading {
     pub title: String,
@@ -94,7 +81,6 @@ pub struct Heading {
 }
 
 impl Paper {
-    /// Places the reviews in the text.
     pub fn new(heading: Heading, text: String, reviews: Vec<Review>) -> Self {
         let Heading { title, writer, built_at, zone } = heading;
         let locations = locations(&text, &reviews);

@@ -17,16 +17,10 @@ pub(crate) fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The text of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Sheet(String);
 
 impl Sheet {
-    /// Appends a text.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportFailure::TooLarge`] beyond the bound of a file.
     pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
         if EXPORT_BYTES_MAX < self.0.len().saturating_add(text.len()) {
             return Err(ExportFailure::TooLarge);
@@ -35,13 +29,9 @@ impl Sheet {
         Ok(())
     }
 
-    /// Appends the text of the document, with the mark of each review behind its passage. `mark`
-    /// renders the number of a review. A passage that ends with its line feed has the mark before it: at
-    /// the begin of the next line it would hide a heading or an item of Markdown.
-    ///
-    /// # Errors
-    ///
-    /// As [`push`](Self::push).
+    /// Appends the text of the document, with the mark of each review behind its passage. A passage that
+    /// ends with its line feed has the mark before it: at the begin of the next line it would hide a
+    /// heading or an item of Markdown.
     pub(crate) fn push_text(
         &mut self,
         paper: &Paper,
@@ -72,12 +62,10 @@ impl Sheet {
         self.push(part(done, text.len()))
     }
 
-    /// The bytes of the file.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0.into_bytes()
     }
 
-    /// Whether the text ends with `end`.
     pub(crate) fn ends_with(&self, end: char) -> bool {
         self.0.ends_with(end)
     }

@@ -7,11 +7,6 @@ use galley_domain::export::ExportFailure;
 
 const RULE: &str = "────────────────────";
 
-/// Renders the file.
-///
-/// # Errors
-///
-/// [`ExportFailure::TooLarge`].
 pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
     let mut sheet = Sheet::default();
     sheet.push_text(paper, |number| format!("[{number}]"))?;

@@ -10,10 +10,8 @@ use crate::zip::Inflated;
 
 /// Most styles that a style is based on: they may form a circle.
 const STYLES_MAX: usize = 16;
-/// Levels of a list.
 const LEVELS: usize = 9;
 
-/// The format of a paragraph or of a style.
 #[derive(Debug, Default)]
 pub(super) struct Format {
     /// The style that it is based on.
@@ -24,7 +22,6 @@ pub(super) struct Format {
 }
 
 impl Format {
-    /// Takes an element of the format.
     pub(super) fn take(&mut self, element: &BytesStart<'_>) {
         match element.local_name().as_ref() {
             b"pStyle" | b"basedOn" => self.style = value(element, b"val"),
@@ -48,7 +45,6 @@ fn is_heading(style: &str) -> bool {
     name == "title" || matches!(level, Some(Ok(_)))
 }
 
-/// The mark of a number format.
 fn mark_of(format: &str) -> &'static str {
     match format {
         "bullet" => "- ",

@@ -21,40 +21,29 @@ pub(super) const MAIN_PART: &str = "word/document.xml";
 const KINDS: [&str; 5] = ["/officeDocument", "/styles", "/numbering", "/footnotes", "/endnotes"];
 /// Longest part of relations, styles or lists, in bytes: their content is held in memory.
 const PROPERTIES_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Longest part of notes.
 const NOTES_BYTES_MAX: u64 = IMPORT_INFLATED_BYTES_MAX / 4;
 
 const NO_DOCUMENT: ImportError = ImportError::Unreadable("it contains no Word document");
 
-/// The text of an imported file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// The text.
     pub text: String,
-    /// Its first heading.
     pub heading: Option<String>,
-    /// Its differences from the file.
     pub changes: ImportChanges,
 }
 
-/// Counts of what an import changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ImportChanges {
-    /// Tables, whose cells are separated by tabs.
+    /// The cells are separated by tabs.
     pub tables: usize,
-    /// Footnotes and endnotes, which stand behind the text.
+    /// Footnotes and endnotes stand behind the text.
     pub footnotes: usize,
-    /// Comments, which are left out.
+    /// Comments are left out.
     pub comments_left: usize,
-    /// Tracked changes, which are taken as accepted.
+    /// Tracked changes are taken as accepted.
     pub changes_applied: usize,
 }
 
-/// Reads the text.
-///
-/// # Errors
-///
-/// [`ImportError`].
 pub(super) fn read(bytes: &[u8], text_max: usize) -> Result<Imported, ImportError> {
     let zip = ZipReader::open(bytes)?;
     let mut names = HashMap::new();
@@ -95,7 +84,6 @@ fn relate(
     })
 }
 
-/// The text under construction.
 #[derive(Default)]
 struct Reading {
     text: String,
@@ -122,13 +110,11 @@ struct Reading {
 /// The id of a note, and whether it is an endnote.
 type NoteId = (bool, i64);
 
-/// An open paragraph.
 #[derive(Default)]
 struct Paragraph {
     /// The mark at its end is inserted or deleted.
     mark: Option<Element>,
     format: Format,
-    /// Where its text begins.
     from: Option<usize>,
 }
 

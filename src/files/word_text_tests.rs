@@ -113,7 +113,6 @@ fn item(format: &str, text: &str) -> String {
     format!("<w:p><w:pPr>{format}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
 }
 
-/// The notes of a part, by their ids.
 fn notes(tag: &str, notes: &[(i64, &str)]) -> String {
     let notes = notes.iter().map(|(id, text)| {
         let text = item("", &format!("</w:t><w:{tag}Ref/><w:tab/><w:t>{text}"));

@@ -21,16 +21,12 @@ const COMPATIBILITY: &[u8] = b"http://schemas.openxmlformats.org/markup-compatib
 const BROKEN: ImportError = ImportError::Unreadable("its XML is damaged");
 const TOO_DEEP: ImportError = ImportError::Unreadable("its parts are nested too deep");
 
-/// A part of the XML.
 pub(super) enum Step<'a> {
-    /// An element begins.
     Begins(Element, &'a BytesStart<'a>),
-    /// An element ends.
     Ends(Element),
     Text(&'a str),
 }
 
-/// An element of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Element {
     Body,
@@ -135,7 +131,6 @@ pub(super) fn walk(
     }
 }
 
-/// The open elements.
 #[derive(Default)]
 struct Open {
     /// The namespaces that each declares.
@@ -177,7 +172,6 @@ fn character(reference: &BytesRef<'_>) -> Result<char, ImportError> {
     }
 }
 
-/// Passes on the elements of a part, if there is one.
 pub(super) fn elements(
     part: Option<Inflated<'_>>,
     mut take: impl FnMut(&BytesStart<'_>),

@@ -10,9 +10,7 @@ use galley_domain::review::ReviewStatus;
 /// The words of a file. The page uses the same ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// The language tag.
     pub lang: &'static str,
-    /// The heading of all reviews.
     pub reviews: &'static str,
     suggestion: &'static str,
     deletion: &'static str,
@@ -54,13 +52,11 @@ const KOREAN: Words = Words {
 };
 
 impl Words {
-    /// The words for a file that contains these texts.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let is_korean = texts.into_iter().any(|text| text.chars().any(is_hangul));
         if is_korean { KOREAN } else { ENGLISH }
     }
 
-    /// The label of a decided review.
     pub fn status(&self, status: ReviewStatus) -> Option<&'static str> {
         match status {
             ReviewStatus::Open => None,
@@ -70,7 +66,6 @@ impl Words {
         }
     }
 
-    /// The label of a suggestion.
     pub fn suggested(&self, suggestion: &str) -> &'static str {
         if suggestion.is_empty() { self.deletion } else { self.suggestion }
     }

@@ -18,7 +18,6 @@ use galley_domain::limits::{EXPORT_BYTES_MAX, EXPORT_INFLATED_BYTES_MAX, IMPORT_
 const LOCAL: u32 = 0x0403_4B50;
 const CENTRAL: u32 = 0x0201_4B50;
 const END: u32 = 0x0605_4B50;
-/// Bytes of the fixed parts of these records.
 const LOCAL_BYTES: usize = 30;
 const CENTRAL_BYTES: usize = 46;
 const END_BYTES: usize = 22;
@@ -31,7 +30,6 @@ const DAY: u16 = 0x0021;
 /// ZIP 2.0, for deflate.
 const VERSION: u16 = 20;
 
-/// An archive under construction.
 #[derive(Debug, Default)]
 pub(crate) struct ZipWriter {
     out: Vec<u8>,
@@ -41,7 +39,6 @@ pub(crate) struct ZipWriter {
     inflated: usize,
 }
 
-/// An entry under construction.
 #[derive(Debug)]
 pub(crate) struct Entry {
     name: &'static str,
@@ -53,11 +50,6 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Appends a text.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportFailure::TooLarge`] beyond the bounds of a file.
     pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
         self.crc.update(text.as_bytes());
         let inflated = usize::try_from(self.encoder.total_in()).unwrap_or(usize::MAX);
@@ -72,7 +64,6 @@ impl Entry {
 }
 
 impl ZipWriter {
-    /// Begins an entry.
     pub(crate) fn entry(&self, name: &'static str) -> Entry {
         Entry {
             name,
@@ -83,11 +74,6 @@ impl ZipWriter {
         }
     }
 
-    /// Ends an entry.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportFailure::TooLarge`] beyond the bound of a file.
     pub(crate) fn finish(&mut self, entry: Entry) -> Result<(), ExportFailure> {
         let length = entry.encoder.total_in();
         let bytes = entry.encoder.finish().map_err(|_| ExportFailure::Unavailable)?;
@@ -125,22 +111,12 @@ impl ZipWriter {
         Ok(())
     }
 
-    /// Adds an entry with this text.
-    ///
-    /// # Errors
-    ///
-    /// As [`finish`](Self::finish).
     pub(crate) fn add(&mut self, name: &'static str, text: &str) -> Result<(), ExportFailure> {
         let mut entry = self.entry(name);
         entry.push(text)?;
         self.finish(entry)
     }
 
-    /// The bytes of the archive.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportFailure::TooLarge`].
     pub(crate) fn into_bytes(self) -> Result<Vec<u8>, ExportFailure> {
         let Self { mut out, directory, entries, .. } = self;
         let narrow = |number: usize| u32::try_from(number).map_err(|_| ExportFailure::TooLarge);
@@ -157,13 +133,11 @@ impl ZipWriter {
     }
 }
 
-/// An archive of a client.
 pub(crate) struct ZipReader<'a> {
     bytes: &'a [u8],
     entries: Vec<Listed<'a>>,
 }
 
-/// An entry of the directory.
 struct Listed<'a> {
     name: &'a [u8],
     method: u16,
@@ -176,11 +150,6 @@ struct Listed<'a> {
 const BROKEN: ImportError = ImportError::Unreadable("it is no complete archive");
 
 impl<'a> ZipReader<'a> {
-    /// Reads the directory.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError`] when it is damaged, encrypted, or has too many entries.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, ImportError> {
         let end = Fields(bytes.get(end_of(bytes).ok_or(BROKEN)?..).ok_or(BROKEN)?);
         let count = usize::from(end.u16(10)?);
@@ -213,11 +182,7 @@ impl<'a> ZipReader<'a> {
         Ok(Self { bytes, entries })
     }
 
-    /// A reader of an entry, which fails beyond the bounds. `None`: there is no such entry.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError`] when the entry is damaged, or is larger than `max` by its own account.
+    /// The reader fails beyond the bounds. `None`: there is no such entry.
     pub(crate) fn entry(
         &self,
         name: &str,
@@ -250,8 +215,7 @@ impl<'a> ZipReader<'a> {
 /// An entry may inflate to this many bytes at any ratio.
 const RATIO_FROM: u64 = 1024 * 1024;
 
-/// The inflated bytes of an entry: as many as the directory says, with the sum that it says. Any other
-/// content is an error.
+/// As many bytes as the directory says, with the sum that it says; any other content is an error.
 pub(crate) struct Inflated<'a> {
     source: Source<'a>,
     crc: Crc,
@@ -313,7 +277,6 @@ impl Fields<'_> {
 pub(crate) mod tests {
     use super::*;
 
-    /// An archive of these entries.
     pub(crate) fn archive(entries: &[(&'static str, &str)]) -> Vec<u8> {
         let mut zip = ZipWriter::default();
         for (name, text) in entries {

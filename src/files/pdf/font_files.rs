@@ -19,17 +19,11 @@ use galley_domain::limits::FONT_BYTES_MAX;
 
 /// The face that a collection of East Asian faces is used with.
 const KOREAN_FACE: &str = "KR";
-/// The weight of a font with an axis for it.
 const WEIGHT: f32 = 400.0;
-/// The sample that each font sets before it is used.
 const SAMPLE: &str = "Ag 1 가힣";
 
-/// Reads the fonts of these files. A missing file is skipped; so is a damaged one, with a warning
-/// in the log.
-///
-/// # Errors
-///
-/// A sentence for the operator: no file can be used.
+/// Skips a missing file, and a damaged one with a warning. The error is a sentence for the operator: no
+/// file can be used.
 pub fn load(paths: &[PathBuf]) -> Result<Fonts, String> {
     let mut faces = Vec::new();
     let mut faults = Vec::new();
@@ -86,7 +80,6 @@ fn face(path: &Path) -> Result<Face, Fault> {
     tried.ok().flatten().ok_or_else(|| unusable("is damaged, or has no Unicode text"))
 }
 
-/// The Korean face of a collection, else its first one.
 fn korean_or_first(bytes: Vec<u8>) -> Option<Face> {
     let data = Blob::new(Arc::new(bytes));
     let mut collection = empty_context().collection;
@@ -106,7 +99,6 @@ fn korean_or_first(bytes: Vec<u8>) -> Option<Face> {
     Some(Face { data, index, family, font })
 }
 
-/// Whether the font sets and embeds a sample.
 fn sets_a_sample(face: &Face) -> bool {
     let fonts = Fonts::of(std::slice::from_ref(face));
     let mut typesetter = Typesetter::new(&fonts, "ko");

@@ -6,7 +6,6 @@ use krilla::text::Font;
 use parley::FontContext;
 use parley::fontique::{Blob, Collection, CollectionOptions, SourceCache};
 
-/// A font of one file.
 #[derive(Clone)]
 pub(super) struct Face {
     pub(super) data: Blob<u8>,
@@ -30,7 +29,6 @@ impl std::fmt::Debug for Fonts {
 }
 
 impl Fonts {
-    /// The fonts of these files.
     pub(super) fn of(faces: &[Face]) -> Self {
         let mut context = empty_context();
         for face in faces {
@@ -42,7 +40,6 @@ impl Fonts {
         Self { context, families, faces }
     }
 
-    /// The state of a layout with these fonts.
     pub(super) fn context(&self) -> FontContext {
         self.context.clone()
     }
@@ -52,13 +49,11 @@ impl Fonts {
         &self.families
     }
 
-    /// A font of a layout.
     pub(super) fn face(&self, blob: u64, index: u32) -> Option<&Font> {
         self.faces.get(&(blob, index))
     }
 }
 
-/// A state without fonts.
 pub(super) fn empty_context() -> FontContext {
     let collection = Collection::new(CollectionOptions { shared: false, system_fonts: false });
     FontContext { collection, source_cache: SourceCache::default() }

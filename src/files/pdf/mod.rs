@@ -23,15 +23,11 @@ use crate::pdf::rich::{Ink, Rich, Role};
 use crate::pdf::typeset::{Column, Measure, Typesetter};
 use galley_domain::export::ExportFailure;
 
-/// The title: size and leading.
+/// Size and leading, as below.
 const TITLE: (f32, f32) = (21.0, 29.0);
-/// The writer below it.
 const BYLINE: (f32, f32) = (10.0, 15.0);
-/// The text.
 const TEXT: (f32, f32) = (10.5, 18.5);
-/// A heading behind the text.
 const HEADING: (f32, f32) = (13.0, 20.0);
-/// A note behind the text.
 const NOTE: (f32, f32) = (9.5, 15.0);
 /// Room for a heading and the begin of a note.
 const HEADING_ROOM: f32 = 80.0;
@@ -39,11 +35,6 @@ const NOTE_SPACE: f32 = 9.0;
 /// Space below the title, and above a heading.
 const SPACE: f32 = 22.0;
 
-/// Renders the file.
-///
-/// # Errors
-///
-/// [`ExportFailure::TooLarge`]; [`ExportFailure::Unavailable`] if the gauge is stopped, or a font fails.
 pub fn render(paper: &Paper, fonts: &Fonts, gauge: &Gauge) -> Result<Vec<u8>, ExportFailure> {
     // A font may be damaged where no sample shows it.
     let rendered = catch_unwind(AssertUnwindSafe(|| Press::new(paper, fonts, gauge).run()));
@@ -53,14 +44,12 @@ pub fn render(paper: &Paper, fonts: &Fonts, gauge: &Gauge) -> Result<Vec<u8>, Ex
     })
 }
 
-/// A file under construction.
 struct Press<'a> {
     paper: &'a Paper,
     pages: Pages<'a>,
     typesetter: Typesetter<'a>,
     gauge: &'a Gauge,
     column: Column,
-    /// The current line of the text.
     line: Rich,
     /// The notes whose range covers the current position.
     covering: BTreeSet<usize>,
@@ -167,7 +156,6 @@ impl<'a> Press<'a> {
         self.paragraph(&line, TEXT, 0.0)
     }
 
-    /// A paragraph in the column of the text.
     fn paragraph(
         &mut self,
         rich: &Rich,
@@ -187,7 +175,6 @@ impl<'a> Press<'a> {
         })
     }
 
-    /// The notes without a place beside the text.
     fn rest(&mut self) -> Result<(), ExportFailure> {
         let Paper { notes, words, .. } = self.paper;
         let left_over = self.pages.take_left_over();

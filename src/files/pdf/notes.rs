@@ -6,7 +6,6 @@ use crate::pdf::typeset::{Column, Line, Measure, Typesetter};
 use crate::words::Words;
 use galley_domain::export::ExportFailure;
 
-/// The column of the notes.
 pub(super) const NOTES: Column = Column { left: 409.0, width: 136.0 };
 /// A note beside the text: size and leading.
 const BESIDE: (f32, f32) = (7.8, 11.6);
@@ -14,14 +13,9 @@ const BESIDE: (f32, f32) = (7.8, 11.6);
 const BESIDE_BYTES_MAX: usize = 6 * 1024;
 /// Characters of a passage or suggestion that a note repeats from the text.
 const REPEATED_CHARS: usize = 40;
-/// The indent of a reply.
 const REPLY_INDENT: f32 = 8.0;
 
-/// The lines of a note beside the text. None: it is too long for that.
-///
-/// # Errors
-///
-/// None of its own: the lines are collected.
+/// None: the note is too long to stand beside the text.
 pub(super) fn beside(
     typesetter: &mut Typesetter<'_>,
     paper: &Paper,
@@ -46,7 +40,6 @@ fn is_short(note: &Note) -> bool {
     own.chain(replies).map(String::len).sum::<usize>() <= BESIDE_BYTES_MAX
 }
 
-/// The paragraphs of a note with their indents.
 pub(super) fn paragraphs(note: &Note, words: &Words) -> Vec<(Rich, f32)> {
     let mut writing = Writing::default();
     let status = words.status(note.status).map(|it| format!(" · {it}")).unwrap_or_default();
@@ -72,7 +65,6 @@ pub(super) fn paragraphs(note: &Note, words: &Words) -> Vec<(Rich, f32)> {
     writing.done
 }
 
-/// Paragraphs under construction.
 #[derive(Default)]
 struct Writing {
     done: Vec<(Rich, f32)>,

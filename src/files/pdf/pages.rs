@@ -24,27 +24,22 @@ const PAGE: (f32, f32) = (595.28, 841.89);
 /// The first and the last point of both columns.
 const TOP: f32 = 68.0;
 const BOTTOM: f32 = 768.0;
-/// The top of the number of the page.
 const FOOT: f32 = 793.0;
-/// Space between two notes.
 const NOTE_GAP: f32 = 7.0;
 /// The line beside a note: its distance and its colour.
 const NOTE_RULE: (f32, (u8, u8, u8)) = (7.0, (0xC9, 0xC2, 0xB3));
 /// Fewest lines of a note that stand alone at the end of a page.
 const NOTE_LINES_MIN: usize = 3;
 
-/// The column of the text, without and with notes beside it.
 pub(super) const WIDE: Column = Column { left: 72.0, width: 451.28 };
 pub(super) const NARROW: Column = Column { left: 56.0, width: 326.0 };
 
-/// A line in its place.
 struct Placed {
     left: f32,
     top: f32,
     line: Line,
 }
 
-/// A note without a place yet.
 struct Waiting {
     index: usize,
     /// The page of its number.
@@ -53,7 +48,6 @@ struct Waiting {
     lines: Option<VecDeque<Line>>,
 }
 
-/// The pages under construction.
 pub(super) struct Pages<'a> {
     paper: &'a Paper,
     /// Sets the notes: the text has a typesetter of its own, which is in use meanwhile.
@@ -67,7 +61,6 @@ pub(super) struct Pages<'a> {
     /// The next free point of each column.
     text_top: f32,
     notes_top: f32,
-    /// The rest of a note, for the next page.
     rest: VecDeque<Line>,
     waiting: VecDeque<Waiting>,
     left_over: Vec<usize>,
@@ -187,7 +180,6 @@ impl<'a> Pages<'a> {
         self.notes_top += NOTE_GAP;
     }
 
-    /// Writes the page and begins the next one, with the notes that wait for it.
     fn turn(&mut self) -> Result<(), ExportFailure> {
         self.write()?;
         if PDF_PAGES_MAX <= self.written {
@@ -238,7 +230,6 @@ impl<'a> Pages<'a> {
         Ok(())
     }
 
-    /// Writes the last pages and the file.
     pub(super) fn finish(mut self, metadata: Metadata) -> Result<Vec<u8>, ExportFailure> {
         while !self.rest.is_empty() {
             self.turn()?;

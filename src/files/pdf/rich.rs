@@ -5,13 +5,10 @@ use std::ops::Range;
 /// Spaces in place of a tab: a paragraph has no tab stops.
 const TAB: &str = "    ";
 
-/// The role of a piece of text, which decides its look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Text of the document or of a note.
     #[default]
     Text,
-    /// Times, states and quotes.
     Soft,
     /// The number of a note behind its passage.
     Number,
@@ -23,7 +20,6 @@ pub(super) enum Role {
     Deleted,
 }
 
-/// The look of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ink {
     pub(super) role: Role,
@@ -37,7 +33,6 @@ impl From<Role> for Ink {
     }
 }
 
-/// A paragraph.
 #[derive(Debug, Default)]
 pub(super) struct Rich {
     text: String,
@@ -48,7 +43,6 @@ pub(super) struct Rich {
 }
 
 impl Rich {
-    /// A paragraph in one ink.
     pub(super) fn of(text: &str, role: Role) -> Self {
         let mut rich = Self::default();
         rich.push(text, role.into());
@@ -75,7 +69,6 @@ impl Rich {
         }
     }
 
-    /// Appends the number of a note.
     pub(super) fn push_number(&mut self, index: usize) {
         self.notes.push((self.text.len(), index));
         self.push(&index.saturating_add(1).to_string(), Role::Number.into());
@@ -89,7 +82,6 @@ impl Rich {
         self.text.is_empty()
     }
 
-    /// The inks of a part of the text, as ranges within the part.
     pub(super) fn inks(&self, part: Range<usize>) -> impl Iterator<Item = (Range<usize>, Ink)> {
         let first = self.spans.partition_point(|(end, _)| *end <= part.start);
         let mut from = 0;
@@ -100,7 +92,6 @@ impl Rich {
         })
     }
 
-    /// The notes whose number begins in a part of the text.
     pub(super) fn notes_in(&self, part: Range<usize>) -> impl Iterator<Item = usize> {
         let first = self.notes.partition_point(|(at, _)| *at < part.start);
         self.notes.iter().skip(first).take_while(move |(at, _)| *at < part.end).map(|(_, it)| *it)

@@ -30,7 +30,6 @@ fn rendered(name: &str, paper: &Paper) -> Vec<u8> {
     file
 }
 
-/// The output of `program` for a PDF.
 fn read(program: &str, options: &[&str], pdf: &[u8]) -> String {
     let folder = TempDir::new().expect("a folder");
     std::fs::write(folder.path().join("file.pdf"), pdf).expect("a file");

@@ -25,27 +25,20 @@ const CHUNK_BYTES: usize = 4 * 1024;
 /// The size and the height of a number behind its passage, as parts of the size of the text.
 const NUMBER: (f32, f32) = (0.62, 0.36);
 
-/// The size of a paragraph, in points.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measure {
-    /// Size of the font.
     pub(super) size: f32,
-    /// Height of a line.
     pub(super) leading: f32,
-    /// Width of a line, with its indent.
     pub(super) width: f32,
-    /// The empty space at its begin.
     pub(super) indent: f32,
 }
 
-/// A column: its left edge and its width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     pub(super) left: f32,
     pub(super) width: f32,
 }
 
-/// A line that is set.
 pub(super) struct Line {
     /// Its part of the paragraph.
     pub(super) range: Range<usize>,
@@ -55,7 +48,6 @@ pub(super) struct Line {
     pieces: Vec<Piece>,
 }
 
-/// Glyphs of one font and one ink.
 struct Piece {
     font: Font,
     size: f32,
@@ -77,7 +69,6 @@ pub(super) struct Typesetter<'a> {
 }
 
 impl<'a> Typesetter<'a> {
-    /// A typesetter for text that is mostly in this language.
     pub(super) fn new(fonts: &'a Fonts, language: &str) -> Self {
         let name = |name: &'a String| FontFamilyName::Named(Cow::Borrowed(name.as_str()));
         let families = fonts.families().iter().map(name).collect::<Vec<_>>();
@@ -91,11 +82,7 @@ impl<'a> Typesetter<'a> {
         }
     }
 
-    /// Sets a paragraph, and passes on each line as soon as it is set.
-    ///
-    /// # Errors
-    ///
-    /// The failure of `sink`.
+    /// Passes on each line as soon as it is set. The failure is that of `sink`.
     pub(super) fn lines(
         &mut self,
         rich: &Rich,
@@ -239,12 +226,10 @@ impl Line {
         glyphs.into_iter().any(|glyph| glyph.glyph_id.to_u32() != 0)
     }
 
-    /// Its width, without the indent.
     pub(super) fn width(&self) -> f32 {
         self.pieces.iter().map(|piece| piece.width).sum()
     }
 
-    /// Draws the line with its top left corner at this point.
     pub(super) fn draw(&self, surface: &mut Surface<'_>, left: f32, top: f32) {
         let baseline = top + self.baseline;
         for piece in &self.pieces {
