@@ -65,7 +65,6 @@ const NOTE_EVERY: Duration = Duration::from_millis(500);
 /// Period of the deletion of old files.
 const TRIM_EVERY: Duration = Duration::from_secs(10 * 60);
 
-/// The exports of all documents. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Exports {
     pub(super) reviews: Reviews,
@@ -74,37 +73,28 @@ pub struct Exports {
     fonts: PdfFonts,
 }
 
-/// The answer to a request for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Export {
-    /// The database has it.
     Ready {
-        /// The file.
         file: StoredExport,
-        /// The title of the document now.
         title: String,
     },
-    /// A server builds it.
     Building {
-        /// The progress, 0 to 100.
+        /// 0 to 100.
         progress: u8,
     },
 }
 
-/// The outcome of a look for a file.
 #[derive(Debug)]
 pub enum Look {
-    /// There is an answer.
     Found(Export),
     /// A build is due, from this state.
     Due(Box<ExportState>),
 }
 
-/// The outcome of a build.
 type Built = Result<StoredExport, ExportError>;
 
 impl Exports {
-    /// The exports of these reviews' documents.
     #[must_use]
     pub fn new(reviews: Reviews, fonts: PdfFonts) -> Self {
         let files = Permits::new(EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX);
@@ -119,11 +109,8 @@ impl Exports {
         ExportFormat::ALL.iter().copied().filter(is_built).collect()
     }
 
-    /// Looks for the file of a member's share link.
-    ///
-    /// # Errors
-    ///
     /// [`ExportError::NotFound`] for a user who is no member, [`ExportError::Failed`] shortly after a
+    /// build failed, [`ExportError::NotAvailable`] if this server cannot build the file.
     /// build failed, [`ExportError::NotAvailable`] if this server cannot build it, or storage's failure.
     pub async fn look(&self, user: &User, key: ExportKey) -> Result<Look, ExportError> {
         let state = self.storage().export_state(key).await?;
@@ -154,11 +141,7 @@ impl Exports {
         Ok(Look::Found(Export::Ready { file, title: state.now.title }))
     }
 
-    /// The bytes of a file. `None`: another file has replaced it.
-    ///
-    /// # Errors
-    ///
-    /// Storage's failure.
+    /// `None`: another file has replaced it.
     pub async fn bytes(
         &self,
         key: ExportKey,
@@ -167,13 +150,8 @@ impl Exports {
         Ok(self.storage().export_bytes(key, file.hash).await?)
     }
 
-    /// Starts the build of a file, unless another caller builds it, and waits a moment for its end.
-    /// `charge` counts the build to its user.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError::TooFast`] from `charge`, [`ExportError::Failed`] when the build fails in this
-    /// moment, or the failure of the locks.
+    /// Starts the build unless another caller builds the file, and waits a moment for its end. `charge`
+    /// counts the build to its user. [`ExportError::Failed`]: the build fails in this moment.
     ///
     /// # Cancel safety
     ///
@@ -221,7 +199,6 @@ impl Exports {
         }
     }
 
-    /// Deletes old files, periodically.
     #[must_use]
     pub fn trimming(&self) -> Work {
         let exports = self.clone();
@@ -231,7 +208,6 @@ impl Exports {
         })
     }
 
-    /// Deletes the files beyond the bounds.
     async fn trim(&self, newest: Option<ExportKey>) {
         let bounds = ExportBounds {
             rows: EXPORTS_MAX,
@@ -248,7 +224,6 @@ impl Exports {
         &self.reviews.seats.shared.storage
     }
 
-    /// Builds the file until the lock is lost, and counts the outcome.
     async fn build_under(&self, guard: &Guard, key: ExportKey) -> Built {
         let began = Instant::now();
         let work = Build { exports: self, key, fence: guard.fence(), began, noted: began };
@@ -281,7 +256,6 @@ impl Exports {
     }
 }
 
-/// Why a build ended early.
 enum Stop {
     /// A later build is ratified.
     Lost,
@@ -307,13 +281,11 @@ impl From<RoomError> for Stop {
     }
 }
 
-/// A build under way.
 struct Build<'a> {
     exports: &'a Exports,
     key: ExportKey,
     fence: Fence,
     began: Instant,
-    /// When it last stored its progress.
     noted: Instant,
 }
 
@@ -342,7 +314,6 @@ impl Build<'_> {
         }
     }
 
-    /// The file, and the state of the document in it.
     async fn render(
         &mut self,
         state: &ExportState,
@@ -438,7 +409,6 @@ impl Build<'_> {
         if is_stored { Ok(new.export) } else { Err(Stop::Lost) }
     }
 
-    /// Stores the progress of a long build.
     async fn progress(&mut self, progress: u8) -> Result<(), Stop> {
         if self.noted.elapsed() < NOTE_EVERY {
             return Ok(());
@@ -470,13 +440,11 @@ impl Drop for Held {
     }
 }
 
-/// The name of the lock of a file.
 fn lock_of(key: ExportKey) -> LockName {
     let ExportKey { link, format, has_reviews, zone: _ } = key;
     LockName::named(&format!("export:{link}:{format}:{}", u8::from(has_reviews)))
 }
 
-/// A time as the database stores it.
 fn whole_milliseconds(at: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at)
 }

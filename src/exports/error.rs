@@ -7,13 +7,10 @@ use crate::files::error::ImportError;
 use crate::seats::SeatError;
 use crate::storage::error::StorageError;
 
-/// Failures of an export. Independent of HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// There is no such share link for this user.
     #[error("there is no such share link")]
     NotFound,
-    /// The request names no format of this server.
     #[error("format is docx, html, md, txt or pdf, and reviews is 1 or 0")]
     UnknownFormat,
     /// The format needs a part of the program or a font that this server does not have.
@@ -22,16 +19,12 @@ pub enum ExportError {
          says what is missing; open the document's page and print it to a file"
     )]
     NotAvailable,
-    /// The rate limit rejects the build.
     #[error("too many files at once; try again later")]
     TooFast(Duration),
-    /// The build failed.
     #[error(transparent)]
     Failed(#[from] ExportFailure),
-    /// The imported file was refused.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// A seat, a room, the locks or storage failed.
     #[error(transparent)]
     Session(#[from] SeatError),
 }

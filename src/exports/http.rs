@@ -43,7 +43,6 @@ pub(crate) fn routes() -> Routes {
         .post_text("/api/documents/import", import)
 }
 
-/// Seconds after which a caller asks for a file again.
 const RETRY_SECONDS: u64 = 1;
 /// Longest name of a file, in bytes of UTF-8: file systems take 255, with the extension.
 const FILE_NAME_BYTES_MAX: usize = 180;

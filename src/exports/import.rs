@@ -11,11 +11,7 @@ use crate::files::word_text::Imported;
 use crate::seats::SeatError;
 
 impl Exports {
-    /// Reads the text of a file on a blocking thread, under a permit of the user who sends it.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError::Import`], or `Session` when too many requests wait.
+    /// [`ExportError::Session`]: too many requests wait.
     pub async fn text_of(
         &self,
         format: ImportFormat,

@@ -26,7 +26,7 @@ struct Files {
 }
 
 impl PdfFonts {
-    /// The fonts of these files, in order of preference.
+    /// In order of preference.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>) -> Self {
         Self(Arc::new(Files { paths, loaded: OnceCell::new() }))
@@ -41,11 +41,8 @@ impl PdfFonts {
         }
     }
 
-    /// The fonts, read by the first caller.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError::NotAvailable`]: no file can be used, until the next start.
+    /// The first caller reads the fonts. [`ExportError::NotAvailable`]: no file can be used, until the
+    /// next start.
     pub(crate) async fn load(&self) -> Result<Arc<Fonts>, ExportError> {
         let loaded = self.0.loaded.get_or_init(|| async {
             let files = Arc::clone(&self.0);
@@ -58,7 +55,6 @@ impl PdfFonts {
     }
 }
 
-/// A format and the needs of its thread. Clones share the gauge.
 #[derive(Clone, Debug)]
 pub(crate) struct Rendering {
     format: ExportFormat,
@@ -67,11 +63,6 @@ pub(crate) struct Rendering {
 }
 
 impl Rendering {
-    /// The rendering of a format.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportError::NotAvailable`] for a PDF without fonts.
     pub(crate) async fn new(format: ExportFormat, fonts: &PdfFonts) -> Result<Self, ExportError> {
         let fonts = match format {
             ExportFormat::Pdf => Some(fonts.load().await?),
@@ -80,11 +71,6 @@ impl Rendering {
         Ok(Self { format, fonts, gauge: Arc::default() })
     }
 
-    /// Renders the file, on the thread of the build.
-    ///
-    /// # Errors
-    ///
-    /// [`ExportFailure`]: the first failure of the format.
     pub(crate) fn render(&self, paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
         match (self.format, &self.fonts) {
             (ExportFormat::Docx, _) => docx::render(paper),
@@ -96,7 +82,6 @@ impl Rendering {
         }
     }
 
-    /// The progress of the thread, 0 to 100.
     pub(crate) fn percent(&self) -> u8 {
         self.gauge.percent()
     }
@@ -107,7 +92,6 @@ impl Rendering {
     }
 }
 
-/// Stops the thread of a build when dropped.
 #[derive(Debug)]
 pub(crate) struct StopOnDrop(Arc<Gauge>);
 

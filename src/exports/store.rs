@@ -24,103 +24,74 @@ use serde_json::json;
 /// The name of a file among all exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExportKey {
-    /// The share link, whose members read the file.
     pub link: ShareLinkId,
-    /// The format.
     pub format: ExportFormat,
-    /// Whether the file contains the reviews of the link.
     pub has_reviews: bool,
     /// The zone of its times. The database stores the file of one zone, the last that was asked for.
     pub zone: TimeZone,
 }
 
-/// The state of a document that a file shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportMark {
-    /// The number of the last update.
     pub seq: i64,
     /// The number of the last change of the reviews.
     pub change: i64,
-    /// The title.
     pub title: String,
     /// The names of its writer and of the authors of its reviews.
     pub names: String,
-    /// The name of the zone of its times.
     pub zone: String,
 }
 
-/// A stored file without its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredExport {
-    /// The state of the document in it.
     pub mark: ExportMark,
     /// SHA-256 of the bytes.
     pub hash: [u8; 32],
-    /// The number of bytes.
     pub length: i64,
-    /// How long the build took, in milliseconds.
+    /// Milliseconds.
     pub took_ms: i64,
-    /// When the build ended.
     pub built_at: DateTime<Utc>,
 }
 
-/// The last build of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportBuild {
-    /// The fence of its lock.
     pub fence: Fence,
-    /// The progress, 0 to 100.
+    /// 0 to 100.
     pub progress: u8,
     /// Why it produced no file. `None`: it runs, it has stored its file, or its server died.
     pub failure: Option<ExportFailure>,
-    /// When the row last changed.
     pub changed_at: DateTime<Utc>,
 }
 
-/// A document with the last file of a key and its last build.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportState {
-    /// The document.
     pub document: DocumentId,
-    /// Its owner.
     pub writer: User,
-    /// The reviewer of the link.
     pub reviewer: Option<UserId>,
-    /// Its current state.
     pub now: ExportMark,
-    /// The last file.
     pub stored: Option<StoredExport>,
-    /// The last build.
     pub build: Option<ExportBuild>,
 }
 
 impl ExportState {
-    /// Whether the user reads the document by this link.
     #[must_use]
     pub fn has_member(&self, user: &UserId) -> bool {
         self.writer.id == *user || self.reviewer.as_ref() == Some(user)
     }
 }
 
-/// A file to store.
 #[derive(Clone, Debug)]
 pub struct NewExport {
-    /// Its key.
     pub key: ExportKey,
-    /// The file without its bytes.
     pub export: StoredExport,
-    /// The bytes.
     pub bytes: Bytes,
 }
 
 /// The bounds of all stored files.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportBounds {
-    /// Files.
     pub rows: i64,
-    /// Bytes of all files.
     pub bytes: i64,
-    /// Bytes of the files of one link.
     pub link_bytes: i64,
     /// Files that were built before this time are deleted.
     pub built_after: DateTime<Utc>,
@@ -130,7 +101,7 @@ pub struct ExportBounds {
 const PIECE_BYTES_MAX: usize = 512 * 1024;
 
 impl Storage {
-    /// The document of an active link with its last file and build. `None`: there is no such link.
+    /// `None`: there is no such link.
     pub fn export_state(&self, key: ExportKey) -> StorageFuture<'_, Option<ExportState>> {
         run!(self, Read, tx => {
             let state = sql!(
@@ -158,7 +129,7 @@ impl Storage {
         })
     }
 
-    /// The bytes of a stored file. `None`: it is deleted, or another one has replaced it.
+    /// `None`: it is deleted, or another one has replaced it.
     pub fn export_bytes(&self, key: ExportKey, hash: [u8; 32]) -> StorageFuture<'_, Option<Bytes>> {
         run!(self, Read, tx => {
             let pieces = sql!(
@@ -214,8 +185,7 @@ impl Storage {
         run!(self, One, tx => { note(tx, key, build).await })
     }
 
-    /// Stores the file of a build, in place of the last one. False: a later build is ratified, and the
-    /// file is not stored.
+    /// False: a later build is ratified, and the file is not stored.
     pub fn store_export<'a>(&'a self, fence: Fence, new: &'a NewExport) -> StorageFuture<'a, bool> {
         let NewExport { key, bytes, .. } = new;
         let last_at = bytes.len().saturating_sub(1) / PIECE_BYTES_MAX;
@@ -229,7 +199,6 @@ impl Storage {
         })
     }
 
-    /// Stores the last piece and the file.
     fn end_export<'a>(
         &'a self,
         fence: Fence,
@@ -262,8 +231,7 @@ impl Storage {
         run!(self, One, tx => { put_piece(tx, key, fence, number, bytes).await })
     }
 
-    /// Deletes the files beyond the bounds, oldest first, and returns their number. It keeps the file
-    /// of `newest`.
+    /// Oldest first, and never that of `newest`. Returns the number.
     pub fn trim_exports(
         &self,
         bounds: ExportBounds,
@@ -318,7 +286,6 @@ impl Storage {
     }
 }
 
-/// Stores the state of a build. False: a later build is ratified.
 async fn note(tx: &mut Tx, key: ExportKey, build: &ExportBuild) -> Result<bool, TxError> {
     let noted = sql!(
         "UPDATE export_builds SET progress = $5, failure = $6, changed_at = $7 \
