@@ -36,10 +36,8 @@ use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
 use crate::storage::partners::Partner;
 
-/// The class of the locks of pairs.
 const CLASS: &str = "request";
 
-/// People, requests and partners. A cheap handle.
 #[derive(Clone)]
 pub struct Partners {
     storage: Storage,
@@ -51,93 +49,62 @@ pub struct Partners {
     reserved: Arc<[Handle]>,
 }
 
-/// Failures of requests and partners. Independent of HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum PartnersError {
-    /// No user has this handle, personal link or id.
     #[error("no user has this handle, personal link or id")]
     UnknownUser,
-    /// The caller named themselves.
     #[error("this is your own address")]
     OwnSelf,
-    /// The resource does not exist, or the caller may not know that it does.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// The handle has other characters or another length.
     #[error(transparent)]
     Handle(#[from] InvalidHandle),
-    /// Another user has the handle.
     #[error("another user has this handle")]
     HandleTaken,
-    /// The message is too long, or has a control character.
     #[error(
         "a message has at most {REQUEST_MESSAGE_CHARS_MAX} characters, and no control character but \
          line feed and tab"
     )]
     Message,
-    /// Only a request for a review names a document.
     #[error("only the writer of a document asks for its review: send document_id with as = writer")]
     DocumentOfReviewer,
-    /// A request of the caller to this user is pending.
     #[error("your request to this user is pending")]
     AlreadySent(RequestId),
-    /// A request of this user to the caller is pending.
     #[error("this user's request to you is pending; accept it")]
     AlreadyReceived(RequestId),
-    /// Both users are partners.
     #[error("you are partners already")]
     AlreadyPartners,
-    /// The request has another state.
     #[error("the request is {}", .0.as_str())]
     NotPending(RequestState),
-    /// The decision belongs to the receiver.
     #[error("only the receiver of a request accepts or declines it")]
     NotTheReceiver,
-    /// The decision belongs to the sender.
     #[error("only the sender of a request withdraws it")]
     NotTheSender,
-    /// A bound of pending requests is reached.
     #[error("{0} as many pending requests as a user may have")]
     TooManyPending(&'static str),
-    /// A daily bound of requests is reached.
     #[error("you have sent as many requests as a day allows")]
-    TooManyToday {
-        /// When the next one is allowed.
-        retry_after: Duration,
-    },
-    /// Guests have reached a limit of theirs.
+    TooManyToday { retry_after: Duration },
     #[error("{key}: guests have reached this limit")]
-    GuestLimit {
-        /// The setting.
-        key: &'static str,
-        /// When the next one may be allowed.
-        retry_after: Duration,
-    },
-    /// The receiver takes no requests of guests.
+    GuestLimit { key: &'static str, retry_after: Duration },
     #[error("this user takes no requests of guests")]
     NoGuestRequests,
-    /// One of the two users has as many partners as a user may have.
     #[error(
         "one of you has {PARTNERS_MAX} partners, as many as a user may have; remove some first"
     )]
     PartnersFull,
-    /// Another request about the same pair held the lock for too long.
     #[error("another request about this pair takes too long")]
     LockTimeout,
-    /// The database is above its bound.
     #[error("the server has no room for new requests")]
     StorageSpent,
-    /// The locks are unavailable.
     #[error("the lock of the pair is unavailable: {0}")]
     Locks(LockError),
-    /// Storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
 impl Partners {
-    /// Creates the handle. `invites` creates the tokens of personal links and of share links. Guests have
-    /// `guests_pending` requests to one user (zero: as many as all), and no user has a handle of `reserved`.
+    /// Guests have `guests_pending` requests to one user (zero: as many as all), and no user has a handle
+    /// of `reserved`.
     #[must_use]
     pub fn new(
         storage: Storage,
@@ -150,11 +117,7 @@ impl Partners {
         Self { storage, locks, invites, guests_pending, reserved: reserved.into() }
     }
 
-    /// A page of the caller's partners, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError::Storage`].
+    /// Newest first.
     pub async fn partners_of(
         &self,
         caller: &UserId,
@@ -163,11 +126,8 @@ impl Partners {
         Ok(self.storage.partners_of(caller, page).await?)
     }
 
-    /// Ends a partnership, for either user. Claims of each other's offers that were accepted end, and so does a
-    /// pending request. The reviewer of a share link stays.
-    ///
-    /// # Errors
-    ///
+    /// Either user ends a partnership. Claims of each other's offers that were accepted end, and so does
+    /// a pending request. The reviewer of a share link stays.
     /// [`PartnersError::NotFound`] if they are no partners.
     pub async fn remove(
         &self,
@@ -179,7 +139,7 @@ impl Partners {
         is_removed.then_some(()).ok_or(PartnersError::NotFound("partner"))
     }
 
-    /// Acquires the lock of a pair, in either order of the two.
+    /// In either order of the two.
     async fn lock_pair(&self, one: &UserId, other: &UserId) -> Result<Guard, PartnersError> {
         let name = LockName::pair(CLASS, one.as_str(), other.as_str());
         let options = AcquireOptions::new(Lease::Fixed(REQUEST_LEASE)).backing_off();
@@ -190,7 +150,7 @@ impl Partners {
     }
 }
 
-/// Releases the lock of a pair. A pending release delays only the next request of the pair.
+/// A pending release delays only the next request of the pair.
 async fn unlock(guard: Guard) {
     if let Err(error) = guard.release().await {
         tracing::debug!(%error, "the release of a pair is pending");

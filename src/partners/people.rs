@@ -12,21 +12,14 @@ use crate::sharing::invite::{Invite, hash};
 /// Characters of the token of a personal link: 256 bits in base 64.
 const TOKEN_CHARS: usize = 43;
 
-/// How other users reach a user.
 #[derive(Clone, Debug)]
 pub struct Reachable {
-    /// The handle, if the user chose one.
     pub handle: Option<Handle>,
-    /// The token of the personal link.
     pub token: Invite,
 }
 
 impl Partners {
-    /// The caller's handle and personal link. The first call creates the link.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError::Storage`].
+    /// The first call creates the link.
     pub async fn address(
         &self,
         caller: &User,
@@ -37,11 +30,7 @@ impl Partners {
         Ok(self.reachable(address))
     }
 
-    /// Replaces the caller's handle; `None` removes it.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError::Handle`] or [`PartnersError::HandleTaken`]; nothing changes.
+    /// `None` removes the handle.
     pub async fn set_handle(
         &self,
         caller: &User,
@@ -59,11 +48,7 @@ impl Partners {
         }
     }
 
-    /// Replaces the caller's personal link. The older token is unknown from then on.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError::Storage`].
+    /// The older token is unknown from then on.
     pub async fn renew_link(
         &self,
         caller: &User,
@@ -74,11 +59,7 @@ impl Partners {
         Ok(self.reachable(address))
     }
 
-    /// The user with this handle, which begins with `@`, or with this personal link.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError::UnknownUser`].
+    /// A handle begins with `@`.
     pub async fn find(&self, to: &str) -> Result<User, PartnersError> {
         let key = by_handle(to).or_else(|| by_link(to));
         self.lookup(key).await?.ok_or(PartnersError::UnknownUser)

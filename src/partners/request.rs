@@ -12,47 +12,32 @@ use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
-/// A request to store.
 #[derive(Clone, Debug)]
 pub struct NewRequest {
-    /// Its id.
     pub id: RequestId,
-    /// The sender.
     pub from: User,
     /// The receiver, who has a row.
     pub to: UserId,
-    /// The role that the sender would have.
     pub sender_role: Role,
-    /// The message of the sender.
     pub message: Option<String>,
-    /// The sender's document to review.
     pub document: Option<DocumentId>,
     /// The sender is a guest: the most pending requests of guests to the receiver.
     pub guests: Option<i64>,
-    /// The time of the request.
     pub now: DateTime<Utc>,
 }
 
-/// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewRequest {
-    /// Its id.
     pub id: RequestId,
-    /// The sender.
     pub from: User,
-    /// The receiver.
     pub to: User,
-    /// The role that the sender would have.
     pub sender_role: Role,
-    /// The message of the sender.
     pub message: Option<String>,
     /// The sender's document to review. `None` also after its purge.
     pub document: Option<DocumentId>,
     /// The title of the document, while it exists outside the bin.
     pub title: Option<String>,
-    /// Its state at the time of the read.
     pub state: RequestState,
-    /// The time of the request.
     pub created_at: DateTime<Utc>,
     /// The time of the decision, or the end of an expired request.
     pub decided_at: Option<DateTime<Utc>>,
@@ -71,48 +56,31 @@ impl ReviewRequest {
 /// The outcome of a request. Only `Created` stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requested {
-    /// The request is pending.
     Created(Box<ReviewRequest>),
-    /// The sender's earlier request to this user is pending.
     AlreadySent(RequestId),
-    /// The other user's request to the sender is pending.
     AlreadyReceived(RequestId),
-    /// Both users are partners.
     AlreadyPartners,
-    /// The sender has no such document.
     NoDocument,
-    /// The sender has as many pending requests as a user may have.
     SenderFull,
-    /// The receiver has as many pending requests as a user may have.
     ReceiverFull,
-    /// Guests have as many pending requests to the receiver as they may have.
     GuestsFull,
-    /// The receiver takes no requests of guests.
     NoGuests,
     /// The sender has sent as many requests as a day allows, to this user or in all.
     DayFull {
-        /// When the next one is allowed.
         until: DateTime<Utc>,
     },
 }
 
-/// Which requests of a user a list contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Those that the user sent.
     Sent,
-    /// Those that the user received.
     Received,
-    /// Both.
     Either,
 }
 
-/// A list of a user's requests.
 #[derive(Clone, Debug)]
 pub struct RequestFilter {
-    /// The user.
     pub user: UserId,
-    /// Sent or received ones.
     pub direction: Direction,
     /// Those in this state. `None`: in any.
     pub state: Option<RequestState>,
@@ -130,7 +98,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The state of a request after it.
     #[must_use]
     pub fn state(self) -> RequestState {
         match self {
@@ -140,30 +107,22 @@ impl Refusal {
     }
 }
 
-/// The share link that an acceptance finds or creates for the sender's document.
 #[derive(Clone, Debug)]
 pub struct LinkToOffer {
-    /// Its id if it is created.
     pub id: ShareLinkId,
-    /// SHA-256 of its invite.
     pub invite_hash: [u8; 32],
 }
 
-/// The effect of an acceptance on the document of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkOutcome {
-    /// The request names no document.
     NoDocument,
-    /// The receiver is the reviewer of this link.
     Joined(ShareLinkId),
     /// Another user is the reviewer. The link stores the attempt, as after a join with an invite.
     ReviewerExists {
-        /// The document of the link.
         document: DocumentId,
         /// Whether the attempt was stored: it is the user's first within a minute.
         is_noted: bool,
     },
-    /// The document is in the bin, or purged.
     DocumentGone,
 }
 
@@ -172,20 +131,15 @@ pub enum LinkOutcome {
 pub enum Decided<T> {
     /// The request has the wanted state, as of this call or before it.
     Done(T),
-    /// The request has another state.
     NotPending(RequestState),
     /// The decision is that of the other user of the request.
     OtherSide,
-    /// There is no such request of the caller.
     Gone,
 }
 
-/// An accepted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedRequest {
-    /// The request.
     pub request: ReviewRequest,
-    /// The effect on its document.
     pub link: LinkOutcome,
     /// Whether this call accepted it. False: an earlier one did.
     pub is_first: bool,

@@ -21,28 +21,20 @@ use crate::storage::seats::Guarded;
 
 const NO_REQUEST: PartnersError = PartnersError::NotFound("review request");
 
-/// A request as its sender writes it.
 #[derive(Clone, Debug)]
 pub struct NewReviewRequest {
     /// The receiver: `@handle`, the token of a personal link, or a user id.
     pub to: String,
-    /// The role that the sender would have.
     pub sender_role: Role,
-    /// The message of the sender.
     pub message: Option<String>,
-    /// The sender's document to review.
     pub document: Option<DocumentId>,
-    /// The caller is a guest.
     pub is_guest: bool,
 }
 
 impl Partners {
-    /// Sends a request. Of two users who ask each other at the same moment, on any servers, one
-    /// succeeds; the other receives the id of that request (G11), by the unique index of the database.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError`]; nothing is stored.
+    /// Of two users who ask each other at the same moment, on any servers, one succeeds; the other
+    /// receives the id of that request (G11), by the unique index of the database. On an error nothing is
+    /// stored.
     pub async fn request(
         &self,
         caller: &User,
@@ -88,11 +80,7 @@ impl Partners {
         }
     }
 
-    /// A request, for its sender and its receiver.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError::NotFound`] for every other user.
+    /// A request exists only for its sender and its receiver.
     pub async fn request_of(
         &self,
         caller: &UserId,
@@ -105,11 +93,7 @@ impl Partners {
         request.filter(is_party).ok_or(NO_REQUEST)
     }
 
-    /// A page of a user's requests, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError::Storage`].
+    /// Newest first.
     pub async fn requests_of(
         &self,
         filter: &RequestFilter,
@@ -120,10 +104,6 @@ impl Partners {
 
     /// Accepts a request, for its receiver. Both become partners, and the receiver becomes the reviewer
     /// of the document of the request, unless its share link has another. Idempotent.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError`]; nothing changes.
     pub async fn accept(
         &self,
         caller: &UserId,
@@ -157,20 +137,13 @@ impl Partners {
         }
     }
 
-    /// Declines every pending request to the caller. Returns their number.
-    ///
-    /// # Errors
-    ///
-    /// [`PartnersError::Storage`].
+    /// Returns their number.
     pub async fn decline_all(&self, to: &UserId, now: DateTime<Utc>) -> Result<u64, PartnersError> {
         Ok(self.storage.decline_requests(to, now).await?)
     }
 
     /// Declines a request, for its receiver, or withdraws it, for its sender. One conditional update
     /// decides, so it needs no lock. Idempotent.
-    ///
-    /// # Errors
-    ///
     /// [`PartnersError`]; nothing changes.
     pub async fn refuse(
         &self,

@@ -30,7 +30,6 @@ use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::storage::partners::Partner;
 
-/// Default and maximum of rows on a page.
 pub(super) const ROWS: u32 = 50;
 pub(super) const ROWS_MAX: u32 = 100;
 pub(crate) fn routes() -> Routes {
@@ -100,7 +99,6 @@ struct PartnerBody {
 pub(super) struct MayName(Allowance);
 
 impl MayName {
-    /// Spends the guess on a name that no user has.
     pub(super) fn counted<T>(self, found: Result<T, PartnersError>) -> Result<T, ApiError> {
         if matches!(found, Err(PartnersError::UnknownUser)) {
             self.0.spend();

@@ -38,10 +38,9 @@ use crate::sharing::Sharing;
 /// Bytes of a request's row and its index entries, besides its message, that the address of a guest pays.
 const REQUEST_BYTES: usize = 1_024;
 
-/// The list of requests on the start page.
 const REQUESTS_PAGE: &str = "/#requests";
 
-/// Delivers a committed request or decision; the caller is charged with the pushes.
+/// The caller is charged with the pushes.
 struct Delivery {
     sessions: SeatService,
     notify: Notify,
@@ -93,7 +92,6 @@ struct NewRequestBody {
     document_id: Option<DocumentId>,
 }
 
-/// A review request as JSON.
 #[derive(Serialize)]
 struct RequestBody {
     id: RequestId,
@@ -194,7 +192,6 @@ async fn create(
     Ok((StatusCode::CREATED, location, Json(RequestBody::from(request))).into_response())
 }
 
-/// The notification of a request's receiver.
 fn received(request: &ReviewRequest) -> Notification {
     let role = request.sender_role.as_str();
     let notification = Notification::new(NotificationKind::RequestReceived, REQUESTS_PAGE)

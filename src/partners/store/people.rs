@@ -17,46 +17,34 @@ use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 use chrono::{DateTime, Utc};
 
-/// A personal link to store.
 #[derive(Clone, Debug)]
 pub struct NewPersonalLink {
-    /// Its id, from which the server computes it.
     pub id: PersonalLinkId,
-    /// SHA-256 of its token.
     pub hash: [u8; 32],
 }
 
-/// How other users reach a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The handle, if the user chose one.
     pub handle: Option<Handle>,
-    /// The personal link in force.
     pub link: PersonalLinkId,
 }
 
-/// The outcome of choosing a handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandleSet {
-    /// The user has this address.
     Done(Address),
-    /// Another user has the handle.
     Taken,
 }
 
-/// The key by which a caller names another user.
 #[derive(Clone, Debug)]
 pub enum UserKey {
-    /// The id.
     Id(UserId),
-    /// The handle.
     Handle(Handle),
     /// SHA-256 of the token of the personal link.
     Link([u8; 32]),
 }
 
 impl Storage {
-    /// Reads the address of a user, and stores `link` if there is none.
+    /// Stores `link` if the user has no address.
     pub fn find_or_create_address<'a>(
         &'a self,
         user: &'a User,
@@ -157,7 +145,6 @@ impl Storage {
         })
     }
 
-    /// The user whom a caller knows by this.
     pub fn find_user<'a>(&'a self, key: &'a UserKey) -> StorageFuture<'a, Option<User>> {
         run!(self, Read, tx => {
             let found = match key {

@@ -33,7 +33,6 @@ use crate::storage::sql::partners::put_partners;
 use crate::storage::sql::users::put_user;
 use crate::storage::sql::webhooks::put;
 
-/// The window of the daily bounds.
 const DAY: TimeDelta = TimeDelta::days(1);
 
 /// Selects requests. After a refusal the other user no longer reads the document's title.
@@ -44,7 +43,6 @@ const REQUESTS: &str = "SELECT r.id, f.id AS from_id, f.name AS from_name, t.id 
      LEFT JOIN documents d ON d.id = r.document_id AND d.deleted_at IS NULL \
      AND r.state IN ('pending', 'accepted') ";
 
-/// The facts that decide on a new request.
 struct Conditions {
     are_partners: bool,
     /// The request names no document, or one of the sender.
@@ -69,7 +67,7 @@ struct Pending {
     expires_at: DateTime<Utc>,
 }
 
-/// The facts of a request that do not change, but for a purged document.
+/// The facts of a request do not change, but for a purged document.
 struct Facts {
     sender: UserId,
     receiver: UserId,
@@ -134,7 +132,6 @@ impl Storage {
         })
     }
 
-    /// Declines every pending request to a user. Returns their number.
     pub fn decline_requests<'a>(
         &'a self,
         to: &'a UserId,
@@ -152,7 +149,6 @@ impl Storage {
         })
     }
 
-    /// Reads a request.
     pub fn request(
         &self,
         id: RequestId,
@@ -161,7 +157,6 @@ impl Storage {
         run!(self, Read, tx => { fetch(tx, id, now).await })
     }
 
-    /// Reads a page of a user's requests, newest first.
     pub fn requests_of<'a>(
         &'a self,
         filter: &'a RequestFilter,
@@ -192,7 +187,6 @@ impl Storage {
         })
     }
 
-    /// Declines or withdraws a pending request.
     pub fn refuse_request<'a>(
         &'a self,
         id: RequestId,
@@ -216,9 +210,9 @@ impl Storage {
         })
     }
 
-    /// Accepts a pending request for its receiver. In the same transaction both become partners, and
-    /// the receiver becomes the reviewer of the document of the request, unless its link has another.
-    /// `Full`: one of them has as many partners as a user may have, and nothing changes.
+    /// Accepts a pending request for its receiver. In the same transaction both become partners, and the
+    /// receiver becomes the reviewer of the document of the request, unless its link has another. `Full`:
+    /// one of them has as many partners as a user may have.
     pub fn accept_request<'a>(
         &'a self,
         id: RequestId,
@@ -325,7 +319,6 @@ async fn conditions_of(tx: &mut Tx, new: &NewRequest) -> Result<Conditions, TxEr
 }
 
 impl Conditions {
-    /// Why the request cannot be stored.
     fn refusal(&self, new: &NewRequest) -> Option<Requested> {
         if self.are_partners {
             return Some(Requested::AlreadyPartners);
@@ -442,8 +435,7 @@ async fn join_document(
     Ok(LinkOutcome::Joined(link.id))
 }
 
-/// The link of an accepted request now, for a repeated acceptance: the receiver is its reviewer, or another
-/// user is.
+/// For a repeated acceptance: the receiver is its reviewer, or another user is.
 async fn joined_link(tx: &mut Tx, facts: &Facts) -> Result<LinkOutcome, TxError> {
     let Some(document) = facts.document else { return Ok(LinkOutcome::NoDocument) };
     let Some(link) = fetch_active(tx, document).await? else {
