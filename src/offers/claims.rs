@@ -45,10 +45,6 @@ pub struct Turn {
 }
 
 impl Offers {
-    /// Waits for the caller's turn to claim an offer.
-    ///
-    /// # Errors
-    ///
     /// [`OfferError`]: the offer has no free place for this user, read without the lock;
     /// [`OfferError::LockWaitTimeout`] after [`CLAIM_WAIT`], and at once if the wait queue is full.
     ///
@@ -101,11 +97,7 @@ impl Offers {
         }
     }
 
-    /// Claims a place in the claimant's turn, and releases the lock.
-    ///
-    /// # Errors
-    ///
-    /// [`OfferError`]: the offer has no free place for this user; [`OfferError::LockWaitTimeout`] if a
+    /// Claims a place in the claimant's turn, and releases the lock. [`OfferError::LockWaitTimeout`]: a
     /// later grant of the lock took a place, because this one's lease has ended (O2).
     ///
     /// # Cancel safety
@@ -153,12 +145,7 @@ impl Offers {
         }
     }
 
-    /// The claims of an offer that hold a place, newest first: all for its owner, the own one for
-    /// another user.
-    ///
-    /// # Errors
-    ///
-    /// [`OfferError::NoOffer`] if there is no such offer.
+    /// Newest first: all for the owner of the offer, the own one for another user.
     pub async fn claims(
         &self,
         caller: &UserId,
@@ -170,13 +157,8 @@ impl Offers {
         Ok(self.storage.claims_of(offer, only, page).await?)
     }
 
-    /// Ends a claim: its claimant withdraws it, or the owner of the offer declines it. Its place is
-    /// free again.
-    ///
-    /// # Errors
-    ///
-    /// [`OfferError::NoClaim`] for every other user, [`OfferError::ClaimAccepted`] after the
-    /// acceptance.
+    /// The claimant withdraws a claim, or the owner of the offer declines it. Its place is free again.
+    /// [`OfferError::NoClaim`] for every other user.
     pub async fn end_claim(
         &self,
         caller: &UserId,
@@ -197,12 +179,7 @@ impl Offers {
     }
 
     /// Accepts a claim, for the owner of the offer: both users are partners, and the claim keeps its
-    /// place. Idempotent.
-    ///
-    /// # Errors
-    ///
-    /// [`OfferError::NoClaim`] for every other user, [`OfferError::PartnersFull`] if one of the two has
-    /// as many partners as a user may have.
+    /// place. Idempotent. [`OfferError::NoClaim`] for every other user.
     pub async fn accept_claim(
         &self,
         caller: &UserId,
@@ -224,7 +201,7 @@ impl Offers {
         }
     }
 
-    /// A claim with the owner of its offer, for these two users.
+    /// For the claimant and the owner of the offer.
     async fn claim_for(
         &self,
         caller: &UserId,
@@ -236,7 +213,6 @@ impl Offers {
         mine.ok_or(OfferError::NoClaim)
     }
 
-    /// Reads whether a user may claim an offer.
     async fn terms(
         &self,
         claimant: &UserId,
@@ -264,7 +240,6 @@ impl Offers {
     }
 }
 
-/// Whether these facts let the claimant take a place.
 fn permits(terms: &ClaimTerms, claimant: &UserId, now: DateTime<Utc>) -> Result<(), OfferError> {
     let OfferView { offer, claim } = &terms.view;
     if offer.owner.id == *claimant {

@@ -26,9 +26,8 @@ use crate::offers::{OfferTerms, Offers};
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
 
-/// Rows of a page without a `limit`.
 const ROWS_DEFAULT: u32 = 50;
-/// Maximum rows of a page: all claims of an offer.
+/// All claims of an offer.
 const ROWS_MAX: u32 = 100;
 
 /// Bytes of the row of an offer or a claim beside its texts.
@@ -48,7 +47,6 @@ pub(crate) fn routes() -> Routes {
         .post("/api/review-offers/{id}/claims/{cid}/accept", accept_claim)
 }
 
-/// An offer as JSON.
 #[derive(Serialize)]
 struct OfferBody {
     id: OfferId,
@@ -73,7 +71,6 @@ impl OfferBody {
     }
 }
 
-/// An offer with the caller's claim.
 #[derive(Serialize)]
 struct ViewBody {
     #[serde(flatten)]
@@ -81,7 +78,6 @@ struct ViewBody {
     claim: Option<ClaimBody>,
 }
 
-/// A claim as JSON.
 #[derive(Serialize)]
 struct ClaimBody {
     id: ClaimId,
@@ -100,7 +96,6 @@ impl From<OfferClaim> for ClaimBody {
     }
 }
 
-/// An accepted claim.
 #[derive(Serialize)]
 struct AcceptedBody {
     partner: User,

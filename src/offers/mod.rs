@@ -22,7 +22,6 @@ use crate::offers::waiting_claims::WaitingClaims;
 use crate::storage::Storage;
 use crate::storage::pagination::Page;
 
-/// Review offers. A cheap handle.
 #[derive(Clone)]
 pub struct Offers {
     pub(super) storage: Storage,
@@ -30,29 +29,19 @@ pub struct Offers {
     waiting: WaitingClaims,
 }
 
-/// The fields of a new offer, as the owner sent them.
 #[derive(Clone, Copy, Debug)]
 pub struct OfferTerms<'a> {
-    /// The title.
     pub title: &'a str,
-    /// The number of places.
     pub capacity: u32,
-    /// A text for its readers.
     pub message: Option<&'a str>,
 }
 
 impl Offers {
-    /// Creates the handle.
     #[must_use]
     pub fn new(storage: Storage, locks: Locks) -> Self {
         Self { storage, locks, waiting: WaitingClaims::default() }
     }
 
-    /// Creates an offer.
-    ///
-    /// # Errors
-    ///
-    /// [`OfferError`] if a field is invalid, or the owner has as many open offers as a user may have.
     pub async fn create(
         &self,
         owner: &User,
@@ -71,20 +60,12 @@ impl Offers {
         self.storage.create_offer(&new).await?.ok_or(OfferError::TooManyOpen)
     }
 
-    /// An offer as a user sees it, read with one statement.
-    ///
-    /// # Errors
-    ///
-    /// [`OfferError::NoOffer`] if there is none.
+    /// One statement reads it.
     pub async fn offer(&self, viewer: &UserId, id: OfferId) -> Result<OfferView, OfferError> {
         self.storage.offer(id, viewer).await?.ok_or(OfferError::NoOffer)
     }
 
-    /// The user's own offers, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`OfferError::Storage`].
+    /// Newest first.
     pub async fn offers_of(
         &self,
         owner: &UserId,
@@ -93,11 +74,7 @@ impl Offers {
         Ok(self.storage.offers_of(owner, page).await?)
     }
 
-    /// Closes an offer, for its owner; its claims stay. Idempotent.
-    ///
-    /// # Errors
-    ///
-    /// [`OfferError::NoOffer`] for an unknown offer, [`OfferError::NotTheOwner`] for another user.
+    /// Claims of a closed offer stay. Idempotent. [`OfferError::NotTheOwner`] for another user.
     pub async fn close(
         &self,
         caller: &UserId,

@@ -16,46 +16,29 @@ use crate::domain::offer::{ClaimState, OfferState};
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
-/// An offer to create.
 #[derive(Clone, Debug)]
 pub struct NewOffer {
-    /// Its id.
     pub id: OfferId,
-    /// The user who offers the reviews.
     pub owner: User,
-    /// The title.
     pub title: String,
-    /// A text for its readers.
     pub message: Option<String>,
-    /// The number of places.
     pub capacity: u32,
-    /// The time of its creation.
     pub now: DateTime<Utc>,
 }
 
-/// An offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Its id.
     pub id: OfferId,
-    /// The user who offers the reviews.
     pub owner: User,
-    /// The title.
     pub title: String,
-    /// A text for its readers.
     pub message: Option<String>,
-    /// The number of places.
     pub capacity: u32,
-    /// The places that claims hold.
     pub claimed: u32,
-    /// The time of its creation.
     pub created_at: DateTime<Utc>,
-    /// When its owner closed it.
     pub closed_at: Option<DateTime<Utc>>,
 }
 
 impl Offer {
-    /// The free places.
     #[must_use]
     pub fn remaining(&self) -> u32 {
         self.capacity.saturating_sub(self.claimed)
@@ -78,23 +61,16 @@ impl Offer {
     }
 }
 
-/// A claim that holds a place of an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferClaim {
-    /// Its id.
     pub id: ClaimId,
-    /// The offer.
     pub offer: OfferId,
-    /// The claimant.
     pub user: User,
     /// Its number among all claims of the offer, from 1, in the order of the grants. A withdrawn
     /// claim's number is not assigned again.
     pub number: i64,
-    /// Whether the owner accepted it.
     pub state: ClaimState,
-    /// A text for the owner.
     pub message: Option<String>,
-    /// The time of the claim.
     pub created_at: DateTime<Utc>,
 }
 
@@ -106,61 +82,45 @@ impl OfferClaim {
     }
 }
 
-/// An offer as one user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferView {
-    /// The offer.
     pub offer: Offer,
-    /// The user's own claim that holds a place.
     pub claim: Option<OfferClaim>,
 }
 
-/// The facts that decide whether a user may claim an offer, of one moment.
+/// The facts are of one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimTerms {
-    /// The offer, and the user's own claim.
+    /// With the user's own claim.
     pub view: OfferView,
     /// The fence of the last grant that took a place.
     pub fence: Fence,
-    /// The oldest of the user's last claims that spend the limit of a day. `None`: the limit is not
-    /// spent.
+    /// The oldest of the last claims that spend the limit of a day. `None`: it is not spent.
     pub spent_since: Option<DateTime<Utc>>,
 }
 
-/// A claim to create.
 #[derive(Clone, Debug)]
 pub struct NewClaim {
-    /// Its id.
     pub id: ClaimId,
-    /// The offer.
     pub offer: OfferId,
-    /// The claimant.
     pub user: User,
-    /// A text for the owner.
     pub message: Option<String>,
-    /// The fence of the claimant's grant of the offer's lock.
     pub fence: Fence,
-    /// The time of the claim.
     pub now: DateTime<Utc>,
     /// The start of the day whose claims count against the limit.
     pub since: DateTime<Utc>,
 }
 
-/// A stored claim, and the places that it leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// The claim.
     pub claim: OfferClaim,
-    /// The free places after it.
     pub remaining: u32,
 }
 
-/// The outcome of an acceptance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accepted {
     /// The claim is accepted, as of this call or before it, and both users are partners.
     Done(OfferClaim),
-    /// One of the two users has as many partners as a user may have.
     Full,
     /// No such claim of the offer holds a place.
     Gone,

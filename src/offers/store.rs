@@ -26,7 +26,6 @@ use crate::storage::sql::users::put_user;
 const OFFERS: &str = "SELECT o.id, o.owner_id, ou.name AS owner_name, o.title, o.message, \
      o.capacity, o.claimed, o.created_at, o.closed_at, ";
 
-/// The columns of a claim.
 const CLAIM: &str = "c.id AS claim_id, c.offer_id, c.user_id, cu.name AS user_name, c.number, \
      c.message AS claim_message, c.state, c.created_at AS claim_created_at";
 
@@ -37,8 +36,8 @@ const FROM_OFFERS: &str = " FROM review_offers o JOIN users ou ON ou.id = o.owne
 const FROM_CLAIMS: &str = " FROM review_claims c JOIN users cu ON cu.id = c.user_id ";
 
 impl Storage {
-    /// Creates an offer, and deletes the owner's oldest closed ones beyond the bound. `None`: the
-    /// owner has as many open offers as a user may have.
+    /// Deletes the owner's oldest closed offers beyond the bound. `None`: the owner has as many open
+    /// offers as a user may have.
     pub fn create_offer<'a>(&'a self, new: &'a NewOffer) -> StorageFuture<'a, Option<Offer>> {
         let owner = &new.owner.id;
         run!(self, Write, tx => {
@@ -74,7 +73,6 @@ impl Storage {
         })
     }
 
-    /// Reads an offer as a user sees it, with one statement.
     pub fn offer<'a>(
         &'a self,
         id: OfferId,
@@ -83,7 +81,7 @@ impl Storage {
         run!(self, Read, tx => { fetch(tx, id, viewer).await })
     }
 
-    /// Reads a page of a user's own offers, newest first.
+    /// Newest first.
     pub fn offers_of<'a>(
         &'a self,
         owner: &'a UserId,
@@ -126,8 +124,7 @@ impl Storage {
         })
     }
 
-    /// Reads with one statement whether a user may claim an offer. Claims after `since` count against
-    /// the limit of a day.
+    /// With one statement. Claims after `since` count against the limit of a day.
     pub fn claim_terms<'a>(
         &'a self,
         id: OfferId,
@@ -231,7 +228,7 @@ impl Storage {
         })
     }
 
-    /// Reads a claim that holds a place, with the owner of its offer.
+    /// With the owner of its offer.
     pub fn claim_of(
         &self,
         offer: OfferId,

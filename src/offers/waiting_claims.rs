@@ -14,7 +14,6 @@ use tokio::sync::watch;
 use crate::domain::ids::{OfferId, UserId};
 use crate::domain::limits::{CLAIMS_WAITING_MAX, CLAIMS_WAITING_PER_USER_MAX};
 
-/// The claims of this server. Cloning it is cheap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitingClaims(Arc<Mutex<Waiting>>);
 
@@ -25,19 +24,15 @@ struct Waiting {
     offers: HashMap<OfferId, Watched>,
 }
 
-/// An offer with its waiting claims.
 #[derive(Debug)]
 struct Watched {
     claims: usize,
     changes: watch::Sender<()>,
 }
 
-/// Why a claim may not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TooMany {
-    /// The user has as many waiting claims as a user may have.
     OfUser,
-    /// The server has.
     InAll,
 }
 
@@ -97,7 +92,6 @@ impl WaitingClaim {
         }
     }
 
-    /// Whether a notification has arrived since the last [`Self::changed`].
     pub(super) fn is_notified(&self) -> bool {
         self.changes.has_changed().unwrap_or(false)
     }
@@ -112,7 +106,6 @@ impl Drop for WaitingClaim {
     }
 }
 
-/// Subtracts one of a key's claims, and removes the key at zero.
 fn subtract_one<K: Eq + Hash, V>(
     map: &mut HashMap<K, V>,
     key: &K,
