@@ -10,16 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::domain::ids::UserId;
 use crate::domain::limits::{PUSHES_BESIDE_MAX, PUSHES_BESIDE_PER_CAUSE_MAX};
 
-/// The sender of the request that causes a push.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// A user of the host application.
     User(UserId),
     /// The address of a guest: guests are free.
     Address(IpAddr),
 }
 
-/// The pushes that run. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Beside(Arc<Mutex<Running>>);
 
@@ -29,7 +26,6 @@ struct Running {
     by_cause: HashMap<Cause, usize>,
 }
 
-/// Counts one push until its drop.
 pub(super) struct Permit {
     beside: Beside,
     cause: Cause,

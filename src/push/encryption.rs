@@ -8,9 +8,8 @@ use aws_lc_rs::agreement::{ECDH_P256, ParsedPublicKey, PrivateKey, UnparsedPubli
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key, Tag};
 use aws_lc_rs::rand;
 
-/// Length of an uncompressed point of P-256.
 pub const POINT_BYTES: usize = 65;
-/// Length of the secret that a browser shares with its server.
+/// The secret that a browser shares with its server.
 pub const AUTH_BYTES: usize = 16;
 const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 16;
@@ -21,13 +20,11 @@ const LAST: u8 = 2;
 /// The first byte of an uncompressed point.
 const UNCOMPRESSED: u8 = 4;
 
-/// The payload could not be encrypted: the browser's key is no point of the curve, or the system gives no
-/// random bytes.
+/// The browser's key is no point of the curve, or the system gives no random bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a push cannot be encrypted for this browser")]
 pub struct NotEncrypted;
 
-/// Whether these bytes are an uncompressed point of P-256.
 #[must_use]
 pub fn is_point(bytes: &[u8]) -> bool {
     bytes.len() == POINT_BYTES
@@ -35,11 +32,7 @@ pub fn is_point(bytes: &[u8]) -> bool {
         && ParsedPublicKey::try_from(UnparsedPublicKey::new(&ECDH_P256, bytes)).is_ok()
 }
 
-/// Encrypts `payload` for the browser with these keys. The result is the body of the request.
-///
-/// # Errors
-///
-/// [`NotEncrypted`].
+/// The result is the body of the request.
 pub fn encrypt(
     payload: &[u8],
     browser: &[u8; POINT_BYTES],

@@ -32,7 +32,6 @@ pub(crate) fn routes() -> Routes {
         .delete("/api/push-subscriptions/{id}", delete)
 }
 
-/// The server's public key.
 #[derive(Serialize)]
 struct KeyBody {
     key: String,
@@ -56,7 +55,6 @@ struct KeysBody {
     auth: String,
 }
 
-/// A new subscription.
 #[derive(Serialize)]
 struct CreatedBody {
     id: PushSubscriptionId,

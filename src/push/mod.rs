@@ -35,38 +35,24 @@ use crate::push::web_push::{PushOptions, PushOutcome, WebPush};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
-/// Failures of subscriptions and pushes. Independent of HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
-    /// The settings switch Web Push off.
     #[error("this server sends no pushes")]
     Off,
-    /// The subscription is invalid.
     #[error("{field}: {fault}")]
-    Invalid {
-        /// The field.
-        field: &'static str,
-        /// Its fault.
-        fault: &'static str,
-    },
-    /// The database is above its bound.
+    Invalid { field: &'static str, fault: &'static str },
     #[error("the server has no room for new subscriptions")]
     StorageSpent,
-    /// Storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// The outcome of a push to one browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PushReport {
-    /// The subscription.
     pub subscription: PushSubscriptionId,
-    /// The outcome.
     pub outcome: PushOutcome,
 }
 
-/// Notifies users. Cheap to clone.
 #[derive(Clone)]
 pub struct Notify(Arc<Inner>);
 
@@ -78,7 +64,7 @@ struct Inner {
 }
 
 impl Notify {
-    /// Creates the handle over `storage`. Without `push` the server sends no pushes.
+    /// Without `push` the server sends no pushes.
     #[must_use]
     pub fn new(storage: Storage, outgoing: Outgoing, push: Option<PushOptions>) -> Self {
         let web_push = push.map(|options| WebPush::new(options, outgoing));
@@ -86,20 +72,13 @@ impl Notify {
         Self(Arc::new(Inner { storage, web_push, beside, tasks }))
     }
 
-    /// The key for which browsers subscribe.
-    ///
-    /// # Errors
-    ///
-    /// [`NotifyError::Off`].
+    /// Browsers subscribe for this key.
     pub fn push_key(&self) -> Result<&str, NotifyError> {
         Ok(self.web_push()?.key())
     }
 
-    /// Registers a browser of `user`. Its endpoint leaves its former user, and the oldest of more than
-    /// [`PUSH_SUBSCRIPTIONS_MAX`] browsers is removed.
-    ///
-    /// # Errors
-    ///
+    /// An endpoint leaves its former user, and the oldest of more than [`PUSH_SUBSCRIPTIONS_MAX`]
+    /// browsers is removed.
     /// [`NotifyError`] if the subscription is invalid, or the database cannot commit.
     pub async fn subscribe(
         &self,
@@ -123,11 +102,7 @@ impl Notify {
         Ok(self.0.storage.put_push_subscription(user, address, keep, now).await?)
     }
 
-    /// The browsers of a user, the oldest first.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
+    /// The oldest first.
     pub async fn subscriptions_of(
         &self,
         user: &UserId,
@@ -135,11 +110,7 @@ impl Notify {
         self.0.storage.push_subscriptions_of(user).await
     }
 
-    /// Removes a browser of `user`. False: the user has no such browser.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
+    /// False: the user has no such browser.
     pub async fn unsubscribe(
         &self,
         user: &UserId,
@@ -148,12 +119,8 @@ impl Notify {
         self.0.storage.delete_push_subscription(user, id).await
     }
 
-    /// Pushes to each browser of a user, and waits for the first attempt of each. Without browsers, or
-    /// without Web Push, the report is empty.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the subscriptions cannot be read. Nothing was sent.
+    /// Waits for the first attempt of each push. Without browsers, or without Web Push, the report is
+    /// empty. On an error nothing was sent.
     ///
     /// # Cancel safety
     ///
@@ -242,7 +209,6 @@ impl Notify {
         self.finish(&user, id, outcome).await;
     }
 
-    /// Counts the outcome, and removes the subscription of a browser that has unsubscribed.
     async fn finish(&self, user: &UserId, id: PushSubscriptionId, outcome: PushOutcome) {
         count(outcome);
         if outcome == PushOutcome::Removed

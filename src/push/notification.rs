@@ -40,26 +40,19 @@ const TTL: Duration = Duration::from_hours(24);
 const TOPIC_CHARACTERS: usize = 32;
 /// Longest address of a page, in bytes.
 const URL_BYTES_MAX: usize = 512;
-/// The mark of a text that was cut.
 const CUT: char = '…';
 
-/// The event that a notification reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotificationKind {
-    /// Another user asks for a review, or offers one.
     RequestReceived,
-    /// Another user accepted the user's request.
     RequestAccepted,
-    /// A request of another user has no answer.
     RequestUnanswered,
-    /// Reviews of the user's document have no answer.
     ReviewUnanswered,
     /// A seat became free while its waiter was away.
     SeatFree,
 }
 
 impl NotificationKind {
-    /// The name in the payload.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -96,18 +89,13 @@ impl Urgency {
     }
 }
 
-/// A notification of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// The event.
     pub kind: NotificationKind,
     /// The page to open: a path on the server's origin.
     pub url: String,
-    /// The names and titles in the text.
     pub params: BTreeMap<&'static str, String>,
-    /// How soon the device wakes.
     pub urgency: Urgency,
-    /// How long the push service stores the push.
     pub ttl: Duration,
     /// Notifications of one topic replace each other, at the push service and on the screen.
     pub topic: Option<String>,
@@ -131,7 +119,6 @@ impl Notification {
         Self { kind, url, params, urgency: Urgency::Normal, ttl: TTL, topic: None }
     }
 
-    /// Adds a name or a title.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.params.insert(name, value.into());

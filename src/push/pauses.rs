@@ -18,7 +18,6 @@ const HOSTS_MAX: usize = 1_024;
 /// A refusal of so long ago counts no more.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
-/// The refusals by service.
 #[derive(Default)]
 pub(super) struct Pauses(Mutex<HashMap<String, Refusals>>);
 
@@ -29,13 +28,11 @@ struct Refusals {
 }
 
 impl Pauses {
-    /// The rest of a service's pause.
     pub(super) fn rest(&self, host: &str) -> Option<Duration> {
         let until = self.lock().get(host)?.until?;
         until.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero())
     }
 
-    /// Counts a refusal that asks for a pause of `delay`.
     pub(super) fn refused(&self, host: &str, user: &UserId, delay: Duration) {
         let now = Instant::now();
         let mut hosts = self.lock();
@@ -65,7 +62,6 @@ impl Pauses {
         }
     }
 
-    /// The service accepted a push.
     pub(super) fn accepted(&self, host: &str) {
         self.lock().remove(host);
     }

@@ -11,21 +11,18 @@ use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::limits::{PUSH_RETRIES_MAX, PUSH_RETRIES_PER_USER_MAX};
 use crate::push::notification::Notification;
 
-/// A push with its next attempt.
 #[derive(Clone, Debug)]
 pub(super) struct Retry {
     pub(super) user: UserId,
     pub(super) subscription: PushSubscriptionId,
     pub(super) notification: Arc<Notification>,
-    /// Attempts so far.
     pub(super) attempts: u32,
-    /// The end of the attempts.
     pub(super) give_up_at: Instant,
     /// The end of the push at its service.
     pub(super) ends_at: Instant,
 }
 
-/// The queue, sorted by the time of the next attempt.
+/// Sorted by the time of the next attempt.
 #[derive(Default)]
 pub(super) struct Retries {
     queue: Mutex<Queue>,
@@ -79,7 +76,6 @@ impl Retries {
         }
     }
 
-    /// The first push that is due, or the time of the next one.
     fn take_due(&self) -> Result<Retry, Option<Instant>> {
         let mut queue = self.lock();
         let Some(first) = queue.due.first_entry() else { return Err(None) };

@@ -13,7 +13,6 @@ use crate::storage::{Storage, StorageFuture};
 use aws_lc_rs::digest::{SHA256, digest};
 use chrono::{DateTime, Utc};
 
-/// The language of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushLanguage {
     /// `ko`
@@ -23,7 +22,6 @@ pub enum PushLanguage {
 }
 
 impl PushLanguage {
-    /// The language of a tag of two letters.
     #[must_use]
     pub fn parse(tag: &str) -> Option<Self> {
         match tag {
@@ -33,7 +31,6 @@ impl PushLanguage {
         }
     }
 
-    /// The tag.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,13 +43,11 @@ impl PushLanguage {
 /// The part of a subscription that the browser provides.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PushAddress {
-    /// The address of the push service.
     pub endpoint: String,
     /// The public key of the browser: an uncompressed point of P-256.
     pub p256dh: [u8; 65],
     /// The secret that the browser shares with this server.
     pub auth: [u8; 16],
-    /// The language of the page.
     pub lang: Option<PushLanguage>,
     /// The end that the push service announced.
     pub expires_at: Option<DateTime<Utc>>,
@@ -65,31 +60,24 @@ impl std::fmt::Debug for PushAddress {
     }
 }
 
-/// A subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushSubscription {
-    /// Its id.
     pub id: PushSubscriptionId,
-    /// Where to send a push, and for which key to encrypt it.
     pub address: PushAddress,
-    /// When its user registered it.
     pub created_at: DateTime<Utc>,
 }
 
-/// A stored subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredPush {
-    /// Its id.
     pub id: PushSubscriptionId,
-    /// When its user registered it.
     pub created_at: DateTime<Utc>,
     /// Whether the endpoint was unknown before.
     pub is_new: bool,
 }
 
 impl Storage {
-    /// Registers an endpoint for `user`, and takes it from its former user. Beyond `keep` subscriptions
-    /// of the user it deletes the oldest.
+    /// Takes an endpoint from its former user. Beyond `keep` subscriptions of the user it deletes the
+    /// oldest.
     pub fn put_push_subscription<'a>(
         &'a self,
         user: &'a User,

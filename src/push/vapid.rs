@@ -25,17 +25,15 @@ const RENEW_BEFORE: TimeDelta = TimeDelta::hours(1);
 /// Tokens of so many push services are stored. There are about ten.
 const TOKENS_MAX: usize = 256;
 
-/// The text is no key for Web Push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is no private key of P-256: 32 bytes in base64url")]
 pub struct InvalidPushKey;
 
-/// The signing key failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token for a push service could not be signed")]
 pub struct NotSigned;
 
-/// The key pair of the service. `Debug` does not print it.
+/// `Debug` does not print it.
 pub struct PushKey {
     signing: EncodingKey,
     public: String,
@@ -56,22 +54,12 @@ struct Claims<'a> {
 }
 
 impl PushKey {
-    /// Generates the text of a private key.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidPushKey`] when the system gives no random bytes.
     pub fn generate() -> Result<String, InvalidPushKey> {
         let key = PrivateKey::generate(&ECDH_P256).map_err(|_error| InvalidPushKey)?;
         let bytes: EcPrivateKeyBin<'_> = key.as_be_bytes().map_err(|_error| InvalidPushKey)?;
         Ok(URL_SAFE_NO_PAD.encode(bytes.as_ref()))
     }
 
-    /// Reads the text of a private key.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidPushKey`].
     pub fn parse(text: &str) -> Result<Self, InvalidPushKey> {
         let private = text.trim().trim_end_matches('=');
         let private = URL_SAFE_NO_PAD.decode(private).map_err(|_error| InvalidPushKey)?;
@@ -99,10 +87,6 @@ impl PushKey {
     }
 
     /// The value of `Authorization` for the push service at `origin`. One token serves many pushes.
-    ///
-    /// # Errors
-    ///
-    /// [`NotSigned`].
     pub fn authorization(
         &self,
         origin: &str,

@@ -39,10 +39,8 @@ const DELAY_MAX: Duration = PUSH_RETRY_WINDOW;
 /// The pause before the second attempt, if the service names none. It is four times as long each time.
 const DELAY_FIRST: Duration = Duration::from_secs(2);
 
-/// How the server pushes.
 #[derive(Debug)]
 pub struct PushOptions {
-    /// The key pair of the service.
     pub key: PushKey,
     /// The operator's contact for push services: `mailto:` or `https:`.
     pub subject: Option<String>,
@@ -52,29 +50,22 @@ pub struct PushOptions {
     pub hosts: Vec<String>,
 }
 
-/// The end of a push to one browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushOutcome {
-    /// The push service accepted it.
     Sent,
-    /// It waits for another attempt.
     Queued,
     /// The browser has unsubscribed; the server has removed the subscription.
     Removed,
-    /// The push service refused it, or its host is not one to which the server sends.
     Refused,
-    /// The push service may have accepted it.
     Uncertain,
     /// The queue is full, or the push waited too long.
     Dropped,
 }
 
 impl PushOutcome {
-    /// Every outcome.
     pub const ALL: [Self; 6] =
         [Self::Sent, Self::Queued, Self::Removed, Self::Refused, Self::Uncertain, Self::Dropped];
 
-    /// The label of the metric.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -88,7 +79,6 @@ impl PushOutcome {
     }
 }
 
-/// The result of one attempt.
 enum Attempt {
     Sent,
     Gone,
@@ -100,7 +90,6 @@ enum Attempt {
     Again(Option<Duration>),
 }
 
-/// Pushes of this server.
 pub(super) struct WebPush {
     options: PushOptions,
     outgoing: Outgoing,
@@ -136,8 +125,7 @@ impl WebPush {
         Ok(to)
     }
 
-    /// Pushes to one browser, and queues another attempt if one may succeed. `Removed` asks the caller
-    /// to delete the subscription.
+    /// Queues another attempt if one may succeed. `Removed` asks the caller to delete the subscription.
     pub(super) async fn push(
         &self,
         user: &UserId,
@@ -156,7 +144,6 @@ impl WebPush {
         self.push_again(subscription, first).await
     }
 
-    /// Makes the next attempt of a push.
     pub(super) async fn push_again(
         &self,
         subscription: &PushSubscription,
@@ -282,7 +269,6 @@ fn whole_seconds(ttl: Duration) -> u64 {
     ttl.saturating_add(Duration::from_millis(500)).as_secs()
 }
 
-/// The pause after a failed attempt.
 fn delay_after(attempts: u32) -> Duration {
     DELAY_FIRST * 4_u32.saturating_pow(attempts.saturating_sub(1))
 }
