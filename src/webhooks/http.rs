@@ -16,7 +16,6 @@ use crate::seats::SeatService;
 use crate::storage::webhooks::StoredWebhook;
 use crate::webhooks::Webhooks;
 
-/// Default and maximum of webhooks on a page.
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 100;
 
@@ -34,7 +33,6 @@ struct ListQuery {
     cursor: Option<String>,
 }
 
-/// A webhook in the list.
 #[derive(Serialize)]
 struct WebhookBody {
     id: WebhookId,

@@ -61,20 +61,14 @@ const STOP_MAX: Duration = Duration::from_secs(3);
 /// Characters of the response of a receiver that the administrator sees.
 const ERROR_CHARACTERS: usize = 300;
 
-/// An endpoint of the host product.
 #[derive(Clone, Debug)]
 pub struct WebhookEndpoint {
-    /// The address, as the settings have it.
     pub url: String,
-    /// The address.
     pub to: Destination,
-    /// The secret of its signatures.
     pub secret: WebhookSecret,
-    /// The events that it wants.
     pub events: Vec<WebhookEvent>,
 }
 
-/// Delivers webhooks. Cheap to clone.
 #[derive(Clone)]
 pub struct Webhooks(Arc<Inner>);
 
@@ -86,7 +80,6 @@ struct Inner {
 }
 
 struct Endpoint {
-    /// Its name in the database.
     name: String,
     to: Destination,
     secret: WebhookSecret,
@@ -122,7 +115,7 @@ impl Endpoint {
 }
 
 impl Webhooks {
-    /// Creates the handle, and lets `storage` write webhooks for these endpoints from now on.
+    /// `storage` writes webhooks for these endpoints from now on.
     #[must_use]
     pub fn new(storage: Storage, outgoing: Outgoing, endpoints: Vec<WebhookEndpoint>) -> Self {
         let targets = endpoints.iter().map(|endpoint| WebhookTarget {
@@ -135,11 +128,7 @@ impl Webhooks {
         Self(Arc::new(Inner { storage, outgoing, endpoints, tasks: TaskTracker::new() }))
     }
 
-    /// Reads a page of webhooks, the newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
+    /// The newest first.
     pub async fn list(
         &self,
         state: Option<WebhookState>,
@@ -148,21 +137,13 @@ impl Webhooks {
         self.0.storage.webhooks(state, page).await
     }
 
-    /// Makes a dead webhook pending again, at the end of its lane. `None`: there is no such webhook.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written.
+    /// At the end of its lane. `None`: there is no such webhook.
     pub async fn replay(&self, id: WebhookId) -> Result<Option<StoredWebhook>, StorageError> {
         self.0.storage.replay_webhook(id).await
     }
 
-    /// Makes dead webhooks pending again, the oldest first, at most [`WEBHOOKS_REPLAYED_AT_ONCE`].
-    /// Returns their number.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be written. Some may be pending by then.
+    /// The oldest first, at most [`WEBHOOKS_REPLAYED_AT_ONCE`]. Returns their number. After an error some
+    /// may be pending.
     ///
     /// # Cancel safety
     ///
@@ -254,7 +235,6 @@ impl Webhooks {
         }
     }
 
-    /// Makes one attempt, and stores its outcome.
     async fn attempt(&self, endpoint: &Endpoint, webhook: &ClaimedWebhook, claimed_at: Instant) {
         let storage = &self.0.storage;
         if WEBHOOK_LEASE < claimed_at.elapsed() + WEBHOOK_ATTEMPT_MAX {
@@ -354,8 +334,8 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Ends the webhooks whose endpoint left the settings, once their time is over. Each end gives the
-    /// next webhook of its lane its turn, so this repeats until none is found.
+    /// The server ends an orphan once its time is over. Each end gives the next webhook of its lane its
+    /// turn, so this repeats until none is found.
     async fn end_orphans(&self) -> Result<(), StorageError> {
         let names: Vec<_> = self.0.endpoints.iter().map(|it| it.name.clone()).collect();
         let (storage, began) = (&self.0.storage, Instant::now());
@@ -377,7 +357,6 @@ impl Webhooks {
     }
 }
 
-/// Why an attempt failed.
 struct Failure {
     error: String,
     retry_after: Option<Duration>,

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 
-/// The secret of an endpoint.
 #[derive(Clone)]
 pub struct WebhookSecret(Key);
 
@@ -16,7 +15,6 @@ impl std::fmt::Debug for WebhookSecret {
 }
 
 impl WebhookSecret {
-    /// Prepares the key.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
         Self(Key::new(HMAC_SHA256, secret))
