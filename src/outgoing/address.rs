@@ -6,7 +6,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether the public internet routes to `address`.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {

@@ -10,7 +10,6 @@ use crate::outgoing::address::is_public;
 const HTTPS: u16 = 443;
 const SYSTEM_PORTS: u16 = 1_024;
 
-/// The hosts to which a request may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// https to public addresses: a client named the host.
@@ -19,12 +18,10 @@ pub enum Scope {
     Anywhere,
 }
 
-/// The address is not one to which the server sends requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidDestination(pub(crate) &'static str);
 
-/// An address of another program.
 #[derive(Clone)]
 pub struct Destination {
     url: Url,
@@ -39,12 +36,8 @@ impl std::fmt::Debug for Destination {
 }
 
 impl Destination {
-    /// Parses an address. The parser also reads the numeric forms of an IPv4 address that a browser
-    /// reads (`0x7f.1`), so no form passes the check of the address.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidDestination`] names the part at fault.
+    /// The parser also reads the numeric forms of an IPv4 address that a browser reads (`0x7f.1`), so no
+    /// form passes the check of the address.
     pub fn parse(text: &str, scope: Scope) -> Result<Self, InvalidDestination> {
         let url = Url::parse(text).map_err(|_error| InvalidDestination("it is no URL"))?;
         match (url.scheme(), scope) {
@@ -67,13 +60,12 @@ impl Destination {
         Ok(destination)
     }
 
-    /// Scheme, host and port.
     #[must_use]
     pub fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 
-    /// The host, as the URL has it.
+    /// As the URL has it.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
@@ -91,13 +83,11 @@ impl Destination {
         self.url.scheme() == "https"
     }
 
-    /// Whether the host is an address.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         self.literal().is_some()
     }
 
-    /// The address, if the host is one.
     pub(super) fn literal(&self) -> Option<IpAddr> {
         match self.url.host()? {
             Host::Ipv4(address) => Some(address.into()),
@@ -106,7 +96,6 @@ impl Destination {
         }
     }
 
-    /// The value of the `Host` header.
     pub(super) fn authority(&self) -> &str {
         &self.url[Position::BeforeHost..Position::AfterPort]
     }

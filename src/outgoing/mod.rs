@@ -47,16 +47,13 @@ use crate::outgoing::slots::{Slot, Slots};
 
 /// Addresses of one host that the server tries.
 const ADDRESSES_MAX: usize = 3;
-/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The host has an address that is not public. Nothing was sent.
+    /// Nothing was sent, nor for `Full` and `Unreachable`.
     #[error("its host has an address that is not public")]
     NotPublic,
-    /// Too many requests are under way. Nothing was sent.
     #[error("too many requests are under way")]
     Full,
-    /// The server could not connect. Nothing was sent.
     #[error("cannot connect: {0}")]
     Unreachable(String),
     /// The connection broke, or the time was over, before the response. The request may have arrived.
@@ -64,10 +61,8 @@ pub enum SendError {
     NoResponse(String),
 }
 
-/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The status.
     pub status: u16,
     /// The value of `Retry-After`: seconds, or the time until its date.
     pub retry_after: Option<Duration>,
@@ -76,14 +71,12 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Whether the other program accepted the request.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 }
 
-/// Sends requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Outgoing(Arc<Inner>);
 
@@ -104,7 +97,7 @@ impl Default for Outgoing {
 }
 
 impl Outgoing {
-    /// Sends requests with another time limit and other root certificates, for tests.
+    /// Another time limit and other root certificates, for tests.
     #[must_use]
     pub fn trusting(roots: RootCertStore, time_limit: Duration) -> Self {
         Self::with(time_limit, OnceCell::new_with(Some(connector(roots))))
@@ -118,10 +111,6 @@ impl Outgoing {
 
     /// Posts `body` to a host that a user named. `purpose` labels the metrics. The time limit begins when
     /// the request has its slot.
-    ///
-    /// # Errors
-    ///
-    /// [`SendError`]; it says whether the request may have arrived.
     ///
     /// # Cancel safety
     ///
@@ -139,12 +128,7 @@ impl Outgoing {
         sent
     }
 
-    /// Posts `body` without a slot: the caller bounds its requests. `lookups` bounds those look-ups that
-    /// share it.
-    ///
-    /// # Errors
-    ///
-    /// [`SendError`], as of [`post`](Self::post).
+    /// The caller bounds its requests, which have no slot. `lookups` bounds those look-ups that share it.
     ///
     /// # Cancel safety
     ///

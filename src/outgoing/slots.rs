@@ -17,11 +17,9 @@ use crate::domain::limits::{
 /// Idle hosts whose success the server remembers. There are about ten push services.
 const PROVEN_HOSTS_MAX: usize = 256;
 
-/// Too many requests wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// The slots. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Slots(Arc<Inner>);
 
@@ -34,13 +32,12 @@ struct Inner {
 struct Host {
     slots: Arc<Semaphore>,
     is_proven: bool,
-    /// Requests that run or wait.
+    /// Running or waiting.
     requests: usize,
     /// The end of the last request.
     used_at: Instant,
 }
 
-/// The slot of one request.
 pub(super) struct Slot {
     entry: Entry,
     is_proven: bool,
