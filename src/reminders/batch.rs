@@ -41,7 +41,6 @@ use crate::reminders::reminder::{
 use crate::reminders::{REMINDERS, Reminders};
 use crate::storage::error::StorageError;
 
-/// The outcome of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 enum ReminderOutcome {
@@ -49,7 +48,6 @@ enum ReminderOutcome {
     Sent,
     /// It is claimed, and no browser of the user received it.
     Unsent,
-    /// The user has quiet hours.
     Postponed,
     /// The writer is connected, or the seat is taken.
     Present,
@@ -89,7 +87,6 @@ impl From<LocksError> for Stop {
     }
 }
 
-/// A batch under way.
 pub(super) struct Batch<'a> {
     reminders: &'a Reminders,
     guard: &'a Guard,
@@ -118,7 +115,6 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The candidates so far, by outcome.
     pub(super) fn counts(&self) -> BTreeMap<String, u64> {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let by_outcome = ReminderOutcome::ALL.iter().zip(&self.outcomes);
@@ -213,8 +209,8 @@ impl<'a> Batch<'a> {
         CandidateQuery { after, since, until, now, limit: REMINDER_PAGE_ROWS }
     }
 
-    /// Sends the reminders of a page, some at a time. A dropped push would leave a claimed reminder
-    /// unsent: those under way end, also if the batch is over.
+    /// Some at a time. A dropped push would leave a claimed reminder unsent: those under way end, also if
+    /// the batch is over.
     async fn send_page(
         &self,
         kind: ReminderKind,
@@ -259,7 +255,6 @@ impl<'a> Batch<'a> {
         Ok(due)
     }
 
-    /// Claims a reminder and pushes it.
     async fn remind(
         &self,
         kind: ReminderKind,
@@ -307,7 +302,6 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Whether the caller sends the reminder.
     async fn claim(&self, candidate: &ReminderCandidate, ends_at: Instant) -> Result<bool, Stop> {
         self.check(ends_at)?;
         let (storage, fence) = (&self.reminders.storage, self.guard.fence());
@@ -318,7 +312,6 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Whether the batch may go on.
     fn check(&self, ends_at: Instant) -> Result<(), Stop> {
         if !self.guard.is_held() {
             return Err(Stop::LockLost);

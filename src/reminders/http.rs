@@ -22,7 +22,7 @@ pub(crate) fn routes() -> Routes {
     Routes::default().get("/api/me/reminders", show).put("/api/me/reminders", set)
 }
 
-/// The settings. Every field must be there.
+/// Every field must be there.
 #[derive(Serialize, Deserialize)]
 struct RemindersBody {
     review_unanswered: bool,

@@ -26,26 +26,22 @@ use crate::reminders::batch::Batch;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
-/// The name of the job.
 pub const REMINDERS: &str = "reminders";
 
 /// The tick, and the age from which something is due.
 #[derive(Clone, Copy, Debug)]
 pub struct ReminderTerms {
-    /// The interval of the batches.
     pub tick: Duration,
     /// How long a review waits for an answer before its writer is reminded.
     pub review_unanswered_after: Duration,
     /// How long a request waits for an answer before its receiver is reminded.
     pub request_unanswered_after: Duration,
-    /// Reminders that a batch sends at the same time.
     pub at_once: usize,
     /// How long a batch claims reminders of one kind.
     pub kind_max: Duration,
 }
 
 impl ReminderTerms {
-    /// Terms with the usual number of reminders at a time.
     #[must_use]
     pub fn new(tick: Duration, reviews: Duration, requests: Duration) -> Self {
         Self {
@@ -58,26 +54,16 @@ impl ReminderTerms {
     }
 }
 
-/// The settings of a user were not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RemindersError {
-    /// A field is invalid.
     #[error("{field}: {fault}")]
-    Invalid {
-        /// The field.
-        field: &'static str,
-        /// Its fault.
-        fault: String,
-    },
-    /// The database is above its bound.
+    Invalid { field: &'static str, fault: String },
     #[error("the server has no room for new settings")]
     StorageSpent,
-    /// The database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// The reminders of this server, and the settings of its users. Cheap to clone.
 #[derive(Clone)]
 pub struct Reminders {
     storage: Storage,
@@ -87,26 +73,15 @@ pub struct Reminders {
 }
 
 impl Reminders {
-    /// Reminders by `notify`.
     #[must_use]
     pub fn new(storage: Storage, locks: Locks, notify: Notify, terms: ReminderTerms) -> Self {
         Self { storage, locks, notify, terms }
     }
 
-    /// The settings of a user.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
     pub async fn settings_of(&self, user: &UserId) -> Result<ReminderSettings, StorageError> {
         self.storage.reminder_settings(user).await
     }
 
-    /// Stores the settings of a user.
-    ///
-    /// # Errors
-    ///
-    /// [`RemindersError`] when the database is above its bound, or cannot commit.
     pub async fn set(
         &self,
         user: &User,

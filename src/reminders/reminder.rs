@@ -1,8 +1,7 @@
 //! Reminders: settings, candidates and claims.
 //!
-//! A reminder is claimed before it is sent: the claim commits that it was sent, under the fence of the
-//! batch. So no two batches send one reminder, also if one of their servers dies. A server that dies after the claim
-//! leaves it unsent.
+//! The claim of a reminder commits, under the fence of the batch, that it was sent; the push follows. So
+//! no two batches send one reminder. A server that dies after the claim leaves it unsent.
 //!
 //! A claim does not depend on a clock. Reviews of a link have rising numbers, and a link has the number
 //! up to which its reviews are claimed. A request is claimed once. The claim of a seat deletes the row of
@@ -14,52 +13,35 @@ use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
 use crate::domain::reminder::{Quiet, ReminderKind};
 use crate::domain::seat::Seat;
 
-/// The subject of a reminder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReminderSubject {
-    /// Reviews of a document without answer.
     Reviews {
-        /// Their share link.
         link: ShareLinkId,
-        /// The document.
         document: DocumentId,
-        /// Its title.
         title: String,
         /// The author of the newest one.
         by: String,
-        /// Their number.
         count: i64,
         /// The number of the newest one among the changes of the document.
         mark: i64,
     },
-    /// A seat that a user waited for.
     Seat {
-        /// The seat.
         seat: Seat,
-        /// The document.
         document: DocumentId,
-        /// Its title.
         title: String,
         /// When the user left the wait queue.
         left_at: DateTime<Utc>,
     },
-    /// A request without answer.
     Request {
-        /// The request.
         request: RequestId,
-        /// The name of its sender.
         from: String,
     },
 }
 
-/// A possible reminder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReminderCandidate {
-    /// The user to remind.
     pub user: UserId,
-    /// The user's quiet hours.
     pub quiet: Quiet,
-    /// Its subject.
     pub subject: ReminderSubject,
 }
 
@@ -73,7 +55,6 @@ impl ReminderCandidate {
         }
     }
 
-    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> ReminderKind {
         match &self.subject {
@@ -84,7 +65,6 @@ impl ReminderCandidate {
     }
 }
 
-/// The candidates to list.
 #[derive(Clone, Debug)]
 pub struct CandidateQuery {
     /// The cursor of the page; empty for the first one.
@@ -93,9 +73,7 @@ pub struct CandidateQuery {
     pub since: DateTime<Utc>,
     /// The reason exists since this time or an earlier one.
     pub until: DateTime<Utc>,
-    /// The current time.
     pub now: DateTime<Utc>,
-    /// The maximum of candidates.
     pub limit: u32,
 }
 
@@ -113,7 +91,6 @@ impl CandidateQuery {
     }
 }
 
-/// A page of candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CandidatePage {
     /// The candidates in the order of their cursors. There may be none although a next page exists.
@@ -122,7 +99,6 @@ pub struct CandidatePage {
     pub next: Option<String>,
 }
 
-/// The outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReminderClaim {
     /// The caller sends the reminder.

@@ -13,9 +13,8 @@ use crate::storage::{Storage, StorageFuture};
 use crate::reminders::store::{WAITS_FOR_ITS_WRITER, quiet_of};
 
 impl Storage {
-    /// A page of the candidates of a kind, in the order of their cursors. It contains users only who
-    /// have a browser that receives pushes, and want this kind. Whether a seat is free, the caller
-    /// queries.
+    /// In the order of their cursors, only users who have a browser that receives pushes, and want this
+    /// kind. Whether a seat is free, the caller queries.
     pub fn reminder_candidates<'a>(
         &'a self,
         kind: ReminderKind,

@@ -23,7 +23,6 @@ pub(crate) const WAITS_FOR_ITS_WRITER: &str = "r.status = 'open' AND r.author_id
        SELECT 1 FROM replies a WHERE a.review_id = r.id AND a.author_id = d.owner_id)";
 
 impl Storage {
-    /// The settings of a user.
     pub fn reminder_settings<'a>(
         &'a self,
         user: &'a UserId,
@@ -44,7 +43,6 @@ impl Storage {
         })
     }
 
-    /// Stores the settings of a user.
     pub fn put_reminder_settings<'a>(
         &'a self,
         user: &'a User,
@@ -78,8 +76,7 @@ impl Storage {
         })
     }
 
-    /// Stores that a user left the wait queue of a seat by a disconnect. A seat has one absent waiter, the
-    /// last one.
+    /// The user left by a disconnect. A seat has one absent waiter, the last one.
     pub fn put_absent_waiter<'a>(
         &'a self,
         seat: Seat,
