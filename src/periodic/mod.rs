@@ -37,7 +37,6 @@ pub use crate::periodic::work::Work;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
-/// The class of the locks of jobs.
 const CLASS: &str = "job";
 
 /// Work that one server of all does at each tick.
@@ -45,16 +44,14 @@ pub trait Job: Send + Sync + 'static {
     /// Its name, in the lock, in the database and on the page of administrators.
     fn name(&self) -> &'static str;
 
-    /// The interval of its ticks.
     fn tick(&self) -> Duration;
 
-    /// Whether this server can run it.
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// Does the work from `cursors` on, and sets them to where it ended. Returns the outcome, and counts
-    /// for the administrator. It ends early when `guard` is lost, or at `stop`.
+    /// Begins at `cursors`, and sets them to where it ended. The counts are for the administrator. It
+    /// ends early when `guard` is lost, or at `stop`.
     fn run<'a>(
         &'a self,
         guard: &'a Guard,
@@ -63,47 +60,33 @@ pub trait Job: Send + Sync + 'static {
     ) -> BoxFuture<'a, (JobOutcome, BTreeMap<String, u64>)>;
 }
 
-/// A run did not take place, or its end was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
-    /// The database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The locks failed.
     #[error(transparent)]
     Locks(#[from] LocksError),
-    /// The lock was lost during its acquisition.
     #[error("the lock was lost at once")]
     Lost,
 }
 
-/// The run of a job under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunningJob {
-    /// The server.
     pub node: NodeId,
-    /// The time of the grant.
     pub since: DateTime<Utc>,
-    /// The fence of the grant.
     pub fence: Fence,
 }
 
-/// A job with its last runs.
 #[derive(Clone, Debug)]
 pub struct JobReport {
-    /// Its name.
     pub job: &'static str,
-    /// The run under way.
     pub running: Option<RunningJob>,
-    /// The newest runs, the newest first.
     pub last_runs: Vec<JobRun>,
     /// The next tick, by the clock of this server.
     pub next_at: DateTime<Utc>,
-    /// The length of a run, as this server estimates it.
     pub estimate: Duration,
 }
 
-/// The jobs of this server. Cheap to clone.
 #[derive(Clone)]
 pub struct Jobs(Arc<Inner>);
 
@@ -115,17 +98,11 @@ struct Inner {
 }
 
 impl Jobs {
-    /// The jobs of the server `node`.
     #[must_use]
     pub fn new(storage: Storage, locks: Locks, node: NodeId, jobs: Vec<Box<dyn Job>>) -> Self {
         Self(Arc::new(Inner { storage, locks, node, jobs }))
     }
 
-    /// All jobs with their last runs.
-    ///
-    /// # Errors
-    ///
-    /// [`JobsError`] when the database or the locks do not reply.
     pub async fn report(&self) -> Result<Vec<JobReport>, JobsError> {
         try_join_all(self.0.jobs.iter().map(|job| self.report_of(job.as_ref()))).await
     }
@@ -152,10 +129,6 @@ impl Jobs {
 
     /// Runs each job once, unless another server runs it. A missing run: another server does it, or this
     /// one cannot.
-    ///
-    /// # Errors
-    ///
-    /// [`JobsError`] when a run cannot begin, or its end cannot be stored.
     ///
     /// # Cancel safety
     ///

@@ -2,8 +2,8 @@
 //!
 //! The lock of a job decides which server runs it; the database decides whose reminders count.
 //! [`begin_job`](crate::storage::Storage::begin_job) ratifies the fence of a grant. From then on the
-//! database refuses every claim of
-//! a reminder under an older one, so a batch that lost its lock sends nothing more.
+//! database refuses every claim of a reminder under an older one, so a batch that lost its lock sends
+//! nothing more.
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
@@ -14,12 +14,10 @@ use crate::storage::{Storage, StorageFuture};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeMap;
 
-/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
     /// It has not ended, or its server died and no later run has begun.
     Running,
-    /// It did its work.
     Done,
     /// It ended early, because its server stopped.
     Stopped,
@@ -30,7 +28,6 @@ pub enum JobOutcome {
 }
 
 impl JobOutcome {
-    /// Every outcome.
     pub const ALL: [Self; 5] =
         [Self::Running, Self::Done, Self::Stopped, Self::LockLost, Self::Failed];
 
@@ -53,18 +50,13 @@ impl JobOutcome {
     }
 }
 
-/// A run of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRun {
-    /// The fence of its lock.
     pub fence: Fence,
-    /// The server.
     pub node: NodeId,
-    /// When it began.
     pub started_at: DateTime<Utc>,
     /// When it ended. `None`: it has not, or its server died.
     pub ended_at: Option<DateTime<Utc>>,
-    /// The outcome.
     pub outcome: JobOutcome,
     /// The candidates by their outcome.
     pub counts: BTreeMap<String, u64>,
@@ -164,7 +156,6 @@ impl Storage {
         })
     }
 
-    /// The stored runs of a job, the newest first.
     pub fn job_runs<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Vec<JobRun>> {
         run!(self, Read, tx => {
             let runs = sql!(

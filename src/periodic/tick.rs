@@ -19,7 +19,6 @@ use crate::periodic::{Job, Jobs};
 /// The longest sleep: a step of the clock is noticed after it.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// The next tick after `now`.
 #[must_use]
 pub fn next_tick(now: DateTime<Utc>, tick: Duration) -> DateTime<Utc> {
     let tick = milliseconds(tick);
@@ -28,7 +27,6 @@ pub fn next_tick(now: DateTime<Utc>, tick: Duration) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(next).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// The step of the loop at `now`, if its next tick is due at `due`.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Run,

@@ -6,7 +6,6 @@ use futures_util::future::BoxFuture;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::Instrument as _;
 
-/// A row of the table of periodic work.
 pub struct Work {
     name: &'static str,
     every: Duration,
@@ -23,7 +22,6 @@ impl Work {
         Self { name, every, run: Box::new(move || Box::pin(run())) }
     }
 
-    /// Its name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
