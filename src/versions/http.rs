@@ -23,9 +23,7 @@ use crate::storage::versions::Version;
 use crate::versions::restore::Restored;
 use crate::versions::{Against, Difference, VersionError, Versions};
 
-/// Rows of a page without a `limit`.
 const ROWS_DEFAULT: u32 = 50;
-/// Maximum rows of a page.
 const ROWS_MAX: u32 = 100;
 
 pub(crate) fn routes() -> Routes {
@@ -38,10 +36,8 @@ pub(crate) fn routes() -> Routes {
         .post("/api/documents/{id}/versions/{vid}/restore", restore)
 }
 
-/// A document and one of its versions.
 type VersionPath = (DocumentId, VersionId);
 
-/// A version as JSON.
 #[derive(Serialize)]
 struct VersionBody {
     id: VersionId,

@@ -25,28 +25,20 @@ use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 use crate::yjs::text::Text;
 use crate::yjs::word_diff::{Segment, by_words};
 
-/// Failures of versions.
 #[derive(Debug, thiserror::Error)]
 pub enum VersionError {
-    /// The document or version does not exist.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// The caller does not hold the writer's seat.
     #[error("this needs the writer's seat; acquire the seat first")]
     SeatNotHeld,
-    /// The text is not a valid label.
     #[error(transparent)]
     Label(#[from] InvalidLine),
-    /// The document has as many named versions as it may have.
     #[error("there are too many named versions already")]
     Full,
-    /// The text changes too fast for a stored snapshot of it.
     #[error("the text is changing; try again")]
     Contended,
-    /// The restored document would exceed its limit.
     #[error("restored, the document would be larger than this server takes")]
     TooLarge,
-    /// A seat, a room, the locks or storage failed.
     #[error(transparent)]
     Session(#[from] SeatError),
 }
@@ -63,12 +55,9 @@ impl From<RoomError> for VersionError {
     }
 }
 
-/// The other side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
-    /// The current text.
     Current,
-    /// Another version.
     Version(VersionId),
 }
 
@@ -89,35 +78,26 @@ impl Serialize for Against {
     }
 }
 
-/// The difference between two texts of a document, from the older to the newer.
+/// From the older text to the newer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// The older text.
     pub from: Against,
-    /// The newer text.
     pub to: Against,
-    /// The segments: equal, removed or added.
     pub segments: Vec<Segment>,
 }
 
-/// A handle on the versions. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Versions {
     pub(crate) seats: SeatService,
 }
 
 impl Versions {
-    /// The versions of these sessions' documents.
     #[must_use]
     pub fn new(seats: SeatService) -> Self {
         Self { seats }
     }
 
-    /// The versions of a document, newest first: at most `limit`, below number `before`.
-    ///
-    /// # Errors
-    ///
-    /// [`VersionError::Session`] when storage cannot be read.
+    /// Newest first: at most `limit`, below number `before`.
     pub async fn list(
         &self,
         document: DocumentId,
@@ -127,11 +107,6 @@ impl Versions {
         Ok(self.seats.shared.storage.versions(document, limit, before).await?)
     }
 
-    /// One version with its text.
-    ///
-    /// # Errors
-    ///
-    /// [`VersionError::NotFound`], or storage's failure.
     pub async fn get(
         &self,
         document: DocumentId,
@@ -142,13 +117,8 @@ impl Versions {
         Ok((version, text))
     }
 
-    /// Creates a named version of the current text. The text must be stored first; the call waits a
-    /// moment for that.
-    ///
-    /// # Errors
-    ///
-    /// [`VersionError::Label`] if the label is invalid, `Full` at the limit of named versions,
-    /// `Contended` if the text changes too fast.
+    /// The text must be stored first; the call waits a moment for that. `Full` at the limit of named
+    /// versions, `Contended` if the text changes too fast.
     pub async fn name(
         &self,
         user: &User,
@@ -193,11 +163,7 @@ impl Versions {
         Err(VersionError::Contended)
     }
 
-    /// The difference between a version and another one, or the current text.
-    ///
-    /// # Errors
-    ///
-    /// [`VersionError::NotFound`], or storage's failure.
+    /// Compares with another version, or with the current text.
     pub async fn difference(
         &self,
         document: DocumentId,

@@ -22,7 +22,6 @@ use crate::versions::{VersionError, Versions};
 use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::Text;
 
-/// The outcome of a restore.
 #[derive(Clone, Debug)]
 pub enum Restored {
     /// The text equals that version again. The restored text is a version of its own.
@@ -31,7 +30,6 @@ pub enum Restored {
     Already(Version),
 }
 
-/// The edit that restores a text, and the text before it.
 struct Return {
     client: u64,
     update: Bytes,
@@ -39,12 +37,7 @@ struct Return {
 }
 
 impl Versions {
-    /// Restores the text of a version. Needs the writer's seat.
-    ///
-    /// # Errors
-    ///
-    /// [`VersionError::SeatNotHeld`] without the seat, `Contended` if the text changed during each
-    /// try, and others.
+    /// Needs the writer's seat. `Contended` if the text changed during each try.
     pub async fn restore(
         &self,
         user: &User,
