@@ -25,7 +25,6 @@ pub(crate) fn routes() -> Routes {
     Routes::default().post("/api/auth/transfer", redeem).post("/api/me/transfer", create)
 }
 
-/// A code for another device.
 #[derive(Serialize)]
 struct TransferBody {
     code: String,
@@ -34,7 +33,6 @@ struct TransferBody {
     expires_at: DateTime<Utc>,
 }
 
-/// The body of a sign-in by code.
 #[derive(Deserialize)]
 struct CodeBody {
     code: String,

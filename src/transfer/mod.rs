@@ -30,12 +30,9 @@ const CHARACTERS: usize = 8;
 #[derive(Clone, PartialEq, Eq)]
 pub struct TransferCode([u8; CHARACTERS]);
 
-/// A code with its end.
 #[derive(Debug)]
 pub struct Transfer {
-    /// The code.
     pub code: TransferCode,
-    /// When it expires.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -46,7 +43,6 @@ impl TransferCode {
         Ok(Self::of_bits(u64::from_be_bytes(bits)))
     }
 
-    /// The code of the lowest 40 bits.
     fn of_bits(bits: u64) -> Self {
         let mut left = bits << 24;
         Self([(); CHARACTERS].map(|()| {
@@ -89,21 +85,16 @@ impl fmt::Debug for TransferCode {
     }
 }
 
-/// Failures of codes. Independent of HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    /// The code is wrong, used or expired.
     #[error("the code is wrong, used or expired; make a new one on the other device")]
     WrongCode,
-    /// The operating system gives no random bytes.
     #[error("the system gives no random bytes")]
     NoRandomness,
-    /// Storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-/// Codes for another device. A cheap handle.
 #[derive(Clone)]
 pub struct Transfers {
     storage: Storage,
@@ -111,28 +102,20 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Codes in `storage`, hashed under the secret of `invites`.
+    /// Hashed under the secret of `invites`.
     #[must_use]
     pub fn new(storage: Storage, invites: Invites) -> Self {
         Self { storage, invites }
     }
 
-    /// Creates a code for `user`, in place of an earlier one.
-    ///
-    /// # Errors
-    ///
-    /// [`TransferError`] if the database cannot commit.
+    /// In place of an earlier code.
     pub async fn create(&self, user: &User, now: DateTime<Utc>) -> Result<Transfer, TransferError> {
         let (code, expires_at) = (TransferCode::generate()?, now + TRANSFER_TTL);
         self.storage.put_transfer(user, self.hash_of(&code), now, expires_at).await?;
         Ok(Transfer { code, expires_at })
     }
 
-    /// Takes a code and returns its user. A code that is wrong, used or expired has the same outcome.
-    ///
-    /// # Errors
-    ///
-    /// [`TransferError::WrongCode`], or the database cannot commit.
+    /// A code that is wrong, used or expired has the same outcome.
     pub async fn take(&self, code: &str, now: DateTime<Utc>) -> Result<User, TransferError> {
         let code = TransferCode::parse(code).ok_or(TransferError::WrongCode)?;
         let user = self.storage.take_transfer(self.hash_of(&code), now).await?;
