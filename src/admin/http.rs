@@ -32,7 +32,6 @@ pub(crate) fn routes() -> Routes {
         .get("/api/admin/series", series)
 }
 
-/// Default and maximum of locks on a page.
 const LOCKS_DEFAULT: u32 = 50;
 const LOCKS_MAX: u32 = 100;
 
@@ -44,7 +43,6 @@ struct ListQuery {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Node {
-    /// The server that answers.
     #[serde(rename = "self")]
     This,
 }

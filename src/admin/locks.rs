@@ -13,12 +13,9 @@ use crate::domain::user::User;
 use crate::locks::{Alarm, Holder, LockName};
 use crate::seats::SeatError;
 
-/// The page of locks to list.
 #[derive(Clone, Debug, Default)]
 pub struct LockPage {
-    /// Only locks of this class.
     pub class: Option<String>,
-    /// The largest number of locks.
     pub limit: usize,
     /// Only locks after this cursor.
     pub after: Option<LockCursor>,
@@ -32,12 +29,10 @@ pub struct LockCursor {
     key: String,
 }
 
-/// The text is no cursor of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid cursor")]
 pub struct InvalidLockCursor;
 
-/// The answer of `GET /api/admin/locks`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockList {
     /// The totals of each class over all pages, by name.
@@ -46,88 +41,64 @@ pub struct LockList {
     pub locks: Vec<LockInfo>,
     /// The alarms in force, from the last five minutes of the answering server.
     pub alarms: Vec<AlarmInfo>,
-    /// The server that answers.
     pub node: NodeId,
     /// The cursor of the next page; `null` on the last.
     pub next_cursor: Option<String>,
 }
 
-/// The totals of a class of locks.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassInfo {
-    /// The class.
     pub class: String,
-    /// The number of held locks.
     pub held: usize,
-    /// The number of waiters.
     pub waiting: usize,
     /// The age of the oldest lock, in ms; `null` if every grant time is unknown.
     pub oldest_age_ms: Option<u64>,
 }
 
-/// A held lock. Its value is a secret and not listed; the value of a seat is its session's id.
-/// Unknown facts of a key that was set by hand are `null`.
+/// The value of a lock is a secret and not listed; the value of a seat is its session's id. Unknown facts
+/// of a key that was set by hand are `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockInfo {
-    /// The class.
     pub class: String,
-    /// The name within the class.
     pub name: String,
-    /// The key in Redis.
     pub lock_key: String,
     /// The server that renews it.
     pub node: Option<NodeId>,
-    /// The time of the grant.
     pub since: Option<DateTime<Utc>>,
-    /// The time since the grant.
     pub age_ms: Option<u64>,
     /// The rest of the lease; `null` without a TTL.
     pub ttl_ms: Option<u64>,
-    /// The fence of the grant.
     pub fence: Option<Fence>,
-    /// The number of waiters.
     pub waiting: usize,
     /// The user for whom the lock is held, if there is one.
     pub user: Option<User>,
-    /// The fields of a seat.
     #[serde(flatten)]
     pub seat: Option<SeatInfo>,
 }
 
-/// The fields of a seat.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeatInfo {
-    /// The share link.
     pub share_link_id: ShareLinkId,
-    /// The role of the seat.
     pub role: Role,
     /// The session; `null` if the value is no session's id. Such a value is not listed.
     pub session_id: Option<SessionId>,
 }
 
-/// An alarm that is in force.
 #[derive(Clone, Debug, Serialize)]
 pub struct AlarmInfo {
-    /// The class of locks.
     pub class: String,
     /// `failures`, `wait` or `hold`.
     pub alarm: &'static str,
-    /// The time at which the alarm began.
     pub since: DateTime<Utc>,
     /// The measured value: a share between 0 and 1 for failures, seconds for waits and holds.
     pub measured: f64,
     /// The limit of that value.
     pub limit: f64,
-    /// The remedy for an operator.
     pub remedy: &'static str,
 }
 
 impl Console {
-    /// The held locks of all servers, and the alarms of this one.
-    ///
-    /// # Errors
-    ///
-    /// [`SeatError::Locks`] if the lock service does not answer.
+    /// Of all servers; the alarms are those of this one.
     pub async fn locks(&self, page: &LockPage) -> Result<LockList, SeatError> {
         let now = Utc::now();
         let is_wanted = |class: &str| page.class.as_ref().is_none_or(|wanted| wanted == class);

@@ -9,14 +9,12 @@ pub mod sessions;
 
 use crate::seats::SeatService;
 
-/// The console: sessions, locks and series of every server, for administrators. A cheap handle.
 #[derive(Clone)]
 pub struct Console {
     seats: SeatService,
 }
 
 impl Console {
-    /// The console of these seats.
     #[must_use]
     pub fn new(seats: SeatService) -> Self {
         Self { seats }

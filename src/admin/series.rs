@@ -33,7 +33,6 @@ pub struct Series {
 }
 
 impl Console {
-    /// Asks every server for its last hour, at most [`REPLY_TIMEOUT`] long.
     pub async fn series(&self) -> Series {
         let (running, mut missing) = self.seats.shared.peers.running_and_ended(Instant::now());
         let replies =

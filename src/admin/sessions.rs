@@ -16,7 +16,6 @@ use crate::pubsub::{Message, Topic};
 use crate::seats::SeatError;
 use crate::sessions::session::{Session, SessionState};
 
-/// The part of the cluster to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Every held seat, as the lock service stores it.
@@ -29,23 +28,17 @@ pub enum Scope {
 /// are `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionInfo {
-    /// The key in Redis.
     pub lock_key: String,
-    /// The share link.
     pub share_link_id: ShareLinkId,
     /// The title of the link's document; `null` if it cannot be read.
     pub title: Option<String>,
-    /// The role of the seat.
     pub role: Role,
     /// The session; `null` if the value is no session's id. Such a value is not listed.
     pub session_id: Option<SessionId>,
-    /// The user.
     pub user: Option<User>,
     /// The server of the socket.
     pub node: Option<NodeId>,
-    /// The time of the grant.
     pub since: Option<DateTime<Utc>>,
-    /// The fence of the grant.
     pub fence: Option<Fence>,
     /// The rest of the lease, in ms; `null` without a TTL.
     pub ttl_ms: Option<u64>,
@@ -59,16 +52,12 @@ pub struct SessionInfo {
 /// A server that holds seats, or the one that answers.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeInfo {
-    /// Its id for this run.
     pub id: NodeId,
-    /// The number of seats that it holds.
     pub sessions: usize,
-    /// Whether this server answers.
     #[serde(rename = "self")]
     pub is_self: bool,
 }
 
-/// The answer of `GET /api/admin/sessions`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionList {
     /// Held seats, oldest first.
@@ -78,10 +67,6 @@ pub struct SessionList {
 }
 
 impl Console {
-    /// The held seats.
-    ///
-    /// # Errors
-    ///
     /// [`SeatError::Locks`] for the scope `Cluster` if the lock service does not answer.
     pub async fn list(&self, scope: Scope) -> Result<SessionList, SeatError> {
         let mut sessions = match scope {
@@ -104,12 +89,7 @@ impl Console {
         Ok(SessionList { sessions, nodes })
     }
 
-    /// Evicts a session on any server, and returns its seat and user. None without a session of
-    /// that id.
-    ///
-    /// # Errors
-    ///
-    /// [`SeatError`] if the lock service or the database does not answer.
+    /// On any server. None without a session of that id.
     pub async fn evict(&self, session: SessionId) -> Result<Option<(Seat, UserId)>, SeatError> {
         let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
         // The database first: from here on it rejects every write of that session.

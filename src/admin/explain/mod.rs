@@ -22,14 +22,11 @@ use crate::seats::SeatError;
 use crate::seats::local_facts::{LocalFacts, as_ms};
 use crate::sessions::session::SessionState;
 
-/// Waiters that the answer lists.
 const WAITERS_SHOWN: usize = 20;
 
-/// The source of the facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FactsSource {
-    /// This server, which has the session's socket.
     ThisServer,
     /// The server of the session's socket, over pub/sub.
     ItsServer,
@@ -40,12 +37,10 @@ pub enum FactsSource {
 /// The answer of `GET /api/admin/sessions/{session_id}`. An unknown time is `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionDetails {
-    /// The fields of the list.
     #[serde(flatten)]
     pub session: SessionInfo,
     /// One sentence, for people.
     pub why: String,
-    /// The source of the facts.
     pub told_by: FactsSource,
     /// The time of the answer.
     pub as_of: DateTime<Utc>,
@@ -65,32 +60,22 @@ pub struct SessionDetails {
     pub grace_until: Option<DateTime<Utc>>,
     /// The time of the release if the user stays idle; `null` without an idle timeout.
     pub idle_release_at: Option<DateTime<Utc>>,
-    /// The number of waiters.
     pub waiting: usize,
-    /// The first waiters.
     pub line: Vec<WaiterInfo>,
 }
 
-/// A waiter.
 #[derive(Clone, Debug, Serialize)]
 pub struct WaiterInfo {
     /// 1 is next.
     pub position: usize,
-    /// The user.
     pub user: User,
-    /// The time of the claim.
     pub since: DateTime<Utc>,
-    /// The waiter's server.
     pub node: NodeId,
 }
 
 impl Console {
-    /// The reason why a session holds its seat, on any server. None without a session of that id.
-    ///
-    /// # Errors
-    ///
-    /// [`SeatError::Locks`] if the session is not on this server and the lock service does not
-    /// answer.
+    /// On any server. [`SeatError::Locks`]: the session is not on this server and the lock service does
+    /// not answer.
     pub async fn why(&self, session_id: SessionId) -> Result<Option<SessionDetails>, SeatError> {
         let here = self.seats.shared.registry.session(session_id);
         let here = here.filter(|session| !matches!(session.state(), SessionState::Ended));

@@ -11,7 +11,6 @@ use crate::admin::explain::{FactsSource, SessionDetails};
 use crate::sessions::options::SeatTerms;
 use crate::sessions::session::SessionState;
 
-/// The sentence for `why`.
 pub(crate) fn why(of: &SessionDetails, terms: &SeatTerms) -> String {
     let name = of.session.user.as_ref().map_or("somebody unknown", |user| user.name.as_str());
     let ago = |moment: Option<DateTime<Utc>>| moment.map(|moment| ago(of.as_of, moment));
