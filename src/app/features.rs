@@ -30,7 +30,6 @@ use crate::versions::{self, Versions};
 use crate::webhooks::signature::WebhookSecret;
 use crate::webhooks::{self, WebhookEndpoint, Webhooks};
 
-/// The parts of the core that the features use.
 pub(super) struct Core<'a> {
     pub(super) settings: &'a Settings,
     pub(super) node: NodeId,
@@ -41,9 +40,7 @@ pub(super) struct Core<'a> {
     pub(super) invites: &'a Invites,
 }
 
-/// The features of a running server.
 pub(super) struct Features {
-    /// Their routes, with their services.
     pub(super) routes: Routes,
     jobs: Jobs,
     exports: Exports,
@@ -51,7 +48,6 @@ pub(super) struct Features {
     webhooks: Webhooks,
 }
 
-/// The routes of all features.
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .merge(admin::http::routes())
@@ -106,7 +102,6 @@ impl Features {
         Ok(Self { routes, jobs, exports, notify, webhooks })
     }
 
-    /// The periodic work of the features on every server.
     pub(super) fn work(&self) -> Vec<Work> {
         vec![self.exports.trimming()]
     }
@@ -162,7 +157,6 @@ fn push_of(settings: &Settings, storage: &Storage) -> Result<Notify, SecretError
     Ok(Notify::new(storage.clone(), Outgoing::default(), options))
 }
 
-/// An error with its cause, in one line.
 fn source_of(error: &SecretError) -> String {
     let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     format!("{error}: {cause}")

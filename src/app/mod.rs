@@ -77,44 +77,28 @@ use crate::telemetry::metrics::Metrics;
 /// Interval at which the exporter drains histogram samples into their buckets.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// The server could not start, or stopped by a failure.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// A secret could not be read or created.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The database could not be opened.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The lock service could not be reached, or its settings are invalid.
     #[error(transparent)]
     Locks(#[from] LocksError),
-    /// The pub/sub connection could not be opened.
     #[error(transparent)]
     Pubsub(#[from] PubsubError),
-    /// The port could not be bound.
     #[error("cannot listen on {address}")]
-    Listen {
-        /// The address from the settings.
-        address: SocketAddr,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The signal handlers could not be installed.
+    Listen { address: SocketAddr, source: std::io::Error },
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
-    /// The metrics exporter could not start.
     #[error("cannot start the metrics exporter: {0}")]
     Metrics(String),
-    /// A second signal arrived before the stop had finished.
     #[error("ended before the stop was done, by a second signal")]
     Hurried,
-    /// A critical task ended by itself.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),
 }
 
-/// A server that is ready and listens.
 pub struct App {
     node: NodeId,
     settings: Settings,
@@ -130,12 +114,8 @@ pub struct App {
 }
 
 impl App {
-    /// Starts all parts from the bottom up and binds the port. The future is boxed, as that of [`Self::run`]:
-    /// rustc compiles the body of an `async fn` again in each crate that awaits it.
-    ///
-    /// # Errors
-    ///
-    /// [`AppError`]: the first part that failed to start.
+    /// Binds the port, too. The future is boxed, as that of [`Self::run`]: rustc compiles the body of an
+    /// `async fn` again in each crate that awaits it.
     pub fn start(settings: Settings, node: NodeId) -> BoxFuture<'static, Result<Self, AppError>> {
         Box::pin(Self::start_services(settings, node))
     }
@@ -212,7 +192,7 @@ impl App {
         })
     }
 
-    /// The line that prints the address to open, in the format of the log.
+    /// In the format of the log.
     #[must_use]
     pub fn ready_line(&self) -> String {
         let open = self.state.origins.own();
@@ -237,12 +217,7 @@ impl App {
         Front::new(self.state.clone(), self.features.routes.clone(), body_bytes)
     }
 
-    /// Serves until a signal or the end of a critical task, then stops from the top down.
-    ///
-    /// # Errors
-    ///
-    /// [`AppError::Died`] after a critical task ended by itself, and [`AppError::Hurried`] after a
-    /// second signal ended the stop.
+    /// Until a signal or the end of a critical task; then stops from the top down.
     pub fn run(self) -> BoxFuture<'static, Result<(), AppError>> {
         Box::pin(self.serve_and_stop())
     }
@@ -305,11 +280,7 @@ impl App {
     }
 }
 
-/// Migrates the database to the current schema and closes it. Returns the version of the schema.
-///
-/// # Errors
-///
-/// [`StorageError`] when a migration fails.
+/// Returns the version of the schema.
 pub fn migrate(settings: &Settings) -> BoxFuture<'_, Result<i64, StorageError>> {
     Box::pin(async {
         let storage = Storage::open(&settings.database.url).await?;
@@ -319,7 +290,6 @@ pub fn migrate(settings: &Settings) -> BoxFuture<'_, Result<i64, StorageError>> 
     })
 }
 
-/// The credentials and origins that authentication uses.
 struct Entry {
     secret: SecretString,
     admin_token: SecretString,
@@ -430,14 +400,12 @@ fn state(
     }
 }
 
-/// The names under which the server answers.
 fn hosts(server: &ServerSettings) -> Hosts {
     let public = server.public_url.as_ref().map(ToString::to_string);
     let public = public.as_deref().and_then(|origin| origin.split_once("://")).map(|(_, it)| it);
     Hosts::new(server.listen, public, &server.hosts)
 }
 
-/// The periodic work of the core, on every server.
 fn work(
     settings: &Settings,
     state: &HttpState,

@@ -6,7 +6,6 @@ use crate::seats::SeatService;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
-/// `/readyz`: the database rejects reads.
 const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs, can be reached and has this \
                             server's schema, and whether its disk has room; the server's log has its \
                             own words";
@@ -15,7 +14,6 @@ const STORAGE_POOLED: &str = "the database is behind a pooler in transaction mod
                               statements do not work: let `database.url` lead to PostgreSQL \
                               itself (a server holds ten connections at most), or to a pool with \
                               pool_mode = session";
-/// `/readyz`: the database serves reads and rejects edits.
 const STORAGE_STUCK: &str = "the database can be read, but edits cannot be stored: see what else \
                              writes to it, and whether it may be written; they are kept in memory \
                              within a limit and stored by themselves, so do not stop this server \
@@ -24,12 +22,10 @@ const STORAGE_STUCK: &str = "the database can be read, but edits cannot be store
 const STORAGE_FULL: &str = "the database has no space left, so edits cannot be stored: free space on \
                             its disk; they are kept in memory within a limit and stored by \
                             themselves, so do not stop this server before";
-/// `/readyz`: Redis does not serve commands.
 const LOCKS_AWAY: &str = "Redis does not answer as it should, so no seat can be acquired: see whether \
                           it runs, has room, and is where `locks.url` leads; the server's log has \
                           its own words";
 
-/// The probes of `/readyz`, each with the operator's remedy.
 pub(super) fn start(storage: &Storage, locks: &Locks, sessions: &SeatService) -> Readiness {
     let (storage, locks, sessions) = (storage.clone(), locks.clone(), sessions.clone());
     Readiness::new(vec![
@@ -58,13 +54,11 @@ pub(super) fn start(storage: &Storage, locks: &Locks, sessions: &SeatService) ->
     ])
 }
 
-/// The operator's remedy for a database that rejects reads.
 fn remedy_of(error: &StorageError) -> &'static str {
     if matches!(error, StorageError::Pooled(_)) { STORAGE_POOLED } else { STORAGE_AWAY }
 }
 
-/// The operator's remedy for locks that cannot be used. Errors of Redis and the network may contain an
-/// address, so only the log shows them.
+/// Errors of Redis and the network may contain an address, so only the log shows them.
 fn locks_down(error: &LocksError) -> Down {
     let line = match error {
         LocksError::Misconfigured(line) => line,

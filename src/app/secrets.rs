@@ -22,44 +22,29 @@ pub const ADMIN_TOKEN_FILE: &str = "data/admin-token";
 /// Minimum length of a signing secret in bytes: the output length of HS256's hash (RFC 7518 §3.2).
 const BYTES_MIN: usize = 32;
 
-/// A secret could not be read or created.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The file system rejected the operation.
     #[error("cannot read or make the secret in {path}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The secret is short enough to guess.
+    Io { path: PathBuf, source: io::Error },
     #[error(
         "{0}: a secret has at least {BYTES_MIN} bytes; make another, or delete it to have one made"
     )]
     TooShort(PathBuf),
-    /// The admin token equals the signing secret.
     #[error(
         "{ADMIN_TOKEN_FILE} or admin.token holds the signing secret of {0}: an administrator's \
          token must be another text; delete the file to have one made"
     )]
     Shared(PathBuf),
-    /// The file holds no key for Web Push.
     #[error(
         "{0}: no private key of P-256 in base64url; delete it to have one made, or set push.enabled \
          = false"
     )]
     NoPushKey(PathBuf),
-    /// The system returned no random bytes.
     #[error("no random bytes to make a secret of")]
     Random(#[source] Unspecified),
 }
 
-/// Reads the secret at `path`, and creates it first if the file is missing: 256 random bits.
-///
-/// # Errors
-///
-/// [`SecretError`] when the file cannot be read or created, or holds too short a secret.
+/// Creates the secret first if the file is missing: 256 random bits.
 pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
     let secret = find_or_make_text(path, random_text)?;
     if secret.len() < BYTES_MIN {
@@ -68,11 +53,7 @@ pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
     Ok(secret.into())
 }
 
-/// Reads the private key of Web Push at `path`, and creates it first if the file is missing.
-///
-/// # Errors
-///
-/// [`SecretError`] when the file cannot be read or created, or holds no key.
+/// Creates the key first if the file is missing.
 pub fn find_or_make_push_key(path: &Path) -> Result<PushKey, SecretError> {
     let invalid = |_fault| SecretError::NoPushKey(path.to_owned());
     let text = find_or_make_text(path, || PushKey::generate().map_err(invalid))?;
@@ -98,11 +79,7 @@ fn random_text() -> Result<String, SecretError> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Rejects an admin token that equals the signing secret: `data/admin-token` may be a link to it.
-///
-/// # Errors
-///
-/// [`SecretError::Shared`] when both are equal. `secret_file` is named in the message.
+/// `data/admin-token` may be a link to the signing secret. The message names `secret_file`.
 pub fn demand_two(
     secret: &SecretString,
     admin_token: &SecretString,

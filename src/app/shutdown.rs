@@ -22,7 +22,7 @@ use crate::storage::Storage;
 /// Time limit of everything after the drain. The stages below share it; `config/OPERATIONS.md` and
 /// `config/default.toml` name the sum.
 const AFTER_DRAIN_MAX: Duration = Duration::from_secs(25);
-/// Time limit for sockets to close after the drain.
+/// After the drain.
 const SOCKETS_MAX: Duration = Duration::from_secs(5);
 /// Time limit for committing pending edits at the end.
 const FINISH_MAX: Duration = Duration::from_secs(10);
@@ -37,11 +37,8 @@ pub(super) struct Stopping {
     pub(super) drain: Duration,
     pub(super) readiness: Readiness,
     pub(super) sessions: SeatService,
-    /// Tasks of the connections.
     pub(super) sockets: TaskTracker,
-    /// Cancelling it closes the listener.
     pub(super) listening: CancellationToken,
-    /// Every other task.
     pub(super) tasks: TaskTracker,
     pub(super) storage: Storage,
 }

@@ -4,17 +4,13 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// A signal that stops the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopSignal {
-    /// SIGTERM, sent by a supervisor.
     Terminate,
-    /// SIGINT, sent by a terminal.
     Interrupt,
 }
 
 impl StopSignal {
-    /// The name of the signal.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Terminate => "SIGTERM",
@@ -23,7 +19,6 @@ impl StopSignal {
     }
 }
 
-/// The handlers of SIGTERM and SIGINT.
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
