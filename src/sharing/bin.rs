@@ -23,31 +23,22 @@ const PURGE_EVERY_MAX: Duration = Duration::from_secs(600);
 /// Pause between two purges of one round. `SQLite` has one writer, and edits wait for it.
 const PURGE_PAUSE: Duration = Duration::from_millis(20);
 
-/// A deletion that the members of a document may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deleted {
-    /// The deletion.
     pub deletion: Deletion,
     /// The time from which on the server purges the document.
     pub purge_at: DateTime<Utc>,
 }
 
-/// A document of the bin with the time of its purge.
 #[derive(Clone, Debug)]
 pub struct Binned {
-    /// The document.
     pub row: BinnedDocument,
     /// The time from which on the server purges it.
     pub purge_at: DateTime<Utc>,
 }
 
 impl Sharing {
-    /// Moves one of the caller's own documents into the bin; with a retention of zero, deletes it.
-    /// The caller ends the sessions of the document.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] if it does not exist, or has another owner.
+    /// With a retention of zero a deletion is final. The caller ends the sessions of the document.
     pub async fn delete_document(
         &self,
         caller: &User,
@@ -82,17 +73,13 @@ impl Sharing {
         }
     }
 
-    /// How long a bin keeps a document. Zero: a deletion is final.
+    /// Zero: a deletion is final.
     #[must_use]
     pub fn bin_retention(&self) -> Duration {
         self.quota.bin_retention
     }
 
-    /// The documents in the bin of `owner`, the last deleted first.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::Storage`].
+    /// The last deleted first.
     pub async fn bin_of(
         &self,
         owner: &UserId,
@@ -106,13 +93,9 @@ impl Sharing {
         Ok(rows.into_iter().map(with_purge).collect())
     }
 
-    /// Moves a document out of the caller's bin, with its share link, reviews and versions. A
-    /// document outside the bin stays as it is. Restorations take turns with the creations of their
-    /// user, because both count towards the quota.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError`] if there is no such document of the caller's, or the quota is spent.
+    /// Moves a document out of the caller's bin, with its share link, reviews and versions. A document
+    /// outside the bin stays as it is. Restorations take turns with the creations of their user, because
+    /// both count towards the quota.
     pub async fn restore_document(
         &self,
         (caller, address): (&UserId, IpAddr),
@@ -133,11 +116,6 @@ impl Sharing {
         }
     }
 
-    /// Deletes a document of the caller's bin for ever.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] if there is no such document in the caller's bin.
     pub async fn purge_document(
         &self,
         caller: &UserId,
@@ -149,13 +127,11 @@ impl Sharing {
         purged.then_some(()).ok_or(NOT_IN_BIN)
     }
 
-    /// The period of [`purge`](Self::purge).
     #[must_use]
     pub fn purge_every(&self) -> Duration {
         (self.quota.bin_retention / 10).clamp(PURGE_EVERY_MIN, PURGE_EVERY_MAX)
     }
 
-    /// Purges some documents whose retention is over.
     pub async fn purge(&self) {
         match self.purge_due(Utc::now()).await {
             Ok(0) => {}
@@ -164,7 +140,6 @@ impl Sharing {
         }
     }
 
-    /// Purges a bounded number of documents, and returns it.
     async fn purge_due(&self, now: DateTime<Utc>) -> Result<u64, StorageError> {
         let due = now - delta(self.quota.bin_retention);
         let mut purged = 0;

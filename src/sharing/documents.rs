@@ -16,12 +16,7 @@ use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::document_from_text;
 
 impl Sharing {
-    /// Creates a document of `text`, owned by `owner`. Its line breaks become line feeds. The
-    /// creations of one `address` take turns.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError`] if the title or length is invalid, the quota is spent, or storage fails.
+    /// Line breaks of `text` become line feeds. The creations of one `address` take turns.
     pub async fn create_document(
         &self,
         (owner, address): (&User, IpAddr),
@@ -50,11 +45,7 @@ impl Sharing {
         Ok(self.storage.create_document(&new).await?)
     }
 
-    /// The documents of `owner`, the last updated first.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::Storage`].
+    /// The last updated first.
     pub async fn documents_of(
         &self,
         owner: &UserId,
@@ -63,12 +54,7 @@ impl Sharing {
         Ok(self.storage.documents_of(owner, page).await?)
     }
 
-    /// One of the caller's own documents.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] if it does not exist, or has another owner, and
-    /// [`SharingError::Deleted`] if it is in the caller's bin.
+    /// [`SharingError::NotFound`] also for another owner, [`SharingError::Deleted`] in the caller's bin.
     pub async fn document(
         &self,
         caller: &UserId,
@@ -81,12 +67,7 @@ impl Sharing {
         }
     }
 
-    /// Checks that the caller may read a document. Its owner may, and the reviewer of its share
-    /// link.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] for every other user.
+    /// The owner may, and the reviewer of the share link.
     pub async fn may_read(&self, caller: &UserId, id: DocumentId) -> Result<(), SharingError> {
         let Some(document) = self.storage.document(id).await? else {
             return Err(self.missing_document(caller, id).await?);
@@ -100,11 +81,6 @@ impl Sharing {
         if is_reviewer { Ok(()) } else { Err(NO_DOCUMENT) }
     }
 
-    /// Changes the title of one of the caller's own documents.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError`] if the title is invalid, or the document has another owner.
     pub async fn rename_document(
         &self,
         caller: &UserId,

@@ -24,22 +24,19 @@ const RENEWED: &[u8] = b"\0renewed\0";
 /// Separates the tokens of personal links from invites.
 const PERSONAL: &[u8] = b"galley personal link\0";
 
-/// Creates and verifies invites. A cheap handle.
 #[derive(Clone)]
 pub struct Invites(Arc<Key>);
 
-/// The secret that opens one share link. `Debug` does not print it.
+/// `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Invite(String);
 
 impl Invite {
-    /// The text of the invite in a link's fragment.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The hash of the invite that the database stores.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         hash(&self.0)
@@ -53,7 +50,6 @@ impl fmt::Debug for Invite {
 }
 
 impl Invites {
-    /// Creates the handle for invites under `secret`.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
         Self(Arc::new(Key::new(HMAC_SHA256, secret)))

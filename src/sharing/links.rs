@@ -12,27 +12,19 @@ use crate::storage::invites::Invitation;
 use crate::storage::links::{FindOrCreate, Joined, NewShareLink, ShareLink};
 use crate::storage::pagination::Page;
 
-/// A share link with its invite, for the writer.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// The link.
     pub link: ShareLink,
-    /// The invite that opens the link.
     pub invite: Invite,
-    /// Whether the call found or created the link.
     pub found: FindOrCreate,
-    /// The part of the link that only its owner sees.
     pub invitation: Invitation,
 }
 
-/// The outcome of a join.
 #[derive(Clone, Debug)]
 pub enum Joining {
     /// The caller is the reviewer, as of this call or before it.
     Reviewer(ShareLink),
-    /// Another user is the reviewer.
     Refused {
-        /// The document of the link.
         document: DocumentId,
         /// Whether the attempt was stored: it is the user's first within a minute.
         is_noted: bool,
@@ -40,12 +32,8 @@ pub enum Joining {
 }
 
 impl Sharing {
-    /// The one share link of the caller's document. Creates it if there is none. Concurrent calls
-    /// on any number of servers return the same link (G11).
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] if the document does not exist, or has another owner.
+    /// Creates the link if there is none. Concurrent calls on any number of servers return the same link
+    /// (G11).
     pub async fn share(
         &self,
         caller: &UserId,
@@ -61,11 +49,7 @@ impl Sharing {
         Ok(Shared { invite: self.invite_of(link.id, &invitation), link, found, invitation })
     }
 
-    /// The links on which the caller is the writer or the reviewer, newest first.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::Storage`].
+    /// The caller is their writer or reviewer; newest first.
     pub async fn links_of(
         &self,
         caller: &UserId,
@@ -74,11 +58,7 @@ impl Sharing {
         Ok(self.storage.links_of(caller, page).await?)
     }
 
-    /// An active link, for its writer and its reviewer.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] for every other user, and for a revoked link.
+    /// For its writer and its reviewer; [`SharingError::NotFound`] for every other user.
     pub async fn link(
         &self,
         caller: &UserId,
@@ -89,13 +69,8 @@ impl Sharing {
         Ok((link, role))
     }
 
-    /// Makes the caller the reviewer of the link. Idempotent for its reviewer. If another user joined
-    /// first, the link stores the attempt for its owner.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError`] if the invite is wrong or the caller is the writer. A wrong invite hides the
-    /// rest.
+    /// Idempotent for the reviewer of the link. If another user joined first, the link stores the attempt
+    /// for its owner. A wrong invite hides the rest.
     pub async fn join(
         &self,
         caller: &User,
@@ -119,11 +94,7 @@ impl Sharing {
         }
     }
 
-    /// Revokes a link, for its writer.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotTheWriter`] for its reviewer, [`SharingError::NotFound`] for other users.
+    /// [`SharingError::NotTheWriter`] for the reviewer, [`SharingError::NotFound`] for other users.
     pub async fn revoke(
         &self,
         caller: &UserId,
@@ -138,11 +109,6 @@ impl Sharing {
         }
     }
 
-    /// Revokes a link for an administrator.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] if there is no such active link.
     pub async fn revoke_for_admin(
         &self,
         id: ShareLinkId,

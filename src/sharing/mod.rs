@@ -1,8 +1,8 @@
 //! Documents and share links, between the HTTP edge and storage.
 //!
-//! Only this module decides who may act on them. A document belongs to its owner and a share link
-//! to its writer. The reviewer is the first user who joins with the invite, or a later one whom the owner lets in. A user without rights
-//! receives `NotFound`.
+//! Only this module decides who may act on them. A document belongs to its owner and a share link to its
+//! writer. The reviewer is the first user who joins with the invite, or a later one whom the owner lets
+//! in. A user without rights receives `NotFound`.
 
 pub mod bin;
 pub mod documents;
@@ -22,7 +22,6 @@ use crate::sharing::quota::{Quota, Turns};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
-/// Documents and share links. A cheap handle.
 #[derive(Clone)]
 pub struct Sharing {
     storage: Storage,
@@ -33,19 +32,14 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// Creates the handle over `storage`. `invites` creates the invites, `document_bytes` bounds a
-    /// document, and `quota` bounds what a user stores.
+    /// `document_bytes` bounds a document, and `quota` what a user stores.
     #[must_use]
     pub fn new(storage: Storage, invites: Invites, document_bytes: usize, quota: Quota) -> Self {
         let turns = Turns::new(storage.has_one_writer());
         Self { storage, invites, document_bytes, quota, turns }
     }
 
-    /// Stores the name that a token of `issued_at` gives its user, unless a newer token gave
-    /// another.
-    ///
-    /// # Errors
-    ///
+    /// Unless a newer token gave another name.
     /// [`SharingError`] if the database cannot commit.
     pub async fn save_name(
         &self,
@@ -55,11 +49,6 @@ impl Sharing {
         Ok(self.storage.save_user(user, issued_at).await?)
     }
 
-    /// Stores the name that a guest chose.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError`] if the name is invalid, or the database cannot commit.
     pub async fn rename_guest(
         &self,
         id: UserId,
@@ -71,21 +60,12 @@ impl Sharing {
         Ok(user)
     }
 
-    /// Sets whether the user takes requests of guests.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError`] if the database cannot commit.
     pub async fn set_guest_requests(&self, user: &User, takes: bool) -> Result<(), SharingError> {
         Ok(self.storage.set_guest_requests(user, takes).await?)
     }
 
-    /// The user under the stored name, which may be newer than that of the token, and whether the user
-    /// takes requests of guests.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError`] if the database cannot be read.
+    /// The stored name may be newer than that of the token. Also whether the user takes requests of
+    /// guests.
     pub async fn stored(&self, user: &User) -> Result<(User, bool), SharingError> {
         let stored = self.storage.profile_of(&user.id).await?;
         let (name, takes) = stored.unwrap_or_else(|| (user.name.clone(), true));
@@ -93,52 +73,37 @@ impl Sharing {
     }
 }
 
-/// Failures of documents and share links. Independent of HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum SharingError {
-    /// The resource does not exist, or the caller may not know that it does.
     #[error("there is no such {0}")]
     NotFound(&'static str),
     /// The document is in the bin of its owner, and the caller was a member of its link.
     #[error("{} deleted this document", .0.deletion.by.name)]
     Deleted(Box<Deleted>),
-    /// Only the writer may do this.
     #[error("only the writer of this share link may do that")]
     NotTheWriter,
-    /// The invite does not open this link.
     #[error("the invite is not the one of this share link; copy the whole link again")]
     WrongInvite,
-    /// The writer asked to join as the reviewer.
     #[error("you are the writer of this document")]
     AlreadyWriter,
-    /// The link has no reviewer.
     #[error("this share link has no reviewer")]
     NoReviewer,
-    /// The owner named a user who is neither a partner nor refused.
     #[error("this user is no partner of yours, and this share link did not refuse them")]
     NotAPartner,
-    /// Another user is the reviewer.
     #[error("somebody else is the reviewer of this share link")]
     ReviewerExists,
-    /// The title or the name is invalid.
     #[error(transparent)]
     Title(#[from] InvalidLine),
-    /// The text exceeds the limit of a document.
     #[error("the body is longer than this server takes")]
     TooLong,
-    /// The user's quota is spent.
     #[error("you have as many {0} as you may; delete some first")]
     QuotaSpent(&'static str),
-    /// The database is above its bound.
     #[error("the server has no room for new documents")]
     StorageSpent,
-    /// Too many creations wait for their turn.
     #[error("too many documents are being created")]
     Busy,
-    /// Storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// A worker thread failed.
     #[error("a worker failed: {0}")]
     Worker(#[from] tokio::task::JoinError),
 }

@@ -27,12 +27,10 @@ const TURN_MAX: Duration = Duration::from_secs(5);
 /// Creations of one address that are under way or wait for the one writer.
 const PER_ADDRESS: usize = 4;
 
-/// Limits of what one user stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
-    /// Documents.
     pub documents: u32,
-    /// Bytes of their update logs.
+    /// Bytes of the documents' update logs.
     pub bytes: u64,
     /// How long a deleted document stays in the bin. Zero: there is no bin.
     pub bin_retention: Duration,
@@ -52,7 +50,6 @@ impl Quota {
         Ok(())
     }
 
-    /// Rejects a usage above the quota.
     pub(super) fn fits(self, usage: Usage) -> Result<(), SharingError> {
         if i64::from(self.documents) < usage.documents {
             return Err(SharingError::QuotaSpent("documents"));
@@ -64,7 +61,6 @@ impl Quota {
     }
 }
 
-/// Permits for the creation of documents. A cheap handle.
 #[derive(Clone)]
 pub(super) struct Turns {
     users: KeyedPermits<UserId>,
@@ -73,7 +69,6 @@ pub(super) struct Turns {
     writer: Option<Arc<Semaphore>>,
 }
 
-/// The permits of one creation. Their drop ends its turn.
 pub(super) struct Turn {
     _permits: [Option<OwnedSemaphorePermit>; 3],
 }

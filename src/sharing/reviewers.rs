@@ -13,30 +13,21 @@ use crate::sharing::{Sharing, SharingError};
 use crate::storage::invites::{Invitation, NewInvite, Removed, Replaced};
 use crate::storage::links::ShareLink;
 
-/// The facts that a valid invite shows to a visitor before the sign-in.
 #[derive(Clone, Debug)]
 pub struct Preview {
-    /// The link.
     pub link: ShareLink,
-    /// Whether the caller is its writer or its reviewer.
     pub is_yours: bool,
 }
 
-/// The reviewer of a link has changed.
 #[derive(Clone, Debug)]
 pub struct ReviewerChanged {
-    /// The document of the link.
     pub document: DocumentId,
     /// The former reviewer, whose sessions end.
     pub former: Option<UserId>,
 }
 
 impl Sharing {
-    /// The part of a link that only its owner sees; `None` for its reviewer.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError`] if the database cannot be read, or the link has just been revoked.
+    /// `None` for the reviewer.
     pub async fn invitation(
         &self,
         link: ShareLinkId,
@@ -48,17 +39,13 @@ impl Sharing {
         }
     }
 
-    /// The invite in force.
     #[must_use]
     pub fn invite_of(&self, link: ShareLinkId, invitation: &Invitation) -> Invite {
         self.invites.in_force(link, invitation.invite)
     }
 
-    /// Looks at a link with its invite, as a visitor or as a user.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] if the invite is wrong or void, or the link revoked.
+    /// As a visitor or as a user. [`SharingError::NotFound`]: the invite is wrong or void, or the link
+    /// revoked.
     pub async fn preview(
         &self,
         caller: Option<&UserId>,
@@ -71,11 +58,7 @@ impl Sharing {
         Ok(Preview { link, is_yours })
     }
 
-    /// Replaces the invite, for the owner. The reviewer stays.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] for every other user.
+    /// For the owner. The reviewer stays.
     pub async fn renew_invite(
         &self,
         caller: &UserId,
@@ -87,11 +70,7 @@ impl Sharing {
         renewed.then_some(link).ok_or(NO_LINK)
     }
 
-    /// Removes the reviewer and replaces the invite, for the owner.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] for every other user, [`SharingError::NoReviewer`] without one.
+    /// The owner removes the reviewer; the call also replaces the invite.
     pub async fn remove_reviewer(
         &self,
         caller: &UserId,
@@ -108,12 +87,7 @@ impl Sharing {
     }
 
     /// Makes a user whom the link refused its reviewer, for the owner. So does a partner of the owner, if
-    /// the link has no reviewer.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] for every other caller, [`SharingError::NotAPartner`] for a user who
-    /// is neither, [`SharingError::ReviewerExists`] for a partner if another user is the reviewer.
+    /// the link has no reviewer. [`SharingError::NotAPartner`]: the user is neither.
     pub async fn replace_reviewer(
         &self,
         caller: &UserId,
