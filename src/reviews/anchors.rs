@@ -145,7 +145,6 @@ fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Resolved {
     text.resolve_within(&review.origin, &review.current, effort)
 }
 
-/// The place in a text that the server cannot read.
 fn nowhere(origin: &AnchorOrigin) -> Resolved {
     let AnchorOrigin { quote, prefix, suffix, .. } = origin.clone();
     let anchor = Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix };
@@ -157,7 +156,6 @@ fn unplaced(review: StoredReview) -> Review {
     served(review, anchor)
 }
 
-/// A stored review in the form of the API.
 fn served(stored: StoredReview, anchor: Anchor) -> Review {
     Review {
         id: stored.id,

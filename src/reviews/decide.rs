@@ -14,12 +14,8 @@ use crate::storage::reviews::{ReviewChange, StoredReview};
 use crate::storage::seats::FenceGuard;
 
 impl Reviews {
-    /// Decides on a review. Needs the writer's seat. To accept or to reject is a decision of one.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::AnchorMoved`] if the text no longer contains a suggestion's quote, and
-    /// others.
+    /// Needs the writer's seat. To accept or to reject is a decision of one.
+    /// [`ReviewError::AnchorMoved`]: the text no longer contains a suggestion's quote.
     pub async fn decide(
         &self,
         link: &MemberLink,

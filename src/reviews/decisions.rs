@@ -31,20 +31,17 @@ use crate::yjs::text::Text;
 /// Bytes of a review in the event of a decision about many: its id and its version.
 const EVENT_BYTES_OF_ONE: usize = 80;
 
-/// The result of a decision.
 #[derive(Clone, Debug)]
 pub struct DecisionMade {
     /// The decision and the time until which the writer can undo it. `None`: every review is left.
     pub made: Option<(DecisionId, DateTime<Utc>)>,
-    /// The decided reviews, in the order of the request.
+    /// In the order of the request, as `skipped`.
     pub done: Vec<ReviewId>,
-    /// The reviews that it left, in the order of the request.
     pub skipped: Vec<(ReviewId, Skipped)>,
     /// The decided reviews with their places, if they are announced one by one.
     pub reviews: Vec<Review>,
 }
 
-/// A decision to commit.
 struct Intent {
     link: MemberLink,
     verdict: Verdict,
@@ -53,13 +50,8 @@ struct Intent {
 }
 
 impl Reviews {
-    /// Accepts or rejects suggestions at once. Needs the writer's seat. It leaves those that it cannot
-    /// reach, each with a reason.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::TooLarge`] if the document would exceed its limit, and others. Nothing is decided
-    /// then.
+    /// Needs the writer's seat. Leaves suggestions that it cannot reach, each with a reason. On an error
+    /// nothing is decided.
     pub async fn decide_many(
         &self,
         link: &MemberLink,
@@ -224,12 +216,10 @@ impl Reviews {
     }
 }
 
-/// The time of a decision, as the database stores it.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(3)
 }
 
-/// The edit as storage takes it.
 pub(crate) fn append_of(
     link: &MemberLink,
     guard: FenceGuard,

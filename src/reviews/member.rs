@@ -38,11 +38,7 @@ impl MemberLink {
 }
 
 impl Reviews {
-    /// Checks that `user` is the writer or the reviewer of an active link.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::NotFound`], and [`ReviewError::Session`] when the database cannot be read.
+    /// For the writer and the reviewer of an active link.
     pub async fn member(&self, user: &User, id: ShareLinkId) -> Result<MemberLink, ReviewError> {
         let registry = &self.seats.shared.registry;
         let Some(session) = registry.held_on(id, &user.id, Instant::now()) else {

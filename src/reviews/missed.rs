@@ -93,7 +93,6 @@ impl Reviews {
     }
 }
 
-/// The event of a change of many reviews.
 fn event_of(many: &ManyChanged) -> String {
     let ManyChanged { id, made, reviews, .. } = many;
     match made {

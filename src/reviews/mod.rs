@@ -40,21 +40,16 @@ use crate::storage::seats::FenceGuard;
 /// Bytes of an event about a review besides its texts: ids, names, times.
 const EVENT_BYTES: usize = 512;
 
-/// The content of a new review.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The place, and the text that the client saw there. `None`: the whole text.
     pub anchor: Option<AnchorRequest>,
-    /// The comment.
     pub body: String,
-    /// The replacement of the quote.
     pub suggestion: Option<String>,
 }
 
-/// The requested changes of a review.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
-    /// A new comment.
     pub body: Option<String>,
     /// A new suggestion, or its removal.
     pub suggestion: Option<Option<String>>,
@@ -78,20 +73,18 @@ impl Revision {
     }
 }
 
-/// A handle on the reviews. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Reviews {
     pub(crate) seats: SeatService,
 }
 
 impl Reviews {
-    /// The reviews of these sessions' documents.
     #[must_use]
     pub fn new(seats: SeatService) -> Self {
         Self { seats }
     }
 
-    /// As [`new`](Self::new), and starts the delivery of the changes that rooms of `queue` missed.
+    /// Starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
     pub fn start(seats: SeatService, queue: MissedQueue) -> Self {
         let reviews = Self::new(seats);
@@ -99,11 +92,7 @@ impl Reviews {
         reviews
     }
 
-    /// A page of a link's reviews, each with its current place, and the cursor of the next page.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::NotFound`] for a user who is neither its writer nor its reviewer.
+    /// Each with its current place; the cursor is that of the next page.
     pub async fn list(
         &self,
         link: &MemberLink,
@@ -116,22 +105,13 @@ impl Reviews {
         Ok((self.resolve(link.document, page.reviews).await?, page.next))
     }
 
-    /// One review, with its current place.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::NotFound`].
+    /// With its current place.
     pub async fn get(&self, link: &MemberLink, id: ReviewId) -> Result<Review, ReviewError> {
         let stored = self.find(link, id).await?;
         self.resolve_one(link.document, stored).await
     }
 
-    /// Creates a review. Needs the caller's own seat, and for a suggestion the reviewer's.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::AnchorMismatch`] if the text at the anchor differs from the quote, and
-    /// others.
+    /// Needs the caller's own seat, and for a suggestion the reviewer's.
     pub async fn create(&self, link: &MemberLink, draft: Draft) -> Result<Review, ReviewError> {
         let draft = draft.with_line_feeds();
         check_words(&draft.body, draft.suggestion.as_deref())?;
@@ -171,7 +151,6 @@ impl Reviews {
         self.seats.complete(creating).await
     }
 
-    /// Finds the place of a new review in the text.
     async fn anchor(
         &self,
         document: DocumentId,
@@ -183,11 +162,8 @@ impl Reviews {
         anchored.await?.map_err(|_| ReviewError::AnchorMismatch)
     }
 
-    /// Changes the text of an open review. Only its author may, with the own seat.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::VersionMismatch`] if `expected` is no longer its version, and others.
+    /// Only its author may, with the own seat. [`ReviewError::VersionMismatch`]: `expected` is no longer
+    /// its version.
     pub async fn edit(
         &self,
         link: &MemberLink,
@@ -242,11 +218,7 @@ impl Reviews {
         self.change(link, id, change, expected, guard).await
     }
 
-    /// Deletes a review. Only its author may, with the own seat.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::VersionMismatch`] if `expected` is no longer its version, and others.
+    /// As [`edit`](Self::edit).
     pub async fn delete(
         &self,
         link: &MemberLink,

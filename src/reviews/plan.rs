@@ -20,29 +20,22 @@ use crate::storage::reviews::StoredReview;
 use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::{Effort, Text};
 
-/// A review to decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Its id.
     pub id: ReviewId,
     /// The version that the client has read. `None`: any.
     pub version: Option<i64>,
 }
 
-/// Why a decision leaves a review as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Skipped {
-    /// It has another version.
     Version {
-        /// Its version now.
         current: i64,
     },
     /// The writer has decided it already.
     Decided,
-    /// The link has no such review.
     NotFound,
-    /// It has no suggestion.
     NoSuggestion,
     /// The text no longer contains its quote.
     AnchorMoved,
@@ -51,7 +44,6 @@ pub enum Skipped {
 }
 
 impl Skipped {
-    /// The reason in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()

@@ -18,12 +18,7 @@ use crate::reviews::{ReviewError, Reviews};
 use crate::storage::progress::Passed;
 
 impl Reviews {
-    /// Marks the changes up to number `change` as seen by the user. A mark never falls. The statement of
-    /// the write checks the membership.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::NotFound`] for a user who is neither the writer nor the reviewer.
+    /// A mark never falls. The statement of the write checks the membership.
     pub async fn mark_seen(
         &self,
         user: &User,
@@ -36,11 +31,6 @@ impl Reviews {
         Ok(())
     }
 
-    /// The progress of these links for a user.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::Session`] when the database cannot be read.
     pub async fn progress_of(
         &self,
         user: &UserId,
@@ -49,11 +39,7 @@ impl Reviews {
         Ok(self.seats.shared.storage.progress_of(user, links).await?)
     }
 
-    /// Passes the turn to a role. Needs the caller's own seat; both users may set both roles.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::SeatNotHeld`], and others.
+    /// Needs the caller's own seat; both users may set both roles.
     pub async fn pass_turn(&self, link: &MemberLink, to: Role) -> Result<ReviewTurn, ReviewError> {
         let guard = self.guard(link, link.role).await?;
         self.charge(&link.user, 0)?;

@@ -17,11 +17,7 @@ use crate::storage::reviews::{NewReply, StoredReview};
 use crate::storage::seats::{FenceGuard, Guarded};
 
 impl Reviews {
-    /// Adds a reply to a review. Needs either seat.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::SeatNotHeld`], and others.
+    /// Needs either seat.
     pub async fn reply(
         &self,
         link: &MemberLink,
@@ -44,12 +40,8 @@ impl Reviews {
         self.seats.complete(replying).await
     }
 
-    /// Changes the text of a reply, in a review of any status. Only its author may, with the own seat.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::VersionMismatch`] if `expected` is no longer the version of the review, and
-    /// others.
+    /// In a review of any status. Only its author may, with the own seat.
+    /// [`ReviewError::VersionMismatch`]: `expected` is no longer the version of the review.
     pub async fn edit_reply(
         &self,
         link: &MemberLink,
@@ -80,12 +72,7 @@ impl Reviews {
         self.seats.complete(editing).await
     }
 
-    /// Deletes a reply from a review of any status. Only its author may, with the own seat.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::VersionMismatch`] if `expected` is no longer the version of the review, and
-    /// others.
+    /// As [`edit_reply`](Self::edit_reply).
     pub async fn delete_reply(
         &self,
         link: &MemberLink,

@@ -23,14 +23,9 @@ use crate::storage::seats::{FenceGuard, Guarded};
 use crate::yjs::text::Text;
 
 impl Reviews {
-    /// Undoes a decision: its reviews are open again, and the text is as before. Needs the writer's
-    /// seat. Returns the reviews.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::UndoConflict`] with the reviews that have changed since,
-    /// [`ReviewError::UndoExpired`], [`ReviewError::AlreadyUndone`], and others. Nothing is undone
-    /// then.
+    /// Its reviews are open again, and the text is as before. Needs the writer's seat.
+    /// [`ReviewError::UndoConflict`] names the reviews that have changed since. On an error nothing is
+    /// undone.
     pub async fn undo(
         &self,
         link: &MemberLink,
