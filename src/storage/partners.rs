@@ -9,12 +9,9 @@ use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
-/// A partner of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partner {
-    /// The partner.
     pub user: User,
-    /// When both became partners.
     pub since: DateTime<Utc>,
 }
 
@@ -26,14 +23,12 @@ impl Partner {
     }
 }
 
-/// The outcome of making two users partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partnership {
     /// They are partners as of this call.
     Made,
     /// They were partners before it.
     Existing,
-    /// One of them has as many partners as a user may have.
     Full,
 }
 

@@ -154,7 +154,6 @@ pub(crate) enum Value {
     Time(Option<DateTime<Utc>>),
 }
 
-/// A type of the domain that is an argument.
 pub(crate) trait Store {
     /// Its kind, without a value.
     const NULL: Value;

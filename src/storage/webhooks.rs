@@ -30,18 +30,14 @@ use crate::storage::locked::Locked;
 use crate::storage::pagination::Cursor;
 use crate::storage::{Engine, Storage};
 
-/// An endpoint of the host product, as the outbox knows it.
 #[derive(Clone, Debug)]
 pub struct WebhookTarget {
-    /// Its name in the database.
     pub endpoint: String,
     /// Its address without the query, for the administrator.
     pub url: String,
-    /// The events that it wants.
     pub events: Vec<WebhookEvent>,
 }
 
-/// The endpoints, shared by all clones of a storage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hooks(Arc<Inner>);
 
@@ -52,7 +48,6 @@ struct Inner {
     added: watch::Sender<u64>,
 }
 
-/// An endpoint with its room.
 #[derive(Debug)]
 struct Target {
     is: WebhookTarget,
@@ -106,12 +101,10 @@ impl Hooks {
         WEBHOOKS_MAX / shares
     }
 
-    /// Whether an endpoint wants the event.
     pub(crate) fn want(&self, event: WebhookEvent) -> bool {
         self.targets().iter().any(|target| target.is.events.contains(&event))
     }
 
-    /// Whether an endpoint wants the events of seats.
     pub(crate) fn want_seats(&self) -> bool {
         self.want(WebhookEvent::SeatTaken) || self.want(WebhookEvent::SeatLeft)
     }
@@ -145,29 +138,21 @@ pub struct ClaimSize {
     pub repeated: u32,
 }
 
-/// A claimed webhook, as its end names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookClaim {
-    /// The webhook.
     pub id: WebhookId,
-    /// The fence of the claim.
     pub fence: i64,
-    /// Its lane.
     pub lane: String,
     /// Its document, whose row is the lock of the lane.
     pub document: Option<DocumentId>,
 }
 
-/// A webhook to deliver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedWebhook {
-    /// Its claim.
     pub claim: WebhookClaim,
     /// The kind of the event, as the database has it.
     pub kind: String,
-    /// The time of the event.
     pub created_at: DateTime<Utc>,
-    /// The share link.
     pub link: Option<ShareLinkId>,
     /// The data of the event: a JSON object.
     pub data: String,
@@ -175,28 +160,20 @@ pub struct ClaimedWebhook {
     pub attempts: i64,
 }
 
-/// A webhook in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredWebhook {
-    /// Its id.
     pub id: WebhookId,
-    /// The kind of the event.
     pub kind: String,
     /// The address of its endpoint, without the query.
     pub url: String,
-    /// The document.
     pub document: Option<DocumentId>,
-    /// The share link.
     pub link: Option<ShareLinkId>,
-    /// The time of the event.
     pub created_at: DateTime<Utc>,
     /// Claims so far.
     pub attempts: i64,
     /// The next attempt. `None`: an earlier webhook of its lane is pending, or it is dead.
     pub next_at: Option<DateTime<Utc>>,
-    /// Why the last attempt failed.
     pub last_error: Option<String>,
-    /// Pending or dead.
     pub state: WebhookState,
 }
 
@@ -208,25 +185,17 @@ impl StoredWebhook {
     }
 }
 
-/// The rows of the outbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookCount {
-    /// Webhooks that wait for an attempt.
     pub pending: i64,
-    /// Dead webhooks.
     pub dead: i64,
-    /// The time of the oldest pending one.
     pub oldest: Option<DateTime<Utc>>,
-    /// The rows of each endpoint, by its name.
     pub endpoints: BTreeMap<String, EndpointCount>,
 }
 
-/// The rows of one endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointCount {
-    /// Webhooks that wait for an attempt.
     pub pending: i64,
-    /// Dead webhooks.
     pub dead: i64,
 }
 
@@ -236,18 +205,14 @@ impl EndpointCount {
     }
 }
 
-/// A grant whose end the outbox does not have yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TakenSeat {
-    /// The seat.
     pub seat: Seat,
-    /// The fence of the grant.
     pub fence: Fence,
     /// Whether the database still accepts its writes.
     pub is_ratified: bool,
 }
 
-/// A new grant, in its transaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewGrant<'a> {
     pub(crate) seat: Seat,
@@ -281,17 +246,12 @@ impl Storage {
         self.hooks().0.added.subscribe()
     }
 
-    /// Whether an endpoint wants the events of seats.
     #[must_use]
     pub fn wants_seat_events(&self) -> bool {
         self.hooks().want_seats()
     }
 
-    /// Counts the webhooks, and with them the room for new ones of this server.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
+    /// The count sets the room for new webhooks of this server.
     pub async fn measure_webhooks(&self) -> Result<WebhookCount, StorageError> {
         let count = self.count_webhooks().await?;
         let hooks = self.hooks();

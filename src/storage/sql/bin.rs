@@ -14,8 +14,7 @@ use crate::storage::{Storage, StorageFuture};
 use crate::storage::sql::documents::{DOCUMENT_COLUMNS, delete_rows, document_of, fetch};
 
 impl Storage {
-    /// Moves a document into its owner's bin, and revokes its active link. False: there is no such
-    /// document outside the bin.
+    /// Revokes its active link. False: there is no such document outside the bin.
     pub fn bin_document(&self, id: DocumentId, now: DateTime<Utc>) -> StorageFuture<'_, bool> {
         run!(self, Write, tx => {
             lock(tx, id).await?;
@@ -47,8 +46,7 @@ impl Storage {
         })
     }
 
-    /// Moves a document out of the bin, and activates the link that its deletion revoked. `None`: it
-    /// is not in the bin.
+    /// Activates the link that the deletion revoked. `None`: the document is not in the bin.
     pub fn restore_document(
         &self,
         id: DocumentId,
@@ -86,8 +84,8 @@ impl Storage {
         })
     }
 
-    /// Deletes a document of the bin with all its rows. With a time it purges only a document that
-    /// was deleted by then. False: there is no such document in the bin.
+    /// Deletes all its rows. With a time it purges only a document that was deleted by then. False: there
+    /// is no such document in the bin.
     pub fn purge_document(
         &self,
         id: DocumentId,
@@ -108,7 +106,7 @@ impl Storage {
         })
     }
 
-    /// Reads a page of a user's bin, last deleted first.
+    /// Last deleted first.
     pub fn bin_of<'a>(
         &'a self,
         owner: &'a UserId,
@@ -163,7 +161,6 @@ impl Storage {
         })
     }
 
-    /// The deletion of a document of the bin.
     pub fn deletion_of(&self, id: DocumentId) -> StorageFuture<'_, Option<MembersDeletion>> {
         run!(self, Read, tx => {
             let deletion = sql!(

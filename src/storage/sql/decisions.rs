@@ -47,7 +47,6 @@ pub(crate) const UPDATE_REVIEWS: &str = "UPDATE reviews SET status = $2, version
      WHERE reviews.id = w.value ->> 0 AND reviews.link_id || '' = $7 \
      AND reviews.version = CAST(w.value ->> 1 AS bigint)";
 
-/// The new state of the reviews of a change.
 struct NewState<'a> {
     status: ReviewStatus,
     decision: Option<DecisionId>,
@@ -119,7 +118,6 @@ impl Storage {
         })
     }
 
-    /// Reads one decision of a link.
     pub fn decision(
         &self,
         link: ShareLinkId,
@@ -150,8 +148,8 @@ impl Storage {
         })
     }
 
-    /// Reads these reviews of a link, in any order. Missing ones are left out. Those of a decision that
-    /// is announced as one have no replies.
+    /// In any order; missing ones are left out. Those of a decision that is announced as one have no
+    /// replies.
     pub fn reviews_among<'a>(
         &'a self,
         link: ShareLinkId,

@@ -14,7 +14,6 @@ use crate::storage::{Storage, StorageFuture};
 
 use crate::storage::sql::users::put_user;
 
-/// The columns of a document `d` with its owner `u`.
 pub(crate) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, u.id AS owner_id, \
     u.name AS owner_name, d.characters, d.created_at, d.updated_at";
 
@@ -57,12 +56,11 @@ impl Storage {
         })
     }
 
-    /// Reads a document.
     pub fn document(&self, id: DocumentId) -> StorageFuture<'_, Option<Document>> {
         run!(self, Read, tx => { fetch(tx, id).await })
     }
 
-    /// Reads a page of a user's own documents, last updated first.
+    /// Last updated first.
     pub fn documents_of<'a>(
         &'a self,
         owner: &'a UserId,
@@ -110,8 +108,7 @@ impl Storage {
         })
     }
 
-    /// Deletes a document with its text, links, seats, reviews and versions. False: there is no such
-    /// document.
+    /// With text, links, seats, reviews and versions. False: there is no such document.
     pub fn delete_document(&self, id: DocumentId) -> StorageFuture<'_, bool> {
         run!(self, Write, tx => {
             let is_locked = sql!("SELECT 1 FROM documents WHERE id = $1{for update}", id);
@@ -137,8 +134,7 @@ impl Storage {
         })
     }
 
-    /// The number of the last review change of each of these documents, read in one statement.
-    /// Missing documents are left out.
+    /// In one statement. Missing documents are left out.
     pub fn review_change_numbers<'a>(
         &'a self,
         documents: &'a [DocumentId],
@@ -170,7 +166,6 @@ pub(crate) async fn delete_rows(tx: &mut Tx, id: DocumentId) -> Result<(), TxErr
     Ok(())
 }
 
-/// A document outside the bin.
 pub(crate) async fn fetch(tx: &mut Tx, id: DocumentId) -> Result<Option<Document>, TxError> {
     let document = sql!(
         [

@@ -13,7 +13,6 @@ use crate::storage::{Storage, StorageFuture};
 use crate::storage::sql::partners::are_partners;
 
 impl Storage {
-    /// Reads the part of an active link that only its owner sees.
     pub fn invitation(&self, link: ShareLinkId) -> StorageFuture<'_, Option<Invitation>> {
         run!(self, Snapshot, tx => {
             let row = sql!(
@@ -54,7 +53,6 @@ impl Storage {
         })
     }
 
-    /// Removes the reviewer and replaces the invite.
     pub fn remove_reviewer<'a>(
         &'a self,
         link: ShareLinkId,
@@ -114,8 +112,7 @@ impl Storage {
         })
     }
 
-    /// Those of these users who are not the reviewer of their link, read in one statement. A revoked
-    /// link has no answer.
+    /// In one statement. A revoked link has no answer.
     pub fn not_reviewing_among<'a>(
         &'a self,
         reviewers: &'a [(ShareLinkId, UserId)],

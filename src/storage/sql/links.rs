@@ -16,18 +16,15 @@ use crate::storage::{Storage, StorageFuture};
 use crate::storage::sql::invites::{forget_attempt, note_attempt};
 use crate::storage::sql::users::put_user;
 
-/// The columns of a link `l` for [`link_of`].
 pub(crate) const LINK_COLUMNS: &str = "l.id, l.document_id, d.title, w.id AS writer_id, \
     w.name AS writer_name, r.id AS reviewer_id, r.name AS reviewer_name, l.invite_hash, l.created_at, \
     l.revoked_at";
 
-/// The tables of these columns besides `l`.
 pub(crate) const LINK_JOINS: &str = "JOIN documents d ON d.id = l.document_id \
     JOIN users w ON w.id = d.owner_id LEFT JOIN users r ON r.id = l.reviewer_id ";
 
 impl Storage {
-    /// Reads the active link of a document, and creates it if there is none. `None`: there is no such
-    /// document.
+    /// Creates the link if there is none. `None`: there is no such document.
     pub fn find_or_create_link<'a>(
         &'a self,
         new: &'a NewShareLink,
@@ -45,7 +42,6 @@ impl Storage {
         run!(self, Read, tx => { fetch(tx, id).await })
     }
 
-    /// Reads the active link of a document, if there is one.
     pub fn link_of(&self, document: DocumentId) -> StorageFuture<'_, Option<ShareLink>> {
         run!(self, Read, tx => { fetch_active(tx, document).await })
     }

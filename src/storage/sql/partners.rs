@@ -89,7 +89,6 @@ impl Storage {
         })
     }
 
-    /// Whether two users are partners.
     pub fn are_partners<'a>(
         &'a self,
         one: &'a UserId,
@@ -123,7 +122,6 @@ impl Storage {
     }
 }
 
-/// Whether two users are partners.
 pub(crate) async fn are_partners(
     tx: &mut Tx,
     one: &UserId,

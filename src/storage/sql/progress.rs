@@ -82,7 +82,6 @@ impl Storage {
         })
     }
 
-    /// Sets the role whose turn it is.
     pub fn pass_turn<'a>(
         &'a self,
         link: ShareLinkId,

@@ -45,7 +45,6 @@ impl Storage {
         })
     }
 
-    /// Deletes a reply.
     pub fn delete_reply<'a>(
         &'a self,
         reply: &'a OwnReply,

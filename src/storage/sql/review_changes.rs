@@ -13,7 +13,6 @@ use crate::storage::{Storage, StorageFuture};
 use crate::storage::sql::review_rows::fetch_one;
 use crate::storage::sql::turns::turn_after;
 
-/// A review and its last change.
 struct Changed {
     link: ShareLinkId,
     id: ReviewId,

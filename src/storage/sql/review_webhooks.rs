@@ -16,7 +16,6 @@ use crate::storage::webhooks::Subject;
 
 use crate::storage::sql::webhooks::put;
 
-/// A new status of reviews.
 pub(crate) struct NewStatus<'a> {
     pub(crate) locked: Locked,
     pub(crate) link: ShareLinkId,

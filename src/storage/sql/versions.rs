@@ -21,8 +21,8 @@ const COLUMNS: &str =
     "id, document_id, number, kind, label, authors, restored_from, seq, characters, created_at";
 
 impl Storage {
-    /// Stores versions in one transaction, with one outcome for each, by position. It deletes older
-    /// versions to make room. After an error no version is stored.
+    /// In one transaction, with one outcome for each, by position. Deletes older versions to make room.
+    /// After an error no version is stored.
     pub fn keep_versions<'a>(
         &'a self,
         batch: &'a [NewVersion],
@@ -42,8 +42,7 @@ impl Storage {
         })
     }
 
-    /// Reads the versions of a document, newest first: at most `limit`, and only those below number
-    /// `before`.
+    /// Newest first: at most `limit`, below number `before`.
     pub fn versions(
         &self,
         document: DocumentId,
@@ -65,7 +64,6 @@ impl Storage {
         })
     }
 
-    /// Reads one version with its text.
     pub fn version(
         &self,
         document: DocumentId,

@@ -12,7 +12,6 @@ use crate::storage::{Storage, StorageFuture};
 use crate::storage::sql::webhooks::give_turn;
 
 impl Storage {
-    /// Whether a webhook of the endpoint is due.
     pub fn has_due_webhook<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, bool> {
         run!(self, Read, tx => {
             let due = sql!(

@@ -112,7 +112,7 @@ impl Storage {
         })
     }
 
-    /// Reads a page of webhooks, the newest first. Without a state it contains both.
+    /// Newest first. Without a state it contains both.
     pub fn webhooks<'a>(
         &'a self,
         state: Option<WebhookState>,
@@ -145,8 +145,7 @@ impl Storage {
         })
     }
 
-    /// Makes the oldest dead webhooks pending again, at most `rows`, in one transaction. Returns their
-    /// number.
+    /// The oldest first, at most `rows`, in one transaction. Returns their number.
     pub fn replay_dead_webhooks(&self, rows: u32) -> StorageFuture<'_, u64> {
         run!(self, Write, tx => {
             // Numbers rise with the commits of a lane; times are those of several servers' clocks.
