@@ -1,5 +1,4 @@
-//! Notifications of users who have no page open: Web Push. And webhooks for the host product
-//! ([`webhooks`]).
+//! Notifications of users who have no page open: Web Push.
 //!
 //! [`Notify::push`] sends a [`Notification`] to each browser of a user and reports the outcome of each.
 //! [`Notify::push_beside`] does so without delay for the caller. A push is an addition to the page: a

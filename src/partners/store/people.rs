@@ -6,8 +6,6 @@
 
 use crate::domain::handle::Handle;
 use crate::domain::ids::{PersonalLinkId, UserId};
-#[cfg(doc)]
-use crate::domain::limits::HANDLE_RESERVED_FOR;
 use crate::domain::limits::{HANDLE_RESERVED_FOR, HANDLES_RESERVED_MAX};
 use crate::domain::user::User;
 use crate::storage::sql::users::put_user;
