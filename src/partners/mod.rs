@@ -2,8 +2,7 @@
 //!
 //! Only this module decides who may act on a request. A request belongs to its sender and its receiver;
 //! to every other user it does not exist. There is no search: a user is found by an exact handle, a
-//! personal link or an id. Review offers, whose accepted claims make partners too, are in [`offers`] and
-//! [`claims`].
+//! personal link or an id. Review offers, whose accepted claims make partners too, are in [`offers`](crate::offers).
 //!
 //! # Two lines
 //!
