@@ -1,4 +1,4 @@
-//! The sessions in their seats, for pages and for administrators, and their eviction.
+//! The sessions in their seats, for administrators, and their eviction.
 
 use std::collections::HashSet;
 

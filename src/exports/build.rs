@@ -111,7 +111,6 @@ impl Exports {
 
     /// [`ExportError::NotFound`] for a user who is no member, [`ExportError::Failed`] shortly after a
     /// build failed, [`ExportError::NotAvailable`] if this server cannot build the file.
-    /// build failed, [`ExportError::NotAvailable`] if this server cannot build it, or storage's failure.
     pub async fn look(&self, user: &User, key: ExportKey) -> Result<Look, ExportError> {
         let state = self.storage().export_state(key).await?;
         let state =

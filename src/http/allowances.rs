@@ -20,7 +20,7 @@ pub(super) struct Allowances {
     full_at: Mutex<HashMap<IpAddr, Instant>>,
 }
 
-/// The default is not counted.
+/// A try: its drop returns it to the address, `spend` uses it up. The default belongs to no address.
 #[derive(Default)]
 pub(crate) struct Allowance(Option<(Arc<Allowances>, IpAddr)>);
 

@@ -5,7 +5,7 @@
 //! unfinished messages draw on one budget. A charge counts bytes when the server holds them, not when a
 //! client announces them; a long websocket frame is held from its head on.
 //!
-//! In addition, a user or an address never holds more than a third of the free bytes (a dynamic
+//! The budget has a limit for the server, one for an address and one for a user. In addition, a user or an address never holds more than a third of the free bytes (a dynamic
 //! threshold, as in switch buffers). One payer alone therefore takes at most a quarter, and each further
 //! greedy payer a quarter of the rest. A client that holds nothing yet is served even while others hold
 //! their maximum.

@@ -99,7 +99,7 @@ impl Storing {
         charged.map_err(|retry_after| ApiError::TooManyRequests { retry_after })
     }
 
-    /// The act counts once it is spent.
+    /// Takes an act of the day. A drop without `Allowance::spend` returns it.
     pub(crate) fn take(&self, key: &'static str) -> Result<Allowance, GuestLimit> {
         let act =
             self.0.as_ref().and_then(|(_, all, address)| Some((all.0.acts.get(key)?, address)));

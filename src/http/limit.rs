@@ -107,7 +107,7 @@ impl Limiter {
         self.wait(self.0.builds.check(Some(user), peer))
     }
 
-    /// A handle, personal link or id that a user names also takes a guess from the address.
+    /// Also takes one of the guesses of the address. The caller spends it if no user has that handle, link or id.
     pub(crate) fn check_people(&self, user: &UserId, peer: Peer) -> Result<Allowance, Duration> {
         let guess = self.0.unknown_people.take(network(peer.0), Instant::now())?;
         self.wait(self.0.people.check_key(user).err())?;

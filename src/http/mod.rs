@@ -1,4 +1,5 @@
-//! HTTP: REST, pages, authentication, and the upgrade to websockets. The only module that uses axum.
+//! HTTP: REST, pages, authentication, and the upgrade to websockets. It and the `http`
+//! files of the features use axum.
 //!
 //! A request passes these layers from the outside in: response headers, metrics, problem documents for
 //! bare failures, the panic handler, the timeout, the close after an unread body. On the way to `/api`

@@ -1,4 +1,4 @@
-//! The route table: every address with its methods, in one list.
+//! The builder of routes: it records the method and the path of each.
 //!
 //! The router is built from this table. A test compares the `OpenAPI` document with it in both
 //! directions, so that no address exists in only one of them.

@@ -1,9 +1,9 @@
 //! Jobs: the fence of each job's lock, and its last runs.
 //!
-//! The lock of a job decides which server runs it; the database decides whose reminders count.
+//! The lock of a job decides which server runs it; the database decides whose writes count.
 //! [`begin_job`](crate::storage::Storage::begin_job) ratifies the fence of a grant. From then on the
-//! database refuses every claim of a reminder under an older one, so a batch that lost its lock sends
-//! nothing more.
+//! database refuses the writes of an older one, because each transaction of a job calls [`holds_job`]: a
+//! run that lost its lock writes nothing more.
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;

@@ -39,8 +39,7 @@ impl Sharing {
         Self { storage, invites, document_bytes, quota, turns }
     }
 
-    /// Unless a newer token gave another name.
-    /// [`SharingError`] if the database cannot commit.
+    /// Stores the name of a token of `issued_at`, unless a newer token gave another.
     pub async fn save_name(
         &self,
         user: &User,
@@ -90,7 +89,7 @@ pub enum SharingError {
     NoReviewer,
     #[error("this user is no partner of yours, and this share link did not refuse them")]
     NotAPartner,
-    #[error("somebody else is the reviewer of this share link")]
+    #[error("this share link has another reviewer")]
     ReviewerExists,
     #[error(transparent)]
     Title(#[from] InvalidLine),

@@ -334,7 +334,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// The server ends an orphan once its time is over. Each end gives the next webhook of its lane its
+    /// An orphan is a webhook whose endpoint left the settings. The server ends it once its time is over. Each end gives the next webhook of its lane its
     /// turn, so this repeats until none is found.
     async fn end_orphans(&self) -> Result<(), StorageError> {
         let names: Vec<_> = self.0.endpoints.iter().map(|it| it.name.clone()).collect();
