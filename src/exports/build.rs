@@ -36,6 +36,7 @@ use crate::domain::user::User;
 use crate::exports::error::ExportError;
 use crate::exports::rendering::{PdfFonts, Rendering};
 use crate::exports::served::{UNSAVED, servable};
+use crate::exports::store;
 use crate::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
 };
@@ -112,7 +113,7 @@ impl Exports {
     /// [`ExportError::NotFound`] for a user who is no member, [`ExportError::Failed`] shortly after a
     /// build failed, [`ExportError::NotAvailable`] if this server cannot build the file.
     pub async fn look(&self, user: &User, key: ExportKey) -> Result<Look, ExportError> {
-        let state = self.storage().export_state(key).await?;
+        let state = store::export_state(self.storage(), key).await?;
         let state =
             state.filter(|state| state.has_member(&user.id)).ok_or(ExportError::NotFound)?;
         let now = Utc::now();
@@ -135,7 +136,8 @@ impl Exports {
             return Ok(Look::Found(Export::Building { progress: build.progress.min(99) }));
         }
         // A build stores its file before it releases its lock.
-        let state = self.storage().export_state(key).await?.ok_or(ExportError::NotFound)?;
+        let state =
+            store::export_state(self.storage(), key).await?.ok_or(ExportError::NotFound)?;
         let file = servable(key, &state, now).ok_or(not_available)?;
         Ok(Look::Found(Export::Ready { file, title: state.now.title }))
     }
@@ -146,7 +148,7 @@ impl Exports {
         key: ExportKey,
         file: &StoredExport,
     ) -> Result<Option<Bytes>, ExportError> {
-        Ok(self.storage().export_bytes(key, file.hash).await?)
+        Ok(store::export_bytes(self.storage(), key, file.hash).await?)
     }
 
     /// Starts the build unless another caller builds the file, and waits a moment for its end. `charge`
@@ -214,7 +216,7 @@ impl Exports {
             link_bytes: EXPORTS_PER_LINK_BYTES_MAX,
             built_after: Utc::now() - EXPORT_AGE_MAX,
         };
-        if let Err(error) = self.storage().trim_exports(bounds, newest).await {
+        if let Err(error) = store::trim_exports(self.storage(), bounds, newest).await {
             tracing::warn!(%error, "old exports were not deleted; the next build tries again");
         }
     }
@@ -292,11 +294,11 @@ impl Build<'_> {
     /// The name of the outcome, and the file.
     async fn run(mut self) -> Result<(&'static str, Built), Stop> {
         let (storage, key) = (self.exports.storage(), self.key);
-        if !storage.begin_export(key, self.fence, Utc::now()).await? {
-            let state = storage.export_state(key).await?;
+        if !store::begin_export(storage, key, self.fence, Utc::now()).await? {
+            let state = store::export_state(storage, key).await?;
             return Err(if state.is_some() { Stop::Lost } else { Stop::Gone });
         }
-        let state = storage.export_state(key).await?.ok_or(Stop::Gone)?;
+        let state = store::export_state(storage, key).await?.ok_or(Stop::Gone)?;
         if let Some(file) = servable(key, &state, Utc::now()) {
             return Ok(("found", Ok(file)));
         }
@@ -404,7 +406,7 @@ impl Build<'_> {
             built_at: whole_milliseconds(Utc::now()),
         };
         let new = NewExport { key: self.key, export, bytes };
-        let is_stored = self.exports.storage().store_export(self.fence, &new).await?;
+        let is_stored = store::store_export(self.exports.storage(), self.fence, &new).await?;
         if is_stored { Ok(new.export) } else { Err(Stop::Lost) }
     }
 
@@ -418,7 +420,7 @@ impl Build<'_> {
 
     async fn note(&self, progress: u8, failure: Option<ExportFailure>) -> Result<(), Stop> {
         let build = ExportBuild { fence: self.fence, progress, failure, changed_at: Utc::now() };
-        let is_last = self.exports.storage().note_export(self.key, &build).await?;
+        let is_last = store::note_export(self.exports.storage(), self.key, &build).await?;
         is_last.then_some(()).ok_or(Stop::Lost)
     }
 }

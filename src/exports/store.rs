@@ -100,190 +100,196 @@ pub struct ExportBounds {
 /// Bytes of a file that one transaction stores: some 5 ms of SQLite's only writer.
 const PIECE_BYTES_MAX: usize = 512 * 1024;
 
-impl Storage {
-    /// `None`: there is no such link.
-    pub fn export_state(&self, key: ExportKey) -> StorageFuture<'_, Option<ExportState>> {
-        run!(self, Read, tx => {
-            let state = sql!(
-                "SELECT d.id, o.id AS writer_id, o.name AS writer_name, l.reviewer_id, \
-                 (SELECT n.last_seq FROM {documents} n WHERE n.id = d.id) AS now_seq, \
-                 d.review_changes, d.title AS now_title, \
-                 (SELECT string_agg(u.name, ', ' ORDER BY u.id) FROM users u JOIN ( \
-                    SELECT d.owner_id AS id \
-                    UNION SELECT r.author_id FROM reviews r WHERE $3 = 1 AND r.link_id = l.id \
-                    UNION SELECT p.author_id FROM replies p JOIN reviews r ON r.id = p.review_id \
-                    WHERE $3 = 1 AND r.link_id = l.id) a ON a.id = u.id) AS now_names, \
-                 e.seq, e.change, e.title, e.hash, e.length, e.took_ms, e.built_at, \
-                 b.fence, b.progress, b.failure, b.changed_at \
-                 FROM share_links l JOIN documents d ON d.id = l.document_id \
-                 JOIN users o ON o.id = d.owner_id \
-                 LEFT JOIN exports e ON e.link_id = l.id AND e.format = $2 AND e.with_reviews = $3 \
-                 LEFT JOIN export_builds b \
-                 ON b.link_id = l.id AND b.format = $2 AND b.with_reviews = $3 \
-                 WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL",
-                key.link,
-                key.format,
-                i64::from(key.has_reviews)
-            );
-            state.row(tx).await?.map(|row| state_from(&row, key)).transpose()
-        })
-    }
+/// `None`: there is no such link.
+pub fn export_state(storage: &Storage, key: ExportKey) -> StorageFuture<'_, Option<ExportState>> {
+    run!(storage, Read, tx => {
+        let state = sql!(
+            "SELECT d.id, o.id AS writer_id, o.name AS writer_name, l.reviewer_id, \
+             (SELECT n.last_seq FROM {documents} n WHERE n.id = d.id) AS now_seq, \
+             d.review_changes, d.title AS now_title, \
+             (SELECT string_agg(u.name, ', ' ORDER BY u.id) FROM users u JOIN ( \
+                SELECT d.owner_id AS id \
+                UNION SELECT r.author_id FROM reviews r WHERE $3 = 1 AND r.link_id = l.id \
+                UNION SELECT p.author_id FROM replies p JOIN reviews r ON r.id = p.review_id \
+                WHERE $3 = 1 AND r.link_id = l.id) a ON a.id = u.id) AS now_names, \
+             e.seq, e.change, e.title, e.hash, e.length, e.took_ms, e.built_at, \
+             b.fence, b.progress, b.failure, b.changed_at \
+             FROM share_links l JOIN documents d ON d.id = l.document_id \
+             JOIN users o ON o.id = d.owner_id \
+             LEFT JOIN exports e ON e.link_id = l.id AND e.format = $2 AND e.with_reviews = $3 \
+             LEFT JOIN export_builds b \
+             ON b.link_id = l.id AND b.format = $2 AND b.with_reviews = $3 \
+             WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL",
+            key.link,
+            key.format,
+            i64::from(key.has_reviews)
+        );
+        state.row(tx).await?.map(|row| state_from(&row, key)).transpose()
+    })
+}
 
-    /// `None`: it is deleted, or another one has replaced it.
-    pub fn export_bytes(&self, key: ExportKey, hash: [u8; 32]) -> StorageFuture<'_, Option<Bytes>> {
-        run!(self, Read, tx => {
+/// `None`: it is deleted, or another one has replaced it.
+pub fn export_bytes(
+    storage: &Storage,
+    key: ExportKey,
+    hash: [u8; 32],
+) -> StorageFuture<'_, Option<Bytes>> {
+    run!(storage, Read, tx => {
+        let pieces = sql!(
+            "SELECT p.bytes FROM exports e JOIN export_pieces p ON p.link_id = e.link_id \
+             AND p.format = e.format AND p.with_reviews = e.with_reviews AND p.fence = e.fence \
+             WHERE e.link_id = $1 AND e.format = $2 AND e.with_reviews = $3 AND e.hash = $4 \
+             ORDER BY p.number",
+            key.link,
+            key.format,
+            i64::from(key.has_reviews),
+            hash
+        );
+        let pieces: Vec<Vec<u8>> = pieces.values(tx).await?;
+        Ok((!pieces.is_empty()).then(|| Bytes::from(pieces.concat())))
+    })
+}
+
+/// Ratifies the fence of a build. False: a later build is ratified, or the link has ended.
+pub fn begin_export(
+    storage: &Storage,
+    key: ExportKey,
+    fence: Fence,
+    now: DateTime<Utc>,
+) -> StorageFuture<'_, bool> {
+    // A second run finds its own fence and ends the build; the next request starts another.
+    run!(storage, One, tx => {
+        let begun = sql!(
+            "INSERT INTO export_builds \
+             (link_id, format, with_reviews, fence, progress, failure, changed_at) \
+             SELECT l.id, $2, $3, $4, 0, NULL, $5 FROM share_links l \
+             JOIN documents d ON d.id = l.document_id \
+             WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
+             ON CONFLICT (link_id, format, with_reviews) DO UPDATE \
+             SET fence = excluded.fence, progress = 0, failure = NULL, \
+               changed_at = excluded.changed_at \
+             WHERE export_builds.fence < excluded.fence",
+            key.link,
+            key.format,
+            i64::from(key.has_reviews),
+            fence,
+            now
+        );
+        Ok(begun.run(tx).await? == 1)
+    })
+}
+
+/// Stores the progress or the failure of a build. False: a later build is ratified.
+pub fn note_export<'a>(
+    storage: &'a Storage,
+    key: ExportKey,
+    build: &'a ExportBuild,
+) -> StorageFuture<'a, bool> {
+    run!(storage, One, tx => { note(tx, key, build).await })
+}
+
+/// False: a later build is ratified, and the file is not stored.
+pub fn store_export<'a>(
+    storage: &'a Storage,
+    fence: Fence,
+    new: &'a NewExport,
+) -> StorageFuture<'a, bool> {
+    let NewExport { key, bytes, .. } = new;
+    let last_at = bytes.len().saturating_sub(1) / PIECE_BYTES_MAX;
+    let (first, last) = bytes.split_at(last_at * PIECE_BYTES_MAX);
+    Box::pin(async move {
+        let mut is_current = true;
+        for (at, piece) in first.chunks(PIECE_BYTES_MAX).enumerate() {
+            is_current = is_current && store_piece(storage, *key, fence, at, piece).await?;
+        }
+        Ok(is_current && end_export(storage, fence, new, last_at, last).await?)
+    })
+}
+
+fn end_export<'a>(
+    storage: &'a Storage,
+    fence: Fence,
+    new: &'a NewExport,
+    number: usize,
+    piece: &'a [u8],
+) -> StorageFuture<'a, bool> {
+    let NewExport { key, export, .. } = new;
+    run!(storage, Write, tx => {
+        // The row of the build is locked until the commit: no later build is ratified before.
+        let changed_at = export.built_at;
+        let build = ExportBuild { fence, progress: 100, failure: None, changed_at };
+        if !note(tx, *key, &build).await? {
+            return Ok(false);
+        }
+        put_piece(tx, *key, fence, number, piece).await?;
+        put_file(tx, *key, export, fence).await?;
+        put_exported(tx, *key, export).await?;
+        Ok(true)
+    })
+}
+
+fn store_piece<'a>(
+    storage: &'a Storage,
+    key: ExportKey,
+    fence: Fence,
+    number: usize,
+    bytes: &'a [u8],
+) -> StorageFuture<'a, bool> {
+    run!(storage, One, tx => { put_piece(tx, key, fence, number, bytes).await })
+}
+
+/// Oldest first, and never that of `newest`. Returns the number.
+pub fn trim_exports(
+    storage: &Storage,
+    bounds: ExportBounds,
+    newest: Option<ExportKey>,
+) -> StorageFuture<'_, u64> {
+    let link = newest.map(|key| key.link.to_string()).unwrap_or_default();
+    Box::pin(async move {
+        let trimmed = run!(storage, One, tx => {
+            // The window counts the bytes of each file and of all later ones.
+            let trimmed = sql!(
+                "DELETE FROM exports WHERE (link_id, format, with_reviews) IN ( \
+                   SELECT r.link_id, r.format, r.with_reviews FROM ( \
+                     SELECT link_id, format, with_reviews, built_at, \
+                       ROW_NUMBER() OVER newer AS number, SUM(length) OVER newer AS bytes, \
+                       SUM(length) OVER (PARTITION BY link_id ORDER BY built_at DESC, format, \
+                         with_reviews ROWS UNBOUNDED PRECEDING) AS link_bytes \
+                     FROM exports \
+                     WINDOW newer AS (ORDER BY built_at DESC, link_id, format, with_reviews \
+                       ROWS UNBOUNDED PRECEDING)) r \
+                   WHERE $1 < r.number OR $2 < r.bytes OR $3 < r.link_bytes OR r.built_at < $4) \
+                 AND NOT (link_id = $5 AND format = $6 AND with_reviews = $7)",
+                bounds.rows,
+                bounds.bytes,
+                bounds.link_bytes,
+                bounds.built_after,
+                link,
+                newest.map_or("", |key| key.format.as_str()),
+                newest.map_or(0, |key| i64::from(key.has_reviews))
+            );
+            trimmed.run(tx).await
+        });
+        let trimmed: Result<u64, _> = trimmed.await;
+        let trimmed = trimmed?;
+        // The pieces of replaced and deleted files, and of builds that a later one has overtaken.
+        let pieces = run!(storage, One, tx => {
             let pieces = sql!(
-                "SELECT p.bytes FROM exports e JOIN export_pieces p ON p.link_id = e.link_id \
-                 AND p.format = e.format AND p.with_reviews = e.with_reviews AND p.fence = e.fence \
-                 WHERE e.link_id = $1 AND e.format = $2 AND e.with_reviews = $3 AND e.hash = $4 \
-                 ORDER BY p.number",
-                key.link,
-                key.format,
-                i64::from(key.has_reviews),
-                hash
+                "DELETE FROM export_pieces WHERE NOT EXISTS (SELECT 1 FROM exports e \
+                   WHERE e.link_id = export_pieces.link_id AND e.format = export_pieces.format \
+                   AND e.with_reviews = export_pieces.with_reviews \
+                   AND e.fence = export_pieces.fence) \
+                 AND NOT EXISTS (SELECT 1 FROM export_builds b \
+                   WHERE b.link_id = export_pieces.link_id AND b.format = export_pieces.format \
+                   AND b.with_reviews = export_pieces.with_reviews \
+                   AND b.fence = export_pieces.fence AND b.progress < 100 AND $1 < b.changed_at)",
+                bounds.built_after
             );
-            let pieces: Vec<Vec<u8>> = pieces.values(tx).await?;
-            Ok((!pieces.is_empty()).then(|| Bytes::from(pieces.concat())))
-        })
-    }
-
-    /// Ratifies the fence of a build. False: a later build is ratified, or the link has ended.
-    pub fn begin_export(
-        &self,
-        key: ExportKey,
-        fence: Fence,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'_, bool> {
-        // A second run finds its own fence and ends the build; the next request starts another.
-        run!(self, One, tx => {
-            let begun = sql!(
-                "INSERT INTO export_builds \
-                 (link_id, format, with_reviews, fence, progress, failure, changed_at) \
-                 SELECT l.id, $2, $3, $4, 0, NULL, $5 FROM share_links l \
-                 JOIN documents d ON d.id = l.document_id \
-                 WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
-                 ON CONFLICT (link_id, format, with_reviews) DO UPDATE \
-                 SET fence = excluded.fence, progress = 0, failure = NULL, \
-                   changed_at = excluded.changed_at \
-                 WHERE export_builds.fence < excluded.fence",
-                key.link,
-                key.format,
-                i64::from(key.has_reviews),
-                fence,
-                now
-            );
-            Ok(begun.run(tx).await? == 1)
-        })
-    }
-
-    /// Stores the progress or the failure of a build. False: a later build is ratified.
-    pub fn note_export<'a>(
-        &'a self,
-        key: ExportKey,
-        build: &'a ExportBuild,
-    ) -> StorageFuture<'a, bool> {
-        run!(self, One, tx => { note(tx, key, build).await })
-    }
-
-    /// False: a later build is ratified, and the file is not stored.
-    pub fn store_export<'a>(&'a self, fence: Fence, new: &'a NewExport) -> StorageFuture<'a, bool> {
-        let NewExport { key, bytes, .. } = new;
-        let last_at = bytes.len().saturating_sub(1) / PIECE_BYTES_MAX;
-        let (first, last) = bytes.split_at(last_at * PIECE_BYTES_MAX);
-        Box::pin(async move {
-            let mut is_current = true;
-            for (at, piece) in first.chunks(PIECE_BYTES_MAX).enumerate() {
-                is_current = is_current && self.store_piece(*key, fence, at, piece).await?;
-            }
-            Ok(is_current && self.end_export(fence, new, last_at, last).await?)
-        })
-    }
-
-    fn end_export<'a>(
-        &'a self,
-        fence: Fence,
-        new: &'a NewExport,
-        number: usize,
-        piece: &'a [u8],
-    ) -> StorageFuture<'a, bool> {
-        let NewExport { key, export, .. } = new;
-        run!(self, Write, tx => {
-            // The row of the build is locked until the commit: no later build is ratified before.
-            let changed_at = export.built_at;
-            let build = ExportBuild { fence, progress: 100, failure: None, changed_at };
-            if !note(tx, *key, &build).await? {
-                return Ok(false);
-            }
-            put_piece(tx, *key, fence, number, piece).await?;
-            put_file(tx, *key, export, fence).await?;
-            put_exported(tx, *key, export).await?;
-            Ok(true)
-        })
-    }
-
-    fn store_piece<'a>(
-        &'a self,
-        key: ExportKey,
-        fence: Fence,
-        number: usize,
-        bytes: &'a [u8],
-    ) -> StorageFuture<'a, bool> {
-        run!(self, One, tx => { put_piece(tx, key, fence, number, bytes).await })
-    }
-
-    /// Oldest first, and never that of `newest`. Returns the number.
-    pub fn trim_exports(
-        &self,
-        bounds: ExportBounds,
-        newest: Option<ExportKey>,
-    ) -> StorageFuture<'_, u64> {
-        let link = newest.map(|key| key.link.to_string()).unwrap_or_default();
-        Box::pin(async move {
-            let trimmed = run!(self, One, tx => {
-                // The window counts the bytes of each file and of all later ones.
-                let trimmed = sql!(
-                    "DELETE FROM exports WHERE (link_id, format, with_reviews) IN ( \
-                       SELECT r.link_id, r.format, r.with_reviews FROM ( \
-                         SELECT link_id, format, with_reviews, built_at, \
-                           ROW_NUMBER() OVER newer AS number, SUM(length) OVER newer AS bytes, \
-                           SUM(length) OVER (PARTITION BY link_id ORDER BY built_at DESC, format, \
-                             with_reviews ROWS UNBOUNDED PRECEDING) AS link_bytes \
-                         FROM exports \
-                         WINDOW newer AS (ORDER BY built_at DESC, link_id, format, with_reviews \
-                           ROWS UNBOUNDED PRECEDING)) r \
-                       WHERE $1 < r.number OR $2 < r.bytes OR $3 < r.link_bytes OR r.built_at < $4) \
-                     AND NOT (link_id = $5 AND format = $6 AND with_reviews = $7)",
-                    bounds.rows,
-                    bounds.bytes,
-                    bounds.link_bytes,
-                    bounds.built_after,
-                    link,
-                    newest.map_or("", |key| key.format.as_str()),
-                    newest.map_or(0, |key| i64::from(key.has_reviews))
-                );
-                trimmed.run(tx).await
-            });
-            let trimmed: Result<u64, _> = trimmed.await;
-            let trimmed = trimmed?;
-            // The pieces of replaced and deleted files, and of builds that a later one has overtaken.
-            let pieces = run!(self, One, tx => {
-                let pieces = sql!(
-                    "DELETE FROM export_pieces WHERE NOT EXISTS (SELECT 1 FROM exports e \
-                       WHERE e.link_id = export_pieces.link_id AND e.format = export_pieces.format \
-                       AND e.with_reviews = export_pieces.with_reviews \
-                       AND e.fence = export_pieces.fence) \
-                     AND NOT EXISTS (SELECT 1 FROM export_builds b \
-                       WHERE b.link_id = export_pieces.link_id AND b.format = export_pieces.format \
-                       AND b.with_reviews = export_pieces.with_reviews \
-                       AND b.fence = export_pieces.fence AND b.progress < 100 AND $1 < b.changed_at)",
-                    bounds.built_after
-                );
-                pieces.run(tx).await
-            });
-            pieces.await?;
-            Ok(trimmed)
-        })
-    }
+            pieces.run(tx).await
+        });
+        pieces.await?;
+        Ok(trimmed)
+    })
 }
 
 async fn note(tx: &mut Tx, key: ExportKey, build: &ExportBuild) -> Result<bool, TxError> {

@@ -29,6 +29,7 @@ use crate::locks::{
 };
 use crate::offers::error::OfferError;
 use crate::offers::offer::{Accepted, ClaimTerms, Claimed, NewClaim, OfferClaim, OfferView};
+use crate::offers::store;
 use crate::offers::waiting_claims::WaitingClaim;
 use crate::offers::{Offers, parse_message};
 use crate::storage::pagination::Page;
@@ -135,7 +136,7 @@ impl Offers {
     /// says why: the claimant has the lock and tries again.
     async fn take_slot(&self, new: &NewClaim, guard: &Guard) -> Result<Claimed, OfferError> {
         loop {
-            if let Some(claimed) = self.storage.claim_offer(new).await? {
+            if let Some(claimed) = store::claim_offer(&self.storage, new).await? {
                 return Ok(claimed);
             }
             let terms = self.terms(&new.user.id, new.offer, new.now).await?;
@@ -154,7 +155,7 @@ impl Offers {
     ) -> Result<Vec<OfferClaim>, OfferError> {
         let owner = self.offer(caller, offer).await?.offer.owner.id;
         let only = (owner != *caller).then_some(caller);
-        Ok(self.storage.claims_of(offer, only, page).await?)
+        Ok(store::claims_of(&self.storage, offer, only, page).await?)
     }
 
     /// The claimant withdraws a claim, or the owner of the offer declines it. Its place is free again.
@@ -168,7 +169,7 @@ impl Offers {
     ) -> Result<(), OfferError> {
         let (claim, owner) = self.claim_for(caller, offer, id).await?;
         if claim.state == ClaimState::Claimed
-            && self.storage.end_claim(&claim, now, now - CLAIM_DAY).await?
+            && store::end_claim(&self.storage, &claim, now, now - CLAIM_DAY).await?
         {
             tracing::debug!(%offer, claim = %id, is_declined = owner == *caller, "a claim ended");
             return Ok(());
@@ -194,7 +195,7 @@ impl Offers {
         if claim.state == ClaimState::Accepted {
             return Ok(claim);
         }
-        match self.storage.accept_claim(&claim, &owner, now).await? {
+        match store::accept_claim(&self.storage, &claim, &owner, now).await? {
             Accepted::Done(claim) => Ok(claim),
             Accepted::Full => Err(OfferError::PartnersFull),
             Accepted::Gone => Err(OfferError::NoClaim),
@@ -208,7 +209,7 @@ impl Offers {
         offer: OfferId,
         id: ClaimId,
     ) -> Result<(OfferClaim, UserId), OfferError> {
-        let found = self.storage.claim_of(offer, id).await?;
+        let found = store::claim_of(&self.storage, offer, id).await?;
         let mine = found.filter(|(claim, owner)| owner == caller || claim.user.id == *caller);
         mine.ok_or(OfferError::NoClaim)
     }
@@ -219,7 +220,7 @@ impl Offers {
         offer: OfferId,
         now: DateTime<Utc>,
     ) -> Result<ClaimTerms, OfferError> {
-        let terms = self.storage.claim_terms(offer, claimant, now - CLAIM_DAY).await?;
+        let terms = store::claim_terms(&self.storage, offer, claimant, now - CLAIM_DAY).await?;
         let terms = terms.ok_or(OfferError::NoOffer)?;
         permits(&terms, claimant, now).map(|()| terms)
     }

@@ -4,7 +4,7 @@ pub mod claims;
 pub mod error;
 pub(crate) mod http;
 pub mod offer;
-pub(crate) mod store;
+pub mod store;
 mod waiting_claims;
 
 use chrono::{DateTime, Utc};
@@ -57,12 +57,12 @@ impl Offers {
         self.admit()?;
         let (id, owner) = (OfferId::generate(), owner.clone());
         let new = NewOffer { id, owner, title, message, capacity, now };
-        self.storage.create_offer(&new).await?.ok_or(OfferError::TooManyOpen)
+        store::create_offer(&self.storage, &new).await?.ok_or(OfferError::TooManyOpen)
     }
 
     /// One statement reads it.
     pub async fn offer(&self, viewer: &UserId, id: OfferId) -> Result<OfferView, OfferError> {
-        self.storage.offer(id, viewer).await?.ok_or(OfferError::NoOffer)
+        store::offer(&self.storage, id, viewer).await?.ok_or(OfferError::NoOffer)
     }
 
     /// Newest first.
@@ -71,7 +71,7 @@ impl Offers {
         owner: &UserId,
         page: &Page<OfferId>,
     ) -> Result<Vec<Offer>, OfferError> {
-        Ok(self.storage.offers_of(owner, page).await?)
+        Ok(store::offers_of(&self.storage, owner, page).await?)
     }
 
     /// Claims of a closed offer stay. Idempotent. [`OfferError::NotTheOwner`] for another user.
@@ -81,7 +81,7 @@ impl Offers {
         id: OfferId,
         now: DateTime<Utc>,
     ) -> Result<Offer, OfferError> {
-        let is_closed = self.storage.close_offer(id, caller, now).await?;
+        let is_closed = store::close_offer(&self.storage, id, caller, now).await?;
         self.waiting.notify(id);
         let offer = self.offer(caller, id).await?.offer;
         if is_closed { Ok(offer) } else { Err(OfferError::NotTheOwner) }

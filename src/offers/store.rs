@@ -35,289 +35,293 @@ const FROM_OFFERS: &str = " FROM review_offers o JOIN users ou ON ou.id = o.owne
 
 const FROM_CLAIMS: &str = " FROM review_claims c JOIN users cu ON cu.id = c.user_id ";
 
-impl Storage {
-    /// Deletes the owner's oldest closed offers beyond the bound. `None`: the owner has as many open
-    /// offers as a user may have.
-    pub fn create_offer<'a>(&'a self, new: &'a NewOffer) -> StorageFuture<'a, Option<Offer>> {
-        let owner = &new.owner.id;
-        run!(self, Write, tx => {
-            // The bound is exact: another creation of this owner waits for this one.
-            lock_users(tx, owner, owner).await?;
-            put_user(tx, &new.owner, new.now).await?;
-            sql!(
-                "DELETE FROM review_offers WHERE id IN ( \
-                   SELECT id FROM review_offers WHERE owner_id = $1 AND closed_at IS NOT NULL \
-                   ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3)",
-                owner,
-                OFFERS_PURGED_AT_ONCE,
-                CLOSED_OFFERS_STORED
-            )
-            .run(tx)
-            .await?;
-            let made = sql!(
-                "INSERT INTO review_offers (id, owner_id, title, message, capacity, created_at) \
-                 SELECT $1, $2, $3, $4, $5, $6 WHERE (SELECT count(*) FROM review_offers \
-                 WHERE owner_id = $2 AND closed_at IS NULL) < $7",
-                new.id,
-                owner,
-                new.title,
-                new.message,
-                new.capacity,
-                new.now,
-                OPEN_OFFERS_MAX
+/// Deletes the owner's oldest closed offers beyond the bound. `None`: the owner has as many open
+/// offers as a user may have.
+pub fn create_offer<'a>(
+    storage: &'a Storage,
+    new: &'a NewOffer,
+) -> StorageFuture<'a, Option<Offer>> {
+    let owner = &new.owner.id;
+    run!(storage, Write, tx => {
+        // The bound is exact: another creation of this owner waits for this one.
+        lock_users(tx, owner, owner).await?;
+        put_user(tx, &new.owner, new.now).await?;
+        sql!(
+            "DELETE FROM review_offers WHERE id IN ( \
+               SELECT id FROM review_offers WHERE owner_id = $1 AND closed_at IS NOT NULL \
+               ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3)",
+            owner,
+            OFFERS_PURGED_AT_ONCE,
+            CLOSED_OFFERS_STORED
+        )
+        .run(tx)
+        .await?;
+        let made = sql!(
+            "INSERT INTO review_offers (id, owner_id, title, message, capacity, created_at) \
+             SELECT $1, $2, $3, $4, $5, $6 WHERE (SELECT count(*) FROM review_offers \
+             WHERE owner_id = $2 AND closed_at IS NULL) < $7",
+            new.id,
+            owner,
+            new.title,
+            new.message,
+            new.capacity,
+            new.now,
+            OPEN_OFFERS_MAX
+        );
+        if made.run(tx).await? == 0 {
+            return Ok(None);
+        }
+        Ok(fetch(tx, new.id, owner).await?.map(|view| view.offer))
+    })
+}
+
+pub fn offer<'a>(
+    storage: &'a Storage,
+    id: OfferId,
+    viewer: &'a UserId,
+) -> StorageFuture<'a, Option<OfferView>> {
+    run!(storage, Read, tx => { fetch(tx, id, viewer).await })
+}
+
+/// Newest first.
+pub fn offers_of<'a>(
+    storage: &'a Storage,
+    owner: &'a UserId,
+    page: &'a Page<OfferId>,
+) -> StorageFuture<'a, Vec<Offer>> {
+    run!(storage, Read, tx => {
+        // No owner claims the own offer: the parameter of the claim's user is the owner.
+        let found = sql!(
+            [
+                OFFERS,
+                CLAIM,
+                FROM_OFFERS,
+                "WHERE o.owner_id = $1 AND o.owner_id = $2 \
+                 AND ($4 IS NULL OR (o.created_at, o.id) < ($4, $5)) \
+                 ORDER BY o.created_at DESC, o.id DESC LIMIT $3"
+            ],
+            owner,
+            owner
+        );
+        found.page(page).rows(tx).await?.iter().map(offer_of).collect()
+    })
+}
+
+/// Closes an offer of this owner. Idempotent. False: there is no such offer.
+pub fn close_offer<'a>(
+    storage: &'a Storage,
+    id: OfferId,
+    owner: &'a UserId,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, bool> {
+    run!(storage, One, tx => {
+        let closed = sql!(
+            "UPDATE review_offers SET closed_at = COALESCE(closed_at, $3) \
+             WHERE id = $1 AND owner_id = $2",
+            id,
+            owner,
+            now
+        );
+        Ok(0 < closed.run(tx).await?)
+    })
+}
+
+/// With one statement. Claims after `since` count against the limit of a day.
+pub fn claim_terms<'a>(
+    storage: &'a Storage,
+    id: OfferId,
+    claimant: &'a UserId,
+    since: DateTime<Utc>,
+) -> StorageFuture<'a, Option<ClaimTerms>> {
+    run!(storage, Read, tx => {
+        let found = sql!(
+            [
+                OFFERS,
+                CLAIM,
+                ", o.fence, (SELECT d.created_at FROM review_claims d \
+                 WHERE d.user_id = $2 AND $3 < d.created_at \
+                 ORDER BY d.created_at DESC LIMIT 1 OFFSET $4) AS spent_since",
+                FROM_OFFERS,
+                "WHERE o.id = $1"
+            ],
+            id,
+            claimant,
+            since,
+            CLAIMS_PER_DAY_MAX - 1
+        );
+        let Some(row) = found.row(tx).await? else { return Ok(None) };
+        let (view, fence) = (view_of(&row)?, row.get("fence")?);
+        Ok(Some(ClaimTerms { view, fence, spent_since: row.get("spent_since")? }))
+    })
+}
+
+/// Takes a place of an offer. `None`: nothing is stored, because the offer has no free place for
+/// this user, or a later grant of its lock took one; [`Storage::claim_terms`] says which.
+pub fn claim_offer<'a>(
+    storage: &'a Storage,
+    new: &'a NewClaim,
+) -> StorageFuture<'a, Option<Claimed>> {
+    run!(storage, Write, tx => {
+        // The limit of a day is exact: another claim of this user waits for this one.
+        lock_users(tx, &new.user.id, &new.user.id).await?;
+        let taken = sql!(
+            "UPDATE review_offers \
+             SET claimed = claimed + 1, last_number = last_number + 1, fence = $3 \
+             WHERE id = $1 AND claimed < capacity AND closed_at IS NULL AND fence < $3 \
+             AND owner_id <> $2 AND NOT EXISTS (SELECT 1 FROM review_claims \
+               WHERE offer_id = $1 AND user_id = $2 AND ended_at IS NULL) \
+             AND (SELECT count(*) FROM review_claims \
+               WHERE user_id = $2 AND $4 < created_at) < $5 \
+             RETURNING last_number, capacity - claimed AS remaining",
+            new.offer,
+            new.user.id,
+            new.fence,
+            new.since,
+            CLAIMS_PER_DAY_MAX
+        );
+        let Some(taken) = taken.row(tx).await? else { return Ok(None) };
+        let number: i64 = taken.get("last_number")?;
+        put_user(tx, &new.user, new.now).await?;
+        let state = ClaimState::Claimed;
+        // The lock of the offer excludes another claim of this user, and the unique index rejects it.
+        let made = sql!(
+            "INSERT INTO review_claims \
+               (id, offer_id, user_id, number, message, state, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) \
+             ON CONFLICT (offer_id, user_id) WHERE ended_at IS NULL DO NOTHING",
+            new.id,
+            new.offer,
+            new.user.id,
+            number,
+            new.message,
+            state,
+            new.now
+        );
+        if made.run(tx).await? == 0 {
+            free_slot(tx, new.offer).await?;
+            return Ok(None);
+        }
+        let NewClaim { id, offer, user, message, now, .. } = new.clone();
+        let created_at = time(now.timestamp_millis())?;
+        let claim = OfferClaim { id, offer, user, number, state, message, created_at };
+        Ok(Some(Claimed { claim, remaining: taken.get("remaining")? }))
+    })
+}
+
+/// Reads a page of an offer's claims that hold a place, newest first; with `only` that user's.
+pub fn claims_of<'a>(
+    storage: &'a Storage,
+    offer: OfferId,
+    only: Option<&'a UserId>,
+    page: &'a Page<ClaimId>,
+) -> StorageFuture<'a, Vec<OfferClaim>> {
+    run!(storage, Read, tx => {
+        let found = sql!(
+            [
+                "SELECT ",
+                CLAIM,
+                FROM_CLAIMS,
+                "WHERE c.offer_id = $1 AND c.ended_at IS NULL \
+                 AND ($2 IS NULL OR c.user_id = $2) \
+                 AND ($4 IS NULL OR (c.created_at, c.id) < ($4, $5)) \
+                 ORDER BY c.created_at DESC, c.id DESC LIMIT $3"
+            ],
+            offer,
+            only
+        );
+        found.page(page).rows(tx).await?.iter().map(decode_claim).collect()
+    })
+}
+
+/// With the owner of its offer.
+pub fn claim_of(
+    storage: &Storage,
+    offer: OfferId,
+    id: ClaimId,
+) -> StorageFuture<'_, Option<(OfferClaim, UserId)>> {
+    run!(storage, Read, tx => {
+        let found = sql!(
+            [
+                "SELECT ",
+                CLAIM,
+                ", o.owner_id",
+                FROM_CLAIMS,
+                "JOIN review_offers o ON o.id = c.offer_id \
+                 WHERE c.id = $2 AND c.offer_id = $1 AND c.ended_at IS NULL"
+            ],
+            offer,
+            id
+        );
+        let row = found.row(tx).await?;
+        row.map(|row| Ok((decode_claim(&row)?, row.get("owner_id")?))).transpose()
+    })
+}
+
+/// Ends a claim that is not accepted, and frees its place. It stays stored while it counts against
+/// the claimant's limit, which is after `since`. False: there is no such claim.
+pub fn end_claim<'a>(
+    storage: &'a Storage,
+    claim: &'a OfferClaim,
+    now: DateTime<Utc>,
+    since: DateTime<Utc>,
+) -> StorageFuture<'a, bool> {
+    run!(storage, Write, tx => {
+        // The offer comes first: it is the lock of its claims.
+        if !free_slot(tx, claim.offer).await? {
+            return Ok(false);
+        }
+        let ended = sql!(
+            "UPDATE review_claims SET ended_at = $2 \
+             WHERE id = $1 AND ended_at IS NULL AND state = $3",
+            claim.id,
+            now,
+            ClaimState::Claimed
+        );
+        if ended.run(tx).await? == 0 {
+            let take_again = sql!(
+                "UPDATE review_offers SET claimed = claimed + 1 WHERE id = $1",
+                claim.offer
             );
-            if made.run(tx).await? == 0 {
-                return Ok(None);
+            take_again.run(tx).await?;
+            return Ok(false);
+        }
+        sql!(
+            "DELETE FROM review_claims WHERE id IN (SELECT id FROM review_claims \
+             WHERE user_id = $1 AND created_at <= $2 AND ended_at IS NOT NULL \
+             ORDER BY created_at LIMIT $3)",
+            claim.user.id,
+            since,
+            CLAIMS_PURGED_AT_ONCE
+        )
+        .run(tx)
+        .await?;
+        Ok(true)
+    })
+}
+
+/// Accepts a claim and makes both users partners, in one transaction. Idempotent.
+pub fn accept_claim<'a>(
+    storage: &'a Storage,
+    claim: &'a OfferClaim,
+    owner: &'a UserId,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, Accepted> {
+    let accepted = OfferClaim { state: ClaimState::Accepted, ..claim.clone() };
+    run!(storage, Write, tx => {
+        lock_users(tx, owner, &claim.user.id).await?;
+        if !move_state(tx, claim, ClaimState::Claimed, accepted.state).await? {
+            // Of two acceptances at once the second makes no partners: the first pair may have parted.
+            let is_live = move_state(tx, claim, accepted.state, accepted.state).await?;
+            return Ok(if is_live { Accepted::Done(accepted.clone()) } else { Accepted::Gone });
+        }
+        match put_partners(tx, owner, &claim.user.id, now).await? {
+            Partnership::Made | Partnership::Existing => Ok(Accepted::Done(accepted.clone())),
+            Partnership::Full => {
+                move_state(tx, claim, accepted.state, ClaimState::Claimed).await?;
+                Ok(Accepted::Full)
             }
-            Ok(fetch(tx, new.id, owner).await?.map(|view| view.offer))
-        })
-    }
-
-    pub fn offer<'a>(
-        &'a self,
-        id: OfferId,
-        viewer: &'a UserId,
-    ) -> StorageFuture<'a, Option<OfferView>> {
-        run!(self, Read, tx => { fetch(tx, id, viewer).await })
-    }
-
-    /// Newest first.
-    pub fn offers_of<'a>(
-        &'a self,
-        owner: &'a UserId,
-        page: &'a Page<OfferId>,
-    ) -> StorageFuture<'a, Vec<Offer>> {
-        run!(self, Read, tx => {
-            // No owner claims the own offer: the parameter of the claim's user is the owner.
-            let found = sql!(
-                [
-                    OFFERS,
-                    CLAIM,
-                    FROM_OFFERS,
-                    "WHERE o.owner_id = $1 AND o.owner_id = $2 \
-                     AND ($4 IS NULL OR (o.created_at, o.id) < ($4, $5)) \
-                     ORDER BY o.created_at DESC, o.id DESC LIMIT $3"
-                ],
-                owner,
-                owner
-            );
-            found.page(page).rows(tx).await?.iter().map(offer_of).collect()
-        })
-    }
-
-    /// Closes an offer of this owner. Idempotent. False: there is no such offer.
-    pub fn close_offer<'a>(
-        &'a self,
-        id: OfferId,
-        owner: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, bool> {
-        run!(self, One, tx => {
-            let closed = sql!(
-                "UPDATE review_offers SET closed_at = COALESCE(closed_at, $3) \
-                 WHERE id = $1 AND owner_id = $2",
-                id,
-                owner,
-                now
-            );
-            Ok(0 < closed.run(tx).await?)
-        })
-    }
-
-    /// With one statement. Claims after `since` count against the limit of a day.
-    pub fn claim_terms<'a>(
-        &'a self,
-        id: OfferId,
-        claimant: &'a UserId,
-        since: DateTime<Utc>,
-    ) -> StorageFuture<'a, Option<ClaimTerms>> {
-        run!(self, Read, tx => {
-            let found = sql!(
-                [
-                    OFFERS,
-                    CLAIM,
-                    ", o.fence, (SELECT d.created_at FROM review_claims d \
-                     WHERE d.user_id = $2 AND $3 < d.created_at \
-                     ORDER BY d.created_at DESC LIMIT 1 OFFSET $4) AS spent_since",
-                    FROM_OFFERS,
-                    "WHERE o.id = $1"
-                ],
-                id,
-                claimant,
-                since,
-                CLAIMS_PER_DAY_MAX - 1
-            );
-            let Some(row) = found.row(tx).await? else { return Ok(None) };
-            let (view, fence) = (view_of(&row)?, row.get("fence")?);
-            Ok(Some(ClaimTerms { view, fence, spent_since: row.get("spent_since")? }))
-        })
-    }
-
-    /// Takes a place of an offer. `None`: nothing is stored, because the offer has no free place for
-    /// this user, or a later grant of its lock took one; [`Storage::claim_terms`] says which.
-    pub fn claim_offer<'a>(&'a self, new: &'a NewClaim) -> StorageFuture<'a, Option<Claimed>> {
-        run!(self, Write, tx => {
-            // The limit of a day is exact: another claim of this user waits for this one.
-            lock_users(tx, &new.user.id, &new.user.id).await?;
-            let taken = sql!(
-                "UPDATE review_offers \
-                 SET claimed = claimed + 1, last_number = last_number + 1, fence = $3 \
-                 WHERE id = $1 AND claimed < capacity AND closed_at IS NULL AND fence < $3 \
-                 AND owner_id <> $2 AND NOT EXISTS (SELECT 1 FROM review_claims \
-                   WHERE offer_id = $1 AND user_id = $2 AND ended_at IS NULL) \
-                 AND (SELECT count(*) FROM review_claims \
-                   WHERE user_id = $2 AND $4 < created_at) < $5 \
-                 RETURNING last_number, capacity - claimed AS remaining",
-                new.offer,
-                new.user.id,
-                new.fence,
-                new.since,
-                CLAIMS_PER_DAY_MAX
-            );
-            let Some(taken) = taken.row(tx).await? else { return Ok(None) };
-            let number: i64 = taken.get("last_number")?;
-            put_user(tx, &new.user, new.now).await?;
-            let state = ClaimState::Claimed;
-            // The lock of the offer excludes another claim of this user, and the unique index rejects it.
-            let made = sql!(
-                "INSERT INTO review_claims \
-                   (id, offer_id, user_id, number, message, state, created_at) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7) \
-                 ON CONFLICT (offer_id, user_id) WHERE ended_at IS NULL DO NOTHING",
-                new.id,
-                new.offer,
-                new.user.id,
-                number,
-                new.message,
-                state,
-                new.now
-            );
-            if made.run(tx).await? == 0 {
-                free_slot(tx, new.offer).await?;
-                return Ok(None);
-            }
-            let NewClaim { id, offer, user, message, now, .. } = new.clone();
-            let created_at = time(now.timestamp_millis())?;
-            let claim = OfferClaim { id, offer, user, number, state, message, created_at };
-            Ok(Some(Claimed { claim, remaining: taken.get("remaining")? }))
-        })
-    }
-
-    /// Reads a page of an offer's claims that hold a place, newest first; with `only` that user's.
-    pub fn claims_of<'a>(
-        &'a self,
-        offer: OfferId,
-        only: Option<&'a UserId>,
-        page: &'a Page<ClaimId>,
-    ) -> StorageFuture<'a, Vec<OfferClaim>> {
-        run!(self, Read, tx => {
-            let found = sql!(
-                [
-                    "SELECT ",
-                    CLAIM,
-                    FROM_CLAIMS,
-                    "WHERE c.offer_id = $1 AND c.ended_at IS NULL \
-                     AND ($2 IS NULL OR c.user_id = $2) \
-                     AND ($4 IS NULL OR (c.created_at, c.id) < ($4, $5)) \
-                     ORDER BY c.created_at DESC, c.id DESC LIMIT $3"
-                ],
-                offer,
-                only
-            );
-            found.page(page).rows(tx).await?.iter().map(claim_of).collect()
-        })
-    }
-
-    /// With the owner of its offer.
-    pub fn claim_of(
-        &self,
-        offer: OfferId,
-        id: ClaimId,
-    ) -> StorageFuture<'_, Option<(OfferClaim, UserId)>> {
-        run!(self, Read, tx => {
-            let found = sql!(
-                [
-                    "SELECT ",
-                    CLAIM,
-                    ", o.owner_id",
-                    FROM_CLAIMS,
-                    "JOIN review_offers o ON o.id = c.offer_id \
-                     WHERE c.id = $2 AND c.offer_id = $1 AND c.ended_at IS NULL"
-                ],
-                offer,
-                id
-            );
-            let row = found.row(tx).await?;
-            row.map(|row| Ok((claim_of(&row)?, row.get("owner_id")?))).transpose()
-        })
-    }
-
-    /// Ends a claim that is not accepted, and frees its place. It stays stored while it counts against
-    /// the claimant's limit, which is after `since`. False: there is no such claim.
-    pub fn end_claim<'a>(
-        &'a self,
-        claim: &'a OfferClaim,
-        now: DateTime<Utc>,
-        since: DateTime<Utc>,
-    ) -> StorageFuture<'a, bool> {
-        run!(self, Write, tx => {
-            // The offer comes first: it is the lock of its claims.
-            if !free_slot(tx, claim.offer).await? {
-                return Ok(false);
-            }
-            let ended = sql!(
-                "UPDATE review_claims SET ended_at = $2 \
-                 WHERE id = $1 AND ended_at IS NULL AND state = $3",
-                claim.id,
-                now,
-                ClaimState::Claimed
-            );
-            if ended.run(tx).await? == 0 {
-                let take_again = sql!(
-                    "UPDATE review_offers SET claimed = claimed + 1 WHERE id = $1",
-                    claim.offer
-                );
-                take_again.run(tx).await?;
-                return Ok(false);
-            }
-            sql!(
-                "DELETE FROM review_claims WHERE id IN (SELECT id FROM review_claims \
-                 WHERE user_id = $1 AND created_at <= $2 AND ended_at IS NOT NULL \
-                 ORDER BY created_at LIMIT $3)",
-                claim.user.id,
-                since,
-                CLAIMS_PURGED_AT_ONCE
-            )
-            .run(tx)
-            .await?;
-            Ok(true)
-        })
-    }
-
-    /// Accepts a claim and makes both users partners, in one transaction. Idempotent.
-    pub fn accept_claim<'a>(
-        &'a self,
-        claim: &'a OfferClaim,
-        owner: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Accepted> {
-        let accepted = OfferClaim { state: ClaimState::Accepted, ..claim.clone() };
-        run!(self, Write, tx => {
-            lock_users(tx, owner, &claim.user.id).await?;
-            if !move_state(tx, claim, ClaimState::Claimed, accepted.state).await? {
-                // Of two acceptances at once the second makes no partners: the first pair may have parted.
-                let is_live = move_state(tx, claim, accepted.state, accepted.state).await?;
-                return Ok(if is_live { Accepted::Done(accepted.clone()) } else { Accepted::Gone });
-            }
-            match put_partners(tx, owner, &claim.user.id, now).await? {
-                Partnership::Made | Partnership::Existing => Ok(Accepted::Done(accepted.clone())),
-                Partnership::Full => {
-                    move_state(tx, claim, accepted.state, ClaimState::Claimed).await?;
-                    Ok(Accepted::Full)
-                }
-            }
-        })
-    }
+        }
+    })
 }
 
 async fn fetch(tx: &mut Tx, id: OfferId, viewer: &UserId) -> Result<Option<OfferView>, TxError> {
@@ -350,7 +354,7 @@ async fn move_state(
 
 fn view_of(row: &Row) -> Result<OfferView, TxError> {
     let claim = row.get::<Option<ClaimId>>("claim_id")?;
-    Ok(OfferView { offer: offer_of(row)?, claim: claim.map(|_id| claim_of(row)).transpose()? })
+    Ok(OfferView { offer: offer_of(row)?, claim: claim.map(|_id| decode_claim(row)).transpose()? })
 }
 
 fn offer_of(row: &Row) -> Result<Offer, TxError> {
@@ -366,7 +370,7 @@ fn offer_of(row: &Row) -> Result<Offer, TxError> {
     })
 }
 
-fn claim_of(row: &Row) -> Result<OfferClaim, TxError> {
+fn decode_claim(row: &Row) -> Result<OfferClaim, TxError> {
     Ok(OfferClaim {
         id: row.get("claim_id")?,
         offer: row.get("offer_id")?,

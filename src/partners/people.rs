@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::handle::Handle;
 use crate::domain::ids::PersonalLinkId;
 use crate::domain::user::User;
+use crate::partners::store;
 use crate::partners::store::people::{Address, HandleSet, NewPersonalLink, UserKey};
 use crate::partners::{Partners, PartnersError};
 use crate::sharing::invite::{Invite, hash};
@@ -26,7 +27,8 @@ impl Partners {
         now: DateTime<Utc>,
     ) -> Result<Reachable, PartnersError> {
         let link = self.new_link();
-        let address = self.storage.find_or_create_address(caller, &link, now).await?;
+        let address =
+            store::people::find_or_create_address(&self.storage, caller, &link, now).await?;
         Ok(self.reachable(address))
     }
 
@@ -42,7 +44,7 @@ impl Partners {
             return Err(PartnersError::HandleTaken);
         }
         let link = self.new_link();
-        match self.storage.set_handle(caller, handle.as_ref(), &link, now).await? {
+        match store::people::set_handle(&self.storage, caller, handle.as_ref(), &link, now).await? {
             HandleSet::Done(address) => Ok(self.reachable(address)),
             HandleSet::Taken => Err(PartnersError::HandleTaken),
         }
@@ -55,7 +57,7 @@ impl Partners {
         now: DateTime<Utc>,
     ) -> Result<Reachable, PartnersError> {
         let link = self.new_link();
-        let address = self.storage.renew_personal_link(caller, &link, now).await?;
+        let address = store::people::renew_personal_link(&self.storage, caller, &link, now).await?;
         Ok(self.reachable(address))
     }
 
@@ -76,7 +78,7 @@ impl Partners {
 
     async fn lookup(&self, key: Option<UserKey>) -> Result<Option<User>, PartnersError> {
         match key {
-            Some(key) => Ok(self.storage.find_user(&key).await?),
+            Some(key) => Ok(store::people::find_user(&self.storage, &key).await?),
             None => Ok(None),
         }
     }

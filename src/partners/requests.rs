@@ -15,6 +15,7 @@ use crate::partners::request::{
     AcceptedRequest, Decided, LinkToOffer, NewRequest, Refusal, RequestFilter, Requested,
     ReviewRequest,
 };
+use crate::partners::store;
 use crate::partners::{Partners, PartnersError, unlock, wait_until};
 use crate::storage::pagination::Page;
 use crate::storage::seats::Guarded;
@@ -58,7 +59,7 @@ impl Partners {
         let (id, from) = (RequestId::generate(), caller.clone());
         let new = NewRequest { id, from, to, sender_role, message, document, guests, now };
         // Not dropped if the lock is lost meanwhile: the database decides all the same.
-        let requested = self.storage.create_request(&new).await;
+        let requested = store::requests::create_request(&self.storage, &new).await;
         unlock(guard).await;
         match requested? {
             Requested::Created(request) => Ok(*request),
@@ -87,7 +88,7 @@ impl Partners {
         id: RequestId,
         now: DateTime<Utc>,
     ) -> Result<ReviewRequest, PartnersError> {
-        let request = self.storage.request(id, now).await?;
+        let request = store::requests::request(&self.storage, id, now).await?;
         let is_party =
             |request: &ReviewRequest| request.from.id == *caller || request.to.id == *caller;
         request.filter(is_party).ok_or(NO_REQUEST)
@@ -99,7 +100,7 @@ impl Partners {
         filter: &RequestFilter,
         page: &Page<RequestId>,
     ) -> Result<Vec<ReviewRequest>, PartnersError> {
-        Ok(self.storage.requests_of(filter, page).await?)
+        Ok(store::requests::requests_of(&self.storage, filter, page).await?)
     }
 
     /// Accepts a request, for its receiver. Both become partners, and the receiver becomes the reviewer
@@ -124,7 +125,7 @@ impl Partners {
         let link_id = ShareLinkId::generate();
         let link = LinkToOffer { id: link_id, invite_hash: self.invites.of(link_id).hash() };
         let guard = self.lock_pair(&request.from.id, &request.to.id).await?;
-        let accepted = self.storage.accept_request(id, caller, &link, now).await;
+        let accepted = store::requests::accept_request(&self.storage, id, caller, &link, now).await;
         unlock(guard).await;
         match accepted? {
             Guarded::Done(decided) => done(decided, PartnersError::NotTheReceiver),
@@ -139,7 +140,7 @@ impl Partners {
 
     /// Returns their number.
     pub async fn decline_all(&self, to: &UserId, now: DateTime<Utc>) -> Result<u64, PartnersError> {
-        Ok(self.storage.decline_requests(to, now).await?)
+        Ok(store::requests::decline_requests(&self.storage, to, now).await?)
     }
 
     /// Declines a request, for its receiver, or withdraws it, for its sender. One conditional update
@@ -156,7 +157,10 @@ impl Partners {
             Refusal::Decline => PartnersError::NotTheReceiver,
             Refusal::Withdraw => PartnersError::NotTheSender,
         };
-        done(self.storage.refuse_request(id, caller, refusal, now).await?, other_side)
+        done(
+            store::requests::refuse_request(&self.storage, id, caller, refusal, now).await?,
+            other_side,
+        )
     }
 }
 

@@ -110,7 +110,7 @@ impl Jobs {
     async fn report_of(&self, job: &dyn Job) -> Result<JobReport, JobsError> {
         let Inner { storage, locks, .. } = &*self.0;
         let (name, lock) = (job.name(), lock_of(job));
-        let last_runs = async { Ok(storage.job_runs(name).await?) };
+        let last_runs = async { Ok(store::job_runs(storage, name).await?) };
         let holder = async { Ok::<_, JobsError>(locks.holder(&lock).await?) };
         let (last_runs, holder) = tokio::try_join!(last_runs, holder)?;
         // After a run the lock stays closed for the rest of its minimum hold.
@@ -163,7 +163,7 @@ impl Jobs {
         if !job.is_ready() {
             return Ok(None);
         }
-        let floor = storage.job_fence(job.name()).await?;
+        let floor = store::job_fence(storage, job.name()).await?;
         let Some(guard) = acquire(locks, job, floor).await? else { return Ok(None) };
         let mut run = JobRun {
             fence: guard.fence(),
@@ -173,14 +173,14 @@ impl Jobs {
             outcome: JobOutcome::Running,
             counts: BTreeMap::default(),
         };
-        let begun = storage.begin_job(job.name(), &run, JOB_RUNS_STORED).await?;
+        let begun = store::begin_job(storage, job.name(), &run, JOB_RUNS_STORED).await?;
         let Some(mut cursors) = begun else {
             tracing::warn!(fence = %run.fence, "a later run of a job has begun");
             return Ok(None);
         };
         (run.outcome, run.counts) = job.run(&guard, &mut cursors, stop).await;
         run.ended_at = Some(Utc::now());
-        storage.end_job(job.name(), &run, &cursors).await?;
+        store::end_job(storage, job.name(), &run, &cursors).await?;
         if let Err(error) = guard.release().await {
             tracing::debug!(%error, "the lock of a job is released later");
         }

@@ -65,107 +65,105 @@ pub struct JobRun {
 /// Where a bounded batch continues, by the name of its part.
 pub type JobCursors = BTreeMap<String, String>;
 
-impl Storage {
-    /// The last ratified fence of a job. A grant of its lock must exceed it.
-    pub fn job_fence<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Fence> {
-        run!(self, Read, tx => {
-            let fence = sql!("SELECT fence FROM jobs WHERE job = $1", job).value(tx).await?;
-            Ok(fence.unwrap_or(Fence::ZERO))
-        })
-    }
+/// The last ratified fence of a job. A grant of its lock must exceed it.
+pub fn job_fence<'a>(storage: &'a Storage, job: &'a str) -> StorageFuture<'a, Fence> {
+    run!(storage, Read, tx => {
+        let fence = sql!("SELECT fence FROM jobs WHERE job = $1", job).value(tx).await?;
+        Ok(fence.unwrap_or(Fence::ZERO))
+    })
+}
 
-    /// Ratifies the fence of a run, and stores the run. It keeps the newest `keep` runs of the job, and
-    /// returns the cursors of the last one. `None`: a later run is ratified.
-    pub fn begin_job<'a>(
-        &'a self,
-        job: &'a str,
-        run: &'a JobRun,
-        keep: u32,
-    ) -> StorageFuture<'a, Option<JobCursors>> {
-        run!(self, Write, tx => {
-            let cursors = sql!(
-                "INSERT INTO jobs (job, fence, cursors) VALUES ($1, $2, '{}') \
-                 ON CONFLICT (job) DO UPDATE SET fence = excluded.fence \
-                 WHERE jobs.fence < excluded.fence RETURNING cursors",
-                job,
-                run.fence
-            );
-            let Some(cursors) = cursors.value::<String>(tx).await? else { return Ok(None) };
-            // The server of a run without an end died, or its batch has lost its lock and says so later.
-            sql!(
-                "UPDATE job_runs SET outcome = $2 WHERE job = $1 AND outcome = $3",
-                job,
-                JobOutcome::Failed.as_str(),
-                JobOutcome::Running.as_str()
-            )
-            .run(tx)
-            .await?;
-            sql!(
-                "INSERT INTO job_runs (job, fence, node, started_at, ended_at, outcome, counts) \
-                 VALUES ($1, $2, $3, $4, NULL, $5, $6)",
-                job,
-                run.fence,
-                run.node,
-                run.started_at,
-                run.outcome.as_str(),
-                json(&run.counts)?
-            )
-            .run(tx)
-            .await?;
-            sql!(
-                "DELETE FROM job_runs WHERE job = $1 AND fence NOT IN ( \
-                   SELECT fence FROM job_runs WHERE job = $1 ORDER BY fence DESC LIMIT $2)",
-                job,
-                keep
-            )
-            .run(tx)
-            .await?;
-            // A later version may store others: a batch without cursors begins at the beginning.
-            Ok(Some(serde_json::from_str(&cursors).unwrap_or_default()))
-        })
-    }
+/// Ratifies the fence of a run, and stores the run. It keeps the newest `keep` runs of the job, and
+/// returns the cursors of the last one. `None`: a later run is ratified.
+pub fn begin_job<'a>(
+    storage: &'a Storage,
+    job: &'a str,
+    run: &'a JobRun,
+    keep: u32,
+) -> StorageFuture<'a, Option<JobCursors>> {
+    run!(storage, Write, tx => {
+        let cursors = sql!(
+            "INSERT INTO jobs (job, fence, cursors) VALUES ($1, $2, '{}') \
+             ON CONFLICT (job) DO UPDATE SET fence = excluded.fence \
+             WHERE jobs.fence < excluded.fence RETURNING cursors",
+            job,
+            run.fence
+        );
+        let Some(cursors) = cursors.value::<String>(tx).await? else { return Ok(None) };
+        // The server of a run without an end died, or its batch has lost its lock and says so later.
+        sql!(
+            "UPDATE job_runs SET outcome = $2 WHERE job = $1 AND outcome = $3",
+            job,
+            JobOutcome::Failed.as_str(),
+            JobOutcome::Running.as_str()
+        )
+        .run(tx)
+        .await?;
+        sql!(
+            "INSERT INTO job_runs (job, fence, node, started_at, ended_at, outcome, counts) \
+             VALUES ($1, $2, $3, $4, NULL, $5, $6)",
+            job,
+            run.fence,
+            run.node,
+            run.started_at,
+            run.outcome.as_str(),
+            json(&run.counts)?
+        )
+        .run(tx)
+        .await?;
+        sql!(
+            "DELETE FROM job_runs WHERE job = $1 AND fence NOT IN ( \
+               SELECT fence FROM job_runs WHERE job = $1 ORDER BY fence DESC LIMIT $2)",
+            job,
+            keep
+        )
+        .run(tx)
+        .await?;
+        // A later version may store others: a batch without cursors begins at the beginning.
+        Ok(Some(serde_json::from_str(&cursors).unwrap_or_default()))
+    })
+}
 
-    /// Stores the end of a run. The cursors count unless a later run is ratified.
-    pub fn end_job<'a>(
-        &'a self,
-        job: &'a str,
-        run: &'a JobRun,
-        cursors: &'a JobCursors,
-    ) -> StorageFuture<'a, ()> {
-        run!(self, Write, tx => {
-            sql!(
-                "UPDATE jobs SET cursors = $3 WHERE job = $1 AND fence = $2",
-                job,
-                run.fence,
-                json(cursors)?
-            )
-            .run(tx)
-            .await?;
-            sql!(
-                "UPDATE job_runs SET ended_at = $3, outcome = $4, counts = $5 \
-                 WHERE job = $1 AND fence = $2",
-                job,
-                run.fence,
-                run.ended_at,
-                run.outcome.as_str(),
-                json(&run.counts)?
-            )
-            .run(tx)
-            .await?;
-            Ok(())
-        })
-    }
+/// Stores the end of a run. The cursors count unless a later run is ratified.
+pub fn end_job<'a>(
+    storage: &'a Storage,
+    job: &'a str,
+    run: &'a JobRun,
+    cursors: &'a JobCursors,
+) -> StorageFuture<'a, ()> {
+    run!(storage, Write, tx => {
+        sql!(
+            "UPDATE jobs SET cursors = $3 WHERE job = $1 AND fence = $2",
+            job,
+            run.fence,
+            json(cursors)?
+        )
+        .run(tx)
+        .await?;
+        sql!(
+            "UPDATE job_runs SET ended_at = $3, outcome = $4, counts = $5 \
+             WHERE job = $1 AND fence = $2",
+            job,
+            run.fence,
+            run.ended_at,
+            run.outcome.as_str(),
+            json(&run.counts)?
+        )
+        .run(tx)
+        .await?;
+        Ok(())
+    })
+}
 
-    pub fn job_runs<'a>(&'a self, job: &'a str) -> StorageFuture<'a, Vec<JobRun>> {
-        run!(self, Read, tx => {
-            let runs = sql!(
-                "SELECT fence, node, started_at, ended_at, outcome, counts FROM job_runs \
-                 WHERE job = $1 ORDER BY fence DESC",
-                job
-            );
-            runs.rows(tx).await?.iter().map(run_from).collect()
-        })
-    }
+pub fn job_runs<'a>(storage: &'a Storage, job: &'a str) -> StorageFuture<'a, Vec<JobRun>> {
+    run!(storage, Read, tx => {
+        let runs = sql!(
+            "SELECT fence, node, started_at, ended_at, outcome, counts FROM job_runs \
+             WHERE job = $1 ORDER BY fence DESC",
+            job
+        );
+        runs.rows(tx).await?.iter().map(run_from).collect()
+    })
 }
 
 fn run_from(row: &Row) -> Result<JobRun, TxError> {

@@ -98,7 +98,7 @@ impl Notify {
             return Err(NotifyError::StorageSpent);
         }
         let keep = PUSH_SUBSCRIPTIONS_MAX;
-        Ok(self.0.storage.put_push_subscription(user, address, keep, now).await?)
+        Ok(store::put_push_subscription(&self.0.storage, user, address, keep, now).await?)
     }
 
     /// The oldest first.
@@ -106,7 +106,7 @@ impl Notify {
         &self,
         user: &UserId,
     ) -> Result<Vec<PushSubscription>, StorageError> {
-        self.0.storage.push_subscriptions_of(user).await
+        store::push_subscriptions_of(&self.0.storage, user).await
     }
 
     /// False: the user has no such browser.
@@ -115,7 +115,7 @@ impl Notify {
         user: &UserId,
         id: PushSubscriptionId,
     ) -> Result<bool, StorageError> {
-        self.0.storage.delete_push_subscription(user, id).await
+        store::delete_push_subscription(&self.0.storage, user, id).await
     }
 
     /// Waits for the first attempt of each push. Without browsers, or without Web Push, the report is
@@ -133,7 +133,7 @@ impl Notify {
             return Ok(Vec::new());
         }
         let notification = Arc::new(notification.clone());
-        let subscriptions = self.0.storage.push_subscriptions_of(user).await?;
+        let subscriptions = store::push_subscriptions_of(&self.0.storage, user).await?;
         let pushes = subscriptions.iter().map(|it| self.push_one(user, it, &notification));
         Ok(join_all(pushes).await)
     }
@@ -194,7 +194,7 @@ impl Notify {
         let Some(web_push) = &self.0.web_push else { return };
         let (user, id) = (retry.user.clone(), retry.subscription);
         // The user may have removed the browser meanwhile.
-        let subscription = match self.0.storage.push_subscriptions_of(&user).await {
+        let subscription = match store::push_subscriptions_of(&self.0.storage, &user).await {
             Ok(all) => all.into_iter().find(|it| it.id == id),
             Err(error) => {
                 tracing::debug!(%error, "a push has lost its subscription");
@@ -211,7 +211,7 @@ impl Notify {
     async fn finish(&self, user: &UserId, id: PushSubscriptionId, outcome: PushOutcome) {
         count(outcome);
         if outcome == PushOutcome::Removed
-            && let Err(error) = self.0.storage.delete_push_subscription(user, id).await
+            && let Err(error) = store::delete_push_subscription(&self.0.storage, user, id).await
         {
             tracing::warn!(%error, "the subscription of an unsubscribed browser remains");
         }

@@ -38,6 +38,7 @@ use crate::push::web_push::PushOutcome;
 use crate::reminders::reminder::{
     CandidateQuery, ReminderCandidate, ReminderClaim, ReminderSubject,
 };
+use crate::reminders::store;
 use crate::reminders::{REMINDERS, Reminders};
 use crate::storage::error::StorageError;
 
@@ -164,17 +165,21 @@ impl<'a> Batch<'a> {
     ) -> Result<(), Stop> {
         if kind == ReminderKind::SeatFree {
             let before = Utc::now() - ABSENT_WAITER_TTL * 2;
-            self.reminders
-                .storage
-                .trim_absent_waiters(before, ABSENT_WAITERS_TRIMMED_AT_ONCE)
-                .await?;
+            store::trim_absent_waiters(
+                &self.reminders.storage,
+                before,
+                ABSENT_WAITERS_TRIMMED_AT_ONCE,
+            )
+            .await?;
         }
         let mut seen = 0;
         while seen < REMINDER_CANDIDATES_MAX {
             self.check(ends_at)?;
             let after = cursors.get(kind.as_str()).cloned().unwrap_or_default();
             let query = self.query(kind, after, Utc::now());
-            let page = self.reminders.storage.reminder_candidates(kind, &query).await?;
+            let page =
+                store::candidates::reminder_candidates(&self.reminders.storage, kind, &query)
+                    .await?;
             seen += page.candidates.len();
             // The next batch continues after this page, also if its time is up in the middle: slow push
             // services of some users keep no other user from a reminder. After the last page it begins
@@ -305,7 +310,9 @@ impl<'a> Batch<'a> {
     async fn claim(&self, candidate: &ReminderCandidate, ends_at: Instant) -> Result<bool, Stop> {
         self.check(ends_at)?;
         let (storage, fence) = (&self.reminders.storage, self.guard.fence());
-        match storage.claim_reminder(REMINDERS, fence, &candidate.subject, Utc::now()).await? {
+        match store::claim_reminder(storage, REMINDERS, fence, &candidate.subject, Utc::now())
+            .await?
+        {
             ReminderClaim::Claimed => Ok(true),
             ReminderClaim::Spent => Ok(false),
             ReminderClaim::Fenced => Err(Stop::LockLost),

@@ -5,7 +5,7 @@
 mod batch;
 pub(crate) mod http;
 pub mod reminder;
-pub(crate) mod store;
+pub mod store;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -79,7 +79,7 @@ impl Reminders {
     }
 
     pub async fn settings_of(&self, user: &UserId) -> Result<ReminderSettings, StorageError> {
-        self.storage.reminder_settings(user).await
+        store::reminder_settings(&self.storage, user).await
     }
 
     pub async fn set(
@@ -91,7 +91,7 @@ impl Reminders {
         if !self.storage.has_room() {
             return Err(RemindersError::StorageSpent);
         }
-        Ok(self.storage.put_reminder_settings(user, settings, now).await?)
+        Ok(store::put_reminder_settings(&self.storage, user, settings, now).await?)
     }
 }
 

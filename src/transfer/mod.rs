@@ -6,7 +6,7 @@
 //! [`http`](crate::http) limits the tries of an address.
 
 pub(crate) mod http;
-pub(crate) mod store;
+pub mod store;
 
 use std::fmt;
 
@@ -111,14 +111,14 @@ impl Transfers {
     /// In place of an earlier code.
     pub async fn create(&self, user: &User, now: DateTime<Utc>) -> Result<Transfer, TransferError> {
         let (code, expires_at) = (TransferCode::generate()?, now + TRANSFER_TTL);
-        self.storage.put_transfer(user, self.hash_of(&code), now, expires_at).await?;
+        store::put_transfer(&self.storage, user, self.hash_of(&code), now, expires_at).await?;
         Ok(Transfer { code, expires_at })
     }
 
     /// A code that is wrong, used or expired has the same outcome.
     pub async fn take(&self, code: &str, now: DateTime<Utc>) -> Result<User, TransferError> {
         let code = TransferCode::parse(code).ok_or(TransferError::WrongCode)?;
-        let user = self.storage.take_transfer(self.hash_of(&code), now).await?;
+        let user = store::take_transfer(&self.storage, self.hash_of(&code), now).await?;
         user.ok_or(TransferError::WrongCode)
     }
 

@@ -17,57 +17,55 @@ use crate::storage::sql::users::put_user;
 /// shrinks to the codes that are valid.
 const PURGED_AT_ONCE: i64 = 100;
 
-impl Storage {
-    /// Stores the code of a user in place of an earlier one, and deletes some expired ones.
-    pub fn put_transfer<'a>(
-        &'a self,
-        user: &'a User,
-        code_hash: [u8; 32],
-        now: DateTime<Utc>,
-        expires_at: DateTime<Utc>,
-    ) -> StorageFuture<'a, ()> {
-        run!(self, Write, tx => {
-            put_user(tx, user, now).await?;
-            sql!(
-                "DELETE FROM transfer_codes WHERE user_id IN ( \
-                   SELECT user_id FROM transfer_codes WHERE expires_at <= $1 LIMIT $2)",
-                now,
-                PURGED_AT_ONCE
-            )
-            .run(tx)
-            .await?;
-            sql!(
-                "INSERT INTO transfer_codes (user_id, code_hash, expires_at) VALUES ($1, $2, $3) \
-                 ON CONFLICT (user_id) DO UPDATE \
-                 SET code_hash = excluded.code_hash, expires_at = excluded.expires_at",
-                user.id,
-                code_hash,
-                expires_at
-            )
-            .run(tx)
-            .await
-            .map(drop)
-        })
-    }
+/// Stores the code of a user in place of an earlier one, and deletes some expired ones.
+pub fn put_transfer<'a>(
+    storage: &'a Storage,
+    user: &'a User,
+    code_hash: [u8; 32],
+    now: DateTime<Utc>,
+    expires_at: DateTime<Utc>,
+) -> StorageFuture<'a, ()> {
+    run!(storage, Write, tx => {
+        put_user(tx, user, now).await?;
+        sql!(
+            "DELETE FROM transfer_codes WHERE user_id IN ( \
+               SELECT user_id FROM transfer_codes WHERE expires_at <= $1 LIMIT $2)",
+            now,
+            PURGED_AT_ONCE
+        )
+        .run(tx)
+        .await?;
+        sql!(
+            "INSERT INTO transfer_codes (user_id, code_hash, expires_at) VALUES ($1, $2, $3) \
+             ON CONFLICT (user_id) DO UPDATE \
+             SET code_hash = excluded.code_hash, expires_at = excluded.expires_at",
+            user.id,
+            code_hash,
+            expires_at
+        )
+        .run(tx)
+        .await
+        .map(drop)
+    })
+}
 
-    /// Takes the code with this hash, and returns its user. `None`: the code is wrong, used or expired.
-    pub fn take_transfer(
-        &self,
-        code_hash: [u8; 32],
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'_, Option<User>> {
-        run!(self, Write, tx => {
-            let taken = sql!(
-                "DELETE FROM transfer_codes WHERE code_hash = $1 RETURNING user_id, expires_at",
-                code_hash
-            );
-            let Some(taken) = taken.row(tx).await? else { return Ok(None) };
-            if taken.get::<DateTime<Utc>>("expires_at")? <= now {
-                return Ok(None);
-            }
-            let id: UserId = taken.get("user_id")?;
-            let name = sql!("SELECT name FROM users WHERE id = $1", id).one(tx).await?.get(0)?;
-            Ok(Some(User { id, name }))
-        })
-    }
+/// Takes the code with this hash, and returns its user. `None`: the code is wrong, used or expired.
+pub fn take_transfer(
+    storage: &Storage,
+    code_hash: [u8; 32],
+    now: DateTime<Utc>,
+) -> StorageFuture<'_, Option<User>> {
+    run!(storage, Write, tx => {
+        let taken = sql!(
+            "DELETE FROM transfer_codes WHERE code_hash = $1 RETURNING user_id, expires_at",
+            code_hash
+        );
+        let Some(taken) = taken.row(tx).await? else { return Ok(None) };
+        if taken.get::<DateTime<Utc>>("expires_at")? <= now {
+            return Ok(None);
+        }
+        let id: UserId = taken.get("user_id")?;
+        let name = sql!("SELECT name FROM users WHERE id = $1", id).one(tx).await?.get(0)?;
+        Ok(Some(User { id, name }))
+    })
 }

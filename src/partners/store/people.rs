@@ -41,126 +41,124 @@ pub enum UserKey {
     Link([u8; 32]),
 }
 
-impl Storage {
-    /// Stores `link` if the user has no address.
-    pub fn find_or_create_address<'a>(
-        &'a self,
-        user: &'a User,
-        link: &'a NewPersonalLink,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Address> {
-        Box::pin(async move {
-            let stored = run!(self, Read, tx => { fetch(tx, user).await });
-            if let Some(stored) = stored.await? {
-                return Ok(stored);
-            }
-            let create = run!(self, Write, tx => {
-                put_user(tx, user, now).await?;
-                put_missing_link(tx, user, link).await?;
-                fetch_stored(tx, user).await
-            });
-            create.await
-        })
-    }
-
-    /// Replaces the personal link of a user: the older token is unknown from the commit on.
-    pub fn renew_personal_link<'a>(
-        &'a self,
-        user: &'a User,
-        link: &'a NewPersonalLink,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Address> {
-        run!(self, Write, tx => {
-            put_user(tx, user, now).await?;
-            sql!(
-                "INSERT INTO personal_links (user_id, link_id, link_hash) VALUES ($1, $2, $3) \
-                 ON CONFLICT (user_id) DO UPDATE \
-                 SET link_id = excluded.link_id, link_hash = excluded.link_hash",
-                user.id,
-                link.id,
-                link.hash
-            )
-            .run(tx)
-            .await?;
-            fetch_stored(tx, user).await
-        })
-    }
-
-    /// Replaces the handle of a user, or removes it; the former one is reserved for the user for
-    /// [`HANDLE_RESERVED_FOR`]. `link` is stored if the user has no personal link. Of two users who choose
-    /// one handle at the same time, one gets it.
-    pub fn set_handle<'a>(
-        &'a self,
-        user: &'a User,
-        handle: Option<&'a Handle>,
-        link: &'a NewPersonalLink,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, HandleSet> {
-        let reserved_since = now - HANDLE_RESERVED_FOR;
-        run!(self, Write, tx => {
+/// Stores `link` if the user has no address.
+pub fn find_or_create_address<'a>(
+    storage: &'a Storage,
+    user: &'a User,
+    link: &'a NewPersonalLink,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, Address> {
+    Box::pin(async move {
+        let stored = run!(storage, Read, tx => { fetch(tx, user).await });
+        if let Some(stored) = stored.await? {
+            return Ok(stored);
+        }
+        let create = run!(storage, Write, tx => {
             put_user(tx, user, now).await?;
             put_missing_link(tx, user, link).await?;
-            // The lock puts the changes of one user in order.
-            lock_users(tx, &user.id, &user.id).await?;
-            if let Some(handle) = handle {
-                // PostgreSQL waits for another transaction that inserts the same handle.
-                let put = sql!(
-                    "INSERT INTO handles (handle, user_id) VALUES ($1, $2) \
-                     ON CONFLICT (handle) DO UPDATE \
-                     SET user_id = excluded.user_id, released_at = NULL \
-                     WHERE handles.user_id = excluded.user_id OR handles.released_at < $3",
-                    handle,
-                    user.id,
-                    reserved_since
-                );
-                // Another user has it, or it is reserved for them.
-                if put.run(tx).await? == 0 {
-                    return Ok(HandleSet::Taken);
-                }
-            }
-            sql!(
-                "UPDATE handles SET released_at = $3 \
-                 WHERE user_id = $1 AND released_at IS NULL AND ($2 IS NULL OR handle <> $2)",
-                user.id,
-                handle,
-                now
-            )
-            .run(tx)
-            .await?;
-            // The newest released ones stay reserved.
-            sql!(
-                "DELETE FROM handles \
-                 WHERE user_id = $1 AND released_at IS NOT NULL AND handle NOT IN ( \
-                   SELECT handle FROM handles WHERE user_id = $1 AND released_at >= $2 \
-                   ORDER BY released_at DESC, handle LIMIT $3)",
-                user.id,
-                reserved_since,
-                HANDLES_RESERVED_MAX
-            )
-            .run(tx)
-            .await?;
-            Ok(HandleSet::Done(fetch_stored(tx, user).await?))
-        })
-    }
+            fetch_stored(tx, user).await
+        });
+        create.await
+    })
+}
 
-    pub fn find_user<'a>(&'a self, key: &'a UserKey) -> StorageFuture<'a, Option<User>> {
-        run!(self, Read, tx => {
-            let found = match key {
-                UserKey::Id(id) => sql!("SELECT id, name FROM users WHERE id = $1", id),
-                UserKey::Handle(handle) => sql!(
-                    "SELECT u.id, u.name FROM handles h JOIN users u ON u.id = h.user_id \
-                     WHERE h.handle = $1 AND h.released_at IS NULL",
-                    handle
-                ),
-                UserKey::Link(hash) => sql!(
-                    "SELECT u.id, u.name FROM personal_links l JOIN users u ON u.id = l.user_id \
-                     WHERE l.link_hash = $1",
-                    hash
-                ),
-            };
-            found.row(tx).await?.map(|row| row.user("id", "name")).transpose()
-        })
-    }
+/// Replaces the personal link of a user: the older token is unknown from the commit on.
+pub fn renew_personal_link<'a>(
+    storage: &'a Storage,
+    user: &'a User,
+    link: &'a NewPersonalLink,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, Address> {
+    run!(storage, Write, tx => {
+        put_user(tx, user, now).await?;
+        sql!(
+            "INSERT INTO personal_links (user_id, link_id, link_hash) VALUES ($1, $2, $3) \
+             ON CONFLICT (user_id) DO UPDATE \
+             SET link_id = excluded.link_id, link_hash = excluded.link_hash",
+            user.id,
+            link.id,
+            link.hash
+        )
+        .run(tx)
+        .await?;
+        fetch_stored(tx, user).await
+    })
+}
+
+/// Replaces the handle of a user, or removes it; the former one is reserved for the user for
+/// [`HANDLE_RESERVED_FOR`]. `link` is stored if the user has no personal link. Of two users who choose
+/// one handle at the same time, one gets it.
+pub fn set_handle<'a>(
+    storage: &'a Storage,
+    user: &'a User,
+    handle: Option<&'a Handle>,
+    link: &'a NewPersonalLink,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, HandleSet> {
+    let reserved_since = now - HANDLE_RESERVED_FOR;
+    run!(storage, Write, tx => {
+        put_user(tx, user, now).await?;
+        put_missing_link(tx, user, link).await?;
+        // The lock puts the changes of one user in order.
+        lock_users(tx, &user.id, &user.id).await?;
+        if let Some(handle) = handle {
+            // PostgreSQL waits for another transaction that inserts the same handle.
+            let put = sql!(
+                "INSERT INTO handles (handle, user_id) VALUES ($1, $2) \
+                 ON CONFLICT (handle) DO UPDATE \
+                 SET user_id = excluded.user_id, released_at = NULL \
+                 WHERE handles.user_id = excluded.user_id OR handles.released_at < $3",
+                handle,
+                user.id,
+                reserved_since
+            );
+            // Another user has it, or it is reserved for them.
+            if put.run(tx).await? == 0 {
+                return Ok(HandleSet::Taken);
+            }
+        }
+        sql!(
+            "UPDATE handles SET released_at = $3 \
+             WHERE user_id = $1 AND released_at IS NULL AND ($2 IS NULL OR handle <> $2)",
+            user.id,
+            handle,
+            now
+        )
+        .run(tx)
+        .await?;
+        // The newest released ones stay reserved.
+        sql!(
+            "DELETE FROM handles \
+             WHERE user_id = $1 AND released_at IS NOT NULL AND handle NOT IN ( \
+               SELECT handle FROM handles WHERE user_id = $1 AND released_at >= $2 \
+               ORDER BY released_at DESC, handle LIMIT $3)",
+            user.id,
+            reserved_since,
+            HANDLES_RESERVED_MAX
+        )
+        .run(tx)
+        .await?;
+        Ok(HandleSet::Done(fetch_stored(tx, user).await?))
+    })
+}
+
+pub fn find_user<'a>(storage: &'a Storage, key: &'a UserKey) -> StorageFuture<'a, Option<User>> {
+    run!(storage, Read, tx => {
+        let found = match key {
+            UserKey::Id(id) => sql!("SELECT id, name FROM users WHERE id = $1", id),
+            UserKey::Handle(handle) => sql!(
+                "SELECT u.id, u.name FROM handles h JOIN users u ON u.id = h.user_id \
+                 WHERE h.handle = $1 AND h.released_at IS NULL",
+                handle
+            ),
+            UserKey::Link(hash) => sql!(
+                "SELECT u.id, u.name FROM personal_links l JOIN users u ON u.id = l.user_id \
+                 WHERE l.link_hash = $1",
+                hash
+            ),
+        };
+        found.row(tx).await?.map(|row| row.user("id", "name")).transpose()
+    })
 }
 
 async fn put_missing_link(tx: &mut Tx, user: &User, link: &NewPersonalLink) -> Result<(), TxError> {

@@ -74,194 +74,195 @@ struct Facts {
     document: Option<DocumentId>,
 }
 
-impl Storage {
-    /// Stores a request, unless one of the pair is pending, both are partners, or a bound is reached.
-    pub fn create_request<'a>(&'a self, new: &'a NewRequest) -> StorageFuture<'a, Requested> {
-        let (low, high) = sorted(&new.from.id, &new.to);
-        run!(self, Write, tx => {
-            put_user(tx, &new.from, new.now).await?;
-            lock_users(tx, &new.from.id, &new.to).await?;
-            let conditions = conditions_of(tx, new).await?;
-            if let Some(refused) = conditions.refusal(new) {
-                return Ok(refused);
-            }
-            if conditions.pending.is_some() {
-                // It is expired. The index then admits the next one.
-                sql!(
-                    "UPDATE review_requests SET state = 'expired', decided_at = expires_at \
-                     WHERE low_id = $1 AND high_id = $2 AND state = 'pending' AND expires_at <= $3",
-                    low,
-                    high,
-                    new.now
-                )
-                .run(tx)
-                .await?;
-            }
-            let inserted = sql!(
-                "INSERT INTO review_requests (id, sender_id, receiver_id, sender_role, message, \
-                   document_id, state, created_at, expires_at, by_guest) \
-                 VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9) \
-                 ON CONFLICT (low_id, high_id) WHERE state = 'pending' DO NOTHING",
-                new.id,
-                new.from.id,
-                new.to,
-                new.sender_role,
-                new.message,
-                new.document,
-                new.now,
-                new.now + REQUEST_TTL,
-                new.guests.is_some()
-            );
-            if inserted.run(tx).await? == 0 {
-                let refusal = conditions_of(tx, new).await?.refusal(new);
-                return refusal.ok_or_else(TxError::missing_row);
-            }
-            if conditions.has_old_ones {
-                // Those of any user. Each new request deletes more than one, so the table shrinks to
-                // the requests of the retention time.
-                sql!(
-                    "DELETE FROM review_requests WHERE id IN (SELECT id FROM review_requests \
-                       WHERE created_at <= $1 ORDER BY created_at LIMIT $2)",
-                    new.now - REQUEST_RETENTION,
-                    REQUESTS_PURGED_AT_ONCE
-                )
-                .run(tx)
-                .await?;
-            }
-            Ok(Requested::Created(Box::new(fetch_stored(tx, new.id, new.now).await?)))
-        })
-    }
-
-    pub fn decline_requests<'a>(
-        &'a self,
-        to: &'a UserId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, u64> {
-        run!(self, One, tx => {
+/// Stores a request, unless one of the pair is pending, both are partners, or a bound is reached.
+pub fn create_request<'a>(
+    storage: &'a Storage,
+    new: &'a NewRequest,
+) -> StorageFuture<'a, Requested> {
+    let (low, high) = sorted(&new.from.id, &new.to);
+    run!(storage, Write, tx => {
+        put_user(tx, &new.from, new.now).await?;
+        lock_users(tx, &new.from.id, &new.to).await?;
+        let conditions = conditions_of(tx, new).await?;
+        if let Some(refused) = conditions.refusal(new) {
+            return Ok(refused);
+        }
+        if conditions.pending.is_some() {
+            // It is expired. The index then admits the next one.
             sql!(
-                "UPDATE review_requests SET state = 'declined', decided_at = $2 \
-                 WHERE receiver_id = $1 AND state = 'pending' AND expires_at > $2",
-                to,
-                now
+                "UPDATE review_requests SET state = 'expired', decided_at = expires_at \
+                 WHERE low_id = $1 AND high_id = $2 AND state = 'pending' AND expires_at <= $3",
+                low,
+                high,
+                new.now
             )
             .run(tx)
-            .await
-        })
-    }
-
-    pub fn request(
-        &self,
-        id: RequestId,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'_, Option<ReviewRequest>> {
-        run!(self, Read, tx => { fetch(tx, id, now).await })
-    }
-
-    pub fn requests_of<'a>(
-        &'a self,
-        filter: &'a RequestFilter,
-        page: &'a Page<RequestId>,
-    ) -> StorageFuture<'a, Vec<ReviewRequest>> {
-        run!(self, Read, tx => {
-            // Two selects, one for each index.
-            let found = sql!(
-                [
-                    REQUESTS,
-                    "WHERE r.id IN ( \
-                       SELECT id FROM review_requests WHERE sender_id = $1 AND $2 \
-                       UNION ALL SELECT id FROM review_requests WHERE receiver_id = $1 AND $3 \
-                     ) AND ($4 IS NULL OR $4 = CASE \
-                       WHEN r.state = 'pending' AND r.expires_at <= $5 THEN 'expired' \
-                       ELSE r.state END) \
-                     AND ($7 IS NULL OR (r.created_at, r.id) < ($7, $8)) \
-                     ORDER BY r.created_at DESC, r.id DESC LIMIT $6"
-                ],
-                filter.user,
-                filter.direction != Direction::Received,
-                filter.direction != Direction::Sent,
-                filter.state,
-                filter.now
-            );
-            let request = |row: &Row| request_of(row, filter.now);
-            found.page(page).rows(tx).await?.iter().map(request).collect()
-        })
-    }
-
-    pub fn refuse_request<'a>(
-        &'a self,
-        id: RequestId,
-        caller: &'a UserId,
-        refusal: Refusal,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Decided<ReviewRequest>> {
-        run!(self, Write, tx => {
-            let Some(facts) = facts_of(tx, id).await? else { return Ok(Decided::Gone) };
-            let decider = match refusal {
-                Refusal::Decline => &facts.receiver,
-                Refusal::Withdraw => &facts.sender,
-            };
-            if caller != decider {
-                return Ok(facts.no_decider(caller));
-            }
-            decide(tx, id, refusal.state(), now).await?;
-            let request = fetch_stored(tx, id, now).await?;
-            let is_done = request.state == refusal.state();
-            Ok(if is_done { Decided::Done(request) } else { Decided::NotPending(request.state) })
-        })
-    }
-
-    /// Accepts a pending request for its receiver. In the same transaction both become partners, and the
-    /// receiver becomes the reviewer of the document of the request, unless its link has another. `Full`:
-    /// one of them has as many partners as a user may have.
-    pub fn accept_request<'a>(
-        &'a self,
-        id: RequestId,
-        caller: &'a UserId,
-        link: &'a LinkToOffer,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, Guarded<Decided<AcceptedRequest>>> {
-        guarded!(self, tx => {
-            let Some(facts) = facts_of(tx, id).await? else { return Ok(Decided::Gone) };
-            if *caller != facts.receiver {
-                return Ok(facts.no_decider(caller));
-            }
-            let locked = match facts.document {
-                Some(document) => lock(tx, document).await?,
-                None => None,
-            };
-            lock_users(tx, &facts.sender, &facts.receiver).await?;
-            if !decide(tx, id, RequestState::Accepted, now).await? {
-                let request = fetch_stored(tx, id, now).await?;
-                if request.state != RequestState::Accepted {
-                    return Ok(Decided::NotPending(request.state));
-                }
-                let link = joined_link(tx, &facts).await?;
-                return Ok(Decided::Done(AcceptedRequest { request, link, is_first: false }));
-            }
-            let made = put_partners(tx, &facts.sender, &facts.receiver, now).await?;
-            if made == Partnership::Full {
-                return Err(TxError::Refused(Guarded::Full));
-            }
-            let link = join_document(tx, &facts, link, now).await?;
-            let request = fetch_stored(tx, id, now).await?;
-            let joined = match link {
-                LinkOutcome::Joined(link) => Some(link),
-                LinkOutcome::NoDocument
-                | LinkOutcome::ReviewerExists { .. }
-                | LinkOutcome::DocumentGone => None,
-            };
-            let subject = locked.zip(request.document);
-            let subject = subject.map(|(locked, document)| Subject::document(locked, document, joined));
-            let about = (subject.unwrap_or(Subject::NONE), now);
-            put(tx, WebhookEvent::RequestAccepted, about, || {
-                let [from, to] = [&request.from, &request.to].map(|user| user.id.as_str());
-                let role = request.sender_role.as_str();
-                json!({ "request_id": request.id, "from_id": from, "to_id": to, "as": role })
-            })
             .await?;
-            Ok(Decided::Done(AcceptedRequest { request, link, is_first: true }))
+        }
+        let inserted = sql!(
+            "INSERT INTO review_requests (id, sender_id, receiver_id, sender_role, message, \
+               document_id, state, created_at, expires_at, by_guest) \
+             VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, $8, $9) \
+             ON CONFLICT (low_id, high_id) WHERE state = 'pending' DO NOTHING",
+            new.id,
+            new.from.id,
+            new.to,
+            new.sender_role,
+            new.message,
+            new.document,
+            new.now,
+            new.now + REQUEST_TTL,
+            new.guests.is_some()
+        );
+        if inserted.run(tx).await? == 0 {
+            let refusal = conditions_of(tx, new).await?.refusal(new);
+            return refusal.ok_or_else(TxError::missing_row);
+        }
+        if conditions.has_old_ones {
+            // Those of any user. Each new request deletes more than one, so the table shrinks to
+            // the requests of the retention time.
+            sql!(
+                "DELETE FROM review_requests WHERE id IN (SELECT id FROM review_requests \
+                   WHERE created_at <= $1 ORDER BY created_at LIMIT $2)",
+                new.now - REQUEST_RETENTION,
+                REQUESTS_PURGED_AT_ONCE
+            )
+            .run(tx)
+            .await?;
+        }
+        Ok(Requested::Created(Box::new(fetch_stored(tx, new.id, new.now).await?)))
+    })
+}
+
+pub fn decline_requests<'a>(
+    storage: &'a Storage,
+    to: &'a UserId,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, u64> {
+    run!(storage, One, tx => {
+        sql!(
+            "UPDATE review_requests SET state = 'declined', decided_at = $2 \
+             WHERE receiver_id = $1 AND state = 'pending' AND expires_at > $2",
+            to,
+            now
+        )
+        .run(tx)
+        .await
+    })
+}
+
+pub fn request(
+    storage: &Storage,
+    id: RequestId,
+    now: DateTime<Utc>,
+) -> StorageFuture<'_, Option<ReviewRequest>> {
+    run!(storage, Read, tx => { fetch(tx, id, now).await })
+}
+
+pub fn requests_of<'a>(
+    storage: &'a Storage,
+    filter: &'a RequestFilter,
+    page: &'a Page<RequestId>,
+) -> StorageFuture<'a, Vec<ReviewRequest>> {
+    run!(storage, Read, tx => {
+        // Two selects, one for each index.
+        let found = sql!(
+            [
+                REQUESTS,
+                "WHERE r.id IN ( \
+                   SELECT id FROM review_requests WHERE sender_id = $1 AND $2 \
+                   UNION ALL SELECT id FROM review_requests WHERE receiver_id = $1 AND $3 \
+                 ) AND ($4 IS NULL OR $4 = CASE \
+                   WHEN r.state = 'pending' AND r.expires_at <= $5 THEN 'expired' \
+                   ELSE r.state END) \
+                 AND ($7 IS NULL OR (r.created_at, r.id) < ($7, $8)) \
+                 ORDER BY r.created_at DESC, r.id DESC LIMIT $6"
+            ],
+            filter.user,
+            filter.direction != Direction::Received,
+            filter.direction != Direction::Sent,
+            filter.state,
+            filter.now
+        );
+        let request = |row: &Row| request_of(row, filter.now);
+        found.page(page).rows(tx).await?.iter().map(request).collect()
+    })
+}
+
+pub fn refuse_request<'a>(
+    storage: &'a Storage,
+    id: RequestId,
+    caller: &'a UserId,
+    refusal: Refusal,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, Decided<ReviewRequest>> {
+    run!(storage, Write, tx => {
+        let Some(facts) = facts_of(tx, id).await? else { return Ok(Decided::Gone) };
+        let decider = match refusal {
+            Refusal::Decline => &facts.receiver,
+            Refusal::Withdraw => &facts.sender,
+        };
+        if caller != decider {
+            return Ok(facts.no_decider(caller));
+        }
+        decide(tx, id, refusal.state(), now).await?;
+        let request = fetch_stored(tx, id, now).await?;
+        let is_done = request.state == refusal.state();
+        Ok(if is_done { Decided::Done(request) } else { Decided::NotPending(request.state) })
+    })
+}
+
+/// Accepts a pending request for its receiver. In the same transaction both become partners, and the
+/// receiver becomes the reviewer of the document of the request, unless its link has another. `Full`:
+/// one of them has as many partners as a user may have.
+pub fn accept_request<'a>(
+    storage: &'a Storage,
+    id: RequestId,
+    caller: &'a UserId,
+    link: &'a LinkToOffer,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, Guarded<Decided<AcceptedRequest>>> {
+    guarded!(storage, tx => {
+        let Some(facts) = facts_of(tx, id).await? else { return Ok(Decided::Gone) };
+        if *caller != facts.receiver {
+            return Ok(facts.no_decider(caller));
+        }
+        let locked = match facts.document {
+            Some(document) => lock(tx, document).await?,
+            None => None,
+        };
+        lock_users(tx, &facts.sender, &facts.receiver).await?;
+        if !decide(tx, id, RequestState::Accepted, now).await? {
+            let request = fetch_stored(tx, id, now).await?;
+            if request.state != RequestState::Accepted {
+                return Ok(Decided::NotPending(request.state));
+            }
+            let link = joined_link(tx, &facts).await?;
+            return Ok(Decided::Done(AcceptedRequest { request, link, is_first: false }));
+        }
+        let made = put_partners(tx, &facts.sender, &facts.receiver, now).await?;
+        if made == Partnership::Full {
+            return Err(TxError::Refused(Guarded::Full));
+        }
+        let link = join_document(tx, &facts, link, now).await?;
+        let request = fetch_stored(tx, id, now).await?;
+        let joined = match link {
+            LinkOutcome::Joined(link) => Some(link),
+            LinkOutcome::NoDocument
+            | LinkOutcome::ReviewerExists { .. }
+            | LinkOutcome::DocumentGone => None,
+        };
+        let subject = locked.zip(request.document);
+        let subject = subject.map(|(locked, document)| Subject::document(locked, document, joined));
+        let about = (subject.unwrap_or(Subject::NONE), now);
+        put(tx, WebhookEvent::RequestAccepted, about, || {
+            let [from, to] = [&request.from, &request.to].map(|user| user.id.as_str());
+            let role = request.sender_role.as_str();
+            json!({ "request_id": request.id, "from_id": from, "to_id": to, "as": role })
         })
-    }
+        .await?;
+        Ok(Decided::Done(AcceptedRequest { request, link, is_first: true }))
+    })
 }
 
 /// Reads the facts that decide on a new request, under the locks of both users.

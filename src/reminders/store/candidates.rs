@@ -12,136 +12,137 @@ use crate::storage::{Storage, StorageFuture};
 
 use crate::reminders::store::{WAITS_FOR_ITS_WRITER, quiet_of};
 
-impl Storage {
-    /// In the order of their cursors, only users who have a browser that receives pushes, and want this
-    /// kind. Whether a seat is free, the caller queries.
-    pub fn reminder_candidates<'a>(
-        &'a self,
-        kind: ReminderKind,
-        query: &'a CandidateQuery,
-    ) -> StorageFuture<'a, CandidatePage> {
-        match kind {
-            ReminderKind::ReviewUnanswered => self.unanswered_reviews(query),
-            ReminderKind::SeatFree => self.awaited_seats(query),
-            ReminderKind::RequestUnanswered => self.unanswered_requests(query),
-        }
+/// In the order of their cursors, only users who have a browser that receives pushes, and want this
+/// kind. Whether a seat is free, the caller queries.
+pub fn reminder_candidates<'a>(
+    storage: &'a Storage,
+    kind: ReminderKind,
+    query: &'a CandidateQuery,
+) -> StorageFuture<'a, CandidatePage> {
+    match kind {
+        ReminderKind::ReviewUnanswered => unanswered_reviews(storage, query),
+        ReminderKind::SeatFree => awaited_seats(storage, query),
+        ReminderKind::RequestUnanswered => unanswered_requests(storage, query),
     }
+}
 
-    /// Share links with a review that has waited from `$2` on or longer, after `$1`.
-    ///
-    /// `recent` reads an index, and `page` those links whose writer wants a reminder. `due` reads the reviews of
-    /// these links only, and finds the newest that waits for the writer. A link without one has no mark: it is
-    /// no candidate, and moves the cursor.
-    ///
-    /// A link whose last reminder is younger than `$2` waits: a reviewer who writes for an hour causes one
-    /// reminder, and the next one an hour later. The count is that of all reviews without answer up to the
-    /// newest.
-    fn unanswered_reviews<'a>(
-        &'a self,
-        query: &'a CandidateQuery,
-    ) -> StorageFuture<'a, CandidatePage> {
-        run!(self, Read, tx => {
-            let reviews = sql!(
-                [
-                    "WITH recent AS ( \
-                       SELECT link_id, MAX(first_change) AS newest FROM reviews \
-                       WHERE status = 'open' AND $1 < created_at AND created_at <= $2 AND $3 < link_id \
-                       GROUP BY link_id), \
-                    page AS ( \
-                       SELECT n.link_id, COALESCE(m.mark, -1) AS covered, d.id, d.title, d.owner_id, \
-                         s.quiet_from, s.quiet_to, s.time_zone FROM recent n \
-                       JOIN share_links l ON l.id = n.link_id AND l.revoked_at IS NULL \
-                       JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
-                       LEFT JOIN reminder_settings s ON s.user_id = d.owner_id \
-                       LEFT JOIN review_reminders m ON m.link_id = n.link_id \
-                       WHERE COALESCE(m.mark, -1) < n.newest \
-                         AND (m.claimed_at IS NULL OR m.claimed_at <= $2) \
-                         AND COALESCE(s.review_unanswered, 1) = 1 \
-                         AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = d.owner_id) \
-                       ORDER BY n.link_id LIMIT $4), \
-                    due AS MATERIALIZED ( \
-                       SELECT d.link_id, d.id, d.title, d.owner_id, d.quiet_from, d.quiet_to, d.time_zone, \
-                         (SELECT MAX(r.first_change) FROM reviews r WHERE r.link_id = d.link_id \
-                            AND $1 < r.created_at AND r.created_at <= $2 AND d.covered < r.first_change AND ",
-                    WAITS_FOR_ITS_WRITER,
-                    "  ) AS mark FROM page d) \
-                    SELECT d.link_id, d.mark, d.id, d.title, d.owner_id, \
-                       (SELECT COUNT(*) FROM reviews r WHERE r.link_id = d.link_id \
-                          AND r.first_change <= d.mark AND ",
-                    WAITS_FOR_ITS_WRITER,
-                    ") AS unanswered, \
-                       (SELECT MIN(u.name) FROM reviews r JOIN users u ON u.id = r.author_id \
-                          WHERE r.link_id = d.link_id AND r.first_change = d.mark) AS author, \
-                       d.quiet_from, d.quiet_to, d.time_zone \
-                    FROM due d ORDER BY d.link_id"
-                ],
-                query.since,
-                query.until,
-                query.after,
-                query.limit
-            );
-            let rows = reviews.rows(tx).await?;
-            let last: Option<String> = rows.last().map(|row| row.get("link_id")).transpose()?;
-            let next = last.filter(|_| query.is_filled_by(rows.len()));
-            let candidates = rows.iter().filter_map(|row| reviews_from(row).transpose());
-            Ok(CandidatePage { candidates: candidates.collect::<Result<_, _>>()?, next })
-        })
-    }
+/// Share links with a review that has waited from `$2` on or longer, after `$1`.
+///
+/// `recent` reads an index, and `page` those links whose writer wants a reminder. `due` reads the reviews of
+/// these links only, and finds the newest that waits for the writer. A link without one has no mark: it is
+/// no candidate, and moves the cursor.
+///
+/// A link whose last reminder is younger than `$2` waits: a reviewer who writes for an hour causes one
+/// reminder, and the next one an hour later. The count is that of all reviews without answer up to the
+/// newest.
+fn unanswered_reviews<'a>(
+    storage: &'a Storage,
+    query: &'a CandidateQuery,
+) -> StorageFuture<'a, CandidatePage> {
+    run!(storage, Read, tx => {
+        let reviews = sql!(
+            [
+                "WITH recent AS ( \
+                   SELECT link_id, MAX(first_change) AS newest FROM reviews \
+                   WHERE status = 'open' AND $1 < created_at AND created_at <= $2 AND $3 < link_id \
+                   GROUP BY link_id), \
+                page AS ( \
+                   SELECT n.link_id, COALESCE(m.mark, -1) AS covered, d.id, d.title, d.owner_id, \
+                     s.quiet_from, s.quiet_to, s.time_zone FROM recent n \
+                   JOIN share_links l ON l.id = n.link_id AND l.revoked_at IS NULL \
+                   JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
+                   LEFT JOIN reminder_settings s ON s.user_id = d.owner_id \
+                   LEFT JOIN review_reminders m ON m.link_id = n.link_id \
+                   WHERE COALESCE(m.mark, -1) < n.newest \
+                     AND (m.claimed_at IS NULL OR m.claimed_at <= $2) \
+                     AND COALESCE(s.review_unanswered, 1) = 1 \
+                     AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = d.owner_id) \
+                   ORDER BY n.link_id LIMIT $4), \
+                due AS MATERIALIZED ( \
+                   SELECT d.link_id, d.id, d.title, d.owner_id, d.quiet_from, d.quiet_to, d.time_zone, \
+                     (SELECT MAX(r.first_change) FROM reviews r WHERE r.link_id = d.link_id \
+                        AND $1 < r.created_at AND r.created_at <= $2 AND d.covered < r.first_change AND ",
+                WAITS_FOR_ITS_WRITER,
+                "  ) AS mark FROM page d) \
+                SELECT d.link_id, d.mark, d.id, d.title, d.owner_id, \
+                   (SELECT COUNT(*) FROM reviews r WHERE r.link_id = d.link_id \
+                      AND r.first_change <= d.mark AND ",
+                WAITS_FOR_ITS_WRITER,
+                ") AS unanswered, \
+                   (SELECT MIN(u.name) FROM reviews r JOIN users u ON u.id = r.author_id \
+                      WHERE r.link_id = d.link_id AND r.first_change = d.mark) AS author, \
+                   d.quiet_from, d.quiet_to, d.time_zone \
+                FROM due d ORDER BY d.link_id"
+            ],
+            query.since,
+            query.until,
+            query.after,
+            query.limit
+        );
+        let rows = reviews.rows(tx).await?;
+        let last: Option<String> = rows.last().map(|row| row.get("link_id")).transpose()?;
+        let next = last.filter(|_| query.is_filled_by(rows.len()));
+        let candidates = rows.iter().filter_map(|row| reviews_from(row).transpose());
+        Ok(CandidatePage { candidates: candidates.collect::<Result<_, _>>()?, next })
+    })
+}
 
-    /// Absent waiters who still have their role, and have not been in their seat since.
-    fn awaited_seats<'a>(&'a self, query: &'a CandidateQuery) -> StorageFuture<'a, CandidatePage> {
-        let (link, role) = seat_cursor(&query.after);
-        run!(self, Read, tx => {
-            let seats = sql!(
-                "SELECT w.link_id, w.role, w.user_id, w.left_at, d.id, d.title, \
-        s.quiet_from, s.quiet_to, s.time_zone \
-        FROM absent_waiters w \
-        JOIN share_links l ON l.id = w.link_id AND l.revoked_at IS NULL \
-        JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
-        LEFT JOIN reminder_settings s ON s.user_id = w.user_id \
-        WHERE $1 < w.left_at AND (w.link_id, w.role) > ($2, $3) \
-        AND ((w.role = 'writer' AND d.owner_id = w.user_id) \
-         OR (w.role = 'reviewer' AND l.reviewer_id = w.user_id)) \
-        AND COALESCE(s.seat_free, 1) = 1 \
-        AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = w.user_id) \
-        AND NOT EXISTS (SELECT 1 FROM seats t WHERE t.link_id = w.link_id AND t.role = w.role \
-         AND t.user_id = w.user_id AND w.left_at < t.ratified_at) \
-        ORDER BY w.link_id, w.role LIMIT $4",
-                query.since,
-                link,
-                role,
-                query.limit
-            );
-            let rows = seats.rows(tx).await?;
-            Ok(query.page_of(rows.iter().map(seat_from).collect::<Result<_, _>>()?))
-        })
-    }
+/// Absent waiters who still have their role, and have not been in their seat since.
+fn awaited_seats<'a>(
+    storage: &'a Storage,
+    query: &'a CandidateQuery,
+) -> StorageFuture<'a, CandidatePage> {
+    let (link, role) = seat_cursor(&query.after);
+    run!(storage, Read, tx => {
+        let seats = sql!(
+            "SELECT w.link_id, w.role, w.user_id, w.left_at, d.id, d.title, \
+    s.quiet_from, s.quiet_to, s.time_zone \
+    FROM absent_waiters w \
+    JOIN share_links l ON l.id = w.link_id AND l.revoked_at IS NULL \
+    JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
+    LEFT JOIN reminder_settings s ON s.user_id = w.user_id \
+    WHERE $1 < w.left_at AND (w.link_id, w.role) > ($2, $3) \
+    AND ((w.role = 'writer' AND d.owner_id = w.user_id) \
+     OR (w.role = 'reviewer' AND l.reviewer_id = w.user_id)) \
+    AND COALESCE(s.seat_free, 1) = 1 \
+    AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = w.user_id) \
+    AND NOT EXISTS (SELECT 1 FROM seats t WHERE t.link_id = w.link_id AND t.role = w.role \
+     AND t.user_id = w.user_id AND w.left_at < t.ratified_at) \
+    ORDER BY w.link_id, w.role LIMIT $4",
+            query.since,
+            link,
+            role,
+            query.limit
+        );
+        let rows = seats.rows(tx).await?;
+        Ok(query.page_of(rows.iter().map(seat_from).collect::<Result<_, _>>()?))
+    })
+}
 
-    fn unanswered_requests<'a>(
-        &'a self,
-        query: &'a CandidateQuery,
-    ) -> StorageFuture<'a, CandidatePage> {
-        run!(self, Read, tx => {
-            let requests = sql!(
-                "SELECT q.id, q.receiver_id, u.name, \
-        s.quiet_from, s.quiet_to, s.time_zone \
-        FROM review_requests q JOIN users u ON u.id = q.sender_id \
-        LEFT JOIN reminder_settings s ON s.user_id = q.receiver_id \
-        WHERE q.state = 'pending' AND $1 < q.created_at AND q.created_at <= $2 AND $3 < q.id \
-        AND $5 < q.expires_at AND COALESCE(s.request_unanswered, 1) = 1 \
-        AND NOT EXISTS (SELECT 1 FROM request_reminders m WHERE m.request_id = q.id) \
-        AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = q.receiver_id) \
-        ORDER BY q.id LIMIT $4",
-                query.since,
-                query.until,
-                query.after,
-                query.limit,
-                query.now
-            );
-            let rows = requests.rows(tx).await?;
-            Ok(query.page_of(rows.iter().map(request_from).collect::<Result<_, _>>()?))
-        })
-    }
+fn unanswered_requests<'a>(
+    storage: &'a Storage,
+    query: &'a CandidateQuery,
+) -> StorageFuture<'a, CandidatePage> {
+    run!(storage, Read, tx => {
+        let requests = sql!(
+            "SELECT q.id, q.receiver_id, u.name, \
+    s.quiet_from, s.quiet_to, s.time_zone \
+    FROM review_requests q JOIN users u ON u.id = q.sender_id \
+    LEFT JOIN reminder_settings s ON s.user_id = q.receiver_id \
+    WHERE q.state = 'pending' AND $1 < q.created_at AND q.created_at <= $2 AND $3 < q.id \
+    AND $5 < q.expires_at AND COALESCE(s.request_unanswered, 1) = 1 \
+    AND NOT EXISTS (SELECT 1 FROM request_reminders m WHERE m.request_id = q.id) \
+    AND EXISTS (SELECT 1 FROM push_subscriptions p WHERE p.user_id = q.receiver_id) \
+    ORDER BY q.id LIMIT $4",
+            query.since,
+            query.until,
+            query.after,
+            query.limit,
+            query.now
+        );
+        let rows = requests.rows(tx).await?;
+        Ok(query.page_of(rows.iter().map(request_from).collect::<Result<_, _>>()?))
+    })
 }
 
 fn reviews_from(row: &Row) -> Result<Option<ReminderCandidate>, TxError> {

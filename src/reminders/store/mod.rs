@@ -1,13 +1,12 @@
 //! The statements of reminders: settings, absent waiters and claims.
 
-mod candidates;
+pub mod candidates;
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::UserId;
 use crate::domain::reminder::{Quiet, QuietHours, ReminderSettings, TimeOfDay, TimeZone};
-use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::reminders::reminder::{ReminderClaim, ReminderSubject};
 use crate::storage::statement::{Row, sql};
@@ -22,179 +21,137 @@ use crate::storage::sql::users::put_user;
 pub(crate) const WAITS_FOR_ITS_WRITER: &str = "r.status = 'open' AND r.author_id <> d.owner_id AND NOT EXISTS ( \
        SELECT 1 FROM replies a WHERE a.review_id = r.id AND a.author_id = d.owner_id)";
 
-impl Storage {
-    pub fn reminder_settings<'a>(
-        &'a self,
-        user: &'a UserId,
-    ) -> StorageFuture<'a, ReminderSettings> {
-        run!(self, Read, tx => {
-            let row = sql!(
-                "SELECT review_unanswered, seat_free, request_unanswered, quiet_from, \
-                 quiet_to, time_zone FROM reminder_settings WHERE user_id = $1",
-                user
-            );
-            let Some(row) = row.row(tx).await? else { return Ok(ReminderSettings::default()) };
-            Ok(ReminderSettings {
-                review_unanswered: row.get::<i64>("review_unanswered")? != 0,
-                seat_free: row.get::<i64>("seat_free")? != 0,
-                request_unanswered: row.get::<i64>("request_unanswered")? != 0,
-                quiet: quiet_of(&row)?,
-            })
+pub fn reminder_settings<'a>(
+    storage: &'a Storage,
+    user: &'a UserId,
+) -> StorageFuture<'a, ReminderSettings> {
+    run!(storage, Read, tx => {
+        let row = sql!(
+            "SELECT review_unanswered, seat_free, request_unanswered, quiet_from, \
+             quiet_to, time_zone FROM reminder_settings WHERE user_id = $1",
+            user
+        );
+        let Some(row) = row.row(tx).await? else { return Ok(ReminderSettings::default()) };
+        Ok(ReminderSettings {
+            review_unanswered: row.get::<i64>("review_unanswered")? != 0,
+            seat_free: row.get::<i64>("seat_free")? != 0,
+            request_unanswered: row.get::<i64>("request_unanswered")? != 0,
+            quiet: quiet_of(&row)?,
         })
-    }
+    })
+}
 
-    pub fn put_reminder_settings<'a>(
-        &'a self,
-        user: &'a User,
-        settings: &'a ReminderSettings,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, ()> {
-        let Quiet { hours, time_zone } = settings.quiet;
-        run!(self, Write, tx => {
-            put_user(tx, user, now).await?;
-            sql!(
-                "INSERT INTO reminder_settings (user_id, review_unanswered, seat_free, \
-                   request_unanswered, quiet_from, quiet_to, time_zone) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7) \
-                 ON CONFLICT (user_id) DO UPDATE SET \
-                   review_unanswered = excluded.review_unanswered, \
-                   seat_free = excluded.seat_free, \
-                   request_unanswered = excluded.request_unanswered, \
-                   quiet_from = excluded.quiet_from, quiet_to = excluded.quiet_to, \
-                   time_zone = excluded.time_zone",
-                user.id,
-                i64::from(settings.review_unanswered),
-                i64::from(settings.seat_free),
-                i64::from(settings.request_unanswered),
-                hours.map(|hours| hours.from().minutes()),
-                hours.map(|hours| hours.to().minutes()),
-                time_zone.map(TimeZone::name)
-            )
-            .run(tx)
-            .await?;
-            Ok(())
-        })
-    }
+pub fn put_reminder_settings<'a>(
+    storage: &'a Storage,
+    user: &'a User,
+    settings: &'a ReminderSettings,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, ()> {
+    let Quiet { hours, time_zone } = settings.quiet;
+    run!(storage, Write, tx => {
+        put_user(tx, user, now).await?;
+        sql!(
+            "INSERT INTO reminder_settings (user_id, review_unanswered, seat_free, \
+               request_unanswered, quiet_from, quiet_to, time_zone) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) \
+             ON CONFLICT (user_id) DO UPDATE SET \
+               review_unanswered = excluded.review_unanswered, \
+               seat_free = excluded.seat_free, \
+               request_unanswered = excluded.request_unanswered, \
+               quiet_from = excluded.quiet_from, quiet_to = excluded.quiet_to, \
+               time_zone = excluded.time_zone",
+            user.id,
+            i64::from(settings.review_unanswered),
+            i64::from(settings.seat_free),
+            i64::from(settings.request_unanswered),
+            hours.map(|hours| hours.from().minutes()),
+            hours.map(|hours| hours.to().minutes()),
+            time_zone.map(TimeZone::name)
+        )
+        .run(tx)
+        .await?;
+        Ok(())
+    })
+}
 
-    /// The user left by a disconnect. A seat has one absent waiter, the last one.
-    pub fn put_absent_waiter<'a>(
-        &'a self,
-        seat: Seat,
-        user: &'a UserId,
-        left_at: DateTime<Utc>,
-    ) -> StorageFuture<'a, ()> {
-        run!(self, One, tx => {
-            sql!(
-                "INSERT INTO absent_waiters (link_id, role, user_id, left_at) \
-                 SELECT l.id, $2, $3, $4 FROM share_links l \
-                 WHERE l.id = $1 AND l.revoked_at IS NULL \
-                 ON CONFLICT (link_id, role) DO UPDATE \
-                 SET user_id = excluded.user_id, left_at = excluded.left_at",
+/// Deletes absent waiters from before `before`, and those who have been in their seat since; at
+/// most `limit`.
+pub fn trim_absent_waiters(
+    storage: &Storage,
+    before: DateTime<Utc>,
+    limit: u32,
+) -> StorageFuture<'_, u64> {
+    run!(storage, One, tx => {
+        let trimmed = sql!(
+            "DELETE FROM absent_waiters WHERE (link_id, role) IN ( \
+               SELECT w.link_id, w.role FROM absent_waiters w \
+               WHERE w.left_at < $1 OR EXISTS (SELECT 1 FROM seats s \
+                 WHERE s.link_id = w.link_id AND s.role = w.role \
+                   AND s.user_id = w.user_id AND w.left_at < s.ratified_at) \
+               ORDER BY w.left_at LIMIT $2)",
+            before,
+            limit
+        );
+        trimmed.run(tx).await
+    })
+}
+
+/// Claims a reminder under the fence of a job's run. After an error the claim may be stored: the
+/// reminder must not be sent.
+pub fn claim_reminder<'a>(
+    storage: &'a Storage,
+    job: &'a str,
+    fence: Fence,
+    subject: &'a ReminderSubject,
+    now: DateTime<Utc>,
+) -> StorageFuture<'a, ReminderClaim> {
+    run!(storage, Write, tx => {
+        if !holds_job(tx, job, fence).await? {
+            return Ok(ReminderClaim::Fenced);
+        }
+        // No row changes if the reason is gone since the candidate was read.
+        let claim = match subject {
+            ReminderSubject::Reviews { link, mark, .. } => sql!(
+                [
+                    "INSERT INTO review_reminders (link_id, mark, fence, claimed_at) \
+                     SELECT l.id, $2, $3, $4 FROM share_links l \
+                     JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
+                     WHERE l.id = $1 AND l.revoked_at IS NULL AND EXISTS ( \
+                       SELECT 1 FROM reviews r \
+                       WHERE r.link_id = l.id AND r.first_change <= $2 AND ",
+                    WAITS_FOR_ITS_WRITER,
+                    ") ON CONFLICT (link_id) DO UPDATE SET mark = excluded.mark, \
+                       fence = excluded.fence, claimed_at = excluded.claimed_at \
+                     WHERE review_reminders.mark < excluded.mark",
+                ],
+                link,
+                mark,
+                fence,
+                now
+            ),
+            ReminderSubject::Seat { seat, left_at, .. } => sql!(
+                "DELETE FROM absent_waiters \
+                 WHERE link_id = $1 AND role = $2 AND left_at = $3 AND EXISTS ( \
+                   SELECT 1 FROM share_links l JOIN documents d ON d.id = l.document_id \
+                   WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
+                     AND absent_waiters.user_id = \
+                       CASE WHEN $2 = 'writer' THEN d.owner_id ELSE l.reviewer_id END)",
                 seat.link,
                 seat.role,
-                user,
                 left_at
-            )
-            .run(tx)
-            .await
-            .map(drop)
-        })
-    }
-
-    /// Deletes the absent waiter of a seat, if it is this user.
-    pub fn delete_absent_waiter<'a>(
-        &'a self,
-        seat: Seat,
-        user: &'a UserId,
-    ) -> StorageFuture<'a, ()> {
-        run!(self, One, tx => {
-            sql!(
-                "DELETE FROM absent_waiters WHERE link_id = $1 AND role = $2 AND user_id = $3",
-                seat.link,
-                seat.role,
-                user
-            )
-            .run(tx)
-            .await
-            .map(drop)
-        })
-    }
-
-    /// Deletes absent waiters from before `before`, and those who have been in their seat since; at
-    /// most `limit`.
-    pub fn trim_absent_waiters(&self, before: DateTime<Utc>, limit: u32) -> StorageFuture<'_, u64> {
-        run!(self, One, tx => {
-            let trimmed = sql!(
-                "DELETE FROM absent_waiters WHERE (link_id, role) IN ( \
-                   SELECT w.link_id, w.role FROM absent_waiters w \
-                   WHERE w.left_at < $1 OR EXISTS (SELECT 1 FROM seats s \
-                     WHERE s.link_id = w.link_id AND s.role = w.role \
-                       AND s.user_id = w.user_id AND w.left_at < s.ratified_at) \
-                   ORDER BY w.left_at LIMIT $2)",
-                before,
-                limit
-            );
-            trimmed.run(tx).await
-        })
-    }
-
-    /// Claims a reminder under the fence of a job's run. After an error the claim may be stored: the
-    /// reminder must not be sent.
-    pub fn claim_reminder<'a>(
-        &'a self,
-        job: &'a str,
-        fence: Fence,
-        subject: &'a ReminderSubject,
-        now: DateTime<Utc>,
-    ) -> StorageFuture<'a, ReminderClaim> {
-        run!(self, Write, tx => {
-            if !holds_job(tx, job, fence).await? {
-                return Ok(ReminderClaim::Fenced);
-            }
-            // No row changes if the reason is gone since the candidate was read.
-            let claim = match subject {
-                ReminderSubject::Reviews { link, mark, .. } => sql!(
-                    [
-                        "INSERT INTO review_reminders (link_id, mark, fence, claimed_at) \
-                         SELECT l.id, $2, $3, $4 FROM share_links l \
-                         JOIN documents d ON d.id = l.document_id AND d.deleted_at IS NULL \
-                         WHERE l.id = $1 AND l.revoked_at IS NULL AND EXISTS ( \
-                           SELECT 1 FROM reviews r \
-                           WHERE r.link_id = l.id AND r.first_change <= $2 AND ",
-                        WAITS_FOR_ITS_WRITER,
-                        ") ON CONFLICT (link_id) DO UPDATE SET mark = excluded.mark, \
-                           fence = excluded.fence, claimed_at = excluded.claimed_at \
-                         WHERE review_reminders.mark < excluded.mark",
-                    ],
-                    link,
-                    mark,
-                    fence,
-                    now
-                ),
-                ReminderSubject::Seat { seat, left_at, .. } => sql!(
-                    "DELETE FROM absent_waiters \
-                     WHERE link_id = $1 AND role = $2 AND left_at = $3 AND EXISTS ( \
-                       SELECT 1 FROM share_links l JOIN documents d ON d.id = l.document_id \
-                       WHERE l.id = $1 AND l.revoked_at IS NULL AND d.deleted_at IS NULL \
-                         AND absent_waiters.user_id = \
-                           CASE WHEN $2 = 'writer' THEN d.owner_id ELSE l.reviewer_id END)",
-                    seat.link,
-                    seat.role,
-                    left_at
-                ),
-                ReminderSubject::Request { request, .. } => sql!(
-                    "INSERT INTO request_reminders (request_id, fence, claimed_at) \
-                     SELECT q.id, $2, $3 FROM review_requests q \
-                     WHERE q.id = $1 AND q.state = 'pending' ON CONFLICT (request_id) DO NOTHING",
-                    request,
-                    fence,
-                    now
-                ),
-            };
-            let is_claimed = claim.run(tx).await? == 1;
-            Ok(if is_claimed { ReminderClaim::Claimed } else { ReminderClaim::Spent })
-        })
-    }
+            ),
+            ReminderSubject::Request { request, .. } => sql!(
+                "INSERT INTO request_reminders (request_id, fence, claimed_at) \
+                 SELECT q.id, $2, $3 FROM review_requests q \
+                 WHERE q.id = $1 AND q.state = 'pending' ON CONFLICT (request_id) DO NOTHING",
+                request,
+                fence,
+                now
+            ),
+        };
+        let is_claimed = claim.run(tx).await? == 1;
+        Ok(if is_claimed { ReminderClaim::Claimed } else { ReminderClaim::Spent })
+    })
 }
 
 /// The quiet hours of three columns. A zone that a later version of the database of zones removed reads

@@ -1,5 +1,6 @@
 //! The statements of each subject, and the methods of [`Storage`](crate::storage::Storage) that run them.
 
+mod absent_waiters;
 pub(crate) mod bin;
 pub(crate) mod decisions;
 pub(crate) mod documents;

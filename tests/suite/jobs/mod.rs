@@ -12,8 +12,11 @@ use galley::domain::limits::REMINDER_KIND_MAX;
 use galley::locks::Locks;
 use galley::outgoing::Outgoing;
 use galley::partners::request::{NewRequest, Requested};
+use galley::partners::store::requests;
+use galley::periodic;
 use galley::periodic::Jobs;
 use galley::periodic::store::{JobOutcome, JobRun};
+use galley::push;
 use galley::push::Notify;
 use galley::push::store::PushAddress;
 use galley::push::vapid::PushKey;
@@ -88,7 +91,9 @@ impl Waiting {
         }
         let address = address_of(&browser.subscription(&service));
         let (kim, now) = (user("kim"), Utc::now());
-        desk.storage.put_push_subscription(&kim, &address, 10, now).await.expect("stored");
+        push::store::put_push_subscription(&desk.storage, &kim, &address, 10, now)
+            .await
+            .expect("stored");
         Self { desk, service, _browser: browser }
     }
 
@@ -139,7 +144,10 @@ async fn a_batch_reports_what_it_did() {
     assert!(run.fence < next.fence);
     let report = jobs.report().await.expect("a report");
     assert_eq!((report[0].job, report[0].running), (REMINDERS, None));
-    assert_eq!(report[0].last_runs, waiting.storage().job_runs(REMINDERS).await.expect("runs"));
+    assert_eq!(
+        report[0].last_runs,
+        periodic::store::job_runs(waiting.storage(), REMINDERS).await.expect("runs")
+    );
     assert_eq!(report[0].last_runs.len(), 2);
     assert!(Utc::now() < report[0].next_at + TimeDelta::milliseconds(1));
     assert_eq!(report[0].estimate, Duration::from_millis(500), "the least");
@@ -153,7 +161,8 @@ async fn g11_a_batch_sends_nothing_after_a_later_batch_has_begun() {
     waiting.service.script([Response::Late(Duration::from_millis(200))]);
     let later = async {
         waiting.service.has(1).await;
-        let Fence(last) = waiting.storage().job_fence(REMINDERS).await.expect("a fence");
+        let Fence(last) =
+            periodic::store::job_fence(waiting.storage(), REMINDERS).await.expect("a fence");
         let run = JobRun {
             fence: Fence(last + 1),
             node: NodeId::generate(),
@@ -162,13 +171,13 @@ async fn g11_a_batch_sends_nothing_after_a_later_batch_has_begun() {
             outcome: JobOutcome::Running,
             counts: Default::default(),
         };
-        let begun = waiting.storage().begin_job(REMINDERS, &run, 20).await;
+        let begun = periodic::store::begin_job(waiting.storage(), REMINDERS, &run, 20).await;
         assert!(begun.expect("stored").is_some());
     };
     let (run, ()) = join(waiting.run(&jobs), later).await;
     assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::LockLost, 1));
     assert_eq!(waiting.reminded(), 1);
-    let runs = waiting.storage().job_runs(REMINDERS).await.expect("runs");
+    let runs = periodic::store::job_runs(waiting.storage(), REMINDERS).await.expect("runs");
     assert_eq!(runs[1].outcome, JobOutcome::LockLost);
     let run = waiting.run(&jobs).await;
     assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 4));
@@ -223,7 +232,10 @@ async fn a_batch_longer_than_its_lease_keeps_its_lock() {
     assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 2));
     let took = run.ended_at.expect("an end") - run.started_at;
     assert!(TimeDelta::milliseconds(750) < took, "longer than its lease: {took}");
-    assert_eq!(waiting.storage().job_runs(REMINDERS).await.expect("runs").len(), 1);
+    assert_eq!(
+        periodic::store::job_runs(waiting.storage(), REMINDERS).await.expect("runs").len(),
+        1
+    );
 }
 
 /// Goal: a slow push service spends the time of one kind. The batch sends the next kind, and the next batch
@@ -234,7 +246,7 @@ async fn a_kind_whose_time_is_up_does_not_keep_the_next_one_from_being_sent() {
     waiting.storage().save_user(&user("lee"), Utc::now()).await.expect("stored");
     let now = Utc::now() - TimeDelta::days(2);
     let request = NewRequest { now, ..new_request("lee", "kim", 0) };
-    let made = waiting.storage().create_request(&request).await.expect("stored");
+    let made = requests::create_request(waiting.storage(), &request).await.expect("stored");
     assert!(matches!(made, Requested::Created(_)), "{made:?}");
     let hour = Duration::from_secs(3_600);
     let jobs = jobs_within(waiting.storage(), &Locks::memory(), hour, LATE / 2);

@@ -12,6 +12,7 @@ use galley::domain::user::User;
 use galley::outgoing::Outgoing;
 use galley::push::beside::Cause;
 use galley::push::notification::{Notification, NotificationKind, Urgency};
+use galley::push::store;
 use galley::push::store::{PushAddress, PushLanguage};
 use galley::push::vapid::PushKey;
 use galley::push::web_push::{PushOptions, PushOutcome};
@@ -197,7 +198,9 @@ async fn g17_no_push_goes_to_a_private_address() {
         let subscribed = pusher.notify.subscribe(&kim, &address, Utc::now()).await;
         let is_invalid = matches!(subscribed, Err(NotifyError::Invalid { field: "endpoint", .. }));
         assert!(is_invalid, "{host}: {subscribed:?}");
-        pusher.storage.put_push_subscription(&kim, &address, 10, Utc::now()).await.expect("stored");
+        store::put_push_subscription(&pusher.storage, &kim, &address, 10, Utc::now())
+            .await
+            .expect("stored");
     }
     assert_eq!(pusher.push(&kim).await, [PushOutcome::Refused; 5]);
     assert_eq!(service.connections(), 0);
@@ -256,7 +259,9 @@ async fn an_expired_subscription_is_removed_without_a_request() {
     let expired = PushAddress { expires_at: Some(over), ..address(&subscription) };
     let refused = pusher.notify.subscribe(&kim, &expired, Utc::now()).await;
     assert!(matches!(refused, Err(NotifyError::Invalid { field: "expirationTime", .. })));
-    pusher.storage.put_push_subscription(&kim, &expired, 10, Utc::now()).await.expect("stored");
+    store::put_push_subscription(&pusher.storage, &kim, &expired, 10, Utc::now())
+        .await
+        .expect("stored");
     assert_eq!(pusher.push(&kim).await, [PushOutcome::Removed]);
     assert_eq!((pusher.count(&kim).await, service.connections()), (0, 0));
 }

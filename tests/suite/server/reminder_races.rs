@@ -13,6 +13,8 @@ use galley::domain::ids::ShareLinkId;
 use galley::domain::limits::REMINDERS_AT_ONCE;
 use galley::domain::reminder::{Quiet, QuietHours, ReminderSettings, TimeOfDay};
 use galley::domain::seat::{Role, Seat};
+use galley::push;
+use galley::reminders;
 use galley::storage::Storage;
 use galley::storage::reviews::NewReview;
 use tempfile::TempDir;
@@ -183,7 +185,9 @@ async fn killed_batches(
     let service = PushService::start().await;
     let kims = address_of(&Browser::new().subscription(&service));
     let kim = user("kim");
-    storage.put_push_subscription(&kim, &kims, 10, Utc::now()).await.expect("stored");
+    push::store::put_push_subscription(storage, &kim, &kims, 10, Utc::now())
+        .await
+        .expect("stored");
     let mut documents = 0;
     for round in 0..kills {
         documents += add_documents(storage).await.len();
@@ -242,12 +246,12 @@ async fn quiet_hours_that_begin_during_a_batch_postpone_its_other_reminders() {
     }
     let (kim, now) = (user("kim"), Utc::now());
     let kims = address_of(&Browser::new().subscription(&service));
-    storage.put_push_subscription(&kim, &kims, 10, now).await.expect("stored");
+    push::store::put_push_subscription(&storage, &kim, &kims, 10, now).await.expect("stored");
     let minutes = i64::from(now.hour() * 60 + now.minute());
     let time = |after| TimeOfDay::from_minutes((minutes + after) % (24 * 60)).expect("a time");
     let quiet = Quiet { hours: QuietHours::new(time(30), time(180)), time_zone: None };
     let settings = ReminderSettings { quiet, ..ReminderSettings::default() };
-    storage.put_reminder_settings(&kim, &settings, now).await.expect("stored");
+    reminders::store::put_reminder_settings(&storage, &kim, &settings, now).await.expect("stored");
     storage.close().await;
 
     service.respond(Response::Late(Duration::from_secs(1)));

@@ -6,6 +6,7 @@ use galley::domain::fence::Fence;
 use galley::domain::ids::ShareLinkId;
 use galley::domain::reminder::TimeZone;
 use galley::domain::user::User;
+use galley::exports::store;
 use galley::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
 };
@@ -47,36 +48,36 @@ async fn linked(desk: &Desk) -> ShareLinkId {
 
 /// Builds and stores a file.
 async fn store(desk: &Desk, key: ExportKey, bytes: &'static [u8], built_at: DateTime<Utc>) {
-    let floor = desk.storage.export_state(key).await.unwrap().unwrap().build;
+    let floor = store::export_state(&desk.storage, key).await.unwrap().unwrap().build;
     let fence = Fence(floor.map_or(1, |build| build.fence.0 + 1));
-    assert!(desk.storage.begin_export(key, fence, built_at).await.unwrap());
-    assert!(desk.storage.store_export(fence, &file(key, bytes, built_at)).await.unwrap());
+    assert!(store::begin_export(&desk.storage, key, fence, built_at).await.unwrap());
+    assert!(store::store_export(&desk.storage, fence, &file(key, bytes, built_at)).await.unwrap());
 }
 
 pub(crate) async fn a_stored_file_is_read_back_with_the_state_of_its_document(desk: Desk) {
     let (storage, document) = (&desk.storage, desk.document().await);
     let key = key(desk.link(document).await.id);
     append_one(storage, edit(document, "an update")).await;
-    let before = storage.export_state(key).await.unwrap().unwrap();
+    let before = store::export_state(storage, key).await.unwrap().unwrap();
     assert_eq!((before.document, before.now.seq, before.now.change), (document, 1, 0));
     assert_eq!((before.stored, before.build), (None, None));
 
     let new = file(key, b"bytes", at(5));
-    assert!(storage.begin_export(key, Fence(9), at(4)).await.unwrap());
+    assert!(store::begin_export(storage, key, Fence(9), at(4)).await.unwrap());
     let begun = ExportBuild { fence: Fence(9), progress: 0, failure: None, changed_at: at(4) };
-    let state = storage.export_state(key).await.unwrap().unwrap();
+    let state = store::export_state(storage, key).await.unwrap().unwrap();
     assert_eq!((state.stored, state.build.as_ref()), (None, Some(&begun)));
     let half = ExportBuild { progress: 50, ..begun.clone() };
-    assert!(storage.note_export(key, &half).await.unwrap());
-    assert!(storage.store_export(Fence(9), &new).await.unwrap());
-    let state = storage.export_state(key).await.unwrap().unwrap();
+    assert!(store::note_export(storage, key, &half).await.unwrap());
+    assert!(store::store_export(storage, Fence(9), &new).await.unwrap());
+    let state = store::export_state(storage, key).await.unwrap().unwrap();
     assert_eq!(state.stored.as_ref(), Some(&new.export));
     assert_eq!(state.build.map(|build| (build.fence, build.progress)), Some((Fence(9), 100)));
-    let bytes = storage.export_bytes(key, [7; 32]).await.unwrap();
+    let bytes = store::export_bytes(storage, key, [7; 32]).await.unwrap();
     assert_eq!(bytes.as_deref(), Some(&b"bytes"[..]));
-    assert_eq!(storage.export_bytes(key, [8; 32]).await.unwrap(), None);
+    assert_eq!(store::export_bytes(storage, key, [8; 32]).await.unwrap(), None);
     let there = ExportKey { zone: "Asia/Seoul".parse().unwrap(), ..key };
-    let state = storage.export_state(there).await.unwrap().unwrap();
+    let state = store::export_state(storage, there).await.unwrap().unwrap();
     let zones = (state.now.zone, state.stored.map(|file| file.mark.zone));
     assert_eq!(zones, ("Asia/Seoul".to_owned(), Some("UTC".to_owned())));
     for other in [
@@ -84,7 +85,7 @@ pub(crate) async fn a_stored_file_is_read_back_with_the_state_of_its_document(de
         ExportKey { format: ExportFormat::Text, ..key },
         self::key(ShareLinkId::generate()),
     ] {
-        assert_eq!(storage.export_bytes(other, [7; 32]).await.unwrap(), None);
+        assert_eq!(store::export_bytes(storage, other, [7; 32]).await.unwrap(), None);
     }
 }
 
@@ -96,7 +97,7 @@ pub(crate) async fn a_file_with_a_former_name_is_no_longer_as_its_document(desk:
     let adding = storage.add_reply(seated.link, review.id, &reply, seated.writer, at(5));
     assert!(matches!(adding.await.unwrap(), Guarded::Done(_)));
     let (full, plain) = (key(seated.link), ExportKey { has_reviews: false, ..key(seated.link) });
-    let names = async |key| storage.export_state(key).await.unwrap().unwrap().now.names;
+    let names = async |key| store::export_state(storage, key).await.unwrap().unwrap().now.names;
     assert_eq!((names(full).await, names(plain).await), ("KIM, LEE".to_owned(), "KIM".to_owned()));
     let rename = async |id: &str, name: &str| {
         let renamed = User { name: name.to_owned(), ..user(id) };
@@ -110,18 +111,18 @@ pub(crate) async fn a_file_with_a_former_name_is_no_longer_as_its_document(desk:
 
 pub(crate) async fn g11_of_overlapping_builds_the_one_with_the_last_fence_stores(desk: Desk) {
     let (storage, key) = (&desk.storage, key(linked(&desk).await));
-    assert!(storage.begin_export(key, Fence(5), at(0)).await.unwrap());
-    assert!(storage.begin_export(key, Fence(8), at(1)).await.unwrap());
+    assert!(store::begin_export(storage, key, Fence(5), at(0)).await.unwrap());
+    assert!(store::begin_export(storage, key, Fence(8), at(1)).await.unwrap());
     // The first builder froze beyond its lease.
-    assert!(!storage.store_export(Fence(5), &file(key, b"old", at(2))).await.unwrap());
+    assert!(!store::store_export(storage, Fence(5), &file(key, b"old", at(2))).await.unwrap());
     let late = ExportBuild { fence: Fence(5), progress: 9, failure: None, changed_at: at(2) };
-    assert!(!storage.note_export(key, &late).await.unwrap());
+    assert!(!store::note_export(storage, key, &late).await.unwrap());
     for fence in [5, 7, 8] {
-        assert!(!storage.begin_export(key, Fence(fence), at(2)).await.unwrap(), "{fence}");
+        assert!(!store::begin_export(storage, key, Fence(fence), at(2)).await.unwrap(), "{fence}");
     }
-    assert!(storage.store_export(Fence(8), &file(key, b"new", at(3))).await.unwrap());
-    assert!(!storage.store_export(Fence(5), &file(key, b"old", at(4))).await.unwrap());
-    let bytes = storage.export_bytes(key, [7; 32]).await.unwrap();
+    assert!(store::store_export(storage, Fence(8), &file(key, b"new", at(3))).await.unwrap());
+    assert!(!store::store_export(storage, Fence(5), &file(key, b"old", at(4))).await.unwrap());
+    let bytes = store::export_bytes(storage, key, [7; 32]).await.unwrap();
     assert_eq!(bytes.as_deref(), Some(&b"new"[..]));
 }
 
@@ -129,14 +130,14 @@ pub(crate) async fn g11_of_many_builds_that_store_at_once_one_stores(desk: Desk)
     let key = key(linked(&desk).await);
     let handles = [desk.storage.clone(), desk.another().await];
     for number in 1..=20 {
-        assert!(desk.storage.begin_export(key, Fence(number), at(0)).await.unwrap());
+        assert!(store::begin_export(&desk.storage, key, Fence(number), at(0)).await.unwrap());
     }
     let mut tasks = JoinSet::new();
     for number in 1..=20_u64 {
         let storage = handles[usize::from(number % 2 == 0)].clone();
         tasks.spawn(async move {
             let new = file(key, b"bytes", at(1));
-            storage.store_export(Fence(number), &new).await.unwrap().then_some(number)
+            store::store_export(&storage, Fence(number), &new).await.unwrap().then_some(number)
         });
     }
     let stored: Vec<_> = within(tasks.join_all()).await.into_iter().flatten().collect();
@@ -153,31 +154,34 @@ pub(crate) async fn g16_a_large_file_is_stored_in_pieces_that_leave_with_it(desk
     let large: &'static [u8] =
         (0..1_200_000_u32).map(|at| at.to_le_bytes()[1]).collect::<Vec<_>>().leak();
     store(&desk, key, large, at(1)).await;
-    assert_eq!(storage.export_bytes(key, [7; 32]).await.unwrap().as_deref(), Some(large));
+    assert_eq!(store::export_bytes(storage, key, [7; 32]).await.unwrap().as_deref(), Some(large));
     assert_eq!(pieces().await, 3);
     store(&desk, key, &large[..600_000], at(2)).await;
-    let stored = storage.export_bytes(key, [7; 32]).await.unwrap();
+    let stored = store::export_bytes(storage, key, [7; 32]).await.unwrap();
     assert_eq!(stored.as_deref(), Some(&large[..600_000]));
     assert_eq!(pieces().await, 5);
-    assert_eq!(storage.trim_exports(bounds, Some(key)).await.unwrap(), 0);
+    assert_eq!(store::trim_exports(storage, bounds, Some(key)).await.unwrap(), 0);
     assert_eq!(pieces().await, 2);
     store(&desk, key, b"", at(3)).await;
-    let empty = storage.export_bytes(key, [7; 32]).await.unwrap();
+    let empty = store::export_bytes(storage, key, [7; 32]).await.unwrap();
     assert_eq!(empty.as_deref(), Some(&b""[..]));
-    assert_eq!(storage.trim_exports(ExportBounds { rows: 0, ..bounds }, None).await.unwrap(), 1);
+    assert_eq!(
+        store::trim_exports(storage, ExportBounds { rows: 0, ..bounds }, None).await.unwrap(),
+        1
+    );
     assert_eq!(pieces().await, 0);
 }
 
 pub(crate) async fn a_failure_is_read_by_every_caller_until_the_next_build(desk: Desk) {
     let (storage, key) = (&desk.storage, key(linked(&desk).await));
-    assert!(storage.begin_export(key, Fence(1), at(0)).await.unwrap());
+    assert!(store::begin_export(storage, key, Fence(1), at(0)).await.unwrap());
     let failure = Some(ExportFailure::TooLarge);
     let failed = ExportBuild { fence: Fence(1), progress: 100, failure, changed_at: at(1) };
-    assert!(storage.note_export(key, &failed).await.unwrap());
-    let state = storage.export_state(key).await.unwrap().unwrap();
+    assert!(store::note_export(storage, key, &failed).await.unwrap());
+    let state = store::export_state(storage, key).await.unwrap().unwrap();
     assert_eq!(state.build, Some(failed));
-    assert!(storage.begin_export(key, Fence(2), at(2)).await.unwrap());
-    let build = storage.export_state(key).await.unwrap().unwrap().build;
+    assert!(store::begin_export(storage, key, Fence(2), at(2)).await.unwrap());
+    let build = store::export_state(storage, key).await.unwrap().unwrap().build;
     assert_eq!(build.and_then(|build| build.failure), None);
 }
 
@@ -186,12 +190,12 @@ pub(crate) async fn g14_a_revoked_link_has_no_export(desk: Desk) {
     let link = desk.link(document).await.id;
     store(&desk, key(link), b"with the reviews of this link", at(1)).await;
     storage.revoke_link(link, at(2)).await.unwrap();
-    assert_eq!(storage.export_state(key(link)).await.unwrap(), None);
-    assert!(!storage.begin_export(key(link), Fence(99), at(3)).await.unwrap());
+    assert_eq!(store::export_state(storage, key(link)).await.unwrap(), None);
+    assert!(!store::begin_export(storage, key(link), Fence(99), at(3)).await.unwrap());
     // The next link of the document has other members and other reviews.
     let next = desk.link(document).await.id;
     assert_ne!(next, link);
-    let state = storage.export_state(key(next)).await.unwrap().unwrap();
+    let state = store::export_state(storage, key(next)).await.unwrap().unwrap();
     assert_eq!((state.stored, state.build), (None, None));
 }
 
@@ -209,10 +213,10 @@ pub(crate) async fn g13_files_beyond_the_bounds_are_deleted_oldest_first(desk: D
     }
     let bounds = ExportBounds { rows: 10, bytes: 1_000, link_bytes: 1_000, built_after: at(0) };
     let left = async |bounds, newest| {
-        let trimmed = desk.storage.trim_exports(bounds, newest).await.unwrap();
+        let trimmed = store::trim_exports(&desk.storage, bounds, newest).await.unwrap();
         let mut left = Vec::new();
         for (key, number) in keys.into_iter().zip(1..) {
-            if desk.storage.export_state(key).await.unwrap().unwrap().stored.is_some() {
+            if store::export_state(&desk.storage, key).await.unwrap().unwrap().stored.is_some() {
                 left.push(number);
             }
         }
@@ -233,8 +237,8 @@ pub(crate) async fn a_purged_document_leaves_no_export(desk: Desk) {
     let key = key(desk.link(document).await.id);
     store(&desk, key, b"bytes", at(1)).await;
     assert!(storage.bin_document(document, at(2)).await.unwrap());
-    assert_eq!(storage.export_state(key).await.unwrap(), None);
+    assert_eq!(store::export_state(storage, key).await.unwrap(), None);
     assert!(storage.purge_document(document, None).await.unwrap());
-    assert_eq!(storage.export_bytes(key, [7; 32]).await.unwrap(), None);
-    assert!(!storage.store_export(Fence(9), &file(key, b"late", at(3))).await.unwrap());
+    assert_eq!(store::export_bytes(storage, key, [7; 32]).await.unwrap(), None);
+    assert!(!store::store_export(storage, Fence(9), &file(key, b"late", at(3))).await.unwrap());
 }

@@ -7,6 +7,7 @@ use galley::domain::seat::{Role, Seat};
 use galley::storage::invites::{Removed, Replaced};
 use galley::storage::links::Joined;
 use galley::storage::seats::{FenceGuard, Guarded, Ratified};
+use galley::transfer::store;
 use tokio::task::JoinSet;
 
 use crate::storage::database::{Desk, at, floor, new_invite, new_review, user, within};
@@ -42,41 +43,48 @@ pub(crate) async fn a_name_that_a_guest_corrects_replaces_every_earlier_one(desk
 
 pub(crate) async fn a_code_is_taken_once_by_one_of_many_concurrent_callers(desk: Desk) {
     let kim = user("kim");
-    desk.storage.put_transfer(&kim, [1; 32], at(0), at(900)).await.unwrap();
+    store::put_transfer(&desk.storage, &kim, [1; 32], at(0), at(900)).await.unwrap();
     let handles = [desk.storage.clone(), desk.another().await];
     let mut tasks = JoinSet::new();
     for number in 0..20 {
         let storage = handles[number % 2].clone();
-        tasks.spawn(async move { storage.take_transfer([1; 32], at(1)).await.unwrap() });
+        tasks.spawn(async move { store::take_transfer(&storage, [1; 32], at(1)).await.unwrap() });
     }
     let taken: Vec<_> = within(tasks.join_all()).await.into_iter().flatten().collect();
     assert_eq!(taken, [kim]);
-    assert_eq!(desk.storage.take_transfer([1; 32], at(2)).await.unwrap(), None);
+    assert_eq!(store::take_transfer(&desk.storage, [1; 32], at(2)).await.unwrap(), None);
 }
 
 pub(crate) async fn a_new_code_replaces_the_old_one_and_an_expired_code_has_no_user(desk: Desk) {
     let (storage, kim) = (&desk.storage, user("kim"));
-    storage.put_transfer(&kim, [1; 32], at(0), at(900)).await.unwrap();
-    storage.put_transfer(&kim, [2; 32], at(1), at(901)).await.unwrap();
-    assert_eq!(storage.take_transfer([1; 32], at(2)).await.unwrap(), None);
-    assert_eq!(storage.take_transfer([2; 32], at(901)).await.unwrap(), None);
-    assert_eq!(storage.take_transfer([2; 32], at(2)).await.unwrap(), None, "the try took it");
-    storage.put_transfer(&kim, [3; 32], at(3), at(903)).await.unwrap();
+    store::put_transfer(storage, &kim, [1; 32], at(0), at(900)).await.unwrap();
+    store::put_transfer(storage, &kim, [2; 32], at(1), at(901)).await.unwrap();
+    assert_eq!(store::take_transfer(storage, [1; 32], at(2)).await.unwrap(), None);
+    assert_eq!(store::take_transfer(storage, [2; 32], at(901)).await.unwrap(), None);
+    assert_eq!(
+        store::take_transfer(storage, [2; 32], at(2)).await.unwrap(),
+        None,
+        "the try took it"
+    );
+    store::put_transfer(storage, &kim, [3; 32], at(3), at(903)).await.unwrap();
     let just_before = at(903) - TimeDelta::milliseconds(1);
-    assert_eq!(storage.take_transfer([3; 32], just_before).await.unwrap(), Some(kim));
+    assert_eq!(store::take_transfer(storage, [3; 32], just_before).await.unwrap(), Some(kim));
 }
 
 pub(crate) async fn g13_expired_codes_are_deleted(desk: Desk) {
     for number in 0..5_u8 {
         let guest = user(&format!("guest{number}"));
-        desk.storage.put_transfer(&guest, [number; 32], at(0), at(900)).await.unwrap();
+        store::put_transfer(&desk.storage, &guest, [number; 32], at(0), at(900)).await.unwrap();
     }
-    desk.storage.put_transfer(&user("kim"), [9; 32], at(900), at(1_800)).await.unwrap();
+    store::put_transfer(&desk.storage, &user("kim"), [9; 32], at(900), at(1_800)).await.unwrap();
     // An expired code that is still stored would be taken at an earlier time.
     for number in 0..5_u8 {
-        assert_eq!(desk.storage.take_transfer([number; 32], at(0)).await.unwrap(), None);
+        assert_eq!(store::take_transfer(&desk.storage, [number; 32], at(0)).await.unwrap(), None);
     }
-    assert_eq!(desk.storage.take_transfer([9; 32], at(901)).await.unwrap(), Some(user("kim")));
+    assert_eq!(
+        store::take_transfer(&desk.storage, [9; 32], at(901)).await.unwrap(),
+        Some(user("kim"))
+    );
 }
 
 pub(crate) async fn a_renewed_invite_voids_the_older_ones_and_keeps_the_reviewer(desk: Desk) {

@@ -5,6 +5,7 @@ use galley::domain::fence::Fence;
 use galley::domain::ids::{ClaimId, OfferId};
 use galley::domain::offer::{ClaimState, OfferState};
 use galley::offers::offer::{Accepted, Claimed, NewClaim, NewOffer, Offer, OfferClaim};
+use galley::offers::store;
 use galley::storage::Storage;
 use galley::storage::pagination::Page;
 use galley::storage::partners::Partnership;
@@ -40,7 +41,10 @@ fn offer_of(owner: &str, capacity: u32, now: DateTime<Utc>) -> NewOffer {
 }
 
 async fn an_offer(storage: &Storage, capacity: u32) -> Offer {
-    storage.create_offer(&offer_of("kim", capacity, at(1))).await.unwrap().expect("an offer")
+    store::create_offer(storage, &offer_of("kim", capacity, at(1)))
+        .await
+        .unwrap()
+        .expect("an offer")
 }
 
 fn claim(offer: OfferId, claimant: &str, fence: u64, now: DateTime<Utc>) -> NewClaim {
@@ -57,17 +61,17 @@ fn claim(offer: OfferId, claimant: &str, fence: u64, now: DateTime<Utc>) -> NewC
 
 /// Claims under a fence above every earlier one.
 async fn take(storage: &Storage, offer: OfferId, claimant: &str) -> Option<Claimed> {
-    let terms = storage.claim_terms(offer, &user(claimant).id, at(0)).await.unwrap();
+    let terms = store::claim_terms(storage, offer, &user(claimant).id, at(0)).await.unwrap();
     let fence = terms.expect("an offer").fence.0 + 1;
-    storage.claim_offer(&claim(offer, claimant, fence, at(2))).await.unwrap()
+    store::claim_offer(storage, &claim(offer, claimant, fence, at(2))).await.unwrap()
 }
 
 async fn live(storage: &Storage, offer: OfferId) -> Vec<OfferClaim> {
-    storage.claims_of(offer, None, &Page { limit: 200, before: None }).await.unwrap()
+    store::claims_of(storage, offer, None, &Page { limit: 200, before: None }).await.unwrap()
 }
 
 async fn now_is(storage: &Storage, offer: OfferId) -> Offer {
-    storage.offer(offer, &user("kim").id).await.unwrap().expect("an offer").offer
+    store::offer(storage, offer, &user("kim").id).await.unwrap().expect("an offer").offer
 }
 
 pub(crate) async fn o1_concurrent_claims_without_the_lock_take_as_many_slots_as_there_are(
@@ -81,7 +85,7 @@ pub(crate) async fn o1_concurrent_claims_without_the_lock_take_as_many_slots_as_
             let storage = handles[usize::from(number % 2 == 0)].clone();
             tasks.spawn(async move {
                 let new = claim(offer, &format!("user{number}"), 100 + number, at(2));
-                storage.claim_offer(&new).await.unwrap()
+                store::claim_offer(&storage, &new).await.unwrap()
             });
         }
         let made: Vec<_> = within(tasks.join_all()).await.into_iter().flatten().collect();
@@ -113,7 +117,7 @@ pub(crate) async fn g11_of_concurrent_claims_of_one_user_one_takes_a_slot(desk: 
         for number in 0..10_u64 {
             let storage = handles[usize::from(number % 2 == 0)].clone();
             let new = claim(offer, &claimant, 100 + number, at(2));
-            tasks.spawn(async move { storage.claim_offer(&new).await.unwrap() });
+            tasks.spawn(async move { store::claim_offer(&storage, &new).await.unwrap() });
         }
         let made = within(tasks.join_all()).await.into_iter().flatten().count();
         assert_eq!(made, 1);
@@ -125,15 +129,19 @@ pub(crate) async fn g11_of_concurrent_claims_of_one_user_one_takes_a_slot(desk: 
 pub(crate) async fn o2_a_claim_under_an_older_fence_takes_no_slot(desk: Desk) {
     let storage = &desk.storage;
     let offer = an_offer(storage, 5).await.id;
-    let first = storage.claim_offer(&claim(offer, "lee", 20, at(2))).await.unwrap();
+    let first = store::claim_offer(storage, &claim(offer, "lee", 20, at(2))).await.unwrap();
     assert_eq!(first.expect("a place").claim.number, 1);
     for fence in [19, 20] {
-        assert_eq!(storage.claim_offer(&claim(offer, "park", fence, at(3))).await.unwrap(), None);
+        assert_eq!(
+            store::claim_offer(storage, &claim(offer, "park", fence, at(3))).await.unwrap(),
+            None
+        );
     }
-    let terms = storage.claim_terms(offer, &user("park").id, at(0)).await.unwrap().unwrap();
+    let terms =
+        store::claim_terms(storage, offer, &user("park").id, at(0)).await.unwrap().unwrap();
     assert_eq!((terms.fence, terms.view.offer.remaining()), (Fence(20), 4));
     assert!(storage.profile_of(&user("park").id).await.unwrap().is_none(), "nothing is stored");
-    let second = storage.claim_offer(&claim(offer, "park", 21, at(4))).await.unwrap();
+    let second = store::claim_offer(storage, &claim(offer, "park", 21, at(4))).await.unwrap();
     assert_eq!(second.expect("a place").claim.number, 2);
 }
 
@@ -147,12 +155,12 @@ pub(crate) async fn a_claim_that_ends_many_times_at_once_frees_one_slot(desk: De
     let mut tasks = JoinSet::new();
     for storage in handles.iter().cycle().take(10) {
         let (storage, claim) = (storage.clone(), first.clone());
-        tasks.spawn(async move { storage.end_claim(&claim, at(5), at(0)).await.unwrap() });
+        tasks.spawn(async move { store::end_claim(&storage, &claim, at(5), at(0)).await.unwrap() });
     }
     let ended = within(tasks.join_all()).await.into_iter().filter(|ended| *ended).count();
     assert_eq!(ended, 1);
     assert_eq!(now_is(&desk.storage, offer).await.remaining(), 1);
-    assert_eq!(desk.storage.claim_of(offer, first.id).await.unwrap(), None);
+    assert_eq!(store::claim_of(&desk.storage, offer, first.id).await.unwrap(), None);
     // The claimant may return, under a new number.
     let again = take(&desk.storage, offer, first.user.id.as_str()).await.expect("a place");
     assert_eq!((again.claim.number, again.remaining), (3, 0));
@@ -167,8 +175,8 @@ pub(crate) async fn of_a_withdrawal_and_an_acceptance_at_once_one_succeeds(desk:
         let claim = take(storage, offer, &claimant).await.expect("a place").claim;
         let (ended, accepted) = within(async {
             tokio::join!(
-                storage.end_claim(&claim, at(5), at(0)),
-                other.accept_claim(&claim, &kim, at(5))
+                store::end_claim(storage, &claim, at(5), at(0)),
+                store::accept_claim(&other, &claim, &kim, at(5))
             )
         })
         .await;
@@ -184,17 +192,17 @@ pub(crate) async fn a_closed_offer_takes_no_claim_and_retains_those_it_has(desk:
     let storage = &desk.storage;
     let offer = an_offer(storage, 3).await.id;
     let first = take(storage, offer, "lee").await.expect("a place").claim;
-    assert!(!storage.close_offer(offer, &user("lee").id, at(4)).await.unwrap());
-    assert!(storage.close_offer(offer, &user("kim").id, at(5)).await.unwrap());
-    assert!(storage.close_offer(offer, &user("kim").id, at(9)).await.unwrap());
+    assert!(!store::close_offer(storage, offer, &user("lee").id, at(4)).await.unwrap());
+    assert!(store::close_offer(storage, offer, &user("kim").id, at(5)).await.unwrap());
+    assert!(store::close_offer(storage, offer, &user("kim").id, at(9)).await.unwrap());
     assert_eq!(take(storage, offer, "park").await, None);
     let closed = now_is(storage, offer).await;
     assert_eq!((closed.state(), closed.closed_at), (OfferState::Closed, Some(at(5))));
     assert_eq!((closed.title.as_str(), closed.message.as_deref()), ("다섯 편", Some("a\0b")));
-    let accepted = storage.accept_claim(&first, &closed.owner.id, at(6)).await.unwrap();
+    let accepted = store::accept_claim(storage, &first, &closed.owner.id, at(6)).await.unwrap();
     let expected = OfferClaim { state: ClaimState::Accepted, ..first.clone() };
     assert_eq!(accepted, Accepted::Done(expected.clone()));
-    assert!(!storage.end_claim(&expected, at(7), at(0)).await.unwrap());
+    assert!(!store::end_claim(storage, &expected, at(7), at(0)).await.unwrap());
     assert_eq!(live(storage, offer).await, [expected]);
 }
 
@@ -217,13 +225,13 @@ pub(crate) async fn an_acceptance_makes_partners_unless_one_of_them_has_too_many
              SELECT 'kim', id, updated_at FROM users WHERE id LIKE 'partner%'",
         )
         .await;
-    let full = storage.accept_claim(&claim, &kim.id, at(5)).await.unwrap();
+    let full = store::accept_claim(storage, &claim, &kim.id, at(5)).await.unwrap();
     assert_eq!(full, Accepted::Full);
     assert_eq!(live(storage, offer).await, std::slice::from_ref(&claim));
     assert!(!storage.are_partners(&kim.id, &lee.id).await.unwrap());
     assert!(storage.remove_partners(&kim.id, &user("partner100").id, at(5)).await.unwrap());
     for _again in 0..2 {
-        let accepted = storage.accept_claim(&claim, &kim.id, at(6)).await.unwrap();
+        let accepted = store::accept_claim(storage, &claim, &kim.id, at(6)).await.unwrap();
         assert!(matches!(accepted, Accepted::Done(_)), "{accepted:?}");
         assert!(storage.are_partners(&kim.id, &lee.id).await.unwrap());
     }
@@ -239,7 +247,7 @@ pub(crate) async fn g11_a_removed_partner_has_no_slot_and_a_late_acceptance_make
     let (kim, lee) = (user("kim").id, user("lee").id);
     let offer = an_offer(storage, 1).await.id;
     let claim = take(storage, offer, "lee").await.expect("a place").claim;
-    let accept = async || storage.accept_claim(&claim, &kim, at(5)).await.unwrap();
+    let accept = async || store::accept_claim(storage, &claim, &kim, at(5)).await.unwrap();
     for _double_click in 0..2 {
         assert!(matches!(accept().await, Accepted::Done(_)));
     }
@@ -264,7 +272,7 @@ pub(crate) async fn g13_a_user_has_a_hundred_open_offers_and_older_closed_ones_a
     for number in 0..104_usize {
         let storage = handles[number % 2].clone();
         tasks.spawn(async move {
-            storage.create_offer(&offer_of("kim", 1, at(2))).await.unwrap().is_some()
+            store::create_offer(&storage, &offer_of("kim", 1, at(2))).await.unwrap().is_some()
         });
     }
     let made = within(tasks.join_all()).await.into_iter().filter(|made| *made).count();
@@ -281,7 +289,10 @@ pub(crate) async fn g13_a_user_has_a_hundred_open_offers_and_older_closed_ones_a
         .await;
     // 203 are closed. The new one deletes three of them, the next one none.
     for expected in [201, 202] {
-        desk.storage.create_offer(&offer_of("kim", 1, at(3))).await.unwrap().expect("an offer");
+        store::create_offer(&desk.storage, &offer_of("kim", 1, at(3)))
+            .await
+            .unwrap()
+            .expect("an offer");
         let stored = count(&desk.location, "SELECT count(*) FROM review_offers").await;
         assert_eq!(stored, expected);
     }
@@ -307,28 +318,29 @@ pub(crate) async fn g13_a_user_makes_fifty_claims_a_day(desk: Desk) {
     }
     let first = take(&desk.storage, offers[0], "lee").await.expect("a place").claim;
     // A withdrawn claim counts.
-    assert!(desk.storage.end_claim(&first, at(3), at(0)).await.unwrap());
+    assert!(store::end_claim(&desk.storage, &first, at(3), at(0)).await.unwrap());
     let mut tasks = JoinSet::new();
     for (number, offer) in offers.iter().copied().enumerate() {
         let storage = handles[number % 2].clone();
         tasks.spawn(async move {
-            storage.claim_offer(&claim(offer, "lee", 50, at(3))).await.unwrap().is_some()
+            store::claim_offer(&storage, &claim(offer, "lee", 50, at(3))).await.unwrap().is_some()
         });
     }
     let made = within(tasks.join_all()).await.into_iter().filter(|made| *made).count();
     assert_eq!(made, 49);
     let lee = user("lee").id;
     let offer = an_offer(&desk.storage, 1).await.id;
-    let spent = desk.storage.claim_terms(offer, &lee, at(0)).await.unwrap().unwrap();
+    let spent = store::claim_terms(&desk.storage, offer, &lee, at(0)).await.unwrap().unwrap();
     assert_eq!(spent.spent_since, Some(first.created_at));
     // A day after the first claim.
     let later = first.created_at + TimeDelta::hours(24);
-    let free = desk.storage.claim_terms(offer, &lee, first.created_at).await.unwrap().unwrap();
+    let free =
+        store::claim_terms(&desk.storage, offer, &lee, first.created_at).await.unwrap().unwrap();
     assert_eq!(free.spent_since, None);
-    let made = desk.storage.claim_offer(&claim(offer, "lee", 50, later)).await.unwrap();
+    let made = store::claim_offer(&desk.storage, &claim(offer, "lee", 50, later)).await.unwrap();
     let made = made.expect("a place").claim;
     // A withdrawal deletes ended claims that no longer count.
-    assert!(desk.storage.end_claim(&made, later, first.created_at).await.unwrap());
+    assert!(store::end_claim(&desk.storage, &made, later, first.created_at).await.unwrap());
     let ended = "SELECT count(*) FROM review_claims WHERE ended_at IS NOT NULL";
     assert_eq!(count(&desk.location, ended).await, 1, "the one of today");
 }
@@ -338,14 +350,14 @@ pub(crate) async fn offers_and_claims_are_listed_by_page_newest_first(desk: Desk
     let mut made = Vec::new();
     for second in 1..=5 {
         let new = offer_of("kim", 5, at(second));
-        made.insert(0, storage.create_offer(&new).await.unwrap().expect("an offer"));
+        made.insert(0, store::create_offer(storage, &new).await.unwrap().expect("an offer"));
     }
-    storage.create_offer(&offer_of("lee", 5, at(9))).await.unwrap().expect("an offer");
+    store::create_offer(storage, &offer_of("lee", 5, at(9))).await.unwrap().expect("an offer");
     let kim = user("kim").id;
     let mut read = Vec::new();
     let mut before = None;
     loop {
-        let page = storage.offers_of(&kim, &Page { limit: 2, before }).await.unwrap();
+        let page = store::offers_of(storage, &kim, &Page { limit: 2, before }).await.unwrap();
         let Some(last) = page.last() else { break };
         before = Some(last.cursor());
         read.extend(page);
@@ -355,12 +367,12 @@ pub(crate) async fn offers_and_claims_are_listed_by_page_newest_first(desk: Desk
     for (second, claimant) in (11_u32..).zip(["lee", "park", "choi"]) {
         let fence = u64::from(second);
         let new = claim(offer, claimant, fence, at(i64::from(second)));
-        storage.claim_offer(&new).await.unwrap().expect("a place");
+        store::claim_offer(storage, &new).await.unwrap().expect("a place");
     }
     let page = Page { limit: 2, before: None };
-    let first = storage.claims_of(offer, None, &page).await.unwrap();
+    let first = store::claims_of(storage, offer, None, &page).await.unwrap();
     let page = Page { limit: 2, before: first.last().map(OfferClaim::cursor) };
-    let rest = storage.claims_of(offer, None, &page).await.unwrap();
+    let rest = store::claims_of(storage, offer, None, &page).await.unwrap();
     let names = |claims: &[OfferClaim]| -> Vec<_> {
         claims.iter().map(|claim| claim.user.id.to_string()).collect()
     };
@@ -369,9 +381,9 @@ pub(crate) async fn offers_and_claims_are_listed_by_page_newest_first(desk: Desk
         (vec!["choi".into(), "park".into()], vec!["lee".into()])
     );
     let (park, page) = (user("park").id, Page { limit: 9, before: None });
-    let own = storage.claims_of(offer, Some(&park), &page).await.unwrap();
+    let own = store::claims_of(storage, offer, Some(&park), &page).await.unwrap();
     assert_eq!(names(&own), ["park"]);
-    let seen = storage.offer(offer, &user("park").id).await.unwrap().expect("an offer");
+    let seen = store::offer(storage, offer, &user("park").id).await.unwrap().expect("an offer");
     assert_eq!(seen.claim.map(|claim| claim.number), Some(2));
     assert_eq!(seen.offer.remaining(), 2);
 }

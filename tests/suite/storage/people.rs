@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use galley::domain::handle::Handle;
 use galley::domain::ids::PersonalLinkId;
 use galley::domain::user::User;
+use galley::partners::store::people;
 use galley::partners::store::people::{HandleSet, NewPersonalLink, UserKey};
 use galley::storage::Storage;
 use tokio::task::JoinSet;
@@ -29,7 +30,7 @@ fn new_link(byte: u8) -> NewPersonalLink {
 }
 
 async fn found(storage: &Storage, key: UserKey) -> Option<User> {
-    storage.find_user(&key).await.unwrap()
+    people::find_user(storage, &key).await.unwrap()
 }
 
 pub(crate) async fn g11_of_many_users_who_choose_one_handle_one_gets_it(desk: Desk) {
@@ -42,7 +43,8 @@ pub(crate) async fn g11_of_many_users_who_choose_one_handle_one_gets_it(desk: De
                 let who = user(&format!("user{round}_{number}"));
                 let (handle, link) =
                     (handle(&format!("글쓴이{round}")), new_link(round * 8 + number));
-                let set = storage.set_handle(&who, Some(&handle), &link, at(1)).await.unwrap();
+                let set =
+                    people::set_handle(&storage, &who, Some(&handle), &link, at(1)).await.unwrap();
                 (who, set)
             });
         }
@@ -59,7 +61,7 @@ pub(crate) async fn g11_of_many_users_who_choose_one_handle_one_gets_it(desk: De
 async fn set(desk: &Desk, who: &User, text: Option<&str>, day: i64) -> HandleSet {
     let (handle, link) = (text.map(handle), new_link(who.id.as_str().as_bytes()[0]));
     let now = at(1) + TimeDelta::days(day);
-    desk.storage.set_handle(who, handle.as_ref(), &link, now).await.unwrap()
+    people::set_handle(&desk.storage, who, handle.as_ref(), &link, now).await.unwrap()
 }
 
 pub(crate) async fn a_changed_handle_is_reserved_for_its_user(desk: Desk) {
@@ -109,7 +111,7 @@ pub(crate) async fn concurrent_first_reads_return_one_personal_link(desk: Desk) 
         let storage = handles[usize::from(number) % 2].clone();
         tasks.spawn(async move {
             let link = new_link(number);
-            storage.find_or_create_address(&user("kim"), &link, at(1)).await.unwrap()
+            people::find_or_create_address(&storage, &user("kim"), &link, at(1)).await.unwrap()
         });
     }
     let addresses = within(tasks.join_all()).await;
@@ -118,18 +120,18 @@ pub(crate) async fn concurrent_first_reads_return_one_personal_link(desk: Desk) 
 
 pub(crate) async fn a_renewed_personal_link_voids_the_older_one(desk: Desk) {
     let (storage, kim) = (&desk.storage, user("kim"));
-    let first = storage.find_or_create_address(&kim, &new_link(1), at(1)).await.unwrap();
-    let renewed = storage.renew_personal_link(&kim, &new_link(2), at(2)).await.unwrap();
+    let first = people::find_or_create_address(storage, &kim, &new_link(1), at(1)).await.unwrap();
+    let renewed = people::renew_personal_link(storage, &kim, &new_link(2), at(2)).await.unwrap();
     assert_ne!(first.link, renewed.link);
     assert_eq!(found(storage, UserKey::Link([1; 32])).await, None);
     assert_eq!(found(storage, UserKey::Link([2; 32])).await, Some(kim.clone()));
-    let read = storage.find_or_create_address(&kim, &new_link(3), at(3)).await.unwrap();
+    let read = people::find_or_create_address(storage, &kim, &new_link(3), at(3)).await.unwrap();
     assert_eq!(read, renewed);
 }
 
 pub(crate) async fn a_user_is_found_by_exactly_what_a_caller_knows(desk: Desk) {
     let (storage, kim) = (&desk.storage, user("kim"));
-    storage.set_handle(&kim, Some(&handle("하나둘")), &new_link(1), at(1)).await.unwrap();
+    people::set_handle(storage, &kim, Some(&handle("하나둘")), &new_link(1), at(1)).await.unwrap();
     assert_eq!(found(storage, UserKey::Id(kim.id.clone())).await, Some(kim.clone()));
     assert_eq!(found(storage, UserKey::Handle(handle("하나둘"))).await, Some(kim));
     for key in [

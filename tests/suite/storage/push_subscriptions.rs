@@ -4,6 +4,7 @@ use chrono::DateTime;
 use chrono::Utc;
 use galley::domain::ids::PushSubscriptionId;
 use galley::domain::limits::PUSH_SUBSCRIPTIONS_MAX;
+use galley::push::store;
 use galley::push::store::{PushAddress, PushLanguage};
 use tokio::task::JoinSet;
 
@@ -31,11 +32,11 @@ fn address(name: &str) -> PushAddress {
 
 async fn put(desk: &Desk, name: &str, endpoint: &str, now: DateTime<Utc>) -> PushSubscriptionId {
     let (user, address) = (user(name), address(endpoint));
-    desk.storage.put_push_subscription(&user, &address, 10, now).await.unwrap().id
+    store::put_push_subscription(&desk.storage, &user, &address, 10, now).await.unwrap().id
 }
 
 async fn endpoints(desk: &Desk, name: &str) -> Vec<String> {
-    let all = desk.storage.push_subscriptions_of(&user(name).id).await.unwrap();
+    let all = store::push_subscriptions_of(&desk.storage, &user(name).id).await.unwrap();
     all.into_iter().map(|it| it.address.endpoint.rsplit('/').next().unwrap().to_owned()).collect()
 }
 
@@ -46,9 +47,10 @@ pub(crate) async fn a_subscription_is_stored_as_it_is(desk: Desk) {
         p256dh: std::array::from_fn(|n| u8::try_from(n).unwrap()),
         ..address("한글?q=1")
     };
-    let stored = desk.storage.put_push_subscription(&user("kim"), &whole, 10, at(5)).await.unwrap();
+    let stored =
+        store::put_push_subscription(&desk.storage, &user("kim"), &whole, 10, at(5)).await.unwrap();
     assert!(stored.is_new);
-    let found = desk.storage.push_subscriptions_of(&user("kim").id).await.unwrap();
+    let found = store::push_subscriptions_of(&desk.storage, &user("kim").id).await.unwrap();
     assert_eq!((found.len(), found[0].id, found[0].created_at), (1, stored.id, at(5)));
     assert_eq!(found[0].address, whole);
     assert!(!format!("{found:?}").contains("push.example"), "a log shows no endpoint");
@@ -57,31 +59,33 @@ pub(crate) async fn a_subscription_is_stored_as_it_is(desk: Desk) {
 pub(crate) async fn an_endpoint_belongs_to_the_user_who_registered_it_last(desk: Desk) {
     let kims = put(&desk, "kim", "browser", at(1)).await;
     let (lee, shared) = (user("lee"), address("browser"));
-    let stored = desk.storage.put_push_subscription(&lee, &shared, 10, at(2)).await.unwrap();
+    let stored =
+        store::put_push_subscription(&desk.storage, &lee, &shared, 10, at(2)).await.unwrap();
     assert!(!stored.is_new);
     assert_ne!(stored.id, kims, "the former user knows the old id");
     assert_eq!(stored.created_at, at(2));
     assert_eq!(endpoints(&desk, "kim").await, [""; 0]);
     assert_eq!(endpoints(&desk, "lee").await, ["browser"]);
-    assert!(!desk.storage.delete_push_subscription(&user("kim").id, kims).await.unwrap());
+    assert!(!store::delete_push_subscription(&desk.storage, &user("kim").id, kims).await.unwrap());
 }
 
 pub(crate) async fn the_same_browser_registers_again_under_its_id(desk: Desk) {
     let first = put(&desk, "kim", "browser", at(1)).await;
     let renewed = PushAddress { auth: [8; 16], ..address("browser") };
-    let again =
-        desk.storage.put_push_subscription(&user("kim"), &renewed, 10, at(2)).await.unwrap();
+    let again = store::put_push_subscription(&desk.storage, &user("kim"), &renewed, 10, at(2))
+        .await
+        .unwrap();
     assert_eq!((again.id, again.created_at, again.is_new), (first, at(1), false));
-    let found = desk.storage.push_subscriptions_of(&user("kim").id).await.unwrap();
+    let found = store::push_subscriptions_of(&desk.storage, &user("kim").id).await.unwrap();
     assert_eq!((found.len(), found[0].address.auth), (1, [8; 16]));
 }
 
 pub(crate) async fn a_subscription_is_deleted_by_its_user_only(desk: Desk) {
     let id = put(&desk, "kim", "browser", at(1)).await;
     put(&desk, "lee", "other", at(1)).await;
-    assert!(!desk.storage.delete_push_subscription(&user("lee").id, id).await.unwrap());
-    assert!(desk.storage.delete_push_subscription(&user("kim").id, id).await.unwrap());
-    assert!(!desk.storage.delete_push_subscription(&user("kim").id, id).await.unwrap());
+    assert!(!store::delete_push_subscription(&desk.storage, &user("lee").id, id).await.unwrap());
+    assert!(store::delete_push_subscription(&desk.storage, &user("kim").id, id).await.unwrap());
+    assert!(!store::delete_push_subscription(&desk.storage, &user("kim").id, id).await.unwrap());
     assert_eq!(endpoints(&desk, "lee").await, ["other"]);
 }
 
@@ -111,7 +115,8 @@ pub(crate) async fn g13_concurrent_registrations_keep_to_the_bound(desk: Desk) {
                 _ => ("kim", number.to_string()),
             };
             let address = address(&endpoint);
-            let stored = storage.put_push_subscription(&user(name), &address, 10, at(1)).await;
+            let stored =
+                store::put_push_subscription(&storage, &user(name), &address, 10, at(1)).await;
             stored.unwrap();
         });
     }

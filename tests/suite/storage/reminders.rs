@@ -7,11 +7,16 @@ use galley::domain::reminder::{Quiet, QuietHours, ReminderKind, ReminderSettings
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::{Role, Seat};
 use galley::partners::request::{Refusal, Requested};
+use galley::partners::store::requests;
+use galley::periodic;
 use galley::periodic::store::{JobCursors, JobOutcome, JobRun};
+use galley::push;
 use galley::push::store::PushAddress;
+use galley::reminders;
 use galley::reminders::reminder::{
     CandidateQuery, ReminderCandidate, ReminderClaim, ReminderSubject,
 };
+use galley::reminders::store::candidates;
 use galley::storage::reviews::{NewReply, NewReview, ReviewChange};
 use galley::storage::seats::Guarded;
 use tokio::task::JoinSet;
@@ -51,7 +56,7 @@ fn run(fence: u64) -> JobRun {
 }
 
 async fn begin(desk: &Desk, fence: u64) -> Option<JobCursors> {
-    desk.storage.begin_job(JOB, &run(fence), 20).await.unwrap()
+    periodic::store::begin_job(&desk.storage, JOB, &run(fence), 20).await.unwrap()
 }
 
 /// The candidates of reviews that are an hour old.
@@ -62,7 +67,10 @@ fn query(now: DateTime<Utc>) -> CandidateQuery {
 }
 
 async fn candidates(desk: &Desk, kind: ReminderKind, second: i64) -> Vec<ReminderCandidate> {
-    desk.storage.reminder_candidates(kind, &query(at(second))).await.unwrap().candidates
+    candidates::reminder_candidates(&desk.storage, kind, &query(at(second)))
+        .await
+        .unwrap()
+        .candidates
 }
 
 async fn unanswered(desk: &Desk, second: i64) -> Vec<ReminderCandidate> {
@@ -79,7 +87,13 @@ async fn claim_at(
     candidate: &ReminderCandidate,
     second: i64,
 ) -> ReminderClaim {
-    let claimed = desk.storage.claim_reminder(JOB, Fence(fence), &candidate.subject, at(second));
+    let claimed = reminders::store::claim_reminder(
+        &desk.storage,
+        JOB,
+        Fence(fence),
+        &candidate.subject,
+        at(second),
+    );
     claimed.await.unwrap()
 }
 
@@ -91,7 +105,9 @@ async fn subscribe(desk: &Desk, name: &str) {
         lang: None,
         expires_at: None,
     };
-    desk.storage.put_push_subscription(&user(name), &address, 10, at(0)).await.unwrap();
+    push::store::put_push_subscription(&desk.storage, &user(name), &address, 10, at(0))
+        .await
+        .unwrap();
 }
 
 /// A document of kim, who has a browser, and a link with lee.
@@ -117,23 +133,23 @@ fn count_of(candidate: &ReminderCandidate) -> i64 {
 
 pub(crate) async fn settings_are_stored_as_they_are(desk: Desk) {
     let kim = user("kim");
-    let read = async || desk.storage.reminder_settings(&kim.id).await.unwrap();
+    let read = async || reminders::store::reminder_settings(&desk.storage, &kim.id).await.unwrap();
     assert_eq!(read().await, ReminderSettings::default());
     let time = |text: &str| text.parse().unwrap();
     let hours = QuietHours::new(time("22:00"), time("08:00"));
     let quiet = Quiet { hours, time_zone: Some("Asia/Seoul".parse().unwrap()) };
     let all = ReminderSettings { seat_free: false, quiet, ..ReminderSettings::default() };
-    desk.storage.put_reminder_settings(&kim, &all, at(0)).await.unwrap();
+    reminders::store::put_reminder_settings(&desk.storage, &kim, &all, at(0)).await.unwrap();
     assert_eq!(read().await, all);
     let other = ReminderSettings { review_unanswered: false, ..ReminderSettings::default() };
-    desk.storage.put_reminder_settings(&kim, &other, at(1)).await.unwrap();
+    reminders::store::put_reminder_settings(&desk.storage, &kim, &other, at(1)).await.unwrap();
     assert_eq!(read().await, other);
 }
 
 pub(crate) async fn the_fence_of_a_later_run_ends_the_claims_of_an_earlier_one(desk: Desk) {
     let seated = seated(&desk).await;
     review(&desk, seated, 0).await;
-    assert_eq!(desk.storage.job_fence(JOB).await.unwrap(), Fence::ZERO);
+    assert_eq!(periodic::store::job_fence(&desk.storage, JOB).await.unwrap(), Fence::ZERO);
     assert_eq!(begin(&desk, 5).await, Some(JobCursors::new()));
     let found = unanswered(&desk, HOUR).await;
     // The batch of fence 5 has lost its lock, and a later one has begun.
@@ -141,7 +157,7 @@ pub(crate) async fn the_fence_of_a_later_run_ends_the_claims_of_an_earlier_one(d
     for fence in [5, 6] {
         assert_eq!(begin(&desk, fence).await, None, "{fence}");
     }
-    assert_eq!(desk.storage.job_fence(JOB).await.unwrap(), Fence(6));
+    assert_eq!(periodic::store::job_fence(&desk.storage, JOB).await.unwrap(), Fence(6));
     for fence in [4, 5, 7] {
         assert_eq!(claim(&desk, fence, &found[0]).await, ReminderClaim::Fenced, "{fence}");
     }
@@ -149,13 +165,13 @@ pub(crate) async fn the_fence_of_a_later_run_ends_the_claims_of_an_earlier_one(d
     // Its end is stored, its cursors are not.
     let ended = JobRun { ended_at: Some(at(9)), outcome: JobOutcome::LockLost, ..run(5) };
     let cursors = JobCursors::from([("seat_free".to_owned(), "x".to_owned())]);
-    desk.storage.end_job(JOB, &ended, &cursors).await.unwrap();
-    let runs = desk.storage.job_runs(JOB).await.unwrap();
+    periodic::store::end_job(&desk.storage, JOB, &ended, &cursors).await.unwrap();
+    let runs = periodic::store::job_runs(&desk.storage, JOB).await.unwrap();
     let outcomes: Vec<_> = runs.iter().map(|run| (run.fence.0, run.outcome)).collect();
     assert_eq!(outcomes, [(6, JobOutcome::Running), (5, JobOutcome::LockLost)]);
     assert_eq!((runs[1].ended_at, runs[1].counts["sent"]), (Some(at(9)), 5));
     assert_eq!(claim(&desk, 6, &found[0]).await, ReminderClaim::Claimed);
-    desk.storage.end_job(JOB, &run(6), &cursors).await.unwrap();
+    periodic::store::end_job(&desk.storage, JOB, &run(6), &cursors).await.unwrap();
     assert_eq!(begin(&desk, 7).await, Some(cursors));
 }
 
@@ -163,7 +179,7 @@ pub(crate) async fn g13_a_job_has_a_bounded_number_of_stored_runs(desk: Desk) {
     for fence in 1..=25 {
         begin(&desk, fence).await.unwrap();
     }
-    let runs = desk.storage.job_runs(JOB).await.unwrap();
+    let runs = periodic::store::job_runs(&desk.storage, JOB).await.unwrap();
     let fences: Vec<_> = runs.iter().map(|run| run.fence.0).collect();
     assert_eq!(fences, (6..=25).rev().collect::<Vec<_>>());
     let running = runs.iter().filter(|run| run.outcome == JobOutcome::Running).count();
@@ -175,7 +191,7 @@ pub(crate) async fn g11_a_reminder_is_claimed_once_by_concurrent_batches(desk: D
     review(&desk, seated, 0).await;
     subscribe(&desk, "lee").await;
     let request = new_request("kim", "lee", 0);
-    desk.storage.create_request(&request).await.unwrap();
+    requests::create_request(&desk.storage, &request).await.unwrap();
     let seat = Seat::new(seated.link, Role::Reviewer);
     desk.storage.put_absent_waiter(seat, &user("lee").id, at(3)).await.unwrap();
     begin(&desk, 5).await.unwrap();
@@ -188,7 +204,9 @@ pub(crate) async fn g11_a_reminder_is_claimed_once_by_concurrent_batches(desk: D
         for _ in 0..8 {
             let (storage, subject) = (desk.storage.clone(), candidate.subject.clone());
             claims.spawn(async move {
-                storage.claim_reminder(JOB, Fence(5), &subject, at(0)).await.unwrap()
+                reminders::store::claim_reminder(&storage, JOB, Fence(5), &subject, at(0))
+                    .await
+                    .unwrap()
             });
         }
         let claims = within(claims.join_all()).await;
@@ -279,12 +297,14 @@ pub(crate) async fn a_user_without_browser_or_with_the_kind_switched_off_is_no_c
     subscribe(&desk, "kim").await;
     assert_eq!(unanswered(&desk, HOUR).await.len(), 1);
     let off = ReminderSettings { review_unanswered: false, ..ReminderSettings::default() };
-    desk.storage.put_reminder_settings(&user("kim"), &off, at(0)).await.unwrap();
+    reminders::store::put_reminder_settings(&desk.storage, &user("kim"), &off, at(0))
+        .await
+        .unwrap();
     assert_eq!(unanswered(&desk, HOUR).await, []);
     let time = |text: &str| text.parse().unwrap();
     let quiet = Quiet { hours: QuietHours::new(time("01:00"), time("02:00")), time_zone: None };
     let on = ReminderSettings { quiet, ..ReminderSettings::default() };
-    desk.storage.put_reminder_settings(&user("kim"), &on, at(0)).await.unwrap();
+    reminders::store::put_reminder_settings(&desk.storage, &user("kim"), &on, at(0)).await.unwrap();
     assert_eq!(unanswered(&desk, HOUR).await[0].quiet, quiet);
 }
 
@@ -294,7 +314,7 @@ pub(crate) async fn a_request_is_a_candidate_while_it_is_pending(desk: Desk) {
         subscribe(&desk, name).await;
     }
     let request = new_request("kim", "lee", 0);
-    let made = desk.storage.create_request(&request).await.unwrap();
+    let made = requests::create_request(&desk.storage, &request).await.unwrap();
     assert!(matches!(made, Requested::Created(_)), "{made:?}");
     let pending = async |second| candidates(&desk, ReminderKind::RequestUnanswered, second).await;
     assert_eq!(pending(HOUR - 1).await, []);
@@ -303,7 +323,9 @@ pub(crate) async fn a_request_is_a_candidate_while_it_is_pending(desk: Desk) {
     assert_eq!((found.len(), &found[0].user), (1, &user("lee").id));
     assert_eq!(found[0].subject, subject);
     let kim = user("kim").id;
-    desk.storage.refuse_request(request.id, &kim, Refusal::Withdraw, at(5)).await.unwrap();
+    requests::refuse_request(&desk.storage, request.id, &kim, Refusal::Withdraw, at(5))
+        .await
+        .unwrap();
     assert_eq!(pending(HOUR).await, []);
     begin(&desk, 5).await.unwrap();
     assert_eq!(claim(&desk, 5, &found[0]).await, ReminderClaim::Spent, "its reason is gone");
@@ -330,10 +352,10 @@ pub(crate) async fn a_waiter_who_left_is_a_candidate_until_the_seat_is_theirs(de
     assert_eq!(absent(60).await, []);
     leave(1).await;
     assert_eq!(absent(60).await, [], "the seat was ratified after it");
-    assert_eq!(desk.storage.trim_absent_waiters(at(0), 10).await.unwrap(), 1);
+    assert_eq!(reminders::store::trim_absent_waiters(&desk.storage, at(0), 10).await.unwrap(), 1);
     leave(5).await;
-    assert_eq!(desk.storage.trim_absent_waiters(at(5), 10).await.unwrap(), 0);
-    assert_eq!(desk.storage.trim_absent_waiters(at(6), 10).await.unwrap(), 1);
+    assert_eq!(reminders::store::trim_absent_waiters(&desk.storage, at(5), 10).await.unwrap(), 0);
+    assert_eq!(reminders::store::trim_absent_waiters(&desk.storage, at(6), 10).await.unwrap(), 1);
     // A user without the role, and a link that ended.
     desk.storage.put_absent_waiter(seat, &user("lee").id, at(9)).await.unwrap();
     assert_eq!(absent(60).await, []);
@@ -367,7 +389,7 @@ async fn links_in_pages(desk: &Desk, kind: ReminderKind) -> Vec<ShareLinkId> {
     query.limit = 2;
     query.since = at(-HOUR);
     loop {
-        let page = desk.storage.reminder_candidates(kind, &query).await.unwrap();
+        let page = candidates::reminder_candidates(&desk.storage, kind, &query).await.unwrap();
         assert!(page.candidates.len() <= 2);
         found.extend(page.candidates.iter().map(|candidate| match &candidate.subject {
             ReminderSubject::Reviews { link, .. } => *link,
@@ -412,5 +434,5 @@ pub(crate) async fn a_database_with_later_migrations_receives_the_one_of_jobs(de
     stranger.run(forget).await;
     drop(stranger);
     let storage = desk.another().await;
-    assert_eq!(storage.job_fence(JOB).await.unwrap(), Fence::ZERO);
+    assert_eq!(periodic::store::job_fence(&storage, JOB).await.unwrap(), Fence::ZERO);
 }

@@ -9,13 +9,16 @@ use galley::domain::ids::{DecisionId, SessionId};
 use galley::domain::reminder::TimeZone;
 use galley::domain::review::Verdict;
 use galley::domain::seat::Role;
+use galley::exports;
 use galley::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, NewExport, StoredExport,
 };
+use galley::partners::store::requests;
 use galley::storage::decisions::{NewDecision, UndoneDecision};
 use galley::storage::pagination::Page;
 use galley::storage::replies::OwnReply;
 use galley::storage::reviews::ReviewChange;
+use galley::transfer;
 
 use crate::storage::database::{Desk, at, edit, new_invite, new_link, new_reply, new_review, user};
 
@@ -72,9 +75,9 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.rename_user(&kim, at(0)));
     movable(s.profile_of(&kim.id));
     movable(s.set_guest_requests(&kim, true));
-    movable(s.decline_requests(&kim.id, at(0)));
-    movable(s.put_transfer(&kim, [0; 32], at(0), at(1)));
-    movable(s.take_transfer([0; 32], at(0)));
+    movable(requests::decline_requests(s, &kim.id, at(0)));
+    movable(transfer::store::put_transfer(s, &kim, [0; 32], at(0), at(1)));
+    movable(transfer::store::take_transfer(s, [0; 32], at(0)));
     movable(s.seat_lookup(guard.seat));
     movable(s.ratify(guard.seat, guard.fence, SessionId::generate(), &kim.id, at(0)));
     movable(s.vacate(guard.seat, guard.fence));
@@ -113,12 +116,12 @@ pub(crate) async fn every_future_of_exports_and_partners_is_send(desk: Desk) {
     let (format, zone) = (ExportFormat::Text, TimeZone::UTC);
     let key = ExportKey { link, format, has_reviews: true, zone };
     let (build, new) = export(key);
-    movable(s.export_state(key));
-    movable(s.export_bytes(key, [0; 32]));
-    movable(s.begin_export(key, build.fence, at(0)));
-    movable(s.note_export(key, &build));
-    movable(s.store_export(build.fence, &new));
-    movable(s.trim_exports(BOUNDS, Some(key)));
+    movable(exports::store::export_state(s, key));
+    movable(exports::store::export_bytes(s, key, [0; 32]));
+    movable(exports::store::begin_export(s, key, build.fence, at(0)));
+    movable(exports::store::note_export(s, key, &build));
+    movable(exports::store::store_export(s, build.fence, &new));
+    movable(exports::store::trim_exports(s, BOUNDS, Some(key)));
     movable(s.make_partners(&kim, &kim, at(0)));
     movable(s.remove_partners(&kim, &kim, at(0)));
     movable(s.are_partners(&kim, &kim));
