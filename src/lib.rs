@@ -6,6 +6,9 @@
     reason = "a comment states a reason, a unit or an invariant, or is left out"
 )]
 
+pub use galley_core::{
+    outbox, pubsub, reviews, rooms, seats, sessions, sharing, storage, telemetry,
+};
 pub use galley_domain as domain;
 pub use galley_files as files;
 pub use galley_locks as locks;
@@ -17,20 +20,11 @@ pub mod config;
 pub mod exports;
 pub mod http;
 pub mod offers;
-pub mod outbox;
 pub mod outgoing;
 pub mod partners;
 pub mod periodic;
-pub mod pubsub;
 pub mod push;
 pub mod reminders;
-pub mod reviews;
-pub mod rooms;
-pub mod seats;
-pub mod sessions;
-pub mod sharing;
-pub mod storage;
-pub mod telemetry;
 pub mod transfer;
 pub mod versions;
 pub mod webhooks;

@@ -136,8 +136,7 @@ impl Exports {
             return Ok(Look::Found(Export::Building { progress: build.progress.min(99) }));
         }
         // A build stores its file before it releases its lock.
-        let state =
-            store::export_state(self.storage(), key).await?.ok_or(ExportError::NotFound)?;
+        let state = store::export_state(self.storage(), key).await?.ok_or(ExportError::NotFound)?;
         let file = servable(key, &state, now).ok_or(not_available)?;
         Ok(Look::Found(Export::Ready { file, title: state.now.title }))
     }

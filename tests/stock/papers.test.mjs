@@ -99,7 +99,7 @@ for (const name of papers) {
     const manual = settings()
     const keys = new RegExp(`\`((?:${sections(manual).join("|")})\\.[a-z_]+)[\` ]`, "g")
     for (const key of all(read(name), keys)) assert.ok(key in manual || key === "server.draining", key)
-    const metrics = all(read("src/telemetry/metrics.rs"), /"(galley_[a-z_]+)"/g)
+    const metrics = all(read("src/core/telemetry/metrics.rs"), /"(galley_[a-z_]+)"/g)
     for (const metric of all(read(name), /`[^`\n]*?(galley_(?!token)[a-z_]+)/g)) {
       assert.ok(metrics.includes(metric), metric)
     }
@@ -120,16 +120,16 @@ test("the OpenAPI document lists and describes every problem", () => {
 })
 
 test("the protocol lists every metric", () => {
-  const metrics = all(read("src/telemetry/metrics.rs"), /"(galley_[a-z_]+)"/g)
+  const metrics = all(read("src/core/telemetry/metrics.rs"), /"(galley_[a-z_]+)"/g)
   assert.deepEqual(all(section(protocol, "Metrics"), /(galley_[a-z_]+)/g), metrics)
 })
 
 test("the protocol lists every websocket event", () => {
-  const names = /fn name\(&self\).*?\n    }\n/s.exec(read("src/outbox/event.rs"))?.[0] ?? ""
+  const names = /fn name\(&self\).*?\n    }\n/s.exec(read("src/core/outbox/event.rs"))?.[0] ?? ""
   const rows = section(protocol, "Events").split("\n").filter((line) => line.startsWith("| `"))
   const listed = rows.flatMap((row) => all(row.split(" | ")[0] ?? "", /`([a-z.]+)`/g)).sort()
   assert.deepEqual(listed, all(names, /"([a-z.]+)"/g))
-  for (const problem of all(read("src/outbox/event.rs"), /"\/problems\/([a-z-]+)"/g)) {
+  for (const problem of all(read("src/core/outbox/event.rs"), /"\/problems\/([a-z-]+)"/g)) {
     assert.ok(section(protocol, "Events").includes(`\`${problem}\``), problem)
   }
 })
@@ -171,7 +171,7 @@ test("the page of administrators names every job", () => {
 })
 
 test("the protocol lists every close code and every reason", () => {
-  const closes = read("src/outbox/close.rs")
+  const closes = read("src/core/outbox/close.rs")
   const codes = all(closes, /=> (\d{4}),/g).filter((code) => code !== "1000")
   const part = section(protocol, "Close codes")
   assert.deepEqual(all(part, /^\| (\d{4}) \|/gm), codes)

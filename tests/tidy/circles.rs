@@ -67,7 +67,7 @@ fn product() -> Vec<Source> {
 }
 
 fn path_of(source: &Source) -> String {
-    let path = source.path.trim_start_matches("src/").trim_end_matches(".rs");
+    let path = tree::inside_src(&source.path).unwrap_or_default().trim_end_matches(".rs");
     path.trim_end_matches("/mod").trim_end_matches("/lib").replace('/', "::")
 }
 

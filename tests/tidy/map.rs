@@ -44,7 +44,7 @@ fn an_entry_covers_its_file_or_the_files_of_its_folder() {
 }
 
 fn covers((module, name): &Entry, path: &str) -> bool {
-    let inside = path.strip_prefix("src/").and_then(|path| path.strip_prefix(module.as_str()));
+    let inside = tree::inside_src(path).and_then(|path| path.strip_prefix(module.as_str()));
     let Some(inside) = inside.and_then(|path| path.strip_prefix('/')) else { return false };
     if name.ends_with('/') {
         return inside.starts_with(name.as_str());

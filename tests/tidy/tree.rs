@@ -40,9 +40,10 @@ impl Source {
         self.name().rsplit_once('.').map_or("", |(_, kind)| kind)
     }
 
-    /// The top-level module of a file under `src`.
+    /// The top-level module of a file under `src`, or under `src/core`, whose modules are named as if they
+    /// stood beside the others.
     pub(crate) fn module(&self) -> Option<&str> {
-        let inside = self.path.strip_prefix("src/")?;
+        let inside = inside_src(&self.path)?;
         let first = inside.split_once('/').map_or(inside, |(first, _)| first);
         Some(first.trim_end_matches(".rs"))
     }
@@ -84,6 +85,11 @@ enum Skipping {
     Item,
     /// Up to a closing brace at the start of a line, as rustfmt writes it.
     Block,
+}
+
+/// The rest of a path below `src` or `src/core`.
+pub(crate) fn inside_src(path: &str) -> Option<&str> {
+    path.strip_prefix("src/core/").or_else(|| path.strip_prefix("src/"))
 }
 
 /// Every text file of the repository that the rules cover.

@@ -136,7 +136,7 @@ async fn a_missing_settings_file_is_an_error_of_one_line() {
 #[tokio::test]
 async fn migrate_creates_the_database_and_exits_and_is_idempotent() {
     let folder = tempfile::tempdir().expect("a folder");
-    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/src/storage/sqlite/migrations");
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/src/core/storage/sqlite/migrations");
     let scripts = std::fs::read_dir(scripts).expect("migrations").flatten();
     let version = |name: String| name.split('_').next()?.parse::<u32>().ok();
     let versions = scripts.filter_map(|it| version(it.file_name().to_string_lossy().into_owned()));

@@ -185,9 +185,7 @@ async fn killed_batches(
     let service = PushService::start().await;
     let kims = address_of(&Browser::new().subscription(&service));
     let kim = user("kim");
-    push::store::put_push_subscription(storage, &kim, &kims, 10, Utc::now())
-        .await
-        .expect("stored");
+    push::store::put_push_subscription(storage, &kim, &kims, 10, Utc::now()).await.expect("stored");
     let mut documents = 0;
     for round in 0..kills {
         documents += add_documents(storage).await.len();

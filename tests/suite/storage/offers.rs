@@ -137,8 +137,7 @@ pub(crate) async fn o2_a_claim_under_an_older_fence_takes_no_slot(desk: Desk) {
             None
         );
     }
-    let terms =
-        store::claim_terms(storage, offer, &user("park").id, at(0)).await.unwrap().unwrap();
+    let terms = store::claim_terms(storage, offer, &user("park").id, at(0)).await.unwrap().unwrap();
     assert_eq!((terms.fence, terms.view.offer.remaining()), (Fence(20), 4));
     assert!(storage.profile_of(&user("park").id).await.unwrap().is_none(), "nothing is stored");
     let second = store::claim_offer(storage, &claim(offer, "park", 21, at(4))).await.unwrap();

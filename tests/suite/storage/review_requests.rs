@@ -8,7 +8,9 @@ use galley::partners::request::{
     AcceptedRequest, Decided, Direction, LinkOutcome, LinkToOffer, NewRequest, Refusal,
     RequestFilter, Requested, ReviewRequest,
 };
-use galley::partners::store::requests;
+use galley::partners::store::requests::{
+    self, accept_request, create_request, decline_requests, refuse_request, requests_of,
+};
 use galley::storage::Storage;
 use galley::storage::invites::Replaced;
 use galley::storage::links::Joined;
@@ -45,19 +47,18 @@ pub(crate) async fn g17_guests_leave_the_requests_of_other_users_their_room(desk
     let storage = &desk.storage;
     enter(&desk, &["kim", "lee", "park", "choi", "jung"]).await;
     let guest = |from| NewRequest { guests: Some(2), ..new_request(from, "kim", 1) };
-    let request = async |new: NewRequest| requests::create_request(storage, &new).await.unwrap();
+    let request = async |new: NewRequest| create_request(storage, &new).await.unwrap();
     for from in ["lee", "park"] {
         assert!(matches!(request(guest(from)).await, Requested::Created(_)));
     }
     assert_eq!(request(guest("choi")).await, Requested::GuestsFull);
     assert!(matches!(request(new_request("choi", "kim", 1)).await, Requested::Created(_)));
     let kim = user("kim");
-    assert_eq!(requests::decline_requests(storage, &kim.id, at(2)).await, Ok(3));
+    assert_eq!(decline_requests(storage, &kim.id, at(2)).await, Ok(3));
     let state = Some(RequestState::Declined);
     let filter =
         RequestFilter { user: kim.id.clone(), direction: Direction::Received, state, now: at(3) };
-    let page = Page { limit: 10, before: None };
-    assert_eq!(requests::requests_of(storage, &filter, &page).await.unwrap().len(), 3);
+    assert_eq!(requests_of(storage, &filter, &PAGE).await.unwrap().len(), 3);
     let takes = async |user| storage.profile_of(user).await.unwrap().unwrap().1;
     assert!(takes(&kim.id).await);
     storage.set_guest_requests(&kim, false).await.unwrap();
@@ -91,7 +92,7 @@ async fn enter(desk: &Desk, names: &[&str]) {
 
 /// A stored request.
 async fn created(storage: &Storage, new: &NewRequest) -> ReviewRequest {
-    match requests::create_request(storage, new).await.unwrap() {
+    match create_request(storage, new).await.unwrap() {
         Requested::Created(request) => *request,
         other => panic!("{other:?}"),
     }
@@ -103,10 +104,7 @@ async fn accepted(
     by: &str,
     second: i64,
 ) -> Decided<AcceptedRequest> {
-    match requests::accept_request(storage, id, &user(by).id, &link_to_offer(), at(second))
-        .await
-        .unwrap()
-    {
+    match accept_request(storage, id, &user(by).id, &link_to_offer(), at(second)).await.unwrap() {
         Guarded::Done(decided) => decided,
         other => panic!("{other:?}"),
     }
@@ -135,9 +133,8 @@ pub(crate) async fn g11_without_the_lock_two_users_who_request_each_other_have_o
             let (from, to) = if number % 2 == 0 { (&one, &other) } else { (&other, &one) };
             let storage = if number < 2 { desk.storage.clone() } else { another.clone() };
             let new = new_request(from, to, 1);
-            tasks.spawn(async move {
-                (new.clone(), requests::create_request(&storage, &new).await.unwrap())
-            });
+            tasks
+                .spawn(async move { (new.clone(), create_request(&storage, &new).await.unwrap()) });
         }
         let outcomes = within(tasks.join_all()).await;
         let created: Vec<_> = outcomes
@@ -170,9 +167,9 @@ pub(crate) async fn of_an_acceptance_a_refusal_and_a_withdrawal_at_once_one_is_s
         let (kim, lee, link) = (user(&from).id, user(&to).id, link_to_offer());
         let (accepted, declined, withdrawn) = within(async {
             tokio::join!(
-                requests::accept_request(&desk.storage, id, &lee, &link, at(2)),
-                requests::refuse_request(&another, id, &lee, Refusal::Decline, at(2)),
-                requests::refuse_request(&another, id, &kim, Refusal::Withdraw, at(2)),
+                accept_request(&desk.storage, id, &lee, &link, at(2)),
+                refuse_request(&another, id, &lee, Refusal::Decline, at(2)),
+                refuse_request(&another, id, &kim, Refusal::Withdraw, at(2)),
             )
         })
         .await;
@@ -214,8 +211,7 @@ pub(crate) async fn an_acceptance_makes_partners_and_joins_the_document(desk: De
     assert!(first.is_first);
     let second = AcceptedRequest { is_first: false, ..first };
     assert_eq!(accepted(storage, request.id, "lee", 9).await, Decided::Done(second));
-    let refused =
-        requests::refuse_request(storage, request.id, &lee.id, Refusal::Decline, at(9)).await;
+    let refused = refuse_request(storage, request.id, &lee.id, Refusal::Decline, at(9)).await;
     assert_eq!(refused.unwrap(), Decided::NotPending(RequestState::Accepted));
 }
 
@@ -255,6 +251,7 @@ pub(crate) async fn a_document_of_the_bin_is_joined_by_no_acceptance(desk: Desk)
     assert_eq!((shown.document, shown.state), (None, RequestState::Accepted));
 }
 
+const PAGE: Page<RequestId> = Page { limit: 10, before: None };
 /// Five hundred users and requests or partners of one, in one statement.
 const CROWD: &str = "INSERT INTO users (id, name, updated_at) \
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) \
@@ -273,8 +270,7 @@ pub(crate) async fn g13_an_acceptance_beyond_the_partners_of_a_user_changes_noth
         .await;
     let document = desk.document().await;
     let id = created(storage, &about(document, 1)).await.id;
-    let outcome =
-        requests::accept_request(storage, id, &lee, &link_to_offer(), at(2)).await.unwrap();
+    let outcome = accept_request(storage, id, &lee, &link_to_offer(), at(2)).await.unwrap();
     assert_eq!(outcome, Guarded::Full);
     let request = requests::request(storage, id, at(3)).await.unwrap().unwrap();
     assert_eq!(request.state, RequestState::Pending);
@@ -334,22 +330,17 @@ pub(crate) async fn g13_a_user_sends_and_receives_a_bounded_number_of_requests(d
     // Two servers send one more at once: none is stored.
     let another = desk.another().await;
     let (one, other) = (new_request("kim", "p21", 2), new_request("kim", "p22", 2));
-    let outcomes = tokio::join!(
-        requests::create_request(storage, &one),
-        requests::create_request(&another, &other)
-    );
+    let outcomes = tokio::join!(create_request(storage, &one), create_request(&another, &other));
     assert_eq!(outcomes.0.unwrap(), Requested::SenderFull);
     assert_eq!(outcomes.1.unwrap(), Requested::SenderFull);
     // A withdrawn request leaves room for another, and for one only.
     let kim = user("kim").id;
-    requests::refuse_request(storage, first.unwrap(), &kim, Refusal::Withdraw, at(3))
-        .await
-        .unwrap();
+    refuse_request(storage, first.unwrap(), &kim, Refusal::Withdraw, at(3)).await.unwrap();
     let mut tasks = JoinSet::new();
     for number in 30..38 {
         let storage = if number % 2 == 0 { storage.clone() } else { another.clone() };
         let new = new_request("kim", &format!("p{number}"), 4);
-        tasks.spawn(async move { requests::create_request(&storage, &new).await.unwrap() });
+        tasks.spawn(async move { create_request(&storage, &new).await.unwrap() });
     }
     let outcomes = within(tasks.join_all()).await;
     let is_created = |outcome: &&Requested| matches!(outcome, Requested::Created(_));
@@ -359,7 +350,7 @@ pub(crate) async fn g13_a_user_sends_and_receives_a_bounded_number_of_requests(d
     for number in 100..300 {
         created(storage, &new_request(&format!("p{number}"), "lee", 1)).await;
     }
-    let last = requests::create_request(storage, &new_request("p300", "lee", 1)).await.unwrap();
+    let last = create_request(storage, &new_request("p300", "lee", 1)).await.unwrap();
     assert_eq!(last, Requested::ReceiverFull);
 }
 
@@ -370,25 +361,24 @@ pub(crate) async fn g13_a_day_has_a_bounded_number_of_requests(desk: Desk) {
     let day = 24 * 60 * 60;
     let create_and_withdraw = async |to: &str, second| {
         let id = created(storage, &new_request("kim", to, second)).await.id;
-        requests::refuse_request(storage, id, &kim, Refusal::Withdraw, at(second)).await.unwrap();
+        refuse_request(storage, id, &kim, Refusal::Withdraw, at(second)).await.unwrap();
     };
     for second in [1, 2, 3] {
         create_and_withdraw("lee", second).await;
     }
-    let fourth = requests::create_request(storage, &new_request("kim", "lee", 4)).await.unwrap();
+    let fourth = create_request(storage, &new_request("kim", "lee", 4)).await.unwrap();
     assert_eq!(fourth, Requested::DayFull { until: at(1 + day) });
     // The bound is the sender's: the other user may still ask.
     let id = created(storage, &new_request("lee", "kim", 5)).await.id;
-    requests::refuse_request(storage, id, &kim, Refusal::Decline, at(5)).await.unwrap();
+    refuse_request(storage, id, &kim, Refusal::Decline, at(5)).await.unwrap();
 
     for number in 4..=50 {
         create_and_withdraw(&format!("p{number}"), number).await;
     }
-    let next = requests::create_request(storage, &new_request("kim", "p60", 51)).await.unwrap();
+    let next = create_request(storage, &new_request("kim", "p60", 51)).await.unwrap();
     assert_eq!(next, Requested::DayFull { until: at(1 + day) });
     created(storage, &new_request("kim", "p60", 1 + day)).await;
-    let next =
-        requests::create_request(storage, &new_request("kim", "p61", 1 + day)).await.unwrap();
+    let next = create_request(storage, &new_request("kim", "p61", 1 + day)).await.unwrap();
     assert_eq!(next, Requested::DayFull { until: at(2 + day) });
 }
 
@@ -403,11 +393,9 @@ pub(crate) async fn an_expired_request_admits_the_next_one(desk: Desk) {
     assert_eq!(state(just_before).await.state, RequestState::Pending);
     let expired = state(end).await;
     assert_eq!((expired.state, expired.decided_at), (RequestState::Expired, Some(end)));
-    let late =
-        requests::accept_request(storage, request.id, &lee, &link_to_offer(), end).await.unwrap();
+    let late = accept_request(storage, request.id, &lee, &link_to_offer(), end).await.unwrap();
     assert_eq!(late, Guarded::Done(Decided::NotPending(RequestState::Expired)));
-    let late =
-        requests::refuse_request(storage, request.id, &lee, Refusal::Decline, end).await.unwrap();
+    let late = refuse_request(storage, request.id, &lee, Refusal::Decline, end).await.unwrap();
     assert_eq!(late, Decided::NotPending(RequestState::Expired));
     // The pair may ask again, in the other direction as well.
     let next = NewRequest { now: end, ..new_request("lee", "kim", 0) };
@@ -423,14 +411,14 @@ pub(crate) async fn requests_are_listed_by_direction_and_state(desk: Desk) {
     let from_park = created(storage, &new_request("park", "kim", 2)).await.id;
     let to_choi = created(storage, &new_request("kim", "choi", 2)).await.id;
     created(storage, &new_request("lee", "park", 3)).await;
-    requests::refuse_request(storage, from_park, &kim, Refusal::Decline, at(4)).await.unwrap();
+    refuse_request(storage, from_park, &kim, Refusal::Decline, at(4)).await.unwrap();
     let day = 24 * 60 * 60;
     let list = async |direction, state, second| {
         let filter = RequestFilter { user: kim.clone(), direction, state, now: at(second) };
         let (mut ids, mut before) = (Vec::new(), None);
         loop {
             let page = Page { limit: 2, before };
-            let requests = requests::requests_of(storage, &filter, &page).await.unwrap();
+            let requests = requests_of(storage, &filter, &PAGE).await.unwrap();
             before = requests.last().map(ReviewRequest::cursor);
             ids.extend(requests.into_iter().map(|request| request.id));
             if before.is_none() {
@@ -470,17 +458,16 @@ pub(crate) async fn a_refused_request_is_not_stored(desk: Desk) {
     let (of_lee, binned) = (desk.document_of(&user("lee"), at(0)).await.id, desk.document().await);
     storage.bin_document(binned, at(1)).await.unwrap();
     for document in [of_lee, binned, DocumentId::generate()] {
-        let outcome = requests::create_request(storage, &about(document, 2)).await.unwrap();
+        let outcome = create_request(storage, &about(document, 2)).await.unwrap();
         assert_eq!(outcome, Requested::NoDocument);
     }
     storage.make_partners(&kim, &lee, at(3)).await.unwrap();
     for (from, to) in [("kim", "lee"), ("lee", "kim")] {
-        let outcome = requests::create_request(storage, &new_request(from, to, 4)).await.unwrap();
+        let outcome = create_request(storage, &new_request(from, to, 4)).await.unwrap();
         assert_eq!(outcome, Requested::AlreadyPartners);
     }
     let filter = RequestFilter { user: kim, direction: Direction::Either, state: None, now: at(5) };
-    let page = Page { limit: 10, before: None };
-    assert_eq!(requests::requests_of(storage, &filter, &page).await.unwrap(), []);
+    assert_eq!(requests_of(storage, &filter, &PAGE).await.unwrap(), []);
 }
 
 /// Goal: the round trips to PostgreSQL of each operation, with its `BEGIN` and `COMMIT`.
@@ -493,22 +480,18 @@ async fn each_operation_on_a_request_has_a_fixed_number_of_round_trips() {
     // The first round prepares the statements.
     for round in 0..2 {
         let (from, to) = (format!("kim{round}"), format!("lee{round}"));
-        for name in [&from, &to] {
-            storage.save_user(&user(name), at(0)).await.unwrap();
-        }
+        storage.save_user(&user(&from), at(0)).await.unwrap();
+        storage.save_user(&user(&to), at(0)).await.unwrap();
         let (document, lee) = (document_of(&storage, &user(&from)).await, user(&to).id);
         proxy.round_trips();
         let first = NewRequest { document: Some(document), ..new_request(&from, &to, 1) };
         let declined = created(&storage, &first).await.id;
         let request = proxy.round_trips();
-        requests::refuse_request(&storage, declined, &lee, Refusal::Decline, at(2)).await.unwrap();
+        refuse_request(&storage, declined, &lee, Refusal::Decline, at(2)).await.unwrap();
         let refusal = proxy.round_trips();
-        let second = NewRequest { id: RequestId::generate(), ..first };
-        let id = created(&storage, &second).await.id;
+        let id = created(&storage, &NewRequest { id: RequestId::generate(), ..first }).await.id;
         proxy.round_trips();
-        let done =
-            requests::accept_request(&storage, id, &lee, &link_to_offer(), at(3)).await.unwrap();
-        assert!(matches!(done, Guarded::Done(Decided::Done(_))));
+        assert!(matches!(accepted(&storage, id, &to, 3).await, Decided::Done(_)));
         let acceptance = proxy.round_trips();
         requests::request(&storage, id, at(4)).await.unwrap();
         counted = vec![request, refusal, acceptance, proxy.round_trips()];

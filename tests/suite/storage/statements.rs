@@ -79,7 +79,7 @@ fn statements(is_postgres: bool) -> Vec<(String, String)> {
     }
     let mut found = Vec::new();
     // The folder of an engine has its own statements.
-    let other = if is_postgres { "src/storage/sqlite" } else { "src/storage/postgres" };
+    let other = if is_postgres { "src/core/storage/sqlite" } else { "src/core/storage/postgres" };
     for (path, tokens) in files.iter().filter(|(path, _)| !path.to_string_lossy().contains(other)) {
         let text_of = |token: &Token| match token {
             Token::Text(text) => text.clone(),

@@ -1,0 +1,21 @@
+//! The core of the server: documents and their storage, messages between servers, sessions, rooms, seats,
+//! reviews and sharing. It knows no HTTP, no settings and no feature: the compiler shows it.
+
+#![allow(
+    missing_docs,
+    reason = "a comment states a reason, a unit or an invariant, or is left out"
+)]
+
+pub use galley_domain as domain;
+pub use galley_locks as locks;
+pub use galley_yjs as yjs;
+
+pub mod outbox;
+pub mod pubsub;
+pub mod reviews;
+pub mod rooms;
+pub mod seats;
+pub mod sessions;
+pub mod sharing;
+pub mod storage;
+pub mod telemetry;

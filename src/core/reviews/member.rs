@@ -1,0 +1,79 @@
+//! Membership: the check before each call on the reviews of a link.
+//!
+//! A session of this server proves the membership of its user in O(1), without IO: its claim authorized the
+//! user, and the database ratified its fence. For any other user the server reads the link. Either proof
+//! may be old, because another server may replace the reviewer or revoke the link meanwhile. So the
+//! statement of a read names its reader, and the transaction of a write its fence (D2, G14).
+
+use tokio::time::Instant;
+
+use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::reviews::{ReviewError, Reviews};
+use crate::storage::seats::FenceGuard;
+
+/// An active link and its writer or its reviewer. Only the check makes one, and each call on reviews
+/// takes one.
+#[derive(Clone, Debug)]
+pub struct MemberLink {
+    pub id: ShareLinkId,
+    pub(crate) document: DocumentId,
+    pub(crate) role: Role,
+    pub(crate) user: User,
+    /// The guard of a session of this server.
+    guard: Option<FenceGuard>,
+}
+
+impl MemberLink {
+    /// The own seat, whose fence each write names.
+    pub(crate) fn seat(&self) -> Seat {
+        Seat::new(self.id, self.role)
+    }
+
+    /// The role whose seat the words of a review require. Only the reviewer suggests.
+    pub(crate) fn role_for(&self, suggestion: Option<&String>) -> Role {
+        suggestion.map_or(self.role, |_| Role::Reviewer)
+    }
+}
+
+impl Reviews {
+    /// For the writer and the reviewer of an active link.
+    pub async fn member(&self, user: &User, id: ShareLinkId) -> Result<MemberLink, ReviewError> {
+        let registry = &self.seats.shared.registry;
+        let Some(session) = registry.held_on(id, &user.id, Instant::now()) else {
+            return self.stored_member(user, id).await;
+        };
+        let (seat, document) = (session.identity.seat, session.identity.document);
+        let guard = Some(FenceGuard { seat, fence: session.fence() });
+        Ok(MemberLink { id, document, role: seat.role, user: user.clone(), guard })
+    }
+
+    /// As [`member`](Self::member), from the database alone.
+    pub(crate) async fn stored_member(
+        &self,
+        user: &User,
+        id: ShareLinkId,
+    ) -> Result<MemberLink, ReviewError> {
+        let link = self.seats.shared.storage.link(id).await?;
+        let link = link.filter(|link| link.revoked_at.is_none());
+        let role = link.as_ref().and_then(|link| link.role_of(&user.id));
+        let (link, role) = link.zip(role).ok_or(ReviewError::NotFound("share link"))?;
+        Ok(MemberLink { id, document: link.document_id, role, user: user.clone(), guard: None })
+    }
+
+    /// The write guard of the own seat, which the member holds at this moment, on any server.
+    pub(crate) async fn guard(
+        &self,
+        link: &MemberLink,
+        needed: Role,
+    ) -> Result<FenceGuard, ReviewError> {
+        let seat = link.seat();
+        let fence = match link.guard {
+            _ if needed != link.role => None,
+            Some(guard) => return Ok(guard),
+            None => self.seats.holds(&link.user.id, seat).await?,
+        };
+        fence.map(|fence| FenceGuard { seat, fence }).ok_or(ReviewError::SeatNotHeld(needed))
+    }
+}

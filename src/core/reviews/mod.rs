@@ -1,0 +1,349 @@
+//! Reviews: comments and suggestions, anchored to the text.
+//!
+//! A session that creates, changes or decides a review must hold the seat for it at that moment.
+//! [`member`] checks it, and the database again in the transaction of the write.
+
+pub mod anchors;
+pub(crate) mod decide;
+pub(crate) mod decision_versions;
+pub mod decisions;
+pub(crate) mod error;
+pub mod member;
+pub(crate) mod missed;
+pub mod plan;
+pub(crate) mod progress;
+pub(crate) mod replies;
+pub(crate) mod undo;
+
+use chrono::Utc;
+
+use crate::domain::anchor::{AnchorOrigin, AnchorRequest, RelativeRange};
+use crate::domain::ids::{DocumentId, ReviewId};
+use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
+use crate::domain::printable::has_control_character;
+use crate::domain::review::{DecisionRefused, Review};
+use crate::domain::text::normalize_line_breaks;
+use crate::domain::user::User;
+use crate::outbox::event::Event;
+use crate::pubsub::{Message, Topic};
+pub use crate::reviews::error::ReviewError;
+use crate::reviews::error::done;
+use crate::reviews::member::MemberLink;
+use crate::rooms::RoomError;
+use crate::rooms::room::review_events::MissedQueue;
+use crate::rooms::server_edit::TRIES;
+use crate::seats::{SeatError, SeatService};
+use crate::storage::pagination::Cursor;
+use crate::storage::reviews::{NewReview, ReviewChange, StoredReview};
+use crate::storage::seats::FenceGuard;
+
+/// Bytes of an event about a review besides its texts: ids, names, times.
+const EVENT_BYTES: usize = 512;
+
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The place, and the text that the client saw there. `None`: the whole text.
+    pub anchor: Option<AnchorRequest>,
+    pub body: String,
+    pub suggestion: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revision {
+    pub body: Option<String>,
+    /// A new suggestion, or its removal.
+    pub suggestion: Option<Option<String>>,
+}
+
+impl Draft {
+    fn with_line_feeds(self) -> Self {
+        let body = normalize_line_breaks(&self.body);
+        let suggestion = self.suggestion.as_deref().map(normalize_line_breaks);
+        Self { body, suggestion, ..self }
+    }
+}
+
+impl Revision {
+    fn with_line_feeds(&self) -> Self {
+        let suggestion = self.suggestion.as_ref();
+        Self {
+            body: self.body.as_deref().map(normalize_line_breaks),
+            suggestion: suggestion.map(|text| text.as_deref().map(normalize_line_breaks)),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Reviews {
+    pub seats: SeatService,
+}
+
+impl Reviews {
+    #[must_use]
+    pub fn new(seats: SeatService) -> Self {
+        Self { seats }
+    }
+
+    /// Starts the delivery of the changes that rooms of `queue` missed.
+    #[must_use]
+    pub fn start(seats: SeatService, queue: MissedQueue) -> Self {
+        let reviews = Self::new(seats);
+        reviews.seats.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
+        reviews
+    }
+
+    /// Each with its current place; the cursor is that of the next page.
+    pub async fn list(
+        &self,
+        link: &MemberLink,
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
+        let storage = &self.seats.shared.storage;
+        let page = storage.reviews_for(link.id, &link.user.id, after, rows).await?;
+        let page = page.ok_or(ReviewError::NotFound("share link"))?;
+        Ok((self.resolve(link.document, page.reviews).await?, page.next))
+    }
+
+    /// With its current place.
+    pub async fn get(&self, link: &MemberLink, id: ReviewId) -> Result<Review, ReviewError> {
+        let stored = self.find(link, id).await?;
+        self.resolve_one(link.document, stored).await
+    }
+
+    /// Needs the caller's own seat, and for a suggestion the reviewer's.
+    pub async fn create(&self, link: &MemberLink, draft: Draft) -> Result<Review, ReviewError> {
+        let draft = draft.with_line_feeds();
+        check_words(&draft.body, draft.suggestion.as_deref())?;
+        if draft.anchor.is_none() && draft.suggestion.is_some() {
+            return Err(ReviewError::NothingToReplace);
+        }
+        let guard = self.guard(link, link.role_for(draft.suggestion.as_ref())).await?;
+        self.demand_room()?;
+        let quoted = draft.anchor.as_ref().map_or(0, |anchor| anchor.quote.len());
+        let suggested = draft.suggestion.as_ref().map_or(0, String::len);
+        self.charge(&link.user, quoted + draft.body.len() + suggested)?;
+        let is_summary = draft.anchor.is_none();
+        let (origin, current) = match draft.anchor {
+            Some(request) => self.anchor(link.document, request).await?,
+            None => (AnchorOrigin::of_whole_text(), RelativeRange::of_whole_text()),
+        };
+        let new = NewReview {
+            id: ReviewId::generate(),
+            link: link.id,
+            author: link.user.clone(),
+            is_summary,
+            origin,
+            current,
+            body: draft.body,
+            suggestion: draft.suggestion,
+            now: Utc::now(),
+        };
+        let (this, link) = (self.clone(), link.clone());
+        let creating = async move {
+            let storage = &this.seats.shared.storage;
+            let stored = done(storage.create_review(&new, guard).await?, guard)?;
+            let (_, change) = stored.changes;
+            let review = this.resolve_committed(link.document, stored).await;
+            this.announce(&link, change, &Event::ReviewCreated(&review)).await;
+            Ok(review)
+        };
+        self.seats.complete(creating).await
+    }
+
+    async fn anchor(
+        &self,
+        document: DocumentId,
+        request: AnchorRequest,
+    ) -> Result<(AnchorOrigin, RelativeRange), ReviewError> {
+        let rooms = &self.seats.shared.rooms;
+        let snapshot = rooms.snapshot(document).await?;
+        let anchored = rooms.read_text(document, snapshot, move |text| text.anchor(&request));
+        anchored.await?.map_err(|_| ReviewError::AnchorMismatch)
+    }
+
+    /// Only its author may, with the own seat. [`ReviewError::VersionMismatch`]: `expected` is no longer
+    /// its version.
+    pub async fn edit(
+        &self,
+        link: &MemberLink,
+        id: ReviewId,
+        revision: Revision,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
+        let revision = revision.with_line_feeds();
+        let suggested = revision.suggestion.as_ref().and_then(Option::as_ref);
+        let guard = self.guard(link, link.role_for(suggested)).await?;
+        for _ in 0..TRIES {
+            match self.try_edit(link, id, revision.clone(), expected, guard).await {
+                // The writer decided in between.
+                Err(ReviewError::VersionMismatch { .. }) if expected.is_none() => {}
+                edited => return edited,
+            }
+        }
+        Err(ReviewError::Contended)
+    }
+
+    async fn try_edit(
+        &self,
+        link: &MemberLink,
+        id: ReviewId,
+        revision: Revision,
+        expected: Option<i64>,
+        guard: FenceGuard,
+    ) -> Result<Review, ReviewError> {
+        let stored = self.own(link, id).await?;
+        if stored.status != crate::domain::review::ReviewStatus::Open {
+            return Err(DecisionRefused::NotOpen.into());
+        }
+        if stored.is_summary && matches!(revision.suggestion, Some(Some(_))) {
+            return Err(ReviewError::NothingToReplace);
+        }
+        if revision == Revision::default() {
+            // An empty revision changes nothing, so the version stays.
+            let is_meant = expected.is_none_or(|expected| expected == stored.version);
+            let current = stored.version;
+            return match is_meant {
+                true => self.resolve_one(link.document, stored).await,
+                false => Err(ReviewError::VersionMismatch { current }),
+            };
+        }
+        let body = revision.body.as_deref().unwrap_or(&stored.body);
+        let suggestion = revision.suggestion.as_ref().unwrap_or(&stored.suggestion);
+        check_words(body, suggestion.as_deref())?;
+        let grows = body.len() + suggestion.as_ref().map_or(0, String::len);
+        self.charge(&link.user, stored.bytes() + grows)?;
+        let Revision { body, suggestion } = revision;
+        let change = ReviewChange { body, suggestion, status: None };
+        self.change(link, id, change, expected, guard).await
+    }
+
+    /// As [`edit`](Self::edit).
+    pub async fn delete(
+        &self,
+        link: &MemberLink,
+        id: ReviewId,
+        expected: Option<i64>,
+    ) -> Result<(), ReviewError> {
+        let guard = self.guard(link, link.role).await?;
+        let stored = self.own(link, id).await?;
+        self.charge(&link.user, stored.bytes())?;
+        let (this, link) = (self.clone(), link.clone());
+        let deleting = async move {
+            let storage = &this.seats.shared.storage;
+            let deleted = storage.delete_review(link.id, id, expected, guard).await?;
+            let change = done(deleted, guard)?;
+            let review = this.resolve_committed(link.document, stored).await;
+            this.announce(&link, change, &Event::ReviewDeleted(&review)).await;
+            Ok(())
+        };
+        self.seats.complete(deleting).await
+    }
+
+    /// Rejects new content while the database is above its bound.
+    fn demand_room(&self) -> Result<(), ReviewError> {
+        let has_room = self.seats.shared.storage.has_room();
+        has_room.then_some(()).ok_or(ReviewError::Session(SeatError::Room(RoomError::StorageSpent)))
+    }
+
+    /// Charges the event of a review with `bytes` of text to the user who causes it.
+    pub(crate) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
+        let budgets = &self.seats.shared.budgets;
+        budgets.announce(&user.id, EVENT_BYTES + bytes).map_err(ReviewError::TooFast)
+    }
+
+    pub(crate) async fn change(
+        &self,
+        link: &MemberLink,
+        id: ReviewId,
+        change: ReviewChange,
+        expected: Option<i64>,
+        guard: FenceGuard,
+    ) -> Result<Review, ReviewError> {
+        let (this, link) = (self.clone(), link.clone());
+        let changing = async move {
+            let storage = &this.seats.shared.storage;
+            let changed =
+                storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
+            Ok(this.updated(&link, done(changed, guard)?).await)
+        };
+        self.seats.complete(changing).await
+    }
+
+    pub(crate) async fn updated(&self, link: &MemberLink, stored: StoredReview) -> Review {
+        let (_, change) = stored.changes;
+        let review = self.resolve_committed(link.document, stored).await;
+        self.announce(link, change, &Event::ReviewUpdated(&review)).await;
+        review
+    }
+
+    /// As [`updated`](Self::updated), for reviews whose change is one commit.
+    pub(crate) async fn updated_all(
+        &self,
+        link: &MemberLink,
+        stored: Vec<StoredReview>,
+    ) -> Vec<Review> {
+        let changes: Vec<_> = stored.iter().map(|review| review.changes.1).collect();
+        let mut reviews = self.resolve_all_committed(link.document, stored).await;
+        let mut numbered: Vec<_> = changes.into_iter().zip(&mut reviews).collect();
+        numbered.sort_by_key(|(change, _)| *change);
+        for (change, review) in numbered {
+            self.announce(link, change, &Event::ReviewUpdated(review)).await;
+        }
+        reviews
+    }
+
+    pub(crate) async fn find(
+        &self,
+        link: &MemberLink,
+        id: ReviewId,
+    ) -> Result<StoredReview, ReviewError> {
+        let found = self.seats.shared.storage.review(link.id, &link.user.id, id).await?;
+        found.ok_or(ReviewError::NotFound("review"))
+    }
+
+    async fn own(&self, link: &MemberLink, id: ReviewId) -> Result<StoredReview, ReviewError> {
+        let stored = self.find(link, id).await?;
+        if stored.author.id == link.user.id { Ok(stored) } else { Err(ReviewError::NotAuthor) }
+    }
+
+    /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
+    /// the idle timeout, on the server of the seat's socket.
+    pub(crate) async fn announce(&self, link: &MemberLink, change: i64, event: &Event<'_>) {
+        let shared = &self.seats.shared;
+        let json = event.json();
+        if let Some(room) = shared.rooms.find(link.document) {
+            room.take_review_event(change, &json);
+        }
+        let mut messages = vec![Message::Review { change, json }];
+        match shared.registry.seated_in(link.seat()) {
+            Some(session) => session.edited(tokio::time::Instant::now()),
+            None => messages.push(Message::Worked(link.role)),
+        }
+        for message in messages {
+            let published = shared.pubsub.publish(Topic::Room(link.document), &message).await;
+            if let Err(error) = published {
+                tracing::warn!(%error, "a review cannot be published to the other servers");
+            }
+        }
+    }
+}
+
+fn check_words(body: &str, suggestion: Option<&str>) -> Result<(), ReviewError> {
+    if body.trim().is_empty() && suggestion.is_none() {
+        return Err(ReviewError::Empty("a review needs a comment or a suggestion"));
+    }
+    if REVIEW_BODY_BYTES_MAX < body.len() {
+        return Err(ReviewError::TooLong("the comment"));
+    }
+    if suggestion.is_some_and(|suggestion| SUGGESTION_BYTES_MAX < suggestion.len()) {
+        return Err(ReviewError::TooLong("the suggestion"));
+    }
+    if has_control_character(body) {
+        return Err(ReviewError::Control("the comment"));
+    }
+    if suggestion.is_some_and(has_control_character) {
+        return Err(ReviewError::Control("the suggestion"));
+    }
+    Ok(())
+}

@@ -1,0 +1,306 @@
+//! The rooms that are open in this process.
+//!
+//! The first session that joins a document opens its room. The room leaves memory with its last
+//! session, once the persister has stored all its updates. A read of a document's text or anchors
+//! opens no room.
+
+pub(crate) mod error;
+pub mod memory;
+pub(crate) mod ordered_work;
+pub mod permits;
+pub mod persister;
+pub mod room;
+pub mod server_edit;
+#[cfg(test)]
+pub(crate) mod stored_document;
+pub(crate) mod text_builder;
+pub mod version_recorder;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dashmap::DashMap;
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::text::count_characters;
+use crate::outbox::event::Event;
+use crate::pubsub::Pubsub;
+pub use crate::rooms::error::RoomError;
+use crate::rooms::memory::RoomMemory;
+use crate::rooms::persister::Persister;
+use crate::rooms::room::review_events::Missed;
+use crate::rooms::room::{Maintenance, NotJoined, Opening, Room, Snapshot, Trigger};
+use crate::rooms::text_builder::{BuildPermit, TextBuilder};
+use crate::sessions::options::RoomLimits;
+use crate::sessions::session::Session;
+use crate::storage::Storage;
+use crate::yjs::log::UpdateLog;
+use crate::yjs::text::Text;
+
+/// Attempts of one join: another task may retire the room between lookup and join.
+const JOIN_TRIES: usize = 16;
+
+/// Largest document, in bytes, that a runtime worker processes itself: some 0.2 ms.
+const WALKED_HERE_MAX: usize = 64 * 1024;
+
+#[derive(Clone, Debug)]
+pub struct Rooms {
+    open: Arc<DashMap<DocumentId, Arc<OnceCell<Arc<Room>>>>>,
+    storage: Storage,
+    pubsub: Pubsub,
+    persister: Persister,
+    missed_reviews: Missed,
+    limits: RoomLimits,
+    memory: RoomMemory,
+    tasks: TaskTracker,
+    text_builder: TextBuilder,
+}
+
+struct Opened {
+    log: UpdateLog,
+    seq: i64,
+    rows: usize,
+    owners: Vec<(u64, UserId)>,
+    review_changes: i64,
+    /// The log ends at damage: the database has further rows that cannot be read.
+    is_damaged: bool,
+}
+
+impl Rooms {
+    #[must_use]
+    pub fn new(
+        (storage, pubsub): (Storage, Pubsub),
+        (persister, missed_reviews): (Persister, Missed),
+        limits: RoomLimits,
+        tasks: TaskTracker,
+    ) -> Self {
+        let text_builder = TextBuilder::new(tasks.clone());
+        let open = Arc::default();
+        let memory = RoomMemory::new(limits.room_bytes);
+        Self {
+            open,
+            storage,
+            pubsub,
+            persister,
+            missed_reviews,
+            limits,
+            memory,
+            tasks,
+            text_builder,
+        }
+    }
+
+    /// The session receives `granted` only once the room is open. So the grant and the room's first
+    /// messages arrive together.
+    pub async fn join(
+        &self,
+        session: &Arc<Session>,
+        granted: &Event<'_>,
+    ) -> Result<Arc<Room>, RoomError> {
+        for number in 0..JOIN_TRIES {
+            let room = self.find_or_open(session.identity.document).await?;
+            if number == 0 {
+                session.notify(granted);
+            }
+            match room.join(session) {
+                Ok(()) => return Ok(room),
+                Err(NotJoined::Full) => break,
+                Err(NotJoined::Retired) => self.forget(&room),
+            }
+        }
+        Err(RoomError::RoomFull)
+    }
+
+    /// The open room of a document. A retired room is not returned: its log may hold updates that
+    /// no database has.
+    #[must_use]
+    pub fn find(&self, document: DocumentId) -> Option<Arc<Room>> {
+        let room = self.open.get(&document)?.value().get().cloned();
+        room.filter(|room| !room.retired.is_cancelled())
+    }
+
+    /// Acquires a build permit first: a waiting caller holds no document in memory. Dropping the future
+    /// leaves no work behind.
+    pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, RoomError> {
+        let permit = Some(self.permit(document).await?);
+        // A caller would take the readable part for the whole text. A room shows that it is damaged.
+        if let Some(room) = self.find(document) {
+            if room.is_damaged() {
+                return Err(RoomError::Unreadable);
+            }
+            let snapshot = self.beside(room.bytes(), move || room.snapshot()).await?;
+            return Ok(Snapshot { permit, ..snapshot });
+        }
+        let Opened { mut log, seq, is_damaged, .. } = self.read(document).await?;
+        if is_damaged {
+            return Err(RoomError::Unreadable);
+        }
+        let merged = self.beside(log.bytes(), move || log.merged()).await?;
+        Ok(Snapshot { merged, seq, is_durable: true, version: 0, permit })
+    }
+
+    pub async fn permit(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
+        self.text_builder.permit(document).await
+    }
+
+    pub async fn read_text<T: Send + 'static>(
+        &self,
+        document: DocumentId,
+        snapshot: Snapshot,
+        read: impl FnOnce(&Text) -> T + Send + 'static,
+    ) -> Result<T, RoomError> {
+        self.text_builder.read(document, snapshot, read).await
+    }
+
+    /// Retires a room without sessions and runs its last maintenance.
+    pub fn close_if_unused(&self, room: &Arc<Room>) {
+        if room.retire_if_unused() {
+            self.forget(room);
+            let (rooms, room) = (self.clone(), Arc::clone(room));
+            self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Leaving).await });
+        }
+    }
+
+    /// Counts the document's characters and merges its rows, if maintenance is due.
+    pub async fn maintain(&self, room: &Room, occasion: Trigger) {
+        let Some(due) = room.due_maintenance(occasion, Instant::now()) else { return };
+        let done = async {
+            let Maintenance { snapshot, merge } = due;
+            if merge {
+                self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
+            }
+            let count = |text: &Text| count_characters(&text.content());
+            let snapshot = Snapshot { permit: Some(self.permit(room.document).await?), ..snapshot };
+            let characters = self.read_text(room.document, snapshot, count).await?;
+            self.storage.set_characters(room.document, characters).await?;
+            Ok::<_, RoomError>(())
+        };
+        if let Err(error) = done.await {
+            // All rows remain stored; the next trigger repeats the maintenance.
+            tracing::warn!(document = %room.document, %error, "the maintenance of a document failed");
+        }
+    }
+
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Room>> {
+        let mut rooms = Vec::with_capacity(self.open.len());
+        rooms.extend(self.open.iter().filter_map(|entry| entry.value().get().cloned()));
+        rooms
+    }
+
+    /// Runs the periodic work of every room: expires presence without renewal, updates the quota,
+    /// requests refused edits again, frees spare memory, closes an unused room, and runs maintenance.
+    pub fn tidy(&self, now: Instant) {
+        for room in self.all() {
+            room.expire_presence(now);
+            room.update_quota(now);
+            room.request_refused();
+            room.shrink_idle();
+            self.close_if_unused(&room);
+            // A task takes 5 KiB, and the allocator retains what thousands of them took at once.
+            if !room.is_maintenance_due(Trigger::Working, now) {
+                continue;
+            }
+            let rooms = self.clone();
+            self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Working).await });
+        }
+        // Removes the cells in which every caller failed to open a room.
+        self.open.retain(|_, cell| cell.get().is_some() || 1 < Arc::strong_count(cell));
+        #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; rooms are few")]
+        metrics::gauge!("galley_rooms").set(self.open.len() as f64);
+    }
+
+    async fn find_or_open(&self, document: DocumentId) -> Result<Arc<Room>, RoomError> {
+        // The guard ends with the statement: the map is not locked while the log is read.
+        let cell = Arc::clone(self.open.entry(document).or_default().value());
+        let opened = cell.get_or_try_init(|| self.load(document)).await.cloned();
+        if opened.is_err() {
+            // Another caller that waits at this cell tries next and may open the room in it. Removing
+            // that cell would allow a second room of the document. So the cell is removed only when
+            // the map and this call alone hold it; the map's lock excludes further callers.
+            self.open.remove_if(&document, |_, held| {
+                held.get().is_none() && Arc::ptr_eq(held, &cell) && Arc::strong_count(held) == 2
+            });
+        }
+        opened
+    }
+
+    async fn load(&self, document: DocumentId) -> Result<Arc<Room>, RoomError> {
+        let Opened { log, seq, rows, owners, review_changes, is_damaged } =
+            self.read(document).await?;
+        if self.memory.is_short_of(log.bytes()) {
+            return Err(RoomError::MemorySpent);
+        }
+        let owners = owners.into_iter().collect();
+        let memory = self.memory.charge(log.bytes());
+        let opening =
+            Opening { document, log, memory, seq, rows, owners, review_changes, is_damaged };
+        let room = Arc::new(Room::open(
+            opening,
+            self.limits,
+            self.persister.clone(),
+            self.missed_reviews.clone(),
+        ));
+        let following = Arc::clone(&room).follow(self.pubsub.clone(), self.storage.clone());
+        self.tasks.spawn(following);
+        Ok(room)
+    }
+
+    async fn read(&self, document: DocumentId) -> Result<Opened, RoomError> {
+        let stored = self.storage.log(document).await?.ok_or(RoomError::NoSuchDocument)?;
+        let (last, rows, hole) = (stored.seq, stored.parts.len(), stored.hole());
+        let review_changes = stored.review_changes;
+        let beside = stored.damage.clone();
+        let (mut parts, owners) = (stored.parts, stored.owners);
+        if let Some((sound, _)) = hole {
+            parts.truncate(sound);
+        }
+        let bytes = parts.iter().map(Bytes::len).sum();
+        let (log, broken) = self.beside(bytes, move || UpdateLog::open_up_to(parts)).await?;
+        // The room ignores all rows after the first missing or invalid row: they may depend on it.
+        let damage = match (broken, hole) {
+            (Some((at, error)), _) => Some((at, error.to_string())),
+            (None, Some((at, missing))) => Some((at, format!("number {missing} is missing"))),
+            // The log is complete, but the room can accept no edit.
+            (None, None) => beside.map(|why| (rows, why)),
+        };
+        let Some((sound, why)) = damage else {
+            return Ok(Opened { log, seq: last, rows, owners, review_changes, is_damaged: false });
+        };
+        let number = |at: usize| stored.numbers.get(at).copied();
+        let seq = sound.checked_sub(1).and_then(number).unwrap_or(0);
+        metrics::counter!("galley_documents_damaged_total").increment(1);
+        tracing::error!(
+            %document, why, readable_up_to = seq, first_bad = number(sound), last,
+            "a stored document is damaged; its room is read-only and ends at the damage: restore \
+             its rows of `updates`, `snapshots` and `clients` from a backup, then let all its \
+             clients disconnect and reconnect"
+        );
+        Ok(Opened { log, seq, rows, owners, review_changes, is_damaged: true })
+    }
+
+    /// Runs `walk` over a document of `bytes`. A large document runs on a blocking thread, so that
+    /// the runtime worker serves other rooms meanwhile.
+    async fn beside<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        walk: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, RoomError> {
+        if bytes <= WALKED_HERE_MAX {
+            return Ok(walk());
+        }
+        self.tasks.spawn_blocking(walk).await.map_err(|panicked| {
+            tracing::error!(%panicked, "a document cannot be read");
+            RoomError::Unreadable
+        })
+    }
+
+    fn forget(&self, room: &Room) {
+        self.open.remove_if(&room.document, |_, cell| {
+            cell.get().is_some_and(|open| open.retired.is_cancelled())
+        });
+    }
+}

@@ -1,0 +1,206 @@
+//! Delivery of committed effects: a commit and its messages are one task (G15).
+//!
+//! The server drops a handler's future when its client disconnects or its time is over. A commit in
+//! flight then finishes in the database without its messages. So a handler runs a commit and all
+//! its messages in a task of the server, and awaits that task.
+//!
+//! A server that dies between the two publishes no message. The comparison at each tick
+//! ([`reconcile`](crate::seats::reconcile)) delivers the effect in this case.
+
+use std::panic::resume_unwind;
+
+use tokio::time::interval;
+use tracing::Instrument as _;
+
+use crate::domain::deletion::Deletion;
+use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
+use crate::domain::seat::{Role, Seat};
+use crate::locks::LockName;
+use crate::outbox::close::{Close, LostReason};
+use crate::outbox::event::Event;
+use crate::pubsub::{Message, Signal, Topic};
+use crate::rooms::permits;
+use crate::seats::SeatService;
+use crate::seats::peers::ANNOUNCED_EVERY;
+use crate::sessions::session::Session;
+use crate::storage::bin::LinkEnd;
+
+impl SeatService {
+    /// Runs `work` to its end, even if the caller drops the returned future. Panics if `work` panics.
+    pub async fn complete<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        match self.shared.tasks.spawn(permits::passed_on(work).in_current_span()).await {
+            Ok(done) => done,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The runtime cancels tasks only when the process exits.
+                Err(_cancelled) => std::future::pending().await,
+            },
+        }
+    }
+
+    /// Ends both seats of a revoked link, here and on every other server.
+    ///
+    /// The sockets of this server come first, then the message to the other servers. The keys are
+    /// released in the background: a slow Redis delays neither.
+    pub async fn revoke(&self, link: ShareLinkId) {
+        self.revoke_here(link);
+        let message = Message::Revoked(link);
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
+            tracing::warn!(%error, %link, "the other servers find the revocation at their next tick");
+        }
+    }
+
+    pub(crate) fn revoke_here(&self, link: ShareLinkId) {
+        for session in self.shared.registry.on_link(link) {
+            self.lose(&session, LostReason::Revoked);
+        }
+    }
+
+    /// Ends the sessions of a former reviewer in the reviewer's seat, here and on every other server.
+    /// The link and the writer's session stay.
+    ///
+    /// Its key is released on behalf of a server that cannot: the next reviewer does not wait for the
+    /// lease.
+    pub async fn reviewer_removed(&self, link: ShareLinkId, user: &UserId) {
+        self.reviewer_removed_here(link, user);
+        let message = Message::Removed { link, user: user.clone() };
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
+            tracing::warn!(%error, %link, "the other servers find the former reviewer at their next tick");
+        }
+        let name = LockName::seat(Seat::new(link, Role::Reviewer));
+        if let Ok(Some(holder)) = self.shared.locks.holder(&name).await
+            && holder.owner.id == *user
+        {
+            self.shared.locks.release_in_background(name, holder.value);
+        }
+    }
+
+    pub(crate) fn reviewer_removed_here(&self, link: ShareLinkId, user: &UserId) {
+        for session in self.shared.registry.on_link(link) {
+            let identity = &session.identity;
+            if identity.seat.role == Role::Reviewer && identity.user.id == *user {
+                self.lose(&session, LostReason::Removed);
+            }
+        }
+    }
+
+    pub async fn notify_writer(&self, document: DocumentId, event: &Event<'_>) {
+        let (to, json) = (Some(Role::Writer), event.json());
+        if let Some(room) = self.shared.rooms.find(document) {
+            room.broadcast_json(to, &json);
+        }
+        let message = Message::Event { to, json };
+        if let Err(error) = self.shared.pubsub.publish(Topic::Room(document), &message).await {
+            tracing::debug!(%document, %error, "an event did not reach the other servers");
+        }
+    }
+
+    pub async fn document_deleted(&self, document: DocumentId, deletion: Deletion) {
+        self.deleted_here(document, &deletion);
+        let message = Message::Deleted { document, deletion };
+        if let Err(error) = self.shared.pubsub.publish(Topic::Cluster, &message).await {
+            tracing::warn!(%error, %document, "the other servers find the deletion at their next tick");
+        }
+    }
+
+    fn deleted_here(&self, document: DocumentId, deletion: &Deletion) {
+        let mut sessions = self.shared.registry.all();
+        sessions.retain(|session| session.identity.document == document);
+        for session in sessions {
+            self.lose_to(&session, Some(deletion));
+        }
+    }
+
+    /// Ends a session: its socket is closed at once, its key is released in the background.
+    pub(crate) fn lose(&self, session: &Session, reason: LostReason) {
+        session.lose(reason);
+        self.release_lost(session);
+    }
+
+    fn lose_to(&self, session: &Session, deletion: Option<&Deletion>) {
+        session.lose_to(deletion);
+        self.release_lost(session);
+    }
+
+    fn release_lost(&self, session: &Session) {
+        if self.shared.registry.leave(session).is_some() {
+            self.release_in_background(&session.identity);
+            self.announce_departure(session);
+        }
+    }
+
+    pub(crate) async fn lose_with_link(&self, session: &Session) {
+        let link = session.identity.seat.link;
+        match self.shared.storage.end_of_link(link).await {
+            Ok(LinkEnd::Deleted(deletion)) => self.lose_to(session, deletion.as_ref()),
+            Ok(LinkEnd::Revoked) => self.lose(session, LostReason::Revoked),
+            // The database rejects the session's writes already, so its end does not wait.
+            Err(error) => {
+                tracing::warn!(%error, %link, "the end of a share link cannot be read");
+                self.lose(session, LostReason::Revoked);
+            }
+        }
+    }
+
+    pub(crate) async fn close_of_link(&self, link: ShareLinkId, user: &UserId) -> Close {
+        match self.shared.storage.deletion_of_link(link).await {
+            Ok(Some(deletion)) if deletion.concerns(user) => Close::Lost(LostReason::Deleted),
+            Ok(_) => Close::NoSuchLink,
+            Err(error) => {
+                tracing::warn!(%error, %link, "the end of a share link cannot be read");
+                Close::NoSuchLink
+            }
+        }
+    }
+
+    pub fn evict_here(&self, session_id: SessionId) {
+        if let Some(session) = self.shared.registry.session(session_id) {
+            self.lose(&session, LostReason::Evicted);
+        }
+    }
+
+    pub(crate) async fn handle_cluster_messages(self) {
+        let mut cluster = self.shared.pubsub.subscribe(Topic::Cluster);
+        let mut announcements = interval(ANNOUNCED_EVERY);
+        loop {
+            let signal = tokio::select! {
+                () = self.shared.finished.cancelled() => return,
+                signal = cluster.next() => signal,
+                _ = announcements.tick() => {
+                    self.announce().await;
+                    continue;
+                }
+            };
+            match signal {
+                Signal::Message { from, message: Message::Hello } => {
+                    self.receive_announcement(from).await;
+                }
+                Signal::Message { message: Message::Revoked(link), .. } => self.revoke_here(link),
+                Signal::Message { message: Message::Deleted { document, deletion }, .. } => {
+                    self.deleted_here(document, &deletion);
+                }
+                Signal::Message { message: Message::Evicted(session), .. } => {
+                    self.evict_here(session);
+                }
+                Signal::Message { message: Message::Removed { link, user }, .. } => {
+                    self.reviewer_removed_here(link, &user);
+                }
+                Signal::Message { .. } => {}
+                // A revocation may be among the lost messages (G14). The comparison runs in a task
+                // of its own, so that this one receives the next message at once.
+                Signal::Gap => {
+                    self.announce().await;
+                    self.reconcile_soon();
+                }
+            }
+        }
+    }
+
+    /// Announces this server to all others. A lost announcement is repeated within a minute.
+    async fn announce(&self) {
+        let _unsent = self.shared.pubsub.publish(Topic::Cluster, &Message::Hello).await;
+    }
+}

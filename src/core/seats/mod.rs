@@ -1,0 +1,355 @@
+//! Seats of live sessions: claim, wait, liveness probe, renewal, release.
+//!
+//! A session enters the [registry](crate::sessions::registry) and claims the lock of its seat with
+//! its own id as the value ([`claim`]). Then it joins the [room](crate::rooms::room) of its
+//! document. The seat tick sends its heartbeats ([`tick`]). The room relays its edits at once;
+//! [the persister](crate::rooms::persister) commits them in groups.
+//!
+//! # Order
+//!
+//! A session enters the registry before it claims the lock. It leaves the registry before it sends
+//! the release.
+//! A server stops in this order: no new sockets → sockets closed → rooms flushed → seats released →
+//! renewal stops last.
+
+pub mod claim;
+pub(crate) mod delivery;
+pub mod departures;
+pub(crate) mod error;
+pub mod handle;
+pub mod joining;
+pub(crate) mod liveness;
+pub mod local_facts;
+#[cfg(test)]
+mod panic_tests;
+pub(crate) mod peer_rpc;
+pub(crate) mod peers;
+pub(crate) mod reconcile;
+pub(crate) mod set_back;
+pub mod tick;
+pub mod view;
+pub(crate) mod wait;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use governor::clock::DefaultClock;
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::limits::{ABSENT_WAITERS_QUEUED_MAX, GRANTS_RATIFIED_AT_ONCE};
+use crate::domain::seat::Seat;
+use crate::locks::{LockName, Locks};
+use crate::outbox::close::Close;
+use crate::outbox::event::Event;
+use crate::pubsub::Pubsub;
+use crate::rooms::persister::{self, Persister, persister};
+use crate::rooms::room::Trigger;
+use crate::rooms::room::review_events::{MissedQueue, missed};
+use crate::rooms::version_recorder::{self, History, history};
+use crate::rooms::{RoomError, Rooms};
+use crate::seats::liveness::Liveness;
+use crate::seats::peer_rpc::PendingRequests;
+use crate::seats::peers::Peers;
+use crate::seats::tick::TickClock;
+use crate::sessions::budgets::UserBudgets;
+use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
+use crate::sessions::registry::Registry;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::yjs::text::Text;
+
+pub use crate::seats::error::SeatError;
+
+#[derive(Clone, Debug)]
+pub struct SeatServiceDeps {
+    pub storage: Storage,
+    pub locks: Locks,
+    pub pubsub: Pubsub,
+    pub terms: SeatTerms,
+    pub limits: RoomLimits,
+    pub history: HistoryTerms,
+    pub tasks: TaskTracker,
+}
+
+#[derive(Clone, Debug)]
+pub struct SeatService {
+    pub shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub struct Shared {
+    pub storage: Storage,
+    pub locks: Locks,
+    pub pubsub: Pubsub,
+    pub terms: SeatTerms,
+    pub limits: RoomLimits,
+    pub tasks: TaskTracker,
+    pub registry: Registry,
+    pub(crate) liveness: Liveness,
+    pub rooms: Rooms,
+    pub(crate) persister: Persister,
+    pub(crate) history: History,
+    pub(crate) last_tick: TickClock,
+    /// Wakes the comparison with the database and the locks.
+    pub(crate) reconcile_due: Notify,
+    /// Wakes the search for grants that the database has lost.
+    pub(crate) ratifying_due: Notify,
+    /// Permits to read why a key is gone: the loss of many at once leaves the database to others (G16).
+    pub(crate) cause_permits: Semaphore,
+    /// Permits to write the end of a grant to the outbox: many at once leave the database to others.
+    departures: Semaphore,
+    /// Set by a drain. A draining server seats no further session.
+    pub(crate) draining: AtomicBool,
+    pub(crate) budgets: UserBudgets,
+    /// Serializes the commits for which no session waits: times of names, and absent waiters. Edits go first.
+    pub(crate) background_commits: Semaphore,
+    /// Absent waiters that are not stored yet.
+    pub(crate) absent_waiters: Arc<Semaphore>,
+    /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
+    /// under a hypervisor.
+    pub(crate) clock: DefaultClock,
+    pub(crate) requests: PendingRequests,
+    pub peers: Peers,
+    /// Fires when the server begins to stop. The server then ends every resume grace.
+    pub(crate) stop: CancellationToken,
+    /// Fires after the last release and the last flush.
+    pub(crate) finished: CancellationToken,
+    /// Fires when a critical task ends before `finished`.
+    pub(crate) died: CancellationToken,
+}
+
+/// Guard of a critical task. Its drop before `finished` stops the server.
+struct CriticalTask {
+    name: &'static str,
+    finished: CancellationToken,
+    died: CancellationToken,
+}
+
+impl Drop for CriticalTask {
+    fn drop(&mut self) {
+        if !self.finished.is_cancelled() {
+            tracing::error!(task = self.name, "a critical task has ended");
+            self.died.cancel();
+        }
+    }
+}
+
+impl SeatService {
+    /// Starts the seat tick, the persister and the subscriptions. The queue contains the rooms that
+    /// missed a change of a review; [`Reviews::start`] consumes it.
+    ///
+    /// [`Reviews::start`]: crate::reviews::Reviews::start
+    #[must_use]
+    pub fn start(deps: SeatServiceDeps) -> (Self, MissedQueue) {
+        let SeatServiceDeps { storage, locks, pubsub, terms, limits, history: checkpoints, tasks } =
+            deps;
+        let (persister, queue) = persister(storage.clone());
+        let (history, jobs) = history();
+        let (missed, missed_queue) = missed();
+        let rooms = Rooms::new(
+            (storage.clone(), pubsub.clone()),
+            (persister.clone(), missed),
+            limits,
+            tasks.clone(),
+        );
+        let finished = CancellationToken::new();
+        let storing = persister::run(storage.clone(), pubsub.clone(), queue, finished.clone());
+        let recording = version_recorder::run(
+            rooms.clone(),
+            storage.clone(),
+            checkpoints,
+            jobs,
+            finished.clone(),
+        );
+        let shared = Shared {
+            storage,
+            locks,
+            pubsub,
+            terms,
+            limits,
+            tasks,
+            registry: Registry::default(),
+            liveness: Liveness::default(),
+            rooms,
+            persister,
+            history,
+            last_tick: TickClock::now(),
+            reconcile_due: Notify::new(),
+            ratifying_due: Notify::new(),
+            cause_permits: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
+            departures: Semaphore::new(GRANTS_RATIFIED_AT_ONCE),
+            draining: AtomicBool::new(false),
+            budgets: UserBudgets::new(&limits),
+            background_commits: Semaphore::new(1),
+            absent_waiters: Arc::new(Semaphore::new(ABSENT_WAITERS_QUEUED_MAX)),
+            clock: DefaultClock::default(),
+            requests: PendingRequests::default(),
+            peers: Peers::default(),
+            stop: CancellationToken::new(),
+            finished: finished.clone(),
+            died: CancellationToken::new(),
+        };
+        let seats = Self { shared: Arc::new(shared) };
+        seats.spawn_critical("group commit", storing);
+        seats.spawn_critical("history", recording);
+        seats.spawn_critical("renewal", tick::run(seats.clone(), finished));
+        seats.spawn_critical("cluster", seats.clone().handle_cluster_messages());
+        seats.spawn_critical("reconcile", seats.clone().reconcile_when_due());
+        seats.spawn_critical("lost grants", seats.clone().ratify_when_due());
+        seats.spawn_critical("peer requests", seats.clone().handle_node_messages());
+        (seats, missed_queue)
+    }
+
+    pub(crate) fn spawn_critical(
+        &self,
+        name: &'static str,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (finished, died) = (self.shared.finished.clone(), self.shared.died.clone());
+        let guard = CriticalTask { name, finished, died };
+        self.shared.tasks.spawn(async move {
+            // The task drops the guard when it returns or panics.
+            let _guard = guard;
+            task.await;
+        });
+    }
+
+    /// Resolves when a critical task has ended. Then the server renews no seats or stores no edits,
+    /// so the process must stop.
+    pub async fn died(&self) {
+        self.shared.died.cancelled().await;
+    }
+
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.shared.registry
+    }
+
+    #[must_use]
+    pub fn terms(&self) -> &SeatTerms {
+        &self.shared.terms
+    }
+
+    #[must_use]
+    pub fn limits(&self) -> &RoomLimits {
+        &self.shared.limits
+    }
+
+    /// Charges a message, a ping or a pong to a user. False above the user's rate.
+    #[must_use]
+    pub fn may_send(&self, user: &UserId) -> bool {
+        self.shared.budgets.may_send(user)
+    }
+
+    /// The last error of storage while the persister cannot commit.
+    #[must_use]
+    pub fn storage_trouble(&self) -> Option<StorageError> {
+        self.shared.persister.error()
+    }
+
+    /// Removes the budgets of idle users. The periodic upkeep calls it.
+    pub fn forget_idle_users(&self) {
+        self.shared.budgets.forget_idle();
+    }
+
+    /// The fence under which `user` holds `seat` now, on any server.
+    ///
+    /// A session of this server costs O(1) without IO. Any other costs one query to the lock service.
+    /// Fails with [`SeatError::Locks`] when the query fails; the caller must deny then.
+    pub async fn holds(&self, user: &UserId, seat: Seat) -> Result<Option<Fence>, SeatError> {
+        if let Some(fence) = self.shared.registry.holds(user, seat, Instant::now()) {
+            return Ok(Some(fence));
+        }
+        let holder = self.shared.locks.holder(&LockName::seat(seat)).await?;
+        let here = self.shared.pubsub.node();
+        Ok(holder
+            // A session of this server that the registry does not confirm is uncertain or has
+            // ended.
+            .filter(|holder| holder.owner.id == *user && holder.owner.node != here)
+            .map(|holder| holder.fence))
+    }
+
+    #[must_use]
+    pub fn is_open(&self, document: DocumentId) -> bool {
+        self.shared.rooms.find(document).is_some()
+    }
+
+    /// The current text of a document, with edits that are relayed and not yet stored.
+    pub async fn text(&self, document: DocumentId) -> Result<String, RoomError> {
+        let snapshot = self.shared.rooms.snapshot(document).await?;
+        self.shared.rooms.read_text(document, snapshot, Text::content).await
+    }
+
+    /// Seats no further session: the server closes each new socket with 1012. Seated sessions stay.
+    pub fn refuse(&self) {
+        self.shared.draining.store(true, Ordering::Release);
+    }
+
+    /// Seats no further session, and closes every socket within `spread`. The spread prevents that
+    /// all clients connect to the next server at once.
+    pub async fn drain(&self, spread: Duration) {
+        self.refuse();
+        self.shared.stop.cancel();
+        let sessions = self.shared.registry.all();
+        let count = u32::try_from(sessions.len()).unwrap_or(u32::MAX).max(1);
+        // Fewer than 50 sockets need no spread.
+        let step = if count < 50 { Duration::ZERO } else { spread / count };
+        for (session, index) in sessions.iter().zip(0_u32..) {
+            tokio::time::sleep(step).await;
+            let after = Duration::from_millis(u64::from(index % 20) * 25);
+            let reconnect_after_ms = u64::try_from(after.as_millis()).unwrap_or_default();
+            session.notify(&Event::ServerDraining { reconnect_after_ms });
+            session.outbox().close(Close::Restart("draining"));
+        }
+    }
+
+    /// Flushes pending edits, releases all seats, then stops the renewal. Each step has a bound.
+    ///
+    /// Call it when every socket task has ended.
+    pub async fn finish(&self, limit: Duration) {
+        if !matches!(timeout(limit, self.shared.persister.flush(limit)).await, Ok(true)) {
+            tracing::error!("storage did not commit all pending edits in time");
+        }
+        // All releases run at once: in sequence, each would wait for a slow Redis.
+        for session in self.shared.registry.all() {
+            session.end();
+            if self.shared.registry.leave(&session).is_some() {
+                self.release_in_background(&session.identity);
+                self.announce_departure(&session);
+            }
+        }
+        // A shorter bound: if this flush fails, the next version contains that text.
+        let less = limit / 4;
+        if !matches!(timeout(less, self.shared.history.flush(less)).await, Ok(true)) {
+            tracing::warn!("the last versions were not stored; the text itself is stored");
+        }
+        let rooms = self.shared.rooms.all();
+        let maintenance = async {
+            for room in &rooms {
+                self.shared.rooms.maintain(room, Trigger::Leaving).await;
+            }
+        };
+        if timeout(less, maintenance).await.is_err() {
+            tracing::warn!("some documents miss their maintenance; the next open reads more rows");
+        }
+        for room in rooms {
+            room.retired.cancel();
+        }
+        self.shared.finished.cancel();
+    }
+
+    /// Retries pending releases, then disconnects from Redis.
+    ///
+    /// Call it last, when every task has ended: the tasks of rooms still publish their end to the
+    /// other servers.
+    pub async fn disconnect(&self) {
+        self.shared.locks.close().await;
+        self.shared.pubsub.close().await;
+    }
+}

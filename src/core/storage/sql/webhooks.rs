@@ -1,0 +1,290 @@
+//! The statements of the outbox of webhooks.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+
+use crate::domain::ids::{DocumentId, WebhookId};
+use crate::domain::limits::WEBHOOK_RETRY_WINDOW;
+use crate::domain::webhook::{WebhookEvent, WebhookState};
+use crate::storage::error::StorageError;
+use crate::storage::pagination::Page;
+use crate::storage::statement::{Row, json, sql};
+use crate::storage::tx::{Tx, lock, run};
+use crate::storage::tx_error::TxError;
+use crate::storage::webhooks::{StoredWebhook, Subject, WebhookClaim, WebhookCount, milliseconds};
+use crate::storage::{Storage, StorageFuture};
+
+const WEBHOOKS: &str = "SELECT id, type, url, document_id, link_id, created_at, attempts, next_at, \
+    last_error, state FROM webhooks ";
+
+/// The condition that no end of another webhook makes this one due: it is the first of its lane without a
+/// next attempt, or its next attempt is later than any pause, because the clock of the database was set
+/// back. `$1` is the longest pause, in milliseconds.
+const STUCK: &str = "state = 'pending' AND (next_at > {after:$1} OR next_at IS NULL AND NOT EXISTS ( \
+    SELECT 1 FROM webhooks e \
+    WHERE e.state = 'pending' AND e.lane = webhooks.lane AND e.seq < webhooks.seq))";
+
+/// Writes the webhooks of an event, in its transaction: one row for each endpoint, in one statement. A row is
+/// due at once unless its lane has a pending one. `data` runs only if an endpoint wants the event.
+pub async fn put(
+    tx: &mut Tx,
+    event: WebhookEvent,
+    (subject, now): (Subject, DateTime<Utc>),
+    data: impl FnOnce() -> Value,
+) -> Result<(), TxError> {
+    if !tx.hooks.want(event) {
+        return Ok(());
+    }
+    let rows = json(&tx.hooks.rows_of(event))?;
+    if rows == "[]" {
+        return Ok(());
+    }
+    let (document, link) = subject.ids();
+    let put = sql!(
+        "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
+           created_at, give_up_at, state, attempts, fence, next_at) \
+         SELECT n.id, {webhook number}, n.endpoint, n.url, $2, n.lane, n.document, $4, $5, $6, \
+           {after:$7}, 'pending', 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+           WHERE p.lane = n.lane AND p.state = 'pending') THEN NULL ELSE {now} END FROM ( \
+           SELECT w.value ->> 0 AS id, w.value ->> 1 AS endpoint, w.value ->> 2 AS url, \
+             d.document, (w.value ->> 1) || ' ' || COALESCE(d.document, w.value ->> 0) AS lane \
+           FROM {rows:$1} CROSS JOIN ( \
+             SELECT COALESCE($3, (SELECT document_id FROM share_links WHERE id = $4)) \
+             AS document) d) n",
+        rows,
+        event,
+        document,
+        link,
+        data().to_string(),
+        now,
+        milliseconds(WEBHOOK_RETRY_WINDOW)
+    );
+    put.run(tx).await?;
+    tx.has_webhook = true;
+    Ok(())
+}
+
+impl Storage {
+    /// Deletes a delivered webhook; the next one of its lane is due. False: the claim is lost.
+    pub fn webhook_delivered<'a>(&'a self, claim: &'a WebhookClaim) -> StorageFuture<'a, bool> {
+        run!(self, Write, tx => {
+            lock_lane(tx, claim.document).await?;
+            let deleted = sql!(
+                "DELETE FROM webhooks WHERE id = $1 AND fence = $2 AND state = 'pending'",
+                claim.id,
+                claim.fence
+            );
+            if deleted.run(tx).await? == 0 {
+                return Ok(false);
+            }
+            give_turn(tx, &claim.lane).await?;
+            Ok(true)
+        })
+    }
+
+    /// Stores a failed attempt: the webhook is due again after `delay`, or dead if its time is over; then
+    /// the next one of its lane is due. `None`: the claim is lost.
+    pub fn webhook_failed<'a>(
+        &'a self,
+        claim: &'a WebhookClaim,
+        error: &'a str,
+        delay: Duration,
+    ) -> StorageFuture<'a, Option<WebhookState>> {
+        run!(self, Write, tx => {
+            lock_lane(tx, claim.document).await?;
+            let state = sql!(
+                "UPDATE webhooks SET last_error = $3, \
+                 state = CASE WHEN give_up_at <= {now} THEN 'dead' ELSE 'pending' END, \
+                 next_at = CASE WHEN give_up_at <= {now} THEN NULL ELSE {after:$4} END \
+                 WHERE id = $1 AND fence = $2 AND state = 'pending' RETURNING state",
+                claim.id,
+                claim.fence,
+                error,
+                milliseconds(delay)
+            );
+            let state = state.value(tx).await?;
+            if state == Some(WebhookState::Dead) {
+                give_turn(tx, &claim.lane).await?;
+            }
+            Ok(state)
+        })
+    }
+
+    /// Newest first. Without a state it contains both.
+    pub fn webhooks<'a>(
+        &'a self,
+        state: Option<WebhookState>,
+        page: &'a Page<WebhookId>,
+    ) -> StorageFuture<'a, Vec<StoredWebhook>> {
+        run!(self, Read, tx => {
+            let webhooks = sql!(
+                [
+                    WEBHOOKS,
+                    "WHERE ($1 IS NULL OR state = $1) \
+                     AND ($3 IS NULL OR (created_at, id) < ($3, $4)) \
+                     ORDER BY created_at DESC, id DESC LIMIT $2",
+                ],
+                state
+            );
+            webhooks.page(page).rows(tx).await?.iter().map(stored_from).collect()
+        })
+    }
+
+    /// Makes a dead webhook pending again, at the end of its lane. A pending one stays as it is. `None`:
+    /// there is no such webhook.
+    pub fn replay_webhook(&self, id: WebhookId) -> StorageFuture<'_, Option<StoredWebhook>> {
+        run!(self, Write, tx => {
+            let document = sql!("SELECT document_id FROM webhooks WHERE id = $1", id);
+            let Some(document) = document.value(tx).await? else { return Ok(None) };
+            lock_lane(tx, document).await?;
+            replay(tx, &id.to_string()).await?;
+            let row = sql!([WEBHOOKS, "WHERE id = $1"], id).row(tx).await?;
+            row.as_ref().map(stored_from).transpose()
+        })
+    }
+
+    /// The oldest first, at most `rows`, in one transaction. Returns their number.
+    pub fn replay_dead_webhooks(&self, rows: u32) -> StorageFuture<'_, u64> {
+        run!(self, Write, tx => {
+            // Numbers rise with the commits of a lane; times are those of several servers' clocks.
+            let dead = sql!(
+                "SELECT id, document_id FROM webhooks WHERE state = 'dead' ORDER BY seq LIMIT $1",
+                rows
+            );
+            let dead = dead.rows(tx).await?;
+            let documents = dead.iter().map(|row| row.get::<Option<DocumentId>>("document_id"));
+            let documents: Result<Vec<_>, _> = documents.filter_map(Result::transpose).collect();
+            let mut documents = documents?;
+            // The order in which every transaction locks several documents.
+            documents.sort_unstable();
+            documents.dedup();
+            for document in documents {
+                lock_lane(tx, Some(document)).await?;
+            }
+            let mut replayed = 0;
+            for row in &dead {
+                replayed += replay(tx, &row.get::<String>("id")?).await?;
+            }
+            Ok(replayed)
+        })
+    }
+
+    pub(crate) fn count_webhooks(&self) -> StorageFuture<'_, WebhookCount> {
+        run!(self, Read, tx => {
+            let counts = sql!(
+                "SELECT endpoint, state, count(*) AS count, MIN(created_at) AS oldest \
+                 FROM webhooks GROUP BY endpoint, state"
+            );
+            let mut count = WebhookCount::default();
+            for row in counts.rows(tx).await? {
+                let (rows, oldest) = (row.get("count")?, row.get("oldest")?);
+                let of_endpoint = count.endpoints.entry(row.get("endpoint")?).or_default();
+                match row.get("state")? {
+                    WebhookState::Pending => {
+                        of_endpoint.pending = rows;
+                        count.pending += rows;
+                        count.oldest = Some(count.oldest.map_or(oldest, |at| at.min(oldest)));
+                    }
+                    WebhookState::Dead => {
+                        of_endpoint.dead = rows;
+                        count.dead += rows;
+                    }
+                }
+            }
+            Ok(count)
+        })
+    }
+
+    /// Deletes the oldest dead webhooks of an endpoint. Returns their number.
+    pub fn delete_dead_webhooks<'a>(
+        &'a self,
+        endpoint: &'a str,
+        rows: i64,
+    ) -> StorageFuture<'a, u64> {
+        run!(self, One, tx => {
+            let deleted = sql!(
+                "DELETE FROM webhooks WHERE state = 'dead' AND id IN (SELECT id FROM webhooks \
+                 WHERE state = 'dead' AND endpoint = $1 ORDER BY created_at, id LIMIT $2)",
+                endpoint,
+                rows
+            );
+            deleted.run(tx).await
+        })
+    }
+
+    /// Gives each lane whose first pending webhook has no turn its turn: two transactions about a purged
+    /// document, which has no lock, may cause that. A webhook whose next attempt is further away than
+    /// `longest_pause` is due as well: the clock of the database was set back. Returns their number.
+    pub fn restore_webhook_turns(&self, longest_pause: Duration) -> StorageFuture<'_, u64> {
+        let latest = milliseconds(longest_pause);
+        Box::pin(async move {
+            // Without the writer: it reads every pending row of an outage.
+            let is_stuck = run!(self, Read, tx => {
+                let stuck = sql!(["SELECT 1 FROM webhooks WHERE ", STUCK, " LIMIT 1"], latest);
+                Ok(stuck.row(tx).await?.is_some())
+            });
+            let is_stuck: Result<bool, StorageError> = is_stuck.await;
+            if !is_stuck? {
+                return Ok(0);
+            }
+            let restored = run!(self, Write, tx => {
+                let restored = sql!(["UPDATE webhooks SET next_at = {now} WHERE ", STUCK], latest);
+                restored.run(tx).await
+            });
+            restored.await
+        })
+    }
+}
+
+/// Locks the lane of a document: no other transaction adds a webhook to it, or ends one. A purged
+/// document has no lock.
+async fn lock_lane(tx: &mut Tx, document: Option<DocumentId>) -> Result<(), TxError> {
+    if let Some(document) = document {
+        lock(tx, document).await?;
+    }
+    Ok(())
+}
+
+/// Makes the first pending webhook of a lane due, after the end of the one before it.
+pub(crate) async fn give_turn(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
+    sql!(
+        "UPDATE webhooks SET next_at = {now} WHERE next_at IS NULL AND id = ( \
+           SELECT id FROM webhooks WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)",
+        lane
+    )
+    .run(tx)
+    .await?;
+    Ok(())
+}
+
+/// Makes a dead webhook pending, at the end of its lane. Returns the number of changed rows.
+async fn replay(tx: &mut Tx, id: &str) -> Result<u64, TxError> {
+    tx.has_webhook = true;
+    let replayed = sql!(
+        "UPDATE webhooks SET state = 'pending', attempts = 0, fence = fence + 1, \
+         seq = {webhook number}, give_up_at = {after:$2}, \
+         next_at = CASE WHEN EXISTS (SELECT 1 FROM webhooks p \
+           WHERE p.lane = webhooks.lane AND p.state = 'pending') THEN NULL ELSE {now} END \
+         WHERE id = $1 AND state = 'dead'",
+        id,
+        milliseconds(WEBHOOK_RETRY_WINDOW)
+    );
+    replayed.run(tx).await
+}
+
+fn stored_from(row: &Row) -> Result<StoredWebhook, TxError> {
+    Ok(StoredWebhook {
+        id: row.get("id")?,
+        kind: row.get("type")?,
+        url: row.get("url")?,
+        document: row.get("document_id")?,
+        link: row.get("link_id")?,
+        created_at: row.get("created_at")?,
+        attempts: row.get("attempts")?,
+        next_at: row.get("next_at")?,
+        last_error: row.get("last_error")?,
+        state: row.get("state")?,
+    })
+}

@@ -1,0 +1,418 @@
+//! Statements: a text, arguments and columns that both engines have.
+//!
+//! [`sql!`] makes a statement of its text and arguments. A text that differs between the engines has
+//! marks, which [`Sql::text`] replaces, or is a pair. Arguments and columns are types of the domain: an
+//! id, a state, a time, a text. This file alone knows how an engine stores them.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{ColumnIndex, Postgres, Sqlite};
+
+use crate::domain::anchor::RelativeRange;
+use crate::domain::export::ExportFormat;
+use crate::domain::fence::Fence;
+use crate::domain::handle::Handle;
+use crate::domain::ids::{
+    ClaimId, DecisionId, DocumentId, InviteId, NodeId, OfferId, PersonalLinkId, PushSubscriptionId,
+    ReplyId, RequestId, ReviewId, SessionId, ShareLinkId, UserId, VersionId, WebhookId,
+};
+use crate::domain::offer::ClaimState;
+use crate::domain::review::{ReviewStatus, Verdict};
+use crate::domain::review_request::RequestState;
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::domain::version_policy::VersionKind;
+use crate::domain::webhook::{WebhookEvent, WebhookState};
+use crate::storage::decode::{self, corrupt};
+use crate::storage::error::StorageError;
+use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
+use crate::storage::postgres::encoding::{self, Moment as PgMoment};
+use crate::storage::sqlite::encoding::Moment as SqliteMoment;
+use crate::storage::tx::{Conn, Tx};
+use crate::storage::tx_error::TxError;
+
+/// The text of a statement, in parts, and its form for each engine.
+#[derive(Debug)]
+pub struct Sql {
+    sqlite: (&'static [&'static str], OnceLock<String>),
+    postgres: (&'static [&'static str], OnceLock<String>),
+}
+
+/// The marks with their forms: SQLite, then PostgreSQL. `$` is the argument of the mark.
+const MARKS: [(&str, &str, &str); 9] = [
+    // The documents with the updates of SQLite's journal.
+    ("documents", "documents_now", "documents"),
+    // The texts of a JSON array, each as `w.value`.
+    ("list", "json_each($) AS w", "json_array_elements_text(CAST($ AS json)) AS w (value)"),
+    // The elements of a JSON array, each as `w.value`.
+    ("rows", "json_each($) AS w", "json_array_elements(CAST($ AS json)) AS w (value)"),
+    // The bytes of a hexadecimal text.
+    ("hex", "unhex($)", "decode($, 'hex')"),
+    // The time of the database, which all servers share.
+    ("now", "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", "statement_timestamp()"),
+    // The same after some milliseconds.
+    (
+        "after",
+        "(CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) + $)",
+        "(statement_timestamp() + $ * interval '1 millisecond')",
+    ),
+    // The number of the next webhook: under the lock of the file, or of its document.
+    (
+        "webhook number",
+        "(SELECT COALESCE(MAX(seq), 0) + 1 FROM webhooks)",
+        "nextval('webhook_numbers')",
+    ),
+    // The end of a selection of a row that the transaction deletes.
+    ("for update", "", " FOR UPDATE"),
+    // The end of a selection whose rows the transaction claims: another one claims the next ones.
+    ("skip locked", "", " FOR UPDATE SKIP LOCKED"),
+];
+
+impl Sql {
+    pub const fn of(parts: &'static [&'static str]) -> Self {
+        Self::pair(parts, parts)
+    }
+
+    pub(crate) const fn pair(
+        sqlite: &'static [&'static str],
+        postgres: &'static [&'static str],
+    ) -> Self {
+        Self { sqlite: (sqlite, OnceLock::new()), postgres: (postgres, OnceLock::new()) }
+    }
+
+    pub(crate) fn text(&self, is_postgres: bool) -> &str {
+        let (parts, text) = if is_postgres { &self.postgres } else { &self.sqlite };
+        text.get_or_init(|| render(&parts.concat(), is_postgres))
+    }
+}
+
+/// Replaces the marks of a text. Braces around another word stay: they are JSON.
+pub(crate) fn render(text: &str, is_postgres: bool) -> String {
+    let mut rendered = String::with_capacity(text.len() + 64);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        rendered.push_str(before);
+        let mark = after.split_once('}').and_then(|(mark, after)| {
+            let (name, argument) = mark.split_once(':').unwrap_or((mark, ""));
+            let (_, sqlite, postgres) = MARKS.iter().find(|(it, ..)| *it == name)?;
+            let form = if is_postgres { postgres } else { sqlite };
+            Some((form.replace('$', argument), after))
+        });
+        match mark {
+            Some((form, after)) => {
+                rendered.push_str(&form);
+                rest = after;
+            }
+            None => {
+                rendered.push('{');
+                rest = after;
+            }
+        }
+    }
+    rendered + rest
+}
+
+/// Makes a statement: a text, parts of a text in brackets, or a pair of these, and the arguments `$1`,
+/// `$2` and so on.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __sql {
+    (sqlite: [$($sqlite:expr),+ $(,)?], postgres: [$($postgres:expr),+ $(,)?] $(, $value:expr)* $(,)?) => {
+        $crate::storage::statement::sql!(@
+            $crate::storage::statement::Sql::pair(&[$($sqlite),+], &[$($postgres),+]) $(, $value)*)
+    };
+    ([$($part:expr),+ $(,)?] $(, $value:expr)* $(,)?) => {
+        $crate::storage::statement::sql!(@
+            $crate::storage::statement::Sql::of(&[$($part),+]) $(, $value)*)
+    };
+    (@ $sql:expr $(, $value:expr)*) => {{
+        static SQL: $crate::storage::statement::Sql = $sql;
+        $crate::storage::statement::Statement::new(
+            &SQL,
+            vec![$($crate::storage::statement::Store::store(&$value)),*],
+        )
+    }};
+    ($text:expr $(, $value:expr)* $(,)?) => {
+        $crate::storage::statement::sql!(@
+            $crate::storage::statement::Sql::of(&[$text]) $(, $value)*)
+    };
+}
+pub use __sql as sql;
+
+/// A value of a statement or of a row.
+#[derive(Clone, Debug)]
+pub enum Value {
+    Bool(Option<bool>),
+    Int(Option<i64>),
+    Text(Option<String>),
+    Bytes(Option<Vec<u8>>),
+    Time(Option<DateTime<Utc>>),
+}
+
+pub trait Store {
+    /// Its kind, without a value.
+    const NULL: Value;
+    fn store(&self) -> Value;
+}
+
+/// A type of the domain that a column holds.
+pub trait Column: Store + Sized {
+    /// `None`: the column is null.
+    fn load(value: Value) -> Option<Result<Self, StorageError>>;
+}
+
+macro_rules! stores {
+    ($($kind:ident: $type:ty, $store:expr;)+) => {$(
+        impl Store for $type {
+            const NULL: Value = Value::$kind(None);
+            fn store(&self) -> Value {
+                let store: fn(&Self) -> _ = $store;
+                Value::$kind(Some(store(self)))
+            }
+        }
+    )+};
+}
+
+macro_rules! columns {
+    ($($kind:ident: $type:ty, $store:expr, $load:expr;)+) => {
+        stores! { $($kind: $type, $store;)+ }
+        $(impl Column for $type {
+            fn load(value: Value) -> Option<Result<Self, StorageError>> {
+                let Value::$kind(value) = value else { return Some(Err(corrupt("a column's type"))) };
+                value.map($load)
+            }
+        })+
+    };
+    ($($type:ty),+ $(,)?) => {
+        columns! { $(Text: $type, ToString::to_string, |it| parsed(&it);)+ }
+    };
+}
+
+columns! {
+    Bool: bool, |it| *it, Ok;
+    Int: i64, |it| *it, Ok;
+    Int: u32, |it| i64::from(*it), |it| u32::try_from(it).map_err(corrupt);
+    Int: u64, |it| i64::try_from(*it).unwrap_or(i64::MAX), |it| u64::try_from(it).map_err(corrupt);
+    Int: usize, |it| i64::try_from(*it).unwrap_or(i64::MAX), |it| usize::try_from(it).map_err(corrupt);
+    // No lock service grants a fence beyond the column's range.
+    Int: Fence, |it| i64::try_from(it.0).unwrap_or(i64::MAX), decode::fence;
+    Text: String, Clone::clone, Ok;
+    Text: ReviewStatus, |it| it.as_str().to_owned(),
+        |it| it.parse().map_err(|_| corrupt("a review's status"));
+    Text: Verdict, |it| it.as_str().to_owned(),
+        |it| it.parse().map_err(|_| corrupt("a decision's verdict"));
+    Bytes: Vec<u8>, Clone::clone, Ok;
+    Bytes: Bytes, |it| it.to_vec(), |it| Ok(it.into());
+    Bytes: [u8; 32], |it| it.to_vec(), |it| it.try_into().map_err(|_| corrupt("a hash"));
+    Time: DateTime<Utc>, |it| *it, Ok;
+}
+
+columns! {
+    ClaimId, ClaimState, DecisionId, DocumentId, Handle, InviteId, NodeId, OfferId, PersonalLinkId,
+    PushSubscriptionId, ReplyId, RequestId, ReviewId, Role, SessionId, ShareLinkId, UserId,
+    VersionId, VersionKind, WebhookId,
+}
+
+stores! {
+    Text: str, ToString::to_string;
+    Text: ExportFormat, |it| it.as_str().to_owned();
+    Text: RequestState, |it| it.as_str().to_owned();
+    Text: WebhookEvent, |it| it.as_str().to_owned();
+    Text: WebhookState, |it| it.as_str().to_owned();
+    Bytes: [u8], <[u8]>::to_vec;
+}
+
+impl Column for RequestState {
+    fn load(value: Value) -> Option<Result<Self, StorageError>> {
+        String::load(value).map(|text| parsed(&text?))
+    }
+}
+
+impl Column for WebhookState {
+    fn load(value: Value) -> Option<Result<Self, StorageError>> {
+        String::load(value).map(|text| parsed(&text?))
+    }
+}
+
+fn parsed<T: FromStr<Err: Display>>(text: &str) -> Result<T, StorageError> {
+    text.parse().map_err(corrupt)
+}
+
+impl<T: Store + ?Sized> Store for &T {
+    const NULL: Value = T::NULL;
+    fn store(&self) -> Value {
+        T::store(self)
+    }
+}
+
+impl<T: Store> Store for Option<T> {
+    const NULL: Value = T::NULL;
+    fn store(&self) -> Value {
+        self.as_ref().map_or(T::NULL, T::store)
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    fn load(value: Value) -> Option<Result<Self, StorageError>> {
+        Some(T::load(value).transpose())
+    }
+}
+
+#[derive(Debug)]
+#[must_use]
+pub struct Statement {
+    sql: &'static Sql,
+    values: Vec<Value>,
+}
+
+impl Statement {
+    pub fn new(sql: &'static Sql, values: Vec<Value>) -> Self {
+        Self { sql, values }
+    }
+
+    /// Adds the three arguments of a page: its limit, and the time and id before which it begins.
+    pub fn page<Id: Store>(mut self, page: &Page<Id>) -> Self {
+        let before = page.before.as_ref();
+        self.values.push(page.limit.min(PAGE_ROWS_MAX).store());
+        self.values.push(before.map(|before| before.at).store());
+        self.values.push(before.map(|before| &before.id).store());
+        self
+    }
+
+    pub async fn rows(self, tx: &mut Tx) -> Result<Vec<Row>, TxError> {
+        Ok(match tx.conn() {
+            Conn::Sqlite(conn) => {
+                let rows = self.sqlite().fetch_all(conn).await?;
+                rows.into_iter().map(Row::Sqlite).collect()
+            }
+            Conn::Postgres(conn) => {
+                let rows = self.postgres().fetch_all(conn).await?;
+                rows.into_iter().map(Row::Postgres).collect()
+            }
+        })
+    }
+
+    pub async fn row(self, tx: &mut Tx) -> Result<Option<Row>, TxError> {
+        Ok(match tx.conn() {
+            Conn::Sqlite(conn) => self.sqlite().fetch_optional(conn).await?.map(Row::Sqlite),
+            Conn::Postgres(conn) => self.postgres().fetch_optional(conn).await?.map(Row::Postgres),
+        })
+    }
+
+    pub async fn one(self, tx: &mut Tx) -> Result<Row, TxError> {
+        Ok(self.row(tx).await?.ok_or(sqlx::Error::RowNotFound)?)
+    }
+
+    pub async fn value<T: Column>(self, tx: &mut Tx) -> Result<Option<T>, TxError> {
+        self.row(tx).await?.map(|row| row.get(0)).transpose()
+    }
+
+    pub async fn values<T: Column>(self, tx: &mut Tx) -> Result<Vec<T>, TxError> {
+        self.rows(tx).await?.iter().map(|row| row.get(0)).collect()
+    }
+
+    /// Runs the statement. Returns the number of changed rows.
+    pub async fn run(self, tx: &mut Tx) -> Result<u64, TxError> {
+        Ok(match tx.conn() {
+            Conn::Sqlite(conn) => self.sqlite().execute(conn).await?.rows_affected(),
+            Conn::Postgres(conn) => self.postgres().execute(conn).await?.rows_affected(),
+        })
+    }
+
+    fn sqlite(self) -> Query<'static, Sqlite, SqliteArguments> {
+        let query = sqlx::query(self.sql.text(false));
+        self.values.into_iter().fold(query, |query, value| match value {
+            Value::Bool(it) => query.bind(it),
+            Value::Int(it) => query.bind(it),
+            Value::Text(it) => query.bind(it),
+            Value::Bytes(it) => query.bind(it),
+            Value::Time(it) => query.bind(it.map(SqliteMoment)),
+        })
+    }
+
+    fn postgres(self) -> Query<'static, Postgres, PgArguments> {
+        let query = sqlx::query(self.sql.text(true));
+        self.values.into_iter().fold(query, |query, value| match value {
+            Value::Bool(it) => query.bind(it),
+            Value::Int(it) => query.bind(it),
+            Value::Text(it) => query.bind(it.map(|it| encoding::encoded(&it).into_owned())),
+            Value::Bytes(it) => query.bind(it),
+            Value::Time(it) => query.bind(it.map(PgMoment)),
+        })
+    }
+}
+
+#[derive(Debug)]
+pub enum Row {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+/// The name or the number of a column.
+pub trait At: ColumnIndex<SqliteRow> + ColumnIndex<PgRow> + Display + Copy {}
+impl<T: ColumnIndex<SqliteRow> + ColumnIndex<PgRow> + Display + Copy> At for T {}
+
+impl Row {
+    pub fn get<T: Column>(&self, at: impl At) -> Result<T, TxError> {
+        use sqlx::Row as _;
+        let value = match (self, T::NULL) {
+            (Self::Sqlite(row), Value::Bool(_)) => Value::Bool(row.try_get(at)?),
+            (Self::Sqlite(row), Value::Int(_)) => Value::Int(row.try_get(at)?),
+            (Self::Sqlite(row), Value::Text(_)) => Value::Text(row.try_get(at)?),
+            (Self::Sqlite(row), Value::Bytes(_)) => Value::Bytes(row.try_get(at)?),
+            (Self::Sqlite(row), Value::Time(_)) => {
+                Value::Time(row.try_get::<Option<SqliteMoment>, _>(at)?.map(|it| it.0))
+            }
+            (Self::Postgres(row), Value::Bool(_)) => Value::Bool(row.try_get(at)?),
+            (Self::Postgres(row), Value::Int(_)) => Value::Int(row.try_get(at)?),
+            (Self::Postgres(row), Value::Text(_)) => {
+                Value::Text(row.try_get::<Option<String>, _>(at)?.map(encoding::text))
+            }
+            (Self::Postgres(row), Value::Bytes(_)) => Value::Bytes(row.try_get(at)?),
+            (Self::Postgres(row), Value::Time(_)) => {
+                Value::Time(row.try_get::<Option<PgMoment>, _>(at)?.map(|it| it.0))
+            }
+        };
+        let null = || Err(corrupt(format_args!("the column {at} is null")));
+        Ok(T::load(value).unwrap_or_else(null)?)
+    }
+
+    pub fn user(&self, id: impl At, name: impl At) -> Result<User, TxError> {
+        Ok(User { id: self.get(id)?, name: self.get(name)? })
+    }
+
+    pub(crate) fn range(&self, start: impl At, end: impl At) -> Result<RelativeRange, TxError> {
+        Ok(RelativeRange { start: self.get(start)?, end: self.get(end)? })
+    }
+}
+
+/// A value as JSON, for the marks `list` and `rows`.
+pub fn json(value: &(impl serde::Serialize + ?Sized)) -> Result<String, StorageError> {
+    serde_json::to_string(value).map_err(corrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_has_a_form_for_each_engine_and_other_braces_stay() {
+        let text = "SELECT '{}', {hex:w.value ->> 4} FROM {rows:$1}{skip locked}";
+        assert_eq!(
+            render(text, false),
+            "SELECT '{}', unhex(w.value ->> 4) FROM json_each($1) AS w"
+        );
+        assert_eq!(
+            render(text, true),
+            "SELECT '{}', decode(w.value ->> 4, 'hex') FROM \
+             json_array_elements(CAST($1 AS json)) AS w (value) FOR UPDATE SKIP LOCKED"
+        );
+    }
+}

@@ -1,0 +1,277 @@
+//! Webhooks: the outbox of events for the host product.
+//!
+//! # Invariants
+//!
+//! - **D9** The transaction of an event writes its webhooks, one for each endpoint that wants it. Both
+//!   are committed, or neither.
+//! - **D10** The webhooks of one document and endpoint are a *lane*. At most one webhook of a lane has a
+//!   next attempt (`next_at`): the first pending one. The end of a webhook gives the next one its turn.
+//! - **D11** A claim moves `next_at` to the end of its lease, by the clock of the database, and raises the
+//!   fence. A server that lost its claim changes no row.
+//!
+//! A webhook never fails the transaction of its event: beyond the share of its endpoint in
+//! [`WEBHOOKS_MAX`] it is dropped, and counted. An endpoint that is down fills its own share only.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
+use crate::domain::limits::WEBHOOKS_MAX;
+use crate::domain::seat::Seat;
+use crate::domain::webhook::{WebhookEvent, WebhookState};
+use crate::storage::error::StorageError;
+use crate::storage::locked::Locked;
+use crate::storage::pagination::Cursor;
+use crate::storage::{Engine, Storage};
+
+#[derive(Clone, Debug)]
+pub struct WebhookTarget {
+    pub endpoint: String,
+    /// Its address without the query, for the administrator.
+    pub url: String,
+    pub events: Vec<WebhookEvent>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Hooks(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    targets: OnceLock<Vec<Target>>,
+    /// Rises after each commit with webhooks.
+    added: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Target {
+    is: WebhookTarget,
+    /// Rows below the share: as of the last measurement, less those that this server added.
+    room: AtomicI64,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self { targets: OnceLock::new(), added: watch::Sender::new(0) }
+    }
+}
+
+/// A new row: its id, endpoint and address, as JSON has them.
+pub(crate) type HookRow<'a> = (WebhookId, &'a str, &'a str);
+
+/// The document and the share link of an event. Its transaction has locked the document.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    document: Option<DocumentId>,
+    link: Option<ShareLinkId>,
+}
+
+impl Subject {
+    /// An event without a document: its webhooks are lanes of their own.
+    pub const NONE: Self = Self { document: None, link: None };
+
+    pub fn document(_: Locked, document: DocumentId, link: Option<ShareLinkId>) -> Self {
+        Self { document: Some(document), link }
+    }
+
+    /// An event of a share link that exists; its document is that of the link.
+    pub fn link(_: Locked, link: ShareLinkId) -> Self {
+        Self { document: None, link: Some(link) }
+    }
+
+    pub(crate) fn ids(self) -> (Option<DocumentId>, Option<ShareLinkId>) {
+        (self.document, self.link)
+    }
+}
+
+impl Hooks {
+    fn targets(&self) -> &[Target] {
+        self.0.targets.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The rows of one endpoint, pending and dead. One more share is that of all endpoints which the
+    /// settings have no longer.
+    fn share(&self) -> i64 {
+        let shares = i64::try_from(self.targets().len()).unwrap_or(i64::MAX).saturating_add(1);
+        WEBHOOKS_MAX / shares
+    }
+
+    pub fn want(&self, event: WebhookEvent) -> bool {
+        self.targets().iter().any(|target| target.is.events.contains(&event))
+    }
+
+    pub(crate) fn want_seats(&self) -> bool {
+        self.want(WebhookEvent::SeatTaken) || self.want(WebhookEvent::SeatLeft)
+    }
+
+    /// The rows of an event; none without an endpoint that wants it, or without room.
+    pub(crate) fn rows_of<'a>(&'a self, event: WebhookEvent) -> Vec<HookRow<'a>> {
+        let wanting = self.targets().iter().filter(|target| target.is.events.contains(&event));
+        let (spent, rows): (Vec<_>, Vec<_>) =
+            wanting.partition(|target| target.room.fetch_sub(1, Ordering::Relaxed) < 1);
+        if !spent.is_empty() {
+            let dropped = u64::try_from(spent.len()).unwrap_or(u64::MAX);
+            metrics::counter!("galley_webhook_total", "outcome" => "dropped").increment(dropped);
+        }
+        let row =
+            |it: &'a Target| (WebhookId::generate(), it.is.endpoint.as_str(), it.is.url.as_str());
+        rows.into_iter().map(row).collect()
+    }
+
+    /// Wakes the deliverer of this server after a commit with webhooks.
+    pub(crate) fn wake(&self) {
+        self.0.added.send_modify(|commits| *commits += 1);
+    }
+}
+
+/// The most webhooks that a claim takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClaimSize {
+    /// Those without an attempt.
+    pub first: u32,
+    /// Those whose last attempt failed, or ended with its server.
+    pub repeated: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookClaim {
+    pub id: WebhookId,
+    pub fence: i64,
+    pub lane: String,
+    /// Its document, whose row is the lock of the lane.
+    pub document: Option<DocumentId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedWebhook {
+    pub claim: WebhookClaim,
+    /// The kind of the event, as the database has it.
+    pub kind: String,
+    pub created_at: DateTime<Utc>,
+    pub link: Option<ShareLinkId>,
+    /// The data of the event: a JSON object.
+    pub data: String,
+    /// Attempts so far, this one included.
+    pub attempts: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredWebhook {
+    pub id: WebhookId,
+    pub kind: String,
+    /// The address of its endpoint, without the query.
+    pub url: String,
+    pub document: Option<DocumentId>,
+    pub link: Option<ShareLinkId>,
+    pub created_at: DateTime<Utc>,
+    /// Claims so far.
+    pub attempts: i64,
+    /// The next attempt. `None`: an earlier webhook of its lane is pending, or it is dead.
+    pub next_at: Option<DateTime<Utc>>,
+    pub last_error: Option<String>,
+    pub state: WebhookState,
+}
+
+impl StoredWebhook {
+    /// The cursor of the next page, if this webhook is the last of a page.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<WebhookId> {
+        Cursor { at: self.created_at, id: self.id }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebhookCount {
+    pub pending: i64,
+    pub dead: i64,
+    pub oldest: Option<DateTime<Utc>>,
+    pub endpoints: BTreeMap<String, EndpointCount>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndpointCount {
+    pub pending: i64,
+    pub dead: i64,
+}
+
+impl EndpointCount {
+    fn rows(&self) -> i64 {
+        self.pending.saturating_add(self.dead)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenSeat {
+    pub seat: Seat,
+    pub fence: Fence,
+    /// Whether the database still accepts its writes.
+    pub is_ratified: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewGrant<'a> {
+    pub(crate) seat: Seat,
+    pub(crate) fence: Fence,
+    pub(crate) user: &'a str,
+    pub(crate) now: DateTime<Utc>,
+}
+
+impl Storage {
+    pub(crate) fn hooks(&self) -> &Hooks {
+        match &self.engine {
+            Engine::Sqlite(engine) => &engine.hooks,
+            Engine::Postgres(engine) => &engine.hooks,
+        }
+    }
+
+    /// Sets the endpoints, once, for all clones. Events before it write no webhooks.
+    pub fn set_webhooks(&self, targets: Vec<WebhookTarget>) {
+        let with_room = |is| Target { is, room: AtomicI64::new(0) };
+        let targets: Vec<_> = targets.into_iter().map(with_room).collect();
+        let share = WEBHOOKS_MAX / i64::try_from(targets.len() + 1).unwrap_or(i64::MAX);
+        targets.iter().for_each(|target| target.room.store(share, Ordering::Relaxed));
+        if self.hooks().0.targets.set(targets).is_err() {
+            tracing::error!("the endpoints of webhooks are set already");
+        }
+    }
+
+    /// A counter that rises after each commit of this process with webhooks.
+    #[must_use]
+    pub fn webhooks_added(&self) -> watch::Receiver<u64> {
+        self.hooks().0.added.subscribe()
+    }
+
+    #[must_use]
+    pub fn wants_seat_events(&self) -> bool {
+        self.hooks().want_seats()
+    }
+
+    /// The count sets the room for new webhooks of this server.
+    pub async fn measure_webhooks(&self) -> Result<WebhookCount, StorageError> {
+        let count = self.count_webhooks().await?;
+        let hooks = self.hooks();
+        for target in hooks.targets() {
+            let rows = count.endpoints.get(&target.is.endpoint).map_or(0, EndpointCount::rows);
+            target.room.store(hooks.share().saturating_sub(rows), Ordering::Relaxed);
+        }
+        Ok(count)
+    }
+
+    /// Dead rows of one endpoint above nine tenths of its share: the rest remains for the webhooks of
+    /// the next seconds.
+    #[must_use]
+    pub fn dead_webhooks_above(&self, count: &EndpointCount) -> i64 {
+        let above = count.rows() - self.hooks().share() / 10 * 9;
+        above.clamp(0, count.dead)
+    }
+}
+
+/// For a statement.
+pub(crate) fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
