@@ -178,7 +178,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
     await lee.page.goto(url)
     await hasFocus(lee, "#opened-list h3")
     const claim = async (/** @type {number} */ number) => {
-      await choose(lee, "#opened-list form button")
+      await choose(lee, "#opened-list [type=submit]")
       await hears(lee, t("opened.claimed", { name: "Kim", number }))
       await hasFocus(lee, "#opened-list h3")
       await kim.page.locator("#offers-list").getByText(t("offer.remaining", { count: 4, capacity: 5 })).waitFor()

@@ -230,7 +230,7 @@ test("n-1: the margin scrolls to the cards above, “above” leads to the first
   await page.locator("#cards .card[data-active=true]").waitFor({ state: "detached" })
 })
 
-test("a comment on the whole text keeps its two lines while the cards below it fold", async () => {
+test("a comment on the whole text keeps its two lines while the cards below it fold, and folds where they leave it no room", async () => {
   const { writer, reviewer } = await crowd()
   await reviewer.page.evaluate(async () => {
     const api = await source("api")
@@ -243,6 +243,40 @@ test("a comment on the whole text keeps its two lines while the cards below it f
   assert.equal(await summary.getAttribute("data-folded"), "false")
   const height = await summary.evaluate((card) => card.getBoundingClientRect().height)
   assert.ok(32 < height && height < 100, `${height}`)
+  await writer.page.locator(".passage", { hasText: clause(COUNT - 1) }).first().click()
+  await summary.and(writer.page.locator("[data-folded=true]")).waitFor({ state: "attached" })
+})
+
+test("a card is level with the first line of its passage, and only the covered ones are counted as above", async () => {
+  const { writer } = await crowd()
+  const { page } = writer
+  const measure = (/** @type {number} */ at) =>
+    page.evaluate((clause) => {
+      const middle = (/** @type {Node | null | undefined} */ node) => {
+        const range = document.createRange()
+        if (node) range.selectNodeContents(node)
+        const { top = NaN, bottom = NaN } = range.getClientRects()[0] ?? {}
+        return (top + bottom) / 2
+      }
+      const passage = [...document.querySelectorAll(".passage")].find(({ textContent }) => textContent?.includes(clause))
+      const card = document.querySelector("#cards .card[data-active=true] header") ?? document.querySelector("#cards .card .body")
+      const head = document.querySelector("#margin-head")?.getBoundingClientRect().bottom ?? NaN
+      const covered = [...document.querySelectorAll("#cards .card")].filter((card) => card.getBoundingClientRect().top + 8 < head)
+      const said = document.querySelector("#cards-above:not([hidden]) > [aria-hidden]")?.textContent ?? ""
+      return { level: Math.round(middle(card) - middle(passage)), covered: covered.length, said: Number(/\d+/.exec(said)?.[0] ?? 0), scrolled: scrollY }
+    }, clause(at))
+  const holds = (/** @type {number} */ at) =>
+    until(async () => {
+      const { level, covered, said, scrolled } = await measure(at)
+      return Math.abs(level) <= 2 && (covered === said || 0 < scrolled)
+    }, `the card of clause ${at}`, async () => JSON.stringify(await measure(at)))
+  await holds(0)
+  for (const at of [1, 3, 6, 10]) {
+    await page.evaluate(() => scrollTo({ top: 0 }))
+    await page.locator(".passage", { hasText: clause(at) }).first().click()
+    await page.locator("#cards .card").nth(at).and(page.locator("[data-active=true]")).waitFor()
+    await holds(at)
+  }
 })
 
 test("a folded card that moves away under the pointer stays active after the click", async () => {

@@ -243,7 +243,7 @@ test("an offer is made, claimed and accepted by keyboard alone", async () => {
   const [{ url, id }] = await callOffers(kim, "ownOffers")
   await lee.page.goto(url)
   await hasFocus(lee, "#opened-list h3")
-  await tabTo(lee, "#opened-list form button")
+  await tabTo(lee, "#opened-list [type=submit]")
   await lee.page.keyboard.press("Enter")
   await opened(lee, "Letters").getByText("You have a place").waitFor()
   await tabTo(kim, `[aria-controls="people-${id}"]`)

@@ -206,3 +206,16 @@ test("n-18: the bar is one row, and the next step stands in the foot", async () 
     assert.ok(await page.locator("#text-counts-bar #turn button").isVisible())
   }
 })
+
+test("n-18: with a finger the title is 44 px high, and the saved state stands whole in the bar below it", async () => {
+  const writer = await browser.newUser(galley, { hasTouch: true, isMobile: true, viewport: PHONE })
+  await writer.begin("김민수", TEXT)
+  const { page } = writer
+  const [bar, title, saved] = await Promise.all(["#bar .bar", "#title", "#saved > span"].map((selector) => page.locator(selector).boundingBox()))
+  assert.ok(bar && title && saved)
+  const found = JSON.stringify({ bar, title, saved })
+  assert.ok(44 <= title.height, found)
+  assert.ok(saved.y + saved.height <= bar.y + bar.height, found)
+  const words = await page.locator("#title").evaluate((title) => title.getBoundingClientRect().bottom - Number.parseFloat(getComputedStyle(title).paddingBottom))
+  assert.ok(words <= saved.y + 2, `${words} ${found}`)
+})

@@ -51,6 +51,19 @@ test("every address in the markup names an existing file", () => {
   }
 })
 
+// A property with an unknown value is discarded as a whole: one such padding left a page without margins.
+test("each page defines every value that its style sheets use without a fallback", () => {
+  const scripts = files(".js").map(({ text }) => text).join("\n")
+  for (const { file, text } of files(".html")) {
+    const paths = [...text.matchAll(/rel="stylesheet" href="\/(css\/[^"]+)"/g)].map(([, path]) => path ?? "")
+    const sheets = paths.map((path) => readFileSync(join(root, path), "utf8")).join("\n")
+    for (const [, name] of sheets.matchAll(/var\((--[\w-]+)\)/g)) {
+      const isDefined = new RegExp(`^\\s*${name}:`, "m").test(sheets) || scripts.includes(`"${name}"`)
+      assert.ok(isDefined, `${file}: ${name}`)
+    }
+  }
+})
+
 /** @returns {Map<string, string[]>} what each module imports */
 function imports() {
   const modules = files(".js").map(({ file, text }) => {

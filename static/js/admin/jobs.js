@@ -99,8 +99,8 @@ export class JobsSection extends Section {
     const caption = el("caption", { class: "hidden", text: t("admin.jobs.runs", { name }) })
     const table = el("table", {}, caption, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...foldRuns(job.last_runs).map(runRow)))
     const frame = el("div", { id: `job-${job.job}`, class: "table-frame", role: "region", "aria-label": t("admin.jobs.runs", { name }), tabindex: "0" }, table)
-    const runs = job.last_runs.length === 0 ? el("p", { class: "quiet", text: t("admin.jobs.none") }) : frame
-    return el("section", {}, el("h3", { text: name }), el("p", { class: "job-now", text: jobSentence(job) }), sparkline(job.last_runs), runs)
+    const runs = job.last_runs.length === 0 ? [el("p", { class: "quiet", text: t("admin.jobs.none") })] : [sparkline(job.last_runs), frame]
+    return el("section", {}, el("h3", { text: name }), el("p", { class: "job-now", text: jobSentence(job) }), ...runs)
   }
 }
 

@@ -88,11 +88,14 @@ function lines(values, time) {
     const y = BASE - part * (BASE - TOP)
     return [svg("path", { class: "plot-grid", d: `M0 ${y}H${WIDTH}` }), words(360, y + 4, "end", number(part * top))]
   })
+  const latest = values.at(-1) ?? null
+  const end = latest === null ? [] : [svg("circle", { class: "run-done", cx: String(WIDTH), cy: String(BASE - (latest * (BASE - TOP)) / top), r: "2.5" })]
   const times = /** @type {const} */ ([[0, "start"], [30, "middle"], [59, "end"]])
   return [
     ...grid,
     svg("path", { class: "plot-area", d: area }),
     svg("path", { class: "plot-line", d: line }),
+    ...end,
     ...times.map(([at, anchor]) => words((at * WIDTH) / 59, HEIGHT - 2, anchor, time(at))),
   ]
 }

@@ -15,10 +15,12 @@ import { arrange, crowded, scrollInto } from "./layout.js"
 export const DRAFT = "draft"
 /** Between two cards, in px. */
 const GAP = 2
-/** How far below the top of a card its connector ends, in px. */
+/** How far below the top of the active card its first line stands, in px. */
 const CONNECTOR_AT = 24
 /** The height of a card that is folded to one line, in px; cards.css has it too. */
 const FOLDED = 32
+/** How far a card may reach under the head, in px: its words are not covered yet. */
+const COVERED = 12
 /** How far from its line a card may stand before its neighbours fold, in px. */
 const AWAY_MAX = 240
 /** How far outside the window a card is drawn, and is moved to where it stands, in px. */
@@ -37,7 +39,7 @@ export class Placement {
   #scrolled = 0
   /** The heights of the cards when they are not folded, in px. @type {Map<string, number>} */
   #heights = new Map()
-  /** How far below the top of the text their passages begin, in px. @type {Map<string, number>} */
+  /** How far below the top of the text the middles of their first lines are, in px. @type {Map<string, number>} */
   #wants = new Map()
   #width = 0
   /** @type {Set<string>} */
@@ -53,6 +55,8 @@ export class Placement {
   /** Whether the cards stand beside their passages, or follow each other. */
   #isPlaced = false
   #above = 0
+  /** Above the column in its panel: a line that cards may cover, in px. */
+  #room = 0
 
   /**
    * @param {import("../desk/editor.js").Editor} editor
@@ -169,15 +173,15 @@ export class Placement {
       card.style.translate = `0 ${top}px`
     }
     this.#connect()
-    this.#drawAbove(this.above.length)
+    this.#drawAbove(this.above.length, this.#placed.boxes.some(({ id }) => this.#topOf(id) < 0))
   }
 
-  /** @param {number} count */
-  #drawAbove(count) {
+  /** @param {number} count @param {boolean} [covers] whether a card stands on the line between head and column */
+  #drawAbove(count, covers = false) {
+    byId("summary-add").dataset.covered = String(covers)
     if (count === this.#above) return
     this.#above = count
     byId("cards-above").hidden = count === 0
-    byId("summary-add").dataset.covered = String(0 < count)
     const sentence = el("span", { class: "hidden", text: t("review.above", { count: number(count) }) })
     byId("cards-above").replaceChildren(el("span", { "aria-hidden": "true", text: `↑ ${number(count)}` }), sentence)
   }
@@ -204,12 +208,13 @@ export class Placement {
     const { from, to } = this.editor.view.viewport
     const isResized = this.#width !== this.list.clientWidth
     this.#width = this.list.clientWidth
+    this.#room = this.list.offsetTop - byId("panel-open").offsetTop
     return [...this.#cards].map(([id, card]) => {
       const at = this.#passageOf(id)?.from ?? 0
       const isDrawn = from <= at && at <= to
-      const below = (isDrawn ? undefined : this.#wants.get(id)) ?? this.editor.coordinatesAt(at, 1, text).top - text.top
+      const below = (isDrawn ? undefined : this.#wants.get(id)) ?? middleOf(this.editor.coordinatesAt(at, 1, text)) - text.top
       this.#wants.set(id, below)
-      const want = text.top + below - origin - 8
+      const want = text.top + below - origin - this.#lineOf(id)
       // Far from the window only another width changes a card.
       const mayDiffer = isResized || id === this.#active || this.#near.has(id) || !this.#heights.has(id)
       if (mayDiffer && !this.#folded.has(id)) this.#heights.set(id, card.offsetHeight)
@@ -217,18 +222,19 @@ export class Placement {
     })
   }
 
-  /** The boxes after the cards that crowd are folded, summaries only where they crowd by themselves. @param {Box[]} full */
+  /** The boxes after the cards that crowd are folded, summaries last: by themselves, or for want of room above. @param {Box[]} full */
   #fold(full) {
     const options = { active: this.#active, gap: GAP, top: 0, limit: AWAY_MAX }
     const summaries = full.filter(({ id }) => this.#cards.get(id)?.dataset.kind === "summary")
     const folded = crowded(full, options)
     const crowd = crowded(summaries, options)
     for (const { id } of summaries) if (!crowd.has(id)) folded.delete(id)
+    const flat = (/** @type {Box} */ box) => (folded.has(box.id) ? { ...box, height: FOLDED } : box)
+    const tops = arrange(full.map(flat), options)
+    for (const { id } of summaries) if ((tops.get(id) ?? 0) < 0 && id !== this.#active) folded.add(id)
     const unfolds = this.#setFolded(folded)
-    return full.map((box) => {
-      if (folded.has(box.id)) return { ...box, height: FOLDED }
-      return unfolds ? { ...box, height: this.#cards.get(box.id)?.offsetHeight ?? box.height } : box
-    })
+    const measured = (/** @type {Box} */ box) => ({ ...box, height: this.#cards.get(box.id)?.offsetHeight ?? box.height })
+    return full.map((box) => (unfolds && !folded.has(box.id) ? measured(box) : flat(box)))
   }
 
   /** @param {Set<string>} folded @returns {boolean} whether a card has unfolded */
@@ -288,9 +294,14 @@ export class Placement {
     if (by !== 0) window.scrollBy({ top: by, behavior: "instant" })
   }
 
-  /** The cards that leave the column at its top, to make room for the active one. */
+  /** The cards that leave the column at its top, to make room for the active one. The head covers them. */
   get above() {
-    return this.#placed.boxes.map(({ id }) => id).filter((id) => this.#topOf(id) < 0)
+    return this.#placed.boxes.map(({ id }) => id).filter((id) => this.#topOf(id) < -this.#room - COVERED)
+  }
+
+  /** How far below the top of a card its first line stands, in px. @param {string} id */
+  #lineOf(id) {
+    return id === this.#active ? CONNECTOR_AT : FOLDED / 2
   }
 
   /** @param {EventTarget | null} target */
@@ -323,19 +334,22 @@ export class Placement {
     const x = origin.left - desk.left
     const turn = (paper.right - desk.left + x) / 2
     const connectors = shown.map(({ id }) => {
-      const { top, bottom } = this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0)
+      const line = middleOf(this.editor.coordinatesAt(this.#passageOf(id)?.from ?? 0))
       return {
         id,
         active: id === this.#active,
         by: this.#byOf(id),
-        from: { x: edge, y: (top + bottom) / 2 - desk.top },
-        to: { x, y: origin.top + this.#topOf(id) + CONNECTOR_AT - desk.top },
+        from: { x: edge, y: line - desk.top },
+        to: { x, y: origin.top + this.#topOf(id) + this.#lineOf(id) - desk.top },
         turn,
       }
     })
     this.connectors.draw(connectors)
   }
 }
+
+/** @param {{ top: number, bottom: number }} line */
+const middleOf = ({ top, bottom }) => (top + bottom) / 2
 
 /** @param {Element} card */
 const idOf = (card) => card.getAttribute("data-card") ?? DRAFT

@@ -62,7 +62,8 @@ export class OpenedOffer {
     this.hadClaim = hadClaim
     this.#words.id = `opened-message-${id}`
     this.#label.htmlFor = this.#words.id
-    this.form = el("form", { class: "offer-claim", novalidate: true }, this.#label, this.#words, this.#waits, el("div", { class: "actions" }, this.#go))
+    this.form = el("form", { id: `opened-form-${id}`, class: "offer-claim", novalidate: true }, this.#label, this.#words, this.#waits)
+    this.#go.setAttribute("form", this.form.id)
     onSubmit(this.form, this.#go, () => this.#claim())
     this.element = el(
       "li",
@@ -75,7 +76,7 @@ export class OpenedOffer {
       this.#state,
       this.form,
       this.#error,
-      el("div", { class: "actions" }, this.#withdraw, this.#own, this.#hide),
+      el("div", { class: "actions" }, this.#go, this.#withdraw, this.#own, this.#hide),
     )
     this.draw()
   }
@@ -147,7 +148,7 @@ export class OpenedOffer {
     if (this.isGone && offer === null) write(this.#heading, t("opened.title"))
     const isOwn = offer?.owner.id === this.page.me()
     const mayClaim = offer?.state === "open" && offer.claim === null && !isOwn && !this.isGone
-    this.form.hidden = !mayClaim
+    this.form.hidden = this.#go.hidden = !mayClaim
     this.#withdraw.hidden = offer?.claim?.state !== "claimed" || this.isGone
     this.#own.hidden = !isOwn
     const parts = [this.#owner, this.#message, this.#meter, this.#remaining, this.#state]

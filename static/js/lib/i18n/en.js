@@ -29,7 +29,7 @@ export const en = {
   "start.title": "Galley: one writer, one reviewer",
   "start.name": "Your name",
   "start.name.hint": "The other person sees it. No account, no password.",
-  "start.hello": "You are {name}.",
+  "start.hello": "{name}",
   "start.paste": "Paste a text",
   "start.link": "I have a link",
   "start.paste.title": "Title",

@@ -30,7 +30,7 @@ export const ko = {
   "start.title": "Galley: 둘이서 하는 실시간 첨삭",
   "start.name": "이름",
   "start.name.hint": "상대방에게 보이는 이름입니다. 가입도 비밀번호도 필요 없습니다.",
-  "start.hello": "{name}님으로 들어와 있습니다.",
+  "start.hello": "{name}님",
   "start.paste": "글 붙여넣기",
   "start.link": "받은 링크 열기",
   "start.paste.title": "제목",
