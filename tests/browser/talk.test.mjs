@@ -284,14 +284,19 @@ for (const { language, name, viewport } of LOOKS) {
     const turnOf = (/** @type {User} */ { page }) => page.locator("#turn")
     await turnOf(writer).getByRole("button", { name: words.first }).waitFor()
     await reviewer.shot(`talk-turn-none-${name}`)
-    await turnOf(reviewer).getByRole("button", { name: words.done }).click()
+    // A toast is gone after some seconds: the wait for it begins before its cause.
+    await Promise.all([
+      writer.page.locator("#toast").getByText(words.told).waitFor(),
+      turnOf(reviewer).getByRole("button", { name: words.done }).click(),
+    ])
     await turnOf(reviewer).locator(".turn-status").getByText(words.theirs).waitFor()
-    await writer.page.locator("#toast").getByText(words.told).waitFor()
     await turnOf(writer).locator(".turn-status").getByText(words.mine).waitFor()
     await reviewer.shot(`talk-turn-reviewer-${name}`)
-    await reviewer.page.locator("#toast").getByRole("button", { name: words.undo }).click()
+    await Promise.all([
+      writer.page.locator("#toast").getByText(words.notYet).waitFor(),
+      reviewer.page.locator("#toast").getByRole("button", { name: words.undo }).click(),
+    ])
     await turnOf(reviewer).locator(".turn-status").getByText(words.mine).waitFor()
-    await writer.page.locator("#toast").getByText(words.notYet).waitFor()
     await turnOf(reviewer).getByRole("button", { name: words.done }).click()
     await turnOf(writer).locator(".turn-status").getByText(words.mine).waitFor()
     await writer.shot(`talk-turn-writer-${name}`)
