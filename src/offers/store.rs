@@ -156,7 +156,7 @@ pub fn claim_terms<'a>(
 }
 
 /// Takes a place of an offer. `None`: nothing is stored, because the offer has no free place for
-/// this user, or a later grant of its lock took one; [`Storage::claim_terms`] says which.
+/// this user, or a later grant of its lock took one; [`claim_terms`] says which.
 pub fn claim_offer<'a>(
     storage: &'a Storage,
     new: &'a NewClaim,
