@@ -22,7 +22,7 @@ use crate::storage::Storage;
 /// Time limit of everything after the drain. The stages below share it; `config/OPERATIONS.md` and
 /// `config/default.toml` name the sum.
 const AFTER_DRAIN_MAX: Duration = Duration::from_secs(25);
-/// After the drain.
+/// Time limit for closing the sockets that are left after the drain.
 const SOCKETS_MAX: Duration = Duration::from_secs(5);
 /// Time limit for committing pending edits at the end.
 const FINISH_MAX: Duration = Duration::from_secs(10);

@@ -1,8 +1,8 @@
 //! Exports: the last file of each format of a share link, and the builds of these files.
 //!
-//! The lock of a build carries a fence. [`begin_export`] ratifies
-//! it; from then on the database rejects the file of every earlier build. So of two builds that overlap, because a server
-//! froze beyond its lease, only the later one stores its file.
+//! The lock of a build carries a fence. [`begin_export`] ratifies it; from then on the database rejects the file of
+//! every earlier build. So of two builds that overlap, because a server froze beyond its lease, only the later
+//! one stores its file.
 
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;

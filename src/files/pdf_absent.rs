@@ -5,7 +5,7 @@ use crate::paper::Paper;
 use crate::pdf::fonts::Fonts;
 use galley_domain::export::ExportFailure;
 
-/// There are no fonts.
+/// No caller exists: [`Fonts`] has no value.
 pub fn render(_: &Paper, fonts: &Fonts, _: &Gauge) -> Result<Vec<u8>, ExportFailure> {
     match *fonts {}
 }

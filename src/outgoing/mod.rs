@@ -49,7 +49,7 @@ use crate::outgoing::slots::{Slot, Slots};
 const ADDRESSES_MAX: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Nothing was sent, nor for `Full` and `Unreachable`.
+    /// For this error, `Full` and `Unreachable` the server sent nothing.
     #[error("its host has an address that is not public")]
     NotPublic,
     #[error("too many requests are under way")]

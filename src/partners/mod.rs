@@ -138,7 +138,7 @@ impl Partners {
         is_removed.then_some(()).ok_or(PartnersError::NotFound("partner"))
     }
 
-    /// In either order of the two.
+    /// The lock of a pair is the same in either order of its users.
     async fn lock_pair(&self, one: &UserId, other: &UserId) -> Result<Guard, PartnersError> {
         let name = LockName::pair(CLASS, one.as_str(), other.as_str());
         let options = AcquireOptions::new(Lease::Fixed(REQUEST_LEASE)).backing_off();

@@ -44,6 +44,7 @@ pub trait Job: Send + Sync + 'static {
     /// Its name, in the lock, in the database and on the page of administrators.
     fn name(&self) -> &'static str;
 
+    /// A server that restarts more often than every two ticks runs the job never; another server does.
     fn tick(&self) -> Duration;
 
     fn is_ready(&self) -> bool {
@@ -100,6 +101,11 @@ struct Inner {
 impl Jobs {
     #[must_use]
     pub fn new(storage: Storage, locks: Locks, node: NodeId, jobs: Vec<Box<dyn Job>>) -> Self {
+        for job in &jobs {
+            for outcome in ["done", "stopped", "lock-lost", "failed", "skipped"] {
+                count(job.as_ref(), outcome, 0);
+            }
+        }
         Self(Arc::new(Inner { storage, locks, node, jobs }))
     }
 
@@ -149,8 +155,7 @@ impl Jobs {
             Ok(None) => "skipped",
             Err(_) => "failed",
         };
-        metrics::counter!("galley_jobs_total", "job" => job.name(), "outcome" => outcome)
-            .increment(1);
+        count(job, outcome, 1);
         ran
     }
 
@@ -186,6 +191,11 @@ impl Jobs {
         }
         Ok(Some(run))
     }
+}
+
+fn count(job: &dyn Job, outcome: &'static str, ticks: u64) {
+    metrics::counter!("galley_jobs_total", "job" => job.name(), "outcome" => outcome)
+        .increment(ticks);
 }
 
 /// The estimated length of a run before enough runs are known.

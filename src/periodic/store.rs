@@ -1,9 +1,8 @@
 //! Jobs: the fence of each job's lock, and its last runs.
 //!
 //! The lock of a job decides which server runs it; the database decides whose writes count.
-//! [`begin_job`] ratifies the fence of a grant. From then on the
-//! database refuses the writes of an older one, because each transaction of a job calls [`holds_job`]: a
-//! run that lost its lock writes nothing more.
+//! [`begin_job`] ratifies the fence of a grant. From then on the database refuses the writes of an older one,
+//! because each transaction of a job calls [`holds_job`]: a run that lost its lock writes nothing more.
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;

@@ -71,7 +71,7 @@ impl Notify {
         Self(Arc::new(Inner { storage, web_push, beside, tasks }))
     }
 
-    /// Browsers subscribe for this key.
+    /// The public key for which browsers subscribe.
     pub fn push_key(&self) -> Result<&str, NotifyError> {
         Ok(self.web_push()?.key())
     }

@@ -337,9 +337,19 @@ impl<'a> Batch<'a> {
         if let Some(count) = at.and_then(|at| self.outcomes.get(at)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        let (kind, outcome) = (kind.as_str(), outcome.as_str());
-        metrics::counter!("galley_reminders_total", "kind" => kind, "outcome" => outcome)
-            .increment(1);
+        candidates(kind, outcome).increment(1);
+    }
+}
+
+fn candidates(kind: ReminderKind, outcome: ReminderOutcome) -> metrics::Counter {
+    let (kind, outcome) = (kind.as_str(), outcome.as_str());
+    metrics::counter!("galley_reminders_total", "kind" => kind, "outcome" => outcome)
+}
+
+/// Begins each series at 0: a rate needs a value before the first reminder.
+pub(super) fn begin_at_zero() {
+    for kind in ReminderKind::ALL {
+        ReminderOutcome::ALL.iter().for_each(|outcome| candidates(*kind, *outcome).increment(0));
     }
 }
 

@@ -75,6 +75,7 @@ pub struct Reminders {
 impl Reminders {
     #[must_use]
     pub fn new(storage: Storage, locks: Locks, notify: Notify, terms: ReminderTerms) -> Self {
+        batch::begin_at_zero();
         Self { storage, locks, notify, terms }
     }
 

@@ -198,7 +198,7 @@ impl SeatService {
         let seats = Self { shared: Arc::new(shared) };
         seats.spawn_critical("group commit", storing);
         seats.spawn_critical("history", recording);
-        seats.spawn_critical("renewal", tick::run(seats.clone(), finished));
+        seats.spawn_critical("seat tick", tick::run(seats.clone(), finished));
         seats.spawn_critical("cluster", seats.clone().handle_cluster_messages());
         seats.spawn_critical("reconcile", seats.clone().reconcile_when_due());
         seats.spawn_critical("lost grants", seats.clone().ratify_when_due());

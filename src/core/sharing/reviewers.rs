@@ -27,7 +27,7 @@ pub struct ReviewerChanged {
 }
 
 impl Sharing {
-    /// `None` for the reviewer.
+    /// The invitation that a member may pass on: the writer has one, the reviewer `None`.
     pub async fn invitation(
         &self,
         link: ShareLinkId,
@@ -44,8 +44,8 @@ impl Sharing {
         self.invites.in_force(link, invitation.invite)
     }
 
-    /// As a visitor or as a user. [`SharingError::NotFound`]: the invite is wrong or void, or the link
-    /// revoked.
+    /// The link as a visitor or a user sees it before joining. [`SharingError::NotFound`]: the invite is wrong
+    /// or void, or the link revoked.
     pub async fn preview(
         &self,
         caller: Option<&UserId>,
@@ -86,8 +86,8 @@ impl Sharing {
         }
     }
 
-    /// Makes a user whom the link refused its reviewer, for the owner. So does a partner of the owner, if
-    /// the link has no reviewer. [`SharingError::NotAPartner`]: the user is neither.
+    /// Makes a user whom the link refused its reviewer; if the link has no reviewer, a partner of the owner
+    /// too. Only the owner calls it. [`SharingError::NotAPartner`]: the user is neither.
     pub async fn replace_reviewer(
         &self,
         caller: &UserId,

@@ -115,7 +115,6 @@ fn begin_at_zero() {
     for outcome in ["sent", "queued", "removed", "refused", "uncertain", "dropped"] {
         counter!("galley_push_total", "outcome" => outcome).increment(0);
     }
-    begin_jobs_at_zero();
     begin_webhooks_at_zero();
     for reason in ["full", "other"] {
         gauge!("galley_storage_failing", "reason" => reason).set(0.0);
@@ -153,17 +152,6 @@ fn begin_webhooks_at_zero() {
     }
     for state in ["pending", "dead"] {
         gauge!("galley_webhook_queue", "state" => state).set(0.0);
-    }
-}
-
-fn begin_jobs_at_zero() {
-    for outcome in ["done", "stopped", "lock-lost", "failed", "skipped"] {
-        counter!("galley_jobs_total", "job" => "reminders", "outcome" => outcome).increment(0);
-    }
-    for kind in ["review_unanswered", "seat_free", "request_unanswered"] {
-        for outcome in ["sent", "unsent", "postponed", "present", "spent"] {
-            counter!("galley_reminders_total", "kind" => kind, "outcome" => outcome).increment(0);
-        }
     }
 }
 

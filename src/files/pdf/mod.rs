@@ -23,7 +23,7 @@ use crate::pdf::rich::{Ink, Rich, Role};
 use crate::pdf::typeset::{Column, Measure, Typesetter};
 use galley_domain::export::ExportFailure;
 
-/// Size and leading, as below.
+/// Sizes and leadings of the fonts, in points.
 const TITLE: (f32, f32) = (21.0, 29.0);
 const BYLINE: (f32, f32) = (10.0, 15.0);
 const TEXT: (f32, f32) = (10.5, 18.5);

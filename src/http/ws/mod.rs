@@ -53,7 +53,8 @@ const READ_BUFFER_BYTES: usize = 1_024;
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// Bytes that the write buffer holds beyond one message.
 const WRITE_SLACK_BYTES: usize = 64 * 1_024;
-/// Shorter than a seat tick: a paused socket reads on before its client counts as silent.
+/// The longest pause of reads. It is shorter than a seat tick, so that a paused socket reads on before its client
+/// counts as silent.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A stock client reconnects a tenth of a second after a close, so the server delays it.
 const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
