@@ -36,6 +36,8 @@ export class TypingHint {
     this.editor.addEventListener("denied", () => this.#show(), { signal })
     this.editor.addEventListener("select", () => this.#hide(), { signal })
     i18n.addEventListener("change", () => this.#hide(), { signal })
+    // Its place is that of the caret before.
+    window.addEventListener("resize", () => this.#hide(), { signal })
     window.addEventListener("keydown", (event) => event.key === "Escape" && this.#hide(), { signal })
   }
 
