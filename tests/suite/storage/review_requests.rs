@@ -418,7 +418,7 @@ pub(crate) async fn requests_are_listed_by_direction_and_state(desk: Desk) {
         let (mut ids, mut before) = (Vec::new(), None);
         loop {
             let page = Page { limit: 2, before };
-            let requests = requests_of(storage, &filter, &PAGE).await.unwrap();
+            let requests = requests_of(storage, &filter, &page).await.unwrap();
             before = requests.last().map(ReviewRequest::cursor);
             ids.extend(requests.into_iter().map(|request| request.id));
             if before.is_none() {
