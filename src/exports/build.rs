@@ -46,7 +46,7 @@ use crate::periodic::Work;
 use crate::reviews::Reviews;
 use crate::reviews::anchors::placed_in;
 use crate::rooms::RoomError;
-use crate::rooms::permits::{Permit, Permits, Requester, passed_on};
+use crate::rooms::permits::{Permit, Permits, Requester};
 use crate::seats::SeatError;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -161,6 +161,7 @@ impl Exports {
         &self,
         key: ExportKey,
         state: ExportState,
+        requester: Requester,
         charge: impl FnOnce() -> Result<(), Duration>,
     ) -> Result<Export, ExportError> {
         let shared = &self.reviews.seats.shared;
@@ -181,16 +182,16 @@ impl Exports {
         charge().map_err(ExportError::TooFast)?;
         let (done, built) = oneshot::channel();
         let this = self.clone();
-        // The guard moves into the task. The build counts towards the permits of this user.
-        let building = passed_on(async move {
-            let built = this.build_under(&guard, key).await;
+        // The guard moves into the task.
+        let building = async move {
+            let built = this.build_under(&guard, key, requester).await;
             if let Err(error) = guard.release().await {
                 tracing::debug!(%error, "the lock of an export is released later");
             }
             // The caller may have stopped waiting.
             let _gone = done.send(built);
             this.trim(Some(key)).await;
-        });
+        };
         shared.tasks.spawn(building);
         match timeout(WAIT, built).await {
             Ok(Ok(built)) => Ok(Export::Ready { file: built?, title: state.now.title }),
@@ -224,9 +225,10 @@ impl Exports {
         &self.reviews.seats.shared.storage
     }
 
-    async fn build_under(&self, guard: &Guard, key: ExportKey) -> Built {
+    async fn build_under(&self, guard: &Guard, key: ExportKey, requester: Requester) -> Built {
         let began = Instant::now();
-        let work = Build { exports: self, key, fence: guard.fence(), began, noted: began };
+        let fence = guard.fence();
+        let work = Build { exports: self, key, requester, fence, began, noted: began };
         let built = tokio::select! {
             // Polled first: the database would refuse the file.
             biased;
@@ -284,6 +286,8 @@ impl From<RoomError> for Stop {
 struct Build<'a> {
     exports: &'a Exports,
     key: ExportKey,
+    /// The build counts towards the permits of this user.
+    requester: Requester,
     fence: Fence,
     began: Instant,
     noted: Instant,
@@ -301,7 +305,7 @@ impl Build<'_> {
         if let Some(file) = servable(key, &state, Utc::now()) {
             return Ok(("found", Ok(file)));
         }
-        let permit = self.exports.files.take(Requester::now(state.document)).await;
+        let permit = self.exports.files.take(self.requester.clone()).await;
         let permit = Arc::new(permit.ok_or(RoomError::Busy)?);
         let _held = Held::count();
         match self.render(&state, &permit).await {
@@ -322,12 +326,12 @@ impl Build<'_> {
         let shared = &self.exports.reviews.seats.shared;
         let key = self.key;
         // The permit comes before the reviews: a waiting build holds no memory.
-        let mut snapshot = shared.rooms.snapshot(state.document).await?;
+        let mut snapshot = shared.rooms.snapshot(state.document, &self.requester).await?;
         if snapshot.seq < state.now.seq {
             // Another server has stored an edit whose message this one lacks. The permit is free meanwhile.
             drop(snapshot);
             shared.rooms.read_on(state.document).await;
-            snapshot = shared.rooms.snapshot(state.document).await?;
+            snapshot = shared.rooms.snapshot(state.document, &self.requester).await?;
         }
         self.progress(20).await?;
         let reviews = if key.has_reviews { self.reviews(key.link).await? } else { Vec::new() };

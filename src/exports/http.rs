@@ -103,7 +103,7 @@ async fn export(
         Look::Due(state) => {
             let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
             let charge = || limiter.check_build(&caller.user().id, peer);
-            exports.build(key, *state, charge).await?
+            exports.build(key, *state, caller.requester(), charge).await?
         }
     };
     let (file, title) = match found {
@@ -227,7 +227,7 @@ async fn import(
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
     // To read a file costs as much as to build one.
     limiter.check_build(&caller.user().id, peer).map_err(ExportError::TooFast)?;
-    let file = exports.text_of(format, bytes).await?;
+    let file = exports.text_of(format, bytes, &caller.requester()).await?;
     let ImportQuery { title, name } = query;
     let title = title.unwrap_or_else(|| import::title_of(&file, name.as_deref()));
     storing.charge(file.text.len())?;

@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 
-use crate::domain::ids::DocumentId;
 use crate::exports::build::Exports;
 use crate::exports::error::ExportError;
 use crate::files::error::ImportError;
 use crate::files::import::{ImportFormat, read};
 use crate::files::word_text::Imported;
+use crate::rooms::permits::Requester;
 use crate::seats::SeatError;
 
 impl Exports {
@@ -16,9 +16,10 @@ impl Exports {
         &self,
         format: ImportFormat,
         bytes: Bytes,
+        requester: &Requester,
     ) -> Result<Imported, ExportError> {
         let shared = &self.reviews.seats.shared;
-        let permit = shared.rooms.permit(DocumentId::generate()).await.map_err(SeatError::from)?;
+        let permit = shared.rooms.permit(requester).await.map_err(SeatError::from)?;
         let text_max = shared.limits.document_bytes;
         let reading = shared.tasks.spawn_blocking(move || {
             let _permit = permit;

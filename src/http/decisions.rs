@@ -68,7 +68,7 @@ pub(crate) async fn decide(
     }
     let named = new.reviews.into_iter();
     let items = named.map(|Object(Named { id, version })| Item { id, version: Some(version) });
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     let result = reviews.decide_many(&link, new.decision, items.collect()).await?;
     let (id, undo_until) = result.made.unzip();
     let skipped = result.skipped.into_iter();
@@ -83,7 +83,7 @@ pub(crate) async fn undo(
     caller: Caller,
     Path((link, id)): Path<(ShareLinkId, DecisionId)>,
 ) -> Result<Response, ApiError> {
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     let undone = reviews.undo(&link, id).await?;
     Ok(Json(Undone { id, undone }).into_response())
 }

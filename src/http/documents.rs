@@ -19,6 +19,7 @@ use crate::http::pagination::PageQuery;
 use crate::http::peer::{Peer, network};
 use crate::http::routes::Routes;
 use crate::rooms::RoomError;
+use crate::rooms::permits::Requester;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::sharing::bin::Binned;
@@ -143,7 +144,7 @@ async fn list(
     for row in &mut rows {
         // A list with an older count is better than none. The document may also have been deleted
         // meanwhile.
-        let counted = count_now(row, &sessions).await;
+        let counted = count_now(row, &sessions, &caller.requester()).await;
         let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
     }
     let documents = rows.into_iter().map(DocumentBody::from).collect();
@@ -158,15 +159,19 @@ async fn show(
     Path(id): Path<DocumentId>,
 ) -> Result<Json<DocumentBody>, ApiError> {
     let mut document = sharing.document(&caller.user().id, id).await?;
-    count_now(&mut document, &sessions).await?;
+    count_now(&mut document, &sessions, &caller.requester()).await?;
     Ok(Json(document.into()))
 }
 
 /// The open room has a newer count while a session edits. For a document that is damaged, busy or too
 /// slow to read, the stored count remains.
-async fn count_now(document: &mut Document, sessions: &SeatService) -> Result<(), ApiError> {
+async fn count_now(
+    document: &mut Document,
+    sessions: &SeatService,
+    requester: &Requester,
+) -> Result<(), ApiError> {
     if sessions.is_open(document.id) {
-        match sessions.text(document.id).await {
+        match sessions.text(document.id, requester).await {
             Ok(text) => document.characters = count_characters(&text),
             Err(RoomError::Unreadable | RoomError::TooCostly | RoomError::Busy) => {}
             Err(error) => return Err(error.into()),
@@ -186,7 +191,7 @@ async fn rename(
     let mut renamed =
         sharing.rename_document(&caller.user().id, id, &body.title, Utc::now()).await?;
     // The title is stored: an older count is better than a failure.
-    let _older = count_now(&mut renamed, &sessions).await;
+    let _older = count_now(&mut renamed, &sessions, &caller.requester()).await;
     Ok(Json(renamed.into()))
 }
 
@@ -240,6 +245,6 @@ async fn text(
     Path(id): Path<DocumentId>,
 ) -> Result<Response, ApiError> {
     sharing.may_read(&caller.user().id, id).await?;
-    let text = sessions.text(id).await?;
+    let text = sessions.text(id, &caller.requester()).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }

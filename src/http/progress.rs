@@ -59,7 +59,7 @@ async fn pass_turn(
     let to: Role =
         pass.to.parse().map_err(|error: InvalidRole| ApiError::Invalid(format!("to: {error}")))?;
     caller.save_name(&sharing).await?;
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     let turn = reviews.pass_turn(&link, to).await?;
     Ok(Json(TurnBody { turn }))
 }

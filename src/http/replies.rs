@@ -49,7 +49,7 @@ async fn create(
 ) -> Result<Response, ApiError> {
     storing.charge(new.body.len())?;
     caller.save_name(&sharing).await?;
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     let review = reviews.reply(&link, id, new.body).await?;
     let reply = review.replies.last().cloned().ok_or(ApiError::NotFound("reply"))?;
     let etag = etag(&review);
@@ -67,7 +67,7 @@ async fn edit(
 ) -> Result<Response, ApiError> {
     storing.charge(changed.body.len())?;
     let expected = expected_version(&headers)?;
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     Ok(tagged(reviews.edit_reply(&link, (id, reply), changed.body, expected).await?))
 }
 
@@ -79,6 +79,6 @@ async fn delete(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let expected = expected_version(&headers)?;
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     Ok(tagged(reviews.delete_reply(&link, (id, reply), expected).await?))
 }

@@ -76,7 +76,7 @@ pub(crate) async fn list(
     let after =
         after.map_err(|error: InvalidCursor| ApiError::Invalid(format!("cursor: {error}")))?;
     let rows = limit.unwrap_or(REVIEW_PAGE_ROWS_MAX);
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     let (reviews, next) = reviews.list(&link, after, rows).await?;
     let next_cursor = next.map(|next| next.to_string());
     Ok(Json(ReviewList { reviews, next_cursor }).into_response())
@@ -97,7 +97,7 @@ pub(crate) async fn create(
     storing.charge(quoted + new.body.len() + suggested)?;
     let draft = Draft { anchor, body: new.body, suggestion: new.suggestion };
     caller.save_name(&sharing).await?;
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     let review = reviews.create(&link, draft).await?;
     let location = format!("/api/share-links/{}/reviews/{}", link.id, review.id);
     Ok((StatusCode::CREATED, [(LOCATION, location)], tagged(review)).into_response())
@@ -109,7 +109,7 @@ pub(crate) async fn show(
     caller: Caller,
     Path((link, id)): Path<ReviewPath>,
 ) -> Result<Response, ApiError> {
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     Ok(tagged(reviews.get(&link, id).await?))
 }
 
@@ -127,7 +127,7 @@ pub(crate) async fn edit(
     storing.charge(texts.into_iter().flatten().map(String::len).sum())?;
     let revision = Revision { body: changes.body, suggestion: changes.suggestion };
     let expected = expected_version(&headers)?;
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     Ok(tagged(reviews.edit(&link, id, revision, expected).await?))
 }
 
@@ -138,7 +138,7 @@ pub(crate) async fn delete(
     Path((link, id)): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     reviews.delete(&link, id, expected_version(&headers)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -152,7 +152,7 @@ pub(crate) async fn decide(
     decision: Decision,
 ) -> Result<Response, ApiError> {
     let expected = expected_version(&headers)?;
-    let link = reviews.member(caller.user(), link).await?;
+    let link = reviews.member(caller.user(), caller.requester(), link).await?;
     Ok(tagged(reviews.decide(&link, id, decision, expected).await?))
 }
 

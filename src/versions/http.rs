@@ -133,7 +133,7 @@ async fn name(
         Err(SharingError::NotFound(_)) => return Err(SharingError::NotTheWriter.into()),
         other => other?,
     };
-    let version = versions.name(user, document, &body.label).await?;
+    let version = versions.name(user, &caller.requester(), document, &body.label).await?;
     Ok(made(version))
 }
 
@@ -145,7 +145,7 @@ async fn show(
     Path((document, id)): Path<VersionPath>,
 ) -> Result<Response, ApiError> {
     sharing.may_read(&caller.user().id, document).await?;
-    let (version, text) = versions.get(document, id).await?;
+    let (version, text) = versions.get(&caller.requester(), document, id).await?;
     Ok(Json(WithText { version: version.into(), text }).into_response())
 }
 
@@ -161,7 +161,7 @@ async fn diff(
     let against = query.against.map_or(Ok(Against::Current), |against| against.parse());
     // An id that cannot be parsed matches no version.
     let against = against.map_err(|_| ApiError::NotFound("version"))?;
-    Ok(Json(versions.difference(document, id, against).await?))
+    Ok(Json(versions.difference(&caller.requester(), document, id, against).await?))
 }
 
 /// `POST …/versions/{vid}/restore`
@@ -173,7 +173,7 @@ async fn restore(
 ) -> Result<Response, ApiError> {
     let user = caller.user();
     sharing.may_read(&user.id, document).await?;
-    match versions.restore(user, document, id).await? {
+    match versions.restore(user, &caller.requester(), document, id).await? {
         Restored::Now(version) => Ok(made(version)),
         Restored::Already(version) => Ok(Json(VersionBody::from(version)).into_response()),
     }

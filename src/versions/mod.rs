@@ -18,6 +18,7 @@ use crate::domain::line::{InvalidLine, Line};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::rooms::RoomError;
+use crate::rooms::permits::Requester;
 use crate::rooms::server_edit::TRIES;
 use crate::seats::{SeatError, SeatService};
 use crate::storage::error::StorageError;
@@ -109,11 +110,12 @@ impl Versions {
 
     pub async fn get(
         &self,
+        requester: &Requester,
         document: DocumentId,
         id: VersionId,
     ) -> Result<(Version, String), VersionError> {
         let (version, packed) = self.find(document, id).await?;
-        let text = self.blocking(document, move || packed.unpack()).await??;
+        let text = self.blocking(requester, move || packed.unpack()).await??;
         Ok((version, text))
     }
 
@@ -122,6 +124,7 @@ impl Versions {
     pub async fn name(
         &self,
         user: &User,
+        requester: &Requester,
         document: DocumentId,
         label: &str,
     ) -> Result<Version, VersionError> {
@@ -130,7 +133,8 @@ impl Versions {
             return Err(SeatError::Room(RoomError::StorageSpent).into());
         }
         for _ in 0..TRIES {
-            let Some(snapshot) = self.seats.shared.rooms.durable_snapshot(document).await? else {
+            let rooms = &self.seats.shared.rooms;
+            let Some(snapshot) = rooms.durable_snapshot(document, requester).await? else {
                 continue;
             };
             let seq = snapshot.seq;
@@ -166,6 +170,7 @@ impl Versions {
     /// Compares with another version, or with the current text.
     pub async fn difference(
         &self,
+        requester: &Requester,
         document: DocumentId,
         id: VersionId,
         against: Against,
@@ -175,7 +180,7 @@ impl Versions {
         let shared = &self.seats.shared;
         let segments = match against {
             Against::Current => {
-                let snapshot = shared.rooms.snapshot(document).await?;
+                let snapshot = shared.rooms.snapshot(document, requester).await?;
                 let compare = move |text: &Text| {
                     let old = packed.unpack()?;
                     Ok::<_, StorageError>(by_words(&old, &text.content(), DIFF_TIMEOUT))
@@ -190,7 +195,7 @@ impl Versions {
                 let compare = move || {
                     Ok::<_, StorageError>(by_words(&old.unpack()?, &new.unpack()?, DIFF_TIMEOUT))
                 };
-                let segments = self.blocking(document, compare).await??;
+                let segments = self.blocking(requester, compare).await??;
                 if !is_older {
                     return Ok(Difference { from: against, to: one, segments });
                 }
@@ -212,11 +217,11 @@ impl Versions {
     /// Runs CPU-bound work on texts in a blocking task. Permits bound how many run at once.
     async fn blocking<T: Send + 'static>(
         &self,
-        document: DocumentId,
+        requester: &Requester,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SeatError> {
         let shared = &self.seats.shared;
-        let permit = shared.rooms.permit(document).await?;
+        let permit = shared.rooms.permit(requester).await?;
         let tasks: &TaskTracker = &shared.tasks;
         let working = tasks.spawn_blocking(move || {
             // The permit is released at the end of the work, even if the caller has dropped its

@@ -12,6 +12,7 @@ use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::rooms::RoomError;
+use crate::rooms::permits::Requester;
 use crate::rooms::server_edit::{TRIES, is_too_large};
 use crate::seats::SeatError;
 use crate::storage::error::StorageError;
@@ -41,6 +42,7 @@ impl Versions {
     pub async fn restore(
         &self,
         user: &User,
+        requester: &Requester,
         document: DocumentId,
         id: VersionId,
     ) -> Result<Restored, VersionError> {
@@ -48,7 +50,8 @@ impl Versions {
         let (version, packed) = self.find(document, id).await?;
         let shared = &self.seats.shared;
         for _ in 0..TRIES {
-            let Some(snapshot) = self.seats.shared.rooms.durable_snapshot(document).await? else {
+            let rooms = &shared.rooms;
+            let Some(snapshot) = rooms.durable_snapshot(document, requester).await? else {
                 continue;
             };
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);

@@ -11,18 +11,20 @@ use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState, RelativeRange};
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::ANCHOR_TIMEOUT;
 use crate::domain::review::{Review, ReviewStatus};
+use crate::reviews::member::MemberLink;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::RoomError;
+use crate::rooms::permits::Requester;
 use crate::storage::reviews::StoredReview;
 use crate::yjs::text::{Effort, Resolved, Text};
 
 impl Reviews {
     pub(crate) async fn resolve_one(
         &self,
-        document: DocumentId,
+        link: &MemberLink,
         stored: StoredReview,
     ) -> Result<Review, ReviewError> {
-        let mut placed = self.resolve(document, vec![stored]).await?;
+        let mut placed = self.resolve(link.document, &link.requester, vec![stored]).await?;
         placed.pop().ok_or(ReviewError::NotFound("review"))
     }
 
@@ -32,20 +34,22 @@ impl Reviews {
     /// If [`ANCHOR_TIMEOUT`] passes first, the answer contains the review without its place.
     pub(crate) async fn resolve_committed(
         &self,
-        document: DocumentId,
+        link: &MemberLink,
         stored: StoredReview,
     ) -> Review {
-        let mut placed = self.resolve_all_committed(document, vec![stored.clone()]).await;
+        let mut placed = self.resolve_all_committed(link, vec![stored.clone()]).await;
         placed.pop().unwrap_or_else(|| unplaced(stored))
     }
 
     /// As [`resolve_committed`](Self::resolve_committed), for reviews whose change is one commit.
     pub(crate) async fn resolve_all_committed(
         &self,
-        document: DocumentId,
+        link: &MemberLink,
         stored: Vec<StoredReview>,
     ) -> Vec<Review> {
-        match timeout(ANCHOR_TIMEOUT, self.resolve(document, stored.clone())).await {
+        let document = link.document;
+        let resolving = self.resolve(document, &link.requester, stored.clone());
+        match timeout(ANCHOR_TIMEOUT, resolving).await {
             Ok(Ok(placed)) => return placed,
             Ok(Err(error)) => {
                 tracing::warn!(%document, %error, "changed reviews are sent without their places");
@@ -62,6 +66,7 @@ impl Reviews {
     pub(crate) async fn resolve(
         &self,
         document: DocumentId,
+        requester: &Requester,
         stored: Vec<StoredReview>,
     ) -> Result<Vec<Review>, ReviewError> {
         // A remark on the whole text needs no text.
@@ -69,7 +74,7 @@ impl Reviews {
             return Ok(Self::unplaced(stored));
         }
         let stored = Arc::new(stored);
-        let resolved = match self.find_all(document, &stored).await {
+        let resolved = match self.find_all(document, requester, &stored).await {
             // The words of the reviews stay readable.
             Err(RoomError::Unreadable) => {
                 stored.iter().map(|review| nowhere(&review.origin)).collect()
@@ -102,10 +107,11 @@ impl Reviews {
     async fn find_all(
         &self,
         document: DocumentId,
+        requester: &Requester,
         stored: &Arc<Vec<StoredReview>>,
     ) -> Result<Vec<Resolved>, RoomError> {
         let rooms = &self.seats.shared.rooms;
-        let snapshot = rooms.snapshot(document).await?;
+        let snapshot = rooms.snapshot(document, requester).await?;
         let stored = Arc::clone(stored);
         let find = move |text: &Text| {
             let mut effort = Effort::default();

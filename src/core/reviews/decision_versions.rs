@@ -28,7 +28,9 @@ impl Reviews {
     /// Stores a version of the text in which the writer rejected suggestions, or undid that.
     pub(crate) async fn record_rejection(&self, link: &MemberLink, authors: Vec<User>) {
         // During an edit there is no settled text; the version of the next pause contains it.
-        if let Ok(Some(text)) = self.seats.shared.rooms.durable_snapshot(link.document).await {
+        if let Ok(Some(text)) =
+            self.seats.shared.rooms.durable_snapshot(link.document, &link.requester).await
+        {
             self.record_decision(link, authors, text, None).await;
         }
     }

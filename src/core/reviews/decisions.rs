@@ -80,7 +80,7 @@ impl Reviews {
             }
             if is_empty {
                 // No transaction has checked the link.
-                self.stored_member(&link.user, link.id).await?;
+                self.stored_membership(&link.user.id, link.id).await?;
                 return Ok(result_of(&items, None, &plan.left, Vec::new()));
             }
             let intent = Intent { link: link.clone(), verdict, guard, authors };
@@ -113,7 +113,8 @@ impl Reviews {
         if verdict == Verdict::Reject {
             return Ok(Some(None));
         }
-        let snapshot = self.seats.shared.rooms.durable_snapshot(link.document).await?;
+        let snapshot =
+            self.seats.shared.rooms.durable_snapshot(link.document, &link.requester).await?;
         Ok(snapshot.map(Some))
     }
 

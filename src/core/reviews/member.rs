@@ -7,10 +7,11 @@
 
 use tokio::time::Instant;
 
-use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::reviews::{ReviewError, Reviews};
+use crate::rooms::permits::Requester;
 use crate::storage::seats::FenceGuard;
 
 /// An active link and its writer or its reviewer. Only the check makes one, and each call on reviews
@@ -23,6 +24,8 @@ pub struct MemberLink {
     pub(crate) user: User,
     /// The guard of a session of this server.
     guard: Option<FenceGuard>,
+    /// The builds of the text queue under it.
+    pub(crate) requester: Requester,
 }
 
 impl MemberLink {
@@ -39,27 +42,38 @@ impl MemberLink {
 
 impl Reviews {
     /// For the writer and the reviewer of an active link.
-    pub async fn member(&self, user: &User, id: ShareLinkId) -> Result<MemberLink, ReviewError> {
-        let registry = &self.seats.shared.registry;
-        let Some(session) = registry.held_on(id, &user.id, Instant::now()) else {
-            return self.stored_member(user, id).await;
-        };
-        let (seat, document) = (session.identity.seat, session.identity.document);
-        let guard = Some(FenceGuard { seat, fence: session.fence() });
-        Ok(MemberLink { id, document, role: seat.role, user: user.clone(), guard })
-    }
-
-    /// As [`member`](Self::member), from the database alone.
-    pub(crate) async fn stored_member(
+    pub async fn member(
         &self,
         user: &User,
+        requester: Requester,
         id: ShareLinkId,
     ) -> Result<MemberLink, ReviewError> {
+        let registry = &self.seats.shared.registry;
+        let (document, role, guard) = match registry.held_on(id, &user.id, Instant::now()) {
+            Some(session) => {
+                let seat = session.identity.seat;
+                let guard = FenceGuard { seat, fence: session.fence() };
+                (session.identity.document, seat.role, Some(guard))
+            }
+            None => {
+                let (document, role) = self.stored_membership(&user.id, id).await?;
+                (document, role, None)
+            }
+        };
+        Ok(MemberLink { id, document, role, user: user.clone(), guard, requester })
+    }
+
+    /// From the database alone.
+    pub(crate) async fn stored_membership(
+        &self,
+        user: &UserId,
+        id: ShareLinkId,
+    ) -> Result<(DocumentId, Role), ReviewError> {
         let link = self.seats.shared.storage.link(id).await?;
         let link = link.filter(|link| link.revoked_at.is_none());
-        let role = link.as_ref().and_then(|link| link.role_of(&user.id));
+        let role = link.as_ref().and_then(|link| link.role_of(user));
         let (link, role) = link.zip(role).ok_or(ReviewError::NotFound("share link"))?;
-        Ok(MemberLink { id, document: link.document_id, role, user: user.clone(), guard: None })
+        Ok((link.document_id, role))
     }
 
     /// The write guard of the own seat, which the member holds at this moment, on any server.

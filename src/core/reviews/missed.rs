@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 use crate::outbox::event::Event;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::RoomError;
+use crate::rooms::permits::Requester;
 use crate::rooms::room::Room;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::seats::SeatError;
@@ -76,7 +77,8 @@ impl Reviews {
         after: i64,
     ) -> Result<Vec<(i64, String)>, ReviewError> {
         let numbers: Vec<_> = changed.iter().map(|review| review.changes).collect();
-        let placed = match self.resolve(room.document, changed.clone()).await {
+        let server = Requester::Server(room.document);
+        let placed = match self.resolve(room.document, &server, changed.clone()).await {
             // The words of a review are delivered even if its place cannot be resolved.
             Err(ReviewError::Session(SeatError::Room(RoomError::TooCostly | RoomError::Busy))) => {
                 Self::unplaced(changed)

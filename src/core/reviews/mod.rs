@@ -18,7 +18,7 @@ pub(crate) mod undo;
 use chrono::Utc;
 
 use crate::domain::anchor::{AnchorOrigin, AnchorRequest, RelativeRange};
-use crate::domain::ids::{DocumentId, ReviewId};
+use crate::domain::ids::ReviewId;
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
 use crate::domain::printable::has_control_character;
 use crate::domain::review::{DecisionRefused, Review};
@@ -102,13 +102,13 @@ impl Reviews {
         let storage = &self.seats.shared.storage;
         let page = storage.reviews_for(link.id, &link.user.id, after, rows).await?;
         let page = page.ok_or(ReviewError::NotFound("share link"))?;
-        Ok((self.resolve(link.document, page.reviews).await?, page.next))
+        Ok((self.resolve(link.document, &link.requester, page.reviews).await?, page.next))
     }
 
     /// With its current place.
     pub async fn get(&self, link: &MemberLink, id: ReviewId) -> Result<Review, ReviewError> {
         let stored = self.find(link, id).await?;
-        self.resolve_one(link.document, stored).await
+        self.resolve_one(link, stored).await
     }
 
     /// Needs the caller's own seat, and for a suggestion the reviewer's.
@@ -125,7 +125,7 @@ impl Reviews {
         self.charge(&link.user, quoted + draft.body.len() + suggested)?;
         let is_summary = draft.anchor.is_none();
         let (origin, current) = match draft.anchor {
-            Some(request) => self.anchor(link.document, request).await?,
+            Some(request) => self.anchor(link, request).await?,
             None => (AnchorOrigin::of_whole_text(), RelativeRange::of_whole_text()),
         };
         let new = NewReview {
@@ -144,7 +144,7 @@ impl Reviews {
             let storage = &this.seats.shared.storage;
             let stored = done(storage.create_review(&new, guard).await?, guard)?;
             let (_, change) = stored.changes;
-            let review = this.resolve_committed(link.document, stored).await;
+            let review = this.resolve_committed(&link, stored).await;
             this.announce(&link, change, &Event::ReviewCreated(&review)).await;
             Ok(review)
         };
@@ -153,12 +153,12 @@ impl Reviews {
 
     async fn anchor(
         &self,
-        document: DocumentId,
+        link: &MemberLink,
         request: AnchorRequest,
     ) -> Result<(AnchorOrigin, RelativeRange), ReviewError> {
         let rooms = &self.seats.shared.rooms;
-        let snapshot = rooms.snapshot(document).await?;
-        let anchored = rooms.read_text(document, snapshot, move |text| text.anchor(&request));
+        let snapshot = rooms.snapshot(link.document, &link.requester).await?;
+        let anchored = rooms.read_text(link.document, snapshot, move |text| text.anchor(&request));
         anchored.await?.map_err(|_| ReviewError::AnchorMismatch)
     }
 
@@ -204,7 +204,7 @@ impl Reviews {
             let is_meant = expected.is_none_or(|expected| expected == stored.version);
             let current = stored.version;
             return match is_meant {
-                true => self.resolve_one(link.document, stored).await,
+                true => self.resolve_one(link, stored).await,
                 false => Err(ReviewError::VersionMismatch { current }),
             };
         }
@@ -233,7 +233,7 @@ impl Reviews {
             let storage = &this.seats.shared.storage;
             let deleted = storage.delete_review(link.id, id, expected, guard).await?;
             let change = done(deleted, guard)?;
-            let review = this.resolve_committed(link.document, stored).await;
+            let review = this.resolve_committed(&link, stored).await;
             this.announce(&link, change, &Event::ReviewDeleted(&review)).await;
             Ok(())
         };
@@ -272,7 +272,7 @@ impl Reviews {
 
     pub(crate) async fn updated(&self, link: &MemberLink, stored: StoredReview) -> Review {
         let (_, change) = stored.changes;
-        let review = self.resolve_committed(link.document, stored).await;
+        let review = self.resolve_committed(link, stored).await;
         self.announce(link, change, &Event::ReviewUpdated(&review)).await;
         review
     }
@@ -284,7 +284,7 @@ impl Reviews {
         stored: Vec<StoredReview>,
     ) -> Vec<Review> {
         let changes: Vec<_> = stored.iter().map(|review| review.changes.1).collect();
-        let mut reviews = self.resolve_all_committed(link.document, stored).await;
+        let mut reviews = self.resolve_all_committed(link, stored).await;
         let mut numbered: Vec<_> = changes.into_iter().zip(&mut reviews).collect();
         numbered.sort_by_key(|(change, _)| *change);
         for (change, review) in numbered {

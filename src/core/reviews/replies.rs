@@ -57,7 +57,7 @@ impl Reviews {
             let is_meant = expected.is_none_or(|expected| expected == stored.version);
             let current = stored.version;
             return match is_meant {
-                true => self.resolve_one(link.document, stored).await,
+                true => self.resolve_one(link, stored).await,
                 false => Err(ReviewError::VersionMismatch { current }),
             };
         }

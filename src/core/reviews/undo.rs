@@ -35,7 +35,10 @@ impl Reviews {
         let mut is_charged = false;
         for _ in 0..TRIES {
             let rooms = &self.seats.shared.rooms;
-            let Some(snapshot) = rooms.durable_snapshot(link.document).await? else { continue };
+            let Some(snapshot) = rooms.durable_snapshot(link.document, &link.requester).await?
+            else {
+                continue;
+            };
             // Read after the text, as for a decision.
             let decision = self.undoable(link, id).await?;
             let decided = self.decided(link, id, decision).await?;

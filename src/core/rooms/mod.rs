@@ -30,6 +30,7 @@ use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
 pub use crate::rooms::error::RoomError;
 use crate::rooms::memory::RoomMemory;
+use crate::rooms::permits::Requester;
 use crate::rooms::persister::Persister;
 use crate::rooms::room::review_events::Missed;
 use crate::rooms::room::{Maintenance, NotJoined, Opening, Room, Snapshot, Trigger};
@@ -124,8 +125,12 @@ impl Rooms {
 
     /// Acquires a build permit first: a waiting caller holds no document in memory. Dropping the future
     /// leaves no work behind.
-    pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, RoomError> {
-        let permit = Some(self.permit(document).await?);
+    pub async fn snapshot(
+        &self,
+        document: DocumentId,
+        requester: &Requester,
+    ) -> Result<Snapshot, RoomError> {
+        let permit = Some(self.permit(requester).await?);
         // A caller would take the readable part for the whole text. A room shows that it is damaged.
         if let Some(room) = self.find(document) {
             if room.is_damaged() {
@@ -142,8 +147,8 @@ impl Rooms {
         Ok(Snapshot { merged, seq, is_durable: true, version: 0, permit })
     }
 
-    pub async fn permit(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
-        self.text_builder.permit(document).await
+    pub async fn permit(&self, requester: &Requester) -> Result<BuildPermit, RoomError> {
+        self.text_builder.permit(requester).await
     }
 
     pub async fn read_text<T: Send + 'static>(
@@ -173,7 +178,8 @@ impl Rooms {
                 self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
             }
             let count = |text: &Text| count_characters(&text.content());
-            let snapshot = Snapshot { permit: Some(self.permit(room.document).await?), ..snapshot };
+            let permit = Some(self.permit(&Requester::Server(room.document)).await?);
+            let snapshot = Snapshot { permit, ..snapshot };
             let characters = self.read_text(room.document, snapshot, count).await?;
             self.storage.set_characters(room.document, characters).await?;
             Ok::<_, RoomError>(())

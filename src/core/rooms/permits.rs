@@ -18,50 +18,22 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use tokio::task_local;
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::limits::{
     TEXTS_WAITING_MAX, TEXTS_WAITING_PER_ADDRESS_MAX, TEXTS_WAITING_PER_USER_MAX,
 };
 
-task_local! {
-    static REQUEST: (UserId, IpAddr);
-}
-
-/// Runs a request as its user and address: the text builds inside it queue under them.
-pub async fn in_the_name_of<T>(
-    user: UserId,
-    address: IpAddr,
-    request: impl Future<Output = T>,
-) -> T {
-    REQUEST.scope((user, address), request).await
-}
-
-/// Binds work for another task to the user and address of the request in this task.
-pub fn passed_on<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
-    let request = REQUEST.try_with(Clone::clone).ok();
-    async move {
-        match request {
-            Some(request) => REQUEST.scope(request, work).await,
-            None => work.await,
-        }
-    }
-}
-
+/// Who a permit is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Requester {
+    /// A user, and the network of the request.
     User(UserId, IpAddr),
+    /// The server itself, for a document.
     Server(DocumentId),
 }
 
 impl Requester {
-    /// The user of the request in this task; outside of a request, the server.
-    pub fn now(document: DocumentId) -> Self {
-        let user = REQUEST.try_with(|(user, address)| Self::User(user.clone(), *address));
-        user.unwrap_or(Self::Server(document))
-    }
-
     /// `None`: all requests of the server itself share this one address.
     fn address(&self) -> Option<IpAddr> {
         match self {

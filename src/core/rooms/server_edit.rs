@@ -10,6 +10,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::FLUSH_TIMEOUT;
 use crate::pubsub::{Message, Topic};
+use crate::rooms::permits::Requester;
 use crate::rooms::room::Snapshot;
 use crate::rooms::{RoomError, Rooms};
 use crate::yjs::log::{Origin, UpdateLog};
@@ -41,8 +42,9 @@ impl Rooms {
     pub async fn durable_snapshot(
         &self,
         document: DocumentId,
+        requester: &Requester,
     ) -> Result<Option<Snapshot>, RoomError> {
-        let snapshot = self.snapshot(document).await?;
+        let snapshot = self.snapshot(document, requester).await?;
         if snapshot.is_durable {
             return Ok(Some(snapshot));
         }

@@ -37,11 +37,11 @@ impl TextBuilder {
         Self { permits, build_timeout: BUILD_TIMEOUT, tasks }
     }
 
-    /// Waits for a permit, for the user of the request in this task or for the server itself.
+    /// Waits for a permit.
     ///
     /// A caller with a permit must not wait for another: it could wait for itself (F1).
-    pub(crate) async fn permit(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
-        let permit = self.permits.take(Requester::now(document)).await;
+    pub(crate) async fn permit(&self, requester: &Requester) -> Result<BuildPermit, RoomError> {
+        let permit = self.permits.take(requester.clone()).await;
         permit.map(Arc::new).ok_or(RoomError::Busy)
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     async fn snapshot(builder: &TextBuilder) -> Snapshot {
         let merged = document_from_text("text", 7);
-        let permit = builder.permit(DocumentId::generate()).await.ok();
+        let permit = builder.permit(&Requester::Server(DocumentId::generate())).await.ok();
         Snapshot { merged, seq: 1, is_durable: true, version: 0, permit }
     }
 
@@ -121,7 +121,7 @@ mod tests {
             }
             assert_eq!(builder.permits.free(), 0);
             drop(ends);
-            assert!(builder.permit(DocumentId::generate()).await.is_ok());
+            assert!(builder.permit(&Requester::Server(DocumentId::generate())).await.is_ok());
         }
     }
 
@@ -134,6 +134,6 @@ mod tests {
         let snap = Snapshot { merged: vec![9, 9].into(), ..snapshot(&builder).await };
         let broken = builder.read(DocumentId::generate(), snap, Text::content).await;
         assert!(matches!(broken, Err(RoomError::Unreadable)));
-        assert!(builder.permit(DocumentId::generate()).await.is_ok());
+        assert!(builder.permit(&Requester::Server(DocumentId::generate())).await.is_ok());
     }
 }

@@ -22,6 +22,7 @@ use crate::domain::limits::TEXTS_PER_ADDRESS_MAX;
 use crate::rooms::RoomError;
 use crate::rooms::Rooms;
 use crate::rooms::ordered_work::Lanes;
+use crate::rooms::permits::Requester;
 use crate::rooms::room::{Checkpoint, Room, Snapshot};
 use crate::sessions::options::HistoryTerms;
 use crate::storage::Storage;
@@ -383,7 +384,11 @@ async fn build(
     if newest.first().is_some_and(|newest| seq <= newest.seq) {
         return Ok(None);
     }
-    let permit = if is_short(checkpoint) { None } else { Some(rooms.permit(document).await?) };
+    let permit = if is_short(checkpoint) {
+        None
+    } else {
+        Some(rooms.permit(&Requester::Server(document)).await?)
+    };
     let snapshot = Snapshot { permit, ..snapshot };
     let pack = |text: &Text| Packed::of(&text.content());
     let text = rooms.read_text(document, snapshot, pack).await?;

@@ -19,7 +19,6 @@ use crate::locks::LockName;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::pubsub::{Message, Signal, Topic};
-use crate::rooms::permits;
 use crate::seats::SeatService;
 use crate::seats::peers::ANNOUNCED_EVERY;
 use crate::sessions::session::Session;
@@ -31,7 +30,7 @@ impl SeatService {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        match self.shared.tasks.spawn(permits::passed_on(work).in_current_span()).await {
+        match self.shared.tasks.spawn(work.in_current_span()).await {
             Ok(done) => done,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),

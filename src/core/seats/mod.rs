@@ -48,6 +48,7 @@ use crate::locks::{LockName, Locks};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
+use crate::rooms::permits::Requester;
 use crate::rooms::persister::{self, Persister, persister};
 use crate::rooms::room::Trigger;
 use crate::rooms::room::review_events::{MissedQueue, missed};
@@ -281,8 +282,12 @@ impl SeatService {
     }
 
     /// The current text of a document, with edits that are relayed and not yet stored.
-    pub async fn text(&self, document: DocumentId) -> Result<String, RoomError> {
-        let snapshot = self.shared.rooms.snapshot(document).await?;
+    pub async fn text(
+        &self,
+        document: DocumentId,
+        requester: &Requester,
+    ) -> Result<String, RoomError> {
+        let snapshot = self.shared.rooms.snapshot(document, requester).await?;
         self.shared.rooms.read_text(document, snapshot, Text::content).await
     }
 

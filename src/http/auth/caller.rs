@@ -23,7 +23,7 @@ use crate::http::limit::Limiter;
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::peer::{Peer, network};
 use crate::http::security_log::SecurityLog;
-use crate::rooms::permits::in_the_name_of;
+use crate::rooms::permits::Requester;
 use crate::sharing::Sharing;
 
 pub(crate) type Checks = (Tokens, Access, Limiter, Origins, SecurityLog);
@@ -48,10 +48,7 @@ pub(crate) async fn identify(
     let origin = request.headers().get(ORIGIN).cloned();
     let user = presented.user().cloned();
     request.extensions_mut().insert(presented);
-    let response = match user.clone() {
-        Some(user) => in_the_name_of(user, network(peer.0), next.run(request)).await,
-        None => next.run(request).await,
-    };
+    let response = next.run(request).await;
     log.refused(&response, peer, user.as_ref(), (origin.as_ref(), &origins));
     response
 }
@@ -61,12 +58,19 @@ pub(crate) async fn identify(
 pub struct Caller {
     pub identity: Identity,
     pub by: CredentialSource,
+    peer: Peer,
 }
 
 impl Caller {
     #[must_use]
     pub fn user(&self) -> &User {
         &self.identity.user
+    }
+
+    /// The user and the network under which builds of texts queue.
+    #[must_use]
+    pub fn requester(&self) -> Requester {
+        Requester::User(self.user().id.clone(), network(self.peer.0))
     }
 
     /// Stores the name in the token, unless a newer token carried another. The first write that refers
@@ -93,7 +97,8 @@ where
             }
             Some(Credential::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
             Some(Credential::Person { identity, by }) => {
-                let caller = Self { identity: identity.clone(), by: *by };
+                let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
+                let caller = Self { identity: identity.clone(), by: *by, peer };
                 witness(caller.by, parts, &Origins::from_ref(state))?;
                 Ok(caller)
             }
