@@ -24,7 +24,7 @@ use crate::domain::limits::{
     TEXTS_WAITING_MAX, TEXTS_WAITING_PER_ADDRESS_MAX, TEXTS_WAITING_PER_USER_MAX,
 };
 
-/// Who a permit is for.
+/// The holder of a permit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Requester {
     /// A user, and the network of the request.
