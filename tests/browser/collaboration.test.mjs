@@ -213,8 +213,8 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
   await reviewer.review("third", { body: "three" })
 
   const mine = reviewer.card("one")
-  // The active card is level with its line, so the cards before it left the column at its top.
-  await reviewer.page.locator("#cards-above").getByText("2 above").click()
+  // The active card stands near its line: one card has room above it, and the other left the column at its top.
+  await reviewer.page.locator("#cards-above").getByText("1 above").click()
   await mine.and(reviewer.page.locator("[data-active=true]")).waitFor()
   await mine.getByRole("button", { name: "Edit" }).click()
   await reviewer.page.locator("#cards .review-form textarea:not(.prose)").fill("one, really")
