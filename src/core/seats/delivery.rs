@@ -9,7 +9,7 @@
 
 use std::panic::resume_unwind;
 
-use tokio::time::interval;
+use tokio::time::{Instant, interval};
 use tracing::Instrument as _;
 
 use crate::domain::deletion::Deletion;
@@ -175,7 +175,8 @@ impl SeatService {
             };
             match signal {
                 Signal::Message { from, message: Message::Hello } => {
-                    self.receive_announcement(from).await;
+                    self.shared.peers.heard(from, Instant::now());
+                    self.publish(from, Message::Hello).await;
                 }
                 Signal::Message { message: Message::Revoked(link), .. } => self.revoke_here(link),
                 Signal::Message { message: Message::Deleted { document, deletion }, .. } => {
@@ -199,7 +200,7 @@ impl SeatService {
     }
 
     /// Announces this server to all others. A lost announcement is repeated within a minute.
-    async fn announce(&self) {
+    pub(super) async fn announce(&self) {
         let _unsent = self.shared.pubsub.publish(Topic::Cluster, &Message::Hello).await;
     }
 }

@@ -108,17 +108,12 @@ impl SeatService {
                     self.shared.requests.complete(from, id, reply);
                 }
                 Signal::Message { from, message: Message::Hello } => {
-                    self.receive_announcement(from).await;
+                    self.shared.peers.heard(from, Instant::now());
                 }
-                Signal::Message { .. } | Signal::Gap => {}
+                Signal::Message { .. } => {}
+                // Replies to an earlier announcement may be among the lost messages.
+                Signal::Gap => self.announce().await,
             }
-        }
-    }
-
-    /// Notes a server that announced itself, and announces this one to it if it was unknown.
-    pub(crate) async fn receive_announcement(&self, from: NodeId) {
-        if self.shared.peers.heard(from, Instant::now()) {
-            self.publish(from, Message::Hello).await;
         }
     }
 

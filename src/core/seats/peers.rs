@@ -1,7 +1,7 @@
 //! The servers that this one has heard of.
 //!
-//! Each server announces itself to all others each minute ([`ANNOUNCED_EVERY`]), and to a server that it did
-//! not know. Without messages a server knows no peer.
+//! Each server announces itself to all others each minute ([`ANNOUNCED_EVERY`]) and when one of its
+//! subscriptions becomes active; each of them replies. Without messages a server knows no peer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,10 +23,8 @@ const NAMED_FOR: Duration = Duration::from_secs(3_600);
 pub struct Peers(Mutex<HashMap<NodeId, Instant>>);
 
 impl Peers {
-    /// Notes a message of the server; true if it was unknown.
-    pub(crate) fn heard(&self, node: NodeId, now: Instant) -> bool {
-        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        peers.insert(node, now).is_none()
+    pub(crate) fn heard(&self, node: NodeId, now: Instant) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(node, now);
     }
 
     pub fn running_and_ended(&self, now: Instant) -> (Vec<NodeId>, Vec<NodeId>) {
@@ -48,7 +46,7 @@ mod tests {
     #[test]
     fn a_server_is_named_for_an_hour_after_its_end() {
         let (peers, node, began) = (Peers::default(), NodeId::generate(), Instant::now());
-        assert!(peers.heard(node, began) && !peers.heard(node, began));
+        peers.heard(node, began);
         assert_eq!(peers.running_and_ended(began + SILENCE_MAX / 2), (vec![node], vec![]));
         assert_eq!(peers.running_and_ended(began + SILENCE_MAX), (vec![], vec![node]));
         assert_eq!(peers.running_and_ended(began + NAMED_FOR), (vec![], vec![]));
