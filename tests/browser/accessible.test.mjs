@@ -104,7 +104,7 @@ test("the sheet of a narrow window opens on a tap and closes again", async () =>
   const { writer, reviewer } = await desk("en-GB")
   await reviewer.review("nobody notices", { body: "Less of a slogan?" })
   await writer.card("slogan").waitFor()
-  await writer.page.setViewportSize({ width: 360, height: 740 })
+  await writer.resize({ width: 360, height: 740 })
   await writer.page.locator(".passage").click()
   await writer.page.locator("[data-sheet=open]").waitFor()
   await writer.card("slogan").getByRole("button", { name: "Resolve" }).waitFor()

@@ -280,7 +280,7 @@ test("axe: the desk of both", async () => {
     }],
     ["reviewer: the sheet of a phone", async (user) => {
       await user.page.keyboard.press("Escape")
-      await user.page.setViewportSize({ width: 360, height: 740 })
+      await user.resize({ width: 360, height: 740 })
       await user.page.locator("#sheet-open").evaluate((open) => open instanceof HTMLElement && open.click())
       await user.page.locator("[data-sheet=open]").waitFor()
     }, ALL.slice(3)],

@@ -20,11 +20,11 @@ const SIZES = [{ width: 1280, height: 720 }, { width: 360, height: 740 }]
 async function looks(user, name) {
   const before = user.page.viewportSize()
   for (const size of SIZES) {
-    await user.page.setViewportSize(size)
+    await user.resize(size)
     await assertFits(user, `${name}-${size.width}`)
     await assertAccessible(user, `${name} at ${size.width}`)
   }
-  if (before) await user.page.setViewportSize(before)
+  if (before) await user.resize(before)
 }
 
 /** The start page of a writer, in a tab of its own. @param {User} writer */

@@ -125,10 +125,10 @@ test("s1-5: the first key of a reviewer is answered, and its button suggests for
   await hint.getByText("Reviewers do not change the text itself").waitFor()
   await reviewer.shot("typing-hint")
   const before = reviewer.page.viewportSize() ?? { width: 1280, height: 720 }
-  await reviewer.page.setViewportSize({ width: 480, height: 720 })
+  await reviewer.resize({ width: 480, height: 720 })
   // Earlier than its own end.
   await hint.waitFor({ state: "hidden", timeout: 6_000 })
-  await reviewer.page.setViewportSize(before)
+  await reviewer.resize(before)
   await reviewer.page.keyboard.press("x")
   await hint.getByRole("button", { name: "Suggest for this sentence" }).click()
   const field = reviewer.page.locator(".card-draft .prose")

@@ -56,7 +56,7 @@ async function table(locale, viewport, text) {
   await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
-  await writer.page.setViewportSize(viewport)
+  await writer.resize(viewport)
   return { writer, reviewer, said: SAID[locale] }
 }
 

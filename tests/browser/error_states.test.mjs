@@ -96,7 +96,7 @@ for (const [locale, words] of Object.entries({
     await writer.notice.getByText(words.count(9)).waitFor()
     await savingState(writer, words.late(9))
     await writer.shot(`states-full-disk-${locale.slice(0, 2)}`)
-    await writer.page.setViewportSize({ width: 360, height: 740 })
+    await writer.resize({ width: 360, height: 740 })
     await writer.shot(`states-full-disk-${locale.slice(0, 2)}-360`)
     free()
     await writer.notice.waitFor({ state: "hidden" })

@@ -27,12 +27,12 @@ const COMMENT = "Which text?"
 async function looks(user, name, part) {
   const before = user.page.viewportSize()
   for (const size of SIZES) {
-    await user.page.setViewportSize(size)
+    await user.resize(size)
     await assertFits(user, `files-${name}-${size.width}`)
     if (part) await assertFits(user, `files-${name}-${size.width}-part`, part)
     await assertAccessible(user, `${name} at ${size.width}`)
   }
-  if (before) await user.page.setViewportSize(before)
+  if (before) await user.resize(before)
 }
 
 /** A writer, and a reviewer with one comment. @param {string} locale */

@@ -280,6 +280,14 @@ export class User {
     return tab
   }
 
+  /** Resizes the window, and waits until the page has followed: it hears of a media query with its next frame. @param {{ width: number, height: number }} size */
+  async resize(size) {
+    await this.page.setViewportSize(size)
+    await this.page.evaluate(async () => {
+      for (let frames = 0; frames < 2; frames += 1) await new Promise(requestAnimationFrame)
+    })
+  }
+
   /** @param {string} name */
   async shot(name) {
     if (shots) await this.page.screenshot({ path: join(shots, `${name}.png`) })

@@ -46,12 +46,12 @@ const confirmed = ({ page }) => page.locator("#confirm .actions button").last().
 /** Shows an open dialog in both widths: no violation, no overflow. @param {User} user @param {string} name */
 async function look(user, name) {
   for (const size of [LARGE, SMALL]) {
-    await user.page.setViewportSize(size)
+    await user.resize(size)
     await assertFits(user, `${name}-${size.width}`)
     await assertFits(user, `${name}-${size.width}-dialog`, "#identity-dialog")
     await assertAccessible(user, `${name}, ${size.width}`)
   }
-  await user.page.setViewportSize(LARGE)
+  await user.resize(LARGE)
 }
 
 for (const [locale, words] of /** @type {const} */ ([

@@ -42,14 +42,14 @@ export async function assertAccessibleIn(user, name, looks = ALL) {
   const before = page.viewportSize() ?? WIDE
   for (const { language, scheme, forced = false, width, height } of looks) {
     await page.emulateMedia({ colorScheme: scheme, forcedColors: forced ? "active" : "none", reducedMotion: "reduce" })
-    await page.setViewportSize({ width, height })
+    await user.resize({ width, height })
     const look = `${name} (${language}, ${forced ? "forced colors" : scheme}, ${width})`
     const found = await violations(page, language)
     await user.shot(`axe-${look.replace(/[^\w가-힣]+/g, "-")}`)
     assert.deepEqual(found, [], look)
   }
   await page.emulateMedia({ colorScheme: "light", forcedColors: "none", reducedMotion: "reduce" })
-  await page.setViewportSize(before)
+  await user.resize(before)
 }
 
 /** @param {import("playwright-core").Page} page @param {"en" | "ko"} language */

@@ -21,7 +21,7 @@ const TEXT = `지원 동기\n\n${Array.from({ length: COUNT }, (_, at) => clause
 /** Opens the document of two users, with a review on each clause. @param {number} [count] @param {string} [text] */
 async function crowd(count = COUNT, text = TEXT) {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  for (const { page } of [writer, reviewer]) await page.setViewportSize(WINDOW)
+  for (const user of [writer, reviewer]) await user.resize(WINDOW)
   await writer.begin("김민수", text)
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()

@@ -28,14 +28,14 @@ async function narrow(user, name, root = "body") {
     await page.evaluate(async (chosen) => (await source("i18n")).i18n.setLanguage(chosen), language)
     for (const [at, size] of NARROW.entries()) {
       await page.emulateMedia({ colorScheme: (language === "ko") === (at === 0) ? "dark" : "light", reducedMotion: "reduce" })
-      await page.setViewportSize(size)
+      await user.resize(size)
       const look = `narrow-${name}-${language}-${size.width}`
       await assertFits(user, look)
       if (root !== "body") await assertFits(user, look, root)
       await assertWhole(user, look, root)
     }
   }
-  if (before) await page.setViewportSize(before)
+  if (before) await user.resize(before)
 }
 
 /** A call of the user's page about offers. @param {User} user @param {string} name @param {...unknown} given @returns {Promise<any>} */

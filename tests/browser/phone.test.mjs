@@ -85,7 +85,7 @@ test("s1-1 at 360 px: a tapped passage and its card are both visible, with 20 re
 
 test("s1-2 at 360 px: done reviews have their own tab in the sheet", async () => {
   const { writer } = await open(3)
-  await writer.page.setViewportSize(PHONE)
+  await writer.resize(PHONE)
   await writer.page.locator("#sheet-open").click()
   await writer.card("1번째").click()
   await writer.card("1번째").getByRole("button", { name: "Resolve" }).click()
@@ -107,7 +107,7 @@ for (const [locale, words] of Object.entries({
     await reviewer.select(clause(9))
     await reviewer.page.locator("#selection-bar").getByRole("button").nth(1).tap()
     await reviewer.page.locator(".card-draft").waitFor()
-    await reviewer.page.setViewportSize(KEYBOARD)
+    await reviewer.resize(KEYBOARD)
     await assertVisible(reviewer, "the form with the keyboard up")
     const inside = async () => {
       const { send, height } = await edges(reviewer)
@@ -200,7 +200,7 @@ test("n-18: the bar is one row, and the next step stands in the foot", async () 
   const { reviewer } = await open(1)
   const { page } = reviewer
   for (const size of [PHONE, { width: 640, height: 420 }]) {
-    await page.setViewportSize(size)
+    await reviewer.resize(size)
     const bar = await page.locator("#bar .bar").boundingBox()
     assert.ok(bar && bar.height <= 56, JSON.stringify(bar))
     assert.ok(await page.locator("#text-counts-bar #turn button").isVisible())

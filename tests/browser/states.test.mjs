@@ -197,7 +197,7 @@ test("§3: a notice covers the text in use instead of pushing it, and is aligned
     assert.ok(stays((await edges(writer, "더 많은")).line), "nor does its end")
   }
   for (const width of [360, 768, 1024, 1440]) {
-    await writer.page.setViewportSize({ width, height: 800 })
+    await writer.resize({ width, height: 800 })
     if (width === 360) await galley.end("SIGKILL")
     await writer.notice.getByText("Connection lost.").waitFor()
     await writer.page.waitForTimeout(100)
@@ -232,7 +232,7 @@ const LONG = `${TEXT}\n\n${Array.from({ length: 14 }, (_, at) => `긴 글의 ${a
 /** Another tab of the same user. @param {User} user */
 async function tabOf(user) {
   const tab = new User(galley, await user.page.context().newPage())
-  await tab.page.setViewportSize(WINDOW)
+  await tab.resize(WINDOW)
   await tab.page.goto(user.page.url())
   return tab
 }

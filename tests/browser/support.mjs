@@ -55,16 +55,17 @@ const SCHEMES = /** @type {const} */ (["light", "dark"])
  * @param {User} user
  * @param {(look: { width: number, scheme: "light" | "dark" }) => Promise<void>} each
  */
-export async function inEachLook({ page }, each) {
+export async function inEachLook(user, each) {
+  const { page } = user
   const before = page.viewportSize()
   for (const scheme of SCHEMES) {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
     for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
+      await user.resize({ width, height: width < 600 ? 740 : 900 })
       await each({ width, scheme })
     }
   }
-  if (before) await page.setViewportSize(before)
+  if (before) await user.resize(before)
 }
 
 /** Holds that no element overflows the window, or `selector`. @param {User} user @param {string} name @param {string} [selector] */

@@ -186,7 +186,7 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
     await writer.page.keyboard.press("Escape")
     for (const [at, size] of [...SIZES, ...SIZES].entries()) {
       if (at === SIZES.length) await writer.select(String(text).slice(0, 8))
-      await writer.page.setViewportSize(size)
+      await writer.resize(size)
       const name = `window-${locale}-${size.width}-${size.height}${at < SIZES.length ? "" : "-selected"}`
       await assertFits(writer, name)
       await assertFits(writer, `${name}-foot`, "#text-counts-bar")
@@ -195,7 +195,7 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
       const foot = await box(writer, "#text-counts-bar")
       assert.ok(foot.height < 62, `the foot is ${foot.height} px high at ${size.width}`)
     }
-    await writer.page.setViewportSize({ width: 320, height: 256 })
+    await writer.resize({ width: 320, height: 256 })
     const pinned = await writer.page.evaluate(() => ["#bar", "#text-counts-bar"].map((of) => getComputedStyle(/** @type {Element} */ (document.querySelector(of))).position))
     assert.deepEqual(pinned, ["static", "relative"], "a low window is for the text")
   })
@@ -217,7 +217,7 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
     await writer.page.keyboard.press("Control+a")
     await writer.page.locator("#selected").waitFor()
     for (const size of [...SIZES, { width: 700, height: 900 }]) {
-      await writer.page.setViewportSize(size)
+      await writer.resize(size)
       await assertFits(writer, `long-selection-${locale}-${size.width}-${size.height}`, "#text-counts-bar")
       await assertFits(writer, `long-selection-${locale}-${size.width}-${size.height}-page`)
       assert.deepEqual(await overlapping(writer), [], JSON.stringify(size))

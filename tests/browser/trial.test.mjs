@@ -185,7 +185,7 @@ test("n-5: a toast covers no field of the margin, and not the one of the target"
     })
   assert.equal(await covers(), false, "the reply")
   for (const size of [WIDE, PHONE]) {
-    await writer.page.setViewportSize(size)
+    await writer.resize(size)
     if (size === PHONE) await writer.page.keyboard.press("Escape")
     await writer.page.locator("#target").evaluate((target) => target instanceof HTMLDetailsElement && (target.open = true))
     await writer.page.locator("#target-number").focus()
