@@ -102,7 +102,7 @@ impl Console {
     pub async fn locks(&self, page: &LockPage) -> Result<LockList, SeatError> {
         let now = Utc::now();
         let is_wanted = |class: &str| page.class.as_ref().is_none_or(|wanted| wanted == class);
-        let mut held = self.seats.shared.locks.held().await?;
+        let mut held = self.locks.held().await?;
         held.retain(|(name, _holder)| is_wanted(name.class()));
         held.sort_by_cached_key(|(name, holder)| LockCursor::of(name, holder));
         let classes = classes(&held, now);
@@ -114,7 +114,7 @@ impl Console {
         held.truncate(page.limit);
         let last = held.last().filter(|_| has_more);
         let next_cursor = last.map(|(name, holder)| LockCursor::of(name, holder).to_string());
-        let mut alarms = self.seats.shared.locks.alarms();
+        let mut alarms = self.locks.alarms();
         alarms.retain(|alarm| is_wanted(&alarm.class));
         Ok(LockList {
             classes,
@@ -123,7 +123,7 @@ impl Console {
                 .map(|(name, holder)| self.lock_info(&name, holder, now))
                 .collect(),
             alarms: alarms.into_iter().map(AlarmInfo::from).collect(),
-            node: self.seats.shared.pubsub.node(),
+            node: self.pubsub.node(),
             next_cursor,
         })
     }
@@ -141,7 +141,7 @@ impl Console {
         LockInfo {
             class: name.class().to_owned(),
             name: name.what().to_owned(),
-            lock_key: self.seats.shared.locks.key_of(name),
+            lock_key: self.locks.key_of(name),
             node: has_grant.then_some(holder.owner.node),
             since: has_grant.then_some(holder.since),
             age_ms: has_grant.then(|| age_ms(now, holder.since)),

@@ -7,16 +7,22 @@ pub mod locks;
 pub mod series;
 pub mod sessions;
 
+use crate::locks::Locks;
+use crate::pubsub::Pubsub;
 use crate::seats::SeatService;
+use crate::storage::Storage;
 
 #[derive(Clone)]
 pub struct Console {
     seats: SeatService,
+    storage: Storage,
+    locks: Locks,
+    pubsub: Pubsub,
 }
 
 impl Console {
     #[must_use]
-    pub fn new(seats: SeatService) -> Self {
-        Self { seats }
+    pub fn new(seats: SeatService, storage: Storage, locks: Locks, pubsub: Pubsub) -> Self {
+        Self { seats, storage, locks, pubsub }
     }
 }

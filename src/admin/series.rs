@@ -34,7 +34,7 @@ pub struct Series {
 
 impl Console {
     pub async fn series(&self) -> Series {
-        let (running, mut missing) = self.seats.shared.peers.running_and_ended(Instant::now());
+        let (running, mut missing) = self.seats.peers().running_and_ended(Instant::now());
         let replies =
             running.iter().map(|node| self.seats.request(*node, Request::Series, REPLY_TIMEOUT));
         let mut hours = vec![last_hour::minutes()];

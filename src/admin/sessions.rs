@@ -72,13 +72,13 @@ impl Console {
         let mut sessions = match scope {
             Scope::ThisNode => self.sessions_here(),
             Scope::Cluster => {
-                let held = self.seats.shared.locks.seats().await?;
+                let held = self.locks.seats().await?;
                 held.into_iter().map(|(seat, holder)| self.info(seat, &holder)).collect()
             }
         };
         sessions.sort_by_key(|session| (session.since, session.fence));
         self.find_titles(&mut sessions).await;
-        let here = self.seats.shared.pubsub.node();
+        let here = self.pubsub.node();
         let mut nodes = vec![NodeInfo { id: here, sessions: 0, is_self: true }];
         for id in sessions.iter().filter_map(|session| session.node) {
             match nodes.iter_mut().find(|node| node.id == id) {
@@ -93,16 +93,14 @@ impl Console {
     pub async fn evict(&self, session: SessionId) -> Result<Option<(Seat, UserId)>, SeatError> {
         let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
         // The database first: from here on it rejects every write of that session.
-        self.seats.shared.storage.vacate(seat, holder.fence).await?;
+        self.storage.vacate(seat, holder.fence).await?;
         self.seats.evict_here(session);
         let message = Message::Evicted(session);
-        if let Err(error) = self.seats.shared.pubsub.publish(Topic::Cluster, &message).await {
+        if let Err(error) = self.pubsub.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
         }
         // A background task retries the release, or the lease ends.
-        if let Err(error) =
-            self.seats.shared.locks.release(&LockName::seat(seat), &holder.value).await
-        {
+        if let Err(error) = self.locks.release(&LockName::seat(seat), &holder.value).await {
             tracing::warn!(%error, %seat, "the release of an evicted session is pending");
         }
         Ok(Some((seat, holder.owner.id.into())))
@@ -111,7 +109,7 @@ impl Console {
     /// Reads the titles of the sessions' documents. A list without titles is better than none.
     pub(crate) async fn find_titles(&self, sessions: &mut [SessionInfo]) {
         let links: HashSet<_> = sessions.iter().map(|session| session.share_link_id).collect();
-        let titles = self.seats.shared.storage.titles_of(&Vec::from_iter(links)).await;
+        let titles = self.storage.titles_of(&Vec::from_iter(links)).await;
         let titles = titles.inspect_err(|error| {
             tracing::warn!(%error, "the titles of documents cannot be read");
         });
@@ -122,23 +120,23 @@ impl Console {
     }
 
     fn sessions_here(&self) -> Vec<SessionInfo> {
-        let seated = self.seats.shared.registry.seated();
+        let seated = self.seats.registry().seated();
         seated.iter().filter_map(|session| self.info_here(session)).collect()
     }
 
     pub(crate) fn info_here(&self, session: &Session) -> Option<SessionInfo> {
         let identity = &session.identity;
         let now = Instant::now();
-        let margin = self.seats.shared.terms.lease.margin();
+        let margin = self.seats.terms().lease.margin();
         let left = (session.trust_stamp().0 + margin).saturating_duration_since(now);
         Some(SessionInfo {
-            lock_key: self.seats.shared.locks.key_of(&LockName::seat(identity.seat)),
+            lock_key: self.locks.key_of(&LockName::seat(identity.seat)),
             share_link_id: identity.seat.link,
             title: None,
             role: identity.seat.role,
             session_id: Some(identity.session),
             user: Some(identity.user.clone()),
-            node: Some(self.seats.shared.pubsub.node()),
+            node: Some(self.pubsub.node()),
             since: Some(session.since()?),
             fence: Some(session.fence()),
             ttl_ms: u64::try_from(left.as_millis()).ok(),
@@ -148,9 +146,9 @@ impl Console {
     }
 
     pub(crate) fn info(&self, seat: Seat, holder: &Holder) -> SessionInfo {
-        let lease = self.seats.shared.terms.lease;
+        let lease = self.seats.terms().lease;
         let session_id = holder.value.parse().ok();
-        let here = session_id.and_then(|id| self.seats.shared.registry.session(id));
+        let here = session_id.and_then(|id| self.seats.registry().session(id));
         let has_grant = holder.has_grant();
         let since_renewal = lease.ttl.saturating_sub(holder.ttl);
         // Two renewals are overdue: the session's server counts the lease as uncertain, too.
@@ -161,7 +159,7 @@ impl Console {
             None => (before_now(since_renewal), SessionState::Held),
         };
         SessionInfo {
-            lock_key: self.seats.shared.locks.key_of(&LockName::seat(seat)),
+            lock_key: self.locks.key_of(&LockName::seat(seat)),
             share_link_id: seat.link,
             title: None,
             role: seat.role,

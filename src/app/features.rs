@@ -3,6 +3,7 @@
 use futures_util::future::BoxFuture;
 use secrecy::ExposeSecret as _;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::admin::{self, Console};
 use crate::app::secrets::{self, SecretError};
@@ -18,10 +19,10 @@ use crate::outgoing::Outgoing;
 use crate::outgoing::destination::{Destination, Scope};
 use crate::partners::{self, Partners};
 use crate::periodic::{self, Jobs, Work};
+use crate::pubsub::Pubsub;
 use crate::push::web_push::PushOptions;
 use crate::push::{self, Notify};
 use crate::reminders::{self, ReminderTerms, Reminders};
-use crate::reviews::Reviews;
 use crate::seats::SeatService;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
@@ -35,8 +36,9 @@ pub(super) struct Core<'a> {
     pub(super) node: NodeId,
     pub(super) storage: &'a Storage,
     pub(super) locks: &'a Locks,
+    pub(super) pubsub: &'a Pubsub,
+    pub(super) tasks: &'a TaskTracker,
     pub(super) seats: &'a SeatService,
-    pub(super) reviews: &'a Reviews,
     pub(super) invites: &'a Invites,
 }
 
@@ -65,7 +67,7 @@ pub(crate) fn routes() -> Routes {
 impl Features {
     /// Prepares the features. From here on the transaction of an event writes its webhooks.
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
-        let Core { settings, node, storage, locks, seats, reviews, invites } = *core;
+        let Core { settings, node, storage, locks, pubsub, tasks, seats, invites } = *core;
         let notify = push_of(settings, storage)?;
         let (terms, limits) = (&settings.jobs, &settings.limits);
         let terms = ReminderTerms::new(
@@ -84,12 +86,12 @@ impl Features {
             &limits.reserved_handles,
         );
         let fonts = PdfFonts::new(settings.exports.fonts.clone());
-        let exports = Exports::new(reviews.clone(), fonts);
+        let exports = Exports::new(seats, storage.clone(), locks.clone(), tasks.clone(), fonts);
         // Their requests have connections of their own: a slow receiver delays no push.
         let endpoints = settings.notify.webhooks.iter().filter_map(endpoint).collect();
         let webhooks = Webhooks::new(storage.clone(), Outgoing::default(), endpoints);
         let routes = routes()
-            .with(Console::new(seats.clone()))
+            .with(Console::new(seats.clone(), storage.clone(), locks.clone(), pubsub.clone()))
             .with(exports.clone())
             .with(jobs.clone())
             .with(notify.clone())
@@ -97,7 +99,7 @@ impl Features {
             .with(partners)
             .with(reminders)
             .with(Transfers::new(storage.clone(), invites.clone()))
-            .with(Versions::new(seats.clone()))
+            .with(Versions::new(seats.clone(), storage.clone()))
             .with(webhooks.clone());
         Ok(Self { routes, jobs, exports, notify, webhooks })
     }

@@ -151,12 +151,18 @@ impl App {
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        let (sessions, missed) = start_sessions(&settings, &storage, &locks, pubsub, &tasks);
+        let (sessions, missed) = start_sessions(&settings, &storage, &locks, &pubsub, &tasks);
         let origins = match &settings.server.public_url {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
         };
-        let reviews = Reviews::start(sessions.clone(), missed);
+        let reviews = Reviews::start(
+            sessions.clone(),
+            storage.clone(),
+            pubsub.clone(),
+            tasks.clone(),
+            missed,
+        );
         let readiness = readiness::start(&storage, &locks, &sessions);
         let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
             MetricsHandle::new(move || figures.render())
@@ -167,8 +173,9 @@ impl App {
             node,
             storage: &storage,
             locks: &locks,
+            pubsub: &pubsub,
+            tasks: &tasks,
             seats: &sessions,
-            reviews: &reviews,
             invites: &invites,
         })?;
         let entry = Entry { secret, admin_token, origins, invites };
@@ -310,7 +317,7 @@ fn start_sessions(
     settings: &Settings,
     storage: &Storage,
     locks: &Locks,
-    pubsub: Pubsub,
+    pubsub: &Pubsub,
     tasks: &TaskTracker,
 ) -> (SeatService, MissedQueue) {
     let seats = &settings.seats;
@@ -318,7 +325,7 @@ fn start_sessions(
     SeatService::start(SeatServiceDeps {
         storage: storage.clone(),
         locks: locks.clone(),
-        pubsub,
+        pubsub: pubsub.clone(),
         terms: SeatTerms {
             lease: seats.terms(),
             client_timeout: *seats.client_timeout,

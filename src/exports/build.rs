@@ -24,6 +24,7 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
 
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
@@ -41,13 +42,12 @@ use crate::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
 };
 use crate::files::paper::{Heading, Paper};
-use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName};
+use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks};
 use crate::periodic::Work;
-use crate::reviews::Reviews;
 use crate::reviews::anchors::placed_in;
-use crate::rooms::RoomError;
 use crate::rooms::permits::{Permit, Permits, Requester};
-use crate::seats::SeatError;
+use crate::rooms::{RoomError, Rooms};
+use crate::seats::{SeatError, SeatService};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::reviews::StoredReview;
@@ -68,7 +68,11 @@ const TRIM_EVERY: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Clone, Debug)]
 pub struct Exports {
-    pub(super) reviews: Reviews,
+    storage: Storage,
+    locks: Locks,
+    pub(super) rooms: Rooms,
+    pub(super) text_bytes_max: usize,
+    tasks: TaskTracker,
     /// One for each rendered file that is not stored yet.
     files: Permits,
     fonts: PdfFonts,
@@ -97,9 +101,16 @@ type Built = Result<StoredExport, ExportError>;
 
 impl Exports {
     #[must_use]
-    pub fn new(reviews: Reviews, fonts: PdfFonts) -> Self {
+    pub fn new(
+        seats: &SeatService,
+        storage: Storage,
+        locks: Locks,
+        tasks: TaskTracker,
+        fonts: PdfFonts,
+    ) -> Self {
+        let (rooms, text_bytes_max) = (seats.rooms().clone(), seats.limits().document_bytes);
         let files = Permits::new(EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX);
-        Self { reviews, files, fonts }
+        Self { storage, locks, rooms, text_bytes_max, tasks, files, fonts }
     }
 
     /// The formats that this server builds. It serves stored files of the other ones, too.
@@ -113,7 +124,7 @@ impl Exports {
     /// [`ExportError::NotFound`] for a user who is no member, [`ExportError::Failed`] shortly after a
     /// build failed, [`ExportError::NotAvailable`] if this server cannot build the file.
     pub async fn look(&self, user: &User, key: ExportKey) -> Result<Look, ExportError> {
-        let state = store::export_state(self.storage(), key).await?;
+        let state = store::export_state(&self.storage, key).await?;
         let state =
             state.filter(|state| state.has_member(&user.id)).ok_or(ExportError::NotFound)?;
         let now = Utc::now();
@@ -129,14 +140,13 @@ impl Exports {
             return Ok(Look::Due(Box::new(state)));
         };
         // Another server, which has the fonts, may be at it. Its clock may differ, so the lock decides.
-        let locks = &self.reviews.seats.shared.locks;
-        let holder = locks.holder(&lock_of(key)).await.map_err(SeatError::Locks)?;
+        let holder = self.locks.holder(&lock_of(key)).await.map_err(SeatError::Locks)?;
         let Some(build) = state.build else { return Err(not_available) };
         if holder.is_some() {
             return Ok(Look::Found(Export::Building { progress: build.progress.min(99) }));
         }
         // A build stores its file before it releases its lock.
-        let state = store::export_state(self.storage(), key).await?.ok_or(ExportError::NotFound)?;
+        let state = store::export_state(&self.storage, key).await?.ok_or(ExportError::NotFound)?;
         let file = servable(key, &state, now).ok_or(not_available)?;
         Ok(Look::Found(Export::Ready { file, title: state.now.title }))
     }
@@ -147,7 +157,7 @@ impl Exports {
         key: ExportKey,
         file: &StoredExport,
     ) -> Result<Option<Bytes>, ExportError> {
-        Ok(store::export_bytes(self.storage(), key, file.hash).await?)
+        Ok(store::export_bytes(&self.storage, key, file.hash).await?)
     }
 
     /// Starts the build unless another caller builds the file, and waits a moment for its end. `charge`
@@ -164,13 +174,12 @@ impl Exports {
         requester: Requester,
         charge: impl FnOnce() -> Result<(), Duration>,
     ) -> Result<Export, ExportError> {
-        let shared = &self.reviews.seats.shared;
-        if !shared.storage.has_room() {
+        if !self.storage.has_room() {
             return Err(SeatError::Room(RoomError::StorageSpent).into());
         }
         let floor = state.build.as_ref().map_or(Fence::ZERO, |build| build.fence);
         let options = AcquireOptions::new(Lease::Renewed(LEASE)).above(floor);
-        let guard = match shared.locks.lock(&lock_of(key), &options).await {
+        let guard = match self.locks.lock(&lock_of(key), &options).await {
             Ok(guard) => guard,
             Err(LockError::Busy(_) | LockError::WaitTimeout(_)) => {
                 let progress = state.build.map_or(0, |build| build.progress.min(99));
@@ -192,7 +201,7 @@ impl Exports {
             let _gone = done.send(built);
             this.trim(Some(key)).await;
         };
-        shared.tasks.spawn(building);
+        self.tasks.spawn(building);
         match timeout(WAIT, built).await {
             Ok(Ok(built)) => Ok(Export::Ready { file: built?, title: state.now.title }),
             Ok(Err(_panicked)) => Err(ExportFailure::Unavailable.into()),
@@ -216,13 +225,9 @@ impl Exports {
             link_bytes: EXPORTS_PER_LINK_BYTES_MAX,
             built_after: Utc::now() - EXPORT_AGE_MAX,
         };
-        if let Err(error) = store::trim_exports(self.storage(), bounds, newest).await {
+        if let Err(error) = store::trim_exports(&self.storage, bounds, newest).await {
             tracing::warn!(%error, "old exports were not deleted; the next build tries again");
         }
-    }
-
-    fn storage(&self) -> &Storage {
-        &self.reviews.seats.shared.storage
     }
 
     async fn build_under(&self, guard: &Guard, key: ExportKey, requester: Requester) -> Built {
@@ -296,7 +301,7 @@ struct Build<'a> {
 impl Build<'_> {
     /// The name of the outcome, and the file.
     async fn run(mut self) -> Result<(&'static str, Built), Stop> {
-        let (storage, key) = (self.exports.storage(), self.key);
+        let (storage, key) = (&self.exports.storage, self.key);
         if !store::begin_export(storage, key, self.fence, Utc::now()).await? {
             let state = store::export_state(storage, key).await?;
             return Err(if state.is_some() { Stop::Lost } else { Stop::Gone });
@@ -323,15 +328,15 @@ impl Build<'_> {
         state: &ExportState,
         permit: &Arc<Permit>,
     ) -> Result<(ExportMark, Bytes), Stop> {
-        let shared = &self.exports.reviews.seats.shared;
+        let rooms = &self.exports.rooms;
         let key = self.key;
         // The permit comes before the reviews: a waiting build holds no memory.
-        let mut snapshot = shared.rooms.snapshot(state.document, &self.requester).await?;
+        let mut snapshot = rooms.snapshot(state.document, &self.requester).await?;
         if snapshot.seq < state.now.seq {
             // Another server has stored an edit whose message this one lacks. The permit is free meanwhile.
             drop(snapshot);
-            shared.rooms.read_on(state.document).await;
-            snapshot = shared.rooms.snapshot(state.document, &self.requester).await?;
+            rooms.read_on(state.document).await;
+            snapshot = rooms.snapshot(state.document, &self.requester).await?;
         }
         self.progress(20).await?;
         let reviews = if key.has_reviews { self.reviews(key.link).await? } else { Vec::new() };
@@ -344,7 +349,7 @@ impl Build<'_> {
         let heading = Heading { title, writer, built_at: Utc::now(), zone: key.zone };
         let rendering = Rendering::new(key.format, &self.exports.fonts).await;
         let rendering = rendering.map_err(Stop::Failed)?;
-        let paper = shared.rooms.read_text(state.document, snapshot, move |text| {
+        let paper = rooms.read_text(state.document, snapshot, move |text| {
             let reviews = placed_in(text, reviews);
             Paper::new(heading, text.content(), reviews)
         });
@@ -365,7 +370,7 @@ impl Build<'_> {
     ) -> Result<Bytes, Stop> {
         let _stop = rendering.stop_on_drop();
         let thread = rendering.clone();
-        let work = self.exports.reviews.seats.shared.tasks.spawn_blocking(move || {
+        let work = self.exports.tasks.spawn_blocking(move || {
             let _permit = permit;
             thread.render(&paper)
         });
@@ -391,7 +396,7 @@ impl Build<'_> {
     async fn reviews(&self, link: ShareLinkId) -> Result<Vec<StoredReview>, StorageError> {
         let (mut reviews, mut after) = (Vec::new(), None);
         loop {
-            let page = self.exports.storage().reviews(link, after, REVIEW_PAGE_ROWS_MAX).await?;
+            let page = self.exports.storage.reviews(link, after, REVIEW_PAGE_ROWS_MAX).await?;
             reviews.extend(page.reviews);
             after = page.next;
             if after.is_none() {
@@ -409,7 +414,7 @@ impl Build<'_> {
             built_at: whole_milliseconds(Utc::now()),
         };
         let new = NewExport { key: self.key, export, bytes };
-        let is_stored = store::store_export(self.exports.storage(), self.fence, &new).await?;
+        let is_stored = store::store_export(&self.exports.storage, self.fence, &new).await?;
         if is_stored { Ok(new.export) } else { Err(Stop::Lost) }
     }
 
@@ -423,7 +428,7 @@ impl Build<'_> {
 
     async fn note(&self, progress: u8, failure: Option<ExportFailure>) -> Result<(), Stop> {
         let build = ExportBuild { fence: self.fence, progress, failure, changed_at: Utc::now() };
-        let is_last = store::note_export(self.exports.storage(), self.key, &build).await?;
+        let is_last = store::note_export(&self.exports.storage, self.key, &build).await?;
         is_last.then_some(()).ok_or(Stop::Lost)
     }
 }

@@ -7,6 +7,7 @@ use crate::exports::error::ExportError;
 use crate::files::error::ImportError;
 use crate::files::import::{ImportFormat, read};
 use crate::files::word_text::Imported;
+use crate::rooms::RoomError;
 use crate::rooms::permits::Requester;
 use crate::seats::SeatError;
 
@@ -18,17 +19,14 @@ impl Exports {
         bytes: Bytes,
         requester: &Requester,
     ) -> Result<Imported, ExportError> {
-        let shared = &self.reviews.seats.shared;
-        let permit = shared.rooms.permit(requester).await.map_err(SeatError::from)?;
-        let text_max = shared.limits.document_bytes;
-        let reading = shared.tasks.spawn_blocking(move || {
-            let _permit = permit;
-            read(format, &bytes, text_max)
-        });
-        let read = reading.await.map_err(|panicked| {
-            tracing::error!(%panicked, "a file cannot be imported");
-            ImportError::Unreadable("this server failed at it")
-        });
-        Ok(read??)
+        let text_max = self.text_bytes_max;
+        let reading = self.rooms.with_permit(requester, move || read(format, &bytes, text_max));
+        match reading.await {
+            Ok(read) => Ok(read?),
+            Err(RoomError::Unreadable) => {
+                Err(ImportError::Unreadable("this server failed at it").into())
+            }
+            Err(error) => Err(SeatError::from(error).into()),
+        }
     }
 }

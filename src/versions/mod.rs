@@ -10,17 +10,17 @@ use std::str::FromStr;
 
 use chrono::Utc;
 use serde::Serialize;
-use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::{DocumentId, InvalidId, VersionId};
 use crate::domain::limits::DIFF_TIMEOUT;
 use crate::domain::line::{InvalidLine, Line};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
-use crate::rooms::RoomError;
 use crate::rooms::permits::Requester;
 use crate::rooms::server_edit::TRIES;
+use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};
+use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 use crate::yjs::text::Text;
@@ -89,13 +89,16 @@ pub struct Difference {
 
 #[derive(Clone, Debug)]
 pub struct Versions {
-    pub(crate) seats: SeatService,
+    seats: SeatService,
+    storage: Storage,
+    rooms: Rooms,
 }
 
 impl Versions {
     #[must_use]
-    pub fn new(seats: SeatService) -> Self {
-        Self { seats }
+    pub fn new(seats: SeatService, storage: Storage) -> Self {
+        let rooms = seats.rooms().clone();
+        Self { seats, storage, rooms }
     }
 
     /// Newest first: at most `limit`, below number `before`.
@@ -105,7 +108,7 @@ impl Versions {
         limit: u32,
         before: Option<i64>,
     ) -> Result<Vec<Version>, VersionError> {
-        Ok(self.seats.shared.storage.versions(document, limit, before).await?)
+        Ok(self.storage.versions(document, limit, before).await?)
     }
 
     pub async fn get(
@@ -115,7 +118,7 @@ impl Versions {
         id: VersionId,
     ) -> Result<(Version, String), VersionError> {
         let (version, packed) = self.find(document, id).await?;
-        let text = self.blocking(requester, move || packed.unpack()).await??;
+        let text = self.rooms.with_permit(requester, move || packed.unpack()).await??;
         Ok((version, text))
     }
 
@@ -129,17 +132,17 @@ impl Versions {
         label: &str,
     ) -> Result<Version, VersionError> {
         let label = Line::Label.parse(label)?;
-        if !self.seats.shared.storage.has_room() {
+        if !self.storage.has_room() {
             return Err(SeatError::Room(RoomError::StorageSpent).into());
         }
         for _ in 0..TRIES {
-            let rooms = &self.seats.shared.rooms;
+            let rooms = &self.rooms;
             let Some(snapshot) = rooms.durable_snapshot(document, requester).await? else {
                 continue;
             };
             let seq = snapshot.seq;
             let pack = |text: &Text| Packed::of(&text.content());
-            let text = self.seats.shared.rooms.read_text(document, snapshot, pack).await?;
+            let text = self.rooms.read_text(document, snapshot, pack).await?;
             let new = NewVersion {
                 id: VersionId::generate(),
                 document,
@@ -151,16 +154,16 @@ impl Versions {
                 text,
                 now: Utc::now(),
             };
-            match self.seats.shared.storage.keep_versions(&[new]).await?.pop() {
+            match self.storage.keep_versions(&[new]).await?.pop() {
                 Some(StoreOutcome::Stored(version)) => {
-                    self.seats.shared.rooms.version_stored(document, seq);
+                    self.rooms.version_stored(document, seq);
                     return Ok(version);
                 }
                 Some(StoreOutcome::Full) => return Err(VersionError::Full),
                 Some(StoreOutcome::Gone) => return Err(VersionError::NotFound("document")),
                 // A newer version exists: the snapshot was old.
                 Some(StoreOutcome::NotNew) | None => {
-                    self.seats.shared.rooms.read_on(document).await;
+                    self.rooms.read_on(document).await;
                 }
             }
         }
@@ -177,15 +180,14 @@ impl Versions {
     ) -> Result<Difference, VersionError> {
         let (version, packed) = self.find(document, id).await?;
         let one = Against::Version(id);
-        let shared = &self.seats.shared;
         let segments = match against {
             Against::Current => {
-                let snapshot = shared.rooms.snapshot(document, requester).await?;
+                let snapshot = self.rooms.snapshot(document, requester).await?;
                 let compare = move |text: &Text| {
                     let old = packed.unpack()?;
                     Ok::<_, StorageError>(by_words(&old, &text.content(), DIFF_TIMEOUT))
                 };
-                shared.rooms.read_text(document, snapshot, compare).await??
+                self.rooms.read_text(document, snapshot, compare).await??
             }
             Against::Version(other) => {
                 let (other, other_packed) = self.find(document, other).await?;
@@ -195,7 +197,7 @@ impl Versions {
                 let compare = move || {
                     Ok::<_, StorageError>(by_words(&old.unpack()?, &new.unpack()?, DIFF_TIMEOUT))
                 };
-                let segments = self.blocking(requester, compare).await??;
+                let segments = self.rooms.with_permit(requester, compare).await??;
                 if !is_older {
                     return Ok(Difference { from: against, to: one, segments });
                 }
@@ -210,28 +212,7 @@ impl Versions {
         document: DocumentId,
         id: VersionId,
     ) -> Result<(Version, Packed), VersionError> {
-        let found = self.seats.shared.storage.version(document, id).await?;
+        let found = self.storage.version(document, id).await?;
         found.ok_or(VersionError::NotFound("version"))
-    }
-
-    /// Runs CPU-bound work on texts in a blocking task. Permits bound how many run at once.
-    async fn blocking<T: Send + 'static>(
-        &self,
-        requester: &Requester,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, SeatError> {
-        let shared = &self.seats.shared;
-        let permit = shared.rooms.permit(requester).await?;
-        let tasks: &TaskTracker = &shared.tasks;
-        let working = tasks.spawn_blocking(move || {
-            // The permit is released at the end of the work, even if the caller has dropped its
-            // future.
-            let _permit = permit;
-            work()
-        });
-        working.await.map_err(|panicked| {
-            tracing::error!(%panicked, "a version cannot be read");
-            SeatError::Room(RoomError::Unreadable)
-        })
     }
 }

@@ -48,16 +48,15 @@ impl Versions {
     ) -> Result<Restored, VersionError> {
         let guard = self.writers_guard(user, document).await?;
         let (version, packed) = self.find(document, id).await?;
-        let shared = &self.seats.shared;
         for _ in 0..TRIES {
-            let rooms = &shared.rooms;
+            let rooms = &self.rooms;
             let Some(snapshot) = rooms.durable_snapshot(document, requester).await? else {
                 continue;
             };
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
-            let (wanted, limit) = (packed.clone(), shared.limits.document_bytes);
+            let (wanted, limit) = (packed.clone(), self.seats.limits().document_bytes);
             let look = move |text: &Text| way_back(text, merged, &wanted, limit);
-            let Some(edit) = shared.rooms.read_text(document, snapshot, look).await?? else {
+            let Some(edit) = self.rooms.read_text(document, snapshot, look).await?? else {
                 return Ok(Restored::Already(version));
             };
             let append = Append {
@@ -78,7 +77,7 @@ impl Versions {
             let restoring = self.clone().commit(append, before, after);
             match self.seats.complete(restoring).await? {
                 Some(restored) => return Ok(Restored::Now(restored)),
-                None => self.seats.shared.rooms.read_on(document).await,
+                None => self.rooms.read_on(document).await,
             }
         }
         Err(VersionError::Contended)
@@ -93,13 +92,13 @@ impl Versions {
         after: NewVersion,
     ) -> Result<Option<Version>, VersionError> {
         let guard = edit.guard.ok_or(VersionError::SeatNotHeld)?;
-        let restored = self.seats.shared.storage.restore_version(&edit, &before, &after).await?;
+        let restored = self.storage.restore_version(&edit, &before, &after).await?;
         if matches!(restored, Guarded::Stale) {
             return Ok(None);
         }
         let (restored, seq) = done(restored)?;
-        self.seats.shared.rooms.show_edit(edit.document, guard.fence, seq, edit.update).await;
-        self.seats.shared.rooms.version_stored(edit.document, seq);
+        self.rooms.show_edit(edit.document, guard.fence, seq, edit.update).await;
+        self.rooms.version_stored(edit.document, seq);
         Ok(Some(restored))
     }
 
@@ -110,12 +109,11 @@ impl Versions {
         user: &User,
         document: DocumentId,
     ) -> Result<FenceGuard, VersionError> {
-        let shared = &self.seats.shared;
-        let link = shared.storage.link_of(document).await?.ok_or(VersionError::SeatNotHeld)?;
+        let link = self.storage.link_of(document).await?.ok_or(VersionError::SeatNotHeld)?;
         let seat = Seat::new(link.id, Role::Writer);
         let fence = self.seats.holds(&user.id, seat).await?;
         let fence = fence.ok_or(VersionError::SeatNotHeld)?;
-        if let Some(session) = shared.registry.seated_in(seat) {
+        if let Some(session) = self.seats.registry().seated_in(seat) {
             session.record_activity(Instant::now());
         }
         Ok(FenceGuard { seat, fence })

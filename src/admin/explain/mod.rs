@@ -77,7 +77,7 @@ impl Console {
     /// On any server. [`SeatError::Locks`]: the session is not on this server and the lock service does
     /// not answer.
     pub async fn why(&self, session_id: SessionId) -> Result<Option<SessionDetails>, SeatError> {
-        let here = self.seats.shared.registry.session(session_id);
+        let here = self.seats.registry().session(session_id);
         let here = here.filter(|session| !matches!(session.state(), SessionState::Ended));
         let Some(session) = here else {
             let Some((seat, holder)) = self.held_by(session_id).await? else {
@@ -91,7 +91,7 @@ impl Console {
         // Without Redis this server still has its own facts. An outage of Redis is when
         // administrators query them.
         let name = LockName::seat(session.identity.seat);
-        let holder = self.seats.shared.locks.holder(&name).await.ok().flatten();
+        let holder = self.locks.holder(&name).await.ok().flatten();
         let holder = holder.filter(|holder| holder.value == session_id.to_string());
         let info = match &holder {
             Some(holder) => Some(self.info(session.identity.seat, holder)),
@@ -109,7 +109,7 @@ impl Console {
         session: SessionId,
     ) -> Result<Option<(Seat, Holder)>, SeatError> {
         let value = session.to_string();
-        let held = self.seats.shared.locks.seats().await?;
+        let held = self.locks.seats().await?;
         Ok(held.into_iter().find(|(_, holder)| holder.value == value))
     }
 
@@ -123,7 +123,7 @@ impl Console {
         self.find_titles(std::slice::from_mut(&mut session)).await;
         let now = Utc::now();
         let name = LockName::seat(Seat::new(session.share_link_id, session.role));
-        let line = self.seats.shared.locks.waiters(&name, WAITERS_SHOWN).await.unwrap_or_default();
+        let line = self.locks.waiters(&name, WAITERS_SHOWN).await.unwrap_or_default();
         let line = line.into_iter().zip(1_usize..).map(|(it, position)| WaiterInfo {
             position,
             node: it.owner.node,
@@ -135,7 +135,7 @@ impl Console {
         if let Some(facts) = facts {
             (session.state, session.last_seen) = (facts.state, ago(facts.heard_ago));
         }
-        let lease = self.seats.shared.terms.lease;
+        let lease = self.seats.terms().lease;
         // A key that was set by hand may have no TTL.
         let ttl = holder.map(|holder| holder.ttl).filter(|ttl| *ttl <= lease.ttl);
         let by_ttl = || ttl.map(|ttl| ago(as_ms(lease.ttl.saturating_sub(ttl))));
@@ -157,7 +157,7 @@ impl Console {
             line: line.collect(),
             session,
         };
-        details.why = sentence::why(&details, &self.seats.shared.terms);
+        details.why = sentence::why(&details, self.seats.terms());
         details
     }
 }

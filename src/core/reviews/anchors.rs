@@ -93,7 +93,7 @@ impl Reviews {
 
     /// Stores the new place of a review. After a failure the next request resolves it again.
     async fn store_anchor(&self, stored: &StoredReview, current: &RelativeRange) {
-        let storage = &self.seats.shared.storage;
+        let storage = &self.storage;
         if let Err(error) = storage.relocate(stored.id, current).await {
             tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");
         }
@@ -110,7 +110,7 @@ impl Reviews {
         requester: &Requester,
         stored: &Arc<Vec<StoredReview>>,
     ) -> Result<Vec<Resolved>, RoomError> {
-        let rooms = &self.seats.shared.rooms;
+        let rooms = &self.rooms;
         let snapshot = rooms.snapshot(document, requester).await?;
         let stored = Arc::clone(stored);
         let find = move |text: &Text| {

@@ -28,9 +28,7 @@ impl Reviews {
     /// Stores a version of the text in which the writer rejected suggestions, or undid that.
     pub(crate) async fn record_rejection(&self, link: &MemberLink, authors: Vec<User>) {
         // During an edit there is no settled text; the version of the next pause contains it.
-        if let Ok(Some(text)) =
-            self.seats.shared.rooms.durable_snapshot(link.document, &link.requester).await
-        {
+        if let Ok(Some(text)) = self.rooms.durable_snapshot(link.document, &link.requester).await {
             self.record_decision(link, authors, text, None).await;
         }
     }
@@ -52,7 +50,7 @@ impl Reviews {
         before.permit = None;
         let Some((seq, update)) = edit else {
             let only = point(VersionKind::Decision, authors, before);
-            return self.seats.shared.history.record(vec![only]).await;
+            return self.history.record(vec![only]).await;
         };
         let parts = vec![before.merged.clone(), update];
         let writer = vec![link.user.clone()];
@@ -61,7 +59,7 @@ impl Reviews {
             let after = Snapshot { merged: log.merged(), seq, ..before };
             points.push(point(VersionKind::Decision, authors, after));
         }
-        self.seats.shared.history.record(points).await;
-        self.seats.shared.rooms.version_stored(document, seq);
+        self.history.record(points).await;
+        self.rooms.version_stored(document, seq);
     }
 }

@@ -65,7 +65,7 @@ impl Reviews {
         for _ in 0..TRIES {
             let Some(snapshot) = self.text_for(link, verdict).await? else { continue };
             // Read after the text: a review whose suggestion is in the text shows as decided.
-            let found = self.seats.shared.storage.reviews_among(link.id, &ids).await?;
+            let found = self.storage.reviews_among(link.id, &ids).await?;
             if !is_charged {
                 self.charge_for(&link.user, &found)?;
                 is_charged = true;
@@ -98,7 +98,7 @@ impl Reviews {
             let deciding = self.clone().commit(intent, new, edit, before);
             match self.seats.complete(deciding).await? {
                 Some(reviews) => return Ok(result_of(&items, Some(made), &left, reviews)),
-                None => self.seats.shared.rooms.read_on(link.document).await,
+                None => self.rooms.read_on(link.document).await,
             }
         }
         Err(ReviewError::Contended)
@@ -113,8 +113,7 @@ impl Reviews {
         if verdict == Verdict::Reject {
             return Ok(Some(None));
         }
-        let snapshot =
-            self.seats.shared.rooms.durable_snapshot(link.document, &link.requester).await?;
+        let snapshot = self.rooms.durable_snapshot(link.document, &link.requester).await?;
         Ok(snapshot.map(Some))
     }
 
@@ -141,9 +140,9 @@ impl Reviews {
             return Ok(plan::rejection(&selected, left));
         };
         let merged = snapshot.merged.clone();
-        let limit = self.seats.shared.limits.document_bytes;
+        let limit = self.seats.limits().document_bytes;
         let look = move |text: &Text| plan::acceptance(text, merged, &selected, limit);
-        let rooms = &self.seats.shared.rooms;
+        let rooms = &self.rooms;
         let mut plan = rooms.read_text(link.document, snapshot, look).await??;
         left.append(&mut plan.left);
         Ok(Plan { left, ..plan })
@@ -165,7 +164,7 @@ impl Reviews {
 
     /// Whether the database had updates behind a text, which the room has read now.
     pub(crate) async fn is_behind(&self, link: &MemberLink, text: &Snapshot) -> bool {
-        let rooms = &self.seats.shared.rooms;
+        let rooms = &self.rooms;
         rooms.read_on(link.document).await;
         // A text without a room is from the database.
         rooms.find(link.document).is_some_and(|room| room.seq() != text.seq)
@@ -182,7 +181,7 @@ impl Reviews {
     ) -> Result<Option<Vec<Review>>, ReviewError> {
         let Intent { link, verdict, guard, authors } = intent;
         let edit = edit.map(|edit| append_of(&link, guard, edit, before.as_ref()));
-        let storage = &self.seats.shared.storage;
+        let storage = &self.storage;
         let decided = storage.decide(&new, guard, edit.as_ref()).await?;
         if matches!(decided, Guarded::Stale) {
             return Ok(None);
@@ -211,7 +210,7 @@ impl Reviews {
         let (Some(before), Some((seq, update))) = (before, edited) else {
             return self.record_rejection(link, authors).await;
         };
-        let rooms = &self.seats.shared.rooms;
+        let rooms = &self.rooms;
         rooms.show_edit(link.document, guard.fence, seq, update.clone()).await;
         self.record_decision(link, authors, before, Some((seq, update))).await;
     }

@@ -48,7 +48,7 @@ impl Reviews {
         requester: Requester,
         id: ShareLinkId,
     ) -> Result<MemberLink, ReviewError> {
-        let registry = &self.seats.shared.registry;
+        let registry = self.seats.registry();
         let (document, role, guard) = match registry.held_on(id, &user.id, Instant::now()) {
             Some(session) => {
                 let seat = session.identity.seat;
@@ -69,7 +69,7 @@ impl Reviews {
         user: &UserId,
         id: ShareLinkId,
     ) -> Result<(DocumentId, Role), ReviewError> {
-        let link = self.seats.shared.storage.link(id).await?;
+        let link = self.storage.link(id).await?;
         let link = link.filter(|link| link.revoked_at.is_none());
         let role = link.as_ref().and_then(|link| link.role_of(user));
         let (link, role) = link.zip(role).ok_or(ReviewError::NotFound("share link"))?;

@@ -26,11 +26,11 @@ impl Reviews {
     /// Reads and delivers for the rooms of `queue`, until the sessions have finished.
     pub(super) async fn read_missed(self, mut queue: MissedQueue) {
         let permits = Arc::new(Semaphore::new(READ_AT_ONCE));
-        let finished = self.seats.shared.finished.clone();
+        let finished = self.seats.finished().clone();
         while let Some(Some(room)) = finished.run_until_cancelled(queue.recv()).await {
             let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
             let reviews = self.clone();
-            self.seats.shared.tasks.spawn(async move {
+            self.tasks.spawn(async move {
                 reviews.try_deliver_missed(&room).await;
                 drop(permit);
             });
@@ -48,7 +48,7 @@ impl Reviews {
     async fn deliver_missed(&self, room: &Arc<Room>) -> Result<(), ReviewError> {
         let (document, after) = (room.document, room.review_changes());
         // A room without members needs no event, and a deleted document has none.
-        let changes = self.seats.shared.storage.review_changes(document, after).await?;
+        let changes = self.storage.review_changes(document, after).await?;
         let Some(changes) = changes.filter(|changes| after < changes.upto) else { return Ok(()) };
         if !changes.is_whole(after) {
             room.reviews_are_lost(changes.upto);

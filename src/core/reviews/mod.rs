@@ -16,6 +16,7 @@ pub(crate) mod replies;
 pub(crate) mod undo;
 
 use chrono::Utc;
+use tokio_util::task::TaskTracker;
 
 use crate::domain::anchor::{AnchorOrigin, AnchorRequest, RelativeRange};
 use crate::domain::ids::ReviewId;
@@ -25,14 +26,16 @@ use crate::domain::review::{DecisionRefused, Review};
 use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
-use crate::pubsub::{Message, Topic};
+use crate::pubsub::{Message, Pubsub, Topic};
 pub use crate::reviews::error::ReviewError;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
-use crate::rooms::RoomError;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::rooms::server_edit::TRIES;
+use crate::rooms::version_recorder::History;
+use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};
+use crate::storage::Storage;
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{NewReview, ReviewChange, StoredReview};
 use crate::storage::seats::FenceGuard;
@@ -75,19 +78,26 @@ impl Revision {
 
 #[derive(Clone, Debug)]
 pub struct Reviews {
-    pub seats: SeatService,
+    seats: SeatService,
+    storage: Storage,
+    pubsub: Pubsub,
+    rooms: Rooms,
+    history: History,
+    tasks: TaskTracker,
 }
 
 impl Reviews {
-    #[must_use]
-    pub fn new(seats: SeatService) -> Self {
-        Self { seats }
-    }
-
     /// Starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
-    pub fn start(seats: SeatService, queue: MissedQueue) -> Self {
-        let reviews = Self::new(seats);
+    pub fn start(
+        seats: SeatService,
+        storage: Storage,
+        pubsub: Pubsub,
+        tasks: TaskTracker,
+        queue: MissedQueue,
+    ) -> Self {
+        let (rooms, history) = (seats.rooms().clone(), seats.history().clone());
+        let reviews = Self { seats, storage, pubsub, rooms, history, tasks };
         reviews.seats.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
         reviews
     }
@@ -99,7 +109,7 @@ impl Reviews {
         after: Option<Cursor<ReviewId>>,
         rows: u32,
     ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
-        let storage = &self.seats.shared.storage;
+        let storage = &self.storage;
         let page = storage.reviews_for(link.id, &link.user.id, after, rows).await?;
         let page = page.ok_or(ReviewError::NotFound("share link"))?;
         Ok((self.resolve(link.document, &link.requester, page.reviews).await?, page.next))
@@ -141,7 +151,7 @@ impl Reviews {
         };
         let (this, link) = (self.clone(), link.clone());
         let creating = async move {
-            let storage = &this.seats.shared.storage;
+            let storage = &this.storage;
             let stored = done(storage.create_review(&new, guard).await?, guard)?;
             let (_, change) = stored.changes;
             let review = this.resolve_committed(&link, stored).await;
@@ -156,7 +166,7 @@ impl Reviews {
         link: &MemberLink,
         request: AnchorRequest,
     ) -> Result<(AnchorOrigin, RelativeRange), ReviewError> {
-        let rooms = &self.seats.shared.rooms;
+        let rooms = &self.rooms;
         let snapshot = rooms.snapshot(link.document, &link.requester).await?;
         let anchored = rooms.read_text(link.document, snapshot, move |text| text.anchor(&request));
         anchored.await?.map_err(|_| ReviewError::AnchorMismatch)
@@ -230,7 +240,7 @@ impl Reviews {
         self.charge(&link.user, stored.bytes())?;
         let (this, link) = (self.clone(), link.clone());
         let deleting = async move {
-            let storage = &this.seats.shared.storage;
+            let storage = &this.storage;
             let deleted = storage.delete_review(link.id, id, expected, guard).await?;
             let change = done(deleted, guard)?;
             let review = this.resolve_committed(&link, stored).await;
@@ -242,14 +252,14 @@ impl Reviews {
 
     /// Rejects new content while the database is above its bound.
     fn demand_room(&self) -> Result<(), ReviewError> {
-        let has_room = self.seats.shared.storage.has_room();
+        let has_room = self.storage.has_room();
         has_room.then_some(()).ok_or(ReviewError::Session(SeatError::Room(RoomError::StorageSpent)))
     }
 
     /// Charges the event of a review with `bytes` of text to the user who causes it.
     pub(crate) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
-        let budgets = &self.seats.shared.budgets;
-        budgets.announce(&user.id, EVENT_BYTES + bytes).map_err(ReviewError::TooFast)
+        let charged = self.seats.charge_event(&user.id, EVENT_BYTES + bytes);
+        charged.map_err(ReviewError::TooFast)
     }
 
     pub(crate) async fn change(
@@ -262,7 +272,7 @@ impl Reviews {
     ) -> Result<Review, ReviewError> {
         let (this, link) = (self.clone(), link.clone());
         let changing = async move {
-            let storage = &this.seats.shared.storage;
+            let storage = &this.storage;
             let changed =
                 storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
             Ok(this.updated(&link, done(changed, guard)?).await)
@@ -298,7 +308,7 @@ impl Reviews {
         link: &MemberLink,
         id: ReviewId,
     ) -> Result<StoredReview, ReviewError> {
-        let found = self.seats.shared.storage.review(link.id, &link.user.id, id).await?;
+        let found = self.storage.review(link.id, &link.user.id, id).await?;
         found.ok_or(ReviewError::NotFound("review"))
     }
 
@@ -310,18 +320,17 @@ impl Reviews {
     /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
     /// the idle timeout, on the server of the seat's socket.
     pub(crate) async fn announce(&self, link: &MemberLink, change: i64, event: &Event<'_>) {
-        let shared = &self.seats.shared;
         let json = event.json();
-        if let Some(room) = shared.rooms.find(link.document) {
+        if let Some(room) = self.rooms.find(link.document) {
             room.take_review_event(change, &json);
         }
         let mut messages = vec![Message::Review { change, json }];
-        match shared.registry.seated_in(link.seat()) {
+        match self.seats.registry().seated_in(link.seat()) {
             Some(session) => session.edited(tokio::time::Instant::now()),
             None => messages.push(Message::Worked(link.role)),
         }
         for message in messages {
-            let published = shared.pubsub.publish(Topic::Room(link.document), &message).await;
+            let published = self.pubsub.publish(Topic::Room(link.document), &message).await;
             if let Err(error) = published {
                 tracing::warn!(%error, "a review cannot be published to the other servers");
             }

@@ -25,7 +25,7 @@ impl Reviews {
         link: ShareLinkId,
         change: i64,
     ) -> Result<(), ReviewError> {
-        if !self.seats.shared.storage.mark_seen(link, &user.id, change).await? {
+        if !self.storage.mark_seen(link, &user.id, change).await? {
             self.stored_membership(&user.id, link).await?;
         }
         Ok(())
@@ -36,7 +36,7 @@ impl Reviews {
         user: &UserId,
         links: &[ShareLinkId],
     ) -> Result<HashMap<ShareLinkId, Progress>, ReviewError> {
-        Ok(self.seats.shared.storage.progress_of(user, links).await?)
+        Ok(self.storage.progress_of(user, links).await?)
     }
 
     /// Needs the caller's own seat; both users may set both roles.
@@ -45,7 +45,7 @@ impl Reviews {
         self.charge(&link.user, 0)?;
         let (this, link) = (self.clone(), link.clone());
         let passing = async move {
-            let storage = &this.seats.shared.storage;
+            let storage = &this.storage;
             let passed = storage.pass_turn(link.id, to, &link.user, guard, Utc::now()).await?;
             match done(passed, guard)? {
                 Passed::Same(turn) => Ok(turn),

@@ -33,7 +33,7 @@ impl Reviews {
         let reply = NewReply { id: ReplyId::generate(), author: link.user.clone(), body };
         let (this, link) = (self.clone(), link.clone());
         let replying = async move {
-            let storage = &this.seats.shared.storage;
+            let storage = &this.storage;
             let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
             Ok(this.updated(&link, done(replied, guard)?).await)
         };
@@ -65,7 +65,7 @@ impl Reviews {
         let own = OwnReply { link: link.id, review: id, id: reply, author: link.user.id.clone() };
         let (this, link) = (self.clone(), link.clone());
         let editing = async move {
-            let storage = &this.seats.shared.storage;
+            let storage = &this.storage;
             let edited = storage.edit_reply(&own, &body, expected, guard, Utc::now()).await?;
             Ok(this.updated(&link, done_to_reply(edited, guard)?).await)
         };
@@ -86,7 +86,7 @@ impl Reviews {
         let own = OwnReply { link: link.id, review: id, id: reply, author: link.user.id.clone() };
         let (this, link) = (self.clone(), link.clone());
         let deleting = async move {
-            let storage = &this.seats.shared.storage;
+            let storage = &this.storage;
             let deleted = storage.delete_reply(&own, expected, guard, Utc::now()).await?;
             Ok(this.updated(&link, done_to_reply(deleted, guard)?).await)
         };

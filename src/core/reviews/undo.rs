@@ -34,7 +34,7 @@ impl Reviews {
         let guard = self.guard(link, Role::Writer).await?;
         let mut is_charged = false;
         for _ in 0..TRIES {
-            let rooms = &self.seats.shared.rooms;
+            let rooms = &self.rooms;
             let Some(snapshot) = rooms.durable_snapshot(link.document, &link.requester).await?
             else {
                 continue;
@@ -68,7 +68,7 @@ impl Reviews {
             if self.seats.complete(undoing).await? {
                 return Ok(ids);
             }
-            self.seats.shared.rooms.read_on(link.document).await;
+            self.rooms.read_on(link.document).await;
         }
         Err(ReviewError::Contended)
     }
@@ -79,7 +79,7 @@ impl Reviews {
         link: &MemberLink,
         id: DecisionId,
     ) -> Result<StoredDecision, ReviewError> {
-        let decision = self.seats.shared.storage.decision(link.id, id).await?;
+        let decision = self.storage.decision(link.id, id).await?;
         let decision = decision.ok_or(ReviewError::NotFound("decision"))?;
         if decision.is_undone {
             return Err(ReviewError::AlreadyUndone);
@@ -98,7 +98,7 @@ impl Reviews {
         decision: StoredDecision,
     ) -> Result<Vec<Put>, ReviewError> {
         let ids: Vec<_> = decision.parts.iter().map(|(review, _)| *review).collect();
-        let found = self.seats.shared.storage.reviews_among(link.id, &ids).await?;
+        let found = self.storage.reviews_among(link.id, &ids).await?;
         let mut found: HashMap<_, _> =
             found.into_iter().map(|review| (review.id, review)).collect();
         let status = decision.verdict.status();
@@ -126,9 +126,9 @@ impl Reviews {
         decided: Vec<Put>,
     ) -> Result<Plan, ReviewError> {
         let merged = snapshot.merged.clone();
-        let limit = self.seats.shared.limits.document_bytes;
+        let limit = self.seats.limits().document_bytes;
         let look = move |text: &Text| plan::reversal(text, merged, &decided, limit);
-        self.seats.shared.rooms.read_text(link.document, snapshot, look).await?
+        self.rooms.read_text(link.document, snapshot, look).await?
     }
 
     /// Commits an undo and delivers it. False: the text or a review has changed since the server
@@ -142,7 +142,7 @@ impl Reviews {
         before: Snapshot,
     ) -> Result<bool, ReviewError> {
         let edit = edit.map(|edit| append_of(&link, guard, edit, Some(&before)));
-        let storage = &self.seats.shared.storage;
+        let storage = &self.storage;
         let committed = storage.undo_decision(&undone, guard, edit.as_ref()).await?;
         if matches!(committed, Guarded::Stale) {
             return Ok(false);

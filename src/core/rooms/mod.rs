@@ -151,6 +151,15 @@ impl Rooms {
         self.text_builder.permit(requester).await
     }
 
+    /// Runs work on texts on a blocking thread, under a permit of the requester.
+    pub async fn with_permit<T: Send + 'static>(
+        &self,
+        requester: &Requester,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, RoomError> {
+        self.text_builder.with_permit(requester, work).await
+    }
+
     pub async fn read_text<T: Send + 'static>(
         &self,
         document: DocumentId,

@@ -45,6 +45,23 @@ impl TextBuilder {
         permit.map(Arc::new).ok_or(RoomError::Busy)
     }
 
+    /// The work frees its permit at its end, also after the caller dropped this future.
+    pub(crate) async fn with_permit<T: Send + 'static>(
+        &self,
+        requester: &Requester,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, RoomError> {
+        let permit = self.permit(requester).await?;
+        let working = self.tasks.spawn_blocking(move || {
+            let _permit = permit;
+            work()
+        });
+        working.await.map_err(|panicked| {
+            tracing::error!(%panicked, "a text cannot be read");
+            RoomError::Unreadable
+        })
+    }
+
     /// Builds the text on a blocking thread, applies `read` to it, and drops it. The build frees its
     /// permit at its end, also after the caller dropped this future.
     pub(crate) async fn read<T: Send + 'static>(

@@ -80,49 +80,49 @@ pub struct SeatServiceDeps {
 
 #[derive(Clone, Debug)]
 pub struct SeatService {
-    pub shared: Arc<Shared>,
+    shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
-pub struct Shared {
-    pub storage: Storage,
-    pub locks: Locks,
-    pub pubsub: Pubsub,
-    pub terms: SeatTerms,
-    pub limits: RoomLimits,
-    pub tasks: TaskTracker,
-    pub registry: Registry,
-    pub(crate) liveness: Liveness,
-    pub rooms: Rooms,
-    pub(crate) persister: Persister,
-    pub(crate) history: History,
-    pub(crate) last_tick: TickClock,
+struct Shared {
+    storage: Storage,
+    locks: Locks,
+    pubsub: Pubsub,
+    terms: SeatTerms,
+    limits: RoomLimits,
+    tasks: TaskTracker,
+    registry: Registry,
+    liveness: Liveness,
+    rooms: Rooms,
+    persister: Persister,
+    history: History,
+    last_tick: TickClock,
     /// Wakes the comparison with the database and the locks.
-    pub(crate) reconcile_due: Notify,
+    reconcile_due: Notify,
     /// Wakes the search for grants that the database has lost.
-    pub(crate) ratifying_due: Notify,
+    ratifying_due: Notify,
     /// Permits to read why a key is gone: the loss of many at once leaves the database to others (G16).
-    pub(crate) cause_permits: Semaphore,
+    cause_permits: Semaphore,
     /// Permits to write the end of a grant to the outbox: many at once leave the database to others.
     departures: Semaphore,
     /// Set by a drain. A draining server seats no further session.
-    pub(crate) draining: AtomicBool,
-    pub(crate) budgets: UserBudgets,
+    draining: AtomicBool,
+    budgets: UserBudgets,
     /// Serializes the commits for which no session waits: times of names, and absent waiters. Edits go first.
-    pub(crate) background_commits: Semaphore,
+    background_commits: Semaphore,
     /// Absent waiters that are not stored yet.
-    pub(crate) absent_waiters: Arc<Semaphore>,
+    absent_waiters: Arc<Semaphore>,
     /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
     /// under a hypervisor.
-    pub(crate) clock: DefaultClock,
-    pub(crate) requests: PendingRequests,
-    pub peers: Peers,
+    clock: DefaultClock,
+    requests: PendingRequests,
+    peers: Peers,
     /// Fires when the server begins to stop. The server then ends every resume grace.
-    pub(crate) stop: CancellationToken,
+    stop: CancellationToken,
     /// Fires after the last release and the last flush.
-    pub(crate) finished: CancellationToken,
+    finished: CancellationToken,
     /// Fires when a critical task ends before `finished`.
-    pub(crate) died: CancellationToken,
+    died: CancellationToken,
 }
 
 /// Guard of a critical task. Its drop before `finished` stops the server.
@@ -240,6 +240,30 @@ impl SeatService {
     #[must_use]
     pub fn limits(&self) -> &RoomLimits {
         &self.shared.limits
+    }
+
+    #[must_use]
+    pub fn rooms(&self) -> &Rooms {
+        &self.shared.rooms
+    }
+
+    #[must_use]
+    pub fn peers(&self) -> &Peers {
+        &self.shared.peers
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.shared.history
+    }
+
+    /// Fires after the last release and the last flush.
+    pub(crate) fn finished(&self) -> &CancellationToken {
+        &self.shared.finished
+    }
+
+    /// Charges an event of so many bytes to the user who causes it. The error is the time to wait.
+    pub(crate) fn charge_event(&self, user: &UserId, bytes: usize) -> Result<(), Duration> {
+        self.shared.budgets.announce(user, bytes)
     }
 
     /// Charges a message, a ping or a pong to a user. False above the user's rate.
