@@ -249,8 +249,8 @@ impl App {
             tasks.spawn(task);
         }
         let connections = ConnectionLimits {
-            all: as_size(*settings.limits.connections),
-            address: as_size(*settings.limits.connections_per_address),
+            all: u64::from(*settings.limits.connections),
+            address: u64::from(*settings.limits.connections_per_address),
         };
         let edge = serve::run(listener, front, connections, sockets.clone(), stop.clone());
         let edge = tasks.spawn(edge);

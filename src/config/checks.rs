@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use secrecy::ExposeSecret;
 
-use crate::config::sources::Found;
-use crate::config::{AuthSettings, PushSettings, Settings, WebhookSettings};
+use crate::config::{AuthSettings, Found, PushSettings, Settings, WebhookSettings};
 use crate::domain::lease::LeaseTerms;
 use crate::domain::limits::{
     WEBHOOK_ENDPOINTS_MAX, WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_URL_BYTES_MAX,

@@ -15,7 +15,7 @@ mod limits;
 mod sources;
 mod values;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -54,6 +54,21 @@ pub struct Flags {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct Faults(pub Vec<String>);
+
+/// The faults, one a key: the first one.
+#[derive(Default)]
+struct Found(BTreeMap<String, String>);
+
+impl Found {
+    /// Records a fault of the first of `keys`, unless `holds`. The rule does not apply if one of them has
+    /// a fault already.
+    fn unless(&mut self, holds: bool, keys: &[&str], fault: &str) {
+        let is_readable = !keys.iter().any(|key| self.0.contains_key(*key));
+        if let (false, true, Some(key)) = (holds, is_readable, keys.first()) {
+            self.0.insert((*key).to_owned(), fault.to_owned());
+        }
+    }
+}
 
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]

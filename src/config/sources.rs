@@ -3,13 +3,12 @@
 //! `serde` ends at the first fault. The reader then puts the default in the place of the faulty value and
 //! reads again, so that one failed start reports all of them.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_path_to_error::Segment;
 use toml::{Table, Value};
 
-use crate::config::{Faults, Settings, checks};
+use crate::config::{Faults, Found, Settings, checks};
 
 pub(super) struct Source {
     name: String,
@@ -43,21 +42,6 @@ impl Source {
             keys.as_table_mut().map(|keys| keys.insert(key, Value::String(text)));
         }
         Self { name: name.to_owned(), sections }
-    }
-}
-
-/// The faults, one a key: the first one.
-#[derive(Default)]
-pub(super) struct Found(BTreeMap<String, String>);
-
-impl Found {
-    /// Records a fault of the first of `keys`, unless `holds`. The rule does not apply if one of them has
-    /// a fault already.
-    pub(super) fn unless(&mut self, holds: bool, keys: &[&str], fault: &str) {
-        let is_readable = !keys.iter().any(|key| self.0.contains_key(*key));
-        if let (false, true, Some(key)) = (holds, is_readable, keys.first()) {
-            self.0.insert((*key).to_owned(), fault.to_owned());
-        }
     }
 }
 

@@ -266,10 +266,10 @@ pub const CLAIM_LEASE: Duration = Duration::from_secs(4);
 /// most, so a claim without Redis fails within five seconds.
 pub const CLAIM_RETRIES: u32 = 2;
 /// Claims of one user that one server handles at once: some tabs.
-pub const CLAIMS_WAITING_PER_USER_MAX: usize = 4;
+pub const CLAIMS_WAITING_PER_USER_MAX: u64 = 4;
 /// Claims that one server handles at once. Each takes some kilobytes. The wait queue of one offer
 /// holds 1,000 claims of all servers.
-pub const CLAIMS_WAITING_MAX: usize = 4_096;
+pub const CLAIMS_WAITING_MAX: u64 = 4_096;
 /// Timeout of a liveness probe.
 pub const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a server waits for the flush of a session's pending edits before it releases the seat or
@@ -326,9 +326,9 @@ pub const PUSH_ATTEMPTS_MAX: u32 = 5;
 /// How long a push waits for further attempts. A later one would report an old state.
 pub const PUSH_RETRY_WINDOW: Duration = Duration::from_hours(1);
 /// Pushes that run beside the requests that cause them. Beyond it the server drops a push.
-pub const PUSHES_BESIDE_MAX: usize = 256;
+pub const PUSHES_BESIDE_MAX: u64 = 256;
 /// Pushes beside requests of one user, or of one address of guests: a push to a slow host takes seconds.
-pub const PUSHES_BESIDE_PER_CAUSE_MAX: usize = 16;
+pub const PUSHES_BESIDE_PER_CAUSE_MAX: u64 = 16;
 /// Requests to other programs at once. Each holds a connection and some 100 KiB.
 pub const OUTGOING_MAX: usize = 64;
 /// Requests to one host at once: a slow host leaves most connections to others.

@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
+use crate::bounds::permits::{Permit, Permits, Requester};
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
 use crate::domain::ids::ShareLinkId;
@@ -45,7 +46,6 @@ use crate::files::paper::{Heading, Paper};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks};
 use crate::periodic::Work;
 use crate::reviews::anchors::placed_in;
-use crate::rooms::permits::{Permit, Permits, Requester};
 use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};
 use crate::storage::Storage;

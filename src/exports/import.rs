@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 
+use crate::bounds::permits::Requester;
 use crate::exports::build::Exports;
 use crate::exports::error::ExportError;
 use crate::files::error::ImportError;
 use crate::files::import::{ImportFormat, read};
 use crate::files::word_text::Imported;
 use crate::rooms::RoomError;
-use crate::rooms::permits::Requester;
 use crate::seats::SeatError;
 
 impl Exports {

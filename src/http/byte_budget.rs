@@ -5,20 +5,18 @@
 //! unfinished messages draw on one budget. A charge counts bytes when the server holds them, not when a
 //! client announces them; a long websocket frame is held from its head on.
 //!
-//! The budget has a limit for the server, one for an address and one for a user. In addition, a user or an address never holds more than a third of the free bytes (a dynamic
-//! threshold, as in switch buffers). One payer alone therefore takes at most a quarter, and each further
-//! greedy payer a quarter of the rest. A client that holds nothing yet is served even while others hold
-//! their maximum.
+//! The budget has a limit for the server, one for an address and one for a user. In addition, a user or an
+//! address never holds more than a third of the free bytes (a dynamic threshold, as in switch buffers).
+//! One payer alone therefore takes at most a quarter, and each further greedy payer a quarter of the rest.
+//! A client that holds nothing yet is served even while others hold their maximum.
 //!
 //! The server holds the whole buffer of a request body from its first byte on, so it charges the announced
 //! length then.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::bounds::shares::{Share, Shares};
 use crate::domain::ids::UserId;
 use crate::http::auth::credential::Credential;
 use crate::http::peer::{Peer, network};
@@ -34,26 +32,20 @@ pub struct BudgetLimits {
 }
 
 #[derive(Clone)]
-pub struct ByteBudget(Arc<Inner>);
-
-struct Inner {
+pub struct ByteBudget {
     limits: BudgetLimits,
-    held: Mutex<Held>,
+    shares: Shares<PayerKey>,
 }
 
-#[derive(Default)]
-struct Held {
-    all: u64,
-    addresses: HashMap<IpAddr, u64>,
-    users: HashMap<UserId, u64>,
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum PayerKey {
+    Address(IpAddr),
+    User(UserId),
 }
 
-/// The user and the address that cause a cost. A request without a valid token has only an address.
+/// The address and the user that cause a cost. A request without a valid token has only an address.
 #[derive(Clone, Debug)]
-pub(crate) struct Payer {
-    user: Option<UserId>,
-    address: IpAddr,
-}
+pub(crate) struct Payer([Option<PayerKey>; 2]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OverBudget {
@@ -78,108 +70,60 @@ impl Payer {
     }
 
     pub(crate) fn of(user: Option<&UserId>, peer: Peer) -> Self {
-        Self { user: user.cloned(), address: network(peer.0) }
+        let address = Some(PayerKey::Address(network(peer.0)));
+        Self([address, user.cloned().map(PayerKey::User)])
     }
 }
 
 /// Bytes that a payer holds. Dropping the charge releases them.
 pub(crate) struct Charge {
-    budget: ByteBudget,
-    payer: Payer,
-    bytes: u64,
+    limits: BudgetLimits,
+    share: Share<PayerKey>,
 }
 
 impl ByteBudget {
     #[must_use]
     pub fn new(limits: BudgetLimits) -> Self {
-        Self(Arc::new(Inner { limits, held: Mutex::default() }))
+        Self { limits, shares: Shares::default() }
     }
 
     pub(crate) fn open(&self, payer: Payer) -> Charge {
-        Charge { budget: self.clone(), payer, bytes: 0 }
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+        Charge { limits: self.limits, share: self.shares.open(payer.0) }
     }
 }
 
 impl Charge {
     /// On an error the charge stays as it was.
     pub(crate) fn grow(&mut self, bytes: u64) -> Result<(), OverBudget> {
-        let BudgetLimits { all, address, user } = self.budget.0.limits;
-        let mut held = self.budget.held();
-        let free = all.saturating_sub(held.all);
-        let by_address = held.addresses.get(&self.payer.address).copied().unwrap_or(0);
-        let by_user = self.payer.user.as_ref().and_then(|user| held.users.get(user)).copied();
-        let by_user = by_user.unwrap_or(0);
-        let exceeds =
-            |held: u64, most: u64| most.min(free / FREE_PART) < held.saturating_add(bytes);
-        // One item above a share is accepted if its payer holds nothing else and it fits, or if the budget
-        // is unused: a setting may allow larger documents than the shares of the budget.
-        let is_alone = held.all == 0 || by_address + by_user == 0 && bytes <= free;
-        if !is_alone {
+        let BudgetLimits { all, address, user } = self.limits;
+        let has_user = self.share.keys()[1].is_some();
+        self.share.grow(bytes, |held, [by_address, by_user]| {
+            let free = all.saturating_sub(held);
+            let exceeds =
+                |held: u64, most: u64| most.min(free / FREE_PART) < held.saturating_add(bytes);
+            // One item above a share is accepted if its payer holds nothing else and it fits, or if the
+            // budget is unused: a setting may allow larger documents than the shares of the budget.
+            if held == 0 || by_address + by_user == 0 && bytes <= free {
+                return Ok(());
+            }
             if free < bytes {
                 return Err(OverBudget::All);
             }
-            let is_over_user = self.payer.user.is_some() && exceeds(by_user, user);
-            if is_over_user || exceeds(by_address, address) {
-                return Err(OverBudget::Share);
-            }
-        }
-        held.all = held.all.saturating_add(bytes);
-        add(&mut held.addresses, &self.payer.address, bytes);
-        if let Some(user) = &self.payer.user {
-            add(&mut held.users, user, bytes);
-        }
-        drop(held);
-        self.bytes = self.bytes.saturating_add(bytes);
-        Ok(())
+            let is_over_share = has_user && exceeds(by_user, user) || exceeds(by_address, address);
+            if is_over_share { Err(OverBudget::Share) } else { Ok(()) }
+        })
     }
 
     pub(crate) fn clear(&mut self) {
-        self.shrink(self.bytes);
+        self.share.shrink(self.share.units());
     }
 
     pub(crate) fn shrink(&mut self, bytes: u64) {
-        let bytes = bytes.min(self.bytes);
-        if bytes == 0 {
-            return;
-        }
-        self.bytes -= bytes;
-        let mut held = self.budget.held();
-        held.all = held.all.saturating_sub(bytes);
-        subtract(&mut held.addresses, &self.payer.address, bytes);
-        if let Some(user) = &self.payer.user {
-            subtract(&mut held.users, user, bytes);
-        }
+        self.share.shrink(bytes);
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-fn add<K: Clone + Eq + Hash>(held: &mut HashMap<K, u64>, key: &K, bytes: u64) {
-    match held.get_mut(key) {
-        Some(sum) => *sum = sum.saturating_add(bytes),
-        None if bytes == 0 => {}
-        None => drop(held.insert(key.clone(), bytes)),
-    }
-}
-
-/// Subtracts from a key and removes it at zero, so that the map contains only payers with bytes.
-fn subtract<K: Eq + Hash>(held: &mut HashMap<K, u64>, key: &K, bytes: u64) {
-    let Some(sum) = held.get_mut(key) else { return };
-    *sum = sum.saturating_sub(bytes);
-    if *sum == 0 {
-        held.remove(key);
+        self.share.units()
     }
 }
 
@@ -194,7 +138,7 @@ mod tests {
 
     fn payer(address: u8) -> Payer {
         let address = IpAddr::V4(Ipv4Addr::new(10, 0, 0, address));
-        Payer { user: Some(UserId::generate()), address }
+        Payer::of(Some(&UserId::generate()), Peer(address))
     }
 
     fn charge(budget: &ByteBudget, payer: &Payer, bytes: u64) -> Result<Charge, OverBudget> {
@@ -213,8 +157,7 @@ mod tests {
         assert_eq!(charge(&budget, &payer(1), MIB).err(), Some(OverBudget::Share));
         held.push(charge(&budget, &neighbour, 30 * MIB).expect("room"));
         held.clear();
-        let state = budget.held();
-        assert_eq!((state.all, state.users.len(), state.addresses.len()), (0, 0, 0));
+        assert!(budget.shares.is_empty());
     }
 
     /// W19: 17 users held 507 of 512 MB, and only chance decided whether a further client was served.
@@ -229,7 +172,7 @@ mod tests {
             }
         }
         let newcomer = charge(&budget, &payer(100), 7 * MIB);
-        assert!(newcomer.is_ok(), "{} of {} are held", budget.held().all, LIMITS.all);
+        assert!(newcomer.is_ok());
     }
 
     #[test]
@@ -250,6 +193,6 @@ mod tests {
             charge.grow(20 * MIB).expect("room");
             charge.clear();
         }
-        assert_eq!((charge.bytes(), budget.held().all), (0, 0));
+        assert_eq!((charge.bytes(), budget.shares.is_empty()), (0, true));
     }
 }

@@ -6,80 +6,68 @@
 //! quarter of all, and each further greedy address a quarter of the rest, so four of them leave a third
 //! to others. Connections of trusted proxies count only towards the server's limit.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::bounds::shares::{Share, Shares};
 use crate::http::peer::network;
 
 /// An address holds at most the free slots divided by this.
-const FREE_PART: usize = 3;
+const FREE_PART: u64 = 3;
 /// A browser opens six connections to a server, and one websocket per page. An address holds as many
 /// while any slot is free.
-const CONNECTIONS_OF_A_BROWSER: usize = 8;
+const CONNECTIONS_OF_A_BROWSER: u64 = 8;
 /// A rejected connection costs its sender nothing, so lines need a limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    pub all: usize,
-    pub address: usize,
+    pub all: u64,
+    pub address: u64,
 }
 
 #[derive(Clone)]
-pub(crate) struct Slots(Arc<Inner>);
-
-struct Inner {
+pub(crate) struct Slots {
     limits: ConnectionLimits,
-    taken: Mutex<Taken>,
+    shares: Shares<IpAddr>,
+    refusals: Arc<Mutex<Refusals>>,
 }
 
+pub(crate) type Slot = Share<IpAddr>;
+
 #[derive(Default)]
-struct Taken {
-    all: usize,
-    addresses: HashMap<IpAddr, usize>,
+struct Refusals {
     warned_at: Option<Instant>,
     /// Connections that were closed since the last line.
     closed: u64,
 }
 
-pub(crate) struct Slot {
-    slots: Slots,
-    address: Option<IpAddr>,
-}
-
 impl Slots {
     pub(crate) fn new(limits: ConnectionLimits) -> Self {
-        Self(Arc::new(Inner { limits, taken: Mutex::default() }))
+        Self { limits, shares: Shares::default(), refusals: Arc::default() }
     }
 
     /// Takes a slot, counted for the address if there is one. `None`: all slots are taken.
     pub(crate) fn take(&self, address: Option<IpAddr>) -> Option<Slot> {
         let address = address.map(network);
-        let limits = self.0.limits;
-        let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let by_address = address.and_then(|address| taken.addresses.get(&address)).copied();
-        let by_address = by_address.unwrap_or(0);
-        let free = limits.all.saturating_sub(taken.all);
-        let share = (free / FREE_PART).max(CONNECTIONS_OF_A_BROWSER);
-        let is_over_address = limits.address.min(share) <= by_address;
-        if free == 0 || is_over_address {
-            taken.warn(is_over_address.then_some(address).flatten());
-            return None;
-        }
-        taken.all += 1;
-        if let Some(address) = address {
-            taken.addresses.insert(address, by_address + 1);
-        }
-        drop(taken);
-        Some(Slot { slots: self.clone(), address })
+        let admit = |all, own| {
+            let free = self.limits.all.saturating_sub(all);
+            let share = (free / FREE_PART).max(CONNECTIONS_OF_A_BROWSER);
+            let is_over_address = self.limits.address.min(share) <= own;
+            if is_over_address || free == 0 { Err(is_over_address) } else { Ok(()) }
+        };
+        let taken = self.shares.take(address, admit).map_err(|is_over_address| {
+            let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+            refusals.warn(address.filter(|_| is_over_address));
+        });
+        taken.ok()
     }
 }
 
-impl Taken {
+impl Refusals {
     fn warn(&mut self, address: Option<IpAddr>) {
         self.closed += 1;
         let now = Instant::now();
@@ -93,20 +81,6 @@ impl Taken {
                 tracing::warn!(%address, closed, "an address holds its share; closed unanswered");
             }
             None => tracing::warn!(closed, "all connection slots are taken; closed unanswered"),
-        }
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let mut taken = self.slots.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.all = taken.all.saturating_sub(1);
-        let Some(address) = &self.address else { return };
-        let left = taken.addresses.get(address).map_or(0, |count| count.saturating_sub(1));
-        if left == 0 {
-            taken.addresses.remove(address);
-        } else {
-            taken.addresses.insert(*address, left);
         }
     }
 }
@@ -128,8 +102,7 @@ mod tests {
         assert_eq!(held.len(), 5);
         assert!(slots.take(at(3)).is_none());
         held.clear();
-        let taken = slots.0.taken.lock().expect("no panic");
-        assert_eq!((taken.all, taken.addresses.len()), (0, 0));
+        assert!(slots.shares.is_empty());
     }
 
     /// N7: four addresses with a quarter each left no connection to others.

@@ -8,6 +8,7 @@ use axum::{Extension, Json};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::permits::Requester;
 use crate::domain::ids::DocumentId;
 use crate::domain::text::count_characters;
 use crate::domain::user::User;
@@ -19,7 +20,6 @@ use crate::http::pagination::PageQuery;
 use crate::http::peer::{Peer, network};
 use crate::http::routes::Routes;
 use crate::rooms::RoomError;
-use crate::rooms::permits::Requester;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::sharing::bin::Binned;

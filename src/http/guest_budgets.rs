@@ -16,12 +16,12 @@ use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
 use governor::clock::DefaultClock;
 
-use crate::http::allowances::{Allowance, Allowances};
+use crate::bounds::allowances::{Allowance, Allowances};
+use crate::bounds::store_budget::StoreBudget;
 use crate::http::auth::credential::Credential;
 use crate::http::auth::tokens::Identity;
 use crate::http::error::{ApiError, Contract, Failure};
 use crate::http::peer::{Peer, network};
-use crate::sessions::store_budget::StoreBudget;
 
 /// The settings of the acts that a day limits.
 pub const REQUESTS: &str = "limits.guest_requests_per_address";

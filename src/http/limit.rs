@@ -17,12 +17,12 @@ use axum::response::{IntoResponse, Response};
 use governor::clock::{Clock, DefaultClock, QuantaInstant};
 use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
+use crate::bounds::allowances::{Allowance, Allowances};
 use crate::domain::ids::UserId;
 use crate::domain::limits::{
     EXPORT_BUILDS_BURST, EXPORT_BUILDS_PER_SECOND, PEOPLE_TRIES_PER_MINUTE, REFUSED_BEARERS_BURST,
     REFUSED_BEARERS_PER_SECOND, TRANSFER_TRIES_PER_MINUTE, UNKNOWN_PEOPLE_PER_MINUTE,
 };
-use crate::http::allowances::{Allowance, Allowances};
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::peer::{Peer, network};

@@ -25,7 +25,6 @@ pub(crate) mod response_budget;
 pub mod serve;
 mod unread_body;
 
-pub(crate) mod allowances;
 mod decisions;
 pub(crate) mod documents;
 pub(crate) mod extract;

@@ -6,28 +6,19 @@
 //! lock one after another, each to find that all places are taken.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use crate::bounds::shares::{Share, Shares};
 use crate::domain::ids::{OfferId, UserId};
 use crate::domain::limits::{CLAIMS_WAITING_MAX, CLAIMS_WAITING_PER_USER_MAX};
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct WaitingClaims(Arc<Mutex<Waiting>>);
-
-#[derive(Debug, Default)]
-struct Waiting {
-    all: usize,
-    users: HashMap<UserId, usize>,
-    offers: HashMap<OfferId, Watched>,
-}
-
-#[derive(Debug)]
-struct Watched {
-    claims: usize,
-    changes: watch::Sender<()>,
+pub(super) struct WaitingClaims {
+    shares: Shares<UserId>,
+    /// An offer without a claim has no entry.
+    offers: Arc<Mutex<HashMap<OfferId, watch::Sender<()>>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,42 +31,34 @@ pub(super) enum TooMany {
 #[derive(Debug)]
 pub(super) struct WaitingClaim {
     claims: WaitingClaims,
-    user: UserId,
     offer: OfferId,
     changes: watch::Receiver<()>,
+    _share: Share<UserId>,
 }
 
 impl WaitingClaims {
     /// Registers a claim. It receives every later notification of its offer, so a claimant that reads
     /// the offer after this misses none.
     pub(super) fn enter(&self, user: &UserId, offer: OfferId) -> Result<WaitingClaim, TooMany> {
-        let mut waiting = self.waiting();
-        if CLAIMS_WAITING_MAX <= waiting.all {
-            return Err(TooMany::InAll);
-        }
-        let of_user = waiting.users.entry(user.clone()).or_default();
-        if CLAIMS_WAITING_PER_USER_MAX <= *of_user {
-            return Err(TooMany::OfUser);
-        }
-        *of_user += 1;
-        waiting.all += 1;
-        let new = || Watched { claims: 0, changes: watch::Sender::new(()) };
-        let watched = waiting.offers.entry(offer).or_insert_with(new);
-        watched.claims += 1;
-        let changes = watched.changes.subscribe();
-        drop(waiting);
-        Ok(WaitingClaim { claims: self.clone(), user: user.clone(), offer, changes })
+        let share = self.shares.take(Some(user.clone()), |all, own| {
+            if CLAIMS_WAITING_MAX <= all {
+                return Err(TooMany::InAll);
+            }
+            if own < CLAIMS_WAITING_PER_USER_MAX { Ok(()) } else { Err(TooMany::OfUser) }
+        })?;
+        let changes = self.offers().entry(offer).or_default().subscribe();
+        Ok(WaitingClaim { claims: self.clone(), offer, changes, _share: share })
     }
 
     /// Notifies the claims that wait for an offer: it has no free place, or was closed.
     pub(super) fn notify(&self, offer: OfferId) {
-        if let Some(watched) = self.waiting().offers.get(&offer) {
-            watched.changes.send_replace(());
+        if let Some(changes) = self.offers().get(&offer) {
+            changes.send_replace(());
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn offers(&self) -> MutexGuard<'_, HashMap<OfferId, watch::Sender<()>>> {
+        self.offers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -99,23 +82,11 @@ impl WaitingClaim {
 
 impl Drop for WaitingClaim {
     fn drop(&mut self) {
-        let mut waiting = self.claims.waiting();
-        waiting.all = waiting.all.saturating_sub(1);
-        subtract_one(&mut waiting.users, &self.user, |claims| claims);
-        subtract_one(&mut waiting.offers, &self.offer, |watched| &mut watched.claims);
-    }
-}
-
-fn subtract_one<K: Eq + Hash, V>(
-    map: &mut HashMap<K, V>,
-    key: &K,
-    claims: impl Fn(&mut V) -> &mut usize,
-) {
-    let Some(entry) = map.get_mut(key) else { return };
-    let left = claims(entry);
-    *left = left.saturating_sub(1);
-    if *left == 0 {
-        map.remove(key);
+        let mut offers = self.claims.offers();
+        // The receiver of this claim is the last one.
+        if offers.get(&self.offer).is_some_and(|changes| changes.receiver_count() == 1) {
+            offers.remove(&self.offer);
+        }
     }
 }
 
@@ -133,13 +104,12 @@ mod tests {
         let mut waiting: Vec<_> =
             (0..CLAIMS_WAITING_PER_USER_MAX).map(|_| enter(&kim).expect("room")).collect();
         assert_eq!(enter(&kim).err(), Some(TooMany::OfUser));
-        while waiting.len() < CLAIMS_WAITING_MAX {
+        while (waiting.len() as u64) < CLAIMS_WAITING_MAX {
             waiting.push(enter(&UserId::generate()).expect("room"));
         }
         assert_eq!(enter(&UserId::generate()).err(), Some(TooMany::InAll));
         waiting.clear();
-        let left = claims.waiting();
-        assert_eq!((left.all, left.users.len(), left.offers.len()), (0, 0, 0));
+        assert!(claims.shares.is_empty() && claims.offers().is_empty());
     }
 
     #[test]

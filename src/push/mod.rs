@@ -21,11 +21,12 @@ use futures_util::future::join_all;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use crate::bounds::shares::Shares;
 use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::limits::{OUTGOING_MAX, PUSH_SUBSCRIPTIONS_MAX};
 use crate::domain::user::User;
 use crate::outgoing::Outgoing;
-use crate::push::beside::{Beside, Cause};
+use crate::push::beside::Cause;
 use crate::push::encryption::is_point;
 use crate::push::notification::Notification;
 use crate::push::retries::Retry;
@@ -58,7 +59,7 @@ pub struct Notify(Arc<Inner>);
 struct Inner {
     storage: Storage,
     web_push: Option<WebPush>,
-    beside: Beside,
+    beside: Shares<Cause>,
     tasks: TaskTracker,
 }
 
@@ -67,7 +68,7 @@ impl Notify {
     #[must_use]
     pub fn new(storage: Storage, outgoing: Outgoing, push: Option<PushOptions>) -> Self {
         let web_push = push.map(|options| WebPush::new(options, outgoing));
-        let (beside, tasks) = (Beside::default(), TaskTracker::new());
+        let (beside, tasks) = (Shares::default(), TaskTracker::new());
         Self(Arc::new(Inner { storage, web_push, beside, tasks }))
     }
 
@@ -143,7 +144,7 @@ impl Notify {
         if self.0.web_push.is_none() {
             return;
         }
-        let Some(permit) = self.0.beside.take(cause) else {
+        let Some(permit) = beside::take(&self.0.beside, cause) else {
             count(PushOutcome::Dropped);
             return;
         };

@@ -11,12 +11,12 @@ use std::str::FromStr;
 use chrono::Utc;
 use serde::Serialize;
 
+use crate::bounds::permits::Requester;
 use crate::domain::ids::{DocumentId, InvalidId, VersionId};
 use crate::domain::limits::DIFF_TIMEOUT;
 use crate::domain::line::{InvalidLine, Line};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
-use crate::rooms::permits::Requester;
 use crate::rooms::server_edit::TRIES;
 use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};

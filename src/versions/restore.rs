@@ -7,12 +7,12 @@ use bytes::Bytes;
 use chrono::Utc;
 use tokio::time::Instant;
 
+use crate::bounds::permits::Requester;
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::rooms::RoomError;
-use crate::rooms::permits::Requester;
 use crate::rooms::server_edit::{TRIES, is_too_large};
 use crate::seats::SeatError;
 use crate::storage::error::StorageError;

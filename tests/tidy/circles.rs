@@ -28,8 +28,8 @@ fn a_circle_is_found_without_the_files_around_it() {
     let paths = ["m", "m::top", "m::one", "m::two", "m::two::child", "m::low"];
     let paths: BTreeSet<_> = paths.map(str::to_owned).into();
     let files = [
-        ("src/m/top.rs", "use crate::m::one::One;\n"),
-        ("src/m/one.rs", "use crate::m::two::Two;\nuse crate::m::low;\n"),
+        ("src/m/top.rs", "use crate::m::{\n    one::{self, One},\n};\n"),
+        ("src/m/one.rs", "use crate::m::{low, two::Two};\n"),
         ("src/m/two/mod.rs", "use super::one;\nuse crate::m::two::child::Child;\n"),
         ("src/m/two/child.rs", "use crate::m::two::Two;\n// use crate::m::top;\n"),
         ("src/m/low.rs", "#[cfg(test)]\nmod tests {\n    use crate::m::top;\n}\n"),
@@ -76,8 +76,9 @@ fn path_of(source: &Source) -> String {
 fn imported(source: &Source, paths: &BTreeSet<String>) -> BTreeSet<String> {
     let own = path_of(source);
     let is_below = |path: &str, of: &str| path.starts_with(&format!("{of}::"));
-    let code = source.code().flat_map(|(_, line)| named(line, &own));
-    let modules = code.filter_map(|path| longest(&path, paths)).filter(|module| {
+    let code: Vec<_> = source.code().map(|(_, line)| line).collect();
+    let modules = named(&code.join("\n"), &own).into_iter();
+    let modules = modules.filter_map(|path| longest(&path, paths)).filter(|module| {
         module.split("::").next() == own.split("::").next()
             && *module != own
             && !is_below(module, &own)
@@ -86,21 +87,44 @@ fn imported(source: &Source, paths: &BTreeSet<String>) -> BTreeSet<String> {
     modules.collect()
 }
 
-/// The paths from `crate::` and `super::` in a line of the module `own`.
-fn named(line: &str, own: &str) -> Vec<String> {
-    let path_at = |at: usize| {
-        let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-        line[at..].split(|c| !is_name(c)).next().unwrap_or_default()
-    };
+/// The paths from `crate::` and `super::` in the code of the module `own`.
+fn named(code: &str, own: &str) -> Vec<String> {
     // In a crate of its own, `crate` is the module of that name.
     let first = own.split("::").next().unwrap_or_default();
     let root_of = if crate::CRATES.contains(&first) { format!("{first}::") } else { String::new() };
-    let full =
-        line.match_indices("crate::").map(|(at, root)| root_of.clone() + path_at(at + root.len()));
+    let full = code.match_indices("crate::").flat_map(|(at, root)| {
+        let paths = expanded(&code[at + root.len()..]).into_iter();
+        paths.map(|path| root_of.clone() + &path).collect::<Vec<_>>()
+    });
     let parent = own.rsplit_once("::").map_or("", |(parent, _)| parent);
-    let siblings = line.match_indices("super::").map(|(at, _)| path_at(at));
+    let siblings = code.match_indices("super::").flat_map(|(at, _)| expanded(&code[at..]));
     let siblings = siblings.map(|path| path.replacen("super", parent, 1));
     full.chain(siblings).collect()
+}
+
+/// The paths that begin at the head of `code`: `a::{b, c::D}` has `a::b` and `a::c::D`.
+fn expanded(code: &str) -> Vec<String> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let (path, rest) = code.split_at(code.find(|c| !is_name(c)).unwrap_or(code.len()));
+    let Some(group) = rest.strip_prefix('{').filter(|_| path.ends_with("::")) else {
+        return vec![path.to_owned()];
+    };
+    let (mut depth, mut items) = (0, vec![String::new()]);
+    for c in group.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                items.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        items.last_mut().expect("an item").push(c);
+    }
+    let inner = items.iter().flat_map(|item| expanded(item.trim()));
+    inner.map(|inner| format!("{path}{inner}")).collect()
 }
 
 /// The longest beginning of `path` that is a module.

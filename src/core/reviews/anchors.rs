@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::timeout;
 
+use crate::bounds::permits::Requester;
 use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState, RelativeRange};
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::ANCHOR_TIMEOUT;
@@ -14,7 +15,6 @@ use crate::domain::review::{Review, ReviewStatus};
 use crate::reviews::member::MemberLink;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::RoomError;
-use crate::rooms::permits::Requester;
 use crate::storage::reviews::StoredReview;
 use crate::yjs::text::{Effort, Resolved, Text};
 

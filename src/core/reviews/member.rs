@@ -7,11 +7,11 @@
 
 use tokio::time::Instant;
 
+use crate::bounds::permits::Requester;
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::reviews::{ReviewError, Reviews};
-use crate::rooms::permits::Requester;
 use crate::storage::seats::FenceGuard;
 
 /// An active link and its writer or its reviewer. Only the check makes one, and each call on reviews

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+use crate::bounds::permits::Requester;
 use crate::outbox::event::Event;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::RoomError;
-use crate::rooms::permits::Requester;
 use crate::rooms::room::Room;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::seats::SeatError;

@@ -7,7 +7,6 @@
 pub(crate) mod error;
 pub mod memory;
 pub(crate) mod ordered_work;
-pub mod permits;
 pub mod persister;
 pub mod room;
 pub mod server_edit;
@@ -24,13 +23,13 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use crate::bounds::permits::Requester;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::text::count_characters;
 use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
 pub use crate::rooms::error::RoomError;
 use crate::rooms::memory::RoomMemory;
-use crate::rooms::permits::Requester;
 use crate::rooms::persister::Persister;
 use crate::rooms::room::review_events::Missed;
 use crate::rooms::room::{Maintenance, NotJoined, Opening, Room, Snapshot, Trigger};

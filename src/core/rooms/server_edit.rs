@@ -6,11 +6,11 @@
 
 use bytes::Bytes;
 
+use crate::bounds::permits::Requester;
 use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::FLUSH_TIMEOUT;
 use crate::pubsub::{Message, Topic};
-use crate::rooms::permits::Requester;
 use crate::rooms::room::Snapshot;
 use crate::rooms::{RoomError, Rooms};
 use crate::yjs::log::{Origin, UpdateLog};

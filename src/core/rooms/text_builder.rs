@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::bounds::permits::{Permit, Permits, Requester};
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::{TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX};
 use crate::rooms::RoomError;
-use crate::rooms::permits::{Permit, Permits, Requester};
 use crate::rooms::room::Snapshot;
 use crate::yjs::error::SyncError;
 use crate::yjs::text::Text;

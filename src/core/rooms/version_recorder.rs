@@ -17,12 +17,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::bounds::permits::Requester;
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::limits::TEXTS_PER_ADDRESS_MAX;
 use crate::rooms::RoomError;
 use crate::rooms::Rooms;
 use crate::rooms::ordered_work::Lanes;
-use crate::rooms::permits::Requester;
 use crate::rooms::room::{Checkpoint, Room, Snapshot};
 use crate::sessions::options::HistoryTerms;
 use crate::storage::Storage;

@@ -21,6 +21,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::bounds::store_budget::StoreBudget;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId};
 use crate::domain::limits::FLUSH_TIMEOUT;
@@ -37,7 +38,6 @@ use crate::seats::SeatService;
 use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
 use crate::sessions::session::{Session, SessionIdentity, SessionState, pass_of};
-use crate::sessions::store_budget::StoreBudget;
 use crate::storage::error::StorageError;
 use crate::storage::seats::{Ratified, SeatLookup};
 use crate::storage::users::changes;

@@ -40,6 +40,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::bounds::permits::Requester;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::limits::{ABSENT_WAITERS_QUEUED_MAX, GRANTS_RATIFIED_AT_ONCE};
@@ -48,7 +49,6 @@ use crate::locks::{LockName, Locks};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
 use crate::pubsub::Pubsub;
-use crate::rooms::permits::Requester;
 use crate::rooms::persister::{self, Persister, persister};
 use crate::rooms::room::Trigger;
 use crate::rooms::room::review_events::{MissedQueue, missed};

@@ -12,4 +12,3 @@ mod session_tests;
 mod shuttle_shim;
 #[cfg(test)]
 mod shuttle_tests;
-pub mod store_budget;

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::bounds::store_budget::StoreBudget;
 use crate::domain::deletion::Deletion;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
@@ -35,7 +36,6 @@ use crate::locks::{Owner, ReclaimToken, Registration};
 use crate::outbox::Outbox;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
-use crate::sessions::store_budget::StoreBudget;
 
 use super::shuttle_shim::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 

@@ -5,12 +5,11 @@
 //! each.
 //!
 //! SQLite has one writer: each write waits for the writes before it. There the server creates one
-//! document at a time in all, so an edit waits for one creation at most. Each user has one creation
-//! in this queue and each address four, so the creations of one address do not delay another for
-//! long. PostgreSQL has no such queue: a locked row delays the creations of its user only.
+//! document at a time in all, so an edit waits for one creation at most. Addresses take turns in this
+//! queue, and each user has one creation in it. PostgreSQL has no such queue: a locked row delays the
+//! creations of its user only.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -18,14 +17,13 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::bounds::permits::{Permit, Permits, Requester};
 use crate::domain::ids::UserId;
 use crate::sharing::SharingError;
 use crate::storage::capacity::Usage;
 
 /// Longest wait of a creation for its turn, below the timeout of a request.
 const TURN_MAX: Duration = Duration::from_secs(5);
-/// Creations of one address that are under way or wait for the one writer.
-const PER_ADDRESS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
@@ -63,61 +61,43 @@ impl Quota {
 
 #[derive(Clone)]
 pub(super) struct Turns {
-    users: KeyedPermits<UserId>,
-    addresses: KeyedPermits<IpAddr>,
+    /// The permits of users that hold or await one.
+    users: Arc<Mutex<HashMap<UserId, Weak<Semaphore>>>>,
     /// The permit of the one writer, if the database has one.
-    writer: Option<Arc<Semaphore>>,
+    writer: Option<Permits>,
 }
 
 pub(super) struct Turn {
-    _permits: [Option<OwnedSemaphorePermit>; 3],
+    _own: Option<OwnedSemaphorePermit>,
+    _writer: Option<Permit>,
 }
 
 impl Turns {
     pub(super) fn new(has_one_writer: bool) -> Self {
-        let writer = has_one_writer.then(|| Arc::new(Semaphore::new(1)));
-        Self { users: KeyedPermits::new(1), addresses: KeyedPermits::new(PER_ADDRESS), writer }
+        Self { users: Arc::default(), writer: has_one_writer.then(|| Permits::new(1, 1)) }
     }
 
-    /// Waits for the turn of a user: behind the user's own creations, then behind those of the
-    /// address, then for the writer.
+    /// Waits for the turn of a user: behind the user's own creations, then for the writer.
     pub(super) async fn next(&self, user: &UserId, address: IpAddr) -> Result<Turn, SharingError> {
         let permits = async {
-            // The semaphores are never closed.
-            let user = self.users.of(user.clone()).acquire_owned().await.ok();
-            let address = self.addresses.of(address).acquire_owned().await.ok();
-            let writer = match &self.writer {
-                Some(writer) => Arc::clone(writer).acquire_owned().await.ok(),
-                None => None,
-            };
-            Turn { _permits: [user, address, writer] }
+            // The semaphore is never closed.
+            let own = self.permit_of(user).acquire_owned().await.ok();
+            let Some(writer) = &self.writer else { return Some(Turn { _own: own, _writer: None }) };
+            let permit = writer.take(Requester::User(user.clone(), address)).await?;
+            Some(Turn { _own: own, _writer: Some(permit) })
         };
-        timeout(TURN_MAX, permits).await.map_err(|_late| SharingError::Busy)
-    }
-}
-
-/// A number of permits for each key. Cloning is shallow.
-#[derive(Clone)]
-struct KeyedPermits<K> {
-    each: usize,
-    used: Arc<Mutex<HashMap<K, Weak<Semaphore>>>>,
-}
-
-impl<K: Eq + Hash> KeyedPermits<K> {
-    fn new(each: usize) -> Self {
-        Self { each, used: Arc::default() }
+        timeout(TURN_MAX, permits).await.ok().flatten().ok_or(SharingError::Busy)
     }
 
-    /// The permits of a key. The map contains them while a creation holds or awaits one.
-    fn of(&self, key: K) -> Arc<Semaphore> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.retain(|_, permits| 0 < permits.strong_count());
-        if let Some(permits) = used.get(&key).and_then(Weak::upgrade) {
-            return permits;
+    fn permit_of(&self, user: &UserId) -> Arc<Semaphore> {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.retain(|_, permit| 0 < permit.strong_count());
+        if let Some(permit) = users.get(user).and_then(Weak::upgrade) {
+            return permit;
         }
-        let permits = Arc::new(Semaphore::new(self.each));
-        used.insert(key, Arc::downgrade(&permits));
-        permits
+        let permit = Arc::new(Semaphore::new(1));
+        users.insert(user.clone(), Arc::downgrade(&permit));
+        permit
     }
 }
 
@@ -154,7 +134,7 @@ mod tests {
         assert!(matches!(late, Err(SharingError::Busy)));
         drop(first);
         assert!(turns.next(&user("lee"), address(2)).await.is_ok());
-        let used = turns.users.used.lock().expect("a map").len();
+        let used = turns.users.lock().expect("a map").len();
         assert_eq!(used, 1, "the map contains no unused permits");
     }
 

@@ -13,6 +13,7 @@ use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use crate::bounds::permits::Requester;
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::http::access::Access;
@@ -23,7 +24,6 @@ use crate::http::limit::Limiter;
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::peer::{Peer, network};
 use crate::http::security_log::SecurityLog;
-use crate::rooms::permits::Requester;
 use crate::sharing::Sharing;
 
 pub(crate) type Checks = (Tokens, Access, Limiter, Origins, SecurityLog);

@@ -11,9 +11,9 @@ use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::allowances::Allowance;
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
-use crate::http::allowances::Allowance;
 use crate::http::auth::caller::Caller;
 use crate::http::auth::credential::Credential;
 use crate::http::error::{ApiError, Contract, Failure, Members, STORAGE_FULL, UNAVAILABLE, member};

@@ -17,7 +17,6 @@
 
 pub(super) mod append;
 pub(super) mod encoding;
-mod error;
 pub(super) mod locks;
 mod log;
 mod open;
@@ -31,7 +30,6 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::storage::error::StorageError;
-pub(super) use crate::storage::postgres::error::classify;
 use crate::storage::postgres::pool::Connections;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::Hooks;

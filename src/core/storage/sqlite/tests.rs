@@ -11,6 +11,7 @@ use super::*;
 use crate::domain::ids::DocumentId;
 use crate::domain::user::User;
 use crate::storage::documents::NewDocument;
+use crate::storage::error::sqlite::classify;
 use crate::storage::log::{Append, Appended};
 use crate::storage::sql::decisions::UPDATE_REVIEWS;
 use crate::storage::statement::render;

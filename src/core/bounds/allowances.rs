@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub(super) struct Allowances {
+pub struct Allowances {
     /// The time in which a spent bucket is full again, and the part of it for one try.
     period: Duration,
     each: Duration,
@@ -22,20 +22,16 @@ pub(super) struct Allowances {
 
 /// A try: its drop returns it to the address, `spend` uses it up. The default belongs to no address.
 #[derive(Default)]
-pub(crate) struct Allowance(Option<(Arc<Allowances>, IpAddr)>);
+pub struct Allowance(Option<(Arc<Allowances>, IpAddr)>);
 
 impl Allowances {
     /// Grants each address so many tries at once, and as many again in `period`.
-    pub(super) fn per(period: Duration, tries: NonZeroU32) -> Arc<Self> {
+    pub fn per(period: Duration, tries: NonZeroU32) -> Arc<Self> {
         Arc::new(Self { period, each: period / tries.get(), full_at: Mutex::default() })
     }
 
     /// The error is the time until the address has a try.
-    pub(super) fn take(
-        self: &Arc<Self>,
-        address: IpAddr,
-        now: Instant,
-    ) -> Result<Allowance, Duration> {
+    pub fn take(self: &Arc<Self>, address: IpAddr, now: Instant) -> Result<Allowance, Duration> {
         let mut full_at = self.lock();
         let end = full_at.entry(address).or_insert(now);
         let (next, latest) = ((*end).max(now) + self.each, now + self.period);
@@ -46,7 +42,7 @@ impl Allowances {
         Ok(Allowance(Some((self.clone(), address))))
     }
 
-    pub(super) fn forget_the_quiet(&self, now: Instant) {
+    pub fn forget_the_quiet(&self, now: Instant) {
         self.lock().retain(|_, full_at| now < *full_at);
     }
 
@@ -56,7 +52,7 @@ impl Allowances {
 }
 
 impl Allowance {
-    pub(crate) fn spend(mut self) {
+    pub fn spend(mut self) {
         self.0 = None;
     }
 }

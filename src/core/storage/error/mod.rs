@@ -1,9 +1,10 @@
 //! The failures of storage, in an operator's terms.
 
+mod postgres;
+pub(crate) mod sqlite;
+
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::PgDatabaseError;
-
-use crate::storage::{postgres, sqlite};
 
 /// A storage operation failed. It changed nothing, except when the connection broke during a
 /// commit: then the commit may or may not have happened.
