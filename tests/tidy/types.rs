@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::tree::{self, Source, assert_none};
 
 /// Names with two meanings in one crate. A name leaves this list with its second meaning; none joins it.
-const SHARED: &str = "Found InvalidState Item Moment Outgoing Plan Queue Quota Replaced Row Scope Shared \
+const SHARED: &str = "InvalidState Item Moment Outgoing Plan Queue Quota Replaced Row Scope Shared \
                       Slot Slots State Target";
 
 #[test]

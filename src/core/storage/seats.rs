@@ -12,36 +12,13 @@ use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::decode;
 use crate::storage::error::StorageError;
-pub use crate::storage::guard::{FenceGuard, Guarded};
-use crate::storage::links::ShareLink;
+pub use crate::storage::guard::{FenceGuard, Guarded, Ratified, SeatLookup};
 use crate::storage::sql::links::link_of;
 use crate::storage::statement::Row;
 use crate::storage::tx::run;
 use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::NewGrant;
 use crate::storage::{Engine, Storage, StorageFuture, boxed_on_engine, postgres};
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeatLookup {
-    /// The link, also a revoked one.
-    pub link: ShareLink,
-    /// The last ratified fence of the seat; a grant must exceed it.
-    pub floor: Fence,
-    /// The time of the token that carries the name of the seat's user. `None`: the seat has no user.
-    pub named_at: Option<DateTime<Utc>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ratified {
-    /// From now on the database accepts only writes under this fence.
-    Accepted,
-    /// The fence does not exceed the last one. The session acquires a grant above `last`.
-    Refused { last: Fence },
-    /// The link is missing or revoked: the seat no longer exists.
-    Gone,
-    /// The owner removed or replaced this reviewer after the claim began.
-    NotTheReviewer,
-}
 
 /// Reads a link with the columns `fence` and `named_at`.
 pub(super) fn lookup_of(row: &Row) -> Result<SeatLookup, TxError> {
