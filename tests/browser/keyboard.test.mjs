@@ -105,7 +105,8 @@ test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and
     const card = writer.card(`about ${quote}`)
     const accept = card.getByRole("button", { name: `Accept: Lee, “${quote}”`, exact: true })
     // A screen reader finds it before its card is active.
-    await until(async () => (await accept.count()) === 1, "the button is in the tree of a screen reader")
+    const found = async () => `${await writer.page.locator("body").innerText()}\n${(await card.evaluateAll((cards) => cards.map((card) => card.outerHTML))).join("\n")}`
+    await until(async () => (await accept.count()) === 1, "the button is in the tree of a screen reader", found)
     if (quote === "One") await tabTo(writer, ".card")
     else await writer.page.keyboard.press("Tab")
     assert.equal(await card.evaluate((card) => card === document.activeElement), true, "one stop leads to the next card")

@@ -83,6 +83,8 @@ export class Placement {
 
   /** After a change of reviews, which may have moved a passage. @param {HTMLElement[]} cards in the order of the text */
   setCards(cards) {
+    // A card that was made anew has the words alone, though its place is the same.
+    if (cards.some((card) => this.#cards.get(idOf(card)) !== card)) this.#full = []
     this.#cards = new Map(cards.map((card) => [idOf(card), card]))
     this.#wants.clear()
   }
