@@ -1,4 +1,4 @@
-//! The administrator's view of locks: held locks by class, alarms, and the preflight of Redis.
+//! `/api/admin/locks`: held locks by class, alarms, and the preflight of Redis.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

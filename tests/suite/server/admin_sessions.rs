@@ -1,4 +1,5 @@
-//! The administrator's view: which session holds which seat on which server, and eviction.
+//! `/api/admin/sessions` and `/api/admin/sessions/{session_id}`: which session holds which seat on
+//! which server, and eviction.
 
 use std::time::Duration;
 
@@ -6,17 +7,16 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::server::many_servers::Cluster;
-use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
 
-async fn read(server: &Server, path: &str) -> Value {
+pub(crate) async fn read(server: &Server, path: &str) -> Value {
     let request = server.http.get(format!("{}{path}", server.url));
     let answer = request.bearer_auth(server.admin_token()).send().await.expect("an answer");
     answer.json().await.expect("JSON")
 }
 
-async fn sessions(server: &Server, query: &str) -> Value {
+pub(crate) async fn sessions(server: &Server, query: &str) -> Value {
     read(server, &format!("/api/admin/sessions{query}")).await
 }
 
@@ -146,46 +146,6 @@ async fn any_server_explains_a_held_seat() {
     let away = timeout(TEST_TIMEOUT, away).await.expect("in time");
     assert!(-8.1 < age(&away, "grace_until") && age(&away, "grace_until") < 0.1, "{away}");
     assert!(away["why"].as_str().expect("a sentence").contains("waits for their return"));
-}
-
-/// Goal: each of three servers sums the last hour of all. One that does not answer is named, and its minutes are
-/// missing.
-#[tokio::test]
-async fn the_series_of_three_servers_are_summed_and_name_those_that_do_not_answer() {
-    let mut cluster = Cluster::start().await;
-    let three = cluster.one.beside().await;
-    let (desk, other) = (cluster.one.desk("text").await, cluster.one.desk("text").await);
-    let writer = cluster.one.writer(&desk).await;
-    let _reviewer = cluster.two.reviewer(&desk).await;
-    let elsewhere = three.writer(&other).await;
-    for peer in [&writer, &elsewhere] {
-        peer.append("!");
-        peer.saved().await;
-    }
-    let listed = sessions(&cluster.two, "").await;
-    let node_of = |server: usize| listed["sessions"][server]["node"].clone();
-    // Oldest first: the sessions at the first, the second and the third server.
-    let (second, third) = (node_of(1), node_of(2));
-    let is_summed = async |server: &Server, seats: u64, edits: u64, missing: &[&Value]| {
-        let series = read(server, "/api/admin/series").await;
-        let minutes = series["minutes"].as_array().map(Vec::len);
-        assert_eq!(minutes, Some(60), "{series}");
-        let latest = series["renewal_p99_ms"].as_array().expect("a list").last();
-        assert!(latest.is_some_and(|it| it.is_null() || it.as_f64().is_some()), "{series}");
-        assert_eq!(series["seats"][0], Value::Null, "no server ran an hour ago");
-        let counted = series["edits"].as_array().expect("a list").iter().filter_map(Value::as_u64);
-        edits <= counted.sum::<u64>()
-            && series["seats"][59] == seats
-            && series["missing"] == json!(missing)
-    };
-    for server in [&cluster.one, &cluster.two, &three] {
-        until("all are summed", async || is_summed(server, 3, 2, &[]).await).await;
-    }
-    three.freeze().await;
-    until("the frozen one is named", async || is_summed(&cluster.one, 2, 1, &[&third]).await).await;
-    three.thaw().await;
-    cluster.two.kill().await;
-    until("the dead one is named", async || is_summed(&three, 2, 2, &[&second]).await).await;
 }
 
 /// Goal: for a session of a frozen server, the explanation has the facts of Redis, within a second, and

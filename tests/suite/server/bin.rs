@@ -1,4 +1,5 @@
-//! The bin: a deleted document is absent until its owner restores it or a server purges it.
+//! The bin, which is `/api/documents?deleted=true` and `/api/documents/{id}/restore`: a deleted document is
+//! absent until its owner restores it or a server purges it.
 
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep};
@@ -344,64 +345,4 @@ async fn g13_a_bin_has_a_bound_and_the_quota_counts_documents_outside_it() {
     server.post(&kim, &path, json!({})).await.problem(409, "quota-spent");
     delete(&server, &kim, &ids[50]).await;
     restore(&server, &kim, &ids[51]).await;
-}
-
-#[tokio::test]
-async fn g14_an_administrator_revokes_a_share_link_and_sees_titles() {
-    let cluster = Cluster::start().await;
-    let desk = cluster.one.desk("text").await;
-    let (writer, reviewer) = (cluster.one.writer(&desk).await, cluster.two.reviewer(&desk).await);
-    let (id, name) = (String::new(), "admin".to_owned());
-    let admin = Person { id, name, token: cluster.two.admin_token() };
-    let list = cluster.two.get(&admin, "/api/admin/sessions").await.ok(200);
-    let rows = list["sessions"].as_array().expect("rows");
-    assert_eq!(rows.len(), 2);
-    for row in rows {
-        assert_eq!(row["title"], "자기소개서");
-        let one = format!("/api/admin/sessions/{}", row["session_id"].as_str().expect("an id"));
-        assert_eq!(cluster.two.get(&admin, &one).await.ok(200)["title"], "자기소개서");
-    }
-    let path = format!("/api/admin/share-links/{}", desk.link);
-    let refused = cluster.two.call(&desk.writer, "DELETE", &path, None).await;
-    refused.problem(403, "not-admin");
-    assert_eq!(cluster.two.call(&admin, "DELETE", &path, None).await.status, 204);
-    for peer in [&writer, &reviewer] {
-        assert_eq!(peer.event("seat.lost").await["reason"], "revoked");
-        assert_eq!(peer.closed().await, (4404, "revoked".to_owned()));
-    }
-    cluster.two.call(&admin, "DELETE", &path, None).await.problem(404, "not-found");
-    let unknown = "/api/admin/share-links/shr_00000000000000000000000000000000";
-    cluster.two.call(&admin, "DELETE", unknown, None).await.problem(404, "not-found");
-    let link = format!("/api/share-links/{}", desk.link);
-    cluster.one.get(&desk.writer, &link).await.problem(404, "not-found");
-    let log = std::fs::read_to_string(cluster.two.folder().join("log")).expect("a log");
-    let line = log.lines().find(|line| line.contains("an administrator revoked a share link"));
-    assert!(line.is_some_and(|line| line.contains(&desk.link)));
-}
-
-#[tokio::test]
-async fn an_unknown_address_is_a_page_for_a_browser_and_a_problem_for_others() {
-    let server = Server::start().await;
-    let get = |path: &str, accept: &'static str| {
-        server.http.get(format!("{}{path}", server.url)).header("accept", accept).send()
-    };
-    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
-    for path in ["/nonsense", "/s/a/b", "/nonsense.html", "/api/nonsense"] {
-        let page = get(path, browser).await.expect("an answer");
-        assert_eq!(page.status(), 404, "{path}");
-        let kind = page.headers()["content-type"].to_str().expect("text").to_owned();
-        assert_eq!(kind, "text/html; charset=utf-8", "{path}");
-        assert_eq!(page.headers()["vary"], "accept");
-        assert!(page.headers().contains_key("content-security-policy"));
-        let html = page.text().await.expect("text");
-        assert!(html.contains("href=\"/\"") && html.contains("lang=\"ko\""), "{html}");
-        for accept in ["*/*", "application/json", "image/png"] {
-            let problem = get(path, accept).await.expect("an answer");
-            assert_eq!(problem.status(), 404, "{path} as {accept}");
-            let json: Value = problem.json().await.expect("JSON");
-            assert_eq!(json["type"], "/problems/not-found");
-        }
-    }
-    let post = server.http.post(format!("{}/nonsense", server.url)).header("accept", browser);
-    assert_eq!(post.send().await.expect("an answer").status(), 404);
 }

@@ -1,4 +1,5 @@
-//! Decisions about one and many suggestions, and their undo, on two servers and both engines.
+//! `/api/share-links/{id}/decisions` and `…/{did}/undo`: decisions about one and many suggestions, and their
+//! undo, on two servers and both engines.
 
 use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;

@@ -1,267 +1,143 @@
-//! The live document: the server accepts, broadcasts and stores its edits, and recovers them after a crash.
+//! `/api/documents` and `/api/documents/{id}`: documents over REST. `bin.rs` tests the deleted ones and
+//! `/api/documents/{id}/restore`.
 
-use galley::yjs::protocol;
-use serde_json::json;
-use tokio::time::{Duration, Instant, sleep, timeout};
-use yrs::Text as _;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
 
 use crate::support::galley_process::Server;
-use crate::support::redis_server::TEST_TIMEOUT;
-use crate::support::ws_client::Peer;
+use crate::support::rest_client::{Answer, Person};
 
-/// Precomposed and decomposed Hangul, a family of one grapheme, a combining accent.
-const KOREAN: &str = "저는 한글과 \u{1112}\u{1161}\u{11ab}글, 👩‍👩‍👧 그리고 cafe\u{301}를 씁니다.";
+pub(crate) async fn make(server: &Server, who: &Person, title: &str, text: &str) -> Value {
+    server.post(who, "/api/documents", json!({ "title": title, "text": text })).await.ok(201)
+}
 
-fn utf16(text: &str) -> u32 {
-    u32::try_from(text.encode_utf16().count()).expect("short")
+pub(crate) fn id(value: &Value) -> &str {
+    value["id"].as_str().expect("an id")
 }
 
 #[tokio::test]
-async fn an_edit_of_the_writer_reaches_the_reviewer() {
+async fn a_document_is_created_read_renamed_and_deleted() {
     let server = Server::start().await;
-    let desk = server.desk(KOREAN).await;
-    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    assert_eq!(writer.text(), KOREAN);
-    writer.insert(utf16("저는 "), "오늘 🙂 ");
-    let expected = KOREAN.replacen("저는 ", "저는 오늘 🙂 ", 1);
-    reviewer.reads(&expected).await;
-    writer.remove(utf16("저는 "), utf16("오늘 🙂 "));
-    reviewer.reads(KOREAN).await;
-    assert_eq!(server.text(&desk.writer, &desk.document).await, KOREAN);
+    let kim = server.guest("Kim").await;
+    let text = "지원동기\r\n\r\n👩‍👩‍👧 e\u{301}";
+    let made = make(&server, &kim, " 자기소개서 ", text).await;
+    assert_eq!(made["title"], "자기소개서");
+    assert_eq!(made["owner"], json!({ "id": kim.id, "name": kim.name }));
+    // 4 syllables, 2 line breaks, a family, a space, an accented letter.
+    assert_eq!(made["characters"], 9);
+    let path = format!("/api/documents/{}", id(&made));
+    assert_eq!(server.get(&kim, &path).await.ok(200), made);
+    assert_eq!(server.text(&kim, id(&made)).await, "지원동기\n\n👩‍👩‍👧 e\u{301}");
+    let renamed = server.call(&kim, "PATCH", &path, Some(json!({ "title": "최종" }))).await.ok(200);
+    assert_eq!((&renamed["title"], &renamed["id"]), (&json!("최종"), &made["id"]));
+    assert_eq!(server.call(&kim, "DELETE", &path, None).await.status, StatusCode::NO_CONTENT);
+    server.get(&kim, &path).await.problem(404, "not-found");
+    server.call(&kim, "DELETE", &path, None).await.problem(404, "not-found");
 }
 
-/// Goal: at rest every replica has the same text: every edit that was broadcast and stored (G8).
 #[tokio::test]
-async fn g8_at_rest_every_replica_has_the_same_text() {
+async fn an_empty_document_is_a_document() {
     let server = Server::start().await;
-    let desk = server.desk("시작").await;
-    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    for step in 0..300_u32 {
-        let length = utf16(&writer.text());
-        match step % 3 {
-            0 => writer.insert((step * 7919) % (length + 1), "ab"),
-            1 => writer.append("다."),
-            _ => writer.remove(0, 1),
-        };
+    let kim = server.guest("Kim").await;
+    let made = server.post(&kim, "/api/documents", json!({ "title": "빈 문서" })).await.ok(201);
+    assert_eq!(made["characters"], 0);
+    assert_eq!(server.text(&kim, id(&made)).await, "");
+}
+
+#[tokio::test]
+async fn a_user_finds_no_document_of_another_user() {
+    let server = Server::start().await;
+    let (kim, mallory) = (server.guest("Kim").await, server.guest("Mallory").await);
+    let made = make(&server, &kim, "t", "secret").await;
+    let path = format!("/api/documents/{}", id(&made));
+    let link = format!("{path}/share-link");
+    let rename = Some(json!({ "title": "x" }));
+    for answer in [
+        server.get(&mallory, &path).await,
+        server.get(&mallory, &format!("{path}/text")).await,
+        server.call(&mallory, "PATCH", &path, rename).await,
+        server.call(&mallory, "DELETE", &path, None).await,
+        server.call(&mallory, "POST", &link, None).await,
+        server.get(&kim, "/api/documents/nonsense").await,
+        server.get(&kim, "/api/documents/doc_00000000000000000000000000000000").await,
+    ] {
+        answer.problem(404, "not-found");
     }
-    writer.append("끝");
-    writer.saved().await;
-    let text = writer.text();
-    reviewer.reads(&text).await;
-    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
+    let listed = server.get(&mallory, "/api/documents").await.ok(200);
+    assert_eq!(listed, json!({ "documents": [], "next_cursor": null }));
+    assert_eq!(server.text(&kim, id(&made)).await, "secret");
 }
 
-/// Goal: no message type carries a reviewer's edit into any replica (G10).
 #[tokio::test]
-async fn g10_a_reviewers_edit_is_in_no_replica() {
+async fn the_list_of_documents_is_paged_newest_first() {
     let server = Server::start().await;
-    let desk = server.desk("The text.").await;
-    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    let update = reviewer.insert(0, "EVIL ");
-    assert_eq!(reviewer.event("denied").await["reason"], "not-the-writer");
-    reviewer.send(protocol::sync_step2(&update));
-    reviewer.event("denied").await;
-    reviewer.remove(0, 8);
-    reviewer.event("denied").await;
-    // The server handled the messages above before this one.
-    writer.append(" More.");
-    writer.saved().await;
-    assert_eq!(writer.text(), "The text. More.");
-    assert_eq!(server.text(&desk.writer, &desk.document).await, "The text. More.");
-    assert!(reviewer.is_open(), "the reviewer still reads");
-}
-
-/// Goal: the server closes a client that reads no events after its first edit from the reviewer's seat,
-/// before its replica diverges further.
-#[tokio::test]
-async fn g10_a_reviewers_edit_closes_a_client_that_reads_no_events() {
-    let server = Server::start().await;
-    let desk = server.desk("The text.").await;
-    let writer = server.writer(&desk).await;
-    let stock = server.claim_seat(&desk, "reviewer", "").await;
-    stock.reads("The text.").await;
-    // A reply without new structs is no edit.
-    stock.send(protocol::sync_step2(&[0, 0]));
-    writer.append(" More.");
-    stock.reads("The text. More.").await;
-    stock.insert(0, "REV ");
-    assert_eq!(stock.closed().await, (4403, "not-the-writer".to_owned()));
-    assert_eq!(server.text(&desk.writer, &desk.document).await, "The text. More.");
-}
-
-/// Goal: the edits of an offline writer are merged after its reconnect, under its own client id.
-#[tokio::test]
-async fn offline_edits_are_merged_when_their_writer_returns() {
-    let server = Server::start().await;
-    let desk = server.desk("one").await;
-    let writer = server.writer(&desk).await;
-    writer.append(" two");
-    writer.saved().await;
-    let offline = writer.edit_offline(|content, transaction| {
-        let end = content.len(transaction);
-        content.insert(transaction, end, " three");
-    });
-    writer.leave().await;
-    let again = server.writer(&desk).await;
-    again.send(protocol::sync_step2(&offline));
-    let reviewer = server.reviewer(&desk).await;
-    reviewer.reads("one two three").await;
+    let kim = server.guest("Kim").await;
+    let mut made = Vec::new();
+    for number in 0..5 {
+        made.push(make(&server, &kim, &format!("Nr. {number}"), "").await["id"].clone());
+    }
+    made.reverse();
+    let mut read = Vec::new();
+    let mut path = "/api/documents?limit=2".to_owned();
+    loop {
+        let page = server.get(&kim, &path).await.ok(200);
+        let rows = page["documents"].as_array().expect("rows");
+        assert!(rows.len() <= 2);
+        read.extend(rows.iter().map(|row| row["id"].clone()));
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        path = format!("/api/documents?limit=2&cursor={cursor}");
+    }
+    read.sort_by_key(ToString::to_string);
+    made.sort_by_key(ToString::to_string);
+    assert_eq!(read, made);
+    let all = server.get(&kim, "/api/documents?limit=5").await.ok(200);
+    assert_eq!(all["next_cursor"], Value::Null);
+    for wrong in ["limit=0", "cursor=x", "cursor="] {
+        server.get(&kim, &format!("/api/documents?{wrong}")).await.problem(422, "invalid");
+    }
+    server.get(&kim, "/api/documents?limit=many").await.problem(422, "invalid");
 }
 
 #[tokio::test]
-async fn presence_is_broadcast_under_the_servers_name_and_removed_with_its_socket() {
+async fn g12_an_invalid_body_gets_a_typed_problem() {
+    let server = Server::with(&[("LIMITS__BODY_BYTES", "65536")]).await;
+    let kim = server.guest("Kim").await;
+    let send = async |kind: &str, body: String| {
+        let request = server.http.post(format!("{}/api/documents", server.url));
+        let request = request.bearer_auth(&kim.token).header("content-type", kind).body(body);
+        let response = request.send().await.expect("an answer");
+        assert_eq!(response.headers()["content-type"], "application/problem+json");
+        let status = response.status();
+        Answer { status, etag: None, retry_after: None, json: response.json().await.expect("JSON") }
+    };
+    let json = "application/json";
+    send(json, "{".to_owned()).await.problem(400, "malformed");
+    send(json, String::new()).await.problem(400, "malformed");
+    send(json, "[".repeat(60_000)).await.problem(422, "invalid");
+    let deep = format!(r#"{{"x":{}"#, "[".repeat(60_000));
+    send(json, deep).await.problem(400, "malformed");
+    send(json, "\u{0}".to_owned()).await.problem(400, "malformed");
+    send(json, "{}".to_owned()).await.problem(422, "invalid");
+    send(json, r#"{"title":["t"]}"#.to_owned()).await.problem(422, "invalid");
+    send(json, r#"{"title":" "}"#.to_owned()).await.problem(422, "invalid");
+    send(json, r#"{"title":"a\nb"}"#.to_owned()).await.problem(422, "invalid");
+    send(json, format!(r#"{{"title":"{}"}}"#, "x".repeat(201))).await.problem(422, "invalid");
+    send("text/plain", "{}".to_owned()).await.problem(415, "unsupported-media-type");
+    let long = format!(r#"{{"title":"t","text":"{}"}}"#, "x".repeat(70_000));
+    send(json, long).await.problem(413, "too-large");
+}
+
+#[tokio::test]
+async fn deleting_a_document_ends_the_seats_on_it() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    reviewer.announce(&json!({ "user": { "name": "the boss" }, "cursor": 3 }));
-    let client = reviewer.client_id();
-    let state = writer
-        .until("the reviewer's presence", move |state| state.presence.get(&client)?.1.clone())
-        .await;
-    assert_eq!(state["user"]["name"], "Lee");
-    assert_eq!(state["user"]["role"], "reviewer");
-    assert_eq!(state["cursor"], 3);
-    drop(reviewer);
-    writer
-        .until("its end", move |state| state.presence.get(&client)?.1.is_none().then_some(()))
-        .await;
-}
-
-/// Goal: one document receives nothing of another.
-#[tokio::test]
-async fn a_document_receives_nothing_of_another() {
-    let server = Server::start().await;
-    let (one, two) = (server.desk("one").await, server.desk("two").await);
-    let (first, second) = (server.writer(&one).await, server.writer(&two).await);
-    first.append("!");
-    first.saved().await;
-    second.append("?");
-    second.saved().await;
-    assert_eq!(server.text(&one.writer, &one.document).await, "one!");
-    assert_eq!(server.text(&two.writer, &two.document).await, "two?");
-    server
-        .get(&one.writer, &format!("/api/documents/{}/text", two.document))
-        .await
-        .problem(404, "not-found");
-}
-
-/// Goal: one commit stores all edits that arrived before it, not one commit for each key.
-#[tokio::test]
-async fn edits_that_arrive_together_share_a_commit() {
-    let server = Server::start().await;
-    let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
-    let mut writers = Vec::new();
-    for _ in 0..10 {
-        let desk = server.desk_of(kim.clone(), lee.clone(), "").await;
-        writers.push(server.writer(&desk).await);
-    }
-    // The edits are made before the test sends the first, so the server receives them as fast as it accepts
-    // them.
-    let typed = |writer: &Peer| {
-        let typed = |at| writer.edit_offline(|text, transaction| text.insert(transaction, at, "x"));
-        (0..100).map(typed).collect::<Vec<_>>()
-    };
-    let edits: Vec<_> = writers.iter().map(typed).collect();
-    for (writer, edits) in writers.iter().zip(&edits) {
-        for edit in edits {
-            writer.send(protocol::update(edit));
-        }
-    }
-    for writer in &writers {
-        writer.saved().await;
-    }
-    // Where commits are slow, one commit stores more edits.
-    let commits = server.figure("galley_document_persist_seconds_count").await.expect("some");
-    assert!(commits < 500.0, "{commits} for 1,000 edits");
-}
-
-/// Goal: a typing writer does not receive `document.saved` after each key.
-#[tokio::test]
-async fn document_saved_is_broadcast_at_most_twice_a_second() {
-    let server = Server::start().await;
-    let desk = server.desk("").await;
-    let writer = server.writer(&desk).await;
-    writer.append("x");
-    writer.saved().await;
-    writer.take_events();
-    let began = Instant::now();
-    for _ in 0..100 {
-        writer.append("x");
-        sleep(Duration::from_millis(10)).await;
-    }
-    writer.saved().await;
-    let events = writer.take_events();
-    let events = events.iter().filter(|event| event["event"] == "document.saved").count();
-    // One more, because the first of them may come immediately.
-    let halves_of_seconds = began.elapsed().as_millis().div_ceil(500);
-    assert!(
-        events as u128 <= halves_of_seconds + 1,
-        "{events} times in {halves_of_seconds} halves"
-    );
-}
-
-/// Goal: a document that is edited all day does not grow by a row for each key, and merging rows loses no
-/// concurrent edit.
-#[tokio::test]
-async fn compaction_merges_rows_during_typing_and_kill_9_loses_no_edit() {
-    let settings = [("SEATS__RENEW_EVERY", "250ms"), ("LIMITS__MESSAGE_BURST", "100000")];
-    let mut server = Server::with(&settings).await;
-    let desk = server.desk("").await;
-    let writer = server.writer(&desk).await;
-    // Too few rows for a merge: it starts while more arrive.
-    for _ in 0..990 {
-        writer.append("가");
-    }
-    writer.saved().await;
-    let mut database = server.database().await;
-    let began = Instant::now();
-    loop {
-        let rows = "SELECT (SELECT COUNT(*) FROM updates) + (SELECT COUNT(*) FROM journal)";
-        let rows: i64 = sqlx::query_scalar(rows).fetch_one(&mut database).await.expect("a count");
-        if rows < 900 {
-            break;
-        }
-        assert!(began.elapsed() < TEST_TIMEOUT, "{rows} rows, and no merge");
-        writer.append("나");
-        // The merge waits until no edit of the room is pending.
-        sleep(Duration::from_millis(10)).await;
-    }
-    writer.append("다");
-    writer.saved().await;
-    let text = writer.text();
-    server.kill().await;
-    server.start_again().await;
-    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
-}
-
-/// Goal: the server merges rows into one snapshot when the last session leaves; text, count and edits stay
-/// right.
-#[tokio::test]
-async fn compaction_merges_rows_and_counts_characters_when_the_last_session_leaves() {
-    let mut server = Server::start().await;
-    let desk = server.desk("하나").await;
+    let link = server.get(&desk.writer, &format!("/api/share-links/{}", desk.link)).await.ok(200);
+    assert_eq!(link["seats"]["writer"]["user"]["id"], json!(desk.writer.id));
+    assert_eq!(link["seats"]["reviewer"]["taken"], true);
     let path = format!("/api/documents/{}", desk.document);
-    let writer = server.writer(&desk).await;
-    for number in 0..100 {
-        writer.append(if number % 2 == 0 { "가" } else { "👩‍👩‍👧" });
-    }
-    writer.saved().await;
-    let text = writer.text();
-    let open = server.get(&desk.writer, &path).await.ok(200);
-    assert_eq!(open["characters"], 102, "the live count is in graphemes");
-    let list = server.get(&desk.writer, "/api/documents").await.ok(200);
-    assert_eq!(list["documents"][0], open, "the list has the same count");
-    writer.leave().await;
-    let listed = async {
-        let list = async || server.get(&desk.writer, "/api/documents").await.ok(200);
-        while list().await["documents"][0]["characters"] != 102 {}
-    };
-    timeout(TEST_TIMEOUT, listed).await.expect("the stored count is updated");
-    server.kill().await;
-    server.start_again().await;
-    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
-    let again = server.writer(&desk).await;
-    again.append("!");
-    again.saved().await;
-    assert_eq!(server.text(&desk.writer, &desk.document).await, format!("{text}!"));
+    let deleted = server.call(&desk.writer, "DELETE", &path, None).await;
+    assert_eq!(deleted.status, StatusCode::NO_CONTENT);
+    assert_eq!(writer.closed().await.0, 4404);
+    assert_eq!(reviewer.closed().await.0, 4404);
 }

@@ -1,4 +1,4 @@
-//! Exports: one build for all callers on any number of servers, and the same bytes for each.
+//! `/api/share-links/{id}/export`: one build for all callers on any number of servers, and the same bytes for each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

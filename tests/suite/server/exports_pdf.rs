@@ -1,4 +1,5 @@
-//! A PDF as another program reads it: `pdftotext` extracts its text, with each review once.
+//! A PDF as another program reads it: `pdftotext` extracts its text, with each review once. Also
+//! `/api/export-formats`.
 
 use std::path::Path;
 use std::process::Stdio;

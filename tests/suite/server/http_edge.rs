@@ -1,4 +1,4 @@
-//! The edge itself: headers, files, limits, health.
+//! The edge itself: headers, files, limits, health, unknown addresses.
 
 use std::time::Duration;
 
@@ -317,4 +317,31 @@ async fn the_service_worker_is_a_script_at_the_root_that_no_cache_serves_unseen(
     }
     assert!(!script.contains("\"fetch\""), "it caches nothing");
     assert_eq!(get(&tag).await.status(), 304);
+}
+
+#[tokio::test]
+async fn an_unknown_address_is_a_page_for_a_browser_and_a_problem_for_others() {
+    let server = Server::start().await;
+    let get = |path: &str, accept: &'static str| {
+        server.http.get(format!("{}{path}", server.url)).header("accept", accept).send()
+    };
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    for path in ["/nonsense", "/s/a/b", "/nonsense.html", "/api/nonsense"] {
+        let page = get(path, browser).await.expect("an answer");
+        assert_eq!(page.status(), 404, "{path}");
+        let kind = page.headers()["content-type"].to_str().expect("text").to_owned();
+        assert_eq!(kind, "text/html; charset=utf-8", "{path}");
+        assert_eq!(page.headers()["vary"], "accept");
+        assert!(page.headers().contains_key("content-security-policy"));
+        let html = page.text().await.expect("text");
+        assert!(html.contains("href=\"/\"") && html.contains("lang=\"ko\""), "{html}");
+        for accept in ["*/*", "application/json", "image/png"] {
+            let problem = get(path, accept).await.expect("an answer");
+            assert_eq!(problem.status(), 404, "{path} as {accept}");
+            let json: Value = problem.json().await.expect("JSON");
+            assert_eq!(json["type"], "/problems/not-found");
+        }
+    }
+    let post = server.http.post(format!("{}/nonsense", server.url)).header("accept", browser);
+    assert_eq!(post.send().await.expect("an answer").status(), 404);
 }

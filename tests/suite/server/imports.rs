@@ -1,4 +1,4 @@
-//! Imports: a Word, Markdown or text file becomes a document; a hostile file becomes nothing.
+//! `/api/documents/import`: a Word, Markdown or text file becomes a document; a hostile file becomes nothing.
 
 use serde_json::{Value, json};
 

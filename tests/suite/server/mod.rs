@@ -1,13 +1,21 @@
 //! Tests of the server from outside: the real binary in a process of its own, over HTTP and websockets, with
 //! a private Redis and PostgreSQL where a test needs them.
+//!
+//! The tests of a route are in the file with the name of its path: those of `/api/review-offers` in
+//! `review_offers.rs`, those of `/api/admin/locks` in `admin_locks.rs`. Below a document or a share link the
+//! next part names the file: `/api/share-links/{id}/reviews` is in `reviews.rs`. The first lines of such a file
+//! name its paths. The other files are about a property of many routes or of the sockets.
 
 mod bin;
 mod document_quota;
 
 mod acts;
+mod admin_jobs;
 mod admin_locks;
+mod admin_series;
 mod admin_sessions;
-mod authentication;
+mod admin_share_links;
+mod auth;
 mod budgets;
 mod charges;
 mod commands;
@@ -32,6 +40,7 @@ mod http_edge;
 mod imports;
 mod input_validation;
 mod kill_campaign;
+mod live_documents;
 mod malformed_frames;
 mod many_servers;
 mod me;
@@ -58,14 +67,17 @@ mod reminder_fixtures;
 mod reminder_races;
 mod reminders;
 mod replies;
+mod request_fixtures;
 mod request_operations;
 mod request_pushes;
-mod rest_documents;
 mod review_members;
 mod review_offers;
+mod review_requests;
+mod reviewers;
 mod reviews;
 mod seats;
 mod set_back;
+mod share_links;
 mod statements;
 mod stopping;
 mod storage_outage;

@@ -1,4 +1,4 @@
-//! Progress of a share link over HTTP: seen marks, counts of reviews, the turn.
+//! `/api/share-links/{id}/seen` and `/turn`: seen marks, counts of reviews, the turn.
 
 use serde_json::{Value, json};
 

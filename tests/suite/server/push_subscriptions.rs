@@ -1,4 +1,4 @@
-//! The browsers of a user over REST, and the server's key for Web Push.
+//! `/api/push-subscriptions`: the browsers of a user; and `/api/push-key`: the server's key for Web Push.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Reminders over REST and Web Push: each reason, the settings, quiet hours, and the list of jobs.
+//! `/api/me/reminders`, and the reminders themselves: each reason, the settings, and quiet hours.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::Instant;
 
 use crate::server::many_servers::Cluster;
-use crate::server::reminder_fixtures::{QUICK, admin, browser, report, review, runs, sum};
+use crate::server::reminder_fixtures::{QUICK, browser, review, runs, sum};
 use crate::support::galley_process::Server;
 use crate::support::push_service::{PushService, Response};
 use crate::support::raw_socket;
@@ -258,28 +258,6 @@ async fn bad_settings_are_refused_with_their_field_and_not_stored() {
     without_zone.as_object_mut().expect("an object").remove("time_zone");
     server.call(&kim, "PUT", ALL, Some(without_zone)).await.problem(422, "invalid");
     assert_eq!(server.get(&kim, ALL).await.ok(200), settings());
-}
-
-#[tokio::test]
-async fn an_administrator_reads_the_last_runs_of_a_job() {
-    let server = Server::with(&QUICK).await;
-    let kim = server.guest("Kim").await;
-    server.get(&kim, "/api/admin/jobs").await.problem(403, "not-admin");
-    assert_eq!(report(&server).await["job"], "reminders");
-    runs(&server, 2).await;
-    let report = report(&server).await;
-    let run = &report["last_runs"][1];
-    assert_eq!(run["outcome"], "done", "{report}");
-    assert!(run["node"].as_str().is_some_and(|node| node.starts_with("node_")));
-    let counts = ["candidates", "postponed", "present", "sent", "spent", "unsent"];
-    let zero: Value = counts.iter().map(|name| ((*name).to_owned(), json!(0))).collect();
-    assert_eq!(run["counts"], zero);
-    assert!(report["estimate_ms"].as_u64().is_some_and(|estimate| 0 < estimate));
-    assert!(report["next_at"].is_string());
-    assert!(
-        server.figure("galley_jobs_total{job=\"reminders\",outcome=\"done\"}").await >= Some(2.0)
-    );
-    drop(admin(&server));
 }
 
 /// Goal: a batch that a slow push service keeps running for more than five seconds raises an alarm.

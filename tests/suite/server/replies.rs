@@ -1,4 +1,5 @@
-//! The talk of both users about a text: comments of the writer, remarks on the whole text, replies.
+//! `/api/share-links/{id}/reviews/{rid}/replies`, and `/reviews` where both users talk about a text: comments of
+//! the writer, remarks on the whole text, replies.
 
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::server::acts::Act;
 use crate::server::operation_fixtures::rows;
-use crate::server::partners::{a_person, decide, text};
+use crate::server::request_fixtures::{a_person, decide, text};
 use crate::support::galley_process::Server;
 use crate::support::rest_client::{Desk, Person};
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::server::many_servers::Cluster;
-use crate::server::partners::{a_person, decide, request_review, send_request, text};
+use crate::server::request_fixtures::{a_person, decide, request_review, send_request, text};
 use crate::support::galley_process::Server;
 use crate::support::push_service::{Browser, PushService, Response};
 use crate::support::rest_client::Person;

@@ -1,4 +1,4 @@
-//! Review offers: their answers, limits and costs.
+//! `/api/review-offers` and their `/claims`: answers, limits and costs.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Reviews over HTTP, beside the live text.
+//! `/api/share-links/{id}/reviews` and a review's `/accept`, `/reject`, `/resolve` and `/reopen`, beside the live
+//! text. `replies.rs` tests the comments of the writer and the remarks on the whole text.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};

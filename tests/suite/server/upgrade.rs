@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
-use crate::server::authentication::signed;
+use crate::server::auth::signed;
 use crate::storage::database::Stranger;
 use crate::storage::files;
 use crate::support::galley_process::Server;

@@ -1,4 +1,4 @@
-//! The history of a document over REST: automatic versions, naming, comparing, restoring.
+//! `/api/documents/{id}/versions`, the history of a document: automatic versions, naming, comparing, restoring.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Webhooks of a whole server: kills, two servers, seats, dead letters and their replay.
+//! Webhooks of a whole server: kills, two servers, seats, dead letters, and their replay by
+//! `/api/admin/webhooks`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;

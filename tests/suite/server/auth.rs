@@ -1,4 +1,5 @@
-//! Authentication: the credentials that the server accepts, and the origins that may send them.
+//! `/api/auth`, `/api/auth/guest` and `/api/auth/leave`: the credentials that every route accepts, and the
+//! origins that may send them. `me.rs` tests `/api/auth/transfer`.
 
 use std::time::Duration;
 
