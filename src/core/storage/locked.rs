@@ -6,7 +6,7 @@
 pub struct Locked(());
 
 impl Locked {
-    pub(in crate::storage) fn in_this_transaction() -> Self {
+    pub(super) fn in_this_transaction() -> Self {
         Self(())
     }
 }

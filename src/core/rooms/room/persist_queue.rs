@@ -30,7 +30,7 @@ pub struct PendingUpdate {
     pub append: Append,
 }
 
-pub(in crate::rooms) enum PersistJob {
+pub(crate) enum PersistJob {
     Store(Box<PendingUpdate>),
     Flush(oneshot::Sender<()>),
 }
@@ -44,14 +44,14 @@ pub struct Persister {
 
 /// The last error of storage, until a group is stored again.
 #[derive(Debug, Default)]
-pub(in crate::rooms) struct StorageHealth {
+pub(crate) struct StorageHealth {
     /// Whether there is an error. Each edit reads this flag without a lock.
     is_failing: AtomicBool,
     error: Mutex<Option<StorageError>>,
 }
 
 impl StorageHealth {
-    pub(in crate::rooms) fn set_error(&self, error: Option<StorageError>) {
+    pub(crate) fn set_error(&self, error: Option<StorageError>) {
         for (reason, is) in [
             ("full", matches!(error, Some(StorageError::Full(_)))),
             ("other", matches!(&error, Some(error) if !matches!(error, StorageError::Full(_)))),
@@ -70,7 +70,7 @@ impl StorageHealth {
     }
 }
 
-pub(in crate::rooms) fn problem_of(error: &StorageError) -> Problem {
+pub(crate) fn problem_of(error: &StorageError) -> Problem {
     if matches!(error, StorageError::Full(_)) { NO_SPACE } else { NOT_SAVED }
 }
 
@@ -90,8 +90,8 @@ pub struct QueueFull;
 
 #[derive(Debug)]
 pub struct Queue {
-    pub(in crate::rooms) jobs: mpsc::Receiver<PersistJob>,
-    pub(in crate::rooms) health: Arc<StorageHealth>,
+    pub(crate) jobs: mpsc::Receiver<PersistJob>,
+    pub(crate) health: Arc<StorageHealth>,
 }
 
 impl std::fmt::Debug for PersistJob {

@@ -42,7 +42,7 @@ impl Room {
     }
 
     /// Frees the spare memory of a room without an edit since the last tick.
-    pub(in crate::rooms) fn shrink_idle(&self) {
+    pub(crate) fn shrink_idle(&self) {
         let mut state = self.lock();
         let version = state.version;
         if state.ticked_at.replace(version) == Some(version) {

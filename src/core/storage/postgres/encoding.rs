@@ -51,7 +51,7 @@ pub(crate) fn text(column: String) -> String {
 
 /// A `timestamptz` in whole milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment(pub(in crate::storage) DateTime<Utc>);
+pub(crate) struct Moment(pub(crate) DateTime<Utc>);
 
 /// Microseconds from the Unix epoch to PostgreSQL's, which is 2000-01-01.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;

@@ -10,7 +10,7 @@ use crate::storage::decode::time;
 
 /// A time as a column stores it: milliseconds since the epoch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment(pub(in crate::storage) DateTime<Utc>);
+pub(crate) struct Moment(pub(crate) DateTime<Utc>);
 
 impl Type<sqlx::Sqlite> for Moment {
     fn type_info() -> SqliteTypeInfo {
