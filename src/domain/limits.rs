@@ -318,9 +318,9 @@ pub const PUSH_ENDPOINT_BYTES_MAX: usize = 2 * 1024;
 /// bytes (RFC 8030 §7.2), and the encryption adds 103.
 pub const PUSH_PAYLOAD_BYTES_MAX: usize = 3_000;
 /// Pushes that wait for another attempt, in all: some 5 MB.
-pub const PUSH_RETRIES_MAX: usize = 1_024;
+pub const PUSH_RETRIES_MAX: u64 = 1_024;
 /// Pushes of one user that wait for another attempt: two for each browser.
-pub const PUSH_RETRIES_PER_USER_MAX: usize = 20;
+pub const PUSH_RETRIES_PER_USER_MAX: u64 = 20;
 /// Attempts of one push, the first one included.
 pub const PUSH_ATTEMPTS_MAX: u32 = 5;
 /// How long a push waits for further attempts. A later one would report an old state.

@@ -1,12 +1,14 @@
 //! Pushes that wait for another attempt, in the memory of this server. A restart loses them: a reminder
 //! that is late is no reminder.
 
-use std::collections::{BTreeMap, HashMap};
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
+use tokio_util::time::DelayQueue;
 
+use crate::bounds::shares::{Share, Shares};
 use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::limits::{PUSH_RETRIES_MAX, PUSH_RETRIES_PER_USER_MAX};
 use crate::push::notification::Notification;
@@ -22,36 +24,21 @@ pub(super) struct Retry {
     pub(super) ends_at: Instant,
 }
 
-/// Sorted by the time of the next attempt.
 #[derive(Default)]
 pub(super) struct Retries {
-    queue: Mutex<Queue>,
-    added: Notify,
-}
-
-#[derive(Default)]
-struct Queue {
-    due: BTreeMap<(Instant, u64), Retry>,
-    by_user: HashMap<UserId, usize>,
-    /// Orders retries of one time.
-    number: u64,
+    queue: Mutex<DelayQueue<(Retry, Share<UserId>)>>,
+    users: Shares<UserId>,
 }
 
 impl Retries {
     /// Adds a push. False: the queue is full, for this user or in all.
     pub(super) fn add(&self, retry: Retry, at: Instant) -> bool {
+        let has_room = |all, own| all < PUSH_RETRIES_MAX && own < PUSH_RETRIES_PER_USER_MAX;
+        let admit = |all, own| has_room(all, own).then_some(()).ok_or(());
+        let Ok(share) = self.users.take(Some(retry.user.clone()), admit) else { return false };
         let mut queue = self.lock();
-        let of_user = queue.by_user.get(&retry.user).copied().unwrap_or_default();
-        if PUSH_RETRIES_MAX <= queue.due.len() || PUSH_RETRIES_PER_USER_MAX <= of_user {
-            return false;
-        }
-        queue.by_user.insert(retry.user.clone(), of_user + 1);
-        queue.number += 1;
-        let key = (at, queue.number);
-        queue.due.insert(key, retry);
-        metrics::gauge!("galley_push_queue").set(count(queue.due.len()));
-        drop(queue);
-        self.added.notify_one();
+        queue.insert_at((retry, share), at);
+        metrics::gauge!("galley_push_queue").set(count(queue.len()));
         true
     }
 
@@ -61,40 +48,21 @@ impl Retries {
     ///
     /// Cancel safe: a dropped future takes no push.
     pub(super) async fn next(&self) -> Retry {
-        loop {
-            let added = self.added.notified();
-            match self.take_due() {
-                Ok(retry) => return retry,
-                Err(None) => added.await,
-                Err(Some(at)) => {
-                    tokio::select! {
-                        () = added => {}
-                        () = sleep_until(at) => {}
-                    }
+        poll_fn(|context| {
+            let mut queue = self.lock();
+            match queue.poll_expired(context) {
+                Poll::Ready(Some(due)) => {
+                    metrics::gauge!("galley_push_queue").set(count(queue.len()));
+                    Poll::Ready(due.into_inner().0)
                 }
+                // An insertion wakes this task, also while the queue is empty.
+                Poll::Ready(None) | Poll::Pending => Poll::Pending,
             }
-        }
+        })
+        .await
     }
 
-    fn take_due(&self) -> Result<Retry, Option<Instant>> {
-        let mut queue = self.lock();
-        let Some(first) = queue.due.first_entry() else { return Err(None) };
-        let (at, _) = *first.key();
-        if Instant::now() < at {
-            return Err(Some(at));
-        }
-        let retry = first.remove();
-        let left = queue.by_user.get(&retry.user).copied().unwrap_or_default().saturating_sub(1);
-        if left == 0 {
-            queue.by_user.remove(&retry.user);
-        } else {
-            queue.by_user.insert(retry.user.clone(), left);
-        }
-        metrics::gauge!("galley_push_queue").set(count(queue.due.len()));
-        Ok(retry)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, DelayQueue<(Retry, Share<UserId>)>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -145,14 +113,14 @@ mod tests {
         let (retries, kim) = (Retries::default(), UserId::generate());
         let now = Instant::now();
         let added = (0..PUSH_RETRIES_MAX).filter(|_| retries.add(retry(&kim), now)).count();
-        assert_eq!(added, PUSH_RETRIES_PER_USER_MAX);
-        let others = PUSH_RETRIES_MAX - added;
+        assert_eq!(added as u64, PUSH_RETRIES_PER_USER_MAX);
+        let others = PUSH_RETRIES_MAX - added as u64;
         assert!((0..others).all(|_| retries.add(retry(&UserId::generate()), now)));
         assert!(!retries.add(retry(&UserId::generate()), now));
         for _ in 0..PUSH_RETRIES_MAX {
             retries.next().await;
         }
-        assert!(retries.lock().by_user.is_empty());
+        assert!(retries.users.is_empty());
         assert!(retries.add(retry(&kim), now));
     }
 }
