@@ -60,7 +60,6 @@ use crate::locks::{Locks, LocksError};
 use crate::periodic::Work;
 use crate::pubsub::{Pubsub, PubsubError};
 use crate::reviews::Reviews;
-use crate::rooms::room::review_events::MissedQueue;
 use crate::seats::departures::{SEARCH_EVERY, Search};
 use crate::seats::{SeatService, SeatServiceDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
@@ -151,18 +150,11 @@ impl App {
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        let (sessions, missed) = start_sessions(&settings, &storage, &locks, &pubsub, &tasks);
+        let (sessions, reviews) = start_sessions(&settings, &storage, &locks, &pubsub, &tasks);
         let origins = match &settings.server.public_url {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
         };
-        let reviews = Reviews::start(
-            sessions.clone(),
-            storage.clone(),
-            pubsub.clone(),
-            tasks.clone(),
-            missed,
-        );
         let readiness = readiness::start(&storage, &locks, &sessions);
         let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
             MetricsHandle::new(move || figures.render())
@@ -319,10 +311,10 @@ fn start_sessions(
     locks: &Locks,
     pubsub: &Pubsub,
     tasks: &TaskTracker,
-) -> (SeatService, MissedQueue) {
+) -> (SeatService, Reviews) {
     let seats = &settings.seats;
     let limits = &settings.limits;
-    SeatService::start(SeatServiceDeps {
+    let (sessions, missed) = SeatService::start(SeatServiceDeps {
         storage: storage.clone(),
         locks: locks.clone(),
         pubsub: pubsub.clone(),
@@ -345,7 +337,10 @@ fn start_sessions(
             longest: *settings.history.longest,
         },
         tasks: tasks.clone(),
-    })
+    });
+    let (storage, pubsub, tasks) = (storage.clone(), pubsub.clone(), tasks.clone());
+    let reviews = Reviews::start(sessions.clone(), storage, pubsub, tasks, missed);
+    (sessions, reviews)
 }
 
 fn state(
