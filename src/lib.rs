@@ -25,6 +25,7 @@ pub mod partners;
 pub mod periodic;
 pub mod push;
 pub mod reminders;
+pub mod section;
 pub mod transfer;
 pub mod versions;
 pub mod webhooks;

@@ -71,11 +71,12 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sharing", "yjs",
         ],
     ),
+    ("section", &[]),
     ("outgoing", &["domain"]),
     ("periodic", &["domain", "locks", "storage", "http"]),
-    ("webhooks", &["domain", "storage", "seats", "http", "outgoing"]),
-    ("push", &["domain", "bounds", "storage", "sharing", "http", "outgoing"]),
-    ("reminders", &["domain", "locks", "storage", "seats", "http", "periodic", "push"]),
+    ("webhooks", &["domain", "storage", "seats", "http", "section", "outgoing"]),
+    ("push", &["domain", "bounds", "storage", "sharing", "http", "section", "outgoing"]),
+    ("reminders", &["domain", "locks", "storage", "seats", "http", "section", "periodic", "push"]),
     (
         "partners",
         &["domain", "bounds", "locks", "storage", "outbox", "seats", "sharing", "http", "push"],
@@ -86,7 +87,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "exports",
         &[
             "domain", "bounds", "files", "yjs", "locks", "storage", "rooms", "seats", "reviews",
-            "sharing", "http", "periodic",
+            "sharing", "http", "section", "periodic",
         ],
     ),
     ("transfer", &["domain", "storage", "sharing", "http"]),
@@ -144,7 +145,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // Both bound rates: `http` of requests, the others of messages of one socket.
     ("governor", &["bounds", "http", "seats", "sessions"]),
     ("http_body_util", &["outgoing"]),
-    ("humantime", &["config"]),
+    ("humantime", &["section"]),
     // The server, and requests to other programs.
     ("hyper", &["http", "outgoing"]),
     ("hyper_util", &["http", "outgoing"]),
@@ -166,7 +167,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls", &["locks", "outgoing"]),
     ("rustls_native_certs", &["outgoing"]),
     // From the settings to the code that passes a secret to its key.
-    ("secrecy", &["config", "app", "main"]),
+    ("secrecy", &["webhooks", "config", "app", "main"]),
     // The path of an invalid field, in settings and bodies.
     ("serde_path_to_error", &["config", "http"]),
     // The hash of a reclaim secret: the locks alone build no C.

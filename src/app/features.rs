@@ -1,13 +1,12 @@
 //! The features: their routes, their services from the settings, and their periodic work.
 
 use futures_util::future::BoxFuture;
-use secrecy::ExposeSecret as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admin::{self, Console};
 use crate::app::secrets::{self, SecretError};
-use crate::config::{Settings, WebhookSettings};
+use crate::config::Settings;
 use crate::domain::ids::NodeId;
 use crate::exports;
 use crate::exports::build::Exports;
@@ -16,20 +15,17 @@ use crate::http::routes::Routes;
 use crate::locks::Locks;
 use crate::offers::{self, Offers};
 use crate::outgoing::Outgoing;
-use crate::outgoing::destination::{Destination, Scope};
 use crate::partners::{self, Partners};
 use crate::periodic::{self, Jobs, Work};
 use crate::pubsub::Pubsub;
-use crate::push::web_push::PushOptions;
 use crate::push::{self, Notify};
-use crate::reminders::{self, ReminderTerms, Reminders};
+use crate::reminders::{self, Reminders};
 use crate::seats::SeatService;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
 use crate::transfer::{self, Transfers};
 use crate::versions::{self, Versions};
-use crate::webhooks::signature::WebhookSecret;
-use crate::webhooks::{self, WebhookEndpoint, Webhooks};
+use crate::webhooks::{self, Webhooks};
 
 pub(super) struct Core<'a> {
     pub(super) settings: &'a Settings,
@@ -69,12 +65,7 @@ impl Features {
     pub(super) fn prepare(core: &Core<'_>) -> Result<Self, SecretError> {
         let Core { settings, node, storage, locks, pubsub, tasks, seats, invites } = *core;
         let notify = push_of(settings, storage)?;
-        let (terms, limits) = (&settings.jobs, &settings.limits);
-        let terms = ReminderTerms::new(
-            *terms.tick,
-            *terms.review_unanswered_after,
-            *terms.request_unanswered_after,
-        );
+        let (terms, limits) = (settings.jobs.terms(), &settings.limits);
         let reminders = Reminders::new(storage.clone(), locks.clone(), notify.clone(), terms);
         let jobs: Vec<Box<dyn periodic::Job>> = vec![Box::new(reminders.clone())];
         let jobs = Jobs::new(storage.clone(), locks.clone(), node, jobs);
@@ -88,7 +79,7 @@ impl Features {
         let fonts = PdfFonts::new(settings.exports.fonts.clone());
         let exports = Exports::new(seats, storage.clone(), locks.clone(), tasks.clone(), fonts);
         // Their requests have connections of their own: a slow receiver delays no push.
-        let endpoints = settings.notify.webhooks.iter().filter_map(endpoint).collect();
+        let endpoints = settings.notify.endpoints();
         let webhooks = Webhooks::new(storage.clone(), Outgoing::default(), endpoints);
         let routes = routes()
             .with(Console::new(seats.clone(), storage.clone(), locks.clone(), pubsub.clone()))
@@ -122,22 +113,10 @@ impl Features {
     }
 }
 
-/// The settings are checked: no endpoint is left out.
-fn endpoint(settings: &WebhookSettings) -> Option<WebhookEndpoint> {
-    let WebhookSettings { url, secret, events } = settings;
-    Some(WebhookEndpoint {
-        url: url.clone(),
-        to: Destination::parse(url, Scope::Anywhere).ok()?,
-        secret: WebhookSecret::new(secret.expose_secret().as_bytes()),
-        events: events.clone(),
-    })
-}
-
 /// Prepares Web Push. A folder without write access stops no start: a server that ran before Web Push
 /// existed goes on without it.
 fn push_of(settings: &Settings, storage: &Storage) -> Result<Notify, SecretError> {
     let push = &settings.push;
-    let public_url = settings.server.public_url.as_ref().filter(|origin| origin.is_secure());
     let key = match push.enabled.then(|| secrets::find_or_make_push_key(&push.key_file)) {
         None => None,
         Some(Ok(key)) => Some(key),
@@ -150,12 +129,7 @@ fn push_of(settings: &Settings, storage: &Storage) -> Result<Notify, SecretError
         }
         Some(Err(error)) => return Err(error),
     };
-    let options = key.map(|key| PushOptions {
-        key,
-        subject: push.subject.clone().or_else(|| public_url.map(ToString::to_string)),
-        allow_private: push.allow_private,
-        hosts: push.hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
-    });
+    let options = key.map(|key| push.options(key, settings.server.public_url.as_ref()));
     Ok(Notify::new(storage.clone(), Outgoing::default(), options))
 }
 

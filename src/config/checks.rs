@@ -1,16 +1,11 @@
 //! The rules that no type tells: the forms of single texts, and keys that depend on each other.
 
-use std::collections::HashSet;
-
 use secrecy::ExposeSecret;
 
-use crate::config::{AuthSettings, Found, PushSettings, Settings, WebhookSettings};
+use crate::config::{AuthSettings, Settings};
 use crate::domain::lease::LeaseTerms;
-use crate::domain::limits::{
-    WEBHOOK_ENDPOINTS_MAX, WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_URL_BYTES_MAX,
-};
 use crate::locks::redis_client::url::RedisUrl;
-use crate::outgoing::destination::{Destination, Scope};
+use crate::section::{FoundFaults, is_printable};
 use crate::telemetry::logs;
 
 /// Minimum length of an admin token in bytes: that of the signing secret. Attackers try tokens from
@@ -18,19 +13,17 @@ use crate::telemetry::logs;
 const ADMIN_TOKEN_BYTES_MIN: usize = 32;
 /// Maximum length of the sign-in address in bytes: browsers and proxies reject much longer ones.
 const SIGN_IN_URL_BYTES_MAX: usize = 2_048;
-/// The secrets of the examples in the README and the manual. Every reader of these knows them.
-pub(super) const EXAMPLE_SECRETS: [&str; 2] =
-    ["32 random bytes as hexadecimal digits", "a random text of 16 bytes or more"];
 
-pub(super) fn check(all: &Settings, faults: &mut Found) {
+pub(super) fn check(all: &Settings, faults: &mut FoundFaults) {
     stores(all, faults);
     texts(all, faults);
     relations(all, faults);
-    endpoints(&all.notify.webhooks, faults);
+    all.push.check(faults);
+    all.notify.check(faults);
 }
 
 /// The faults of these omit the URL, which may contain a password.
-fn stores(all: &Settings, faults: &mut Found) {
+fn stores(all: &Settings, faults: &mut FoundFaults) {
     if let Some(fault) = database_fault(&all.database.url) {
         faults.unless(false, &["database.url"], fault);
     }
@@ -80,12 +73,10 @@ fn postgres_fault(rest: &str) -> Option<&'static str> {
         .then_some("may have no parameters other than sslmode, sslrootcert, sslcert, sslkey")
 }
 
-fn texts(all: &Settings, faults: &mut Found) {
+fn texts(all: &Settings, faults: &mut FoundFaults) {
     let AuthSettings { secret_file, sign_in_url, .. } = &all.auth;
-    let PushSettings { key_file, subject, hosts, .. } = &all.push;
-    let empty = "must not be empty";
-    faults.unless(!secret_file.as_os_str().is_empty(), &["auth.secret_file"], empty);
-    faults.unless(!key_file.as_os_str().is_empty(), &["push.key_file"], empty);
+    let has_file = !secret_file.as_os_str().is_empty();
+    faults.unless(has_file, &["auth.secret_file"], "must not be empty");
     faults.unless(
         sign_in_url.as_deref().is_none_or(is_link),
         &["auth.sign_in_url"],
@@ -101,26 +92,11 @@ fn texts(all: &Settings, faults: &mut Found) {
          -hex 32`, or leave the setting out, and the first start makes one",
     );
     faults.unless(
-        subject.as_deref().is_none_or(is_contact),
-        &["push.subject"],
-        "must be a contact, like mailto:ops@example.com, or an https:// address, of at most 256 \
-         characters",
-    );
-    faults.unless(
-        hosts.iter().all(|host| is_host_rule(host)),
-        &["push.hosts"],
-        "must be names of hosts separated by commas, like fcm.googleapis.com, *.push.apple.com",
-    );
-    faults.unless(
         logs::is_level(&all.log.level),
         &["log.level"],
         "must be error, warn, info, debug or trace, or directives by module like \
          info,galley::seats=debug",
     );
-}
-
-fn is_printable(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// The address becomes a link of the page, so another scheme (`javascript:`) is a fault.
@@ -130,23 +106,7 @@ fn is_link(url: &str) -> bool {
     has_host && is_printable(url) && url.len() <= SIGN_IN_URL_BYTES_MAX
 }
 
-/// Whether a push service can show the text as the operator's contact (RFC 8292 §2.1).
-fn is_contact(text: &str) -> bool {
-    const CHARACTERS_MAX: usize = 256;
-    let rest = text.strip_prefix("mailto:").filter(|rest| rest.contains('@'));
-    let rest = rest.or_else(|| text.strip_prefix("https://"));
-    text.len() <= CHARACTERS_MAX && is_printable(text) && rest.is_some_and(|it| !it.is_empty())
-}
-
-fn is_host_rule(text: &str) -> bool {
-    let name = text.strip_prefix("*.").unwrap_or(text);
-    let is_label = |label: &str| {
-        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-    };
-    name.split('.').all(is_label)
-}
-
-fn relations(all: &Settings, faults: &mut Found) {
+fn relations(all: &Settings, faults: &mut FoundFaults) {
     let Settings { seats, history, limits, .. } = all;
     if let Err(error) = LeaseTerms::new(*seats.lease, *seats.renew_every) {
         let fault = format!("{error} (seats.renew_every)");
@@ -184,30 +144,4 @@ fn relations(all: &Settings, faults: &mut Found) {
         "must be at least twice limits.body_bytes and limits.message_bytes: one of them may be in \
          transfer while a response is",
     );
-}
-
-/// The faults of these omit the values: an address or a secret may be in the wrong place.
-fn endpoints(all: &[WebhookSettings], faults: &mut Found) {
-    let most = format!("must be at most {WEBHOOK_ENDPOINTS_MAX} endpoints");
-    faults.unless(all.len() <= WEBHOOK_ENDPOINTS_MAX, &["notify.webhooks"], &most);
-    let mut urls = HashSet::new();
-    for (index, WebhookSettings { url, secret, events }) in all.iter().enumerate() {
-        let at = |key: &str| format!("notify.webhooks[{index}].{key}");
-        let at_url = at("url");
-        let long = format!("must have at most {WEBHOOK_URL_BYTES_MAX} bytes");
-        faults.unless(url.len() <= WEBHOOK_URL_BYTES_MAX, &[&at_url], &long);
-        if let Err(error) = Destination::parse(url, Scope::Anywhere) {
-            let fault = format!("must be an https:// or http:// address: {error}");
-            faults.unless(false, &[&at_url], &fault);
-        }
-        faults.unless(urls.insert(url), &[&at_url], "is that of another endpoint");
-        let secret = secret.expose_secret();
-        let is_secret = WEBHOOK_SECRET_BYTES_MIN <= secret.len();
-        let fault = format!(
-            "must be at least {WEBHOOK_SECRET_BYTES_MIN} bytes, and no example of the manual; make \
-             one with `openssl rand -hex 32`"
-        );
-        faults.unless(is_secret && !EXAMPLE_SECRETS.contains(&secret), &[&at("secret")], &fault);
-        faults.unless(!events.is_empty(), &[&at("events")], "is empty");
-    }
 }

@@ -6,16 +6,15 @@
 //! each. The module reads the `--config` file and touches no other file. Variables that only share the
 //! prefix are no settings ([`ignored`]).
 //!
-//! A section is a struct of `serde`: its fields are the keys, with type and range. The manual says what
-//! each one means. [`checks`] holds the rules that no type tells.
+//! The manual says what each key means. [`checks`] holds the rules that no type of a [`section`](crate::section)
+//! of the core tells.
 
 mod checks;
 mod environment;
 mod limits;
 mod sources;
-mod values;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,22 +22,21 @@ use std::path::PathBuf;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-pub use humantime::parse_duration;
-
 use crate::config::sources::Source;
-use crate::config::values::{
-    DAY, HOUR, Lasting, MINUTE, hidden, list, without_password, without_query,
-};
 use crate::domain::lease::LeaseTerms;
-use crate::domain::limits::JOB_TICKS;
-use crate::domain::webhook::WebhookEvent;
+use crate::exports::settings::ExportSettings;
 use crate::http::assets::Assets;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
+use crate::push::settings::PushSettings;
+use crate::reminders::settings::JobSettings;
+use crate::section::{DAY, Lasting, MINUTE, hidden, list, without_password};
 use crate::telemetry::logs::Format;
+use crate::webhooks::settings::NotifySettings;
 
 pub use crate::config::environment::ignored;
 pub use crate::config::limits::LimitSettings;
+pub use crate::section::parse_duration;
 
 /// The defaults, which are also the manual.
 pub const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -54,21 +52,6 @@ pub struct Flags {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct Faults(pub Vec<String>);
-
-/// The faults, one a key: the first one.
-#[derive(Default)]
-struct Found(BTreeMap<String, String>);
-
-impl Found {
-    /// Records a fault of the first of `keys`, unless `holds`. The rule does not apply if one of them has
-    /// a fault already.
-    fn unless(&mut self, holds: bool, keys: &[&str], fault: &str) {
-        let is_readable = !keys.iter().any(|key| self.0.contains_key(*key));
-        if let (false, true, Some(key)) = (holds, is_readable, keys.first()) {
-            self.0.insert((*key).to_owned(), fault.to_owned());
-        }
-    }
-}
 
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -158,54 +141,6 @@ pub struct AdminSettings {
     /// Bearer token for `/api/admin`; the first start creates one when it is not set.
     #[serde(serialize_with = "hidden", skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretString>,
-}
-
-#[derive(Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct PushSettings {
-    pub enabled: bool,
-    pub key_file: PathBuf,
-    pub subject: Option<String>,
-    #[serde(deserialize_with = "list")]
-    pub hosts: Vec<String>,
-    pub allow_private: bool,
-}
-
-/// The range of `jobs.tick`.
-const _: () = assert!(JOB_TICKS.0.as_millis() == 100 && JOB_TICKS.1.as_millis() == HOUR as u128);
-
-#[derive(Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct JobSettings {
-    pub tick: Lasting<100, HOUR>,
-    pub review_unanswered_after: Lasting<100, { 30 * DAY }>,
-    pub request_unanswered_after: Lasting<100, { 30 * DAY }>,
-}
-
-#[derive(Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExportSettings {
-    #[serde(deserialize_with = "list")]
-    pub fonts: Vec<PathBuf>,
-}
-
-#[derive(Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct NotifySettings {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub webhooks: Vec<WebhookSettings>,
-}
-
-#[derive(Clone, Default, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct WebhookSettings {
-    /// The address, which may contain a secret in its query.
-    #[serde(serialize_with = "without_query")]
-    pub url: String,
-    #[serde(serialize_with = "hidden")]
-    pub secret: SecretString,
-    #[serde(deserialize_with = "list")]
-    pub events: Vec<WebhookEvent>,
 }
 
 #[derive(Clone, Deserialize, Serialize)]

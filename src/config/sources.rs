@@ -8,7 +8,8 @@ use std::path::Path;
 use serde_path_to_error::Segment;
 use toml::{Table, Value};
 
-use crate::config::{Faults, Found, Settings, checks};
+use crate::config::{Faults, Settings, checks};
+use crate::section::FoundFaults;
 
 pub(super) struct Source {
     name: String,
@@ -52,7 +53,7 @@ pub(super) fn settings(sources: &[Source]) -> Result<Settings, Faults> {
         merge(&mut merged, &source.sections);
     }
     let defaults = sources.first().map(|defaults| Value::Table(defaults.sections.clone()));
-    let mut faults = Found::default();
+    let mut faults = FoundFaults::default();
     let read = read(Value::Table(merged), defaults.as_ref(), &mut faults);
     if let Some(settings) = &read {
         checks::check(settings, &mut faults);
@@ -88,7 +89,7 @@ fn merge(merged: &mut Table, source: &Table) {
 }
 
 /// Reads the settings. A value with a fault is replaced by its default, so that the others are read.
-fn read(mut merged: Value, defaults: Option<&Value>, faults: &mut Found) -> Option<Settings> {
+fn read(mut merged: Value, defaults: Option<&Value>, faults: &mut FoundFaults) -> Option<Settings> {
     loop {
         let error = match serde_path_to_error::deserialize::<_, Settings>(merged.clone()) {
             Ok(settings) => return Some(settings),

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::config::checks::EXAMPLE_SECRETS;
 use crate::config::{Flags, Settings};
+use crate::webhooks::settings::EXAMPLE_SECRETS;
 
 fn with(json: &str) -> Result<Settings, String> {
     let variable = ("GALLEY_NOTIFY__WEBHOOKS".to_owned(), json.to_owned());

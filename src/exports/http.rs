@@ -24,7 +24,6 @@ use crate::files::error::ImportError;
 use crate::files::import::{self, ImportFormat};
 use crate::files::word_text::ImportChanges;
 use crate::http::auth::caller::Caller;
-use crate::http::documents::DocumentBody;
 use crate::http::error::{ApiError, Contract, Failure, Members, member};
 use crate::http::extract::{Path, Query, RawBody};
 use crate::http::guest_budgets::Storing;
@@ -35,6 +34,7 @@ use crate::http::routes::Routes;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;
 use crate::sharing::Sharing;
+use crate::storage::documents::Document;
 
 pub(crate) fn routes() -> Routes {
     Routes::default()
@@ -63,7 +63,7 @@ struct ImportQuery {
 #[derive(Serialize)]
 struct ImportBody {
     #[serde(flatten)]
-    document: DocumentBody,
+    document: Document,
     import: ImportChanges,
 }
 
@@ -235,7 +235,7 @@ async fn import(
     let creator = (caller.user(), network(peer.0));
     let document = sharing.create_document(creator, &title, file.text, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
-    let body = ImportBody { document: document.into(), import: file.changes };
+    let body = ImportBody { document, import: file.changes };
     Ok((StatusCode::CREATED, location, Json(body)).into_response())
 }
 

@@ -17,4 +17,5 @@ pub(crate) mod http;
 mod import;
 pub mod rendering;
 mod served;
+pub mod settings;
 pub mod store;

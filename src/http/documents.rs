@@ -5,13 +5,12 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::permits::Requester;
 use crate::domain::ids::DocumentId;
 use crate::domain::text::count_characters;
-use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Path, Query};
@@ -22,7 +21,6 @@ use crate::http::routes::Routes;
 use crate::rooms::RoomError;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
-use crate::sharing::bin::Binned;
 use crate::storage::documents::Document;
 
 const ROWS_DEFAULT: u32 = 50;
@@ -37,38 +35,6 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .delete("/api/documents/{id}", delete)
         .post("/api/documents/{id}/restore", restore)
         .get("/api/documents/{id}/text", text)
-}
-
-#[derive(Serialize)]
-pub(crate) struct DocumentBody {
-    id: DocumentId,
-    title: String,
-    owner: User,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-    characters: i64,
-    #[serde(flatten)]
-    deletion: Option<DeletionBody>,
-}
-
-#[derive(Serialize)]
-struct DeletionBody {
-    deleted_at: DateTime<Utc>,
-    purge_at: DateTime<Utc>,
-}
-
-impl From<Document> for DocumentBody {
-    fn from(document: Document) -> Self {
-        let Document { id, title, owner, characters, created_at, updated_at } = document;
-        Self { id, title, owner, created_at, updated_at, characters, deletion: None }
-    }
-}
-
-impl From<Binned> for DocumentBody {
-    fn from(Binned { row, purge_at }: Binned) -> Self {
-        let deletion = Some(DeletionBody { deleted_at: row.deleted_at, purge_at });
-        Self { deletion, ..row.document.into() }
-    }
 }
 
 #[derive(Deserialize)]
@@ -99,8 +65,8 @@ struct TitleBody {
 }
 
 #[derive(Serialize)]
-struct ListBody {
-    documents: Vec<DocumentBody>,
+struct ListBody<T> {
+    documents: Vec<T>,
     next_cursor: Option<String>,
     /// Of a bin: how long it keeps a document. With 0 there is no bin.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +87,7 @@ async fn create(
     let creator = (caller.user(), network(peer.0));
     let document = sharing.create_document(creator, &new.title, new.text, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
-    Ok((StatusCode::CREATED, location, Json(DocumentBody::from(document))).into_response())
+    Ok((StatusCode::CREATED, location, Json(document)).into_response())
 }
 
 /// `GET /api/documents`
@@ -130,14 +96,15 @@ async fn list(
     State(sessions): State<SeatService>,
     caller: Caller,
     Query(ListQuery { deleted, limit, cursor }): Query<ListQuery>,
-) -> Result<Json<ListBody>, ApiError> {
+) -> Result<Response, ApiError> {
     let request = PageQuery { limit, cursor }.parse(ROWS_DEFAULT, ROWS_MAX)?;
     if deleted {
         let mut rows = sharing.bin_of(&caller.user().id, &request.page()).await?;
         let next_cursor = request.cut(&mut rows, |binned| binned.row.cursor());
-        let documents = rows.into_iter().map(DocumentBody::from).collect();
         let retention_seconds = Some(sharing.bin_retention().as_secs());
-        return Ok(Json(ListBody { documents, next_cursor, retention_seconds }));
+        return Ok(
+            Json(ListBody { documents: rows, next_cursor, retention_seconds }).into_response()
+        );
     }
     let mut rows = sharing.documents_of(&caller.user().id, &request.page()).await?;
     let next_cursor = request.cut(&mut rows, Document::cursor);
@@ -147,8 +114,7 @@ async fn list(
         let counted = count_now(row, &sessions, &caller.requester()).await;
         let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
     }
-    let documents = rows.into_iter().map(DocumentBody::from).collect();
-    Ok(Json(ListBody { documents, next_cursor, retention_seconds: None }))
+    Ok(Json(ListBody { documents: rows, next_cursor, retention_seconds: None }).into_response())
 }
 
 /// `GET /api/documents/{id}`
@@ -157,10 +123,10 @@ async fn show(
     State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
-) -> Result<Json<DocumentBody>, ApiError> {
+) -> Result<Json<Document>, ApiError> {
     let mut document = sharing.document(&caller.user().id, id).await?;
     count_now(&mut document, &sessions, &caller.requester()).await?;
-    Ok(Json(document.into()))
+    Ok(Json(document))
 }
 
 /// The open room has a newer count while a session edits. For a document that is damaged, busy or too
@@ -187,12 +153,12 @@ async fn rename(
     caller: Caller,
     Path(id): Path<DocumentId>,
     JsonBody(body): JsonBody<TitleBody>,
-) -> Result<Json<DocumentBody>, ApiError> {
+) -> Result<Json<Document>, ApiError> {
     let mut renamed =
         sharing.rename_document(&caller.user().id, id, &body.title, Utc::now()).await?;
     // The title is stored: an older count is better than a failure.
     let _older = count_now(&mut renamed, &sessions, &caller.requester()).await;
-    Ok(Json(renamed.into()))
+    Ok(Json(renamed))
 }
 
 /// `DELETE /api/documents/{id}`
@@ -228,11 +194,11 @@ async fn restore(
     peer: Option<Extension<Peer>>,
     caller: Caller,
     Path(id): Path<DocumentId>,
-) -> Result<Json<DocumentBody>, ApiError> {
+) -> Result<Json<Document>, ApiError> {
     let address = network(peer.map_or_else(Peer::default, |Extension(peer)| peer).0);
     let restoring = async move {
         let restorer = (&caller.user().id, address);
-        Ok(Json(sharing.restore_document(restorer, id, Utc::now()).await?.into()))
+        Ok(Json(sharing.restore_document(restorer, id, Utc::now()).await?))
     };
     sessions.complete(restoring).await
 }

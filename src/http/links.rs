@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use chrono::{DateTime, SubsecRound as _, Utc};
+use chrono::{SubsecRound as _, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{DocumentId, ShareLinkId};
@@ -24,7 +24,7 @@ use crate::seats::view::SeatsView;
 use crate::sharing::invite::Invite;
 use crate::sharing::links::Joining;
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::invites::{Attempt, Invitation};
+use crate::storage::invites::Invitation;
 use crate::storage::links::{FindOrCreate, ShareLink};
 
 /// Default and maximum of rows on a page: the start page lists all.
@@ -49,30 +49,7 @@ pub(super) struct LinkBody {
     #[serde(flatten)]
     rest: Rest,
     #[serde(flatten)]
-    invitation: Option<InvitationBody>,
-}
-
-/// The part of a link that only its writer sees.
-#[derive(Serialize)]
-struct InvitationBody {
-    reviewer_since: Option<DateTime<Utc>>,
-    invited_at: DateTime<Utc>,
-    attempts: Vec<AttemptBody>,
-}
-
-/// A user with a valid invite whom the link refused.
-#[derive(Serialize)]
-struct AttemptBody {
-    user: User,
-    at: DateTime<Utc>,
-}
-
-impl From<Invitation> for InvitationBody {
-    fn from(invitation: Invitation) -> Self {
-        let Invitation { invited_at, reviewer_since, attempts, .. } = invitation;
-        let attempts = attempts.into_iter().map(|Attempt { user, at }| AttemptBody { user, at });
-        Self { reviewer_since, invited_at, attempts: attempts.collect() }
-    }
+    invitation: Option<Invitation>,
 }
 
 #[derive(Serialize)]
@@ -120,7 +97,7 @@ impl LinkBody {
         origins: &Origins,
     ) -> Self {
         let invite = InviteBody::new(origins, link.id, invite);
-        Self { invitation: Some(invitation.into()), ..Self::new(link, Rest::Invite(invite)) }
+        Self { invitation: Some(invitation), ..Self::new(link, Rest::Invite(invite)) }
     }
 }
 
@@ -251,7 +228,6 @@ async fn for_member(
     let seats = sessions.seats_of(&[link.id]).await.pop().unwrap_or_default();
     let mut progress = reviews.progress_of(&caller.user().id, &[link.id]).await?;
     let progress = progress.remove(&link.id).unwrap_or_default();
-    let invitation = invitation.map(InvitationBody::from);
     let rest = Rest::Member(MemberBody { seats, progress });
     Ok(Json(LinkBody { invitation, ..LinkBody::new(link, rest) }))
 }

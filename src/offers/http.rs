@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{ClaimId, OfferId};
-use crate::domain::offer::{ClaimState, OfferState};
+use crate::domain::offer::OfferState;
 use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
 use crate::http::error::{ApiError, Contract, Failure, Members, STORAGE_FULL, UNAVAILABLE, member};
@@ -75,31 +75,13 @@ impl OfferBody {
 struct ViewBody {
     #[serde(flatten)]
     offer: OfferBody,
-    claim: Option<ClaimBody>,
-}
-
-#[derive(Serialize)]
-struct ClaimBody {
-    id: ClaimId,
-    offer_id: OfferId,
-    user: User,
-    number: i64,
-    state: ClaimState,
-    message: Option<String>,
-    created_at: DateTime<Utc>,
-}
-
-impl From<OfferClaim> for ClaimBody {
-    fn from(claim: OfferClaim) -> Self {
-        let OfferClaim { id, offer: offer_id, user, number, state, message, created_at } = claim;
-        Self { id, offer_id, user, number, state, message, created_at }
-    }
+    claim: Option<OfferClaim>,
 }
 
 #[derive(Serialize)]
 struct AcceptedBody {
     partner: User,
-    claim: ClaimBody,
+    claim: OfferClaim,
 }
 
 #[derive(Deserialize)]
@@ -122,7 +104,7 @@ struct OfferListBody {
 
 #[derive(Serialize)]
 struct ClaimListBody {
-    claims: Vec<ClaimBody>,
+    claims: Vec<OfferClaim>,
     next_cursor: Option<String>,
 }
 
@@ -169,7 +151,7 @@ async fn show(
     Path(id): Path<OfferId>,
 ) -> Result<Json<ViewBody>, ApiError> {
     let view = offers.offer(&caller.user().id, id).await?;
-    let claim = view.claim.map(ClaimBody::from);
+    let claim = view.claim;
     Ok(Json(ViewBody { offer: OfferBody::new(view.offer, &origins), claim }))
 }
 
@@ -212,7 +194,7 @@ async fn claim(
     };
     let claim = sessions.complete(claiming).await?;
     let location = [(LOCATION, format!("/api/review-offers/{id}/claims/{}", claim.id))];
-    Ok((StatusCode::CREATED, location, Json(ClaimBody::from(claim))).into_response())
+    Ok((StatusCode::CREATED, location, Json(claim)).into_response())
 }
 
 /// `GET /api/review-offers/{id}/claims`
@@ -225,8 +207,7 @@ async fn claims(
     let request = query.parse(ROWS_DEFAULT, ROWS_MAX)?;
     let mut rows = offers.claims(&caller.user().id, id, &request.page()).await?;
     let next_cursor = request.cut(&mut rows, OfferClaim::cursor);
-    let claims = rows.into_iter().map(ClaimBody::from).collect();
-    Ok(Json(ClaimListBody { claims, next_cursor }))
+    Ok(Json(ClaimListBody { claims: rows, next_cursor }))
 }
 
 /// `DELETE /api/review-offers/{id}/claims/{cid}`: the claimant withdraws, or the owner declines.

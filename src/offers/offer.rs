@@ -9,6 +9,7 @@
 //! In PostgreSQL a transaction locks users first, then the offer, then its claims.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{ClaimId, OfferId};
@@ -61,9 +62,10 @@ impl Offer {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OfferClaim {
     pub id: ClaimId,
+    #[serde(rename = "offer_id")]
     pub offer: OfferId,
     pub user: User,
     /// Its number among all claims of the offer, from 1, in the order of the grants. A withdrawn

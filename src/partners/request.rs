@@ -5,6 +5,7 @@
 //! of an acceptance and a withdrawal one happens.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
 use crate::domain::review_request::RequestState;
@@ -26,14 +27,16 @@ pub struct NewRequest {
     pub now: DateTime<Utc>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReviewRequest {
     pub id: RequestId,
     pub from: User,
     pub to: User,
+    #[serde(rename = "as")]
     pub sender_role: Role,
     pub message: Option<String>,
     /// The sender's document to review. `None` also after its purge.
+    #[serde(rename = "document_id")]
     pub document: Option<DocumentId>,
     /// The title of the document, while it exists outside the bin.
     pub title: Option<String>,

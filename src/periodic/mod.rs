@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::future::{BoxFuture, try_join_all};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
@@ -71,21 +72,21 @@ pub enum JobsError {
     Lost,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RunningJob {
     pub node: NodeId,
     pub since: DateTime<Utc>,
     pub fence: Fence,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct JobReport {
     pub job: &'static str,
     pub running: Option<RunningJob>,
     pub last_runs: Vec<JobRun>,
     /// The next tick, by the clock of this server.
     pub next_at: DateTime<Utc>,
-    pub estimate: Duration,
+    pub estimate_ms: u64,
 }
 
 #[derive(Clone)]
@@ -129,8 +130,9 @@ impl Jobs {
             fence: holder.fence,
         });
         let next_at = next_tick(Utc::now(), job.tick());
-        let estimate = locks.estimate(CLASS, guess(job));
-        Ok(JobReport { job: name, running, last_runs, next_at, estimate })
+        let estimate = locks.estimate(CLASS, guess(job)).as_millis();
+        let estimate_ms = u64::try_from(estimate).unwrap_or(u64::MAX);
+        Ok(JobReport { job: name, running, last_runs, next_at, estimate_ms })
     }
 
     /// Runs each job once, unless another server runs it. A missing run: another server does it, or this

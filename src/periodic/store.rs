@@ -4,16 +4,23 @@
 //! [`begin_job`] ratifies the fence of a grant. From then on the database refuses the writes of an older one,
 //! because each transaction of a job calls [`holds_job`]: a run that lost its lock writes nothing more.
 
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use strum::{EnumString, IntoStaticStr};
+
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::storage::statement::{Row, json, sql};
 use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
-use chrono::{DateTime, Utc};
-use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum JobOutcome {
     /// It has not ended, or its server died and no later run has begun.
     Running,
@@ -27,29 +34,14 @@ pub enum JobOutcome {
 }
 
 impl JobOutcome {
-    pub const ALL: [Self; 5] =
-        [Self::Running, Self::Done, Self::Stopped, Self::LockLost, Self::Failed];
-
     /// The name in JSON, in metrics and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Stopped => "stopped",
-            Self::LockLost => "lock-lost",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// Parses the outcome from its name. A later version may store others: they read as failures.
-    #[must_use]
-    pub fn from_name(name: &str) -> Self {
-        Self::ALL.into_iter().find(|it| it.as_str() == name).unwrap_or(Self::Failed)
+        self.into()
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobRun {
     pub fence: Fence,
     pub node: NodeId,
@@ -171,7 +163,8 @@ fn run_from(row: &Row) -> Result<JobRun, TxError> {
         node: row.get("node")?,
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,
-        outcome: JobOutcome::from_name(&row.get::<String>("outcome")?),
+        // A later version may store others: they read as failures.
+        outcome: row.get::<String>("outcome")?.parse().unwrap_or(JobOutcome::Failed),
         counts: serde_json::from_str(&row.get::<String>("counts")?).unwrap_or_default(),
     })
 }

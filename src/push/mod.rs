@@ -10,6 +10,7 @@ pub(crate) mod http;
 pub mod notification;
 mod pauses;
 mod retries;
+pub mod settings;
 pub mod store;
 pub mod vapid;
 pub mod web_push;

@@ -5,6 +5,7 @@
 mod batch;
 pub(crate) mod http;
 pub mod reminder;
+pub mod settings;
 pub mod store;
 
 use std::collections::BTreeMap;

@@ -7,12 +7,9 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{DocumentId, VersionId};
-use crate::domain::user::User;
-use crate::domain::version_policy::VersionKind;
 use crate::http::auth::caller::Caller;
 use crate::http::error::services::DOCUMENT_TOO_LARGE;
 use crate::http::error::{ApiError, Contract, Failure};
@@ -39,44 +36,15 @@ pub(crate) fn routes() -> Routes {
 type VersionPath = (DocumentId, VersionId);
 
 #[derive(Serialize)]
-struct VersionBody {
-    id: VersionId,
-    document_id: DocumentId,
-    number: i64,
-    kind: VersionKind,
-    label: Option<String>,
-    authors: Vec<User>,
-    restored_from: Option<i64>,
-    characters: i64,
-    created_at: DateTime<Utc>,
-}
-
-impl From<Version> for VersionBody {
-    fn from(version: Version) -> Self {
-        Self {
-            id: version.id,
-            document_id: version.document,
-            number: version.number,
-            kind: version.kind,
-            label: version.label,
-            authors: version.authors,
-            restored_from: version.restored_from,
-            characters: version.characters,
-            created_at: version.created_at,
-        }
-    }
-}
-
-#[derive(Serialize)]
 struct WithText {
     #[serde(flatten)]
-    version: VersionBody,
+    version: Version,
     text: String,
 }
 
 #[derive(Serialize)]
 struct ListBody {
-    versions: Vec<VersionBody>,
+    versions: Vec<Version>,
     next_cursor: Option<String>,
 }
 
@@ -114,8 +82,7 @@ async fn list(
     let more = wanted < rows.len();
     rows.truncate(wanted);
     let next_cursor = rows.last().filter(|_| more).map(|last| last.number.to_string());
-    let versions = rows.into_iter().map(VersionBody::from).collect();
-    Ok(Json(ListBody { versions, next_cursor }))
+    Ok(Json(ListBody { versions: rows, next_cursor }))
 }
 
 /// `POST …/versions`
@@ -175,13 +142,13 @@ async fn restore(
     sharing.may_read(&user.id, document).await?;
     match versions.restore(user, &caller.requester(), document, id).await? {
         Restored::Now(version) => Ok(made(version)),
-        Restored::Already(version) => Ok(Json(VersionBody::from(version)).into_response()),
+        Restored::Already(version) => Ok(Json(version).into_response()),
     }
 }
 
 fn made(version: Version) -> Response {
     let path = format!("/api/documents/{}/versions/{}", version.document, version.id);
-    (StatusCode::CREATED, [(LOCATION, path)], Json(VersionBody::from(version))).into_response()
+    (StatusCode::CREATED, [(LOCATION, path)], Json(version)).into_response()
 }
 
 impl Failure for VersionError {

@@ -2,10 +2,9 @@
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
+use crate::domain::ids::WebhookId;
 use crate::domain::webhook::WebhookState;
 use crate::http::auth::caller::Admin;
 use crate::http::error::ApiError;
@@ -34,40 +33,8 @@ struct ListQuery {
 }
 
 #[derive(Serialize)]
-struct WebhookBody {
-    id: WebhookId,
-    #[serde(rename = "type")]
-    kind: String,
-    url: String,
-    document_id: Option<DocumentId>,
-    share_link_id: Option<ShareLinkId>,
-    created_at: DateTime<Utc>,
-    attempts: i64,
-    next_at: Option<DateTime<Utc>>,
-    last_error: Option<String>,
-    state: WebhookState,
-}
-
-impl From<StoredWebhook> for WebhookBody {
-    fn from(stored: StoredWebhook) -> Self {
-        Self {
-            id: stored.id,
-            kind: stored.kind,
-            url: stored.url,
-            document_id: stored.document,
-            share_link_id: stored.link,
-            created_at: stored.created_at,
-            attempts: stored.attempts,
-            next_at: stored.next_at,
-            last_error: stored.last_error,
-            state: stored.state,
-        }
-    }
-}
-
-#[derive(Serialize)]
 struct ListBody {
-    webhooks: Vec<WebhookBody>,
+    webhooks: Vec<StoredWebhook>,
     next_cursor: Option<String>,
 }
 
@@ -88,7 +55,7 @@ async fn list(
     let request = PageQuery { limit, cursor }.parse::<WebhookId>(ROWS_DEFAULT, ROWS_MAX)?;
     let mut found = webhooks.list(state, &request.page()).await?;
     let next_cursor = request.cut(&mut found, StoredWebhook::cursor);
-    Ok(Json(ListBody { webhooks: found.into_iter().map(Into::into).collect(), next_cursor }))
+    Ok(Json(ListBody { webhooks: found, next_cursor }))
 }
 
 /// `POST /api/admin/webhooks/{id}/replay`
@@ -96,10 +63,10 @@ async fn replay(
     Extension(webhooks): Extension<Webhooks>,
     admin: Admin,
     Path(id): Path<WebhookId>,
-) -> Result<Json<WebhookBody>, ApiError> {
+) -> Result<Json<StoredWebhook>, ApiError> {
     let replayed = webhooks.replay(id).await?.ok_or(ApiError::NotFound("webhook"))?;
     tracing::info!(%admin, %id, "an administrator replayed a webhook");
-    Ok(Json(replayed.into()))
+    Ok(Json(replayed))
 }
 
 /// `POST /api/admin/webhooks/replay`

@@ -14,6 +14,7 @@
 //! each tick; the tick finds the webhooks of other servers.
 
 pub(crate) mod http;
+pub mod settings;
 pub mod signature;
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::domain::deletion::Deletion;
@@ -30,8 +31,9 @@ pub struct Deleted {
     pub purge_at: DateTime<Utc>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Binned {
+    #[serde(flatten)]
     pub row: BinnedDocument,
     /// The time from which on the server purges it.
     pub purge_at: DateTime<Utc>,

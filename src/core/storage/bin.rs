@@ -5,6 +5,7 @@
 //! of a session from before the deletion.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use crate::domain::deletion::Deletion;
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
@@ -14,8 +15,9 @@ use crate::storage::documents::Document;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BinnedDocument {
+    #[serde(flatten)]
     pub document: Document,
     pub deleted_at: DateTime<Utc>,
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use crate::domain::ids::DocumentId;
 use crate::domain::user::User;
@@ -21,7 +22,7 @@ pub struct NewDocument {
 }
 
 /// A document, alone or of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Document {
     pub id: DocumentId,
     pub title: String,

@@ -5,6 +5,7 @@
 //! transaction: from its commit on, the database rejects every guarded write of the former reviewer.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use crate::domain::ids::{InviteId, UserId};
 use crate::domain::user::User;
@@ -20,16 +21,17 @@ pub struct NewInvite {
 }
 
 /// A user whom a link refused because it had a reviewer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Attempt {
     pub user: User,
     pub at: DateTime<Utc>,
 }
 
 /// The part of a link that only its owner sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Invitation {
     /// The id of the invite in force. `None`: the link's first invite.
+    #[serde(skip)]
     pub invite: Option<InviteId>,
     pub invited_at: DateTime<Utc>,
     pub reviewer_since: Option<DateTime<Utc>>,

@@ -4,12 +4,13 @@
 //! higher id. A transaction that adds a row has locked both users, so that the bound of each is exact.
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Partner {
     pub user: User,
     pub since: DateTime<Utc>,

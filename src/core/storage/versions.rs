@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
+use serde::Serialize;
 
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::limits::VERSION_TEXT_BYTES_MAX;
@@ -98,11 +99,12 @@ pub struct NewVersion {
 }
 
 /// A version of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Version {
     /// Its id.
     pub id: VersionId,
     /// The document.
+    #[serde(rename = "document_id")]
     pub document: DocumentId,
     /// Its number in the document: a later version has a higher one.
     pub number: i64,
@@ -115,6 +117,7 @@ pub struct Version {
     /// The number of the version that was restored.
     pub restored_from: Option<i64>,
     /// The number of the last update in it.
+    #[serde(skip)]
     pub seq: i64,
     /// The characters of its text.
     pub characters: i64,

@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::domain::fence::Fence;
@@ -160,13 +161,16 @@ pub struct ClaimedWebhook {
     pub attempts: i64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredWebhook {
     pub id: WebhookId,
+    #[serde(rename = "type")]
     pub kind: String,
     /// The address of its endpoint, without the query.
     pub url: String,
+    #[serde(rename = "document_id")]
     pub document: Option<DocumentId>,
+    #[serde(rename = "share_link_id")]
     pub link: Option<ShareLinkId>,
     pub created_at: DateTime<Utc>,
     /// Claims so far.

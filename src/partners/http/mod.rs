@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::allowances::Allowance;
@@ -85,14 +85,8 @@ struct FoundBody {
 
 #[derive(Serialize)]
 struct PartnersBody {
-    partners: Vec<PartnerBody>,
+    partners: Vec<Partner>,
     next_cursor: Option<String>,
-}
-
-#[derive(Serialize)]
-struct PartnerBody {
-    user: User,
-    since: DateTime<Utc>,
 }
 
 /// Proves that the caller may name another user now. As an extractor it runs before the body is read.
@@ -194,8 +188,7 @@ async fn partners(
     let page = query.parse(ROWS, ROWS_MAX)?;
     let mut rows = partners.partners_of(&caller.user().id, &page.page()).await?;
     let next_cursor = page.cut(&mut rows, Partner::cursor);
-    let partners = rows.into_iter().map(|Partner { user, since }| PartnerBody { user, since });
-    Ok(Json(PartnersBody { partners: partners.collect(), next_cursor }))
+    Ok(Json(PartnersBody { partners: rows, next_cursor }))
 }
 
 /// `DELETE /api/partners/{user_id}`

@@ -6,7 +6,7 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use chrono::{DateTime, SubsecRound as _, Utc};
+use chrono::{SubsecRound as _, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -93,48 +93,14 @@ struct NewRequestBody {
 }
 
 #[derive(Serialize)]
-struct RequestBody {
-    id: RequestId,
-    from: User,
-    to: User,
-    #[serde(rename = "as")]
-    sender_role: Role,
-    message: Option<String>,
-    document_id: Option<DocumentId>,
-    title: Option<String>,
-    state: RequestState,
-    created_at: DateTime<Utc>,
-    decided_at: Option<DateTime<Utc>>,
-    expires_at: DateTime<Utc>,
-}
-
-impl From<ReviewRequest> for RequestBody {
-    fn from(request: ReviewRequest) -> Self {
-        Self {
-            id: request.id,
-            from: request.from,
-            to: request.to,
-            sender_role: request.sender_role,
-            message: request.message,
-            document_id: request.document,
-            title: request.title,
-            state: request.state,
-            created_at: request.created_at,
-            decided_at: request.decided_at,
-            expires_at: request.expires_at,
-        }
-    }
-}
-
-#[derive(Serialize)]
 struct RequestsBody {
-    requests: Vec<RequestBody>,
+    requests: Vec<ReviewRequest>,
     next_cursor: Option<String>,
 }
 
 #[derive(Serialize)]
 struct AcceptedBody {
-    request: RequestBody,
+    request: ReviewRequest,
     partner: User,
     share_link_id: Option<ShareLinkId>,
     /// `joined`: the caller is its reviewer. `reviewer-exists`: its owner may let the caller in.
@@ -150,7 +116,7 @@ impl From<AcceptedRequest> for AcceptedBody {
             LinkOutcome::ReviewerExists { .. } => (None, Some("reviewer-exists")),
             LinkOutcome::DocumentGone => (None, Some("document-gone")),
         };
-        Self { partner: request.from.clone(), request: request.into(), share_link_id, share_link }
+        Self { partner: request.from.clone(), request, share_link_id, share_link }
     }
 }
 
@@ -189,7 +155,7 @@ async fn create(
     };
     let request = may_name.counted(sessions.complete(creating).await)?;
     let location = [(LOCATION, format!("/api/review-requests/{}", request.id))];
-    Ok((StatusCode::CREATED, location, Json(RequestBody::from(request))).into_response())
+    Ok((StatusCode::CREATED, location, Json(request)).into_response())
 }
 
 fn received(request: &ReviewRequest) -> Notification {
@@ -239,7 +205,6 @@ async fn list(
     let filter = RequestFilter { user, direction, state, now: Utc::now() };
     let mut requests = partners.requests_of(&filter, &page.page()).await?;
     let next_cursor = page.cut(&mut requests, ReviewRequest::cursor);
-    let requests = requests.into_iter().map(RequestBody::from).collect();
     Ok(Json(RequestsBody { requests, next_cursor }))
 }
 
@@ -248,7 +213,7 @@ async fn show(
     Extension(partners): Extension<Partners>,
     caller: Caller,
     Path(id): Path<RequestId>,
-) -> Result<Json<RequestBody>, ApiError> {
+) -> Result<Json<ReviewRequest>, ApiError> {
     let request = partners.request_of(&caller.user().id, id, Utc::now()).await?;
     Ok(Json(request.into()))
 }
@@ -295,7 +260,7 @@ async fn refuse(
     caller: Caller,
     Path(id): Path<RequestId>,
     refusal: Refusal,
-) -> Result<Json<RequestBody>, ApiError> {
+) -> Result<Json<ReviewRequest>, ApiError> {
     let refusing = async move {
         let now = Utc::now().trunc_subsecs(3);
         partners.refuse(&caller.user().id, id, refusal, now).await

@@ -150,7 +150,7 @@ async fn a_batch_reports_what_it_did() {
     );
     assert_eq!(report[0].last_runs.len(), 2);
     assert!(Utc::now() < report[0].next_at + TimeDelta::milliseconds(1));
-    assert_eq!(report[0].estimate, Duration::from_millis(500), "the least");
+    assert_eq!(report[0].estimate_ms, 500, "the least");
 }
 
 /// Goal: a server froze beyond its lease, and another one has begun a batch.

@@ -1,22 +1,41 @@
-//! The forms of values that a type alone does not tell: ranges, lists, and secrets that are never shown.
+//! A section of the settings is a struct of `serde`: its fields are the keys, with type and range.
 //!
-//! A fault states the expected form and never the value, which may be a secret in the wrong place.
+//! Each feature has its own; [`config`](crate::config) has those of the core and reads them all. This module
+//! has the forms of values that a type alone does not tell: ranges, lists, and secrets that are never
+//! shown. A fault states the expected form and never the value, which may be a secret in the wrong place.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::Deref;
 use std::str::FromStr;
 use std::time::Duration;
 
-use humantime::{format_duration, parse_duration};
+use humantime::format_duration;
+pub use humantime::parse_duration;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Milliseconds, for the ranges of [`Lasting`].
-pub(super) const MINUTE: u64 = 60_000;
-pub(super) const HOUR: u64 = 60 * MINUTE;
-pub(super) const DAY: u64 = 24 * HOUR;
+pub(crate) const MINUTE: u64 = 60_000;
+pub(crate) const HOUR: u64 = 60 * MINUTE;
+pub(crate) const DAY: u64 = 24 * HOUR;
 
 const HIDDEN: &str = "***";
+
+/// The faults, one a key: the first one.
+#[derive(Default)]
+pub(crate) struct FoundFaults(pub(crate) BTreeMap<String, String>);
+
+impl FoundFaults {
+    /// Records a fault of the first of `keys`, unless `holds`. The rule does not apply if one of them has
+    /// a fault already.
+    pub(crate) fn unless(&mut self, holds: bool, keys: &[&str], fault: &str) {
+        let is_readable = !keys.iter().any(|key| self.0.contains_key(*key));
+        if let (false, true, Some(key)) = (holds, is_readable, keys.first()) {
+            self.0.insert((*key).to_owned(), fault.to_owned());
+        }
+    }
+}
 
 /// A duration from `LEAST` to `MOST` milliseconds, as text with a unit.
 #[derive(Clone, Copy)]
@@ -90,7 +109,7 @@ enum List {
 }
 
 /// Reads a list of texts, or one text that separates them by commas: the environment has only text.
-pub(super) fn list<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
+pub(crate) fn list<'de, T, D>(from: D) -> Result<Vec<T>, D::Error>
 where
     T: FromStr<Err: Display>,
     D: Deserializer<'de>,
@@ -103,12 +122,16 @@ where
     texts.map(str::parse).collect::<Result<_, _>>().map_err(D::Error::custom)
 }
 
-pub(super) fn hidden<T, S: Serializer>(_secret: &T, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn is_printable(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+pub(crate) fn hidden<T, S: Serializer>(_secret: &T, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(HIDDEN)
 }
 
 /// Shows a URL with its password, if any, replaced by `***`.
-pub(super) fn without_password<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn without_password<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
     let shown = url.split_once("://").and_then(|(scheme, rest)| {
         let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(authority_end);
@@ -120,7 +143,7 @@ pub(super) fn without_password<S: Serializer>(url: &str, to: S) -> Result<S::Ok,
 }
 
 /// Shows a URL with its query, if any, replaced by `***`.
-pub(super) fn without_query<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn without_query<S: Serializer>(url: &str, to: S) -> Result<S::Ok, S::Error> {
     match url.split_once(['?', '#']) {
         Some((address, _)) => to.collect_str(&format_args!("{address}?{HIDDEN}")),
         None => to.serialize_str(url),

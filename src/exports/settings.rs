@@ -1,0 +1,14 @@
+//! `[exports]`
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::section::list;
+
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportSettings {
+    #[serde(deserialize_with = "list")]
+    pub fonts: Vec<PathBuf>,
+}
