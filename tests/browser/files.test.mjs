@@ -374,6 +374,7 @@ test("a Word file comes back as the text that it was made of", async () => {
   const { writer } = await reviewed("en-GB")
   const bytes = await wordFile(writer)
   await writer.page.goto(galley.url)
+  await writer.page.locator("#ways").waitFor()
   await drop(writer, [file("again.docx", bytes, DOCX)])
   await writer.seated()
   await writer.waitForText(TEXT)
