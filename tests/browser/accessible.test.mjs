@@ -32,6 +32,7 @@ async function desk(locale) {
 test("the start page, empty and with documents", async () => {
   const user = await browser.newUser(galley, { locale: "ko-KR" })
   await user.page.goto(galley.url)
+  await user.page.locator("#name").waitFor()
   await look(user, "start-ko")
   await user.page.locator("#name").fill("김민수")
   await user.page.locator("#way-paste").click()
@@ -43,6 +44,7 @@ test("the start page, empty and with documents", async () => {
   await user.page.locator(".row").waitFor()
   await user.page.locator("#menu summary").click()
   await user.page.locator("#menu select").first().selectOption("en")
+  await user.page.locator("html[lang=en]").waitFor()
   await look(user, "start-mine-en")
 })
 
@@ -73,6 +75,8 @@ for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
       await reviewer.page.locator(".review-form textarea:not(.prose)").fill(body)
       await reviewer.page.keyboard.press("Control+Enter")
       await reviewer.card(body).waitFor()
+      // The message may draw the card before the answer closes the form.
+      await reviewer.page.locator(".card-draft").waitFor({ state: "detached" })
     }
     await review("산업공학을 전공하며", "어떤 과목이 특히 도움이 되었는지 한 마디 있으면 좋겠어요.")
     await review("기여하고싶습니다", "띄어쓰기", "기여하고 싶습니다")
@@ -85,6 +89,8 @@ for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
     await writer.card("띄어쓰기").locator(".reply-field").fill("고맙습니다.")
     await writer.page.keyboard.press("Control+Enter")
     await writer.card("고맙습니다.").waitFor()
+    // Its button is faint until the request has ended.
+    await writer.page.locator(".button[aria-busy=true]").first().waitFor({ state: "detached" })
     await reviewer.select("매력을")
     await look(writer, `writer-${language}`)
     await look(reviewer, `reviewer-${language}`)
@@ -120,6 +126,7 @@ test("the admin page, and an ended seat", async () => {
   const { writer } = await desk("en-GB")
   const admin = await browser.newUser(galley)
   await admin.page.goto(`${galley.url}/admin`)
+  await admin.page.locator("#token").waitFor()
   await look(admin, "admin-token")
   await admin.page.locator("#token").fill("wrong")
   await admin.page.keyboard.press("Enter")

@@ -174,11 +174,12 @@ test("axe: the desk of both", async () => {
     ["reviewer: an overall comment", click("#summary-add"), WORDS],
   ])
   await press("Escape")(reviewer)
-  await review(reviewer)
-  await writer.card("띄어쓰기").waitFor()
   await reviewer.select("매력을")
+  // The news go when each card was in the window for a second.
+  await Promise.all([writer.page.locator("#news").waitFor(), review(reviewer)])
+  await writer.card("띄어쓰기").waitFor()
   await each(writer, [
-    ["writer: news", ({ page }) => page.locator("#news").waitFor()],
+    ["writer: news", async () => undefined],
     ["writer: what may be done with all comments", click("#margin-more > summary")],
     ["writer: all suggestions at once", async ({ page }) => {
       await page.locator("[data-decide-all=reject]").click()
@@ -251,6 +252,8 @@ test("axe: the desk of both", async () => {
       await page.locator("#history form input").fill("제출본")
       await page.locator("#history form input").press("Enter")
       await page.locator("#history").getByText("제출본").first().waitFor()
+      // Its button is faint until the versions are read again.
+      await page.locator(".button[aria-busy=true]").first().waitFor({ state: "detached" })
     }],
     ["writer: a version is restored", async ({ page }) => {
       await page.locator("#history [role=option]").last().click()

@@ -96,6 +96,8 @@ test("the actions of a selection are shown until one is taken", async () => {
   await reviewer.page.keyboard.type("Which one?")
   await reviewer.page.keyboard.press("Control+Enter")
   await reviewer.card("Which one?").waitFor()
+  // The message may draw the card before the answer closes the form.
+  await reviewer.page.locator(".card-draft").waitFor({ state: "detached" })
   await bar.waitFor({ state: "hidden" })
   await reviewer.select("Another")
   await bar.waitFor()

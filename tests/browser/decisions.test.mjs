@@ -255,6 +255,8 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       await toast(writer).getByText(said.done(4)).waitFor()
       await toast(writer).getByText(said.left(1)).waitFor()
       await assertToastOnTop(writer)
+      // With the focus in it the toast stays, however long axe takes.
+      await toast(writer).getByRole("button", { name: said.undo }).focus()
       await assertAccessible(writer, `decide-all-done-${locale}-${size}`)
       await writer.shot(`decide-all-done-${locale}-${size}`)
       await toast(writer).getByRole("button", { name: said.undo }).click()
@@ -306,6 +308,8 @@ for (const [locale, again] of /** @type {const} */ ([["en-GB", { accept: "Redo",
     await toast(writer).getByRole("button", { name: again.accept, exact: true }).click()
     await writer.waitForText("One clear sentence.")
     await reviewer.waitForText("One clear sentence.")
+    // Its answer: the next decision would be the earlier one without it.
+    await toast(writer).getByText(said.done(1)).waitFor()
 
     // By both keys, in the order in which they were taken back.
     await decide(writer, "for One", "reject")
@@ -336,8 +340,11 @@ test("n-14: after typing the key does not decide again, and the editor redoes it
   await typeAtEnd(writer, " Typed.")
   await decide(writer, "for plain", "accept")
   await writer.waitForText("One clear sentence. Typed.")
+  // Until the page has read the reviews again, the key takes decisions back.
+  const read = page.waitForResponse(/\/reviews$/)
   await page.keyboard.press("Control+z")
   await toast(writer).getByText("Undone.").waitFor()
+  await (await read).finished()
   await writer.waitForText("One plain sentence. Typed.")
   // The next step to undo is the editor's, and so is the next one to redo.
   await page.locator(".cm-content").focus()
@@ -348,6 +355,7 @@ test("n-14: after typing the key does not decide again, and the editor redoes it
   await page.keyboard.press("Control+Shift+Z")
   await decide(writer, "for plain", "accept")
   await writer.waitForText("One clear sentence. Typed.")
+  await toast(writer).getByText("Accepted", { exact: true }).waitFor()
   await page.keyboard.press("Control+z")
   // Also before the answer to the undo.
   await typeAtEnd(writer, "!")

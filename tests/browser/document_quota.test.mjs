@@ -65,7 +65,7 @@ test("a document near its quota warns in time, is only shortened when full, and 
   // The remedy: undo removes the excess, and typing continues.
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+z")
-  await writer.notice.getByText("글이 가득 차서").waitFor({ state: "hidden" })
+  await writer.notice.getByText("문서 용량이 가득 차서").waitFor({ state: "hidden" })
   await pasteAtEnd(writer, " on.")
   await writer.seated()
   // The next maintenance of the room drops the deleted text.

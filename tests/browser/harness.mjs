@@ -245,7 +245,10 @@ export class User {
       const selection = /** @type {Selection} */ (getSelection())
       selection.setBaseAndExtent(start.node, start.at, end.node, end.at)
       for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
-      return document.activeElement === content && !selection.isCollapsed ? "selected" : "undone"
+      // The editor may have restored another selection than an empty one.
+      const selected = selection.rangeCount === 0 ? null : selection.getRangeAt(0).cloneContents()
+      for (const drawn of selected?.querySelectorAll(".peer-caret") ?? []) drawn.remove()
+      return document.activeElement === content && selected?.textContent === wanted ? "selected" : "undone"
     }, quote)
   }
 
@@ -298,6 +301,24 @@ export class User {
 function titleOf(text) {
   const line = text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
   return line.length <= TITLE_MAX ? line : `${line.slice(0, TITLE_MAX - 1)}…`
+}
+
+/**
+ * The box of an element in the window, once the page has drawn several frames without a change of it: cards and the
+ * sheet are arranged with a frame after their cause, and again when their sizes have changed by that.
+ *
+ * @param {import("playwright-core").Locator} locator
+ */
+export function steadyBox(locator) {
+  return locator.evaluate(async (element) => {
+    for (let before = ""; ; ) {
+      const { x, y, width, height } = element.getBoundingClientRect()
+      const now = JSON.stringify([x, y, width, height])
+      if (now === before) return { x, y, width, height }
+      before = now
+      for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
+    }
+  })
 }
 
 /**

@@ -165,8 +165,9 @@ test("S2-14 a code brings a guest to another device, once, and asks before it re
   await assertFits(phone, "code-form-360")
   await assertAccessible(phone, "the form for a code")
   await phone.page.goto(url)
-  await phone.page.locator("#code-field").waitFor()
-  assert.equal(new URL(phone.page.url()).hash, "", "the code leaves the address")
+  // The page is the same: it hears of the new address with an event.
+  await until(async () => new URL(phone.page.url()).hash === "", "the code leaves the address")
+  await hasFocus(phone, "#code-go")
   await phone.page.keyboard.press("Enter")
   await phone.page.locator("#hello").getByText("김민수").waitFor()
   await phone.page.goto(desk)
@@ -223,6 +224,7 @@ test("S2-21 a visitor of a taken or void link is told first, and asked for no na
   await third.page.getByRole("heading", { name: "더 이상 쓸 수 없는 링크입니다" }).waitFor()
   assert.equal(await third.page.locator("#entry-name").count(), 0)
   // The reviewer's own way stays open, also by the old link.
+  await reviewer.page.goto("about:blank")
   await reviewer.page.goto(invite)
   await reviewer.seated()
 })

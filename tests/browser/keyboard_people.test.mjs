@@ -46,6 +46,12 @@ async function openNotifications(user) {
   await user.page.locator("#reminders-save").waitFor()
 }
 
+/** Records what the page says, from when it knows its user and their requests. @param {User} user */
+async function listenToUser(user) {
+  await listen(user)
+  await user.page.locator("#partners-none").waitFor()
+}
+
 /** The settings that the server has. @param {User} user */
 const stored = ({ page }) => page.evaluate(async () => (await source("notify_api")).reminders())
 
@@ -58,7 +64,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
 
   test(`reminders are set by the keyboard, and Escape discards what is not saved (${language})`, async () => {
     const kim = await newUser("Kim", { locale, timezoneId: "Asia/Seoul" })
-    await listen(kim)
+    await listenToUser(kim)
     const { page } = kim
     await openNotifications(kim)
     await choose(kim, "#reminders-seat_free", "Space")
@@ -95,7 +101,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
     const users = await Promise.all([newUser("Kim", { locale }), newUser("Lee", { locale }), newUser("Park", { locale })])
     const [kim, lee, park] = users
     await withPushService(kim)
-    for (const user of users) await listen(user)
+    for (const user of users) await listenToUser(user)
     await openNotifications(kim)
     await choose(kim, "[data-key=own]")
     await hears(kim, t("push.outcome.on"))
@@ -116,7 +122,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
   test(`after a request the offered notifications are switched on by the keyboard (${language})`, async () => {
     const { kim, handles } = await two({ locale })
     await withPushService(kim)
-    await listen(kim)
+    await listenToUser(kim)
     await choose(kim, "#ask-open")
     await kim.page.keyboard.insertText(handles.lee)
     await choose(kim, "#ask-go")
@@ -127,7 +133,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
 
   test(`requests are sent, declined, withdrawn and accepted by the keyboard, and both users hear of it (${language})`, async () => {
     const { kim, lee, handles } = await two({ locale })
-    for (const user of [kim, lee]) await listen(user)
+    for (const user of [kim, lee]) await listenToUser(user)
     const send = async () => {
       await choose(kim, "#ask-open")
       await hasFocus(kim, "#ask-to")
@@ -167,7 +173,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
 
   test(`an offer is made, claimed, given up, declined and closed by the keyboard, and both users hear of it (${language})`, async () => {
     const [kim, lee] = await Promise.all([newUser("Kim", { locale }), newUser("Lee", { locale })])
-    for (const user of [kim, lee]) await listen(user)
+    for (const user of [kim, lee]) await listenToUser(user)
     const title = "Letters"
     await choose(kim, "#offer-open")
     await kim.page.keyboard.insertText(title)

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { steadyBox, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -217,9 +217,14 @@ test("n-1: the margin scrolls to the cards above, “above” leads to the first
   await last.and(page.locator("[data-active=true]")).waitFor()
   await until(async () => !(await isInside()), "the first card has made room")
   await last.hover()
+  const isAtTop = () => page.evaluate(() => scrollY === 0)
   for (const [by, inside] of /** @type {const} */ ([[-4_000, true], [4_000, false], [-4_000, true]])) {
-    // The first turn of the wheel ends at the edge of the page, the next one moves the column.
-    for (let turns = 0; turns < 2; turns++) await page.mouse.wheel(0, by)
+    // Up, the first turn of the wheel ends at the edge of the page, and the next one moves the column; down, the column
+    // moves first. The browser scrolls the page some frames after the turn.
+    await page.mouse.wheel(0, by)
+    if (by < 0) await until(isAtTop, "the page is at its top")
+    await page.mouse.wheel(0, by)
+    if (0 < by) await until(async () => !(await isAtTop()), "the page is scrolled down")
     await until(async () => (await isInside()) === inside, `after the wheel: ${by}`)
   }
   assert.equal(await last.getAttribute("data-active"), "true", "the wheel activates nothing")
@@ -288,8 +293,7 @@ test("a folded card that moves away under the pointer stays active after the cli
     await page.locator(".passage", { hasText: clause(at) }).first().click()
     const [active, next] = [page.locator("#cards .card").nth(at), page.locator("#cards .card").nth(at + 1)]
     await active.and(page.locator("[data-active=true]")).waitFor()
-    const box = await next.boundingBox()
-    assert.ok(box)
+    const box = await steadyBox(next)
     await page.mouse.move(box.x + box.width / 2, box.y + box.height - 2)
     await page.mouse.down()
     // The press has opened the card and moved it.
@@ -335,6 +339,10 @@ test("n-19: of 300 open comments those near the window are drawn, a key moves no
     assert.ok(name.includes("이서연") && name.includes(`“${clause(at)}”`), `the name of card ${at}: ${name}`)
     assert.ok(words?.startsWith(`${at + 1}번째 의견`) && tab === 0, `the words of card ${at}: ${words}`)
   }
+
+  // A card that is seen after a second in the window would change, too.
+  await page.locator("#read-all").evaluate((button) => button instanceof HTMLElement && button.click())
+  await until(async () => (await page.locator("#cards > .card[data-unread=true]").count()) === 0, "all are read")
 
   // A key beside the passages changes no card; a new line moves those near the window alone.
   await page.locator(".cm-line").nth(2).click()

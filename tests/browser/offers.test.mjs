@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import { until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
-import { hasFocus, holdAnswer, newUser, partner, readAgain, says } from "./people.mjs"
+import { hasFocus, newUser, partner, readAgain, says } from "./people.mjs"
 import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -41,7 +41,7 @@ test("an offer is made, claimed by its link and accepted, and both are partners"
   assert.match(url, /\/#offer=[\w-]+$/)
 
   await lee.page.goto(url)
-  assert.equal(await lee.page.evaluate(() => location.hash), "", "the address is clean")
+  await until(async () => (await lee.page.evaluate(() => location.hash)) === "", "the address is clean")
   const card = opened(lee, "Two letters")
   await card.getByText("Kim offers to review texts.").waitFor()
   assert.equal(await card.locator(".request-message").textContent(), "By Friday,\nplease.")
@@ -87,7 +87,8 @@ test("the last place goes to one user, and a place that is given up becomes free
   await take(lee)
   await opened(lee, "One letter").getByText("You have a place, no. 1.").waitFor()
   // Park's page may have read of it; otherwise the press is refused. Either way the page says so.
-  if (await opened(park, "One letter").locator("form").isVisible()) await take(park).catch(() => undefined)
+  const free = opened(park, "One letter").getByRole("button", { name: /^Take a place/ })
+  await free.evaluateAll((shown) => shown.forEach((press) => press instanceof HTMLElement && press.click()))
   const soldOut = opened(park, "One letter").getByText("All places are taken. If one becomes free")
   await soldOut.waitFor()
   await own(kim, "One letter").getByText("The one place is taken").waitFor()
@@ -147,16 +148,20 @@ test("a sold-out, closed, own or unknown offer says so, and a refused claim read
   assert.equal(await card.locator("textarea").inputValue(), "My letter.")
   assert.match(String(await press.getAttribute("aria-label")), /^Try again/)
 
-  // The claim waits: the page says so, and closing overtakes it.
-  const release = await holdAnswer(lee, claims, async () => {
-    await lee.page.route(claims, async (route) => {
-      await callOffers(kim, "closeOffer", id)
-      await route.fallback()
-    }, { times: 1 })
-    await press.click()
-  })
+  // The claim waits: the page says so, and closing overtakes it. Not before the page said so: a read of the closed
+  // offer hides the sentence.
+  /** @type {() => void} */
+  let goOn = () => undefined
+  const mayGoOn = new Promise((done) => (goOn = () => done(undefined)))
+  await lee.page.route(claims, async (route) => {
+    await mayGoOn
+    await callOffers(kim, "closeOffer", id)
+    await route.continue()
+  }, { times: 1 })
+  await press.click()
   await card.getByText("Many people ask at this moment.").waitFor()
-  await Promise.all([says(lee, "The offer was closed a moment ago."), release()])
+  goOn()
+  await says(lee, "The offer was closed a moment ago.")
   await card.getByText("Kim has closed this offer.").waitFor()
   assert.equal(await card.locator("form").isVisible(), false)
 
@@ -265,6 +270,10 @@ test("a draw of the own list keeps the focus of an offer whose place was given u
   await opened(lee, "Letters").getByText("You have a place").waitFor()
   // The next state of the offer does not arrive, so another read draws its card.
   await lee.page.route(new RegExp(`review-offers/${id}$`), () => undefined)
+  // The read that waits for that state is the last one until the next call: no poll draws the card in between.
+  const list = lee.page.waitForRequest(/review-offers\?/)
+  await readAgain(lee)
+  await (await (await list).response())?.finished()
   await tabTo(lee, "[aria-label='Give up my place: Letters']")
   await lee.page.keyboard.press("Enter")
   await lee.page.keyboard.press("Tab")
@@ -281,14 +290,20 @@ test("g13_the free places are read less and less often while nothing changes, an
   await offer(kim, "Letters", 5)
   await kim.page.clock.install()
   let reads = 0
-  await kim.page.route(/review-offers\?/, (route) => {
+  /** @type {Set<import("playwright-core").Request>} */
+  const unanswered = new Set()
+  kim.page.on("request", (request) => {
+    if (!/review-offers\?/.test(request.url())) return
     reads += 1
-    return route.continue()
+    unanswered.add(request)
   })
+  kim.page.on("requestfinished", (request) => void unanswered.delete(request))
   const during = async (/** @type {number} */ seconds) => {
     const before = reads
     for (let second = 0; second < seconds; second += 1) {
       await kim.page.clock.runFor(1_000)
+      // The next read is timed from the answer, and the clock of the page does not wait for the server.
+      await until(async () => unanswered.size === 0, "it is answered")
       await kim.page.evaluate(() => new Promise((done) => queueMicrotask(() => done(undefined))))
     }
     return reads - before

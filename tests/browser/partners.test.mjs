@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import { until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
-import { becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, says, two, write } from "./people.mjs"
+import { askIsIdle, becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, says, two, write } from "./people.mjs"
 import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -156,7 +156,9 @@ test("all requests are declined at once, and guests send no more", async () => {
   await kim.page.getByText("This person takes no requests from guests.").waitFor()
   await lee.page.reload()
   await lee.page.locator("#address-open").click()
-  await until(async () => !(await lee.page.getByLabel("Guests may send me requests").isChecked()), "the switch is stored")
+  // It is disabled, and off, until its state is read.
+  await lee.page.locator("#address-guests:enabled").waitFor()
+  assert.equal(await lee.page.locator("#address-guests").isChecked(), false, "the switch is stored")
   await Promise.all([says(lee, "Guests may send you requests."), lee.page.getByLabel("Guests may send me requests").check()])
 })
 
@@ -205,6 +207,8 @@ test("a handle that is taken or impossible is refused at its field, and one may 
     ["https://other.example/#ask=x", "neither a handle nor a personal link"],
     [" ", "Enter a handle or a personal link first."],
   ])) {
+    // The look-up may say it before the answer to the request.
+    await askIsIdle(kim)
     await kim.page.locator("#ask-to").fill(typed)
     await kim.page.locator("#ask-to").press("Enter")
     await kim.page.locator("#ask-to-error").getByText(sentence).waitFor()

@@ -52,10 +52,15 @@ export async function two(options) {
 }
 
 /** Fills the form. @param {User} user @param {string} to */
-export async function write({ page }, to) {
+export async function write(user, to) {
+  const { page } = user
+  await askIsIdle(user)
   await page.locator("#ask-open").click()
   await page.locator("#ask-to").fill(to)
 }
+
+/** Waits until the form of requests is not sending: a press before that has no effect. @param {User} user */
+export const askIsIdle = ({ page }) => page.locator("#ask-go:not([aria-busy])").waitFor({ state: "attached" })
 
 /** Waits for a passing sentence: from before what causes it, it goes soon. @param {User} user @param {string} sentence */
 export const says = ({ page }, sentence) => page.locator("#toast").getByText(sentence).first().waitFor()

@@ -202,7 +202,11 @@ for (const { how, get, meanwhile, ends } of [
     how: "by taking it over",
     get: "Use it here instead",
     // The user continues there, and this tab receives no event of it.
-    meanwhile: (/** @type {User} */ first) => first.notice.getByRole("button", { name: "Use it here instead" }).click(),
+    meanwhile: async (/** @type {User} */ first) => {
+      await first.notice.getByRole("button", { name: "Use it here instead" }).click()
+      // Otherwise the other tab might resume the seat first, and then lose it by the takeover.
+      await first.seated()
+    },
     ends: async (/** @type {User} */ first, /** @type {User} */ second) => {
       await second.notice.getByText("You have this open in another tab").waitFor()
       await first.seated()

@@ -94,8 +94,9 @@ async function outside({ page }, selector) {
 /** How many presses of Tab lead once through a page of these tests, at most. */
 const TABS_MAX = 80
 
-/** Tabs until that has the focus. @param {User} user @param {string} selector */
+/** Tabs until that has the focus, once it is there. @param {User} user @param {string} selector */
 export async function tabTo({ page }, selector) {
+  await page.locator(selector).filter({ visible: true }).first().waitFor()
   for (let step = 0; step < TABS_MAX; step++) {
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
     await page.keyboard.press("Tab")

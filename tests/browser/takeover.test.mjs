@@ -120,12 +120,11 @@ async function type(user, text) {
   await user.page.keyboard.type(text)
 }
 
-/** Holds that typing here changes no text. @param {User} user */
+/** Holds that typing here changes no text. The page reads what the other tab writes, so its text may change by that. @param {User} user */
 async function assertReadOnly(user) {
-  const before = await user.text()
   await type(user, "?")
   await user.page.waitForTimeout(200)
-  assert.equal(await user.text(), before)
+  assert.doesNotMatch(await user.text(), /\?/)
 }
 
 const WORDS = {
@@ -220,9 +219,10 @@ test("a page resumes its seat on another server at once after a failover, also a
   await writer.begin("Kim", "Kept.")
   assert.equal(urls.at(-1)?.searchParams.get("resume"), null)
 
-  loadBalancer.routeTo(two)
   await one.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
+  // Not before: the notice of a quick failover is gone before a busy test has seen it.
+  loadBalancer.routeTo(two)
   await writer.notice.waitFor({ state: "hidden" })
   await type(writer, " On.")
   await writer.seated()

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until, User } from "./harness.mjs"
+import { steadyBox, until, User } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -149,8 +149,8 @@ for (const { language, name, viewport } of LOOKS) {
       await writer.card(text).and(writer.page.locator("[data-active=true]")).waitFor()
       await until(() => writer.card(text).evaluate((card) => card === document.activeElement), `${text} has the focus`)
     }
-    const box = await writer.card("전체적으로").boundingBox()
-    assert.ok(box && 0 <= box.y && box.y + box.height <= viewport.height, `inside the window: ${JSON.stringify(box)}`)
+    const box = await steadyBox(writer.card("전체적으로"))
+    assert.ok(0 <= box.y && box.y + box.height <= viewport.height, `inside the window: ${JSON.stringify(box)}`)
     await writer.shot(`talk-summary-card-${name}`)
     await assertFits(writer, `talk-summary-fits-${name}`)
     await assertAccessible(writer, "card of an overall comment")
@@ -312,8 +312,10 @@ for (const { language, name, viewport } of LOOKS) {
     await new User(galley, mine).shot(`talk-start-mine-${name}`)
     await new User(galley, theirs).shot(`talk-start-reviewed-${name}`)
 
-    await turnOf(writer).getByRole("button", { name: words.again }).click()
-    await reviewer.page.locator("#toast").getByText(words.asked).waitFor()
+    await Promise.all([
+      reviewer.page.locator("#toast").getByText(words.asked).waitFor(),
+      turnOf(writer).getByRole("button", { name: words.again }).click(),
+    ])
     await theirs.reload()
     await theirs.locator("#waiting .row .mark-turn").waitFor()
     await mine.reload()

@@ -130,6 +130,7 @@ test("§3 a new word over the tail of a marked passage is outside the mark", asy
 test("§3 over the target the parts of the foot keep their places", async () => {
   const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: { width: 1440, height: 900 } })
   await writer.begin("김민수", "가".repeat(95))
+  await writer.page.locator(".count-all dd").getByText("95", { exact: true }).waitFor()
   await writer.page.locator("#target summary").click()
   await writer.page.locator("#target-number").fill("100")
   await writer.page.keyboard.press("Escape")

@@ -166,6 +166,8 @@ test("a toast stands above the bar of a selection on a phone", async () => {
   const { reviewer } = await open(WIDE, PHONE)
   await reviewer.select(clause(0))
   await reviewer.page.evaluate(async () => (await source("announce")).showToast("보냈습니다."))
+  // The bar of the selection comes with a frame after the selection.
+  await reviewer.page.locator("#selection-bar").waitFor()
   const [toast, bar] = [await span(reviewer, "#toast p"), await span(reviewer, "#selection-bar")]
   assert.ok(toast.bottom <= bar.top, JSON.stringify({ toast, bar }))
 })

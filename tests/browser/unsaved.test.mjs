@@ -69,8 +69,11 @@ test("closing a tab warns of unsaved edits, and the next visit recovers them", a
     dialog.accept()
   })
   const desk = writer.page.url()
+  // A page recovers the edits of closed pages only.
+  const closed = writer.page.waitForEvent("close")
   await writer.page.close({ runBeforeUnload: true })
   await until(async () => warned === "beforeunload", "leaving is asked about")
+  await closed
   await galley.run()
   const again = new User(galley, await writer.page.context().newPage())
   let warnedAgain = false

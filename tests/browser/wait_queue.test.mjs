@@ -273,8 +273,11 @@ test("a reconnect loses the queue position and keeps waiting, and a revoked link
   await button(tab, "Wait for your turn").click()
   await tab.notice.getByText("You're next.").waitFor()
   const before = server.claims.length
+  // No timer runs, so the page does not rejoin before the test has read its words.
+  await tab.page.clock.pauseAt((await tab.page.evaluate(() => Date.now())) + 1_000)
   await server.close(4503)
   await tab.notice.getByText("Connection lost. You rejoin the queue by yourself").waitFor()
+  await tab.page.clock.resume()
   await tab.notice.getByText("You're next.").waitFor()
   assert.ok(before < server.claims.length && server.wait !== null)
   await server.close(4404, "no-such-link")
@@ -296,9 +299,10 @@ for (const locale of ["en-GB", "ko-KR"]) {
       }
       await wait.waitFor()
       const boxes = [await look("taken")]
+      const before = server.claims.length
       await wait.click()
       await tab.notice.locator(".waited").waitFor()
-      await until(async () => server.wait !== null, "it is asked")
+      await until(async () => before < server.claims.length && server.wait !== null, "it is asked")
       waiting(2)
       await tab.notice.getByText(/number 2|2번째/).waitFor()
       boxes.push(await look("later"))

@@ -50,6 +50,8 @@ test("a webhook that was given up is delivered again, alone or with all others",
     says(admin, "This webhook is not given up any more."),
     section.getByRole("button", { name: /^Deliver again: review\.created/ }).press("Enter"),
   ])
+  // The list is read again with the answer: a press before that has no effect.
+  await section.locator("[data-act=replay][aria-busy]").waitFor({ state: "detached" })
   const replay = /\/webhooks\/whk_\w+\/replay$/
   await admin.page.route(replay, (route) => {
     const [webhook] = webhooks.splice(0, 1)
