@@ -132,14 +132,16 @@ export class ReviewActions {
       // The event of the server may come before the answer, and takes the review from the open ones.
       const order = this.reviews.open.map(({ id }) => id)
       const tab = this.margin?.tabs.shown ?? "open"
-      await this.decisions.during(async () => {
+      const decide = async () => {
         const decided = await api.decide(this.reviews.link, review, decision)
         this.reviews.apply(decided)
         const isStill = [tab, "open"].includes(this.margin?.tabs.shown ?? "open")
         // One after the other, without looking for the next; not where the user went on to another tab.
         if (decided.status !== "open" && isStill) this.margin?.activate(this.#nextOf(order, review.id))
         this.#announceDecision(decided)
-      })
+        return decided.decision?.id
+      }
+      await (["accept", "reject"].includes(decision) ? this.decisions.during(decide) : decide())
     })
 
   /** The open review after this one, or else before it. @param {string[]} order @param {string} id */
