@@ -6,7 +6,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { el } from "../lib/dom.js"
+import { el, mayMoveFocus } from "../lib/dom.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { ReviewForm } from "./form.js"
@@ -127,13 +127,14 @@ export class ReviewActions {
     this.#attempt(async () => {
       // The event of the server may come before the answer, and takes the review from the open ones.
       const order = this.reviews.open.map(({ id }) => id)
-      const tab = this.margin?.tabs.shown ?? "open"
+      const [tab, before] = [this.margin?.tabs.shown ?? "open", this.margin?.active ?? null]
       const decide = async () => {
         const decided = await api.decide(this.reviews.link, review, decision)
         this.reviews.apply(decided)
-        const isStill = [tab, "open"].includes(this.margin?.tabs.shown ?? "open")
-        // One after the other, without looking for the next; not where the user went on to another tab.
-        if (decided.status !== "open" && isStill) this.margin?.activate(this.#nextOf(order, review.id))
+        const isTab = [tab, "open"].includes(this.margin?.tabs.shown ?? "open")
+        const isCard = [before, review.id, null].includes(this.margin?.active ?? null)
+        // One after the other, without looking for the next; not where the user went on to another tab or card.
+        if (decided.status !== "open" && isTab && isCard) this.margin?.activate(this.#nextOf(order, review.id))
         this.#announceDecision(decided)
         return decided.decision?.id
       }
@@ -248,8 +249,7 @@ export class ReviewActions {
 
   /** @param {api.Review} made */
   #created(made) {
-    const { activeElement } = document
-    const hasFocus = activeElement === document.body || this.#draft?.element.contains(activeElement)
+    const hasFocus = mayMoveFocus(this.#draft?.element)
     this.#isUnanswered = () => false
     this.#draft = null
     this.written.newReview = null

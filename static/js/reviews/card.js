@@ -6,7 +6,7 @@
  * never rebuilt, so neither a composition nor the focus is lost when the review changes.
  */
 
-import { button, el, initial, once, onSubmit, pressTwice } from "../lib/dom.js"
+import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.js"
 import { t, tCount, when } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
 import { formKeys, grow, ReviewForm } from "./form.js"
@@ -289,7 +289,7 @@ export class ReviewCard {
       this.#editing = null
       this.#form.replaceChildren()
       this.retranslate()
-      this.element.focus()
+      if (mayMoveFocus(this.element)) this.element.focus()
     }
     const form = new ReviewForm({
       quote: () => quoteOf(this.review),
