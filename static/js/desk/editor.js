@@ -40,7 +40,7 @@ const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "
 
 /**
  * Fires `edit`, `select`, `geometry` (`detail`: whether text outside the drawn part may have moved), `press` (a passage;
- * `detail` is the review) and `denied` (the reviewer typed into the text).
+ * `detail` is the review), `pending` (a new review begins or ends) and `denied` (the reviewer typed into the text).
  */
 export class Editor extends EventTarget {
   #mayType = new Compartment()
@@ -260,6 +260,7 @@ export class Editor extends EventTarget {
   /** @param {Range | null} range */
   setPending(range) {
     this.view.dispatch({ effects: setPending.of(range) })
+    this.#fire("pending")
   }
 
   /** Brings a passage into view, with the caret before it. @param {Range} range */

@@ -58,10 +58,10 @@ export class ServerEvents {
   readLinkSoon(after = READ_DELAY) {
     window.clearTimeout(this.#timer)
     this.#timer = window.setTimeout(async () => {
-      const before = this.store.state.link
+      const { link: before, occupancy } = this.store.state
       const link = await api.link(this.link).catch((error) => this.#refused(error))
-      // A title or a turn that came meanwhile may be newer than the answer.
-      if (link && this.store.state.link !== before) return this.readLinkSoon()
+      // A title, a turn or a peer that came meanwhile may be newer than the answer.
+      if (link && (this.store.state.link !== before || this.store.state.occupancy !== occupancy)) return this.readLinkSoon()
       const invite = before?.invite ?? null
       if (link) this.store.applyLink({ ...link, invite })
       const { writer, reviewer } = this.store.state.occupancy

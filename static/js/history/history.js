@@ -18,6 +18,7 @@ const READ_EVERY = 5_000
 
 export class History {
   #timer = 0
+  #reads = 0
   /** @type {"none" | "loading" | "failed" | "read"} */
   #state = "none"
   /** @type {api.Version[]} newest first */
@@ -42,7 +43,7 @@ export class History {
     })
     this.view = new VersionView(document, {
       mayRestore: () => (store.state.role === "writer" ? (store.seated ? "yes" : "seat") : "reader"),
-      restored: (version) => this.#restored(version),
+      restored: (version, from) => this.#restored(version, from),
       notify: (sentence) => this.#notify(sentence),
     })
     this.#form = this.#nameForm()
@@ -75,16 +76,15 @@ export class History {
     if (await this.#read()) this.timeline.focus()
   }
 
-  /**
-   * Reads the newest versions. What was chosen stays so, if it is still there.
-   *
-   * @returns {Promise<boolean>} whether they could be read
-   */
+  /** Reads the newest versions. What was chosen stays so, if it is still there. @returns {Promise<boolean>} whether they could be read */
   async #read() {
     window.clearTimeout(this.#timer)
+    const read = ++this.#reads
     let isRead = true
     try {
       const page = await api.versions(this.document)
+      // A later read sets the timer.
+      if (read !== this.#reads) return false
       const older = this.#versions.filter(({ number }) => number < (page.versions.at(-1)?.number ?? 0))
       if (older.length === 0) this.#next = page.next_cursor
       this.#versions = [...page.versions, ...older]
@@ -95,6 +95,7 @@ export class History {
       if (this.#textChanged) this.view.textChanged()
       this.#textChanged = false
     } catch (error) {
+      if (read !== this.#reads) return false
       isRead = false
       // The versions that were read stay; the next query may succeed.
       if (this.#state !== "read") {
@@ -108,9 +109,11 @@ export class History {
   }
 
   async #more() {
-    if (this.#next === null) return
+    const cursor = this.#next
+    if (cursor === null) return
     try {
-      const page = await api.versions(this.document, { cursor: this.#next })
+      const page = await api.versions(this.document, { cursor })
+      if (cursor !== this.#next) return
       this.#next = page.next_cursor
       this.#versions = [...this.#versions, ...page.versions]
       this.#drawLine()
@@ -154,17 +157,22 @@ export class History {
     const before = this.#versions[at + 1]
     if (before === undefined && this.#next !== null) {
       // The changes of a version need the one before it, which is on the next page.
-      this.#more().then(() => this.view.show(version, this.#versions[at + 1] ?? null))
+      this.#more().then(() => this.timeline.chosen === version.id && this.view.show(version, this.#versions[at + 1] ?? null))
       return
     }
     this.view.show(version, before ?? null)
   }
 
-  /** @param {api.Version} version */
-  async #restored(version) {
+  /** @param {api.Version} version @param {api.Version} from */
+  async #restored(version, from) {
     this.#notify(t("history.restore.done"))
+    await this.#choose(version.id, from.id)
+  }
+
+  /** Chooses a new version, unless the user chose another one since `before`. @param {string} id @param {string | null} before */
+  async #choose(id, before) {
     await this.#read()
-    this.timeline.choose(version.id)
+    if (this.timeline.chosen === before) this.timeline.choose(id)
   }
 
   get #isWriter() {
@@ -183,11 +191,12 @@ export class History {
     const submit = async () => {
       const label = field.value.trim()
       if (label === "") return field.focus()
+      const { chosen } = this.timeline
       const created = await api.nameVersion(this.document, label)
-      field.value = ""
+      if (field.value.trim() === label) field.value = ""
       this.#notify(t("history.named", { label: created.label ?? label }))
-      await this.#read()
-      this.timeline.choose(created.id)
+      // The next name need not wait for the read.
+      void this.#choose(created.id, chosen)
     }
     onSubmit(form, go, submit, (error) => {
       const isFull = error instanceof api.Problem && error.kind === "too-many"

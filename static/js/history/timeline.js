@@ -16,7 +16,7 @@ const CHOOSE_DELAY = 120
 
 export class Timeline {
   /** @type {string | null} */
-  #chosen = null
+  chosen = null
   /** @type {readonly Version[]} */
   #versions = []
   #timer = 0
@@ -35,13 +35,13 @@ export class Timeline {
   }
 
   focus() {
-    this.#option(this.#chosen)?.focus()
+    this.#option(this.chosen)?.focus()
   }
 
   /** Nothing is chosen any more: the newest is, when there are versions again. */
   clear() {
     window.clearTimeout(this.#timer)
-    this.#chosen = null
+    this.chosen = null
     this.#versions = []
   }
 
@@ -49,7 +49,7 @@ export class Timeline {
   choose(id, { focus = false, wait = false } = {}) {
     const version = this.#versions.find((version) => version.id === id)
     if (!version) return
-    this.#chosen = id
+    this.chosen = id
     this.#mark()
     const option = this.#option(id)
     if (focus) option?.focus()
@@ -63,7 +63,7 @@ export class Timeline {
   draw(versions, { more }) {
     const hadFocus = this.list.contains(document.activeElement)
     const top = this.element.scrollTop
-    const isNew = !versions.some(({ id }) => id === this.#chosen)
+    const isNew = !versions.some(({ id }) => id === this.chosen)
     this.#versions = versions
     this.list.setAttribute("aria-label", t("history.versions"))
     this.list.replaceChildren(...this.#days(versions))
@@ -110,7 +110,7 @@ export class Timeline {
 
   #mark() {
     for (const option of this.list.querySelectorAll("[role=option]")) {
-      const isChosen = option instanceof HTMLElement && option.dataset.id === this.#chosen
+      const isChosen = option instanceof HTMLElement && option.dataset.id === this.chosen
       option.setAttribute("aria-selected", String(isChosen))
       option.setAttribute("tabindex", isChosen ? "0" : "-1")
     }
@@ -124,7 +124,7 @@ export class Timeline {
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return
-    const at = this.#versions.findIndex(({ id }) => id === this.#chosen)
+    const at = this.#versions.findIndex(({ id }) => id === this.chosen)
     const last = this.#versions.length - 1
     const to = { ArrowDown: Math.min(at + 1, last), ArrowUp: Math.max(at - 1, 0), Home: 0, End: last }[event.key]
     if (to !== undefined) {

@@ -41,7 +41,7 @@ export class VersionView {
 
   /**
    * @param {string} document
-   * @param {{ mayRestore: () => "yes" | "seat" | "reader", restored: (version: api.Version) => void,
+   * @param {{ mayRestore: () => "yes" | "seat" | "reader", restored: (version: api.Version, from: api.Version) => void,
    *   notify: (sentence: string) => void }} actions
    */
   constructor(document, actions) {
@@ -193,7 +193,7 @@ export class VersionView {
     if (!(await confirm(question, t("history.restore.yes"), { danger: false }))) return
     await once(this.restore, async () => {
       try {
-        this.actions.restored(await api.restore(this.document, version.id))
+        this.actions.restored(await api.restore(this.document, version.id), version)
       } catch (error) {
         this.actions.notify(restoreErrorText(error))
       }

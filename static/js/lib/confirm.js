@@ -12,6 +12,8 @@ import { t } from "./i18n.js"
  */
 export function confirm(question, yes, { danger = true } = {}) {
   const dialog = byId("confirm", HTMLDialogElement)
+  // Two questions in one dialog would get one answer.
+  if (dialog.open) return Promise.resolve(false)
   return new Promise((resolve) => {
     const cancel = button(t("common.cancel"), {}, () => dialog.close())
     const go = button(yes, { class: `button ${danger ? "button-danger" : "button-strong"}` }, () => dialog.close("yes"))

@@ -194,6 +194,9 @@ export function byId(id, type) {
   return /** @type {InstanceType<T>} */ (element)
 }
 
+/** Whether an answer may move the focus: the user has not gone on to another part of the page. @param {Element | undefined} part */
+export const mayMoveFocus = (part) => document.activeElement === document.body || part?.contains(document.activeElement) === true
+
 /** The last drawing of each part. @type {WeakMap<object, string>} */
 const drawn = new WeakMap()
 

@@ -6,7 +6,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { el } from "../lib/dom.js"
+import { el, mayMoveFocus } from "../lib/dom.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { ReviewForm } from "./form.js"
@@ -29,11 +29,7 @@ export class ReviewActions {
   /** Whether a review is the new one, whose request failed: it may have arrived. @type {(review: api.Review) => boolean} */
   #isUnanswered = () => false
 
-  /**
-   * @param {import("../desk/editor.js").Editor} editor
-   * @param {import("./reviews.js").Reviews} reviews
-   * @param {import("./decisions.js").Decisions} decisions
-   */
+  /** @param {import("../desk/editor.js").Editor} editor @param {import("./reviews.js").Reviews} reviews @param {import("./decisions.js").Decisions} decisions */
   constructor(editor, reviews, decisions) {
     this.editor = editor
     this.reviews = reviews
@@ -80,7 +76,7 @@ export class ReviewActions {
       label: t(this.#isWhole ? "review.summary" : "review.body"),
       hint: t(this.#isWhole ? `review.summary.hint.${role}` : `review.body.hint.${role}`),
       send: t("review.send"),
-      submit: (written) => this.#create(written),
+      submit: (written, isUnchanged) => this.#create(written, isUnchanged),
       cancel: () => this.end(),
     })
     this.#draft.element.addEventListener("input", () => this.#store())
@@ -131,15 +127,18 @@ export class ReviewActions {
     this.#attempt(async () => {
       // The event of the server may come before the answer, and takes the review from the open ones.
       const order = this.reviews.open.map(({ id }) => id)
-      const tab = this.margin?.tabs.shown ?? "open"
-      await this.decisions.during(async () => {
+      const [tab, before] = [this.margin?.tabs.shown ?? "open", this.margin?.active ?? null]
+      const decide = async () => {
         const decided = await api.decide(this.reviews.link, review, decision)
         this.reviews.apply(decided)
-        const isStill = [tab, "open"].includes(this.margin?.tabs.shown ?? "open")
-        // One after the other, without looking for the next; not where the user went on to another tab.
-        if (decided.status !== "open" && isStill) this.margin?.activate(this.#nextOf(order, review.id))
+        const isTab = [tab, "open"].includes(this.margin?.tabs.shown ?? "open")
+        const isCard = [before, review.id, null].includes(this.margin?.active ?? null)
+        // One after the other, without looking for the next; not where the user went on to another tab or card.
+        if (decided.status !== "open" && isTab && isCard) this.margin?.activate(this.#nextOf(order, review.id))
         this.#announceDecision(decided)
-      })
+        return decided.decision?.id
+      }
+      await (["accept", "reject"].includes(decision) ? this.decisions.during(decide) : decide())
     })
 
   /** The open review after this one, or else before it. @param {string[]} order @param {string} id */
@@ -176,16 +175,12 @@ export class ReviewActions {
     this.#attempt(async () => {
       const { link } = this.reviews
       const answered = await api.reply(link, review, body)
-      this.reviews.apply("anchor" in answered ? answered : await api.review(link, review.id))
-      announce(t("review.sent"))
+      this.#sent("anchor" in answered ? answered : await api.review(link, review.id))
     })
 
   /** @param {api.Review} review @param {api.Reply} reply @param {string} body */
   editReply = (review, reply, body) =>
-    this.#attempt(async () => {
-      this.reviews.apply(await api.editReply(this.reviews.link, review, reply, body))
-      announce(t("review.sent"))
-    })
+    this.#attempt(async () => this.#sent(await api.editReply(this.reviews.link, review, reply, body)))
 
   /** @param {api.Review} review @param {api.Reply} reply */
   removeReply = (review, reply) =>
@@ -195,11 +190,13 @@ export class ReviewActions {
     })
 
   /** @param {api.Review} review @param {Written} written */
-  edit = (review, written) =>
-    this.#attempt(async () => {
-      this.reviews.apply(await api.editReview(this.reviews.link, review, written))
-      announce(t("review.sent"))
-    })
+  edit = (review, written) => this.#attempt(async () => this.#sent(await api.editReview(this.reviews.link, review, written)))
+
+  /** @param {api.Review} review with the words that were sent */
+  #sent(review) {
+    this.reviews.apply(review)
+    announce(t("review.sent"))
+  }
 
   /** @param {api.Review} review */
   remove = (review) =>
@@ -219,16 +216,21 @@ export class ReviewActions {
     return pending ? this.editor.textIn(pending) : ""
   }
 
-  /** @param {Written} written @returns {Promise<string | null>} */
-  async #create(written) {
+  /** @param {Written} written @param {() => boolean} isUnchanged @returns {Promise<string | null>} */
+  async #create(written, isUnchanged) {
+    const draft = this.#draft
     const before = new Set(this.reviews.all.map(({ id }) => id))
     const failed = await this.#attempt(async () => {
       const made = await this.#send(written).catch(async (error) => {
         if (!(error instanceof api.Problem) || error.kind !== "anchor-mismatch") throw error
         await new Promise((resolve) => window.setTimeout(resolve, RETRY_DELAY))
+        // Another form has another passage.
+        if (draft !== this.#draft) throw error
         return this.#send(written)
       })
-      this.#created(made)
+      // Later words stay, and so does a form that was opened since.
+      if (draft === this.#draft && isUnchanged()) this.#created(made)
+      else this.#sent(made)
     })
     if (failed === null) return null
     this.#isUnanswered = ({ id, author, body, suggestion }) => {
@@ -247,17 +249,15 @@ export class ReviewActions {
 
   /** @param {api.Review} made */
   #created(made) {
-    const { activeElement } = document
-    const hasFocus = activeElement === document.body || this.#draft?.element.contains(activeElement)
+    const hasFocus = mayMoveFocus(this.#draft?.element)
     this.#isUnanswered = () => false
     this.#draft = null
     this.written.newReview = null
     this.editor.setPending(null)
-    this.reviews.apply(made)
+    this.#sent(made)
     this.margin?.showDraft(null)
     this.margin?.activate(made.id)
     if (hasFocus) this.margin?.focusCard(made.id)
-    announce(t("review.sent"))
   }
 
   /** @param {Written} written */

@@ -6,7 +6,7 @@
  * never rebuilt, so neither a composition nor the focus is lost when the review changes.
  */
 
-import { button, el, initial, once, onSubmit, pressTwice } from "../lib/dom.js"
+import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.js"
 import { t, tCount, when } from "../lib/i18n.js"
 import { diffView } from "./diff_view.js"
 import { formKeys, grow, ReviewForm } from "./form.js"
@@ -108,18 +108,18 @@ export class ReviewCard {
   }
 
   async #reply() {
-    const body = this.field.value.trim()
-    if (body === "") return
+    const sent = this.field.value.trim()
+    if (sent === "") return
     const before = this.review.replies.map(({ id }) => id)
-    const failed = await this.actions.reply(this.review, body)
+    const failed = await this.actions.reply(this.review, sent)
     this.#isUnanswered = ({ id, author, body }) =>
       failed !== null && !before.includes(id) && author.id === this.context.me && body === this.field.value.trim()
-    this.#replied(this.review.replies.some(this.#isUnanswered) ? null : failed)
+    this.#replied(this.review.replies.some(this.#isUnanswered) ? null : failed, sent)
   }
 
-  /** @param {string | null} failed */
-  #replied(failed) {
-    if (failed === null) {
+  /** Later words than those that were sent stay. @param {string | null} failed @param {string} [sent] */
+  #replied(failed, sent = this.field.value.trim()) {
+    if (failed === null && sent === this.field.value.trim()) {
       this.#isUnanswered = () => false
       this.field.value = ""
       if (document.activeElement === this.send) this.field.focus()
@@ -289,25 +289,26 @@ export class ReviewCard {
       this.#editing = null
       this.#form.replaceChildren()
       this.retranslate()
-      this.element.focus()
+      if (mayMoveFocus(this.element)) this.element.focus()
     }
-    this.#editing = new ReviewForm({
+    const form = new ReviewForm({
       quote: () => quoteOf(this.review),
       maySuggest: this.context.role === "reviewer" && !isSummary(this.review),
       label: t(isSummary(this.review) ? "review.summary" : "review.body"),
       written: { body: this.review.body, suggestion: this.review.suggestion },
       send: t("review.save"),
       cancel: done,
-      submit: async (written) => {
+      submit: async (written, isUnchanged) => {
         const failed = await this.actions.edit(this.review, written)
-        if (failed === null) done()
+        if (failed === null && this.#editing === form && isUnchanged()) done()
         return failed
       },
     })
-    this.#form.replaceChildren(this.#editing.element)
+    this.#editing = form
+    this.#form.replaceChildren(form.element)
     this.#actions.replaceChildren()
     this.retranslate()
-    this.#editing.focus()
+    form.focus()
   }
 
   /** @param {Event} event */

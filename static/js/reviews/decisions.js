@@ -18,37 +18,30 @@ import { number, t } from "../lib/i18n.js"
  * @typedef {import("../lib/api.js").Review} Review
  * @typedef {import("../lib/api.js").Verdict} Verdict
  * @typedef {{ verdict: Verdict, ids: string[] }} TakenBack
+ * @typedef {{ id: string, answered?: Promise<unknown> }} Made a decision; its id is `""` until it is answered
  */
 
 /** Decisions that Ctrl Z takes back one after the other. */
 const UNDOABLE_MAX = 100
 
 export class Decisions {
-  /** Nothing was typed since these, the last one last. @type {string[]} */
+  /** In the order in which they were sent; nothing was typed since. @type {Made[]} */
   #undoable = []
   /** Taken back, and nothing was done since, the last one last. @type {TakenBack[]} */
   #redoable = []
-  /** The last request, until it is answered. @type {Promise<string | null> | null} */
-  #undoing = null
-  /** The presses of the key of redo, one after the other. @type {Promise<void>} */
-  #redoing = Promise.resolve()
-  /** The last decision, until it is answered. @type {Promise<unknown> | null} */
-  #deciding = null
+  /** The last undo or redo, until it is answered or this user types. @type {Promise<unknown> | null} */
+  #working = null
+  /** The read after the last undo. @type {Promise<unknown> | null} */
+  #reading = null
   /** Hides the notice of the last decision, whose button offers no undo after another way was taken. */
   #hideToast = () => {}
-  /** Whether this user typed since the last decision was sent. */
-  #hasTyped = false
   /** How often this user has typed. */
   #edits = 0
   /** How many reviews each decision has; counted again after a change. @type {Map<string, number> | null} */
   #sizes = null
   #stopped = new AbortController()
 
-  /**
-   * @param {import("../desk/editor.js").Editor} editor
-   * @param {import("./reviews.js").Reviews} reviews
-   * @param {import("../store.js").Store} store
-   */
+  /** @param {import("../desk/editor.js").Editor} editor @param {import("./reviews.js").Reviews} reviews @param {import("../store.js").Store} store */
   constructor(editor, reviews, store) {
     this.editor = editor
     this.reviews = reviews
@@ -83,26 +76,19 @@ export class Decisions {
   made(sentence, id) {
     this.#redoable = []
     if (!id) return void showToast(sentence)
-    if (!this.#hasTyped) this.#undoable = [...this.#undoable, id].slice(-UNDOABLE_MAX)
-    this.#hideToast = showToast(sentence, { text: t("common.undo"), act: () => this.#takeBack(id) })
+    this.#hideToast = showToast(sentence, { text: t("common.undo"), act: () => this.#takeBack({ id }) })
   }
 
-  /**
-   * Runs a decision. The text may change before its answer is here, so Ctrl Z waits for the answer.
-   *
-   * @template T
-   * @param {() => Promise<T>} decide
-   * @returns {Promise<T>}
-   */
+  /** Ctrl Z waits for the answer of a decision, before which the text may change. @param {() => Promise<string | null | undefined>} decide answers its id */
   async during(decide) {
-    this.#hasTyped = false
     const deciding = decide()
-    this.#deciding = deciding
-    try {
-      return await deciding
-    } finally {
-      if (this.#deciding === deciding) this.#deciding = null
-    }
+    /** @type {Made} */
+    const made = { id: "" }
+    made.answered = deciding.then((id) => (made.id = id ?? ""), () => undefined)
+    this.#undoable = [...this.#undoable, made].slice(-UNDOABLE_MAX)
+    await made.answered
+    if (made.id === "") this.#undoable = this.#undoable.filter((other) => other !== made)
+    await deciding
   }
 
   /** Asks, and accepts or rejects all open suggestions at once. @param {Verdict} verdict */
@@ -128,6 +114,7 @@ export class Decisions {
         // Its undo finds the reviews of the decision.
         await read()
         this.made(sentenceOf(made, unsent), made.id)
+        return made.id
       })
     } catch (error) {
       showToast(reviewErrorText(error))
@@ -148,50 +135,54 @@ export class Decisions {
     if (!review.decision || count === 0) return t("decision.expired")
     const question = t("decision.take-back.sure", { count: number(count) })
     if (1 < count && !(await confirm(question, t("decision.take-back"), { danger: false }))) return null
-    return this.#undo(review.decision.id)
-  }
-
-  #takeBackLast() {
-    const last = this.#undoable.at(-1)
-    if (last !== undefined) void this.#takeBack(last)
+    return this.#undo(review.decision)
   }
 
   /** Decides again what was taken back. @param {TakenBack | undefined} undone */
   async #redo(undone) {
     if (undone === undefined) return
+    const edits = this.#edits
     const earlier = this.#redoable.filter((other) => other !== undone)
     this.#redoable = []
     this.#hideToast()
-    // The reviews are read again with the answer.
-    await this.#undoing
+    await this.#reading
     const reviews = undone.ids.flatMap((id) => this.reviews.get(id) ?? []).filter(({ status }) => status === "open")
     if (reviews.length === 0) return void showToast(t("decision.none"))
     await this.#decideMany(undone.verdict, reviews)
-    if (!this.#hasTyped) this.#redoable = earlier
+    if (edits === this.#edits) this.#redoable = earlier
   }
 
-  /** @param {string} id */
-  async #takeBack(id) {
-    const failed = await this.#undo(id)
+  /** @param {Made | undefined} made */
+  async #takeBack(made) {
+    const failed = made ? await this.#undo(made) : null
     if (failed !== null) showToast(failed)
   }
 
-  /** @param {string} id @returns {Promise<string | null>} why it did not work */
-  async #undo(id) {
-    this.#undoable = this.#undoable.filter((other) => other !== id)
-    this.#hideToast()
-    // One after the other: a second press may come before the first answer.
-    const undoing = (this.#undoing ?? Promise.resolve(null)).then(() => this.#send(id))
-    this.#undoing = undoing
-    const failed = await undoing
-    if (this.#undoing === undoing) this.#undoing = null
+  /** @param {Made} made @returns {Promise<string | null>} why it did not work */
+  async #undo(made) {
+    this.#undoable = this.#undoable.filter(({ id }) => id === "" || id !== made.id)
+    const edits = this.#edits
+    const failed = await this.#inTurn(async () => {
+      await made.answered
+      return made.id === "" ? null : this.#send(made, edits)
+    })
+    await this.#reading
     return failed
   }
 
-  /** @param {string} id @returns {Promise<string | null>} */
-  async #send(id) {
+  /** One after the other: a second press may come before the first answer. @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+  async #inTurn(work) {
+    const working = (this.#working ?? Promise.resolve()).then(work)
+    this.#working = working
+    const result = await working
+    if (this.#working === working) this.#working = null
+    return result
+  }
+
+  /** @param {Made} made @param {number} edits the user's at the press @returns {Promise<string | null>} */
+  async #send({ id }, edits) {
     let failed = null
-    const edits = this.#edits
+    this.#hideToast()
     const decided = this.reviews.all.filter(({ decision }) => decision?.id === id)
     /** @type {TakenBack} */
     const undone = { verdict: decided[0]?.status === "rejected" ? "reject" : "accept", ids: decided.map(({ id }) => id) }
@@ -199,13 +190,15 @@ export class Decisions {
       await api.undoDecision(this.reviews.link, id)
       // The user may have typed before the answer.
       if (edits === this.#edits) this.#redoable.push(undone)
-      this.#hideToast = showToast(t("decision.taken-back"), { text: t(`decision.redo.${undone.verdict}`), act: () => this.#redo(undone) })
+      const redo = { text: t(`decision.redo.${undone.verdict}`), act: () => this.#inTurn(() => this.#redo(undone)) }
+      this.#hideToast = showToast(t("decision.taken-back"), redo)
     } catch (error) {
       failed = undoErrorText(error)
       // A request that did not get through can be repeated.
-      if (error instanceof api.Problem && ![404, 409].includes(error.status)) this.#undoable.push(id)
+      const isRepeatable = error instanceof api.Problem && ![404, 409].includes(error.status)
+      if (isRepeatable && edits === this.#edits) this.#undoable.push({ id })
     }
-    await this.reviews.read().catch(() => undefined)
+    this.#reading = this.reviews.read().catch(() => undefined)
     return failed
   }
 
@@ -215,7 +208,8 @@ export class Decisions {
     this.#undoable = []
     this.#redoable = []
     this.#edits++
-    this.#hasTyped = true
+    // From now on the key is for the text.
+    this.#working = null
   }
 
   /** @param {KeyboardEvent} event */
@@ -225,9 +219,8 @@ export class Decisions {
     const target = event.target instanceof HTMLElement ? event.target : document.body
     // A field undoes its own typing, and a dialog has the keyboard for itself.
     if (target.matches("input, textarea, select") || document.querySelector("dialog[open]")) return
-    const isDeciding = this.#deciding !== null && !this.#hasTyped
     const steps = key === "undo" ? this.#undoable : this.#redoable
-    if (steps.length === 0 && !this.#undoing && !isDeciding) {
+    if (steps.length === 0 && !this.#working) {
       // The editor undoes a step of its own, which is then the one to redo.
       if (key === "undo") this.#redoable = []
       return
@@ -235,9 +228,8 @@ export class Decisions {
     event.preventDefault()
     event.stopImmediatePropagation()
     if (event.repeat) return
-    if (key === "redo") this.#redoing = this.#redoing.then(() => this.#undoing).then(() => this.#redo(this.#redoable.at(-1)))
-    else if (isDeciding) void this.#deciding?.then(() => this.#takeBackLast(), () => undefined)
-    else this.#takeBackLast()
+    if (key === "redo") void this.#inTurn(() => this.#redo(this.#redoable.at(-1)))
+    else void this.#takeBack(this.#undoable.pop())
   }
 
   #countSizes() {

@@ -21,7 +21,8 @@ import { formName } from "./subject.js"
  * @property {string} [label] name of the comment's field
  * @property {string} [hint] what the comment's field says while it is empty
  * @property {string} send what the button says
- * @property {(written: Written) => Promise<string | null>} submit answers why it did not work
+ * @property {(written: Written, isUnchanged: () => boolean) => Promise<string | null>} submit answers why it did not
+ *   work; `isUnchanged`: whether nothing was written since
  * @property {() => void} cancel
  */
 
@@ -143,7 +144,8 @@ export class ReviewForm {
   async #submit() {
     if (this.submit.disabled) return
     this.#error.textContent = ""
-    this.#error.textContent = await this.options.submit(this.written)
+    const sent = JSON.stringify(this.content)
+    this.#error.textContent = await this.options.submit(this.written, () => sent === JSON.stringify(this.content))
   }
 }
 

@@ -106,7 +106,7 @@ class ReplyRow {
       this.#resized(field)
     })
     formKeys(this.#form, () => field.value === this.#shown?.reply.body, () => this.#close())
-    onSubmit(this.#form, save, () => this.#save(field.value.trim()))
+    onSubmit(this.#form, save, () => this.#save(field))
     this.#content.replaceChildren(this.#form)
     this.#resized(field)
     if (focus) field.focus()
@@ -118,14 +118,15 @@ class ReplyRow {
     this.element.dispatchEvent(new Event("resized", { bubbles: true }))
   }
 
-  /** @param {string} body */
-  async #save(body) {
-    const shown = this.#shown
+  /** @param {HTMLTextAreaElement} field */
+  async #save(field) {
+    const [shown, body] = [this.#shown, field.value.trim()]
     if (!shown || body === "") return
     if (body === shown.reply.body) return this.#close()
     const failed = await this.actions.editReply(shown.review, shown.reply, body)
     this.#note.textContent = failed
-    if (failed === null) this.#close()
+    // Later words stay, and so does a form that was opened since.
+    if (failed === null && this.#form?.contains(field) && field.value.trim() === body) this.#close()
   }
 
   /** Shows the reply again, as it is now. */

@@ -25,6 +25,11 @@ const LOST_DELAY = 3_000
 export class Reviews extends EventTarget {
   /** @type {Map<string, api.Review>} */
   #all = new Map()
+  /** The deleted ones: an older answer does not bring them back. @type {Set<string>} */
+  #dropped = new Set()
+  /** The reads so far, and the one that the page shows. */
+  #reads = 0
+  #shownRead = 0
   #seekTimer = 0
   #seekDelay = SEEK_DELAY
   #lostTimer = 0
@@ -35,12 +40,7 @@ export class Reviews extends EventTarget {
   /** That of the passages after the last edit. @type {object} */
   #look = {}
 
-  /**
-   * @param {import("../desk/editor.js").Editor} editor
-   * @param {string} link
-   * @param {string} me
-   * @param {string} writer
-   */
+  /** @param {import("../desk/editor.js").Editor} editor @param {string} link @param {string} me @param {string} writer */
   constructor(editor, link, me, writer) {
     super()
     this.editor = editor
@@ -56,9 +56,15 @@ export class Reviews extends EventTarget {
 
   /** Reads all of them; for the beginning, and after a time without events. */
   async read() {
-    const reviews = await api.reviews(this.link)
-    const ids = new Set(reviews.map(({ id }) => id))
-    for (const id of this.#all.keys()) if (!ids.has(id)) this.#all.delete(id)
+    const read = ++this.#reads
+    const known = [...this.#all.keys()]
+    const served = await api.reviews(this.link)
+    if (read < this.#shownRead) return
+    this.#shownRead = read
+    const ids = new Set(served.map(({ id }) => id))
+    // A review that came during the read may be missing in its answer.
+    for (const id of known) if (!ids.has(id)) this.#all.delete(id)
+    const reviews = served.filter((review) => !this.#isOld(review))
     for (const review of reviews) this.#all.set(review.id, review)
     this.#locate(reviews)
     this.#announce()
@@ -67,8 +73,8 @@ export class Reviews extends EventTarget {
 
   /** @param {api.Review} review from an answer or an event; an older one is left alone */
   apply(review) {
+    if (this.#isOld(review)) return
     const stored = this.#all.get(review.id)
-    if (stored && (review.version < stored.version || (review.change ?? 0) < (stored.change ?? 0))) return
     this.#all.set(review.id, review)
     this.#locate([review])
     this.#announce()
@@ -81,8 +87,15 @@ export class Reviews extends EventTarget {
     }
   }
 
+  /** Whether the page knows a newer state of the review. @param {api.Review} review */
+  #isOld({ id, version, change = 0 }) {
+    const stored = this.#all.get(id)
+    return this.#dropped.has(id) || (stored !== undefined && (version < stored.version || change < (stored.change ?? 0)))
+  }
+
   /** @param {string} id */
   drop(id) {
+    this.#dropped.add(id)
     if (!this.#all.delete(id)) return
     this.#locate([])
     this.#announce()
@@ -103,12 +116,7 @@ export class Reviews extends EventTarget {
     return this.#all.get(id)
   }
 
-  /**
-   * Where it stands, or `null` when it stands nowhere.
-   *
-   * @param {string} id
-   * @returns {Passage | null}
-   */
+  /** Where it stands, or `null` when it stands nowhere. @param {string} id @returns {Passage | null} */
   passageOf(id) {
     const passage = this.editor.marked.passages.get(id)
     return passage && passage.from < passage.to ? passage : null
@@ -126,21 +134,15 @@ export class Reviews extends EventTarget {
     return (this.#collapsedAt.get(id) ?? 0) + LOST_DELAY <= Date.now()
   }
 
-  /**
-   * How it stands, by the text as it is now and not only as the server last saw it.
-   *
-   * @param {api.Review} review
-   * @returns {api.AnchorState}
-   */
+  /** How it stands, by the text as it is now and not only as the server last saw it. @param {api.Review} review @returns {api.AnchorState} */
   stateOf(review) {
     if (review.anchor === null) return "exact"
     const passage = this.passageOf(review.id)
     // Until it is lost, its card stays as it is.
     if (!passage && this.isLost(review.id)) return "orphaned"
     if (!passage) return review.anchor.state === "orphaned" ? "edited" : review.anchor.state
-    const isUnchanged = this.editor.textIn(passage) === review.anchor.quote
-    if (isUnchanged) return review.anchor.state === "moved" ? "moved" : "exact"
-    return "edited"
+    if (this.editor.textIn(passage) !== review.anchor.quote) return "edited"
+    return review.anchor.state === "moved" ? "moved" : "exact"
   }
 
   /** The open ones: those on the whole text first, then those with a passage, in the order of the text. */

@@ -17,11 +17,7 @@ const GAP = 6
 export class SelectionBar {
   #frame = 0
 
-  /**
-   * @param {import("../desk/editor.js").Editor} editor
-   * @param {() => boolean} mayReview
-   * @param {(options: { suggests: boolean }) => void} begin
-   */
+  /** @param {import("../desk/editor.js").Editor} editor @param {() => boolean} mayReview @param {(options: { suggests: boolean }) => void} begin */
   constructor(editor, mayReview, begin) {
     this.editor = editor
     this.mayReview = mayReview
@@ -37,12 +33,10 @@ export class SelectionBar {
   start(signal) {
     // Pressing a button must not take the selection away first.
     this.element.addEventListener("pointerdown", (event) => event.preventDefault(), { signal })
-    this.editor.addEventListener("select", () => this.drawSoon(), { signal })
-    this.editor.addEventListener("geometry", () => this.drawSoon(), { signal })
-    for (const type of ["focusin", "focusout"]) {
-      document.addEventListener(type, () => this.drawSoon(), { signal })
-    }
-    window.addEventListener("scroll", () => this.drawSoon(), { signal, passive: true })
+    const draw = () => this.drawSoon()
+    for (const type of ["select", "geometry", "pending"]) this.editor.addEventListener(type, draw, { signal })
+    for (const type of ["focusin", "focusout"]) document.addEventListener(type, draw, { signal })
+    window.addEventListener("scroll", draw, { signal, passive: true })
   }
 
   drawSoon() {

@@ -18,6 +18,8 @@ export class AddressForm {
   #handle = byId("address-handle", HTMLInputElement)
   #link = byId("address-link", HTMLInputElement)
   #guests = byId("address-guests", HTMLInputElement)
+  /** The last change of the switch. */
+  #guestsSet = Promise.resolve()
   #error = byId("address-error")
   /** Why a change was refused, and why the address is missing; said anew in another language. @type {() => string} */
   #why = () => ""
@@ -32,7 +34,7 @@ export class AddressForm {
   start() {
     this.#opener.addEventListener("click", () => this.show(this.#form.hidden))
     this.#handle.addEventListener("input", () => this.#forgive())
-    this.#guests.addEventListener("change", () => this.#setGuests())
+    this.#guests.addEventListener("change", () => (this.#guestsSet = this.#guestsSet.then(() => this.#setGuests())))
     const failed = (/** @type {unknown} */ error) => this.#failed(error)
     onSubmit(this.#form, byId("address-save", HTMLButtonElement), () => this.#save(), failed)
     for (const [id, work] of /** @type {const} */ ([
@@ -103,7 +105,10 @@ export class AddressForm {
 
   /** The switch stays off duty while its state is not known. */
   async #readGuests() {
+    const set = this.#guestsSet
+    await set
     const user = await me().catch(() => null)
+    if (set !== this.#guestsSet) return
     this.#guests.disabled = user === null
     this.#guests.checked = user?.guest_requests ?? false
   }

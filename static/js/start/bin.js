@@ -22,8 +22,8 @@ export class Bin {
     this.list = byId("bin-list")
   }
 
-  async read() {
-    const { documents, retention_seconds: seconds } = await api.bin()
+  /** @param {Awaited<ReturnType<typeof api.bin>>} answer */
+  take({ documents, retention_seconds: seconds }) {
     this.#documents = documents
     this.hasRetention = seconds !== 0
   }

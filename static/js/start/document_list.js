@@ -22,18 +22,21 @@ export class DocumentList {
   #links = []
   /** @type {api.User | null} */
   #me = null
+  /** The reads so far, and the one that the lists show. */
+  #reads = 0
+  #shown = 0
   #failed = false
   /** The user's unsaved edits in this browser's journal. @type {import("../unsaved/drafts.js").Draft[]} */
   #unsaved = []
-  #bin = new Bin(() => this.#poll())
+  #bin = new Bin(() => this.refresh())
 
   /** @param {api.User} me */
   start(me) {
     this.#me = me
     i18n.addEventListener("change", () => this.#draw())
-    document.addEventListener("visibilitychange", () => document.hidden || this.#poll())
-    window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
-    this.#poll().then(() => this.#readDrafts(me))
+    document.addEventListener("visibilitychange", () => document.hidden || this.refresh())
+    window.setInterval(() => document.hidden || this.refresh(), POLL_EVERY)
+    this.refresh().then(() => this.#readDrafts(me))
   }
 
   /** @param {api.User} me */
@@ -47,13 +50,14 @@ export class DocumentList {
   }
 
   /** Reads the lists now. */
-  refresh() {
-    return this.#poll()
-  }
-
-  async #poll() {
+  async refresh() {
+    const read = ++this.#reads
     try {
-      const [documents, links] = await Promise.all([api.documents(), api.links(), this.#bin.read()])
+      const [documents, links, bin] = await Promise.all([api.documents(), api.links(), api.bin()])
+      // An answer that a later one overtook is old.
+      if (read < this.#shown) return
+      this.#shown = read
+      this.#bin.take(bin)
       this.#documents = documents
       this.#links = links
       this.#failed = false
@@ -116,7 +120,7 @@ export class DocumentList {
     const undo = { text: t("bin.undo"), act: () => void this.#bin.restore(document) }
     const done = () => void (this.#bin.hasRetention && showToast(t("bin.moved", { title }), undo))
     await api.deleteDocument(document.id).then(done, toastError)
-    await this.#poll()
+    await this.refresh()
   }
 }
 

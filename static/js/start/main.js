@@ -62,7 +62,7 @@ class StartPage {
       onSubmit(byId(id, HTMLFormElement), byId(`${id}-go`, HTMLButtonElement), submit, failed)
     }
     for (const list of [this.#partners, this.#offers]) list.link.watch(() => this.#linkOpened(list))
-    i18n.addEventListener("change", () => this.#draw())
+    i18n.addEventListener("change", () => this.#isDrawn && this.#draw())
     try {
       this.#entry = await api.entry()
       this.#showUser(this.#entry.user)

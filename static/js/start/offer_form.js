@@ -2,7 +2,7 @@
 /** The form that offers reviews. Owns one form and the button that opens it. */
 
 import { showToast } from "../lib/announce.js"
-import { byId, onSubmit, say } from "../lib/dom.js"
+import { byId, mayMoveFocus, onSubmit, say } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import * as offers from "../lib/offers_api.js"
 import { offerErrorText } from "./offer_text.js"
@@ -46,11 +46,15 @@ export class OfferForm {
     if (!(Number.isInteger(capacity) && 1 <= capacity && capacity <= CAPACITY_MAX)) this.#refuse(this.#capacity, () => t("offer.capacity.wrong"))
     if (title === "") this.#refuse(this.#title, () => t("offer.title.missing"))
     if (this.#form.querySelector("[aria-invalid]")) return
+    const content = () => JSON.stringify([this.#title.value, this.#capacity.value, this.#message.value])
+    const sent = content()
     try {
       const offer = await offers.createOffer({ title, capacity, ...(message === "" ? {} : { message }) })
-      const mayMove = document.activeElement === document.body || this.#form.contains(document.activeElement)
-      this.#form.reset()
-      this.show(false)
+      // Later words stay.
+      const isDone = sent === content()
+      const mayMove = isDone && mayMoveFocus(this.#form)
+      if (isDone) this.#form.reset()
+      if (isDone) this.show(false)
       if (mayMove) this.#opener.focus()
       showToast(t("offer.made", { title: offer.title }))
       await this.made(offer)

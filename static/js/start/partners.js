@@ -41,7 +41,7 @@ export class Partners {
   #form = new RequestForm(this.#actions, {
     opened: () => this.#address.show(false),
     sent: async () => {
-      await this.#read()
+      await this.refresh()
       this.sent()
     },
   })
@@ -60,12 +60,12 @@ export class Partners {
     const declineAll = byId("requests-decline-all", HTMLButtonElement)
     declineAll.addEventListener("click", () => once(declineAll, () => this.#declineAll()))
     i18n.addEventListener("change", () => this.#draw())
-    document.addEventListener("visibilitychange", () => document.hidden || this.#read())
+    document.addEventListener("visibilitychange", () => document.hidden || this.refresh())
     window.addEventListener("hashchange", () => this.#seek(location.hash))
     // A notification was pressed while this page is open.
     navigator.serviceWorker?.addEventListener("message", ({ data }) => this.#seek(data?.opened))
     window.setInterval(() => document.hidden || this.#poll(), POLL_EVERY)
-    if (!this.#seek(location.hash)) this.#read()
+    if (!this.#seek(location.hash)) this.refresh()
     this.openLink()
   }
 
@@ -74,7 +74,7 @@ export class Partners {
     if (hash !== REQUESTS) return false
     if (location.hash === REQUESTS) history.replaceState(null, "", location.pathname)
     this.#isSought = true
-    void this.#read()
+    void this.refresh()
     return true
   }
 
@@ -91,11 +91,6 @@ export class Partners {
     if (this.#me !== null && this.link.isPresent) this.#form.take(this.link.take())
   }
 
-  /** Reads everything now. */
-  refresh() {
-    return this.#read()
-  }
-
   /** Shows why the lists are old. @param {() => Promise<void>} work */
   async #try(work) {
     try {
@@ -108,11 +103,11 @@ export class Partners {
 
   /** A request was decided, maybe for a document. */
   async #changed() {
-    await Promise.all([this.#read(), this.changed()])
+    await Promise.all([this.refresh(), this.changed()])
   }
 
-  /** Everything. */
-  #read() {
+  /** Reads everything now. */
+  refresh() {
     const read = ++this.#reads
     this.#fullRead = read
     void this.#address.read()
@@ -207,7 +202,7 @@ export class Partners {
     } catch (error) {
       showToast(peopleErrorText(error))
     }
-    await this.#read()
+    await this.refresh()
   }
 
   /** @param {people.Partner} partner */
@@ -234,6 +229,6 @@ export class Partners {
     if (!isSure) return
     const done = () => showToast(t("partners.removed", { name }))
     await people.removePartner(id).then(done, (error) => showToast(peopleErrorText(error)))
-    await this.#read()
+    await this.refresh()
   }
 }

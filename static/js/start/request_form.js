@@ -7,7 +7,7 @@
 
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { byId, el, onSubmit, say } from "../lib/dom.js"
+import { byId, el, mayMoveFocus, onSubmit, say } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import * as people from "../lib/partners_api.js"
 import { personIn } from "./person_address.js"
@@ -158,16 +158,15 @@ export class RequestForm {
     const role = this.#role()
     const message = this.#message.value.trim()
     const document = role === "writer" ? this.#document.value : ""
+    const content = () => JSON.stringify([this.#to.value, this.#role(), this.#message.value, this.#document.value])
+    const sent = content()
     try {
       this.#forgive()
-      const request = await people.sendRequest({
-        to,
-        as: role,
-        ...(message === "" ? {} : { message }),
-        ...(document === "" ? {} : { document_id: document }),
-      })
-      const mayMove = this.#mayMoveFocus()
-      this.#close()
+      const request = await people.sendRequest({ to, as: role, message: message || undefined, document_id: document || undefined })
+      // Later words stay.
+      const isDone = sent === content()
+      const mayMove = isDone && mayMoveFocus(this.#form)
+      if (isDone) this.#close()
       if (mayMove) this.#opener.focus()
       showToast(t("ask.sent", { name: request.to.name }))
       await this.events.sent(request)
@@ -184,15 +183,10 @@ export class RequestForm {
     } catch {
       return this.#failed(error)
     }
-    const mayMove = this.#mayMoveFocus()
+    const mayMove = mayMoveFocus(this.#form)
     this.draw()
     const accept = byId("ask-received").querySelector("[data-act=accept]")
     if (mayMove && accept instanceof HTMLElement) accept.focus()
-  }
-
-  /** Whether an answer may move the focus: the user has not gone on to another part of the page. */
-  #mayMoveFocus() {
-    return document.activeElement === document.body || this.#form.contains(document.activeElement)
   }
 
   /** @param {unknown} error */
