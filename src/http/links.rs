@@ -24,7 +24,7 @@ use crate::seats::view::SeatsView;
 use crate::sharing::invite::Invite;
 use crate::sharing::links::Joining;
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::invites::Invitation;
+use crate::storage::invites::InviteState;
 use crate::storage::links::{FindOrCreate, ShareLink};
 
 /// Default and maximum of rows on a page: the start page lists all.
@@ -49,7 +49,7 @@ pub(super) struct LinkBody {
     #[serde(flatten)]
     rest: Rest,
     #[serde(flatten)]
-    invitation: Option<Invitation>,
+    invite_state: Option<InviteState>,
 }
 
 #[derive(Serialize)]
@@ -87,17 +87,17 @@ impl InviteBody {
 impl LinkBody {
     fn new(link: ShareLink, rest: Rest) -> Self {
         let ShareLink { id, document_id, title, writer, reviewer, .. } = link;
-        Self { id, document_id, title, writer, reviewer, rest, invitation: None }
+        Self { id, document_id, title, writer, reviewer, rest, invite_state: None }
     }
 
     pub(super) fn with_invite(
         link: ShareLink,
         invite: &Invite,
-        invitation: Invitation,
+        invite_state: InviteState,
         origins: &Origins,
     ) -> Self {
         let invite = InviteBody::new(origins, link.id, invite);
-        Self { invitation: Some(invitation), ..Self::new(link, Rest::Invite(invite)) }
+        Self { invite_state: Some(invite_state), ..Self::new(link, Rest::Invite(invite)) }
     }
 }
 
@@ -126,7 +126,7 @@ async fn share(
         FindOrCreate::Existing => StatusCode::OK,
     };
     let location = [(LOCATION, format!("/api/share-links/{}", shared.link.id))];
-    let body = LinkBody::with_invite(shared.link, &shared.invite, shared.invitation, &origins);
+    let body = LinkBody::with_invite(shared.link, &shared.invite, shared.invite_state, &origins);
     Ok((status, location, Json(body)).into_response())
 }
 
@@ -214,13 +214,13 @@ pub(super) async fn shown(
     id: ShareLinkId,
 ) -> Result<Json<LinkBody>, ApiError> {
     let (link, role) = sharing.link(&caller.user().id, id).await?;
-    let invitation = sharing.invitation(id, role).await?;
-    for_member(link, invitation, caller, sessions, reviews).await
+    let invite_state = sharing.invite_state(id, role).await?;
+    for_member(link, invite_state, caller, sessions, reviews).await
 }
 
 async fn for_member(
     link: ShareLink,
-    invitation: Option<Invitation>,
+    invite_state: Option<InviteState>,
     caller: &Caller,
     sessions: &SeatService,
     reviews: &Reviews,
@@ -229,5 +229,5 @@ async fn for_member(
     let mut progress = reviews.progress_of(&caller.user().id, &[link.id]).await?;
     let progress = progress.remove(&link.id).unwrap_or_default();
     let rest = Rest::Member(MemberBody { seats, progress });
-    Ok(Json(LinkBody { invitation, ..LinkBody::new(link, rest) }))
+    Ok(Json(LinkBody { invite_state, ..LinkBody::new(link, rest) }))
 }

@@ -59,10 +59,10 @@ async fn renew(
 ) -> Result<Json<LinkBody>, ApiError> {
     let renewing = async move {
         let link = sharing.renew_invite(&caller.user().id, id, Utc::now()).await?;
-        let invitation = sharing.invitation(id, Role::Writer).await?;
-        let invitation = invitation.ok_or(ApiError::NotFound("share link"))?;
-        let invite = sharing.invite_of(id, &invitation);
-        Ok(Json(LinkBody::with_invite(link, &invite, invitation, &origins)))
+        let invite_state = sharing.invite_state(id, Role::Writer).await?;
+        let invite_state = invite_state.ok_or(ApiError::NotFound("share link"))?;
+        let invite = sharing.invite_of(id, &invite_state);
+        Ok(Json(LinkBody::with_invite(link, &invite, invite_state, &origins)))
     };
     sessions.complete(renewing).await
 }

@@ -8,7 +8,7 @@ use crate::domain::user::User;
 use crate::sharing::documents::NO_DOCUMENT;
 use crate::sharing::invite::{Invite, opens};
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::invites::Invitation;
+use crate::storage::invites::InviteState;
 use crate::storage::links::{FindOrCreate, Joined, NewShareLink, ShareLink};
 use crate::storage::pagination::Page;
 
@@ -17,7 +17,7 @@ pub struct Shared {
     pub link: ShareLink,
     pub invite: Invite,
     pub found: FindOrCreate,
-    pub invitation: Invitation,
+    pub invite_state: InviteState,
 }
 
 #[derive(Clone, Debug)]
@@ -45,8 +45,8 @@ impl Sharing {
         let invite_hash = self.invites.of(id).hash();
         let new = NewShareLink { id, document_id: document, invite_hash, now };
         let (link, found) = self.storage.find_or_create_link(&new).await?.ok_or(NO_DOCUMENT)?;
-        let invitation = self.storage.invitation(link.id).await?.ok_or(NO_DOCUMENT)?;
-        Ok(Shared { invite: self.invite_of(link.id, &invitation), link, found, invitation })
+        let invite_state = self.storage.invite_state(link.id).await?.ok_or(NO_DOCUMENT)?;
+        Ok(Shared { invite: self.invite_of(link.id, &invite_state), link, found, invite_state })
     }
 
     /// The caller is their writer or reviewer; newest first.

@@ -10,7 +10,7 @@ use crate::domain::seat::Role;
 use crate::sharing::invite::{Invite, opens};
 use crate::sharing::links::NO_LINK;
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::invites::{Invitation, NewInvite, Removed, Replaced};
+use crate::storage::invites::{InviteState, NewInvite, Removed, Replaced};
 use crate::storage::links::ShareLink;
 
 #[derive(Clone, Debug)]
@@ -27,21 +27,21 @@ pub struct ReviewerChanged {
 }
 
 impl Sharing {
-    /// The invitation that a member may pass on: the writer has one, the reviewer `None`.
-    pub async fn invitation(
+    /// The state of the invite that a member may pass on: the writer has one, the reviewer `None`.
+    pub async fn invite_state(
         &self,
         link: ShareLinkId,
         role: Role,
-    ) -> Result<Option<Invitation>, SharingError> {
+    ) -> Result<Option<InviteState>, SharingError> {
         match role {
-            Role::Writer => Ok(Some(self.storage.invitation(link).await?.ok_or(NO_LINK)?)),
+            Role::Writer => Ok(Some(self.storage.invite_state(link).await?.ok_or(NO_LINK)?)),
             Role::Reviewer => Ok(None),
         }
     }
 
     #[must_use]
-    pub fn invite_of(&self, link: ShareLinkId, invitation: &Invitation) -> Invite {
-        self.invites.in_force(link, invitation.invite)
+    pub fn invite_of(&self, link: ShareLinkId, invite_state: &InviteState) -> Invite {
+        self.invites.in_force(link, invite_state.invite)
     }
 
     /// The link as a visitor or a user sees it before joining. [`SharingError::NotFound`]: the invite is wrong

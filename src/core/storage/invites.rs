@@ -29,7 +29,7 @@ pub struct Attempt {
 
 /// The part of a link that only its owner sees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Invitation {
+pub struct InviteState {
     /// The id of the invite in force. `None`: the link's first invite.
     #[serde(skip)]
     pub invite: Option<InviteId>,

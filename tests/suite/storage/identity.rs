@@ -90,7 +90,7 @@ pub(crate) async fn g13_expired_codes_are_deleted(desk: Desk) {
 pub(crate) async fn a_renewed_invite_voids_the_older_ones_and_keeps_the_reviewer(desk: Desk) {
     let (storage, lee) = (&desk.storage, user("lee"));
     let made = desk.link(desk.document().await).await;
-    let before = storage.invitation(made.id).await.unwrap().unwrap();
+    let before = storage.invite_state(made.id).await.unwrap().unwrap();
     assert_eq!((before.invite, before.invited_at), (None, made.created_at));
     assert_eq!(before.reviewer_since, None);
     storage.join_link(made.id, &lee, at(2)).await.unwrap();
@@ -100,13 +100,13 @@ pub(crate) async fn a_renewed_invite_voids_the_older_ones_and_keeps_the_reviewer
 
     let link = storage.link(made.id).await.unwrap().unwrap();
     assert_eq!((link.invite_hash, link.reviewer), ([8; 32], Some(lee)));
-    let after = storage.invitation(made.id).await.unwrap().unwrap();
+    let after = storage.invite_state(made.id).await.unwrap().unwrap();
     assert_eq!((after.invite, after.invited_at), (Some(invite.id), at(5)));
     assert_eq!(after.reviewer_since, Some(at(2)));
     storage.revoke_link(made.id, at(6)).await.unwrap();
     assert!(!storage.renew_invite(made.id, &invite).await.unwrap());
     assert!(!storage.renew_invite(ShareLinkId::generate(), &invite).await.unwrap());
-    assert_eq!(storage.invitation(made.id).await.unwrap(), None);
+    assert_eq!(storage.invite_state(made.id).await.unwrap(), None);
 }
 
 pub(crate) async fn g2_the_removal_of_a_reviewer_rejects_every_later_write_and_claim(desk: Desk) {
@@ -170,7 +170,7 @@ pub(crate) async fn g2_of_a_replaced_reviewer_only_the_new_one_is_ratified(desk:
     assert_eq!(storage.create_review(&new_review(link), guard).await.unwrap(), Guarded::Fenced);
     assert_eq!(claim(12, "lee").await, Ratified::NotTheReviewer);
     assert_eq!(claim(13, "park").await, Ratified::Accepted);
-    let after = storage.invitation(link).await.unwrap().unwrap();
+    let after = storage.invite_state(link).await.unwrap().unwrap();
     assert_eq!((after.reviewer_since, after.attempts), (Some(at(4)), Vec::new()));
     // A repeated request changes nothing: the reply to the first may be lost.
     let again = storage.replace_reviewer(link, &park.id, at(5)).await.unwrap();
@@ -184,7 +184,7 @@ pub(crate) async fn g13_a_link_stores_the_last_twenty_refused_users_once_each(de
     let storage = &desk.storage;
     let link = desk.link(desk.document().await).await.id;
     storage.join_link(link, &user("lee"), at(2)).await.unwrap();
-    let attempts = async || storage.invitation(link).await.unwrap().unwrap().attempts;
+    let attempts = async || storage.invite_state(link).await.unwrap().unwrap().attempts;
     let tries = async |who: &str, second: i64| match storage
         .join_link(link, &user(who), at(second))
         .await

@@ -228,7 +228,7 @@ pub(crate) async fn an_acceptance_leaves_the_reviewer_of_a_link_and_stores_the_a
     assert_eq!(outcome, LinkOutcome::ReviewerExists { document, is_noted: true });
     assert!(storage.are_partners(&request.from.id, &lee.id).await.unwrap());
     assert_eq!(storage.link(link).await.unwrap().unwrap().reviewer, Some(park.clone()));
-    let attempts = storage.invitation(link).await.unwrap().unwrap().attempts;
+    let attempts = storage.invite_state(link).await.unwrap().unwrap().attempts;
     assert_eq!(attempts.iter().map(|attempt| &attempt.user).collect::<Vec<_>>(), [&lee]);
     // The owner lets the partner in, as any refused user.
     let replaced = storage.replace_reviewer(link, &lee.id, at(4)).await.unwrap();

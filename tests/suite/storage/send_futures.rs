@@ -67,7 +67,7 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.join_link(link, &kim, at(0)));
     movable(s.revoke_link(link, at(0)));
     let invite = new_invite([0; 32], at(0));
-    movable(s.invitation(link));
+    movable(s.invite_state(link));
     movable(s.renew_invite(link, &invite));
     movable(s.remove_reviewer(link, &invite));
     movable(s.replace_reviewer(link, &kim.id, at(0)));

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{ShareLinkId, UserId};
 use crate::domain::limits::{ATTEMPT_AGAIN_AFTER, ATTEMPTS_PER_LINK_MAX};
-use crate::storage::invites::{Attempt, Invitation, NewInvite, Removed, Replaced};
+use crate::storage::invites::{Attempt, InviteState, NewInvite, Removed, Replaced};
 use crate::storage::statement::{Row, json, sql};
 use crate::storage::tx::{Tx, lock_of, run, vacate_reviewer};
 use crate::storage::tx_error::TxError;
@@ -13,7 +13,7 @@ use crate::storage::{Storage, StorageFuture};
 use crate::storage::sql::partners::are_partners;
 
 impl Storage {
-    pub fn invitation(&self, link: ShareLinkId) -> StorageFuture<'_, Option<Invitation>> {
+    pub fn invite_state(&self, link: ShareLinkId) -> StorageFuture<'_, Option<InviteState>> {
         run!(self, Snapshot, tx => {
             let row = sql!(
                 "SELECT invite_id, COALESCE(invited_at, created_at) AS invited_at, joined_at \
@@ -32,7 +32,7 @@ impl Storage {
             let attempt = |row: &Row| {
                 Ok::<_, TxError>(Attempt { user: row.user("id", "name")?, at: row.get("attempted_at")? })
             };
-            Ok(Some(Invitation {
+            Ok(Some(InviteState {
                 invite: row.get("invite_id")?,
                 invited_at: row.get("invited_at")?,
                 reviewer_since: row.get("joined_at")?,
