@@ -24,7 +24,7 @@ Object.assign(globalThis, { window: page, document, HTMLElement: FakeElement })
 
 const { Decisions } = await import("../../static/js/reviews/decisions.js")
 
-/** What the page requests, answered when the test says so. @type {{ path: string, body: any, answer: (json?: object) => Promise<void> }[]} */
+/** The requests of the page, answered when the test says so. @type {{ path: string, body: any, answer: (json?: object) => Promise<void> }[]} */
 let requests = []
 /** Ends the read of the reviews. */
 let endRead = () => {}
@@ -32,7 +32,7 @@ let endRead = () => {}
 let all = []
 
 /** Lets the page do what its answers allow. */
-const settled = () => new Promise((resolve) => setImmediate(resolve))
+const finished = () => new Promise((resolve) => setImmediate(resolve))
 
 beforeEach(() => {
   requests = []
@@ -41,7 +41,7 @@ beforeEach(() => {
     new Promise((resolve) => {
       const answer = (json = {}) => {
         resolve({ ok: true, json: async () => json })
-        return settled()
+        return finished()
       }
       requests.push({ path, body: JSON.parse(body), answer: /** @type {any} */ (answer) })
     })
@@ -92,7 +92,7 @@ function desk(context) {
 async function press(key, shiftKey = false) {
   const pressed = Object.assign(new Event("keydown", { cancelable: true }), { key, code: "", ctrlKey: true, shiftKey })
   page.dispatchEvent(pressed)
-  await settled()
+  await finished()
   return pressed.defaultPrevented
 }
 
@@ -115,7 +115,7 @@ test("a decision that is taken back before its answer is taken back, whatever is
   type()
   assert.equal(await press("z"), false, "the letter is the text's to undo")
   await answer()
-  await settled()
+  await finished()
   assert.deepEqual(undone(), ["first"])
 })
 
@@ -157,6 +157,6 @@ test("a redo waits for the read after the undo", async (context) => {
   assert.equal(requests.length, 1)
   all = [{ id: "rev", status: "open", version: 3, decision: null }]
   endRead()
-  await settled()
+  await finished()
   assert.deepEqual(requests[1]?.body, { decision: "accept", reviews: [{ id: "rev", version: 3 }] })
 })

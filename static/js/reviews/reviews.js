@@ -57,13 +57,13 @@ export class Reviews extends EventTarget {
   /** Reads all of them; for the beginning, and after a time without events. */
   async read() {
     const read = ++this.#reads
-    const known = [...this.#all.keys()]
+    const before = [...this.#all.keys()]
     const served = await api.reviews(this.link)
     if (read < this.#shownRead) return
     this.#shownRead = read
     const ids = new Set(served.map(({ id }) => id))
     // A review that came during the read may be missing in its answer.
-    for (const id of known) if (!ids.has(id)) this.#all.delete(id)
+    for (const id of before) if (!ids.has(id)) this.#all.delete(id)
     const reviews = served.filter((review) => !this.#isOld(review))
     for (const review of reviews) this.#all.set(review.id, review)
     this.#locate(reviews)
