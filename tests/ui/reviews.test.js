@@ -21,15 +21,15 @@ beforeEach(() => {
   Object.assign(globalThis, { window: globalThis, fetch })
 })
 
-/** @param {...object} known */
-async function reviewsWith(...known) {
+/** @param {...object} stored */
+async function reviewsWith(...stored) {
   const editor = {
     marked: { passages: new Map(), look: {} },
     view: { state: { doc: "" } },
     setPassages: (/** @type {Map<string, object>} */ passages) => (editor.marked = { ...editor.marked, passages }),
   }
   const reviews = new Reviews(/** @type {any} */ (editor), "link", "u1", "u1")
-  await answered(reviews.read(), 0, known)
+  await answered(reviews.read(), 0, stored)
   answers = []
   return reviews
 }
