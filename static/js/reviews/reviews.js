@@ -25,8 +25,8 @@ const LOST_DELAY = 3_000
 export class Reviews extends EventTarget {
   /** @type {Map<string, api.Review>} */
   #all = new Map()
-  /** The deleted ones: an older answer does not bring them back. @type {Set<string>} */
-  #dropped = new Set()
+  /** By review the last read before its last event or answer: that read may be older. @type {Map<string, number>} */
+  #touched = new Map()
   /** The reads so far, and the one that the page shows. */
   #reads = 0
   #shownRead = 0
@@ -57,14 +57,14 @@ export class Reviews extends EventTarget {
   /** Reads all of them; for the beginning, and after a time without events. */
   async read() {
     const read = ++this.#reads
-    const before = [...this.#all.keys()]
     const served = await api.reviews(this.link)
     if (read < this.#shownRead) return
     this.#shownRead = read
     const ids = new Set(served.map(({ id }) => id))
-    // A review that came during the read may be missing in its answer.
-    for (const id of before) if (!ids.has(id)) this.#all.delete(id)
-    const reviews = served.filter((review) => !this.#isOld(review))
+    const isTouched = (/** @type {string} */ id) => read <= (this.#touched.get(id) ?? 0)
+    // What came during the read may be newer than its answer; all else is as served, also after the database was set back.
+    for (const id of this.#all.keys()) if (!ids.has(id) && !isTouched(id)) this.#all.delete(id)
+    const reviews = served.filter((review) => !isTouched(review.id) || !this.#isOld(review))
     for (const review of reviews) this.#all.set(review.id, review)
     this.#locate(reviews)
     this.#announce()
@@ -76,6 +76,7 @@ export class Reviews extends EventTarget {
     if (this.#isOld(review)) return
     const stored = this.#all.get(review.id)
     this.#all.set(review.id, review)
+    this.#touched.set(review.id, this.#reads)
     this.#locate([review])
     this.#announce()
     const came = (/** @type {api.User} */ { id, name }, /** @type {boolean} */ isReply) => {
@@ -87,15 +88,15 @@ export class Reviews extends EventTarget {
     }
   }
 
-  /** Whether the page knows a newer state of the review. @param {api.Review} review */
+  /** Whether the page has a newer state of the review, or heard of its deletion. @param {api.Review} review */
   #isOld({ id, version, change = 0 }) {
     const stored = this.#all.get(id)
-    return this.#dropped.has(id) || (stored !== undefined && (version < stored.version || change < (stored.change ?? 0)))
+    return stored ? version < stored.version || change < (stored.change ?? 0) : this.#touched.has(id)
   }
 
   /** @param {string} id */
   drop(id) {
-    this.#dropped.add(id)
+    this.#touched.set(id, this.#reads)
     if (!this.#all.delete(id)) return
     this.#locate([])
     this.#announce()
