@@ -62,7 +62,7 @@ export class Reviews extends EventTarget {
     this.#shownRead = read
     const ids = new Set(served.map(({ id }) => id))
     const isTouched = (/** @type {string} */ id) => read <= (this.#touched.get(id) ?? 0)
-    // What came during the read may be newer than its answer; all else is as served, also after the database was set back.
+    // An event during the read may be newer than its answer; all else is as served, also after the database was set back.
     for (const id of this.#all.keys()) if (!ids.has(id) && !isTouched(id)) this.#all.delete(id)
     const reviews = served.filter((review) => !isTouched(review.id) || !this.#isOld(review))
     for (const review of reviews) this.#all.set(review.id, review)
