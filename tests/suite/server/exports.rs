@@ -117,7 +117,10 @@ async fn a_hundred_requests_make_one_build(servers: &[&Server]) {
         let answers = answers.await;
         let tags: BTreeSet<_> = answers.iter().map(|answer| answer.header("etag")).collect();
         let files: BTreeSet<_> = answers.iter().map(|answer| &answer.bytes).collect();
-        assert!(answers.iter().all(|answer| answer.status == 200), "round {round}");
+        let failed = answers.iter().filter(|answer| answer.status != 200);
+        let failed: Vec<_> =
+            failed.map(|it| (it.status, String::from_utf8_lossy(&it.bytes))).collect();
+        assert!(failed.is_empty(), "round {round}: {failed:?}");
         assert_eq!((tags.len(), files.len()), (1, 1), "round {round}");
         assert_eq!(builds(servers, "built").await, f64::from(round));
         assert_eq!(builds(servers, "lost").await + builds(servers, "failed").await, 0.0);
