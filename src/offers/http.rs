@@ -234,7 +234,7 @@ async fn accept_claim(
     let accepting =
         async move { offers.accept_claim(&caller.user().id, offer, claim, Utc::now()).await };
     let claim = sessions.complete(accepting).await?;
-    Ok(Json(AcceptedBody { partner: claim.user.clone(), claim: claim.into() }))
+    Ok(Json(AcceptedBody { partner: claim.user.clone(), claim }))
 }
 
 impl Failure for OfferError {

@@ -113,7 +113,7 @@ async fn show(
 ) -> Result<Response, ApiError> {
     sharing.may_read(&caller.user().id, document).await?;
     let (version, text) = versions.get(&caller.requester(), document, id).await?;
-    Ok(Json(WithText { version: version.into(), text }).into_response())
+    Ok(Json(WithText { version, text }).into_response())
 }
 
 /// `GET …/versions/{vid}/diff`

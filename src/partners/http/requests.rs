@@ -215,7 +215,7 @@ async fn show(
     Path(id): Path<RequestId>,
 ) -> Result<Json<ReviewRequest>, ApiError> {
     let request = partners.request_of(&caller.user().id, id, Utc::now()).await?;
-    Ok(Json(request.into()))
+    Ok(Json(request))
 }
 
 /// `POST /api/review-requests/{id}/accept`
@@ -265,5 +265,5 @@ async fn refuse(
         let now = Utc::now().trunc_subsecs(3);
         partners.refuse(&caller.user().id, id, refusal, now).await
     };
-    Ok(Json(sessions.complete(refusing).await?.into()))
+    Ok(Json(sessions.complete(refusing).await?))
 }
