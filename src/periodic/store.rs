@@ -2,7 +2,7 @@
 //!
 //! The lock of a job decides which server runs it; the database decides whose writes count.
 //! [`begin_job`] ratifies the fence of a grant. From then on the database refuses the writes of an older one,
-//! because each transaction of a job calls [`holds_job`]: a run that lost its lock writes nothing more.
+//! because each writing transaction of a job calls [`holds_job`]: a run that lost its lock writes nothing more.
 
 use std::collections::BTreeMap;
 

@@ -158,9 +158,15 @@ test("the protocol alone lists the webhook events", () => {
 
 test("the page of administrators names every job", () => {
   const code = sources()
+  const types = all(code, /impl Job for (\w+) \{/g)
   const constants = all(code, /impl Job for \w+ \{\s*fn name\(&self\) -> &'static str \{\s*([A-Z_]+)\s*\}/g)
   const jobs = constants.flatMap((name) => all(code, new RegExp(`const ${name}: &str = "([a-z-]+)";`, "g"))).sort()
   assert.ok(jobs.length > 0)
+  assert.equal(jobs.length, types.length, "the name of a job is a constant of its own")
+  const list = /Box<dyn periodic::Job>> = vec!\[(.*?)\];/s.exec(read("src/app/features.rs"))?.[1] ?? ""
+  const ticking = all(list, /Box::new\((\w+?)(?:\.clone\(\))?\)/g)
+  const inSnakeCase = (/** @type {string} */ type) => type.replaceAll(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()
+  assert.deepEqual(ticking.sort(), types.map(inSnakeCase).sort(), "app/features.rs lists each job, under the name of its type")
   const page = /^const JOBS = \[(.*)\]$/m.exec(read("static/js/admin/jobs.js"))?.[1] ?? ""
   assert.deepEqual(all(page, /"([a-z-]+)"/g), jobs)
   const dictionaries = readdirSync(join(top, "static/js/lib/i18n")).filter((name) => name.startsWith("admin_"))

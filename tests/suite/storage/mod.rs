@@ -1,7 +1,7 @@
 //! The promises of storage on both engines: real files in temporary folders, and a real PostgreSQL
 //! that the tests start.
 //!
-//! Tests that begin with `g2_`, `g7_`, `g11_` prove the promises of those numbers; `d1_` to `d8_`
+//! Tests that begin with `g2_` to `g17_` prove the promises of those numbers; `d1_` to `d8_`
 //! those of `galley::storage`.
 
 mod bin;
