@@ -324,7 +324,9 @@ async fn times_are_those_of_the_zone_and_two_zones_are_two_files() {
         assert!(seoul.1.contains(&time(9, "KST")) && !seoul.1.contains("UTC"), "{}", seoul.1);
         assert_ne!(utc.0, seoul.0);
         assert_eq!(get("&zone=Asia/Seoul").await, seoul);
-        assert_eq!(get("&zone=UTC").await.1, utc.1);
+        // The first time of a file is the minute of its build.
+        let after_build_time = |text: &str| text.split_once(" UTC").expect("a time").1.to_owned();
+        assert_eq!(after_build_time(&get("&zone=UTC").await.1), after_build_time(&utc.1));
     }
     assert_eq!(builds(&[&server], "built").await, 9.0);
     for zone in ["", "Seoul", "UTC%2B9", "../etc/localtime"] {

@@ -147,7 +147,9 @@ async fn a_drain_closes_the_wait_queue() {
     let waiter = server.claim_seat(&desk, "writer", "events=1&wait=300").await;
     waiter.event("seat.waiting").await;
     assert!(server.stop().await.success());
-    assert_eq!(waiter.event("server.draining").await["reconnect_after_ms"], 0);
+    // A drain spreads the sockets by their position in the registry, which holds the waiter too.
+    let hint = &waiter.event("server.draining").await["reconnect_after_ms"];
+    assert!(hint.as_u64().is_some_and(|hint| hint <= 25), "{hint}");
     assert_eq!(waiter.closed().await.0, 1012);
 }
 
