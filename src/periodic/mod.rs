@@ -9,10 +9,10 @@
 //!
 //! A [`Job`] has the same tick on every server ([`tick`]). At each one a server tries once to acquire the
 //! lock of the job (class `job`, fails at once); the others skip the tick. The lease of the lock follows
-//! the length of earlier runs, and the renewal actor extends it every half of the estimate: so a run that
-//! takes longer keeps its lock, and a server that died blocks the job for one and a half runs. The
-//! database ratifies the fence of each run, and what the run writes names it: a run that lost its lock,
-//! because its server froze, writes nothing after the next run has begun.
+//! the length of earlier runs of the class, of all jobs together, and the renewal actor extends it every
+//! half of this estimate: so a run that takes longer keeps its lock, and a server that died blocks the job
+//! for one and a half estimates. The database ratifies the fence of each run, and what the run writes names
+//! it: a run that lost its lock, because its server froze, writes nothing after the next run has begun.
 
 pub(crate) mod http;
 pub mod store;
@@ -86,6 +86,7 @@ pub struct JobReport {
     pub last_runs: Vec<JobRun>,
     /// The next tick, by the clock of this server.
     pub next_at: DateTime<Utc>,
+    /// Of a run of any job: the locks estimate by class.
     pub estimate_ms: u64,
 }
 
@@ -140,7 +141,7 @@ impl Jobs {
     ///
     /// # Cancel safety
     ///
-    /// Not cancel safe: a reminder whose claim is committed would not be sent. `stop` ends the runs.
+    /// Not cancel safe: what a dropped run has claimed stays undone. `stop` ends the runs.
     pub async fn run(&self, stop: &CancellationToken) -> Result<Vec<JobRun>, JobsError> {
         let runs = self.0.jobs.iter().map(|job| self.run_job(job.as_ref(), stop));
         Ok(try_join_all(runs).await?.into_iter().flatten().collect())

@@ -49,7 +49,7 @@ pub struct JobRun {
     /// When it ended. `None`: it has not, or its server died.
     pub ended_at: Option<DateTime<Utc>>,
     pub outcome: JobOutcome,
-    /// The candidates by their outcome.
+    /// Numbers of its effects, by names of the job.
     pub counts: BTreeMap<String, u64>,
 }
 

@@ -3,8 +3,8 @@
 //! A tick is due at each whole multiple of its interval since 1970: a minute begins on every server at
 //! the same time, as far as their clocks agree. The loop looks at the clock again every few seconds. So it
 //! follows a clock that steps: after a step forward the tick is due at once, after a step back the next
-//! tick is that of the new time. No reminder depends on the number of ticks: the database decides what is
-//! due, and what is claimed.
+//! tick is that of the new time. No job depends on the number of ticks: it reads from the database what
+//! is due, and claims it there.
 
 use std::time::Duration;
 

@@ -366,7 +366,7 @@ impl SeatService {
                 Ok(SeatHandle::new(self.clone(), session, room))
             }
             Err(close) => {
-                self.give_up(&session).await;
+                self.release_seat(&session).await;
                 self.announce_failed_join(&session).await;
                 Err(close)
             }
@@ -390,7 +390,7 @@ impl SeatService {
     }
 
     /// Releases a seat: the session leaves the registry first, then the key is released (R1).
-    pub(crate) async fn give_up(&self, session: &Session) {
+    pub(crate) async fn release_seat(&self, session: &Session) {
         session.end();
         if self.shared.registry.leave(session).is_some() {
             self.release_key(&session.identity).await;

@@ -220,7 +220,7 @@ async fn end(seats: &SeatService, session: &Session, room: &Arc<Room>) {
         let _flushed = room.flushed_within(FLUSH_TIMEOUT).await;
     }
     let has_point = session.identity.seat.role.may_edit_text() && room.writer_left(session);
-    seats.give_up(session).await;
+    seats.release_seat(session).await;
     room.leave(session);
     if has_point {
         seats.shared.history.left(room);

@@ -1,8 +1,9 @@
 //! The sessions of this process, in two maps: seat → session id, and session id → session.
 //!
-//! The query "does this user hold that seat now, and under which fence" takes two look-ups in two
-//! `DashMap`s: nanoseconds and no IO. No method returns a map guard. Each copies the `Arc` out, so
-//! no shard stays locked while the server calls Redis.
+//! "Does this user hold that seat now, and under which fence" ([`Registry::holds`]) takes two look-ups
+//! in two `DashMap`s: nanoseconds and no IO. [`Registry::held_on`] asks it of both seats of a link, for
+//! the calls on reviews. No method returns a map guard. Each copies the `Arc` out, so no shard stays
+//! locked while the server calls Redis.
 //!
 //! # Invariants
 //!

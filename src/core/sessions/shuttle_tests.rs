@@ -103,7 +103,7 @@ impl Scene {
         usize::from(ended)
     }
 
-    /// As `SeatService::give_up`: true if a release is due.
+    /// As `SeatService::release_seat`: true if a release is due.
     fn leaves(&self, session: &Session) -> bool {
         session.end();
         self.registry.leave(session).is_some()

@@ -183,7 +183,7 @@ async fn g17_pages_are_counted_by_address_and_probes_are_not() {
 
 /// F10: each failed probe logged a WARN and an ERROR, which hid the line with the cause.
 #[tokio::test]
-async fn f10_failed_probes_log_the_change_of_state_and_no_failed_request() {
+async fn failed_probes_log_the_change_of_state_and_no_failed_request() {
     let mut redis = redis_server::Server::start().await;
     let url = redis.url();
     let settings = [("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")];

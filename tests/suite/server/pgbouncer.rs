@@ -97,7 +97,7 @@ async fn reviewed(server: &Server, desk: &Desk) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f9_behind_a_pooler_in_session_mode_edits_are_saved_and_reviews_delivered() {
+async fn behind_a_pooler_in_session_mode_edits_are_saved_and_reviews_delivered() {
     let postgres = postgres_server::shared();
     let (pooler, name) = (Pooler::before(postgres, "session").await, postgres.empty().await);
     let folder = Arc::new(TempDir::new().expect("a folder"));
@@ -139,7 +139,7 @@ async fn g16_behind_a_pooler_a_locked_row_delays_only_its_own_document() {
 }
 
 #[tokio::test]
-async fn f9_a_pooler_in_transaction_mode_ends_the_start_with_a_line_that_names_the_remedy() {
+async fn a_pooler_in_transaction_mode_ends_the_start_with_a_line_that_names_the_remedy() {
     let postgres = postgres_server::shared();
     let (pooler, name) = (Pooler::before(postgres, "transaction").await, postgres.empty().await);
     let folder = tempfile::tempdir().expect("a folder");

@@ -41,7 +41,9 @@ pub(crate) fn admin(server: &Server) -> Person {
 
 /// The report of the job.
 pub(crate) async fn report(server: &Server) -> Value {
-    server.get(&admin(server), "/api/admin/jobs").await.ok(200)["jobs"][0].clone()
+    let report = server.get(&admin(server), "/api/admin/jobs").await.ok(200);
+    let mut jobs = report["jobs"].as_array().into_iter().flatten();
+    jobs.find(|job| job["job"] == "reminders").expect("the job of reminders").clone()
 }
 
 /// The runs that have begun and ended after this call, when there are so many, the oldest first.

@@ -33,7 +33,7 @@ impl Server {
 }
 
 #[tokio::test]
-async fn f11_a_stopping_server_is_not_ready_before_it_closes_its_listener() {
+async fn a_stopping_server_is_not_ready_before_it_closes_its_listener() {
     let mut server = Server::with(&[("SERVER__LINGER", "10m")]).await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
@@ -57,7 +57,7 @@ async fn f11_a_stopping_server_is_not_ready_before_it_closes_its_listener() {
 }
 
 #[tokio::test]
-async fn f11_a_terminals_interrupt_does_not_linger() {
+async fn a_terminals_interrupt_does_not_linger() {
     let mut server = Server::with(&[("SERVER__LINGER", "10m")]).await;
     server.signal("-INT").await;
     assert!(server.ended().await.success());
