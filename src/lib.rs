@@ -25,7 +25,7 @@ pub mod partners;
 pub mod periodic;
 pub mod push;
 pub mod reminders;
-pub mod section;
+pub mod setting;
 pub mod transfer;
 pub mod versions;
 pub mod webhooks;

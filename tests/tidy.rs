@@ -71,12 +71,12 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sharing", "yjs",
         ],
     ),
-    ("section", &[]),
+    ("setting", &[]),
     ("outgoing", &["domain"]),
     ("periodic", &["domain", "locks", "storage", "http"]),
-    ("webhooks", &["domain", "storage", "seats", "http", "section", "outgoing"]),
-    ("push", &["domain", "bounds", "storage", "sharing", "http", "section", "outgoing"]),
-    ("reminders", &["domain", "locks", "storage", "seats", "http", "section", "periodic", "push"]),
+    ("webhooks", &["domain", "storage", "seats", "http", "setting", "outgoing"]),
+    ("push", &["domain", "bounds", "storage", "sharing", "http", "setting", "outgoing"]),
+    ("reminders", &["domain", "locks", "storage", "seats", "http", "setting", "periodic", "push"]),
     (
         "partners",
         &["domain", "bounds", "locks", "storage", "outbox", "seats", "sharing", "http", "push"],
@@ -87,7 +87,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "exports",
         &[
             "domain", "bounds", "files", "yjs", "locks", "storage", "rooms", "seats", "reviews",
-            "sharing", "http", "section", "periodic",
+            "sharing", "http", "setting", "periodic",
         ],
     ),
     ("transfer", &["domain", "storage", "sharing", "http"]),
@@ -145,7 +145,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // Both bound rates: `http` of requests, the others of messages of one socket.
     ("governor", &["bounds", "http", "seats", "sessions"]),
     ("http_body_util", &["outgoing"]),
-    ("humantime", &["section"]),
+    ("humantime", &["setting"]),
     // The server, and requests to other programs.
     ("hyper", &["http", "outgoing"]),
     ("hyper_util", &["http", "outgoing"]),

@@ -5,7 +5,7 @@ use secrecy::ExposeSecret;
 use crate::config::{AuthSettings, Settings};
 use crate::domain::lease::LeaseTerms;
 use crate::locks::redis_client::url::RedisUrl;
-use crate::section::{FoundFaults, is_printable};
+use crate::setting::{FoundFaults, is_printable};
 use crate::telemetry::logs;
 
 /// Minimum length of an admin token in bytes: that of the signing secret. Attackers try tokens from

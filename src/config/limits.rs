@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::handle::Handle;
-use crate::section::{DAY, Lasting, Whole, list};
+use crate::setting::{DAY, Lasting, Whole, list};
 
 const MILLION: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;

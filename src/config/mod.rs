@@ -6,7 +6,7 @@
 //! each. The module reads the `--config` file and touches no other file. Variables that only share the
 //! prefix are no settings ([`ignored`]).
 //!
-//! The manual says what each key means. [`checks`] holds the rules that no type of a [`section`](crate::section)
+//! The manual says what each key means. [`checks`] holds the rules that no type of a [section](crate::setting)
 //! of the core tells.
 
 mod checks;
@@ -30,13 +30,13 @@ use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::push::settings::PushSettings;
 use crate::reminders::settings::JobSettings;
-use crate::section::{DAY, Lasting, MINUTE, hidden, list, without_password};
+use crate::setting::{DAY, Lasting, MINUTE, hidden, list, without_password};
 use crate::telemetry::logs::Format;
 use crate::webhooks::settings::NotifySettings;
 
 pub use crate::config::environment::ignored;
 pub use crate::config::limits::LimitSettings;
-pub use crate::section::parse_duration;
+pub use crate::setting::parse_duration;
 
 /// The defaults, which are also the manual.
 pub const DEFAULTS: &str = include_str!("../../config/default.toml");

@@ -9,7 +9,7 @@ use serde_path_to_error::Segment;
 use toml::{Table, Value};
 
 use crate::config::{Faults, Settings, checks};
-use crate::section::FoundFaults;
+use crate::setting::FoundFaults;
 
 pub(super) struct Source {
     name: String,

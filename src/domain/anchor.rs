@@ -41,7 +41,7 @@ pub struct AnchorRequest {
 }
 
 /// Range, quote and context of a review at its creation. Immutable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnchorOrigin {
     /// The range at creation.
     pub range: TextRange,
@@ -63,7 +63,7 @@ impl AnchorOrigin {
 }
 
 /// The last resolved range of a review as Yjs relative positions, opaque outside of `yjs`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelativeRange {
     /// Encoded relative position of the start, association 0 (follows the next unit).
     pub start: Vec<u8>,

@@ -21,6 +21,7 @@
 //! - **ratify**: register a grant's fence in the database. The database then rejects writes under
 //!   any other fence.
 //! - **review**: a comment, with or without a suggestion, anchored to a range of the text.
+//! - **section**: the part of a text below a heading, such as the answer to a question of a form.
 //! - **decision**, **undo**: one act of the writer on one or more reviews, and its reversal.
 //! - **review turn**: the role that has the next step in the talk about a document.
 //! - **review request**: a request of one user to another, for a review or with the offer of one.
@@ -76,6 +77,8 @@ pub mod review;
 #[cfg(feature = "product")]
 pub mod review_request;
 pub mod seat;
+#[cfg(feature = "product")]
+pub mod section;
 #[cfg(feature = "product")]
 pub mod text;
 pub mod user;

@@ -134,6 +134,14 @@ pub const TEXTS_WAITING_PER_ADDRESS_MAX: usize = 1_024;
 pub const TEXTS_WAITING_MAX: usize = 4 * TEXTS_WAITING_PER_ADDRESS_MAX;
 /// Longest label of a version, in characters.
 pub const LABEL_CHARS_MAX: usize = 100;
+/// Longest title of a section, in characters.
+pub const HEADING_CHARS_MAX: usize = 300;
+/// Longest line of a heading, in UTF-16 units.
+pub const HEADING_LINE_UTF16_MAX: u32 = 1_000;
+/// Sections of a document with settings of their own.
+pub const SECTIONS_MAX: usize = 100;
+/// Largest limit of a section, in its unit.
+pub const SECTION_COUNT_MAX: u32 = 1_000_000;
 /// Versions of one document. Beyond it the server deletes the oldest automatic ones.
 pub const VERSIONS_MAX: usize = 1_000;
 /// Compressed bytes of all versions of one document.

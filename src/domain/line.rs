@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::limits::{LABEL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX};
+use crate::limits::{HEADING_CHARS_MAX, LABEL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX};
 use crate::printable::{LineFault, check_line};
 
 /// A text that the page shows on one line.
@@ -14,6 +14,8 @@ pub enum Line {
     Title,
     /// The label of a named version.
     Label,
+    /// The title of a section.
+    Heading,
 }
 
 /// The text cannot be such a line.
@@ -43,6 +45,7 @@ impl Line {
             Self::Name => NAME_CHARS_MAX,
             Self::Title => TITLE_CHARS_MAX,
             Self::Label => LABEL_CHARS_MAX,
+            Self::Heading => HEADING_CHARS_MAX,
         }
     }
 }
@@ -53,6 +56,7 @@ impl fmt::Display for Line {
             Self::Name => "name",
             Self::Title => "title",
             Self::Label => "label",
+            Self::Heading => "heading",
         })
     }
 }
@@ -63,7 +67,7 @@ impl InvalidLine {
             (LineFault::Blank, _) => "needs a visible character".to_owned(),
             (LineFault::TooLong, line) => format!("has at most {} characters", line.chars_max()),
             (LineFault::Control, Line::Name) => "may not contain control characters".to_owned(),
-            (LineFault::Control, Line::Title | Line::Label) => {
+            (LineFault::Control, Line::Title | Line::Label | Line::Heading) => {
                 "is one line without control characters".to_owned()
             }
             (LineFault::Invisible, _) => {

@@ -233,7 +233,8 @@ async fn import(
     storing.charge(file.text.len())?;
     caller.save_name(&sharing).await?;
     let creator = (caller.user(), network(peer.0));
-    let document = sharing.create_document(creator, &title, file.text, Utc::now()).await?;
+    let document =
+        sharing.create_document(creator, &title, (file.text, Vec::new()), Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
     let body = ImportBody { document, import: file.changes };
     Ok((StatusCode::CREATED, location, Json(body)).into_response())

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::permits::Requester;
 use crate::domain::ids::DocumentId;
+use crate::domain::section::NewSection;
 use crate::domain::text::count_characters;
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
@@ -18,6 +19,7 @@ use crate::http::guest_budgets::Storing;
 use crate::http::pagination::PageQuery;
 use crate::http::peer::{Peer, network};
 use crate::http::routes::Routes;
+use crate::http::sections::SectionBody;
 use crate::rooms::RoomError;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
@@ -57,6 +59,8 @@ struct NewDocumentBody {
     title: String,
     #[serde(default)]
     text: String,
+    #[serde(default)]
+    sections: Vec<SectionBody>,
 }
 
 #[derive(Deserialize)]
@@ -85,7 +89,9 @@ async fn create(
     storing.charge(new.text.len())?;
     caller.save_name(&sharing).await?;
     let creator = (caller.user(), network(peer.0));
-    let document = sharing.create_document(creator, &new.title, new.text, Utc::now()).await?;
+    let sections = new.sections.into_iter().map(NewSection::from).collect();
+    let content = (new.text, sections);
+    let document = sharing.create_document(creator, &new.title, content, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
     Ok((StatusCode::CREATED, location, Json(document)).into_response())
 }

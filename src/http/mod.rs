@@ -35,6 +35,7 @@ mod replies;
 mod reviewers;
 mod reviews;
 pub(crate) mod routes;
+mod sections;
 pub mod security_log;
 pub mod tarpit;
 pub mod ws;
@@ -133,7 +134,7 @@ fn guarded() -> Routes {
         .post("/api/auth/leave", auth::guest::leave)
         .get("/api/me", auth::guest::me)
         .patch("/api/me", auth::guest::change);
-    reviewers::routes(links::routes(documents::routes(entry))).merge(reviewing())
+    reviewers::routes(links::routes(sections::routes(documents::routes(entry)))).merge(reviewing())
 }
 
 fn reviewing() -> Routes {

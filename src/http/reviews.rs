@@ -183,7 +183,11 @@ pub(crate) fn tagged(review: Review) -> Response {
 }
 
 pub(crate) fn etag(review: &Review) -> HeaderValue {
-    HeaderValue::try_from(format!("\"{}\"", review.version))
+    version_tag(review.version)
+}
+
+pub(crate) fn version_tag(version: i64) -> HeaderValue {
+    HeaderValue::try_from(format!("\"{version}\""))
         .unwrap_or_else(|_| HeaderValue::from_static("\"0\""))
 }
 

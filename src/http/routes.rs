@@ -53,6 +53,7 @@ methods! {
     patch_review = PATCH "patch" REVIEW;
     patch = PATCH "patch" SMALL;
     put = PUT "put" SMALL;
+    put_review = PUT "put" REVIEW;
     delete = DELETE "delete" SMALL;
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::http::origin::Origin;
 use crate::push::vapid::PushKey;
 use crate::push::web_push::PushOptions;
-use crate::section::{FoundFaults, is_printable, list};
+use crate::setting::{FoundFaults, is_printable, list};
 
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::limits::JOB_TICKS;
 use crate::reminders::ReminderTerms;
-use crate::section::{DAY, HOUR, Lasting};
+use crate::setting::{DAY, HOUR, Lasting};
 
 /// The range of `jobs.tick`.
 const _: () = assert!(JOB_TICKS.0.as_millis() == 100 && JOB_TICKS.1.as_millis() == HOUR as u128);

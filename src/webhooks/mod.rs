@@ -59,6 +59,8 @@ const ORPHANS_FOR: Duration = Duration::from_secs(5);
 const REPLAYED_TOGETHER: u32 = 100;
 /// How long a stop waits for attempts that run. Another server repeats the others.
 const STOP_MAX: Duration = Duration::from_secs(3);
+/// A shorter attempt would only fail: the claim ends, and the next one has its whole lease.
+const ATTEMPT_MIN: Duration = Duration::from_secs(2);
 /// Characters of the response of a receiver that the administrator sees.
 const ERROR_CHARACTERS: usize = 300;
 
@@ -238,11 +240,8 @@ impl Webhooks {
 
     async fn attempt(&self, endpoint: &Endpoint, webhook: &ClaimedWebhook, claimed_at: Instant) {
         let storage = &self.0.storage;
-        if WEBHOOK_LEASE < claimed_at.elapsed() + WEBHOOK_ATTEMPT_MAX {
-            // This server froze: the claim may end during the attempt.
-            return;
-        }
-        let outcome = self.send(endpoint, webhook).await;
+        let Some(left) = time_for(claimed_at.elapsed()) else { return };
+        let outcome = self.send(endpoint, webhook, left).await;
         let stored = match &outcome {
             Ok(()) => storage.webhook_delivered(&webhook.claim).await.map(|_is_own| "delivered"),
             Err(failure) => {
@@ -264,14 +263,19 @@ impl Webhooks {
         }
     }
 
-    async fn send(&self, endpoint: &Endpoint, webhook: &ClaimedWebhook) -> Result<(), Failure> {
+    async fn send(
+        &self,
+        endpoint: &Endpoint,
+        webhook: &ClaimedWebhook,
+        left: Duration,
+    ) -> Result<(), Failure> {
         let own = |error: &str| Failure { error: error.to_owned(), retry_after: None };
         let body = body_of(webhook).ok_or_else(|| own("its row is damaged"))?;
         let headers = headers_of(endpoint, webhook, &body).ok_or_else(|| own("no signature"))?;
         let (outgoing, body) = (&self.0.outgoing, Bytes::from(body));
         let posting =
             outgoing.post_unslotted(&endpoint.lookups, "webhook", &endpoint.to, headers, body);
-        match timeout(WEBHOOK_ATTEMPT_MAX, posting).await {
+        match timeout(left, posting).await {
             Err(_elapsed) => Err(own("it took too long")),
             Ok(Err(error)) => Err(own(&error.to_string())),
             Ok(Ok(reply)) if reply.is_success() => Ok(()),
@@ -356,6 +360,13 @@ impl Webhooks {
         }
         Ok(())
     }
+}
+
+/// The most that an attempt may take, so long after its claim began. A slow claim, or a freeze, leaves it the
+/// rest of the lease (W3), or `None`.
+fn time_for(since_claim: Duration) -> Option<Duration> {
+    let left = WEBHOOK_LEASE.saturating_sub(since_claim);
+    (ATTEMPT_MIN <= left).then(|| left.min(WEBHOOK_ATTEMPT_MAX))
 }
 
 struct Failure {
@@ -450,6 +461,13 @@ mod tests {
         }
         assert_eq!(delay(1, Some(60)).as_secs(), 60);
         assert_eq!(delay(1, Some(u64::MAX)), WEBHOOK_RETRY_AFTER_MAX);
+    }
+
+    #[test]
+    fn an_attempt_ends_before_its_lease() {
+        let seconds = |since| time_for(Duration::from_secs(since)).map(|time| time.as_secs());
+        assert_eq!([0, 3, 5, 13].map(seconds), [Some(12), Some(12), Some(10), Some(2)]);
+        assert_eq!([14, 15, 60].map(seconds), [None; 3]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::domain::limits::{
 };
 use crate::domain::webhook::WebhookEvent;
 use crate::outgoing::destination::{Destination, Scope};
-use crate::section::{FoundFaults, hidden, list, without_query};
+use crate::setting::{FoundFaults, hidden, list, without_query};
 use crate::webhooks::WebhookEndpoint;
 use crate::webhooks::signature::WebhookSecret;
 

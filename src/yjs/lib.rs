@@ -31,6 +31,7 @@ pub mod log;
 pub mod protocol;
 mod quote_search;
 mod replacements;
+pub mod sections;
 mod structs;
 #[cfg(test)]
 mod tests;

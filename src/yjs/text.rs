@@ -155,11 +155,20 @@ impl Text {
         ))
     }
 
+    pub(crate) fn content_str(&self) -> &str {
+        &self.content
+    }
+
+    /// The UTF-16 units before a byte of the text.
+    pub(crate) fn units_before(&self, byte: usize) -> u32 {
+        self.index().units(&self.content, byte)
+    }
+
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(&self.content))
     }
 
-    fn byte(&self, units: u32) -> Result<usize, AnchorMismatch> {
+    pub(crate) fn byte(&self, units: u32) -> Result<usize, AnchorMismatch> {
         match self.index().position(&self.content, units) {
             Utf16Position::At(byte) => Ok(byte),
             Utf16Position::Inside(_) => Err(AnchorMismatch::SplitsCharacter),

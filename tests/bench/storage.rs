@@ -39,6 +39,7 @@ async fn keystroke(storage: &Storage) -> Append {
         owner: user.clone(),
         update: Bytes::new(),
         characters: 0,
+        sections: Vec::new(),
         now,
     };
     storage.create_document(&document).await.unwrap();

@@ -17,6 +17,7 @@ use crate::domain::ids::{DecisionId, ReviewId, SessionId, ShareLinkId};
 use crate::domain::progress::ReviewTurn;
 use crate::domain::review::{Review, Verdict};
 use crate::domain::seat::Role;
+use crate::domain::section::Section;
 use crate::domain::user::User;
 use crate::outbox::close::LostReason;
 use crate::yjs::protocol;
@@ -84,6 +85,8 @@ pub enum Event<'a> {
         done: &'a [(ReviewId, i64)],
         by: &'a User,
     },
+    /// The owner set the sections of the document.
+    SectionsChanged(&'a [Section]),
     /// The writer undid a decision about many suggestions. A client reads the list of reviews again.
     DecisionUndone {
         id: DecisionId,
@@ -238,6 +241,7 @@ impl Event<'_> {
             Self::InviteRefused { .. } => "invite.refused",
             Self::DecisionMade { .. } => "decision.made",
             Self::DecisionUndone { .. } => "decision.undone",
+            Self::SectionsChanged(_) => "sections.changed",
             Self::Denied(_) => "denied",
             Self::Problem(_) => "problem",
             Self::ServerDraining { .. } => "server.draining",
@@ -303,6 +307,7 @@ impl Serialize for Event<'_> {
             Self::DecisionMade { .. } | Self::DecisionUndone { .. } => {
                 self.decision_fields(&mut object)?;
             }
+            Self::SectionsChanged(sections) => object.serialize_entry("sections", sections)?,
             Self::Denied(reason) => object.serialize_entry("reason", reason)?,
             Self::Problem(Problem { kind, title, status }) => {
                 object.serialize_entry("type", kind)?;

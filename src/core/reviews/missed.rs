@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use crate::bounds::permits::Requester;
+use crate::domain::section::StoredSection;
 use crate::outbox::event::Event;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::RoomError;
@@ -17,6 +18,7 @@ use crate::rooms::room::review_events::MissedQueue;
 use crate::seats::SeatError;
 use crate::storage::decisions::ManyChanged;
 use crate::storage::reviews::StoredReview;
+use crate::yjs::text::Text;
 
 /// Rooms in work at once: as many as the number of texts built at once, so a slow text delays no
 /// other room.
@@ -65,9 +67,23 @@ impl Reviews {
         if let Some(passed) = changes.turn {
             events.push((passed.change, Event::TurnChanged(&passed.turn).json()));
         }
+        if let Some((change, stored)) = changes.sections {
+            events.push((change, self.sections_event(room, stored).await?));
+        }
         events.sort_by_key(|(change, _)| *change);
         room.take_missed_reviews(changes.upto, &events);
         Ok(())
+    }
+
+    async fn sections_event(
+        &self,
+        room: &Room,
+        stored: Vec<StoredSection>,
+    ) -> Result<String, RoomError> {
+        let server = Requester::Server(room.document);
+        let read = move |text: &Text| text.resolve_sections(stored);
+        let sections = self.seats.read_text(room.document, &server, read).await?;
+        Ok(Event::SectionsChanged(&sections).json())
     }
 
     async fn events_of(

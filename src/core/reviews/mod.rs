@@ -320,20 +320,13 @@ impl Reviews {
     /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
     /// the idle timeout, on the server of the seat's socket.
     pub(crate) async fn announce(&self, link: &MemberLink, change: i64, event: &Event<'_>) {
-        let json = event.json();
-        if let Some(room) = self.rooms.find(link.document) {
-            room.take_review_event(change, &json);
+        self.seats.deliver_change(link.document, change, event).await;
+        if let Some(session) = self.seats.registry().seated_in(link.seat()) {
+            return session.edited(tokio::time::Instant::now());
         }
-        let mut messages = vec![Message::Review { change, json }];
-        match self.seats.registry().seated_in(link.seat()) {
-            Some(session) => session.edited(tokio::time::Instant::now()),
-            None => messages.push(Message::Worked(link.role)),
-        }
-        for message in messages {
-            let published = self.pubsub.publish(Topic::Room(link.document), &message).await;
-            if let Err(error) = published {
-                tracing::warn!(%error, "a review cannot be published to the other servers");
-            }
+        let (topic, worked) = (Topic::Room(link.document), Message::Worked(link.role));
+        if let Err(error) = self.pubsub.publish(topic, &worked).await {
+            tracing::warn!(%error, "the work of a member cannot be published to the other servers");
         }
     }
 }

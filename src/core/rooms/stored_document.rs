@@ -32,6 +32,7 @@ impl StoredDocument {
             owner: owner.clone(),
             update: Bytes::new(),
             characters: 0,
+            sections: Vec::new(),
             now: Utc::now(),
         };
         storage.create_document(&new).await.expect("a document");

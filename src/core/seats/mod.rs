@@ -311,8 +311,18 @@ impl SeatService {
         document: DocumentId,
         requester: &Requester,
     ) -> Result<String, RoomError> {
+        self.read_text(document, requester, Text::content).await
+    }
+
+    /// Reads the current text of a document, as [`text`](Self::text) does.
+    pub async fn read_text<T: Send + 'static>(
+        &self,
+        document: DocumentId,
+        requester: &Requester,
+        read: impl FnOnce(&Text) -> T + Send + 'static,
+    ) -> Result<T, RoomError> {
         let snapshot = self.shared.rooms.snapshot(document, requester).await?;
-        self.shared.rooms.read_text(document, snapshot, Text::content).await
+        self.shared.rooms.read_text(document, snapshot, read).await
     }
 
     /// Seats no further session: the server closes each new socket with 1012. Seated sessions stay.

@@ -7,12 +7,14 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::line::Line;
+use crate::domain::section::{NewSection, SectionFault, StoredSection};
 use crate::domain::text::{count_characters, normalize_line_breaks};
 use crate::domain::user::User;
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::documents::{Document, NewDocument};
 use crate::storage::pagination::Page;
 use crate::yjs::log::{UpdateLog, server_client_id};
+use crate::yjs::sections::anchor_first_sections;
 use crate::yjs::text::document_from_text;
 
 impl Sharing {
@@ -21,7 +23,7 @@ impl Sharing {
         &self,
         (owner, address): (&User, IpAddr),
         title: &str,
-        text: String,
+        (text, sections): (String, Vec<NewSection>),
         now: DateTime<Utc>,
     ) -> Result<Document, SharingError> {
         let title = Line::Title.parse(title)?;
@@ -31,8 +33,9 @@ impl Sharing {
         let turn = self.turns.next(&owner.id, address).await?;
         // Megabytes of text would block this worker thread. The blocking work owns the turn, so the
         // turn outlasts a cancelled request: otherwise sixteen clients would use all processors.
-        let work = tokio::task::spawn_blocking(move || (first_update(&text), turn));
-        let ((update, characters), _turn) = work.await?;
+        let work = tokio::task::spawn_blocking(move || (first_update(&text, sections), turn));
+        let (first, _turn) = work.await?;
+        let (update, characters, sections) = first?;
         if self.document_bytes < update.len() {
             return Err(SharingError::TooLong);
         }
@@ -41,7 +44,8 @@ impl Sharing {
         }
         self.quota.admit(self.storage.usage_of(&owner.id).await?, update.len())?;
         let id = DocumentId::generate();
-        let new = NewDocument { id, title, owner: owner.clone(), update, characters, now };
+        let owner = owner.clone();
+        let new = NewDocument { id, title, owner, update, characters, sections, now };
         Ok(self.storage.create_document(&new).await?)
     }
 
@@ -96,15 +100,20 @@ impl Sharing {
 
 pub(super) const NO_DOCUMENT: SharingError = SharingError::NotFound("document");
 
-/// The update that writes `text`, and its length in characters. An empty text gives an empty
-/// update.
-fn first_update(text: &str) -> (Bytes, i64) {
+/// The update that writes `text`, its length in characters, and the sections in it. An empty text gives an
+/// empty update.
+fn first_update(
+    text: &str,
+    sections: Vec<NewSection>,
+) -> Result<(Bytes, i64, Vec<StoredSection>), SectionFault> {
     let text = normalize_line_breaks(text);
-    if text.is_empty() {
-        return (Bytes::new(), 0);
-    }
-    let client = server_client_id(&UpdateLog::empty());
-    (document_from_text(&text, client), count_characters(&text))
+    let update = if text.is_empty() {
+        Bytes::new()
+    } else {
+        document_from_text(&text, server_client_id(&UpdateLog::empty()))
+    };
+    let sections = anchor_first_sections(&update, sections)?;
+    Ok((update, count_characters(&text), sections))
 }
 
 #[cfg(test)]
@@ -114,10 +123,11 @@ mod tests {
 
     #[test]
     fn a_created_document_stores_its_text_with_line_feeds() {
-        let (update, characters) = first_update("지원동기\r\n👩‍👩‍👧 e\u{301}");
+        let first = |text| first_update(text, Vec::new());
+        let (update, characters, _) = first("지원동기\r\n👩‍👩‍👧 e\u{301}").expect("an update");
         let text = Text::build(&update).expect("a document");
         assert_eq!(text.content(), "지원동기\n👩‍👩‍👧 e\u{301}");
         assert_eq!(characters, 8);
-        assert_eq!(first_update(""), (Bytes::new(), 0));
+        assert_eq!(first(""), Ok((Bytes::new(), 0, Vec::new())));
     }
 }

@@ -10,11 +10,13 @@ pub mod invite;
 pub mod links;
 pub mod quota;
 pub mod reviewers;
+pub mod sections;
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::UserId;
 use crate::domain::line::{InvalidLine, Line};
+use crate::domain::section::SectionFault;
 use crate::domain::user::User;
 use crate::sharing::bin::Deleted;
 use crate::sharing::invite::Invites;
@@ -93,6 +95,10 @@ pub enum SharingError {
     ReviewerExists,
     #[error(transparent)]
     Title(#[from] InvalidLine),
+    #[error(transparent)]
+    Section(#[from] SectionFault),
+    #[error("the sections have changed since you read them; read them again")]
+    SectionsChanged,
     #[error("the body is longer than this server takes")]
     TooLong,
     #[error("you have as many {0} as you may; delete some first")]

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::domain::ids::DocumentId;
+use crate::domain::section::StoredSection;
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
@@ -18,6 +19,7 @@ pub struct NewDocument {
     /// The first update, which gets number 1. Empty: there is none.
     pub update: Bytes,
     pub characters: i64,
+    pub sections: Vec<StoredSection>,
     pub now: DateTime<Utc>,
 }
 

@@ -5,6 +5,7 @@
 //! that it has delivered, and reads the database when one is missing.
 
 use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::section::StoredSection;
 use crate::storage::decisions::ManyChanged;
 use crate::storage::progress::StoredTurn;
 use crate::storage::reviews::StoredReview;
@@ -32,6 +33,8 @@ pub struct ReviewChanges {
     pub deleted: Vec<DeletedReview>,
     /// The turn of the active link, if it changed.
     pub turn: Option<StoredTurn>,
+    /// The number of the change that set the sections, and the sections, if it is among the changes.
+    pub sections: Option<(i64, Vec<StoredSection>)>,
 }
 
 impl ReviewChanges {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::json;
 
+use crate::domain::section::SectionFault;
 use crate::http::error::{
     Contract, Failure, Members, PRECONDITION_FAILED, STORAGE_FULL, UNAVAILABLE, member,
 };
@@ -100,7 +101,11 @@ impl Failure for SharingError {
             Self::NoReviewer => (Is::NOT_FOUND, "no-reviewer", "There is no reviewer"),
             Self::NotAPartner => (Is::NOT_FOUND, "not-a-partner", "Not a partner"),
             Self::ReviewerExists => (Is::CONFLICT, "reviewer-exists", "There is a reviewer"),
-            Self::Title(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
+            Self::Section(SectionFault::NotFound(_)) => {
+                (Is::UNPROCESSABLE_ENTITY, "section-not-found", "There is no such section")
+            }
+            Self::Title(_) | Self::Section(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
+            Self::SectionsChanged => PRECONDITION_FAILED,
             Self::TooLong => (Is::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
             Self::QuotaSpent(_) => (Is::CONFLICT, "quota-spent", "The quota is spent"),
             Self::StorageSpent => STORAGE_FULL,

@@ -118,10 +118,10 @@ async fn the_webhooks_of_a_removed_endpoint_end_together() {
     stop.cancel();
 }
 
-/// Goal (W3): a server that froze between its claim and the attempt, longer than the lease exceeds an attempt,
-/// attempts nothing: the claim may end meanwhile, and another server deliver.
+/// Goal: a claim whose answer took longer than the lease exceeds an attempt delivers in the rest of its lease, and
+/// does not wait for the next claim.
 #[tokio::test]
-async fn a_claim_whose_answer_came_late_is_not_attempted() {
+async fn a_claim_whose_answer_came_late_is_attempted_within_its_lease() {
     let (desk, receiver) = (Desk::postgres().await, PushService::start().await);
     let webhooks = webhooks(&desk, &[&receiver], Duration::from_secs(10));
     let seated = desk.seated().await;
@@ -137,16 +137,10 @@ async fn a_claim_whose_answer_came_late_is_not_attempted() {
     // The time of the freeze, not a wait for an event.
     sleep(WEBHOOK_LEASE - WEBHOOK_ATTEMPT_MAX + Duration::from_millis(300)).await;
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("free");
-    let attempts = "SELECT attempts FROM webhooks";
-    let mut claimed = 0;
-    until("the claim", async || {
-        claimed = sqlx::query_scalar(attempts).fetch_one(&mut other).await.expect("a row");
-        claimed == 1_i64
-    })
-    .await;
-    sleep(Duration::from_millis(300)).await;
+    let freed = Instant::now();
+    receiver.has(1).await;
+    assert!(freed.elapsed() < WEBHOOK_ATTEMPT_MAX, "{:?}", freed.elapsed());
     stop.cancel();
-    assert_eq!(receiver.received().len(), 0);
 }
 
 /// Goal: an endpoint that never answers delays no other one.

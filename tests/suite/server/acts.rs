@@ -11,6 +11,7 @@ pub(crate) enum Act {
     CreateDocument,
     ImportDocument,
     RenameDocument,
+    SetSections,
     ShareDocument,
     JoinShareLink,
     NameVersion,
@@ -59,7 +60,7 @@ pub(crate) enum Act {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 53] = [
+pub(crate) const ALL: [Act; 54] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -68,6 +69,7 @@ pub(crate) const ALL: [Act; 53] = [
     Act::CreateDocument,
     Act::ImportDocument,
     Act::RenameDocument,
+    Act::SetSections,
     Act::ShareDocument,
     Act::JoinShareLink,
     Act::NameVersion,
@@ -135,6 +137,7 @@ impl Act {
             Self::CreateDocument => ("POST", "/api/documents"),
             Self::ImportDocument => ("POST", "/api/documents/import"),
             Self::RenameDocument => ("PATCH", DOCUMENT),
+            Self::SetSections => ("PUT", "/api/documents/{id}/sections"),
             Self::DeleteDocument | Self::PurgeDocument => ("DELETE", DOCUMENT),
             Self::RestoreDocument => ("POST", "/api/documents/{id}/restore"),
             Self::ShareDocument => ("POST", "/api/documents/{id}/share-link"),

@@ -76,6 +76,7 @@ mod review_requests;
 mod reviewers;
 mod reviews;
 mod seats;
+mod sections;
 mod set_back;
 mod share_links;
 mod statements;

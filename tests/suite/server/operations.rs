@@ -203,6 +203,7 @@ impl Case {
             // The file is the JSON itself, with its quotes.
             Act::ImportDocument => json!(OLD),
             Act::RenameDocument => json!({ "title": MARK }),
+            Act::SetSections => json!({ "sections": [{ "title": OLD, "limit": 500 }] }),
             Act::CreateOffer => json!({ "title": document, "capacity": 1 }),
             Act::NameVersion => json!({ "label": MARK }),
             Act::JoinShareLink => json!({ "invite": invite }),
@@ -325,6 +326,7 @@ impl Case {
             Act::CreateDocument => self.created_parts(server, OLD).await,
             Act::ImportDocument => self.created_parts(server, &format!("\"{OLD}\"")).await,
             Act::RenameDocument => vec![get(self.document()).await.ok(200)["title"] == MARK],
+            Act::SetSections => vec![self.has_section(server).await],
             Act::ShareDocument => {
                 let list = get("/api/share-links".to_owned()).await.ok(200);
                 let is_its = |row: &Value| row["document_id"] == self.desk.document;
@@ -379,6 +381,11 @@ impl Case {
         }
     }
 
+    async fn has_section(&self, server: &Server) -> bool {
+        let path = format!("{}/sections", self.document());
+        server.get(&self.desk.writer, &path).await.ok(200)["sections"][0]["limit"] == 500
+    }
+
     /// Whether a review has the state that the request causes.
     fn is_done_to(&self, review: &Value) -> bool {
         match self.act {
@@ -411,6 +418,9 @@ impl Case {
             Act::EndSession => code == Some(4410),
             Act::RemoveReviewer | Act::ReplaceReviewer => code == Some(4403),
             Act::RestoreVersion => state.text() == OLD,
+            Act::SetSections => {
+                state.events.iter().any(|event| event["sections"][0]["limit"] == 500)
+            }
             Act::CreateReview => has_event("review.created", &|review| review["body"] == MARK),
             Act::DeleteReview => has_event("review.deleted", &|_review| true),
             Act::AcceptReview | Act::DecideReviews | Act::UndoDecision => {

@@ -175,6 +175,7 @@ pub(crate) fn new_document(owner: &User, now: DateTime<Utc>) -> NewDocument {
         owner: owner.clone(),
         update: Bytes::new(),
         characters: 0,
+        sections: Vec::new(),
         now,
     }
 }

@@ -31,6 +31,7 @@ pub(crate) async fn a_created_document_reads_back_unchanged(desk: Desk) {
         owner: user("kim"),
         update: Bytes::from_static(b"first"),
         characters: 5,
+        sections: Vec::new(),
         now: at(0),
     };
 

@@ -153,6 +153,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<i64, StorageError> {
         (18, "reviews_of_grants", include_str!("migrations/0018_reviews_of_grants.sql")),
         (19, "export_pieces", include_str!("migrations/0019_export_pieces.sql")),
         (20, "guest_requests", include_str!("migrations/0020_guest_requests.sql")),
+        (21, "sections", include_str!("migrations/0021_sections.sql")),
     ];
     let newest = migrations.iter().map(|(version, ..)| *version).max().unwrap_or_default();
     let migrations = migrations.into_iter().map(|(version, name, sql)| {

@@ -12,6 +12,7 @@ use crate::storage::tx::{Tx, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
+use crate::storage::sql::sections::put_sections;
 use crate::storage::sql::users::put_user;
 
 pub(crate) const DOCUMENT_COLUMNS: &str = "SELECT d.id, d.title, u.id AS owner_id, \
@@ -51,6 +52,9 @@ impl Storage {
                 )
                 .run(tx)
                 .await?;
+            }
+            if !new.sections.is_empty() {
+                put_sections(tx, new.id, &new.sections, 0).await?;
             }
             Ok(fetch(tx, new.id).await?.ok_or(sqlx::Error::RowNotFound)?)
         })

@@ -13,6 +13,7 @@ pub(crate) mod review_changes;
 pub(crate) mod review_rows;
 pub(crate) mod review_webhooks;
 pub(crate) mod reviews;
+pub(crate) mod sections;
 pub(crate) mod turns;
 pub mod users;
 pub(crate) mod versions;

@@ -11,6 +11,7 @@ use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
 
 use crate::storage::sql::review_rows::fetch_one;
+use crate::storage::sql::sections::sections_after;
 use crate::storage::sql::turns::turn_after;
 
 struct Changed {
@@ -54,6 +55,7 @@ impl Storage {
                 changes.deleted.push(DeletedReview { id, link, change: row.get("change")? });
             }
             changes.turn = turn_after(tx, document, after).await?;
+            changes.sections = sections_after(tx, document, after).await?;
             Ok(Some(changes))
         })
     }

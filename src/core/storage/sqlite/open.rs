@@ -196,6 +196,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), Opening> {
         (19, "reviews_of_grants", include_str!("migrations/0019_reviews_of_grants.sql")),
         (20, "export_pieces", include_str!("migrations/0020_export_pieces.sql")),
         (21, "guest_requests", include_str!("migrations/0021_guest_requests.sql")),
+        (22, "sections", include_str!("migrations/0022_sections.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -264,7 +264,8 @@ mod tests {
         let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
         let owner = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
         let (title, update) = (String::new(), Bytes::new());
-        let document = NewDocument { id, title, owner, update, characters: 0, now };
+        let document =
+            NewDocument { id, title, owner, update, characters: 0, sections: Vec::new(), now };
         let storage = Storage::of(Engine::Sqlite(sqlite.clone()));
         storage.create_document(&document).await.expect("a document");
         let link = ShareLinkId::generate();

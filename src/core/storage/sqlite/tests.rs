@@ -27,6 +27,7 @@ async fn open() -> (TempDir, Sqlite, DocumentId) {
         owner: User { id: "kim".parse().unwrap(), name: "Kim".to_owned() },
         update: Bytes::new(),
         characters: 0,
+        sections: Vec::new(),
         now: chrono::DateTime::UNIX_EPOCH,
     };
     Storage::of(Engine::Sqlite(sqlite.clone())).create_document(&new).await.unwrap();

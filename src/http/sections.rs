@@ -1,0 +1,127 @@
+//! `/api/documents/{id}/sections`: the settings of the sections of a text.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::ETAG;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::domain::ids::DocumentId;
+use crate::domain::section::{CountUnit, NewSection, Section, SectionPosition, SectionSettings};
+use crate::http::auth::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path};
+use crate::http::reviews::{expected_version, version_tag};
+use crate::http::routes::Routes;
+use crate::outbox::event::Event;
+use crate::seats::SeatService;
+use crate::sharing::{Sharing, SharingError};
+use crate::yjs::text::Text;
+
+pub(crate) fn routes(routes: Routes) -> Routes {
+    let path = "/api/documents/{id}/sections";
+    routes.get(path, show).put_review(path, set)
+}
+
+/// A section as a request has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SectionBody {
+    title: String,
+    #[serde(default, deserialize_with = "position")]
+    at: Option<SectionPosition>,
+    limit: Option<u32>,
+    floor: Option<u32>,
+    unit: Option<CountUnit>,
+    line_break: Option<u8>,
+    question: Option<bool>,
+}
+
+impl From<SectionBody> for NewSection {
+    fn from(body: SectionBody) -> Self {
+        let SectionBody { title, at, limit, floor, unit, line_break, question } = body;
+        let settings = SectionSettings { limit, floor, unit, line_break, question };
+        Self { title, at, settings }
+    }
+}
+
+/// A UTF-16 offset, or a relative position in base64.
+fn position<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SectionPosition>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum At {
+        Offset(u32),
+        Position(String),
+    }
+    Ok(match Option::<At>::deserialize(deserializer)? {
+        None => None,
+        Some(At::Offset(offset)) => Some(SectionPosition::Offset(offset)),
+        Some(At::Position(text)) => {
+            let position = STANDARD.decode(text);
+            let position = position.map_err(|_error| D::Error::custom("`at` is no base64"))?;
+            Some(SectionPosition::Relative(position))
+        }
+    })
+}
+
+#[derive(Deserialize)]
+struct NewSectionsBody {
+    sections: Vec<SectionBody>,
+}
+
+#[derive(Serialize)]
+struct SectionsBody {
+    sections: Vec<Section>,
+}
+
+fn tagged(version: i64, sections: Vec<Section>) -> Response {
+    ([(ETAG, version_tag(version))], Json(SectionsBody { sections })).into_response()
+}
+
+/// `GET /api/documents/{id}/sections`: for the owner, and the reviewer of its share link.
+async fn show(
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<DocumentId>,
+) -> Result<Response, ApiError> {
+    let (version, stored) = sharing.sections(&caller.user().id, id).await?;
+    if stored.is_empty() {
+        return Ok(tagged(version, Vec::new()));
+    }
+    let read = move |text: &Text| text.resolve_sections(stored);
+    Ok(tagged(version, sessions.read_text(id, &caller.requester(), read).await?))
+}
+
+/// `PUT /api/documents/{id}/sections`: for the owner.
+async fn set(
+    State(sharing): State<Sharing>,
+    State(sessions): State<SeatService>,
+    caller: Caller,
+    Path(id): Path<DocumentId>,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody<NewSectionsBody>,
+) -> Result<Response, ApiError> {
+    let expected = expected_version(&headers)?;
+    sharing.document(&caller.user().id, id).await?;
+    let new = body.sections.into_iter().map(NewSection::from).collect();
+    let live = sessions.clone();
+    let setting = async move {
+        let read = move |text: &Text| {
+            let stored = text.anchor_sections(new)?;
+            Ok((text.resolve_sections(stored.clone()), stored))
+        };
+        let read = live.read_text(id, &caller.requester(), read).await?;
+        let (sections, stored) = read.map_err(SharingError::Section)?;
+        let version = sharing.set_sections(id, &stored, expected).await?;
+        live.deliver_change(id, version, &Event::SectionsChanged(&sections)).await;
+        Ok(tagged(version, sections))
+    };
+    sessions.complete(setting).await
+}
