@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import { Text } from "@codemirror/state"
 
-import { charactersIn, Counter } from "../../static/js/desk/counts.js"
+import { charactersIn, Counter, countText } from "../../static/js/desk/counts.js"
 
 /** @param {string} text */
 const tree = (text) => Text.of(text.split("\n"))
@@ -14,8 +14,11 @@ const tree = (text) => Text.of(text.split("\n"))
 /** @param {string} text */
 const count = (text) => new Counter().count(tree(text))
 
-test("the count of characters alone equals the full count", () => {
-  for (const text of ["", "가\n나\n", "👩‍👩‍👧 각", "plain\n\n"]) assert.equal(charactersIn(text), count(text).all, text)
+test("the count of a string equals that of a tree", () => {
+  for (const text of ["", "가\n나\n", "👩‍👩‍👧 각", "plain\n\n"]) {
+    assert.deepEqual(countText(text), count(text), text)
+    assert.equal(charactersIn(text), count(text).all, text)
+  }
 })
 
 test("an empty text has nothing", () => {

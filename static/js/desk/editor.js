@@ -24,6 +24,7 @@ import {
   yUndoManagerKeymap,
 } from "../lib/vendor.js"
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
+import { drawnSections } from "../sections/meters.js"
 import { Find, findPhrases } from "./find_panel.js"
 import { lineDirection } from "./line_direction.js"
 import { relativeAt } from "./positions.js"
@@ -95,6 +96,7 @@ export class Editor extends EventTarget {
             paste: () => void (this.role === "reviewer" && this.#fire("denied")),
           }),
           peerDrawing,
+          drawnSections,
           lineDirection,
           this.#find.extension,
           EditorView.updateListener.of((update) => this.#updated(update)),

@@ -27,19 +27,21 @@ const POLL_QUEUE_EVERY = 15_000
  * @property {import("../reviews/reviews.js").Reviews} reviews
  * @property {import("./editor.js").Editor} editor
  * @property {import("../seat/turn.js").TurnBar} turn
+ * @property {import("../sections/questions.js").Questions} questions
  */
 
 export class ServerEvents {
   #timer = 0
 
   /** @param {Parts} parts @param {api.Role} role @param {string} link */
-  constructor({ connection, store, watch, reviews, editor, turn }, role, link) {
+  constructor({ connection, store, watch, reviews, editor, turn, questions }, role, link) {
     this.connection = connection
     this.store = store
     this.watch = watch
     this.reviews = reviews
     this.editor = editor
     this.turn = turn
+    this.questions = questions
     this.role = role
     this.link = link
   }
@@ -99,6 +101,8 @@ export class ServerEvents {
         return void this.reviews.read().catch(() => undefined)
       case "review.deleted":
         return this.reviews.drop(event.review.id)
+      case "sections.changed":
+        return void this.questions.read().catch(() => undefined)
       case "turn.changed":
         this.turn.apply(event.turn)
         // Two changes at once may arrive in either order.

@@ -56,7 +56,7 @@ export class TextCountsBar {
       field.addEventListener("input", () => this.#setTarget(), { signal })
     }
     this.panel.addEventListener("keydown", (event) => this.#key(event), { signal })
-    this.unit.value = this.target?.unit ?? "solid"
+    this.unit.value = this.target?.unit ?? "all"
     this.amount.value = this.target ? String(this.target.number) : ""
     this.#count()
   }

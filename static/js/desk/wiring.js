@@ -29,6 +29,8 @@ import { Connection } from "../seat/connection.js"
 import { SeatAlert } from "../seat/seat_alert.js"
 import { SeatBadges } from "../seat/seat_badges.js"
 import { TurnBar } from "../seat/turn.js"
+import { Questions } from "../sections/questions.js"
+import { SectionDialog } from "../sections/section_dialog.js"
 import { Store, peersOf } from "../store.js"
 import { RecoveredDrafts } from "../unsaved/recovered_drafts.js"
 import { SaveWatch } from "../unsaved/save_watch.js"
@@ -97,6 +99,8 @@ export class DeskPage {
     })
     const news = new News(this.reviews, this.store, unread, (review) => this.actions.isDrafting || this.#show(review))
     this.turn = new TurnBar(this.store, role)
+    this.questions = new Questions(this.editor, this.reviews, link.document_id)
+    this.sections = new SectionDialog(this.editor, this.questions)
     this.events = new ServerEvents(this, role, link.id)
     this.history = new History(this.store, this.editor, link.document_id)
     const mayReview = () => this.store.seated
@@ -127,6 +131,8 @@ export class DeskPage {
       new BackButton({ closeSheet: () => this.margin.closeSheet() }),
       new Banner(this.store, this.#bannerActions()),
       new TextCountsBar(this.editor, link.document_id),
+      this.questions,
+      ...(role === "writer" ? [this.sections] : []),
       this.keys,
       this.history,
       this.out,
@@ -200,6 +206,7 @@ export class DeskPage {
     if (sentence) announce(t(sentence))
     this.actions.ready()
     this.reviews.read().then(() => this.store.seated && this.actions.restore(), () => undefined)
+    this.questions.read().catch(() => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
   }
@@ -354,7 +361,7 @@ export class DeskPage {
     const find = this.#entry("find.title", () => this.editor.find(), this.keys.chord("find"))
     const home = el("a", { href: "/", "data-t": "menu.home" })
     return [
-      ["menu.document", ...(this.role === "writer" ? invite : []), history, find, home],
+      ["menu.document", ...(this.role === "writer" ? [...invite, this.sections.entry] : []), history, find, home],
       ["menu.out", ...this.out.entries, this.exports.entry, this.printing.entry],
       ["menu.me", ...self.elements],
     ]

@@ -87,11 +87,11 @@ export class Problem extends Error {
 /**
  * @param {string} method
  * @param {string} path
- * @param {{ body?: unknown, version?: number, bearer?: string, signal?: AbortSignal,
- *   keepalive?: boolean }} [options] `keepalive`: the request outlives the page
+ * @param {{ body?: unknown, version?: number, bearer?: string, signal?: AbortSignal, keepalive?: boolean,
+ *   read?: (response: Response) => void }} [options] `keepalive`: the request outlives the page
  * @returns {Promise<any>} the JSON of the answer, `null` when it has none
  */
-export async function call(method, path, { body, version, bearer, signal, keepalive = false } = {}) {
+export async function call(method, path, { body, version, bearer, signal, keepalive = false, read } = {}) {
   const headers = new Headers({ accept: "application/json" })
   if (body !== undefined) headers.set("content-type", "application/json")
   if (version !== undefined) headers.set("if-match", `"${version}"`)
@@ -106,6 +106,7 @@ export async function call(method, path, { body, version, bearer, signal, keepal
     throw new Problem(0, "offline")
   }
   const json = await response.json().catch(() => null)
+  if (response.ok) read?.(response)
   if (response.ok) return json
   const retryAfter = 1_000 * (Number(response.headers.get("retry-after")) || 0)
   const problem = problemIn(response.status, json)
@@ -193,6 +194,23 @@ export const createDocument = (title, text) =>
 /** @param {string} id @param {string} title @returns {Promise<Document>} */
 export const renameDocument = (id, title) =>
   call("PATCH", `/api/documents/${encode(id)}`, { body: { title } })
+
+/**
+ * The settings of the sections, with their version.
+ *
+ * @param {string} document
+ * @returns {Promise<{ sections: (Omit<import("../sections/sections.js").Setting, "at"> & { at: number | null })[], version: number }>}
+ */
+export async function sections(document) {
+  let version = 0
+  const read = (/** @type {Response} */ { headers }) => void (version = Number(headers.get("etag")?.replaceAll('"', "")))
+  const { sections } = await call("GET", `/api/documents/${encode(document)}/sections`, { read })
+  return { sections, version }
+}
+
+/** @param {string} document @param {unknown[]} sections @param {number} version the one that they replace */
+export const setSections = (document, sections, version) =>
+  call("PUT", `/api/documents/${encode(document)}/sections`, { body: { sections }, version })
 
 /** @param {string} id @returns {Promise<void>} */
 export const deleteDocument = (id) => call("DELETE", `/api/documents/${encode(id)}`)

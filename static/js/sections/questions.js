@@ -1,0 +1,198 @@
+// @ts-check
+/**
+ * The questions of the text: a meter below each heading, and a list in the foot of the desk.
+ *
+ * The page finds the questions after each pause of typing, with the settings that the owner stored. It counts each
+ * answer as it is, and with all open suggestions accepted.
+ */
+
+import * as api from "../lib/api.js"
+import { byId, el, fillMeter, isDrawn, meter } from "../lib/dom.js"
+import { i18n, number, t } from "../lib/i18n.js"
+import { acceptedText } from "./accepted.js"
+import { fullnessOf } from "./fullness.js"
+import { drawnSections, setHeadings, setSettings } from "./meters.js"
+import { findSections } from "./sections.js"
+
+/**
+ * @typedef {import("./sections.js").Section} Section
+ * @typedef {import("./sections.js").Setting} Setting
+ * @typedef {import("./fullness.js").Fullness} Fullness
+ * @typedef {{ section: Section, fullness: Fullness, accepted: number | null }} Question `accepted`: its count with all suggestions, if they change it
+ */
+
+/** The search waits until the hand rests for so long, in ms. */
+const TYPING_PAUSE = 200
+/** The editor needs a moment to read the result of a composition, in ms. */
+const COMPOSED_PAUSE = 60
+
+export class Questions {
+  #timer = 0
+  #reads = 0
+  /** @type {Question[]} */
+  #questions = []
+
+  /** @param {import("../desk/editor.js").Editor} editor @param {import("../reviews/reviews.js").Reviews} reviews @param {string} document */
+  constructor(editor, reviews, document) {
+    this.editor = editor
+    this.reviews = reviews
+    this.document = document
+    this.version = 0
+    this.list = byId("questions")
+  }
+
+  /** @param {AbortSignal} signal */
+  start(signal) {
+    this.editor.addEventListener("edit", () => this.#findSoon(), { signal })
+    this.editor.addEventListener("select", () => this.#drawCurrent(), { signal })
+    this.reviews.addEventListener("change", () => this.#findSoon(), { signal })
+    const { contentDOM } = this.editor.view
+    contentDOM.addEventListener("compositionend", () => this.#findSoon(COMPOSED_PAUSE), { signal })
+    i18n.addEventListener("change", () => this.#draw(), { signal })
+    this.#find()
+  }
+
+  stop() {
+    window.clearTimeout(this.#timer)
+  }
+
+  /** Reads the settings that the owner stored. */
+  async read() {
+    const read = ++this.#reads
+    const { sections, version } = await api.sections(this.document)
+    if (read !== this.#reads) return
+    this.version = version
+    const settings = sections.flatMap(({ at, ...setting }) => (at === null ? [] : [{ ...setting, at }]))
+    this.editor.view.dispatch({ effects: setSettings.of(settings) })
+    this.#find()
+  }
+
+  /** @returns {readonly Setting[]} */
+  get settings() {
+    return this.editor.view.state.field(drawnSections).settings
+  }
+
+  /** The question in which the caret is. */
+  get current() {
+    const { from } = this.editor.selection
+    return this.#questions.findLast(({ section }) => section.from <= from)?.section ?? null
+  }
+
+  #findSoon(pause = TYPING_PAUSE) {
+    window.clearTimeout(this.#timer)
+    this.#timer = window.setTimeout(() => this.#find(), pause)
+  }
+
+  #find() {
+    const { text, view } = this.editor
+    const sections = findSections(text, this.settings)
+    const before = view.state.field(drawnSections).headings
+    const isSame = before.length === sections.length && sections.every(({ from, to }, at) => before[at]?.from === from && before[at]?.to === to)
+    // The end of the composition begins the search again.
+    if (!isSame && view.compositionStarted) return
+    const accepted = this.#acceptedCounts(text, sections.length)
+    this.#questions = sections.map((section, at) => {
+      const fullness = fullnessOf(text, section)
+      const count = accepted[at] ?? fullness.count
+      return { section, fullness, accepted: count === fullness.count ? null : count }
+    })
+    if (!isSame) view.dispatch({ effects: setHeadings.of({ headings: sections, draw: this.#drawMeter }) })
+    this.#draw()
+  }
+
+  /** The counts with all open suggestions accepted, if they change no heading. @param {string} text @param {number} sections */
+  #acceptedCounts(text, sections) {
+    const oldestFirst = [...this.reviews.open].sort((one, other) => one.created_at.localeCompare(other.created_at))
+    const open = oldestFirst.flatMap(({ id, suggestion }) => {
+      const passage = suggestion === null ? null : this.reviews.passageOf(id)
+      return passage ? [{ ...passage, text: suggestion ?? "" }] : []
+    })
+    if (sections === 0 || open.length === 0) return []
+    const accepted = acceptedText(text, open)
+    const settings = this.settings.map((setting) => ({ ...setting, at: accepted.moved(setting.at) }))
+    const found = findSections(accepted.text, settings)
+    return found.length === sections ? found.map((section) => fullnessOf(accepted.text, section).count) : []
+  }
+
+  #draw() {
+    for (const element of this.editor.view.contentDOM.querySelectorAll(".question-meter")) {
+      if (element instanceof HTMLElement) this.#drawMeter(element, Number(element.dataset.at))
+    }
+    this.list.hidden = this.#questions.length === 0
+    const values = this.#questions.map(({ fullness, accepted, section }) => [fullness, accepted, section.title])
+    if (!isDrawn(this.list, values)) this.#drawList()
+    this.#drawCurrent()
+  }
+
+  #drawList() {
+    const focused = [...this.list.children].findIndex((item) => item.contains(document.activeElement))
+    const items = this.#questions.map((question, at) => {
+      const link = el("button", { type: "button", class: "question-link", title: question.section.title })
+      const line = meter()
+      fill(line, question.fullness)
+      const figures = el("span", { class: "figures" }, ...figuresOf(question, true))
+      link.append(el("span", { class: "question-number", text: t("question.number", { number: number(at + 1) }) }), line, figures)
+      link.dataset.over = String(question.fullness.state === "over")
+      link.addEventListener("click", () => this.#show(at))
+      return el("li", {}, link)
+    })
+    this.list.replaceChildren(...items)
+    const link = items[focused]?.firstElementChild
+    if (link instanceof HTMLElement) link.focus()
+  }
+
+  #drawCurrent() {
+    const current = this.#questions.findIndex(({ section }) => section === this.current)
+    for (const [at, item] of [...this.list.children].entries()) {
+      if (at === current) item.firstElementChild?.setAttribute("aria-current", "true")
+      else item.firstElementChild?.removeAttribute("aria-current")
+    }
+  }
+
+  /** Writes the figures of a question into its meter. @type {import("./meters.js").Draw} */
+  #drawMeter = (element, at) => {
+    element.dataset.at = String(at)
+    const question = this.#questions[at]
+    const [line, count] = element.children
+    if (!question || !(line instanceof HTMLElement) || !count) return
+    const { fullness, section } = question
+    if (isDrawn(element, at, fullness, question.accepted, section.unit)) return
+    fill(line, fullness)
+    line.removeAttribute("aria-hidden")
+    line.setAttribute("role", "meter")
+    line.setAttribute("aria-label", t("question.meter", { number: number(at + 1) }))
+    line.setAttribute("aria-valuemin", "0")
+    line.setAttribute("aria-valuemax", String(fullness.limit ?? fullness.count))
+    line.setAttribute("aria-valuenow", String(Math.min(fullness.count, fullness.limit ?? fullness.count)))
+    count.replaceChildren(...figuresOf(question))
+    line.setAttribute("aria-valuetext", count.textContent ?? "")
+  }
+
+  /** Brings a question into view, with the caret at its answer. @param {number} at */
+  #show(at) {
+    const section = this.#questions[at]?.section
+    if (!section) return
+    this.editor.show({ from: section.body.from, to: section.body.from })
+    this.editor.focus()
+  }
+}
+
+/** @param {HTMLElement} line @param {Fullness} fullness */
+function fill(line, { count, limit, state }) {
+  line.dataset.over = String(state === "over")
+  line.hidden = limit === null
+  // Over the limit the line is as long as the text, and solid as far as the limit.
+  if (limit !== null) fillMeter(line, state === "over" ? limit / count : count / limit)
+}
+
+/** @param {Question} question @param {boolean} [isBrief] without the unit @returns {Node[]} */
+function figuresOf({ section, fullness: { count, limit, state }, accepted }, isBrief = false) {
+  const isBytes = section.unit !== "spaces" && section.unit !== "no-spaces"
+  const unit = isBrief ? "" : t(isBytes ? "count.short.bytes" : "count.short.characters")
+  const all = limit === null ? t("question.count", { count: number(count), unit }) : t("count.target.value", { count: number(count), target: number(limit), unit })
+  const [first = "", ...rest] = all.trim().split(number(count))
+  const nodes = [document.createTextNode(first), el("b", { text: number(count) }), document.createTextNode(rest.join(number(count)))]
+  const over = state === "over" && limit !== null ? [el("em", { text: t("question.over", { over: number(count - limit), unit }).replace("  ", " ") })] : []
+  const suggested = accepted === null || isBrief ? [] : [el("span", { class: "question-accepted", text: t("question.accepted", { count: number(accepted) }) })]
+  return [...nodes, ...over, ...suggested]
+}

@@ -1,0 +1,140 @@
+// @ts-check
+/** The questions of a cover letter: a meter below each heading, the list in the foot, and the limits of the writer. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+
+withGalley()
+
+/** @typedef {import("./harness.mjs").User} User */
+
+const ANSWERS = [
+  "저는 물류가 좋습니다. 대학교 2학년 여름, 택배 상하차 아르바이트를 했습니다.",
+  "저의 장점은 꼼꼼함입니다. 설문 1,240건을 하나하나 대조하여 중복을 찾았습니다.",
+]
+const LETTER = `1. 지원동기와 입사 후 포부를 기술해 주십시오. (700자 이내)\n\n${ANSWERS[0]}\n\n2. 본인의 성격의 장단점을 기술해 주십시오. (30자 이내)\n\n${ANSWERS[1]}`
+const [FIRST, SECOND] = ANSWERS.map((answer) => answer.length)
+
+/** @param {import("playwright-core").BrowserContextOptions} [options] */
+async function both(options = {}) {
+  const given = { locale: "ko-KR", ...options }
+  const [writer, reviewer] = [await browser.newUser(galley, given), await browser.newUser(galley, given)]
+  await writer.begin("김민수", LETTER)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  return { writer, reviewer }
+}
+
+/** @param {User} user @param {string} quote @param {string} suggestion */
+const suggest = ({ page }, quote, suggestion) =>
+  page.evaluate(async ({ quote, start, suggestion }) => {
+    const api = await source("api")
+    const link = location.pathname.split("/").pop()
+    await api.createReview(link, { anchor: { start, end: start + quote.length, quote }, body: "", suggestion })
+  }, { quote, start: LETTER.indexOf(quote), suggestion })
+
+/** @param {User} user @param {string} selector @param {readonly string[]} wanted */
+async function reads({ page }, selector, wanted) {
+  const texts = () => page.locator(selector).allTextContents()
+  await until(async () => JSON.stringify(await texts()) === JSON.stringify(wanted), `${selector} reads ${wanted.join(" · ")}`)
+}
+
+const METERS = ".question-count"
+const LIST = "#questions .question-link"
+
+test("each question has a meter, which follows the text for both", async () => {
+  const { writer, reviewer } = await both()
+  for (const user of [writer, reviewer]) {
+    await reads(user, METERS, [`${FIRST} / 700자`, `${SECOND} / 30자${Number(SECOND) - 30}자 초과`])
+    await reads(user, LIST, [`1번${FIRST} / 700`, `2번${SECOND} / 30${Number(SECOND) - 30} 초과`])
+  }
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  await writer.page.keyboard.type(" 끝.")
+  for (const user of [writer, reviewer]) {
+    await reads(user, METERS, [`${FIRST} / 700자`, `${Number(SECOND) + 3} / 30자${Number(SECOND) - 27}자 초과`])
+  }
+  // The list marks the question of the caret, and leads to another.
+  assert.equal(await writer.page.locator(`${LIST}[aria-current=true]`).textContent(), await writer.page.locator(LIST).nth(1).textContent())
+  await writer.page.locator(LIST).first().click()
+  await writer.page.keyboard.type("늘 ")
+  await writer.waitForText(LETTER.replace("저는 물류가", "늘 저는 물류가") + " 끝.")
+  await reads(reviewer, METERS, [`${Number(FIRST) + 2} / 700자`, `${Number(SECOND) + 3} / 30자${Number(SECOND) - 27}자 초과`])
+})
+
+test("a suggestion shows what the answer would count with it", async () => {
+  const { writer, reviewer } = await both()
+  await suggest(reviewer, "하나하나 대조하여 ", "대조해 ")
+  const shorter = Number(SECOND) - 6
+  for (const user of [writer, reviewer]) {
+    await reads(user, METERS, [`${FIRST} / 700자`, `${SECOND} / 30자${Number(SECOND) - 30}자 초과제안 반영하면 ${shorter}`])
+  }
+})
+
+test("the writer sets a limit, marks a line, and takes a question out; both see it, also after a reload", async () => {
+  const { writer, reviewer } = await both()
+  const { page } = writer
+  const open = async () => {
+    await page.locator("#menu > summary").click()
+    await page.getByRole("button", { name: "문항 · 글자 수 제한" }).click()
+    await page.locator("#section-dialog[open]").waitFor()
+  }
+  await writer.select("꼼꼼함")
+  await open()
+  assert.equal(await page.locator(".section-heading").textContent(), "2. 본인의 성격의 장단점을 기술해 주십시오. (30자 이내)")
+  await assertAccessible(writer, "section-dialog")
+  await assertFits(writer, "section-dialog")
+  await page.getByLabel("글자 수 제한", { exact: true }).fill("90")
+  await page.getByLabel("세는 방법").last().selectOption("euc-kr")
+  await page.locator("#section-dialog").getByRole("button", { name: "저장" }).click()
+  await page.locator("#section-dialog").waitFor({ state: "hidden" })
+  const bytes = 77
+  for (const user of [writer, reviewer]) await reads(user, METERS, [`${FIRST} / 700자`, `${bytes} / 90바이트`])
+  await writer.select("지원동기")
+  await open()
+  await page.getByLabel("문항 아님").check()
+  await page.locator("#section-dialog").getByRole("button", { name: "저장" }).click()
+  for (const user of [writer, reviewer]) await reads(user, METERS, [`${bytes} / 90바이트`])
+  await reviewer.page.reload()
+  await reviewer.seated()
+  await reads(reviewer, METERS, [`${bytes} / 90바이트`])
+  assert.equal(await reviewer.page.getByText("문항 · 글자 수 제한").count(), 0, "the reviewer sets none")
+})
+
+test("an IME composition below a heading is whole while the counts change", async () => {
+  const { writer, reviewer } = await both()
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  const session = await writer.page.context().newCDPSession(writer.page)
+  const compose = (/** @type {string} */ text) => session.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length })
+  for (const text of ["ㅎ", "하", "한"]) await compose(text)
+  await writer.page.evaluate(() => {
+    // @ts-expect-error -- to look at again below
+    globalThis.composed = getSelection()?.focusNode
+  })
+  await reads(reviewer, METERS, [`${FIRST} / 700자`, `${Number(SECOND) + 1} / 30자${Number(SECOND) - 29}자 초과`])
+  await suggest(reviewer, "저는 물류가 좋습니다", "저는 물류를 좋아합니다")
+  await reads(writer, METERS, [`${FIRST} / 700자제안 반영하면 ${Number(FIRST) + 1}`, `${Number(SECOND) + 1} / 30자${Number(SECOND) - 29}자 초과`])
+  // @ts-expect-error -- from above
+  assert.ok(await writer.page.evaluate(() => globalThis.composed === getSelection()?.focusNode && globalThis.composed.isConnected))
+  for (const text of ["한ㄱ", "한구", "한국"]) await compose(text)
+  await session.send("Input.insertText", { text: "한국" })
+  await writer.waitForText(`${LETTER}한국`)
+  await reviewer.waitForText(`${LETTER}한국`)
+})
+
+for (const width of [1280, 768, 360]) {
+  test(`the questions fit into a window of ${width} px, and axe finds nothing`, async () => {
+    const { writer, reviewer } = await both({ viewport: { width, height: 740 } })
+    for (const user of [writer, reviewer]) {
+      await user.page.locator(METERS).first().waitFor()
+      await assertFits(user, `questions-${width}`)
+      await assertAccessible(user, `questions-${width}`)
+    }
+    const shown = await writer.page.locator(LIST).evaluateAll((links) => links.filter((link) => link.getClientRects().length !== 0).length)
+    assert.equal(shown, width < 900 ? 1 : 2)
+  })
+}
