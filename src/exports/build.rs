@@ -29,10 +29,9 @@ use tokio_util::task::TaskTracker;
 use crate::bounds::permits::{Permit, Permits, Requester};
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
-use crate::domain::ids::ShareLinkId;
 use crate::domain::limits::{
     EXPORT_AGE_MAX, EXPORTS_BYTES_MAX, EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX, EXPORTS_MAX,
-    EXPORTS_PER_LINK_BYTES_MAX, REVIEW_PAGE_ROWS_MAX,
+    EXPORTS_PER_LINK_BYTES_MAX,
 };
 use crate::domain::user::User;
 use crate::exports::error::ExportError;
@@ -50,7 +49,6 @@ use crate::rooms::{RoomError, Rooms};
 use crate::seats::{SeatError, SeatService};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::storage::reviews::StoredReview;
 use crate::storage::versions::sha256;
 
 /// How long the request that starts a build waits for its file. Most files take a few milliseconds.
@@ -339,7 +337,10 @@ impl Build<'_> {
             snapshot = rooms.snapshot(state.document, &self.requester).await?;
         }
         self.progress(20).await?;
-        let reviews = if key.has_reviews { self.reviews(key.link).await? } else { Vec::new() };
+        let reviews = match key.has_reviews {
+            true => self.exports.storage.all_reviews(key.link).await?,
+            false => Vec::new(),
+        };
         self.progress(40).await?;
         let mark = ExportMark {
             seq: if snapshot.is_durable { snapshot.seq } else { UNSAVED },
@@ -390,19 +391,6 @@ impl Build<'_> {
             Err(_elapsed) => Err(ExportFailure::TooCostly),
         };
         Ok(rendered.map_err(|failure| Stop::Failed(failure.into()))?.into())
-    }
-
-    /// All reviews of the link. A link has a bound of bytes for them.
-    async fn reviews(&self, link: ShareLinkId) -> Result<Vec<StoredReview>, StorageError> {
-        let (mut reviews, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.exports.storage.reviews(link, after, REVIEW_PAGE_ROWS_MAX).await?;
-            reviews.extend(page.reviews);
-            after = page.next;
-            if after.is_none() {
-                return Ok(reviews);
-            }
-        }
     }
 
     async fn store(&self, mark: ExportMark, bytes: Bytes) -> Result<StoredExport, Stop> {

@@ -1,8 +1,8 @@
 //! `/api/documents`: the caller's own documents, and their bin.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use chrono::Utc;
@@ -20,6 +20,7 @@ use crate::http::pagination::PageQuery;
 use crate::http::peer::{Peer, network};
 use crate::http::routes::Routes;
 use crate::http::sections::SectionBody;
+use crate::reviews::Reviews;
 use crate::rooms::RoomError;
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
@@ -53,6 +54,20 @@ struct DeleteQuery {
     #[serde(default)]
     permanent: bool,
 }
+
+#[derive(Deserialize)]
+struct TextQuery {
+    view: Option<TextView>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum TextView {
+    Accepted,
+}
+
+/// The open suggestions that the text does not have.
+const LEFT: HeaderName = HeaderName::from_static("galley-suggestions-left");
 
 #[derive(Deserialize)]
 struct NewDocumentBody {
@@ -212,11 +227,19 @@ async fn restore(
 /// `GET /api/documents/{id}/text`: for the owner, and the reviewer of its share link.
 async fn text(
     State(sharing): State<Sharing>,
+    State(reviews): State<Reviews>,
     State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
+    Query(TextQuery { view }): Query<TextQuery>,
 ) -> Result<Response, ApiError> {
     sharing.may_read(&caller.user().id, id).await?;
-    let text = sessions.text(id, &caller.requester()).await?;
-    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+    let plain = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
+    match view {
+        None => Ok((plain, sessions.text(id, &caller.requester()).await?).into_response()),
+        Some(TextView::Accepted) => {
+            let (text, left) = reviews.accepted_text(id, &caller.requester()).await?;
+            Ok((plain, [(LEFT, HeaderValue::from(left))], text).into_response())
+        }
+    }
 }

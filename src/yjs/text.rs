@@ -60,6 +60,22 @@ impl Text {
         self.content.clone()
     }
 
+    /// The text with ranges replaced, which follow one another and split no character.
+    #[must_use]
+    pub fn content_with(&self, replaced: &[(TextRange, &str)]) -> String {
+        let mut content = String::with_capacity(self.content.len());
+        let mut from = 0;
+        for (range, with) in replaced {
+            let (Ok(start), Ok(end)) = (self.byte(range.start), self.byte(range.end)) else {
+                continue;
+            };
+            content.push_str(self.content.get(from..start).unwrap_or_default());
+            content.push_str(with);
+            from = end;
+        }
+        content + self.content.get(from..).unwrap_or_default()
+    }
+
     /// Anchors a review. Returns its immutable origin and its current relative range. Fails with
     /// [`AnchorMismatch`] when the range lies outside this text or its text is not the quote.
     pub fn anchor(
@@ -378,6 +394,7 @@ mod tests {
         let merged = log::UpdateLog::open(parts).unwrap().merged();
         let changed = Text::build(&merged).unwrap().content();
         assert_eq!(changed, LETTER.replace("김민수", "이영희 🙂"));
+        assert_eq!(changed, text.content_with(&[(range, "이영희 🙂")]));
         let emoji = request("👩");
         let half = TextRange { start: emoji.start, end: emoji.start + 1 };
         assert_eq!(text.replace_all(&[(half, "")], client), Err(SyncError::Range));

@@ -18,11 +18,12 @@ pub(crate) mod undo;
 use chrono::Utc;
 use tokio_util::task::TaskTracker;
 
+use crate::bounds::permits::Requester;
 use crate::domain::anchor::{AnchorOrigin, AnchorRequest, RelativeRange};
-use crate::domain::ids::ReviewId;
+use crate::domain::ids::{DocumentId, ReviewId};
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
 use crate::domain::printable::has_control_character;
-use crate::domain::review::{DecisionRefused, Review};
+use crate::domain::review::{DecisionRefused, Review, ReviewStatus};
 use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
@@ -39,6 +40,7 @@ use crate::storage::Storage;
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{NewReview, ReviewChange, StoredReview};
 use crate::storage::seats::FenceGuard;
+use crate::yjs::text::Text;
 
 /// Bytes of an event about a review besides its texts: ids, names, times.
 const EVENT_BYTES: usize = 512;
@@ -113,6 +115,22 @@ impl Reviews {
         let page = storage.reviews_for(link.id, &link.user.id, after, rows).await?;
         let page = page.ok_or(ReviewError::NotFound("share link"))?;
         Ok((self.resolve(link.document, &link.requester, page.reviews).await?, page.next))
+    }
+
+    /// The current text of a document with all open suggestions that an acceptance of all would take, and
+    /// the number of the others.
+    pub async fn accepted_text(
+        &self,
+        document: DocumentId,
+        requester: &Requester,
+    ) -> Result<(String, usize), ReviewError> {
+        let mut open = match self.storage.link_of(document).await? {
+            Some(link) => self.storage.all_reviews(link.id).await?,
+            None => Vec::new(),
+        };
+        open.retain(|review| review.status == ReviewStatus::Open && review.suggestion.is_some());
+        let read = move |text: &Text| plan::accepted_text(text, &open);
+        Ok(self.seats.read_text(document, requester, read).await?)
     }
 
     /// With its current place.
@@ -203,7 +221,7 @@ impl Reviews {
         guard: FenceGuard,
     ) -> Result<Review, ReviewError> {
         let stored = self.own(link, id).await?;
-        if stored.status != crate::domain::review::ReviewStatus::Open {
+        if stored.status != ReviewStatus::Open {
             return Err(DecisionRefused::NotOpen.into());
         }
         if stored.is_summary && matches!(revision.suggestion, Some(Some(_))) {

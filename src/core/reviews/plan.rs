@@ -134,6 +134,28 @@ pub(crate) fn acceptance(
     selected: &[StoredReview],
     limit: usize,
 ) -> Result<Plan, ReviewError> {
+    let (placed, left) = placed(text, selected);
+    let Some((edit, positions)) = edit_of(text, merged, &placed, limit)? else {
+        return Ok(Plan { edit: None, parts: Vec::new(), left });
+    };
+    let parts = placed.iter().zip(positions).map(|(placed, position)| DecisionPart {
+        review: placed.review.id,
+        version: placed.review.version,
+        current: (!placed.with.is_empty()).then(|| position.clone()),
+        position: Some(position),
+    });
+    Ok(Plan { edit: Some(edit), parts: parts.collect(), left })
+}
+
+/// The text with these suggestions accepted, and the number of those that [`acceptance`] would leave.
+pub(crate) fn accepted_text(text: &Text, open: &[StoredReview]) -> (String, usize) {
+    let (placed, left) = placed(text, open);
+    let replaced: Vec<_> = placed.iter().map(|placed| (placed.range, placed.with)).collect();
+    (text.content_with(&replaced), left.len())
+}
+
+/// The suggestions that stand, in the order of the text. Where two overlap, the older one does.
+fn placed<'a>(text: &Text, selected: &'a [StoredReview]) -> (Vec<Placed<'a>>, Left) {
     let mut oldest_first: Vec<_> = selected.iter().collect();
     oldest_first.sort_by_key(|review| (review.created_at, review.id));
     let mut effort = Effort::default();
@@ -153,17 +175,7 @@ pub(crate) fn acceptance(
         let with = review.suggestion.as_deref().unwrap_or_default();
         taken.insert(range.start, Placed { review, range, with });
     }
-    let placed: Vec<_> = taken.into_values().collect();
-    let Some((edit, positions)) = edit_of(text, merged, &placed, limit)? else {
-        return Ok(Plan { edit: None, parts: Vec::new(), left });
-    };
-    let parts = placed.iter().zip(positions).map(|(placed, position)| DecisionPart {
-        review: placed.review.id,
-        version: placed.review.version,
-        current: (!placed.with.is_empty()).then(|| position.clone()),
-        position: Some(position),
-    });
-    Ok(Plan { edit: Some(edit), parts: parts.collect(), left })
+    (taken.into_values().collect(), left)
 }
 
 /// A decided review with the place of its text; `None` if the decision put nothing into the text.

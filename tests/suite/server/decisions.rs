@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use crate::server::decision_fixtures::Pair;
 use crate::server::many_servers::store_unpublished;
-use crate::support::rest_client::Person;
+use crate::support::galley_process::Server;
+use crate::support::rest_client::{Desk, Person};
 
 /// Each test on each engine.
 macro_rules! on_both_engines {
@@ -55,6 +56,43 @@ fn skipped(answer: &Value) -> Vec<(Value, &str)> {
 const LETTER: &str =
     "저는 성실한 사람입니다. 🙂 I am a plain person, and I write plain sentences. 끝.";
 
+/// The text with all open suggestions, and the number of those that it does not have.
+async fn accepted_text(server: &Server, who: &Person, desk: &Desk) -> (String, u64) {
+    let url = format!("{}/api/documents/{}/text?view=accepted", server.url, desk.document);
+    let answer = server.http.get(url).bearer_auth(&who.token).send().await.expect("an answer");
+    let left = answer.headers()["galley-suggestions-left"].to_str().expect("text").parse();
+    (answer.text().await.expect("text"), left.expect("a number"))
+}
+
+/// Goal: the view leaves what an acceptance would leave, and is for members alone.
+#[tokio::test]
+async fn the_accepted_view_counts_the_suggestions_that_do_not_stand() {
+    let server = Server::start().await;
+    let desk = server.desk(LETTER).await;
+    assert_eq!(accepted_text(&server, &desk.writer, &desk).await, (LETTER.to_owned(), 0));
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let path = format!("/api/share-links/{}/reviews", desk.link);
+    let suggest = async |quote: &str, suggestion: &str| {
+        let start = LETTER[..LETTER.find(quote).expect("the quote")].encode_utf16().count();
+        let end = start + quote.encode_utf16().count();
+        let anchor = json!({ "start": start, "end": end, "quote": quote });
+        let body = json!({ "anchor": anchor, "body": "", "suggestion": suggestion });
+        server.post(&desk.reviewer, &path, body).await.ok(201)
+    };
+    suggest("성실한 사람", "꾸준한 지원자").await;
+    suggest("사람입니다", "?").await;
+    suggest("plain person", "person").await;
+    suggest(" 끝.", "").await;
+    writer.append(" 🙂");
+    writer.saved().await;
+    let expected = "저는 꾸준한 지원자입니다. 🙂 I am a person, and I write plain sentences. 🙂";
+    assert_eq!(accepted_text(&server, &desk.reviewer, &desk).await, (expected.to_owned(), 1));
+    let text = format!("/api/documents/{}/text", desk.document);
+    server.get(&desk.writer, &format!("{text}?view=all")).await.problem(400, "malformed");
+    let mallory = server.guest("Mallory").await;
+    server.get(&mallory, &format!("{text}?view=accepted")).await.problem(404, "not-found");
+}
+
 async fn many_suggestions_are_accepted_as_one_by_one_and_an_undo_gives_the_text_before(pair: Pair) {
     let (many, single) = (pair.table(LETTER).await, pair.table(LETTER).await);
     // Neighbours, deletions at both ends and in the middle, letters beyond the first plane.
@@ -84,6 +122,8 @@ async fn many_suggestions_are_accepted_as_one_by_one_and_an_undo_gives_the_text_
     }
     single.reads(&expected).await;
 
+    let view = accepted_text(&pair.two, &many.desk.reviewer, &many.desk).await;
+    assert_eq!(view, (expected.clone(), 0));
     let items: Vec<_> = versions.iter().map(|review| (&review["id"], 1)).collect();
     let made = many.decide("accept", &items).await.ok(200);
     assert_eq!((&made["decision"], &made["skipped"]), (&json!("accept"), &json!([])));

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{
-    REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX, SUMMARIES_PER_AUTHOR_MAX,
+    REPLIES_PER_REVIEW_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_PER_LINK_MAX, SUMMARIES_PER_AUTHOR_MAX,
 };
 use crate::domain::review::ReviewStatus;
 use crate::domain::seat::Seat;
@@ -72,6 +72,20 @@ impl Storage {
     ) -> StorageFuture<'_, ReviewPage> {
         run!(self, Snapshot, tx => {
             Ok(fetch_page(tx, link, None, after, rows).await?.unwrap_or_default())
+        })
+    }
+
+    /// All reviews of a link, which has a bound of bytes for them. An edit between two pages may be missed.
+    pub fn all_reviews(&self, link: ShareLinkId) -> StorageFuture<'_, Vec<StoredReview>> {
+        Box::pin(async move {
+            let ReviewPage { mut reviews, mut next } =
+                self.reviews(link, None, REVIEW_PAGE_ROWS_MAX).await?;
+            while next.is_some() {
+                let page = self.reviews(link, next, REVIEW_PAGE_ROWS_MAX).await?;
+                reviews.extend(page.reviews);
+                next = page.next;
+            }
+            Ok(reviews)
         })
     }
 
