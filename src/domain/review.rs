@@ -35,7 +35,7 @@ impl ReviewStatus {
 }
 
 /// The subject of a review.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewKind {
     /// A comment on a range of the text.

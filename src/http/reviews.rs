@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::domain::anchor::AnchorRequest;
 use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::{REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX};
-use crate::domain::review::{Decision, Review};
+use crate::domain::review::{Decision, Review, ReviewKind, ReviewStatus};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
@@ -52,6 +52,8 @@ pub(crate) struct Changes {
 pub(crate) struct ListQuery {
     limit: Option<Limit>,
     cursor: Option<String>,
+    status: Option<ReviewStatus>,
+    kind: Option<ReviewKind>,
 }
 
 #[derive(Serialize)]
@@ -77,7 +79,7 @@ pub(crate) async fn list(
         after.map_err(|error: InvalidCursor| ApiError::Invalid(format!("cursor: {error}")))?;
     let rows = limit.unwrap_or(REVIEW_PAGE_ROWS_MAX);
     let link = reviews.member(caller.user(), caller.requester(), link).await?;
-    let (reviews, next) = reviews.list(&link, after, rows).await?;
+    let (reviews, next) = reviews.list(&link, (after, rows), (query.status, query.kind)).await?;
     let next_cursor = next.map(|next| next.to_string());
     Ok(Json(ReviewList { reviews, next_cursor }).into_response())
 }

@@ -23,7 +23,7 @@ use crate::domain::anchor::{AnchorOrigin, AnchorRequest, RelativeRange};
 use crate::domain::ids::{DocumentId, ReviewId};
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
 use crate::domain::printable::has_control_character;
-use crate::domain::review::{DecisionRefused, Review, ReviewStatus};
+use crate::domain::review::{DecisionRefused, Review, ReviewKind, ReviewStatus};
 use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
@@ -104,16 +104,21 @@ impl Reviews {
         reviews
     }
 
-    /// Each with its current place; the cursor is that of the next page.
+    /// Those of a page that have this status and kind, each with its current place; the cursor is that of the
+    /// next page.
     pub async fn list(
         &self,
         link: &MemberLink,
-        after: Option<Cursor<ReviewId>>,
-        rows: u32,
+        (after, rows): (Option<Cursor<ReviewId>>, u32),
+        (status, kind): (Option<ReviewStatus>, Option<ReviewKind>),
     ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
         let storage = &self.storage;
         let page = storage.reviews_for(link.id, &link.user.id, after, rows).await?;
-        let page = page.ok_or(ReviewError::NotFound("share link"))?;
+        let mut page = page.ok_or(ReviewError::NotFound("share link"))?;
+        page.reviews.retain(|review| {
+            status.is_none_or(|status| review.status == status)
+                && kind.is_none_or(|kind| review.kind() == kind)
+        });
         Ok((self.resolve(link.document, &link.requester, page.reviews).await?, page.next))
     }
 

@@ -110,6 +110,48 @@ async fn the_list_of_reviews_is_read_whole_or_paged_oldest_first() {
 }
 
 #[tokio::test]
+async fn the_list_of_reviews_is_read_by_status_and_kind() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let _seats = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let create = async |anchor: Value, suggestion: Option<&str>| {
+        let body = json!({ "anchor": anchor, "body": "why", "suggestion": suggestion });
+        server.post(&desk.reviewer, &all(&desk), body).await.ok(201)
+    };
+    let comment = create(at("책임감이", TEXT), None).await;
+    let open = create(at("성실한", TEXT), Some("꾸준한")).await;
+    let rejected = create(at("성실한", TEXT), Some("바른")).await;
+    let summary = create(Value::Null, None).await;
+    server
+        .post(&desk.writer, &format!("{}/reject", one(&desk, &rejected)), json!({}))
+        .await
+        .ok(200);
+    let read = async |query: &str| {
+        let (mut ids, mut path) = (Vec::new(), format!("{}?limit=1&{query}", all(&desk)));
+        loop {
+            let page = server.get(&desk.writer, &path).await.ok(200);
+            ids.extend(page["reviews"].as_array().expect("rows").iter().map(|it| it["id"].clone()));
+            let Some(cursor) = page["next_cursor"].as_str() else { return ids };
+            path = format!("{}?limit=1&{query}&cursor={cursor}", all(&desk));
+        }
+    };
+    for (query, expected) in [
+        ("status=rejected", vec![&rejected]),
+        ("kind=comment", vec![&comment]),
+        ("kind=summary&status=open", vec![&summary]),
+        ("kind=suggestion&status=open", vec![&open]),
+        ("kind=suggestion&status=accepted", Vec::new()),
+    ] {
+        let expected: Vec<_> = expected.iter().map(|review| review["id"].clone()).collect();
+        assert_eq!(read(query).await, expected, "{query}");
+    }
+    for wrong in ["status=closed", "kind=typed", "status="] {
+        let path = format!("{}?{wrong}", all(&desk));
+        server.get(&desk.writer, &path).await.problem(400, "malformed");
+    }
+}
+
+#[tokio::test]
 async fn g2_reviewing_and_deciding_need_the_seat_at_that_moment() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
