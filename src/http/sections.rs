@@ -11,10 +11,12 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::ids::DocumentId;
+use crate::domain::limits::HEADING_LINE_UTF16_MAX;
 use crate::domain::section::{CountUnit, NewSection, Section, SectionPosition, SectionSettings};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path};
+use crate::http::guest_budgets::Storing;
 use crate::http::reviews::{expected_version, version_tag};
 use crate::http::routes::Routes;
 use crate::outbox::event::Event;
@@ -26,6 +28,9 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     let path = "/api/documents/{id}/sections";
     routes.get(path, show).put_review(path, set)
 }
+
+/// A section in the database, with the longest heading in Hangul.
+const SECTION_BYTES: usize = 4 * HEADING_LINE_UTF16_MAX as usize;
 
 /// A section as a request has it.
 #[derive(Deserialize)]
@@ -103,6 +108,7 @@ async fn show(
 async fn set(
     State(sharing): State<Sharing>,
     State(sessions): State<SeatService>,
+    storing: Storing,
     caller: Caller,
     Path(id): Path<DocumentId>,
     headers: HeaderMap,
@@ -110,6 +116,7 @@ async fn set(
 ) -> Result<Response, ApiError> {
     let expected = expected_version(&headers)?;
     sharing.document(&caller.user().id, id).await?;
+    storing.charge(body.sections.len() * SECTION_BYTES)?;
     let new = body.sections.into_iter().map(NewSection::from).collect();
     let live = sessions.clone();
     let setting = async move {

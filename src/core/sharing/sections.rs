@@ -25,6 +25,9 @@ impl Sharing {
         sections: &[StoredSection],
         expected: Option<i64>,
     ) -> Result<i64, SharingError> {
+        if !sections.is_empty() && !self.storage.has_room() {
+            return Err(SharingError::StorageSpent);
+        }
         match self.storage.set_sections(id, sections, expected).await? {
             Guarded::Done(version) => Ok(version),
             Guarded::VersionMismatch { .. } => Err(SharingError::SectionsChanged),

@@ -109,6 +109,18 @@ async fn the_list_of_reviews_is_read_whole_or_paged_oldest_first() {
     }
 }
 
+/// The ids of all pages of a list.
+async fn ids_of(server: &Server, desk: &Desk, query: &str) -> Vec<Value> {
+    let (mut ids, mut cursor) = (Vec::new(), Some(String::new()));
+    while let Some(after) = cursor {
+        let path = format!("{}?limit=1&{query}{after}", all(desk));
+        let page = server.get(&desk.writer, &path).await.ok(200);
+        ids.extend(page["reviews"].as_array().expect("rows").iter().map(|it| it["id"].clone()));
+        cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}"));
+    }
+    ids
+}
+
 #[tokio::test]
 async fn the_list_of_reviews_is_read_by_status_and_kind() {
     let server = Server::start().await;
@@ -126,15 +138,6 @@ async fn the_list_of_reviews_is_read_by_status_and_kind() {
         .post(&desk.writer, &format!("{}/reject", one(&desk, &rejected)), json!({}))
         .await
         .ok(200);
-    let read = async |query: &str| {
-        let (mut ids, mut path) = (Vec::new(), format!("{}?limit=1&{query}", all(&desk)));
-        loop {
-            let page = server.get(&desk.writer, &path).await.ok(200);
-            ids.extend(page["reviews"].as_array().expect("rows").iter().map(|it| it["id"].clone()));
-            let Some(cursor) = page["next_cursor"].as_str() else { return ids };
-            path = format!("{}?limit=1&{query}&cursor={cursor}", all(&desk));
-        }
-    };
     for (query, expected) in [
         ("status=rejected", vec![&rejected]),
         ("kind=comment", vec![&comment]),
@@ -143,7 +146,7 @@ async fn the_list_of_reviews_is_read_by_status_and_kind() {
         ("kind=suggestion&status=accepted", Vec::new()),
     ] {
         let expected: Vec<_> = expected.iter().map(|review| review["id"].clone()).collect();
-        assert_eq!(read(query).await, expected, "{query}");
+        assert_eq!(ids_of(&server, &desk, query).await, expected, "{query}");
     }
     for wrong in ["status=closed", "kind=typed", "status="] {
         let path = format!("{}?{wrong}", all(&desk));
