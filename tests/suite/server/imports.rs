@@ -23,12 +23,14 @@ pub(crate) async fn import(
         request.body(body.clone()).send().await
     };
     // The server answers a long body at its head and closes the connection. A client that still writes may
-    // lose that answer (RFC 9112 §9.6) and asks again.
-    let response = match send().await {
-        Err(lost) if lost.is_request() => send().await,
-        sent => sent,
-    };
-    let response = response.expect("an answer");
+    // lose that answer (RFC 9112 §9.6) and asks again; on a busy machine it may lose several.
+    let mut sent = send().await;
+    for _ in 0..5 {
+        if sent.as_ref().is_err_and(reqwest::Error::is_request) {
+            sent = send().await;
+        }
+    }
+    let response = sent.expect("an answer");
     let status = response.status();
     let json = serde_json::from_slice(&response.bytes().await.expect("a body"));
     Answer { status, etag: None, retry_after: None, json: json.unwrap_or(Value::Null) }
