@@ -238,7 +238,7 @@ export class DeskPage {
     else this.presence.publishSoon()
     if (!moved || this.actions.isDrafting || !this.editor.view.hasFocus) return
     const { from, to } = this.editor.selection
-    this.margin.activate(from === to ? (reviewsAt(this.editor.marked, from)[0] ?? null) : null)
+    this.margin.activate(from === to ? (reviewsAt(this.editor.view.state, from)[0] ?? null) : null)
   }
 
   /** @param {string} review */

@@ -189,7 +189,7 @@ export class ReviewActions {
       showToast(t("reply.deleted"))
     })
 
-  /** @param {api.Review} review @param {Written} written */
+  /** @param {api.Review} review @param {Partial<Written>} written */
   edit = (review, written) => this.#attempt(async () => this.#sent(await api.editReview(this.reviews.link, review, written)))
 
   /** @param {api.Review} review with the words that were sent */

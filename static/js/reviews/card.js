@@ -7,9 +7,11 @@
  */
 
 import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.js"
-import { t, tCount, when } from "../lib/i18n.js"
-import { diffView } from "./diff_view.js"
+import { number, t, tCount, when } from "../lib/i18n.js"
+import { partsView } from "./diff_view.js"
 import { formKeys, grow, ReviewForm } from "./form.js"
+import { sayParts } from "./part_text.js"
+import { fitsForm, isSuggestion } from "./parts.js"
 import { Replies } from "./replies.js"
 import { actName, subjectOf } from "./subject.js"
 import { isSummary, quoteOf } from "./summary.js"
@@ -36,7 +38,7 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {(review: Review) => Promise<string | null>} takeBack
  * @property {(review: Review) => number} undoableSize
  * @property {(review: Review, body: string) => Promise<string | null>} reply
- * @property {(review: Review, written: import("./form.js").Written) => Promise<string | null>} edit
+ * @property {(review: Review, written: Partial<import("./form.js").Written>) => Promise<string | null>} edit
  * @property {(review: Review) => Promise<string | null>} remove
  * @property {(review: Review) => void} choose
  * @property {() => string} refusal why nothing can be sent any more, or `""`
@@ -179,11 +181,12 @@ export class ReviewCard {
 
   /** Far from the window: what it says, in as many lines. */
   #drawWords() {
-    const { body, suggestion } = this.review
-    const drawn = JSON.stringify([suggestion, body, this.context.unread])
+    const { body, parts } = this.review
+    const drawn = JSON.stringify([parts.map(({ text }) => text), body, this.context.unread])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
-    const words = [suggestion, body].filter((text) => text).map((text) => el("p", { class: "body", text: text ?? "" }))
+    const suggested = parts.length === 0 ? "" : sayParts(parts)
+    const words = [suggested, body].filter((text) => text !== "").map((text) => el("p", { class: "body", text }))
     this.#content.replaceChildren(this.#unreadMark() ?? "", ...words)
     this.element.replaceChildren(this.#content)
   }
@@ -199,8 +202,8 @@ export class ReviewCard {
 
   #said() {
     const { review, context } = this
-    const { suggestion } = review
     const quote = quoteOf(review)
+    const suggests = isSuggestion(review)
     const header = el(
       "header",
       {},
@@ -211,7 +214,7 @@ export class ReviewCard {
       el("time", { datetime: review.created_at, text: when(review.created_at) }),
     )
     if (review.status !== "open") {
-      header.append(el("span", { class: "status", text: t(`review.status.${review.status}`) }))
+      header.append(el("span", { class: "status", text: t(`review.status.${review.outcome ?? review.status}`) }))
     }
     /** @type {HTMLElement[]} */
     const parts = [header]
@@ -224,12 +227,15 @@ export class ReviewCard {
     const shown = (changed && context.state !== "moved") || !open
     const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
     // The diff of a suggestion shows the passage; a screen reader reads the whole of it first.
-    const style = suggestion !== null ? "hidden" : shown ? "quote" : "quote quote-beside"
-    if (!isSummary(review)) parts.push(el("blockquote", { class: style, text: short }))
-    if (suggestion !== null && !this.#editing) parts.push(diffView(quote, suggestion))
+    const style = suggests ? "hidden" : shown ? "quote" : "quote quote-beside"
+    if (quote !== "") parts.push(el("blockquote", { class: style, text: short }))
+    if (suggests && !(this.#editing && fitsForm(review))) parts.push(...partsView(review.parts))
     if (review.body !== "" && !this.#editing) parts.push(el("p", { class: "body", text: review.body }))
-    const replies = review.replies.length
-    if (0 < replies) parts.push(el("span", { class: "card-facts", text: tCount("review.replies", replies) }))
+    const facts = [
+      ...(1 < review.parts.length ? [t("review.parts", { count: number(review.parts.length) })] : []),
+      ...(0 < review.replies.length ? [tCount("review.replies", review.replies.length)] : []),
+    ]
+    if (0 < facts.length) parts.push(el("span", { class: "card-facts", text: facts.join(" · ") }))
     return parts
   }
 
@@ -244,7 +250,7 @@ export class ReviewCard {
     const { review, context } = this
     if (context.role !== "writer") return []
     if (review.status !== "open") return this.#waysBack()
-    if (review.suggestion === null) return [this.#decisionButton("resolve")]
+    if (!isSuggestion(review)) return [this.#decisionButton("resolve")]
     const isFound = context.state === "exact" || context.state === "moved"
     const first = this.#decisionButton(isFound ? "accept" : "resolve")
     return [first, this.#decisionButton("reject", "button button-quiet")]
@@ -291,15 +297,17 @@ export class ReviewCard {
       this.retranslate()
       if (mayMoveFocus(this.element)) this.element.focus()
     }
+    // The text of a suggestion that was typed is changed in the text; the form has its remark.
+    const isWhole = fitsForm(this.review)
     const form = new ReviewForm({
-      quote: () => quoteOf(this.review),
-      maySuggest: this.context.role === "reviewer" && !isSummary(this.review),
+      quote: () => quoteOf(this.review) || sayParts(this.review.parts),
+      maySuggest: this.context.role === "reviewer" && !isSummary(this.review) && isWhole,
       label: t(isSummary(this.review) ? "review.summary" : "review.body"),
-      written: { body: this.review.body, suggestion: this.review.suggestion },
+      written: { body: this.review.body, suggestion: isWhole ? this.review.suggestion : null },
       send: t("review.save"),
       cancel: done,
       submit: async (written, isUnchanged) => {
-        const failed = await this.actions.edit(this.review, written)
+        const failed = await this.actions.edit(this.review, isWhole ? written : { body: written.body })
         if (failed === null && this.#editing === form && isUnchanged()) done()
         return failed
       },

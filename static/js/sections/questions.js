@@ -9,6 +9,7 @@
 import * as api from "../lib/api.js"
 import { byId, el, fillMeter, isDrawn, meter } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
+import { standingSuggestions } from "../reviews/text_view.js"
 import { acceptedText } from "./accepted.js"
 import { fullnessOf } from "./fullness.js"
 import { drawnSections, setHeadings, setSettings } from "./meters.js"
@@ -102,11 +103,7 @@ export class Questions {
 
   /** The counts with all open suggestions accepted, if they change no heading. @param {string} text @param {number} sections */
   #acceptedCounts(text, sections) {
-    const oldestFirst = [...this.reviews.open].sort((one, other) => one.created_at.localeCompare(other.created_at))
-    const open = oldestFirst.flatMap(({ id, suggestion }) => {
-      const passage = suggestion === null ? null : this.reviews.passageOf(id)
-      return passage ? [{ ...passage, text: suggestion ?? "" }] : []
-    })
+    const open = standingSuggestions(this.editor.marked)
     if (sections === 0 || open.length === 0) return []
     const accepted = acceptedText(text, open)
     const settings = this.settings.map((setting) => ({ ...setting, at: accepted.moved(setting.at) }))
