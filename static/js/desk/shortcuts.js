@@ -10,7 +10,7 @@ import { button, byId, drawWith, el } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 
 /**
- * @typedef {"comment" | "next" | "previous" | "accept" | "acceptAll" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
+ * @typedef {"comment" | "mode" | "next" | "previous" | "accept" | "acceptAll" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
  * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
  */
 
@@ -20,6 +20,7 @@ const names = apple ? { control: "⌘", alt: "⌥" } : { control: "Ctrl", alt: "
 /** The entries of the list of shortcuts. @type {readonly (readonly [import("../lib/i18n.js").Sentence, string[][]])[]} */
 const shown = [
   ["keys.comment", [[names.control, names.alt, "M"]]],
+  ["keys.mode", [[names.control, names.alt, "S"]]],
   ["keys.next", [[names.alt, "↓"]]],
   ["keys.previous", [[names.alt, "↑"]]],
   ["keys.accept", [[names.alt, "A"]]],
@@ -36,6 +37,9 @@ const shown = [
   ["keys.help", [[names.control, "/"], ["?"]]],
 ]
 
+/** The commands of keys with Ctrl or ⌘, and Alt. @type {Readonly<Record<string, Command>>} */
+const WITH_CONTROL = { KeyM: "comment", KeyA: "acceptAll", KeyS: "mode" }
+
 /**
  * Which command a key is, if any.
  *
@@ -45,7 +49,7 @@ const shown = [
  */
 export function commandOf(event, typing) {
   const { code, key, altKey, ctrlKey, metaKey, shiftKey } = event
-  if (altKey && (ctrlKey || metaKey)) return code === "KeyM" ? "comment" : code === "KeyA" ? "acceptAll" : null
+  if (altKey && (ctrlKey || metaKey)) return WITH_CONTROL[code] ?? null
   if (altKey) {
     if (code === "ArrowDown") return "next"
     if (code === "ArrowUp") return "previous"
@@ -132,6 +136,7 @@ export class Shortcuts {
 function typesInto(target) {
   if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return true
   if (target instanceof HTMLSelectElement) return true
-  // A writer whose typing is paused still means letters.
-  return target.closest("[contenteditable=true]") !== null && document.body.dataset.role !== "reviewer"
+  // A writer whose typing is paused still means letters. A reviewer who reads does not.
+  const isReading = document.body.dataset.role === "reviewer" && target.closest("[aria-readonly=true]") !== null
+  return target.closest("[contenteditable=true]") !== null && !isReading
 }

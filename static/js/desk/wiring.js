@@ -45,6 +45,7 @@ import { Presence } from "./presence.js"
 import { Printing } from "./printing.js"
 import { ServedText } from "./served_text.js"
 import { ServerEvents } from "./server_events.js"
+import { SharedEditing } from "./shared_editing.js"
 import { Shortcuts } from "./shortcuts.js"
 import { TextCountsBar } from "./text_counts_bar.js"
 import { TextOut } from "./text_out.js"
@@ -57,8 +58,12 @@ export class DeskPage {
   #stopped = new AbortController()
   #quiet = 0
 
-  /** @param {import("../seat/entry.js").Arrival} arrival */
-  constructor({ me, link, role }) {
+  /**
+   * @param {import("../seat/entry.js").Arrival} arrival
+   * @param {typeof import("../suggest/reviewer_page.js").ReviewerPage | null} ReviewerPage what a reviewer's page has more
+   */
+  constructor(arrival, ReviewerPage) {
+    const { me, link, role } = arrival
     const doc = new Y.Doc()
     const text = doc.getText("content")
     this.store = new Store()
@@ -69,7 +74,8 @@ export class DeskPage {
     this.link = link
     this.connection = new Connection(doc, link.id, role)
     this.answers = new AnswerWatch(this.connection)
-    this.editor = new Editor(byId("paper"), text, role)
+    this.typed = ReviewerPage && new ReviewerPage(text, this.store, arrival)
+    this.editor = new Editor(byId("paper"), text, role, this.typed?.mirror ?? new SharedEditing(text))
     this.watch = new SaveWatch(doc, text, {
       user: me.id,
       document: link.document_id,
@@ -90,6 +96,7 @@ export class DeskPage {
     const unread = new Unread(this.reviews, this.store)
     this.margin = new Margin(this.editor, this.reviews, this.store, this.actions, unread)
     this.actions.margin = this.margin
+    this.typed?.join(this)
     this.actions.isSilent = () => this.store.state.silentSince !== null
     this.actions.refusal = () => (this.store.state.phase === "lost" && !RETURNABLE.includes(this.store.state.reason) ? lostSentence(this.store.state) : "")
     this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
@@ -143,6 +150,7 @@ export class DeskPage {
       this.selection,
       this.decisions,
       new DecideAll(this.decisions, this.reviews, this.store),
+      ...(this.typed ? [this.typed] : []),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
       this.answers,
       this.connection,
@@ -159,7 +167,7 @@ export class DeskPage {
     const ready = () => this.store.seated && this.store.state.silentSince === null && this.actions.ready()
     this.answers.addEventListener("change", ready, { signal })
     window.addEventListener("online", ready, { signal })
-    this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
+    if (!this.typed) this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
     this.editor.addEventListener("press", (event) => this.#pressed(/** @type {CustomEvent} */ (event).detail), { signal })
@@ -199,16 +207,25 @@ export class DeskPage {
     if (phase === "lost" && ["taken_over", ...ENDED_LINKS].includes(reason)) this.events.readLinkSoon(0)
     const loss = lossOf(this.store.state)
     if (loss !== null) this.watch.seatLost(loss)
+    if (loss !== null) this.typed?.lose()
     if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#applyDrafts()
     if (phase !== "seated") return
     this.watch.seatRegained()
     const sentence = regainedSentence(before, phase)
     if (sentence) announce(t(sentence))
     this.actions.ready()
-    this.reviews.read().then(() => this.store.seated && this.actions.restore(), () => undefined)
+    this.reviews.read().then(() => this.#read(), () => undefined)
     this.questions.read().catch(() => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
+  }
+
+  /** The reviews are here, for the first time with this seat. */
+  #read() {
+    if (!this.store.seated) return
+    this.actions.restore()
+    // The suggestions are in the text with the next task.
+    window.setTimeout(() => this.typed?.ready(), 0)
   }
 
   /** Answers the idle warning with a sign of life. */
@@ -255,13 +272,13 @@ export class DeskPage {
       wait: () => this.connection.wait(),
       leaveQueue: () => this.connection.leaveQueue(),
       retryNow: () => this.connection.retryNow(),
-      lost: () => this.watch.lost(),
+      lost: () => (this.typed ?? this.watch).lost(),
       unsent: () => this.actions.written.all,
       discardUnsent: () => {
         this.actions.written.clear()
         location.reload()
       },
-      discard: () => this.watch.discard().then(() => location.reload()),
+      discard: () => (this.typed ?? this.watch).discard().then(() => location.reload()),
       focusText: () => this.editor.focus(),
       copyText: () => copy(this.editor.text),
       saveText: () => download(fileName(this.store.state.link?.title ?? "", t("start.untitled")), this.editor.text),
@@ -273,6 +290,7 @@ export class DeskPage {
   #commands() {
     return {
       comment: () => this.#comment(),
+      mode: () => this.typed?.mode.toggle(),
       next: () => this.#step(1),
       previous: () => this.#step(-1),
       accept: () => this.#decide("accept"),

@@ -97,6 +97,7 @@ export function textView(marked) {
 
 /** The text as it is shown. @param {State} state @param {MarkedField} marked */
 export function textShown(state, marked) {
+  if (state.field(shownView) === "original") return state.facet(base).text(state).toString()
   const text = state.doc.toString()
   return state.field(shownView) === "accepted" ? textAs(text, acceptable(text.length, standingSuggestions(state, marked))) : text
 }
