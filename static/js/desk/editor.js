@@ -24,6 +24,7 @@ import {
   yUndoManagerKeymap,
 } from "../lib/vendor.js"
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
+import { textShown } from "../reviews/text_view.js"
 import { drawnSections } from "../sections/meters.js"
 import { Find, findPhrases } from "./find_panel.js"
 import { lineDirection } from "./line_direction.js"
@@ -46,6 +47,7 @@ const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "
 export class Editor extends EventTarget {
   #mayType = new Compartment()
   #sentences = new Compartment()
+  #accepts = false
   #mayGrow = true
   /** Whether the page shows a copy of the server's text in place of the shared one. */
   #isServed = false
@@ -163,7 +165,9 @@ export class Editor extends EventTarget {
   mayType(may) {
     // An edit changes the shared text, which must be the text on the page.
     if (may) this.endServed()
-    if (this.view.state.readOnly !== may) return
+    // Not `readOnly` of the state: a view of the text may be read-only, too.
+    if (may === this.#accepts) return
+    this.#accepts = may
     this.view.dispatch({ effects: this.#mayType.reconfigure(EditorState.readOnly.of(!may)) })
   }
 
@@ -234,6 +238,11 @@ export class Editor extends EventTarget {
   /** All of it. */
   get text() {
     return this.view.state.doc.toString()
+  }
+
+  /** The text as it is shown: perhaps with all suggestions accepted. */
+  get textShown() {
+    return textShown(this.view.state, marked)
   }
 
   get length() {

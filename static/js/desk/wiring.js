@@ -16,6 +16,7 @@ import { takeInTab } from "../lib/preferences.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
 import { DecideAll } from "../reviews/decide_all.js"
+import { DecisionBar } from "../reviews/decision_bar.js"
 import { Decisions } from "../reviews/decisions.js"
 import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
@@ -24,6 +25,7 @@ import { Reviews } from "../reviews/reviews.js"
 import { SelectionBar } from "../reviews/selection_bar.js"
 import { TypingHint } from "../reviews/typing_hint.js"
 import { Unread } from "../reviews/unread.js"
+import { ViewMenu } from "../reviews/view_menu.js"
 import { AnswerWatch } from "../seat/answer_watch.js"
 import { Connection } from "../seat/connection.js"
 import { SeatAlert } from "../seat/seat_alert.js"
@@ -45,7 +47,7 @@ import { Presence } from "./presence.js"
 import { Printing } from "./printing.js"
 import { ServedText } from "./served_text.js"
 import { ServerEvents } from "./server_events.js"
-import { Shortcuts } from "./shortcuts.js"
+import { chordOf, Shortcuts } from "./shortcuts.js"
 import { TextCountsBar } from "./text_counts_bar.js"
 import { TextOut } from "./text_out.js"
 import { Title } from "./title.js"
@@ -110,7 +112,8 @@ export class DeskPage {
     this.printing = new Printing(this.editor, this.reviews, this.store)
     this.invite = new InviteButton(this.store)
     this.reviewer = new ReviewerDialog(this.store, this.connection)
-    this.keys = new Shortcuts(this.#commands())
+    const deciding = this.#deciding()
+    this.keys = new Shortcuts({ ...this.#commands(), ...deciding.commands })
     this.parts = [
       this.events,
       this.watch,
@@ -142,6 +145,7 @@ export class DeskPage {
       ...(role === "writer" ? [this.reviewer, this.invite] : []),
       this.selection,
       this.decisions,
+      ...deciding.parts,
       new DecideAll(this.decisions, this.reviews, this.store),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
       this.answers,
@@ -285,6 +289,15 @@ export class DeskPage {
     }
   }
 
+  /** What only a writer does with suggestions. */
+  #deciding() {
+    if (this.role !== "writer") return { parts: [], commands: {} }
+    const bar = new DecisionBar(this.editor, this.decisions, this.actions)
+    const views = new ViewMenu(this.editor, this.reviews)
+    const commands = { acceptNext: () => bar.decide("accept"), rejectNext: () => bar.decide("reject"), say: () => bar.say(), view: () => views.next() }
+    return { parts: [bar, views], commands }
+  }
+
   /** On the selection; without one, on the whole text. */
   #comment() {
     if (!this.store.seated) return
@@ -357,8 +370,8 @@ export class DeskPage {
     self.setUser(this.store.state.me)
     this.store.addEventListener("change", () => this.store.state.queuePosition && self.notifications.offer("push.offer.wait"))
     const invite = [this.#entry("identity.reviewer", () => this.reviewer.open()), this.#entry("desk.invite", () => this.invite.copy())]
-    const history = this.#entry("history.title", () => this.history.open(), this.keys.chord("history"))
-    const find = this.#entry("find.title", () => this.editor.find(), this.keys.chord("find"))
+    const history = this.#entry("history.title", () => this.history.open(), chordOf("history"))
+    const find = this.#entry("find.title", () => this.editor.find(), chordOf("find"))
     const home = el("a", { href: "/", "data-t": "menu.home" })
     return [
       ["menu.document", ...(this.role === "writer" ? [...invite, this.sections.entry] : []), history, find, home],
