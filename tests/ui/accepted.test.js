@@ -26,9 +26,9 @@ test("a suggestion outside the text changes nothing", () => {
   for (const range of [{ from: 1, to: 9 }, { from: 9, to: 9 }]) assert.equal(single("하나", { ...range, text: "x" }).text, "하나")
 })
 
-test("an insertion is accepted in its gap: before the words behind it, after an older one there", () => {
+test("an insertion is accepted in its gap, before the words behind it; a place has one gap", () => {
   const older = { from: 2, to: 2, text: " 둘" }
-  assert.equal(single("하나 셋", older, { from: 2, to: 2, text: " 또" }).text, "하나 둘 또 셋")
+  assert.equal(single("하나 셋", older, { from: 2, to: 2, text: " 또" }).text, "하나 둘 셋")
   assert.equal(single("하나 셋", { from: 2, to: 4, text: " 넷" }, older).text, "하나 둘 넷", "beside replaced words")
   assert.equal(single("하나 셋", { from: 0, to: 4, text: "넷" }, older).text, "넷", "not inside of replaced words")
   assert.equal(single("", { from: 0, to: 0, text: "처음" }).text, "처음")
@@ -53,9 +53,9 @@ test("the result is that of trying each suggestion by itself", () => {
     /** @type {Replacement[]} */
     const applied = []
     for (const parts of suggestions) {
-      if (parts.every(({ from, to }) => applied.every((other) => !(other.from < to && from < other.to)))) applied.push(...parts)
+      if (parts.every(({ from, to }) => applied.every((other) => !(other.from < to && from < other.to) && (other.from !== from || other.to !== to)))) applied.push(...parts)
     }
-    const sorted = applied.map((part, age) => ({ ...part, age })).sort((a, b) => a.from - b.from || a.to - b.to || a.age - b.age)
+    const sorted = [...applied].sort((a, b) => a.from - b.from || a.to - b.to)
     let [wanted, end] = ["", 0]
     for (const { from, to, text: words } of sorted) {
       wanted += text.slice(end, from) + words

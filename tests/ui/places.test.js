@@ -81,11 +81,16 @@ test("a gap holds while a word beside it does, and is found again when its parag
   assert.deepEqual(back.places.map(rangeOf), [[17, 17]])
 })
 
-test("white space alone is no neighbour of a gap, and an empty text has none to lose", () => {
+test("a whole word or the edge of the text is a neighbour of a gap, white space alone is none", () => {
   const tree = (/** @type {string} */ text) => ({ length: text.length, sliceString: (/** @type {number} */ from, /** @type {number} */ to) => text.slice(from, to) })
   assert.equal(gapHolds(tree(" b"), 0, { prefix: "a ", suffix: " c" }), false)
   assert.equal(gapHolds(tree("a   b"), 2, { prefix: "a", suffix: "" }), true)
+  assert.equal(gapHolds(tree("ba b"), 2, { prefix: "a", suffix: "" }), true, "the context of a long word begins inside it")
+  assert.equal(gapHolds(tree("x aa b"), 4, { prefix: "x a", suffix: " c" }), false)
+  assert.equal(gapHolds(tree("x a bb"), 4, { prefix: "y", suffix: "b c" }), false)
   assert.equal(gapHolds(tree(""), 0, { prefix: "", suffix: "" }), true)
+  assert.equal(gapHolds(tree("two words"), 0, { prefix: "", suffix: "one" }), true)
+  assert.equal(gapHolds(tree("two words"), 9, { prefix: "else", suffix: "" }), true)
 })
 
 test("a gap whose text local edits moved is located by its context, nearest to where it was", () => {

@@ -40,3 +40,15 @@ test("S2-12, S2-16 find and print are the page's own, also while typing", () => 
 test("Escape moves the focus to the text from anywhere", () => {
   assert.equal(commandOf(press({ key: "Escape", code: "Escape" }), true), "text")
 })
+
+test("the keys that decide in the text are read by their place, also while typing", () => {
+  for (const typing of [true, false]) {
+    assert.equal(commandOf(press({ code: "Enter", key: "Enter", altKey: true }), typing), "acceptNext")
+    assert.equal(commandOf(press({ code: "Enter", key: "Enter", altKey: true, shiftKey: true }), typing), "rejectNext")
+    assert.equal(commandOf(press({ code: "KeyI", key: "ㅑ", altKey: true }), typing), "say")
+    assert.equal(commandOf(press({ code: "KeyV", key: "ㅍ", altKey: true, ctrlKey: true }), typing), "view")
+    assert.equal(commandOf(press({ code: "KeyA", key: "ㅁ", altKey: true, metaKey: true }), typing), "acceptAll")
+    assert.equal(commandOf(press({ code: "Enter", key: "Enter" }), typing), null)
+    assert.equal(commandOf(press({ code: "KeyV", key: "v", ctrlKey: true }), typing), null)
+  }
+})

@@ -19,6 +19,7 @@ import {
   standardKeymap,
 } from "../lib/vendor.js"
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
+import { textShown } from "../reviews/text_view.js"
 import { drawnSections } from "../sections/meters.js"
 import { base } from "./base_text.js"
 import { Find, findPhrases } from "./find_panel.js"
@@ -45,9 +46,8 @@ const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "
 export class Editor extends EventTarget {
   #mayType = new Compartment()
   #sentences = new Compartment()
+  #accepts = false
   #mayGrow = true
-  /** Whether the user may type now. */
-  #types = false
   /** The language of the text, or `""`: see `text_language.js`. */
   language = ""
   #find
@@ -123,8 +123,9 @@ export class Editor extends EventTarget {
   mayType(may) {
     // An edit changes the shared text, which must be the text on the page.
     if (may) this.endServed()
-    if (this.#types === may) return
-    this.#types = may
+    // Not `readOnly` of the state: a view of the text may be read-only, too.
+    if (may === this.#accepts) return
+    this.#accepts = may
     this.view.dispatch({ effects: this.#mayType.reconfigure(EditorState.readOnly.of(!may)) })
     // A reviewer who may type is told so, and needs the keyboard of the screen.
     if (this.role === "reviewer") this.retranslate()
@@ -132,7 +133,7 @@ export class Editor extends EventTarget {
 
   /** The first key of a reviewer who reads is answered by a sentence. */
   #deny() {
-    if (this.role === "reviewer" && !this.#types) this.#fire("denied")
+    if (this.role === "reviewer" && !this.#accepts) this.#fire("denied")
   }
 
   /** Whether text may be put in, or only taken out. @param {boolean} may */
@@ -192,6 +193,11 @@ export class Editor extends EventTarget {
   /** All of it. */
   get text() {
     return this.view.state.doc.toString()
+  }
+
+  /** The text as it is shown: perhaps with all suggestions accepted. */
+  get textShown() {
+    return textShown(this.view.state, marked)
   }
 
   get length() {
@@ -281,7 +287,7 @@ export class Editor extends EventTarget {
 
   #localized() {
     const reviews = this.role === "reviewer"
-    const reader = reviews && !this.#types
+    const reader = reviews && !this.#accepts
     const name = reader ? "desk.text.reader" : reviews ? "desk.text.suggesting" : "desk.text"
     return [
       EditorState.phrases.of(findPhrases()),

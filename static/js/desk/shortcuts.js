@@ -10,8 +10,9 @@ import { button, byId, drawWith, el } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 
 /**
- * @typedef {"comment" | "mode" | "next" | "previous" | "accept" | "acceptAll" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
- * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
+ * @typedef {"comment" | "mode" | "next" | "previous" | "accept" | "acceptNext" | "rejectNext" | "acceptAll" | "say" | "view" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
+ * @typedef {Record<Exclude<Command, "help" | "mode" | "acceptNext" | "rejectNext" | "say" | "view">, () => void>} CommonCommands
+ * @typedef {CommonCommands & Partial<Record<"mode" | "acceptNext" | "rejectNext" | "say" | "view", () => void>>} Commands some roles have only a part of them
  */
 
 const apple = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "")
@@ -24,7 +25,11 @@ const shown = [
   ["keys.next", [[names.alt, "↓"]]],
   ["keys.previous", [[names.alt, "↑"]]],
   ["keys.accept", [[names.alt, "A"]]],
+  ["keys.acceptNext", [[names.alt, "Enter"]]],
+  ["keys.rejectNext", [[names.alt, "Shift", "Enter"]]],
   ["keys.acceptAll", [[names.control, names.alt, "A"]]],
+  ["keys.say", [[names.alt, "I"]]],
+  ["keys.view", [[names.control, names.alt, "V"]]],
   ["keys.resolve", [[names.alt, "R"]]],
   ["keys.history", [[names.alt, "H"]]],
   ["keys.find", [[names.control, "F"]]],
@@ -37,8 +42,12 @@ const shown = [
   ["keys.help", [[names.control, "/"], ["?"]]],
 ]
 
-/** The commands of keys with Ctrl or ⌘, and Alt. @type {Readonly<Record<string, Command>>} */
-const WITH_CONTROL = { KeyM: "comment", KeyA: "acceptAll", KeyS: "mode" }
+/** With Ctrl or ⌘ and Alt. @type {Partial<Record<string, Command>>} */
+const WITH_CONTROL = { KeyM: "comment", KeyA: "acceptAll", KeyS: "mode", KeyV: "view" }
+/** @type {readonly Command[]} */
+const OF_WRITERS = ["acceptNext", "rejectNext", "say", "view"]
+/** In a field these keys are its own. @type {readonly Command[]} */
+const NOT_IN_FIELDS = ["acceptNext", "rejectNext", "say"]
 
 /**
  * Which command a key is, if any.
@@ -51,6 +60,8 @@ export function commandOf(event, typing) {
   const { code, key, altKey, ctrlKey, metaKey, shiftKey } = event
   if (altKey && (ctrlKey || metaKey)) return WITH_CONTROL[code] ?? null
   if (altKey) {
+    if (code === "Enter" || code === "NumpadEnter") return shiftKey ? "rejectNext" : "acceptNext"
+    if (code === "KeyI") return "say"
     if (code === "ArrowDown") return "next"
     if (code === "ArrowUp") return "previous"
     // In a field these letters are text.
@@ -68,6 +79,11 @@ export function commandOf(event, typing) {
   return key === "?" && !typing ? "help" : null
 }
 
+/** The keys of a command, as one would write them. @param {Command} command */
+export function chordOf(command) {
+  return shown.find(([name]) => name === `keys.${command}`)?.[1][0]?.join(" ") ?? ""
+}
+
 export class Shortcuts {
   /** @param {Commands} commands */
   constructor(commands) {
@@ -81,11 +97,6 @@ export class Shortcuts {
     window.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true })
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
     drawWith([], () => this.#draw(), signal)
-  }
-
-  /** The keys of a command, as one would write them. @param {Command} command */
-  chord(command) {
-    return shown.find(([name]) => name === `keys.${command}`)?.[1][0]?.join(" ") ?? ""
   }
 
   help() {
@@ -103,10 +114,12 @@ export class Shortcuts {
     if (command === "text") return this.#back(target)
     // A second time, the browser searches the whole page.
     if (command === "find" && target.closest(".find")) return
+    if (NOT_IN_FIELDS.includes(command) && target.matches("input, select, textarea")) return
+    const act = command === "help" ? () => this.help() : this.commands[command]
+    if (!act) return
     event.preventDefault()
     event.stopPropagation()
-    if (command === "help") this.help()
-    else this.commands[command]()
+    act()
   }
 
   /** Esc first closes the element that is open at its target. @param {HTMLElement} target */
@@ -119,6 +132,8 @@ export class Shortcuts {
   #draw() {
     const list = el("dl", { class: "key-list" })
     for (const [name, chords] of shown) {
+      const command = name.replace("keys.", "")
+      if (/** @type {readonly string[]} */ (OF_WRITERS).includes(command) && !(command in this.commands)) continue
       const keys = el("dd")
       for (const [at, chord] of chords.entries()) {
         if (0 < at) keys.append(" ")

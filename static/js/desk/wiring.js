@@ -16,6 +16,7 @@ import { takeInTab } from "../lib/preferences.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
 import { DecideAll } from "../reviews/decide_all.js"
+import { decidingParts } from "../reviews/deciding.js"
 import { Decisions } from "../reviews/decisions.js"
 import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
@@ -46,7 +47,7 @@ import { Printing } from "./printing.js"
 import { ServedText } from "./served_text.js"
 import { ServerEvents } from "./server_events.js"
 import { SharedEditing } from "./shared_editing.js"
-import { Shortcuts } from "./shortcuts.js"
+import { chordOf, Shortcuts } from "./shortcuts.js"
 import { TextCountsBar } from "./text_counts_bar.js"
 import { TextOut } from "./text_out.js"
 import { Title } from "./title.js"
@@ -117,7 +118,8 @@ export class DeskPage {
     this.printing = new Printing(this.editor, this.reviews, this.store)
     this.invite = new InviteButton(this.store)
     this.reviewer = new ReviewerDialog(this.store, this.connection)
-    this.keys = new Shortcuts(this.#commands())
+    const deciding = decidingParts(this.editor, this.reviews, this.decisions, this.actions)
+    this.keys = new Shortcuts({ ...this.#commands(), ...deciding.commands })
     this.parts = [
       this.events,
       this.watch,
@@ -149,6 +151,7 @@ export class DeskPage {
       ...(role === "writer" ? [this.reviewer, this.invite] : []),
       this.selection,
       this.decisions,
+      ...deciding.parts,
       new DecideAll(this.decisions, this.reviews, this.store),
       ...(this.typed ? [this.typed] : []),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
@@ -375,8 +378,8 @@ export class DeskPage {
     self.setUser(this.store.state.me)
     this.store.addEventListener("change", () => this.store.state.queuePosition && self.notifications.offer("push.offer.wait"))
     const invite = [this.#entry("identity.reviewer", () => this.reviewer.open()), this.#entry("desk.invite", () => this.invite.copy())]
-    const history = this.#entry("history.title", () => this.history.open(), this.keys.chord("history"))
-    const find = this.#entry("find.title", () => this.editor.find(), this.keys.chord("find"))
+    const history = this.#entry("history.title", () => this.history.open(), chordOf("history"))
+    const find = this.#entry("find.title", () => this.editor.find(), chordOf("find"))
     const home = el("a", { href: "/", "data-t": "menu.home" })
     return [
       ["menu.document", ...(this.role === "writer" ? [...invite, this.sections.entry] : []), history, find, home],

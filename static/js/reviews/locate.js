@@ -39,18 +39,18 @@ const SIDE = 8
 export const BESIDE = 80
 
 /**
- * Whether a word beside a gap is the one it was made beside: the last before it, or the first after it, over white space.
- * White space alone is no neighbour; a gap in an empty text has none to lose.
+ * Whether a word beside a gap is the one it was made beside: the last before it, or the first after it, over white space. White
+ * space alone is no neighbour; the edge of the text is one. The server decides alike (`src/yjs/parts.rs`).
  *
  * @param {Tree} text @param {number} at @param {{ prefix: string, suffix: string }} context
  */
 export function gapHolds(text, at, { prefix, suffix }) {
-  const [before, after] = [prefix.trimEnd(), suffix.trimStart()]
-  if (before === "" && after === "") return true
-  const lastWord = /\S+$/.exec(before)?.[0] ?? ""
-  const firstWord = /^\S+/.exec(after)?.[0] ?? ""
-  if (lastWord !== "" && text.sliceString(Math.max(at - BESIDE, 0), at).trimEnd().endsWith(lastWord)) return true
-  return firstWord !== "" && text.sliceString(at, Math.min(at + BESIDE, text.length)).trimStart().startsWith(firstWord)
+  const before = text.sliceString(Math.max(at - BESIDE, 0), at).trimEnd()
+  const last = /\S*$/.exec(prefix.trimEnd())?.[0] ?? ""
+  if (last === "" ? before === "" : before.endsWith(last) && (last === prefix || /^$|\s$/.test(before.slice(0, -last.length)))) return true
+  const after = text.sliceString(at, Math.min(at + BESIDE, text.length)).trimStart()
+  const first = /^\S*/.exec(suffix.trimStart())?.[0] ?? ""
+  return first === "" ? after === "" : after.startsWith(first) && (first === suffix || /^$|^\s/.test(after.slice(first.length)))
 }
 
 /**

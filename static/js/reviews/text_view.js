@@ -6,7 +6,7 @@
 
 import { base } from "../desk/base_text.js"
 import { el } from "../lib/dom.js"
-import { Decoration, EditorState, EditorView, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
+import { Decoration, EditorState, EditorView, keymap, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
 import { acceptable } from "../sections/accepted.js"
 import { isWhole } from "./places.js"
 
@@ -86,6 +86,8 @@ export function textView(marked) {
     shownView,
     // Not by a plugin: a replacement may join lines.
     EditorView.decorations.compute([shownView, marked, "doc"], (state) => (isAccepted(state) ? drawn(replacements(state)) : Decoration.none)),
+    // The undo history of the text does not ask whether it is read-only.
+    Prec.highest(keymap.of(["Mod-z", "Mod-y", "Mod-Shift-z"].map((key) => ({ key, run: ({ state }) => isAccepted(state) })))),
     Prec.highest(EditorState.readOnly.computeN([shownView], (state) => (isAccepted(state) ? [true] : []))),
     EditorView.clipboardOutputFilter.of((text, state) => {
       const { from, to, empty } = state.selection.main

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The text with all open suggestions accepted, as far as they stand and do not overlap: the oldest wins. A suggestion with
- * several parts is accepted whole or not at all.
+ * several parts is accepted whole or not at all. The server accepts alike (`src/core/reviews/plan.rs`).
  *
  * Touches no DOM, so it is tested with `node --test`.
  */
@@ -20,17 +20,20 @@
 export function acceptable(length, suggestions) {
   /** No two overlap, so starts and ends are both in order. @type {Replacement[]} */
   const accepted = []
-  const fits = (/** @type {Replacement} */ { from, to }) => {
+  const placeOf = (/** @type {Replacement} */ { from, to }) =>
+    firstWhere(accepted, (other) => from < other.from || (from === other.from && to <= other.to))
+  const fits = (/** @type {Replacement} */ replacement) => {
+    const { from, to } = replacement
     const next = accepted[firstWhere(accepted, (other) => from < other.to)]
-    return from <= to && to <= length && !(next && next.from < to)
+    const same = accepted[placeOf(replacement)]
+    // A place has one gap.
+    const isTaken = (next && next.from < to) || (same?.from === from && same.to === to)
+    return from <= to && to <= length && !isTaken
   }
   for (const replacements of suggestions) {
     if (!replacements.every(fits)) continue
-    for (const replacement of replacements) {
-      const { from, to } = replacement
-      // At one place the older text stands first, and an added text before a replaced one.
-      accepted.splice(firstWhere(accepted, (other) => from < other.from || (from === other.from && to < other.to)), 0, replacement)
-    }
+    // At one place an added text stands before a replaced one.
+    for (const replacement of replacements) accepted.splice(placeOf(replacement), 0, replacement)
   }
   return accepted
 }

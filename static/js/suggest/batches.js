@@ -1,7 +1,7 @@
 // @ts-check
 /** Batches of suggestions that are too long for one request. Pure, tested with `node --test`. */
 
-/** @typedef {import("./suggesting.js").Batch} Batch */
+/** @typedef {import("./ledger.js").Batch} Batch */
 
 /**
  * Two halves of a batch whose results, one after the other, are in the order of the whole: all that is put comes first.

@@ -20,7 +20,7 @@ import { overlaid, overlayOf } from "./view_state.js"
  *
  * @typedef {object} Own
  * @property {() => readonly Suggestion[]} suggestions
- * @property {(id: string) => "open" | "edited" | "closing" | undefined} stateOf
+ * @property {(id: string) => string | undefined} stateOf
  * @property {(view: number) => string | null} idAt the suggestion at a position
  * @property {(id: string) => void} press
  */

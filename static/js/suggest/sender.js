@@ -16,8 +16,8 @@ import { divided } from "./batches.js"
 import { putSuggestions } from "./suggestions_api.js"
 
 /**
- * @typedef {import("./suggesting.js").Batch} Batch
- * @typedef {import("./suggesting.js").Result} Result
+ * @typedef {import("./ledger.js").Batch} Batch
+ * @typedef {import("./ledger.js").Result} Result
  * @typedef {import("./suggesting.js").Part} Part
  */
 

@@ -15,7 +15,7 @@ import { call } from "../lib/api.js"
  * @param {string} link
  * @param {{ put: PutItem[], withdraw: { id: string, version: number }[] }} batch
  * @param {{ keepalive?: boolean }} [options] `keepalive`: the request outlives the page
- * @returns {Promise<import("./suggesting.js").Result[]>} in the order of the batch
+ * @returns {Promise<import("./ledger.js").Result[]>} in the order of the batch
  */
 export async function putSuggestions(link, batch, { keepalive = false } = {}) {
   const path = `/api/share-links/${encodeURIComponent(link)}/suggestions`

@@ -1,5 +1,5 @@
 // @ts-check
-/** The sentences about parts of suggestions in English. A part of `en.js`. */
+/** The sentences about parts of suggestions, their views and the keys that decide them, in English. A part of `en.js`. */
 
 export const decidingEn = {
   "part.insert": "“{text}” added",
@@ -16,4 +16,20 @@ export const decidingEn = {
   "review.new.suggestion": "{name} suggests: {what}",
   "review.status.withdrawn": "withdrawn",
   "review.status.fulfilled": "in the text already",
+  "suggestion.bar": "The suggestion at the caret",
+  "suggestion.here": "Suggestion {at} of {count}: {what}. {keys} accepts.",
+  "suggestion.here.edited": "Suggestion {at} of {count}: {what}. You changed the text there since; it cannot be accepted by itself.",
+  "suggestion.none": "There is no suggestion here.",
+  "suggestion.last": "That was the last suggestion.",
+  "view.title": "Suggestions in the text",
+  "view.shown": "Suggestions shown",
+  "view.accepted": "As if accepted",
+  "view.original": "Original",
+  "view.note.accepted": "This is the text with all {count} suggestions accepted that still fit. It is read-only.",
+  "view.note.original": "{count} suggestions are not shown in the text.",
+  "view.back": "Show suggestions",
+  "keys.acceptNext": "Accept the suggestion and go to the next",
+  "keys.rejectNext": "Reject the suggestion and go to the next",
+  "keys.say": "Read the suggestion here",
+  "keys.view": "Suggestions shown, as if accepted, or original",
 }
