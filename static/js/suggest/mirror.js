@@ -213,7 +213,6 @@ export class Mirror extends EventTarget {
   refresh() {
     if (!this.#model || this.#composing) return
     this.view.dispatch({ annotations: overlaid.of({ overlay: this.#model.overlay, changes: null }) })
-    this.dispatchEvent(new Event("moved"))
   }
 
   /** Edits the view as the reviewer does, but for the undo history. @param {(overlay: Overlay) => ChangeSet | null} edit */

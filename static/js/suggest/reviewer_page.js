@@ -33,6 +33,8 @@ import { Unsent } from "./unsent.js"
 
 /** After how long a change counts as not saved, in ms. */
 const SLOW = 5_000
+/** After an edit, in ms: with the time of the write it is in this browser within 250 ms. */
+const LOOK_DELAY = 150
 /** Between two looks at the clock, in ms. */
 const TICK = 1_000
 /** The preference of a browser that has shown the first sentence. */
@@ -44,6 +46,7 @@ export class ReviewerPage {
   /** Since when something is unsent, in ms; 0: nothing is. */
   #since = 0
   #tick = 0
+  #timer = 0
   /** The seat is lost: what is unsent is offered to its author, and not sent by a later page. */
   #isLost = false
   #hasRecovered = false
@@ -65,7 +68,7 @@ export class ReviewerPage {
     this.own = null
     /** @type {Sender | null} */
     this.sender = null
-    this.unsent = new Unsent(this.page, () => this.#look())
+    this.unsent = new Unsent(this.page)
     this.offered = new Offered(byId("recovered-drafts"), {
       enter: (row) => void this.#enter([row]),
       drop: (row) => void this.unsent.drop(row),
@@ -89,16 +92,17 @@ export class ReviewerPage {
     sender.start(signal)
     this.mode.start(signal)
     this.offered.start(signal)
-    own.addEventListener("change", () => this.#changed(), { signal })
-    sender.addEventListener("change", () => this.#changed(), { signal })
-    this.mirror.addEventListener("own", () => this.#changed(), { signal })
+    own.addEventListener("change", () => this.store.change({ mayEdit: own.model !== null }), { signal })
+    for (const source of [own, sender]) source.addEventListener("change", () => this.#lookSoon(), { signal })
+    this.mirror.addEventListener("own", () => this.#lookSoon(), { signal })
     this.store.addEventListener("change", () => editor.mayType(mayType(this.store.state)), { signal })
     editor.view.contentDOM.addEventListener("focus", () => this.#introduce(), { signal })
-    this.#tick = window.setInterval(() => this.#since !== 0 && this.#changed(), TICK)
+    this.#tick = window.setInterval(() => this.#since !== 0 && this.#lookSoon(), TICK)
   }
 
   stop() {
     window.clearInterval(this.#tick)
+    window.clearTimeout(this.#timer)
     this.own?.stop()
     this.sender?.stop()
     this.unsent.stop()
@@ -119,7 +123,7 @@ export class ReviewerPage {
   /** The seat is lost. */
   lose() {
     this.#isLost = true
-    void this.unsent.write()
+    void this.unsent.write(this.#look())
   }
 
   /** The words that were not saved, for their author to copy. */
@@ -164,26 +168,25 @@ export class ReviewerPage {
     return { put, withdraw, isLost: this.#isLost }
   }
 
+  /** Looks at what is unsent, soon: many keys are one look. */
+  #lookSoon() {
+    if (this.#timer === 0) this.#timer = window.setTimeout(() => this.#changed(), LOOK_DELAY)
+  }
+
   #changed() {
-    const { own, sender } = this
-    const model = own?.model
-    if (!model || !sender) return
-    const { put, withdraw } = model.unsaved()
-    const count = put.length + withdraw.length
+    this.#timer = 0
+    const unsent = this.#look()
+    const count = unsent.put.length + unsent.withdraw.length
     if (count === 0) this.#since = 0
     else if (this.#since === 0) this.#since = Date.now()
-    this.unsent.writeSoon()
-    this.store.change({
-      mayEdit: true,
-      saving: {
-        ...this.store.state.saving,
-        count,
-        since: this.#since === 0 ? null : new Date(this.#since),
-        savedAt: sender.savedAt,
-        slow: this.#since !== 0 && SLOW <= Date.now() - this.#since,
-        refusing: sender.refusal === "full" && 0 < count ? "full" : "no",
-      },
-    })
+    void this.unsent.write(unsent)
+    const { savedAt = null, refusal = "" } = this.sender ?? {}
+    const since = this.#since === 0 ? null : new Date(this.#since)
+    const slow = this.#since !== 0 && SLOW <= Date.now() - this.#since
+    const refusing = refusal === "full" && 0 < count ? "full" : "no"
+    const before = this.store.state.saving
+    const isSame = count === before.count && since?.getTime() === before.since?.getTime() && savedAt === before.savedAt && slow === before.slow && refusing === before.refusing
+    if (!isSame) this.store.change({ saving: { ...before, count, since, savedAt, slow, refusing } })
   }
 
   /** Puts the suggestions of closed pages into the text. @param {Row[]} rows */

@@ -16,41 +16,24 @@ import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../unsaved/dra
  *   put: Kept[], withdraw: string[] }} Row
  */
 
-/** After an edit, in ms: with the time of the write it is stored within 250 ms. */
-const WRITE_DELAY = 150
-
 export class Unsent {
   #opening
-  #timer = 0
   #isStored = false
   #isStopped = false
 
-  /**
-   * @param {{ user: string, document: string, link: string, client: number, title: () => string }} page
-   * @param {() => Pick<Row, "put" | "withdraw" | "isLost">} look what is unsent now
-   */
-  constructor(page, look) {
+  /** @param {{ user: string, document: string, link: string, client: number, title: () => string }} page */
+  constructor(page) {
     this.page = page
-    this.look = look
     this.#opening = Drafts.open(page.user)
   }
 
   stop() {
     this.#isStopped = true
-    window.clearTimeout(this.#timer)
   }
 
-  /** Writes what is unsent, soon: many keys are one write. */
-  writeSoon() {
-    if (this.#timer !== 0 || this.#isStopped) return
-    this.#timer = window.setTimeout(() => void this.write(), WRITE_DELAY)
-  }
-
-  async write() {
-    window.clearTimeout(this.#timer)
-    this.#timer = 0
+  /** Replaces the row of this page. @param {Pick<Row, "put" | "withdraw" | "isLost">} unsent */
+  async write({ put, withdraw, isLost }) {
     const drafts = await this.#opening
-    const { put, withdraw, isLost } = this.look()
     const isEmpty = put.length + withdraw.length === 0
     if (!drafts || this.#isStopped || (isEmpty && !this.#isStored)) return
     const { user, document, link, client, title } = this.page
