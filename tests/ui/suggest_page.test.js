@@ -4,12 +4,13 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Text, Y } from "../../static/js/lib/vendor.js"
+import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
 import { divided } from "../../static/js/suggest/batches.js"
 import { foldedText, partAt, partsNear } from "../../static/js/suggest/drawn_text.js"
 import { Overlay } from "../../static/js/suggest/overlay.js"
 import { entering, placedParts, textsOf } from "../../static/js/suggest/recovery.js"
-import { partsIn, verdictOf } from "../../static/js/suggest/served_parts.js"
+import { inView } from "../../static/js/suggest/view_state.js"
+import { isOrphaned, suggestionOf, verdictOf } from "../../static/js/suggest/served_parts.js"
 
 /** @param {string} text */
 const textOf = (text) => Text.of(text.split("\n"))
@@ -51,18 +52,19 @@ test("a batch that is too long is halved in the order of its results, down to on
 /** @param {object} changes @returns {any} */
 const review = (changes) => ({ status: "open", outcome: null, parts: [], ...changes })
 
-test("the parts of a served suggestion stand in the base of the page, all or none", () => {
-  const anchor = { state: "exact", start: 4, end: 6, quote: "물류", prefix: "저는 ", suffix: "를 " }
-  const gap = { state: "moved", start: 10, end: 10, quote: "", prefix: "를 ", suffix: "좋아합니다" }
-  const base = "그래서 저는 물류를 좋아합니다"
-  const both = review({ parts: [{ anchor, text: "유통" }, { anchor: gap, text: "아주 " }] })
-  assert.deepEqual(partsIn(both, base), [
+test("a suggestion of the list is given to the model with its places, and one without a place is not", () => {
+  const anchor = { state: "exact" }
+  const places = [
+    { from: 7, to: 9, quote: "물류", text: "유통" },
+    { from: 11, to: 11, quote: "", text: "아주 " },
+  ]
+  const given = suggestionOf(review({ id: "a", version: 3, body: "", replies: [{}], parts: [{ anchor }, { anchor }] }), /** @type {any} */ (places))
+  assert.deepEqual(given, { id: "a", version: 3, pinned: true, parts: [
     { start: 7, end: 9, quote: "물류", text: "유통" },
     { start: 11, end: 11, quote: "", text: "아주 " },
-  ])
-  const edited = { ...anchor, state: "edited" }
-  assert.equal(partsIn(review({ parts: [{ anchor: edited, text: "유통" }, { anchor: gap, text: "아주 " }] }), base), null)
-  assert.equal(partsIn(review({}), base), null)
+  ] })
+  assert.ok(!isOrphaned(review({ parts: [{ anchor }] })))
+  assert.ok(isOrphaned(review({ parts: [{ anchor }, { anchor: { state: "orphaned" } }] })))
 })
 
 test("a closed suggestion has a verdict", () => {
@@ -106,4 +108,14 @@ test("kept parts replace those that the server has of the same suggestion, and n
   const edit = entering(served, newer, known)
   assert.equal(edit?.apply(served.view).toString(), "one two and a half three")
   assert.equal(entering(served, newer, []), null)
+})
+
+test("an offset of the base is found in the view by halves as by the change set", () => {
+  let base = Overlay.plain(textOf("abcdefghijklmnopqrstuvwxyz"))
+  for (const [from, to, insert] of /** @type {const} */ ([[20, 24, ""], [12, 12, "XY"], [4, 7, "ZZZZZ"], [0, 0, "start "]])) {
+    base = base.own(ChangeSet.of({ from, to, insert }, base.view.length))
+  }
+  for (let at = 0; at <= base.base.length; at++) {
+    for (const side of /** @type {const} */ ([1, -1])) assert.equal(inView(base, at, side), base.toView(at, side), `${at} ${side}`)
+  }
 })

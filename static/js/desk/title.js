@@ -83,7 +83,9 @@ export class Title {
     if (servedAt) return { text: t("saved.read-only", { time: clock(servedAt) }), kind: "off" }
     const isAway = phase === "offline" && !quiet
     if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
-    if (role === "reviewer" && 0 < saving.count && saving.since && (saving.slow || phase !== "seated")) {
+    if (role === "reviewer" && 0 < saving.count && saving.since) {
+      const isLate = saving.slow || saving.refusing !== "no" || isAway || phase === "lost" || phase === "taken"
+      if (!isLate) return { text: t("saved.saving"), kind: "saving" }
       return { text: tCount("suggesting.late", saving.count, { time: clock(saving.since) }), kind: "late" }
     }
     if (0 < saving.count && saving.since) {

@@ -2,7 +2,7 @@
 /** What the reviewer's page draws of a change: pure, tested with `node --test`. */
 
 /**
- * @typedef {import("./suggesting.js").Suggestion} Suggestion
+ * @typedef {import("./entries.js").Suggestion} Suggestion
  * @typedef {{ id: string, start: number, end: number }} Place of a part in the base
  */
 

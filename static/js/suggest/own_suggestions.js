@@ -11,13 +11,15 @@
 
 import { Suggesting } from "./suggesting.js"
 import { isSuggestion } from "../reviews/parts.js"
-import { partsIn, verdictOf } from "./served_parts.js"
+import { isWhole } from "../reviews/places.js"
+import { isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js"
 
 /**
- * @typedef {import("./suggesting.js").Suggestion} Suggestion
+ * @typedef {import("./entries.js").Suggestion} Suggestion
  * @typedef {import("../lib/api.js").Review} Review
  */
 
+const WITHDRAWN = "withdrawn"
 /** After a change of the base a suggestion that did not stand is tried again, in ms. */
 const RETRY_DELAY = 300
 
@@ -32,9 +34,7 @@ export class OwnSuggestions extends EventTarget {
   model = null
   /** Whether an answer of the server is on its way, which events may overtake. */
   isSending = () => false
-  /** The suggestions of which the list has known a review. @type {Set<string>} */
-  #listed = new Set()
-  /** The last version that was given to the model, or taken out of it by this page. @type {Map<string, string>} */
+  /** What of each review of the list the model knows; `WITHDRAWN`: this page withdrew it. @type {Map<string, string>} */
   #given = new Map()
   /** The suggestions of this moment. @type {Set<string> | null} */
   #ids = null
@@ -81,7 +81,7 @@ export class OwnSuggestions extends EventTarget {
 
   /** The server deleted a suggestion that this page withdrew. @param {string} id */
   withdrew(id) {
-    this.#given.set(id, "withdrawn")
+    this.#given.set(id, WITHDRAWN)
   }
 
   /** The list of reviews changed, perhaps in the middle of an update of the editor. */
@@ -95,24 +95,27 @@ export class OwnSuggestions extends EventTarget {
     })
   }
 
+  /** A suggestion that did not stand in the text before a change of the base may stand now. */
   #retrySoon() {
     window.clearTimeout(this.#timer)
-    if (this.model && this.#outside().length === 0) return
+    const isHere = (/** @type {Suggestion} */ { id }) => isWhole(this.#places(id))
+    if (!this.model?.hidden.some(isHere)) return
     this.#timer = window.setTimeout(() => {
-      for (const { id } of this.#outside()) if (this.#given.get(id) !== "withdrawn") this.#given.delete(id)
+      for (const { id } of this.model?.hidden.filter(isHere) ?? []) this.#given.delete(id)
       this.syncSoon()
     }, RETRY_DELAY)
   }
 
-  /** The own open suggestions of the list, the oldest first. */
-  get #open() {
-    const { all, me } = this.reviews
-    const own = all.filter((review) => review.author.id === me && review.status === "open" && isSuggestion(review))
-    return own.sort((one, other) => one.created_at.localeCompare(other.created_at))
+  /** The places of a suggestion in the base. @param {string} id */
+  #places(id) {
+    return this.reviews.editor.marked.passages.get(id)?.places ?? []
   }
 
-  #outside() {
-    return this.#open.filter(({ id }) => !this.isInView(id))
+  /** The own open suggestions of the list with a place, the oldest first. */
+  get #open() {
+    const { all, me } = this.reviews
+    const own = all.filter((review) => review.author.id === me && review.status === "open" && isSuggestion(review) && !isOrphaned(review))
+    return own.sort((one, other) => one.created_at.localeCompare(other.created_at))
   }
 
   #sync() {
@@ -128,10 +131,9 @@ export class OwnSuggestions extends EventTarget {
   }
 
   #begin() {
-    const { base } = this.mirror.overlay
     const open = this.#open
     for (const review of open) this.#give(review)
-    this.model = new Suggesting(base, open.flatMap((review) => suggestionOf(review, base.toString()) ?? []), newId)
+    this.model = new Suggesting(this.mirror.overlay.base, open.map((review) => suggestionOf(review, this.#places(review.id))), newId)
     this.#ids = null
     this.mirror.begin(this.model)
     this.dispatchEvent(new Event("change"))
@@ -139,50 +141,30 @@ export class OwnSuggestions extends EventTarget {
 
   /** The edits of the view for suggestions that are closed, deleted or without a place. @param {Suggesting} model */
   #closed(model) {
-    return model.suggestions.flatMap(({ id }) => {
+    return [...model.suggestions, ...model.hidden].flatMap(({ id }) => {
       const review = this.reviews.get(id)
-      if (!review) return this.#listed.has(id) ? [model.decided(id, "withdrawn")] : []
-      this.#listed.add(id)
+      // One that is new here may have been acknowledged before its event comes.
+      if (!review) return this.#given.has(id) ? [model.decided(id, "withdrawn")] : []
       if (review.status !== "open") return [model.decided(id, verdictOf(review))]
-      return review.parts.some(({ anchor }) => anchor.state === "orphaned") ? [model.orphaned(id)] : []
+      return isOrphaned(review) ? [model.orphaned(id)] : []
     })
   }
 
-  /** The edits of the view for suggestions that are new or newer. @param {Suggesting} model */
+  /** The edits of the view for suggestions that are new, newer, or open again. @param {Suggesting} model */
   #opened(model) {
-    const text = model.overlay.base.toString()
     return this.#open.flatMap((review) => {
-      const { id, version } = review
-      this.#listed.add(id)
-      const known = model.suggestions.find((suggestion) => suggestion.id === id)
-      if (known && known.version !== null && version <= known.version && known.pinned === isPinned(review)) return []
-      const suggestion = this.#isGiven(review) ? null : suggestionOf(review, text)
+      const given = this.#given.get(review.id)
+      if (given === WITHDRAWN || given === stampOf(review)) return []
       this.#give(review)
-      return suggestion ? [model.opened(suggestion)] : []
+      return [model.opened(suggestionOf(review, this.#places(review.id)))]
     })
   }
 
   /** @param {Review} review */
   #give(review) {
-    this.#listed.add(review.id)
-    if (this.#given.get(review.id) !== "withdrawn") this.#given.set(review.id, stamp(review))
-  }
-
-  /** @param {Review} review */
-  #isGiven(review) {
-    const given = this.#given.get(review.id)
-    return given === "withdrawn" || given === stamp(review)
+    this.#given.set(review.id, stampOf(review))
   }
 }
 
-/** @param {Review} review */
-const stamp = (review) => `${review.version} ${isPinned(review)} ${review.anchor?.state}`
-
-/** Whether it is more than its parts. @param {Review} review */
-const isPinned = ({ body, replies }) => body !== "" || 0 < replies.length
-
-/** @param {Review} review @param {string} base @returns {Suggestion | null} `null`: it does not stand */
-function suggestionOf(review, base) {
-  const parts = partsIn(review, base)
-  return parts && { id: review.id, version: review.version, parts, pinned: isPinned(review) }
-}
+/** What of a review the model knows. @param {Review} review */
+const stampOf = (review) => `${review.version} ${isPinned(review)} ${review.parts.map(({ anchor }) => anchor.state).join(" ")}`

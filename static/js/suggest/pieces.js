@@ -15,7 +15,7 @@ import { foldedText, partAt, partsNear } from "./drawn_text.js"
 import { overlaid, overlayOf } from "./view_state.js"
 
 /**
- * @typedef {import("./suggesting.js").Suggestion} Suggestion
+ * @typedef {import("./entries.js").Suggestion} Suggestion
  * @typedef {import("@codemirror/state").Range<Decoration>} Drawn
  *
  * @typedef {object} Own
@@ -121,6 +121,8 @@ export function ownPieces(own) {
     /** The line of a composition waits for its end. */
     stale = false
     timer = 0
+    /** When the last composition ended, in ms. */
+    composedAt = 0
 
     /** @param {EditorView} view */
     constructor(view) {
@@ -134,7 +136,7 @@ export function ownPieces(own) {
       const isGiven = transactions.some((transaction) => transaction.annotation(overlaid))
       if (!docChanged && !viewportChanged && !isOther && !isGiven && !this.stale) return
       const next = draw(view, own)
-      this.stale = view.compositionStarted
+      this.stale = view.compositionStarted || Date.now() < this.composedAt + COMPOSED_PAUSE
       if (!this.stale) {
         this.decorations = Decoration.set(next, true)
         return
@@ -146,6 +148,7 @@ export function ownPieces(own) {
     }
 
     composed() {
+      this.composedAt = Date.now()
       window.clearTimeout(this.timer)
       this.timer = window.setTimeout(() => {
         if (this.stale && !this.view.compositionStarted) this.view.dispatch({})

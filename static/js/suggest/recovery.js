@@ -10,8 +10,8 @@ import { Y } from "../lib/vendor.js"
 
 /**
  * @typedef {import("./unsent.js").Kept} Kept
- * @typedef {import("./suggesting.js").Part} Part
- * @typedef {import("./suggesting.js").Suggestion} Suggestion
+ * @typedef {import("./parts.js").Part} Part
+ * @typedef {import("./entries.js").Suggestion} Suggestion
  * @typedef {import("./overlay.js").Overlay} Overlay
  * @typedef {import("@codemirror/state").ChangeSet} ChangeSet
  */

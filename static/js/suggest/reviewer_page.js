@@ -93,6 +93,7 @@ export class ReviewerPage {
     this.mode.start(signal)
     this.offered.start(signal)
     own.addEventListener("change", () => this.store.change({ mayEdit: own.model !== null }), { signal })
+    own.addEventListener("change", () => this.#activate(), { signal })
     for (const source of [own, sender]) source.addEventListener("change", () => this.#lookSoon(), { signal })
     this.mirror.addEventListener("own", () => this.#lookSoon(), { signal })
     this.store.addEventListener("change", () => editor.mayType(mayType(this.store.state)), { signal })
@@ -166,6 +167,15 @@ export class ReviewerPage {
     const { put: unsaved, withdraw } = this.own?.model?.unsaved() ?? { put: [], withdraw: [] }
     const put = unsaved.map(({ id, version, parts }) => ({ id, version, parts: parts.flatMap((part) => this.sender?.placed(part) ?? []) }))
     return { put, withdraw, isLost: this.#isLost }
+  }
+
+  /** The card of the words at the caret becomes the active one once the server has them. */
+  #activate() {
+    const { editor, margin, actions, reviews } = /** @type {Desk} */ (this.#desk)
+    const { from, to } = editor.selection
+    if (margin.active !== null || actions.isDrafting || !editor.view.hasFocus || from !== to) return
+    const id = this.own?.idAt(from)
+    if (id && reviews.get(id)) margin.activate(id)
   }
 
   /** Looks at what is unsent, soon: many keys are one look. */

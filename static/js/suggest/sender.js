@@ -18,7 +18,7 @@ import { putSuggestions } from "./suggestions_api.js"
 /**
  * @typedef {import("./ledger.js").Batch} Batch
  * @typedef {import("./ledger.js").Result} Result
- * @typedef {import("./suggesting.js").Part} Part
+ * @typedef {import("./parts.js").Part} Part
  */
 
 /** After the last key, in ms. */

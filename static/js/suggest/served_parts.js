@@ -1,37 +1,25 @@
 // @ts-check
-/** The parts of a suggestion as the server has it, in the base of the page. Pure, tested with `node --test`. */
-
-import { locate, locateGap } from "../reviews/locate.js"
+/** A suggestion of the list of reviews, as the model takes it. Pure, tested with `node --test`. */
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
- * @typedef {import("../lib/api.js").Anchor} Anchor
- * @typedef {import("./suggesting.js").Part} Part
+ * @typedef {import("../reviews/places.js").Place} Place
+ * @typedef {import("./entries.js").Suggestion} Suggestion
  */
 
-/**
- * @param {Review} review
- * @param {string} base
- * @returns {Part[] | null} `null`: one of them does not stand, or there is none
- */
-export function partsIn(review, base) {
-  const parts = review.parts.flatMap(({ anchor, text }) => partIn(anchor, text, base) ?? [])
-  return 0 < parts.length && parts.length === review.parts.length ? parts : null
+/** Whether a suggestion is more than its parts. @param {Pick<Review, "body" | "replies">} review */
+export const isPinned = ({ body, replies }) => body !== "" || 0 < replies.length
+
+/** Whether the server found no place for a part. @param {Pick<Review, "parts">} review */
+export const isOrphaned = ({ parts }) => parts.some(({ anchor }) => anchor.state === "orphaned")
+
+/** @param {Review} review @param {readonly Place[]} places its parts in the base @returns {Suggestion} */
+export function suggestionOf(review, places) {
+  const parts = places.map(({ from, to, quote, text }) => ({ start: from, end: to, quote, text: text ?? "" }))
+  return { id: review.id, version: review.version, parts, pinned: isPinned(review) }
 }
 
-/** @param {Anchor} anchor @param {string} text @param {string} base @returns {Part | null} */
-function partIn(anchor, text, base) {
-  if (anchor.state !== "exact" && anchor.state !== "moved") return null
-  const { quote } = anchor
-  if (quote === "") {
-    const { from } = locateGap(base, anchor)
-    return { start: from, end: from, quote, text }
-  }
-  const { from, to } = locate(base, anchor)
-  return base.slice(from, to) === quote ? { start: from, end: to, quote, text } : null
-}
-
-/** What became of a suggestion that is closed. @param {Review} review @returns {"accepted" | "rejected" | "withdrawn" | "fulfilled"} */
+/** What became of a suggestion that is closed. @param {Pick<Review, "status" | "outcome">} review @returns {"accepted" | "rejected" | "withdrawn" | "fulfilled"} */
 export function verdictOf({ status, outcome }) {
   if (outcome === "fulfilled" || outcome === "withdrawn") return outcome
   return status === "accepted" ? "accepted" : "rejected"

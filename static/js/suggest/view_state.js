@@ -41,18 +41,36 @@ export function baseUnder(more) {
       return overlay && changes ? { changes, text: overlay.base } : null
     },
     toBase: (state, at, side) => state.field(overlayOf).toBase(at, side),
-    toView: (state, at, side) => state.field(overlayOf).toView(at, side),
+    toView: (state, at, side = 1) => inView(state.field(overlayOf), at, side),
     rangeToBase: (state, range) => state.field(overlayOf).rangeToBase(range),
     rangeToView: (state, range) => rangeInView(state.field(overlayOf), range),
     ...more,
   }
 }
 
-/** A passage in the view: with the words that replace its end, without an insertion at it. @param {Overlay} overlay @param {{ from: number, to: number }} range */
-function rangeInView(overlay, { from, to }) {
-  const start = overlay.toView(from, 1)
-  const end = overlay.toView(to, 1)
-  if (from === to) return { from: start, to: start }
-  if (overlay.toView(to - 1, 1) === end) return { from: start, to: Math.max(start, end) }
-  return overlay.rangeToView({ from, to })
+/**
+ * An offset of the base in the view, as `ChangeSet.mapPos` has it, by a binary search: the margin asks for each card.
+ *
+ * @param {Overlay} overlay @param {number} at @param {1 | -1} side
+ */
+export function inView({ hunks }, at, side) {
+  let [low, high] = [0, hunks.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((hunks[middle]?.old.from ?? 0) <= at) low = middle + 1
+    else high = middle
+  }
+  const last = hunks[low - 1]
+  if (!last) return at
+  const isInsertion = last.old.from === last.old.to
+  if (at < last.old.to || (at === last.old.from && isInsertion)) {
+    return (at === last.old.from && !isInsertion) || side < 0 ? last.new.from : last.new.to
+  }
+  return at + last.new.to - last.old.to
+}
+
+/** A range of the base in the view, without insertions at its ends. @param {Overlay} overlay @param {{ from: number, to: number }} range */
+function rangeInView(overlay, range) {
+  const from = inView(overlay, range.from, 1)
+  return { from, to: range.from === range.to ? from : Math.max(from, inView(overlay, range.to, -1)) }
 }
