@@ -4,49 +4,17 @@
 import assert from "node:assert/strict"
 import { beforeEach, mock, test } from "node:test"
 
-import { EditorState, EditorView, Y } from "../../static/js/lib/vendor.js"
+import { Y } from "../../static/js/lib/vendor.js"
 import { Mirror } from "../../static/js/suggest/mirror.js"
 import { Suggesting } from "../../static/js/suggest/suggesting.js"
-
-/** An editor without a page. */
-class View {
-  compositionStarted = false
-
-  /** @param {import("@codemirror/state").EditorState} state */
-  constructor(state) {
-    this.state = state
-  }
-
-  /** @param {import("@codemirror/state").TransactionSpec} spec */
-  dispatch(spec) {
-    const transaction = this.state.update(spec)
-    this.state = transaction.state
-    for (const listen of this.state.facet(EditorView.updateListener)) listen(/** @type {any} */ ({ transactions: [transaction] }))
-  }
-
-  get text() {
-    return this.state.doc.toString()
-  }
-
-  /** @param {number} from @param {number} to @param {string} insert */
-  type(from, to, insert, userEvent = "input.type") {
-    this.dispatch({ changes: { from, to, insert }, selection: { anchor: from + insert.length }, userEvent })
-  }
-
-  /** @param {number} from @param {number} to @param {string} insert */
-  compose(from, to, insert) {
-    const userEvent = `input.type.compose${this.compositionStarted ? "" : ".start"}`
-    this.compositionStarted = true
-    this.type(from, to, insert, userEvent)
-  }
-}
+import { FakeView } from "./reviewer_editor.js"
 
 /** @param {string} content */
 function page(content) {
   const text = new Y.Doc().getText("content")
   text.insert(0, content)
   const mirror = new Mirror(text, () => false)
-  const view = new View(EditorState.create({ doc: content, extensions: [mirror.extensions] }))
+  const view = new FakeView(content, mirror.extensions)
   mirror.attach(/** @type {any} */ (view))
   let ids = 0
   const model = new Suggesting(view.state.doc, [], () => `suggestion-${String(ids++).padStart(16, "0")}`)

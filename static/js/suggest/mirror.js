@@ -8,6 +8,7 @@
  *   after it: base, overlay and view stay together at the older state. A composition that lasts is not waited for.
  */
 
+import { base } from "../desk/base_text.js"
 import { differenceOf } from "../desk/difference.js"
 import { ChangeSet, EditorView, history, keymap, redo, Transaction, undo } from "../lib/vendor.js"
 import { Overlay } from "./overlay.js"
@@ -67,6 +68,7 @@ export class Mirror extends EventTarget {
       isInView,
     })
     this.extensions = [
+      base.of(this.base),
       overlayOf,
       history({ newGroupDelay: 600 }),
       keymap.of(keys),
@@ -124,8 +126,8 @@ export class Mirror extends EventTarget {
 
   /** @param {string} next */
   #rebase(next) {
-    const { base } = this.overlay
-    const before = this.#queued ? this.#queued.apply(base) : base
+    const { base: now } = this.overlay
+    const before = this.#queued ? this.#queued.apply(now) : now
     const changes = differenceOf(before.toString(), next)
     if (changes) this.#receive(ChangeSet.of(changes, before.length, "\n"))
   }
@@ -163,7 +165,7 @@ export class Mirror extends EventTarget {
     return true
   }
 
-  /** The change of the editor's text that follows from a change of the base. @param {ChangeSet} changes */
+  /** The change of the editor's text that would follow from a change of the base. @param {ChangeSet} changes */
   #edit(changes) {
     if (!this.#model) return changes
     const edit = this.#model.viewEdit(changes)
@@ -176,11 +178,10 @@ export class Mirror extends EventTarget {
     this.#queued = null
     const model = this.#model
     if (!model) {
-      const base = changes.apply(this.overlay.base)
-      return this.#show(changes, Overlay.plain(base), changes)
+      return this.#show(changes, Overlay.plain(changes.apply(this.overlay.base)), changes)
     }
-    const edit = this.#edit(changes)
     const written = model.written(changes)
+    const edit = this.#composing ? written.map(this.#composing, true) : written
     if (this.#composing) this.#composing = this.#composing.map(written)
     this.#show(edit, this.#composing ? model.overlay.own(this.#composing) : model.overlay, changes)
   }

@@ -141,12 +141,16 @@ export class OwnSuggestions extends EventTarget {
 
   /** The edits of the view for suggestions that are closed, deleted or without a place. @param {Suggesting} model */
   #closed(model) {
-    return [...model.suggestions, ...model.hidden].flatMap(({ id }) => {
+    const known = new Set([...this.#given.keys(), ...model.suggestions.map(({ id }) => id)])
+    return [...known].flatMap((id) => {
       const review = this.reviews.get(id)
+      const given = this.#given.get(id)
+      if (given === WITHDRAWN) return []
+      if (review?.status === "open") return isOrphaned(review) ? [model.orphaned(id)] : []
       // One that is new here may have been acknowledged before its event comes.
-      if (!review) return this.#given.has(id) ? [model.decided(id, "withdrawn")] : []
-      if (review.status !== "open") return [model.decided(id, verdictOf(review))]
-      return isOrphaned(review) ? [model.orphaned(id)] : []
+      if (!review && given === undefined) return []
+      this.#given.delete(id)
+      return [model.decided(id, review ? verdictOf(review) : "withdrawn")]
     })
   }
 
