@@ -279,7 +279,8 @@ export class Mirror extends EventTarget {
   #updated({ transactions }) {
     for (const transaction of transactions) {
       if (!transaction.docChanged || this.isRemote(transaction)) continue
-      const composes = transaction.isUserEvent("input.type.compose")
+      // A syllable that is taken back is no typing, and still of the composition.
+      const composes = this.view.compositionStarted || transaction.isUserEvent("input.type.compose")
       if (!composes || transaction.isUserEvent("input.type.compose.start")) this.#endComposing()
       this.#composing = this.#composing ? this.#composing.compose(transaction.changes) : transaction.changes
       if (!composes) this.#endComposing()

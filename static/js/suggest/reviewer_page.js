@@ -50,6 +50,8 @@ export class ReviewerPage {
   /** The seat is lost: what is unsent is offered to its author, and not sent by a later page. */
   #isLost = false
   #hasRecovered = false
+  /** Whether the user typed what is unsent. What follows from the writer's edits is sent by a page with the seat. */
+  #hasTyped = false
 
   /** @param {import("../lib/vendor.js").Y.Text} text @param {import("../store.js").Store} store @param {import("../seat/entry.js").Arrival} arrival */
   constructor(text, store, { me, link }) {
@@ -95,7 +97,7 @@ export class ReviewerPage {
     own.addEventListener("change", () => this.store.change({ mayEdit: own.model !== null }), { signal })
     own.addEventListener("change", () => this.#activate(), { signal })
     for (const source of [own, sender]) source.addEventListener("change", () => this.#lookSoon(), { signal })
-    this.mirror.addEventListener("own", () => this.#lookSoon(), { signal })
+    this.mirror.addEventListener("own", () => this.#typed(), { signal })
     this.store.addEventListener("change", () => editor.mayType(mayType(this.store.state)), { signal })
     editor.view.contentDOM.addEventListener("focus", () => this.#introduce(), { signal })
     this.#tick = window.setInterval(() => this.#since !== 0 && this.#lookSoon(), TICK)
@@ -154,6 +156,7 @@ export class ReviewerPage {
   /** The author takes a suggestion back. @param {string} review */
   async remove(review) {
     this.own?.remove(review)
+    this.#typed()
     await this.sender?.send()
   }
 
@@ -162,9 +165,10 @@ export class ReviewerPage {
     await this.sender?.send()
   }
 
-  /** What the server did not acknowledge, with places that later pages find. */
+  /** What the user typed and the server did not acknowledge, with places that later pages find. */
   #look() {
-    const { put: unsaved, withdraw } = this.own?.model?.unsaved() ?? { put: [], withdraw: [] }
+    const model = this.#hasTyped ? this.own?.model : null
+    const { put: unsaved, withdraw } = model?.unsaved() ?? { put: [], withdraw: [] }
     const put = unsaved.map(({ id, version, parts }) => ({ id, version, parts: parts.flatMap((part) => this.sender?.placed(part) ?? []) }))
     return { put, withdraw, isLost: this.#isLost }
   }
@@ -178,6 +182,11 @@ export class ReviewerPage {
     if (id && reviews.get(id)) margin.activate(id)
   }
 
+  #typed() {
+    this.#hasTyped = true
+    this.#lookSoon()
+  }
+
   /** Looks at what is unsent, soon: many keys are one look. */
   #lookSoon() {
     if (this.#timer === 0) this.#timer = window.setTimeout(() => this.#changed(), LOOK_DELAY)
@@ -187,6 +196,7 @@ export class ReviewerPage {
     this.#timer = 0
     const unsent = this.#look()
     const count = unsent.put.length + unsent.withdraw.length
+    this.#hasTyped &&= 0 < count
     if (count === 0) this.#since = 0
     else if (this.#since === 0) this.#since = Date.now()
     void this.unsent.write(unsent)
