@@ -6,7 +6,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { el, mayMoveFocus } from "../lib/dom.js"
+import { copy, el, mayMoveFocus } from "../lib/dom.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { ReviewForm } from "./form.js"
@@ -22,6 +22,7 @@ import { nearest, WrittenDrafts } from "./written_drafts.js"
  * @property {(review: string) => boolean} isInView whether the text contains its words
  * @property {(review: string) => Promise<void>} remove
  * @property {() => Promise<void>} send sends what was typed
+ * @property {(words: string) => boolean} insert puts words in at the caret, if they may be typed
  */
 
 /** How long the text of both sides may need to meet, after which a review is sent once more, in ms. */
@@ -234,6 +235,17 @@ export class ReviewActions {
   }
 
   /** @param {api.Review} review */
+  copyWords = async ({ parts }) => {
+    if (await copy(wordsOf(parts))) announce(t("common.copied"))
+  }
+
+  /** The words become a suggestion at the caret, and the one without a passage ends. @param {api.Review} review */
+  suggestHere = async (review) => {
+    if (!this.typed?.insert(wordsOf(review.parts))) return t("suggesting.reading")
+    return this.remove(review)
+  }
+
+  /** @param {api.Review} review */
   choose = (review) => {
     this.margin?.activate(review.id)
   }
@@ -310,3 +322,6 @@ export class ReviewActions {
     }
   }
 }
+
+/** The new words of a suggestion. @param {readonly api.Part[]} parts */
+const wordsOf = (parts) => parts.map(({ text }) => text).filter((text) => text !== "").join("\n")

@@ -42,6 +42,8 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {(review: Review, written: Partial<import("./form.js").Written>) => Promise<string | null>} edit
  * @property {(review: Review) => Promise<string | null>} remove
  * @property {(review: Review) => void} choose
+ * @property {(review: Review) => Promise<void>} copyWords of a suggestion
+ * @property {(review: Review) => Promise<string | null>} suggestHere puts the words of a suggestion in at the caret
  * @property {() => string} refusal why nothing can be sent any more, or `""`
  */
 
@@ -240,10 +242,15 @@ export class ReviewCard {
   }
 
   #changedText() {
-    const { role, state, me, writer } = this.context
-    const isOwn = role === "reviewer" && this.review.author.id === me && isSuggestion(this.review)
-    if (state === "edited" && isOwn) return t("suggesting.edited", { writer })
+    const { state, writer } = this.context
+    if (this.#isOwnSuggestion && state === "edited") return t("suggesting.edited", { writer })
+    if (this.#isOwnSuggestion && state === "orphaned") return t("suggesting.orphaned")
     return t(state === "edited" ? "review.edited" : state === "moved" ? "review.moved" : "review.orphaned")
+  }
+
+  get #isOwnSuggestion() {
+    const { role, me } = this.context
+    return role === "reviewer" && this.review.author.id === me && isSuggestion(this.review)
   }
 
   #drawActions() {
@@ -275,8 +282,20 @@ export class ReviewCard {
     if (review.status !== "open" || review.author.id !== context.me) return []
     const style = "button button-quiet"
     return [
+      ...(this.#isOwnSuggestion && context.state === "orphaned" ? this.#lostWords() : []),
       button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.edit()),
       button(t("review.delete"), { class: style, label: actName(t("review.delete"), review) }, (event) => this.#remove(event)),
+    ]
+  }
+
+  /** What its author may do with words whose passage is gone. */
+  #lostWords() {
+    const [copies, here] = [t("common.copy"), t("suggesting.here")]
+    return [
+      button(here, { class: "button", label: actName(here, this.review) }, async () => {
+        this.#note.textContent = await this.actions.suggestHere(this.review)
+      }),
+      button(copies, { class: "button button-quiet", label: actName(copies, this.review) }, () => void this.actions.copyWords(this.review)),
     ]
   }
 

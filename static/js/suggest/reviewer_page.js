@@ -160,6 +160,15 @@ export class ReviewerPage {
     await this.sender?.send()
   }
 
+  /** Puts words in at the caret, if they may be typed. @param {string} words */
+  insert(words) {
+    const view = this.#desk?.editor.view
+    if (!view || view.state.readOnly) return false
+    view.dispatch(view.state.replaceSelection(words), { scrollIntoView: true, userEvent: "input.paste" })
+    view.focus()
+    return true
+  }
+
   /** Sends what is unsent before a reply to it. */
   async send() {
     await this.sender?.send()
