@@ -247,7 +247,7 @@ for (const [locale, said] of /** @type {const} */ ([
     const { writer, reviewer } = await table({ locale })
     const { page } = writer
     await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: ".\n\n특히", text: ". 특히" }] }, { changes: [{ after: "One", text: " very" }] })
-    await draws(writer, "-물류가- +물류를+ -.- -특히- +. 특히+ + very+")
+    await draws(writer, "-물류가- +물류를+ -.- -¶- -¶- -특히- +. 특히+ + very+")
     await page.locator("#margin-more > summary").click()
     await page.locator("#view").getByLabel(said.accepted, { exact: true }).check()
     const accepted = TEXT.replace("물류가", "물류를").replace(".\n\n특히", ". 특히").replace("One", "One very")
@@ -276,7 +276,7 @@ for (const [locale, said] of /** @type {const} */ ([
     await page.keyboard.type("!")
     await writer.waitForText(`${TEXT}!`)
     await page.locator("#view-note").getByRole("button", { name: said.back }).click()
-    await draws(writer, "-물류가- +물류를+ -.- -특히- +. 특히+ + very+")
+    await draws(writer, "-물류가- +물류를+ -.- -¶- -¶- -특히- +. 특히+ + very+")
     await page.locator("#view-note").waitFor({ state: "hidden" })
   })
 }
