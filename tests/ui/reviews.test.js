@@ -25,7 +25,8 @@ beforeEach(() => {
 async function reviewsWith(...stored) {
   const editor = {
     marked: { passages: new Map(), look: {} },
-    view: { state: { doc: "" } },
+    baseTree: { toString: () => "", length: 0, sliceString: () => "" },
+    inView: (/** @type {object} */ place) => place,
     setPassages: (/** @type {Map<string, object>} */ passages) => (editor.marked = { ...editor.marked, passages }),
   }
   const reviews = new Reviews(/** @type {any} */ (editor), "link", "u1", "u1")

@@ -12,6 +12,7 @@ const press = (given) => ({ code: "", key: "", altKey: false, ctrlKey: false, me
 test("shortcuts match the key code and not the typed character", () => {
   assert.equal(commandOf(press({ code: "KeyM", key: "ㅡ", altKey: true, ctrlKey: true }), true), "comment")
   assert.equal(commandOf(press({ code: "KeyM", key: "µ", altKey: true, metaKey: true }), true), "comment")
+  assert.equal(commandOf(press({ code: "KeyS", key: "ㄴ", altKey: true, ctrlKey: true }), true), "mode")
   assert.equal(commandOf(press({ code: "KeyA", key: "å", altKey: true }), false), "accept")
   assert.equal(commandOf(press({ code: "ArrowDown", key: "ArrowDown", altKey: true }), true), "next")
 })

@@ -38,7 +38,7 @@ test("as if accepted shows every suggestion that stands, each whole", () => {
   const accepted = state.update({ effects: setView.of("accepted") }).state
   assert.equal(textShown(accepted, marked), "저는 물류를 좋습니다 정말로..\n\n현장이 좋습니다. 특히")
   const edited = accepted.update({ changes: { from: 15, to: 16, insert: "별" } }).state
-  assert.equal(standingSuggestions(edited.field(marked)).length, 2, "the move lost a quote")
+  assert.equal(standingSuggestions(edited, marked).length, 2, "the move lost a quote")
   assert.equal(accepted.doc.toString(), TEXT, "the text stays")
 })
 

@@ -10,9 +10,9 @@ import { button, byId, drawWith, el } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 
 /**
- * @typedef {"comment" | "next" | "previous" | "accept" | "acceptNext" | "rejectNext" | "acceptAll" | "say" | "view" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
- * @typedef {Record<Exclude<Command, "help" | "acceptNext" | "rejectNext" | "say" | "view">, () => void>} CommonCommands
- * @typedef {CommonCommands & Partial<Record<"acceptNext" | "rejectNext" | "say" | "view", () => void>>} Commands some roles have only a part of them
+ * @typedef {"comment" | "mode" | "next" | "previous" | "accept" | "acceptNext" | "rejectNext" | "acceptAll" | "say" | "view" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
+ * @typedef {Record<Exclude<Command, "help" | "mode" | "acceptNext" | "rejectNext" | "say" | "view">, () => void>} CommonCommands
+ * @typedef {CommonCommands & Partial<Record<"mode" | "acceptNext" | "rejectNext" | "say" | "view", () => void>>} Commands some roles have only a part of them
  */
 
 const apple = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "")
@@ -21,6 +21,7 @@ const names = apple ? { control: "⌘", alt: "⌥" } : { control: "Ctrl", alt: "
 /** The entries of the list of shortcuts. @type {readonly (readonly [import("../lib/i18n.js").Sentence, string[][]])[]} */
 const shown = [
   ["keys.comment", [[names.control, names.alt, "M"]]],
+  ["keys.mode", [[names.control, names.alt, "S"]]],
   ["keys.next", [[names.alt, "↓"]]],
   ["keys.previous", [[names.alt, "↑"]]],
   ["keys.accept", [[names.alt, "A"]]],
@@ -42,7 +43,7 @@ const shown = [
 ]
 
 /** With Ctrl or ⌘ and Alt. @type {Partial<Record<string, Command>>} */
-const WITH_CONTROL = { KeyM: "comment", KeyA: "acceptAll", KeyV: "view" }
+const WITH_CONTROL = { KeyM: "comment", KeyA: "acceptAll", KeyS: "mode", KeyV: "view" }
 /** @type {readonly Command[]} */
 const OF_WRITERS = ["acceptNext", "rejectNext", "say", "view"]
 /** In a field these keys are its own. @type {readonly Command[]} */
@@ -150,6 +151,7 @@ export class Shortcuts {
 function typesInto(target) {
   if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return true
   if (target instanceof HTMLSelectElement) return true
-  // A writer whose typing is paused still means letters.
-  return target.closest("[contenteditable=true]") !== null && document.body.dataset.role !== "reviewer"
+  // A writer whose typing is paused still means letters. A reviewer who reads does not.
+  const isReading = document.body.dataset.role === "reviewer" && target.closest("[aria-readonly=true]") !== null
+  return target.closest("[contenteditable=true]") !== null && !isReading
 }

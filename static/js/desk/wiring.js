@@ -16,7 +16,7 @@ import { takeInTab } from "../lib/preferences.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
 import { DecideAll } from "../reviews/decide_all.js"
-import { DecisionBar } from "../reviews/decision_bar.js"
+import { decidingParts } from "../reviews/deciding.js"
 import { Decisions } from "../reviews/decisions.js"
 import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
@@ -25,7 +25,6 @@ import { Reviews } from "../reviews/reviews.js"
 import { SelectionBar } from "../reviews/selection_bar.js"
 import { TypingHint } from "../reviews/typing_hint.js"
 import { Unread } from "../reviews/unread.js"
-import { ViewMenu } from "../reviews/view_menu.js"
 import { AnswerWatch } from "../seat/answer_watch.js"
 import { Connection } from "../seat/connection.js"
 import { SeatAlert } from "../seat/seat_alert.js"
@@ -47,6 +46,7 @@ import { Presence } from "./presence.js"
 import { Printing } from "./printing.js"
 import { ServedText } from "./served_text.js"
 import { ServerEvents } from "./server_events.js"
+import { SharedEditing } from "./shared_editing.js"
 import { chordOf, Shortcuts } from "./shortcuts.js"
 import { TextCountsBar } from "./text_counts_bar.js"
 import { TextOut } from "./text_out.js"
@@ -59,8 +59,12 @@ export class DeskPage {
   #stopped = new AbortController()
   #quiet = 0
 
-  /** @param {import("../seat/entry.js").Arrival} arrival */
-  constructor({ me, link, role }) {
+  /**
+   * @param {import("../seat/entry.js").Arrival} arrival
+   * @param {typeof import("../suggest/reviewer_page.js").ReviewerPage | null} ReviewerPage what a reviewer's page has more
+   */
+  constructor(arrival, ReviewerPage) {
+    const { me, link, role } = arrival
     const doc = new Y.Doc()
     const text = doc.getText("content")
     this.store = new Store()
@@ -71,7 +75,8 @@ export class DeskPage {
     this.link = link
     this.connection = new Connection(doc, link.id, role)
     this.answers = new AnswerWatch(this.connection)
-    this.editor = new Editor(byId("paper"), text, role)
+    this.typed = ReviewerPage && new ReviewerPage(text, this.store, arrival)
+    this.editor = new Editor(byId("paper"), text, role, this.typed?.mirror ?? new SharedEditing(text))
     this.watch = new SaveWatch(doc, text, {
       user: me.id,
       document: link.document_id,
@@ -92,6 +97,7 @@ export class DeskPage {
     const unread = new Unread(this.reviews, this.store)
     this.margin = new Margin(this.editor, this.reviews, this.store, this.actions, unread)
     this.actions.margin = this.margin
+    this.typed?.join(this)
     this.actions.isSilent = () => this.store.state.silentSince !== null
     this.actions.refusal = () => (this.store.state.phase === "lost" && !RETURNABLE.includes(this.store.state.reason) ? lostSentence(this.store.state) : "")
     this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
@@ -112,7 +118,7 @@ export class DeskPage {
     this.printing = new Printing(this.editor, this.reviews, this.store)
     this.invite = new InviteButton(this.store)
     this.reviewer = new ReviewerDialog(this.store, this.connection)
-    const deciding = this.#deciding()
+    const deciding = decidingParts(this.editor, this.reviews, this.decisions, this.actions)
     this.keys = new Shortcuts({ ...this.#commands(), ...deciding.commands })
     this.parts = [
       this.events,
@@ -147,6 +153,7 @@ export class DeskPage {
       this.decisions,
       ...deciding.parts,
       new DecideAll(this.decisions, this.reviews, this.store),
+      ...(this.typed ? [this.typed] : []),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
       this.answers,
       this.connection,
@@ -163,7 +170,7 @@ export class DeskPage {
     const ready = () => this.store.seated && this.store.state.silentSince === null && this.actions.ready()
     this.answers.addEventListener("change", ready, { signal })
     window.addEventListener("online", ready, { signal })
-    this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
+    if (!this.typed) this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
     this.editor.addEventListener("press", (event) => this.#pressed(/** @type {CustomEvent} */ (event).detail), { signal })
@@ -203,16 +210,25 @@ export class DeskPage {
     if (phase === "lost" && ["taken_over", ...ENDED_LINKS].includes(reason)) this.events.readLinkSoon(0)
     const loss = lossOf(this.store.state)
     if (loss !== null) this.watch.seatLost(loss)
+    if (loss !== null) this.typed?.lose()
     if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#applyDrafts()
     if (phase !== "seated") return
     this.watch.seatRegained()
     const sentence = regainedSentence(before, phase)
     if (sentence) announce(t(sentence))
     this.actions.ready()
-    this.reviews.read().then(() => this.store.seated && this.actions.restore(), () => undefined)
+    this.reviews.read().then(() => this.#read(), () => undefined)
     this.questions.read().catch(() => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
+  }
+
+  /** The reviews are here, for the first time with this seat. */
+  #read() {
+    if (!this.store.seated) return
+    this.actions.restore()
+    // The suggestions are in the text with the next task.
+    window.setTimeout(() => this.typed?.ready(), 0)
   }
 
   /** Answers the idle warning with a sign of life. */
@@ -259,13 +275,13 @@ export class DeskPage {
       wait: () => this.connection.wait(),
       leaveQueue: () => this.connection.leaveQueue(),
       retryNow: () => this.connection.retryNow(),
-      lost: () => this.watch.lost(),
+      lost: () => (this.typed ?? this.watch).lost(),
       unsent: () => this.actions.written.all,
       discardUnsent: () => {
         this.actions.written.clear()
         location.reload()
       },
-      discard: () => this.watch.discard().then(() => location.reload()),
+      discard: () => (this.typed ?? this.watch).discard().then(() => location.reload()),
       focusText: () => this.editor.focus(),
       copyText: () => copy(this.editor.text),
       saveText: () => download(fileName(this.store.state.link?.title ?? "", t("start.untitled")), this.editor.text),
@@ -277,6 +293,7 @@ export class DeskPage {
   #commands() {
     return {
       comment: () => this.#comment(),
+      mode: () => this.typed?.mode.toggle(),
       next: () => this.#step(1),
       previous: () => this.#step(-1),
       accept: () => this.#decide("accept"),
@@ -287,15 +304,6 @@ export class DeskPage {
       print: () => this.printing.open(),
       text: () => this.#backToText(),
     }
-  }
-
-  /** What only a writer does with suggestions. */
-  #deciding() {
-    if (this.role !== "writer") return { parts: [], commands: {} }
-    const bar = new DecisionBar(this.editor, this.decisions, this.actions)
-    const views = new ViewMenu(this.editor, this.reviews)
-    const commands = { acceptNext: () => bar.decide("accept"), rejectNext: () => bar.decide("reject"), say: () => bar.say(), view: () => views.next() }
-    return { parts: [bar, views], commands }
   }
 
   /** On the selection; without one, on the whole text. */

@@ -28,6 +28,7 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {Role} role
  * @property {boolean} seated
  * @property {string} me
+ * @property {string} writer the name of the writer
  * @property {number} undoable the reviews of its decision, while that can be taken back
  * @property {(author: import("../lib/api.js").User) => Role} roleOf
  *
@@ -221,8 +222,7 @@ export class ReviewCard {
     const open = review.status === "open"
     const changed = open && context.state !== "exact"
     if (changed) {
-      const name = context.state === "edited" ? "review.edited" : context.state === "moved" ? "review.moved" : "review.orphaned"
-      parts.push(el("p", { class: "card-state", text: t(name) }))
+      parts.push(el("p", { class: "card-state", text: this.#changedText() }))
     }
     const shown = (changed && context.state !== "moved") || !open
     const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
@@ -237,6 +237,13 @@ export class ReviewCard {
     ]
     if (0 < facts.length) parts.push(el("span", { class: "card-facts", text: facts.join(" · ") }))
     return parts
+  }
+
+  #changedText() {
+    const { role, state, me, writer } = this.context
+    const isOwn = role === "reviewer" && this.review.author.id === me && isSuggestion(this.review)
+    if (state === "edited" && isOwn) return t("suggesting.edited", { writer })
+    return t(state === "edited" ? "review.edited" : state === "moved" ? "review.moved" : "review.orphaned")
   }
 
   #drawActions() {
@@ -268,7 +275,7 @@ export class ReviewCard {
     if (review.status !== "open" || review.author.id !== context.me) return []
     const style = "button button-quiet"
     return [
-      button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.#edit()),
+      button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.edit()),
       button(t("review.delete"), { class: style, label: actName(t("review.delete"), review) }, (event) => this.#remove(event)),
     ]
   }
@@ -290,7 +297,7 @@ export class ReviewCard {
     return pressed
   }
 
-  #edit() {
+  edit() {
     const done = () => {
       this.#editing = null
       this.#form.replaceChildren()

@@ -4,8 +4,11 @@
  *
  * Where the places stand and how they follow edits is in `places.js`. An old text is marked, and the new one is a widget
  * behind it, so the text of the editor stays what it is. Only places near the window are drawn.
+ *
+ * Places are those of the base (`desk/base_text.js`), and are drawn where they stand in the editor.
  */
 
+import { base } from "../desk/base_text.js"
 import { drawnApartFromComposing } from "../desk/composing.js"
 import { t } from "../lib/i18n.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
@@ -42,7 +45,8 @@ const unmarked = { passages: new Map(), active: null, pending: null, look: {} }
 export const marked = StateField.define({
   create: () => unmarked,
   update(before, transaction) {
-    let value = transaction.docChanged ? followed(before, transaction) : before
+    const step = transaction.startState.facet(base).step(transaction)
+    let value = step ? followed(before, step.changes, step.text) : before
     for (const effect of transaction.effects) {
       if (effect.is(setPassages)) value = { ...value, passages: effect.value, look: {} }
       else if (effect.is(setActive)) value = { ...value, active: effect.value, look: {} }
@@ -52,8 +56,12 @@ export const marked = StateField.define({
   },
 })
 
-/** @param {Marked} value @param {import("@codemirror/state").Transaction} transaction @returns {Marked} */
-function followed({ passages: before, active, pending: beforePending, look }, { changes, newDoc }) {
+/**
+ * @param {Marked} value
+ * @param {import("@codemirror/state").ChangeDesc} changes of the base @param {import("@codemirror/state").Text} text the base after them
+ * @returns {Marked}
+ */
+function followed({ passages: before, active, pending: beforePending, look }, changes, text) {
   const extent = extentOf(changes)
   let touches = false
   /** @type {Map<string, Passage>} */
@@ -61,7 +69,7 @@ function followed({ passages: before, active, pending: beforePending, look }, { 
   for (const [id, passage] of before) {
     let isSame = true
     const places = passage.places.map((place) => {
-      const next = moved(place, changes, extent, newDoc)
+      const next = moved(place, changes, extent, text)
       isSame &&= next === place
       touches ||= isTouched(place, next, changes)
       return next
@@ -75,12 +83,13 @@ function followed({ passages: before, active, pending: beforePending, look }, { 
 
 /** The reviews that are shown with a place at that position, the narrowest first. @param {import("@codemirror/state").EditorState} state @param {number} at */
 export function reviewsAt(state, at) {
+  const inBase = state.facet(base).toBase(state, at)
   const isShown = state.field(shownView) === "shown"
   /** @type {[id: string, width: number][]} */
   const found = []
   for (const [id, { places, suggests }] of state.field(marked).passages) {
     if (suggests && !isShown) continue
-    const here = places.find((place) => place.from <= at && at <= place.to && stands(place))
+    const here = places.find((place) => place.from <= inBase && inBase <= place.to && stands(place))
     if (here) found.push([id, here.to - here.from])
   }
   return found.sort(([, a], [, b]) => a - b).map(([id]) => id)
@@ -90,15 +99,22 @@ export function reviewsAt(state, at) {
 function draw(state, viewport) {
   const { passages, active, pending } = state.field(marked)
   const view = state.field(shownView)
+  const { isInView, rangeToBase, rangeToView } = state.facet(base)
+  const window = rangeToBase(state, viewport)
   /** @type {import("@codemirror/state").Range<import("@codemirror/view").Decoration>[]} */
   const ranges = []
   for (const [id, passage] of passages) {
     if (passage.suggests && view !== "shown") continue
-    const near = passage.places.filter(({ from, to }) => from <= viewport.to && viewport.from <= to && to <= state.doc.length)
-    if (0 < near.length) ranges.push(...drawn(id, passage, near, id === active))
+    const near = passage.places
+      .filter(({ from, to }) => from <= window.to && window.from <= to)
+      .map((place) => ({ ...place, ...rangeToView(state, place) }))
+      .filter(({ to }) => to <= state.doc.length)
+    // The text of the editor has the words of the reader's own suggestions (`suggest/pieces.js`).
+    if (0 < near.length && !(passage.suggests && isInView(id))) ranges.push(...drawn(id, passage, near, id === active))
   }
-  if (pending && pending.from < pending.to && pending.to <= state.doc.length) {
-    ranges.push(Decoration.mark({ class: "passage-pending" }).range(pending.from, pending.to))
+  const here = pending && rangeToView(state, pending)
+  if (here && here.from < here.to && here.to <= state.doc.length) {
+    ranges.push(Decoration.mark({ class: "passage-pending" }).range(here.from, here.to))
   }
   return Decoration.set(ranges, true)
 }
@@ -134,7 +150,9 @@ const breaksIn = ({ from, quote }) => [...quote.matchAll(/\n/g)].map(({ index })
 /** @param {(id: string) => void} press a passage was clicked or tapped */
 export function highlights(press) {
   const looksOther = (/** @type {import("@codemirror/state").EditorState} */ before, /** @type {import("@codemirror/state").EditorState} */ after) =>
-    before.field(marked).look !== after.field(marked).look || before.field(shownView) !== after.field(shownView)
+    before.field(marked).look !== after.field(marked).look ||
+    before.field(shownView) !== after.field(shownView) ||
+    (before.doc !== after.doc && after.facet(base).text(after) !== after.doc)
   return [
     marked,
     textView(marked),

@@ -28,5 +28,9 @@ export function movedText(parts) {
   return isMove ? added.text : null
 }
 
-/** Whether the form of a review can show it: one passage with other words. @param {WithParts} review */
-export const fitsForm = ({ parts }) => parts.length === 0 || (parts.length === 1 && parts[0]?.anchor.quote !== "")
+/**
+ * Whether the form of a review can show it: one passage with other words, which its author did not type in the text.
+ *
+ * @param {WithParts & { origin?: import("../lib/api.js").Review["origin"] }} review
+ */
+export const fitsForm = ({ parts, origin }) => parts.length === 0 || (origin !== "typed" && parts.length === 1 && parts[0]?.anchor.quote !== "")

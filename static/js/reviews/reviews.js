@@ -108,6 +108,11 @@ export class Reviews extends EventTarget {
     return id === this.writer ? "writer" : "reviewer"
   }
 
+  /** Whether the list was read once. */
+  get isRead() {
+    return 0 < this.#shownRead
+  }
+
   /** In no order. */
   get all() {
     return [...this.#all.values()]
@@ -120,23 +125,40 @@ export class Reviews extends EventTarget {
 
   /** Its first place that stands, or `null` when it stands nowhere. @param {string} id @returns {Place | null} */
   passageOf(id) {
-    return this.placesOf(id).find(stands) ?? null
+    const place = this.#places(id).find(stands)
+    return place ? this.editor.inView(place) : null
   }
 
   /** All places of a review: its passage, or the parts of a suggestion. @param {string} id @returns {readonly Place[]} */
   placesOf(id) {
+    return this.#places(id).map((place) => this.editor.inView(place))
+  }
+
+  /** The same in the base. @param {string} id @returns {readonly Place[]} */
+  #places(id) {
     return this.editor.marked.passages.get(id)?.places ?? []
   }
 
   /** The passage of a review, or the position where it stood before its text was deleted. @param {string} id */
   lastPassageOf(id) {
-    return this.passageOf(id) ?? this.placesOf(id)[0] ?? null
+    const place = this.#last(id)
+    return place && this.editor.inView(place)
+  }
+
+  /** @param {string} id */
+  #last(id) {
+    return this.#places(id).find(stands) ?? this.#places(id)[0] ?? null
+  }
+
+  /** @param {string} id */
+  #isFound(id) {
+    return this.#places(id).some(stands)
   }
 
   /** Whether a review stands nowhere, and has for so long that no paste or undo is to be expected. @param {string} id */
   isLost(id) {
     const review = this.#all.get(id)
-    if ((review && isSummary(review)) || this.passageOf(id)) return false
+    if ((review && isSummary(review)) || this.#isFound(id)) return false
     return (this.#collapsedAt.get(id) ?? 0) + LOST_DELAY <= Date.now()
   }
 
@@ -145,8 +167,8 @@ export class Reviews extends EventTarget {
     if (review.anchor === null) return "exact"
     const { state } = review.anchor
     // Until it is lost, its card stays as it is.
-    if (!this.passageOf(review.id)) return this.isLost(review.id) ? "orphaned" : state === "orphaned" ? "edited" : state
-    if (!isWhole(this.placesOf(review.id))) return "edited"
+    if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : state === "orphaned" ? "edited" : state
+    if (!isWhole(this.#places(review.id))) return "edited"
     const hasMoved = state === "moved" || review.parts.some(({ anchor }) => anchor.state === "moved")
     return hasMoved ? "moved" : "exact"
   }
@@ -169,7 +191,7 @@ export class Reviews extends EventTarget {
 
   /** @param {(review: api.Review) => boolean} matches */
   #ordered(matches) {
-    const from = (/** @type {api.Review} */ review) => (isSummary(review) ? -1 : (this.lastPassageOf(review.id)?.from ?? 0))
+    const from = (/** @type {api.Review} */ review) => (isSummary(review) ? -1 : (this.#last(review.id)?.from ?? 0))
     const found = [...this.#all.values()].filter(matches).map((review) => ({ review, at: from(review) }))
     found.sort((a, b) => a.at - b.at || a.review.created_at.localeCompare(b.review.created_at))
     return found.map(({ review }) => review)
@@ -181,7 +203,7 @@ export class Reviews extends EventTarget {
     for (const id of passages.keys()) {
       if (this.#all.get(id)?.status !== "open") passages.delete(id)
     }
-    const { doc: tree } = this.editor.view.state
+    const tree = this.editor.baseTree
     const text = { tree, whole: tree.toString() }
     for (const review of served) {
       if (review.status !== "open" || review.anchor === null) continue
@@ -225,7 +247,7 @@ export class Reviews extends EventTarget {
     window.clearTimeout(this.#seekTimer)
     const isMissed = (/** @type {api.Review} */ { id, status, anchor, parts }) => {
       const anchors = parts.length === 0 ? [anchor] : parts.map((part) => part.anchor)
-      return status === "open" && this.placesOf(id).some((place, at) => !stands(place) && anchors[at]?.state !== "orphaned")
+      return status === "open" && this.#places(id).some((place, at) => !stands(place) && anchors[at]?.state !== "orphaned")
     }
     if (![...this.#all.values()].some(isMissed)) return
     this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)

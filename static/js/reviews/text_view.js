@@ -4,6 +4,7 @@
  * drawn over the text, which stays what it is: it is read-only, and a copy of it is as it is shown.
  */
 
+import { base } from "../desk/base_text.js"
 import { el } from "../lib/dom.js"
 import { Decoration, EditorState, EditorView, keymap, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
 import { acceptable } from "../sections/accepted.js"
@@ -55,11 +56,16 @@ class AcceptedText extends WidgetType {
   }
 }
 
-/** The parts of all suggestions that stand, the oldest suggestion first. @param {import("./highlights.js").Marked} marked @returns {Replacement[][]} */
-export function standingSuggestions({ passages }) {
-  const standing = [...passages.values()].filter(({ suggests, places }) => suggests && isWhole(places))
-  standing.sort((one, other) => one.since.localeCompare(other.since))
-  return standing.map(({ places }) => places.map(({ from, to, text }) => ({ from, to, text: text ?? "" })))
+/**
+ * The parts of all suggestions that stand and that the text does not contain yet, the oldest suggestion first.
+ *
+ * @param {State} state @param {MarkedField} marked @returns {Replacement[][]}
+ */
+export function standingSuggestions(state, marked) {
+  const { isInView, rangeToView } = state.facet(base)
+  const standing = [...state.field(marked).passages].filter(([id, { suggests, places }]) => suggests && isWhole(places) && !isInView(id))
+  standing.sort(([, one], [, other]) => one.since.localeCompare(other.since))
+  return standing.map(([, { places }]) => places.map((place) => ({ ...rangeToView(state, place), text: place.text ?? "" })))
 }
 
 /** @param {readonly Replacement[]} replacements */
@@ -74,7 +80,7 @@ function drawn(replacements) {
 
 /** @param {MarkedField} marked */
 export function textView(marked) {
-  const replacements = (/** @type {State} */ state) => acceptable(state.doc.length, standingSuggestions(state.field(marked)))
+  const replacements = (/** @type {State} */ state) => acceptable(state.doc.length, standingSuggestions(state, marked))
   const isAccepted = (/** @type {State} */ state) => state.field(shownView) === "accepted"
   return [
     shownView,
@@ -93,8 +99,9 @@ export function textView(marked) {
 
 /** The text as it is shown. @param {State} state @param {MarkedField} marked */
 export function textShown(state, marked) {
+  if (state.field(shownView) === "original") return state.facet(base).text(state).toString()
   const text = state.doc.toString()
-  return state.field(shownView) === "accepted" ? textAs(text, acceptable(text.length, standingSuggestions(state.field(marked)))) : text
+  return state.field(shownView) === "accepted" ? textAs(text, acceptable(text.length, standingSuggestions(state, marked))) : text
 }
 
 /** @param {string} text @param {readonly Replacement[]} replacements in its order @param {number} [start] where the text begins */

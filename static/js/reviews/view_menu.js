@@ -4,9 +4,11 @@
  * shown as it is. Owns both elements.
  */
 
+import { base } from "../desk/base_text.js"
 import { announce, showToast } from "../lib/announce.js"
 import { byId, el, isDrawn, translatedButton } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
+import { marked } from "./highlights.js"
 import { changeMenu } from "./margin_tabs.js"
 import { isSuggestion } from "./parts.js"
 import { setView, shownView, standingSuggestions, VIEWS } from "./text_view.js"
@@ -65,7 +67,11 @@ export class ViewMenu {
 
   /** The suggestions that the view shows in its way. @param {View} view */
   #count(view) {
-    if (view === "accepted") return standingSuggestions(this.editor.marked).length
+    const { state } = this.editor.view
+    const { isInView } = state.facet(base)
+    // The reader's own ones are in the text already.
+    const own = this.reviews.all.filter(({ id, status }) => status === "open" && isInView(id)).length
+    if (view === "accepted") return standingSuggestions(state, marked).length + own
     return this.reviews.all.filter((review) => review.status === "open" && isSuggestion(review) && this.reviews.passageOf(review.id)).length
   }
 

@@ -4,11 +4,13 @@
 import { peopleEn } from "./people_en.js"
 import { decidingEn } from "./deciding_en.js"
 import { documentsEn } from "./documents_en.js"
+import { suggestingEn } from "./suggesting_en.js"
 
 export const en = {
   ...peopleEn,
   ...documentsEn,
   ...decidingEn,
+  ...suggestingEn,
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
   "role.reviewer": "Reviewer",

@@ -4,12 +4,14 @@
 import { peopleKo } from "./people_ko.js"
 import { decidingKo } from "./deciding_ko.js"
 import { documentsKo } from "./documents_ko.js"
+import { suggestingKo } from "./suggesting_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
   ...peopleKo,
   ...documentsKo,
   ...decidingKo,
+  ...suggestingKo,
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
   "role.reviewer": "검토자",

@@ -1,0 +1,87 @@
+// @ts-check
+/**
+ * The suggestions that the server did not acknowledge, in this browser: a closed tab loses a quarter of a second of typing
+ * at most. Each page has one row, which it replaces, and which it deletes once all is acknowledged.
+ *
+ * A part is kept with relative positions, so that it is found again after the writer went on. A page applies the rows
+ * of closed pages; one that lost its seat is only offered, since its user may have typed the same anew.
+ */
+
+import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../unsaved/drafts.js"
+
+/**
+ * @typedef {import("./suggestions_api.js").PlacedPart} PlacedPart
+ * @typedef {{ id: string, version: number | null, parts: PlacedPart[] }} Kept
+ * @typedef {{ user: string, document: string, link: string, title: string, client: number, at: number, isLost: boolean,
+ *   put: Kept[], withdraw: string[] }} Row
+ */
+
+/** After an edit, in ms: with the time of the write it is stored within 250 ms. */
+const WRITE_DELAY = 150
+
+export class Unsent {
+  #opening
+  #timer = 0
+  #isStored = false
+  #isStopped = false
+
+  /**
+   * @param {{ user: string, document: string, link: string, client: number, title: () => string }} page
+   * @param {() => Pick<Row, "put" | "withdraw" | "isLost">} look what is unsent now
+   */
+  constructor(page, look) {
+    this.page = page
+    this.look = look
+    this.#opening = Drafts.open(page.user)
+  }
+
+  stop() {
+    this.#isStopped = true
+    window.clearTimeout(this.#timer)
+  }
+
+  /** Writes what is unsent, soon: many keys are one write. */
+  writeSoon() {
+    if (this.#timer !== 0 || this.#isStopped) return
+    this.#timer = window.setTimeout(() => void this.write(), WRITE_DELAY)
+  }
+
+  async write() {
+    window.clearTimeout(this.#timer)
+    this.#timer = 0
+    const drafts = await this.#opening
+    const { put, withdraw, isLost } = this.look()
+    const isEmpty = put.length + withdraw.length === 0
+    if (!drafts || this.#isStopped || (isEmpty && !this.#isStored)) return
+    const { user, document, link, client, title } = this.page
+    try {
+      const store = storeOf(drafts)
+      if (isEmpty) store.delete(nameOf(document, client))
+      else store.put({ user, document, link, client, title: title(), at: Date.now(), isLost, put, withdraw }, nameOf(document, client))
+      store.transaction.commit()
+      this.#isStored = !isEmpty
+    } catch {
+      // A browser without room: the page itself still has them.
+    }
+  }
+
+  /** The rows of closed pages of this link, the oldest first. @returns {Promise<Row[]>} */
+  async ofClosedPages() {
+    const drafts = await this.#opening
+    if (!drafts) return []
+    const { user, link, document, client } = this.page
+    const index = drafts.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).index("user")
+    const [rows, live] = await Promise.all([resultOf(index.getAll(user)), livePages()])
+    const closed = /** @type {Row[]} */ (rows).filter((row) => row.link === link && row.client !== client && !live.has(nameOf(document, row.client)))
+    return closed.sort((one, other) => one.at - other.at)
+  }
+
+  /** @param {Row} row */
+  async drop({ document, client }) {
+    const drafts = await this.#opening
+    if (drafts) storeOf(drafts).delete(nameOf(document, client))
+  }
+}
+
+/** @param {Drafts} drafts */
+const storeOf = ({ database }) => database.transaction(SUGGESTIONS, "readwrite").objectStore(SUGGESTIONS)
