@@ -175,7 +175,11 @@ test("the bar at the caret decides and replies; it goes while the writer types",
   const [box, word] = await Promise.all([bar(writer).boundingBox(), page.locator(".passage-new").first().boundingBox()])
   assert.ok(box && word && word.y + word.height <= box.y + 1, JSON.stringify([box, word]))
   await assertAccessibleIn(writer, "the bar at the caret")
-  // The sheet was not opened, and the caret stayed.
+  // From the text to the bar, to the card, and back.
+  for (const where of ["#decision-bar button", ".card[data-active=true]", ".cm-content"]) {
+    await page.keyboard.press("F6")
+    await until(() => page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, where), `the focus is on ${where}`)
+  }
   await bar(writer).getByRole("button", { name: "Reply" }).click()
   const field = page.locator("#cards .card[data-active=true] .reply > .reply-field")
   await until(() => field.evaluate((field) => field === document.activeElement), "the reply has the focus")
