@@ -175,7 +175,11 @@ test("the bar at the caret decides and replies; it goes while the writer types",
   const [box, word] = await Promise.all([bar(writer).boundingBox(), page.locator(".passage-new").first().boundingBox()])
   assert.ok(box && word && word.y + word.height <= box.y + 1, JSON.stringify([box, word]))
   await assertAccessibleIn(writer, "the bar at the caret")
-  // The sheet was not opened, and the caret stayed.
+  // From the text to the bar, to the card, and back.
+  for (const where of ["#decision-bar button", ".card[data-active=true]", ".cm-content"]) {
+    await page.keyboard.press("F6")
+    await until(() => page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, where), `the focus is on ${where}`)
+  }
   await bar(writer).getByRole("button", { name: "Reply" }).click()
   const field = page.locator("#cards .card[data-active=true] .reply > .reply-field")
   await until(() => field.evaluate((field) => field === document.activeElement), "the reply has the focus")
@@ -247,7 +251,7 @@ for (const [locale, said] of /** @type {const} */ ([
     const { writer, reviewer } = await table({ locale })
     const { page } = writer
     await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: ".\n\n특히", text: ". 특히" }] }, { changes: [{ after: "One", text: " very" }] })
-    await draws(writer, "-물류가- +물류를+ -.- -특히- +. 특히+ + very+")
+    await draws(writer, "-물류가- +물류를+ -.- -¶- -¶- -특히- +. 특히+ + very+")
     await page.locator("#margin-more > summary").click()
     await page.locator("#view").getByLabel(said.accepted, { exact: true }).check()
     const accepted = TEXT.replace("물류가", "물류를").replace(".\n\n특히", ". 특히").replace("One", "One very")
@@ -276,7 +280,7 @@ for (const [locale, said] of /** @type {const} */ ([
     await page.keyboard.type("!")
     await writer.waitForText(`${TEXT}!`)
     await page.locator("#view-note").getByRole("button", { name: said.back }).click()
-    await draws(writer, "-물류가- +물류를+ -.- -특히- +. 특히+ + very+")
+    await draws(writer, "-물류가- +물류를+ -.- -¶- -¶- -특히- +. 특히+ + very+")
     await page.locator("#view-note").waitFor({ state: "hidden" })
   })
 }

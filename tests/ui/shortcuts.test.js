@@ -48,6 +48,7 @@ test("the keys that decide in the text are read by their place, also while typin
     assert.equal(commandOf(press({ code: "KeyI", key: "ㅑ", altKey: true }), typing), "say")
     assert.equal(commandOf(press({ code: "KeyV", key: "ㅍ", altKey: true, ctrlKey: true }), typing), "view")
     assert.equal(commandOf(press({ code: "KeyA", key: "ㅁ", altKey: true, metaKey: true }), typing), "acceptAll")
+    assert.equal(commandOf(press({ code: "F6", key: "F6" }), typing), "region")
     assert.equal(commandOf(press({ code: "Enter", key: "Enter" }), typing), null)
     assert.equal(commandOf(press({ code: "KeyV", key: "v", ctrlKey: true }), typing), null)
   }

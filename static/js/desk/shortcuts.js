@@ -10,9 +10,9 @@ import { button, byId, drawWith, el } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 
 /**
- * @typedef {"comment" | "mode" | "next" | "previous" | "accept" | "acceptNext" | "rejectNext" | "acceptAll" | "say" | "view" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
- * @typedef {Record<Exclude<Command, "help" | "mode" | "acceptNext" | "rejectNext" | "say" | "view">, () => void>} CommonCommands
- * @typedef {CommonCommands & Partial<Record<"mode" | "acceptNext" | "rejectNext" | "say" | "view", () => void>>} Commands some roles have only a part of them
+ * @typedef {"comment" | "mode" | "next" | "previous" | "accept" | "acceptNext" | "rejectNext" | "acceptAll" | "say" | "view" | "region" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
+ * @typedef {Record<Exclude<Command, "help" | "mode" | "acceptNext" | "rejectNext" | "say" | "view" | "region">, () => void>} CommonCommands
+ * @typedef {CommonCommands & Partial<Record<"mode" | "acceptNext" | "rejectNext" | "say" | "view" | "region", () => void>>} Commands some roles have only a part of them
  */
 
 const apple = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "")
@@ -30,6 +30,7 @@ const shown = [
   ["keys.acceptAll", [[names.control, names.alt, "A"]]],
   ["keys.say", [[names.alt, "I"]]],
   ["keys.view", [[names.control, names.alt, "V"]]],
+  ["keys.region", [["F6"]]],
   ["keys.resolve", [[names.alt, "R"]]],
   ["keys.history", [[names.alt, "H"]]],
   ["keys.find", [[names.control, "F"]]],
@@ -76,6 +77,7 @@ export function commandOf(event, typing) {
     return code === "KeyF" ? "find" : code === "KeyP" ? "print" : null
   }
   if (key === "Escape") return "text"
+  if (code === "F6" && !shiftKey) return "region"
   return key === "?" && !typing ? "help" : null
 }
 

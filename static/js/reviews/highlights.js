@@ -12,7 +12,7 @@ import { base } from "../desk/base_text.js"
 import { drawnApartFromComposing } from "../desk/composing.js"
 import { t } from "../lib/i18n.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
-import { NewText } from "./new_text.js"
+import { DeletedBreak, NewText } from "./new_text.js"
 import { extentOf, isTouched, isWhole, moved, movedRange, stands } from "./places.js"
 import { shownView, textView } from "./text_view.js"
 
@@ -134,6 +134,7 @@ function drawn(id, passage, near, isActive) {
       const mark = Decoration.mark({ tagName: isNew ? "del" : "mark", class: `passage ${kind}${style}`, attributes })
       ranges.push(mark.range(from, to))
     }
+    if (isNew) ranges.push(...breaksIn(place).map((at) => Decoration.widget({ widget: new DeletedBreak(id, `passage passage-old${style}`), side: 1 }).range(at)))
     // Behind the old words, and behind the caret: beside a composition another side would end it.
     if (isNew && text) {
       const widget = new NewText(id, text, `passage passage-new${from < to ? " passage-replaced" : ""}${style}`)
@@ -142,6 +143,9 @@ function drawn(id, passage, near, isActive) {
     return ranges
   })
 }
+
+/** The ends of the lines that an unedited quote contains. @param {Place} place */
+const breaksIn = ({ from, quote }) => [...quote.matchAll(/\n/g)].map(({ index }) => from + index)
 
 /** @param {(id: string) => void} press a passage was clicked or tapped */
 export function highlights(press) {
@@ -166,7 +170,7 @@ export function highlights(press) {
 /** The review of a new text that is pressed, or the narrowest one there. @param {MouseEvent} event @param {EditorView} view */
 function reviewOf(event, view) {
   const { target, clientX, clientY } = event
-  const added = target instanceof Element ? target.closest(".passage-new") : null
+  const added = target instanceof Element ? target.closest("[contenteditable=false].passage") : null
   if (added instanceof HTMLElement) return added.dataset.review
   const at = view.posAtCoords({ x: clientX, y: clientY })
   return at === null ? undefined : reviewsAt(view.state, at)[0]

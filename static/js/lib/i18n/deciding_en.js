@@ -31,5 +31,6 @@ export const decidingEn = {
   "keys.acceptNext": "Accept the suggestion and go to the next",
   "keys.rejectNext": "Reject the suggestion and go to the next",
   "keys.say": "Read the suggestion here",
+  "keys.region": "From the text to the comments, and back",
   "keys.view": "Suggestions shown, as if accepted, or original",
 }

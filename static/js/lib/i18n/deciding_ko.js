@@ -32,5 +32,6 @@ export const decidingKo = {
   "keys.acceptNext": "제안을 반영하고 다음 제안으로",
   "keys.rejectNext": "제안을 거절하고 다음 제안으로",
   "keys.say": "여기 있는 제안 읽어 주기",
+  "keys.region": "본문과 의견 사이로 이동",
   "keys.view": "제안 표시, 모두 반영한 글, 원래 글",
 }
