@@ -15,10 +15,19 @@ import { FakeView } from "./reviewer_editor.js"
 
 const ME = { id: "u2", name: "이서연" }
 
+/** @param {Y.Text} text @param {number} at @param {0 | -1} side */
+const positionAt = (text, at, side) => Y.createRelativePositionFromTypeIndex(text, at, side)
+
+/** @param {Y.Text} text @param {Y.RelativePosition} position */
+const offsetOf = (text, position) => Y.createAbsolutePositionFromRelativePosition(position, /** @type {Y.Doc} */ (text.doc))?.index ?? 0
+
+/** @param {string} position in base64 */
+const decoded = (position) => Y.decodeRelativePosition(Uint8Array.from(atob(position), (character) => character.charCodeAt(0)))
+
 /** A server of one document, whose answers a test may change. */
 class Server {
   /** @type {Map<string, any>} */
-  reviews = new Map()
+  stored = new Map()
   /** The bodies of the calls. @type {any[]} */
   calls = []
   /** Answers in the place of the server. @type {((body: any) => { status: number, json: object } | null)[]} */
@@ -30,40 +39,94 @@ class Server {
     this.text = text
   }
 
-  /** @param {string} position */
-  #offset(position) {
-    const bytes = Uint8Array.from(atob(position), (character) => character.charCodeAt(0))
-    return Y.createAbsolutePositionFromRelativePosition(Y.decodeRelativePosition(bytes), /** @type {Y.Doc} */ (this.text.doc))?.index ?? 0
-  }
-
   /** @param {any} body */
   put(body) {
     const kept = body.put.map((/** @type {any} */ { id, version, parts }) => {
-      const stored = this.reviews.get(id)
+      const stored = this.stored.get(id)
+      if (stored && stored.status !== "open") return { id, state: "refused", reason: "decided" }
+      if (stored && stored.version === (version ?? 0) + 1 && JSON.stringify(stored.sent) === JSON.stringify(parts)) return { id, state: "kept", version: stored.version }
       if ((stored?.version ?? null) !== version) return { id, state: "refused", reason: "version" }
-      this.store(id, (version ?? 0) + 1, parts.map((/** @type {any} */ part) => {
-        const [start, end] = "at" in part ? [this.#offset(part.at), this.#offset(part.at)] : [this.#offset(part.start), this.#offset(part.end)]
-        return { start, end, text: part.text }
-      }))
+      const placed = parts.map((/** @type {any} */ part) => {
+        const [start, end] = "at" in part ? [decoded(part.at), decoded(part.at)] : [decoded(part.start), decoded(part.end)]
+        return { start, end, quote: part.quote ?? "", text: part.text }
+      })
+      const isChanged = placed.some((/** @type {any} */ { start, end, quote }) => quote !== "" && this.#slice(start, end) !== quote)
+      if (isChanged) return { id, state: "refused", reason: "quote-changed" }
+      this.#set(id, { ...this.#fresh(id), ...stored, version: (version ?? 0) + 1, parts: placed, sent: parts })
       return { id, state: "kept", version: (version ?? 0) + 1 }
     })
-    const withdrawn = body.withdraw.map((/** @type {any} */ { id }) => {
-      this.reviews.delete(id)
+    const withdrawn = body.withdraw.map((/** @type {any} */ { id, version }) => {
+      const stored = this.stored.get(id)
+      if (stored && stored.status !== "open") return { id, state: "refused", reason: "decided" }
+      if (stored && stored.version !== version) return { id, state: "refused", reason: "version" }
+      this.stored.delete(id)
       return { id, state: "withdrawn" }
     })
     return { items: [...kept, ...withdrawn] }
   }
 
+  /** @param {Y.RelativePosition} start @param {Y.RelativePosition} end */
+  #slice(start, end) {
+    return this.text.toString().slice(offsetOf(this.text, start), offsetOf(this.text, end))
+  }
+
+  /** @param {string} id */
+  #fresh(id) {
+    const at = `2026-11-26T10:00:${String(this.stored.size).padStart(2, "0")}Z`
+    return { id, author: ME, body: "", status: "open", outcome: null, replies: [], created_at: at, updated_at: at }
+  }
+
+  /** @param {string} id @param {any} review */
+  #set(id, review) {
+    this.stored.set(id, { ...review, change: ++this.change })
+  }
+
   /** @param {string} id @param {number} version @param {{ start: number, end: number, text: string }[]} parts @param {object} [more] */
   store(id, version, parts, more = {}) {
-    const text = this.text.toString()
-    const served = parts.map(({ start, end, text: words }) => ({
-      text: words,
-      anchor: { state: "exact", start, end, quote: text.slice(start, end), prefix: text.slice(Math.max(start - 32, 0), start), suffix: text.slice(end, end + 32) },
+    const placed = parts.map(({ start, end, text }) => ({
+      start: positionAt(this.text, start, 0),
+      end: positionAt(this.text, end, start === end ? 0 : -1),
+      quote: this.text.toString().slice(start, end),
+      text,
     }))
-    const review = { id, author: ME, anchor: served[0]?.anchor, suggestion: served[0]?.text, parts: served, body: "", status: "open", outcome: null, version, change: ++this.change, replies: [], created_at: `2026-11-26T10:00:0${this.reviews.size}Z`, updated_at: "", ...more }
-    this.reviews.set(id, review)
-    return review
+    this.#set(id, { ...this.#fresh(id), ...this.stored.get(id), version, parts: placed, ...more })
+  }
+
+  /** @param {string} id @param {object} more */
+  amend(id, more) {
+    const stored = this.stored.get(id)
+    this.#set(id, { ...stored, version: stored.version + 1, ...more })
+  }
+
+  /** The writer accepts, if each part stands: the text first, as the editor has it. @param {string} id */
+  accept(id) {
+    const { parts, status } = this.stored.get(id)
+    const stands = parts.every((/** @type {any} */ { start, end, quote }) => quote === "" || this.#slice(start, end) === quote)
+    if (!stands || status !== "open") return
+    this.amend(id, { status: "accepted" })
+    this.text.doc?.transact(() => {
+      for (const { start, end, quote, text } of parts) {
+        const at = offsetOf(this.text, start)
+        if (quote !== "") this.text.delete(at, offsetOf(this.text, end) - at)
+        this.text.insert(at, text)
+      }
+    })
+  }
+
+  /** A review as the server serves it now. @param {string} id */
+  served(id) {
+    const { parts, sent: _, ...review } = this.stored.get(id)
+    const text = this.text.toString()
+    const served = parts.map((/** @type {any} */ { start, end, quote, text: words }) => {
+      const [from, to] = [offsetOf(this.text, start), offsetOf(this.text, end)]
+      const state = text.slice(from, to) === quote ? "exact" : "edited"
+      return { text: words, anchor: { state, start: from, end: to, quote, prefix: text.slice(Math.max(from - 32, 0), from), suffix: text.slice(to, to + 32) } }
+    })
+    return structuredClone({ ...review, parts: served, anchor: served[0]?.anchor, suggestion: served[0]?.text })
+  }
+
+  get reviews() {
+    return [...this.stored.keys()].map((id) => this.served(id))
   }
 }
 
@@ -77,7 +140,7 @@ async function page(content, before) {
     const sent = body && JSON.parse(body)
     if (method === "POST") server.calls.push(sent)
     const instead = method === "POST" ? server.instead.shift()?.(sent) : null
-    const json = method === "GET" ? { reviews: [...server.reviews.values()], next_cursor: null } : (instead?.json ?? server.put(sent))
+    const json = method === "GET" ? { reviews: server.reviews, next_cursor: null } : (instead?.json ?? server.put(sent))
     const status = instead?.status ?? 200
     if (status === 0) throw new TypeError("offline")
     return { ok: status < 400, status, headers: new Headers(), json: async () => structuredClone(json) }
@@ -112,13 +175,12 @@ async function page(content, before) {
   await settled()
   /** The server tells of a review, as after a call. @param {string} id */
   const event = async (id) => {
-    const review = server.reviews.get(id)
-    if (review) reviews.apply(structuredClone(review))
+    if (server.stored.has(id)) reviews.apply(server.served(id))
     else reviews.drop(id)
     await settled()
   }
   const events = async () => {
-    for (const id of server.reviews.keys()) await event(id)
+    for (const id of server.stored.keys()) await event(id)
   }
   return { text, server, mirror, view, own, sender, reviews, event, events, seat: (/** @type {boolean} */ has) => (maySend = has) }
 }
@@ -172,7 +234,7 @@ test("an event of a suggestion that this page sent changes no letter, before its
   assert.equal(view.text, "One 2 three.")
   view.type(5, 5, "nd")
   mock.timers.tick(400)
-  const [id = ""] = server.reviews.keys()
+  const [id = ""] = server.stored.keys()
   server.store(id, 2, [{ start: 4, end: 7, text: "2nd" }])
   await events()
   await settled()
@@ -188,13 +250,13 @@ for (const first of ["the text", "the event"]) {
     view.type(4, 7, "2")
     await after(400)
     await events()
-    const [id = ""] = server.reviews.keys()
+    const [id = ""] = server.stored.keys()
     const change = () => text.doc?.transact(() => {
       text.delete(4, 3)
       text.insert(4, "2")
     })
     if (first === "the text") change()
-    server.reviews.set(id, { ...server.reviews.get(id), status: "accepted", version: 2, change: 9 })
+    server.amend(id, { status: "accepted" })
     await events()
     assert.equal(view.text, "One 2 three.")
     if (first !== "the text") change()
@@ -210,11 +272,11 @@ test("a rejected suggestion leaves the text, and an undone rejection brings it b
   view.type(4, 7, "2")
   await after(400)
   await events()
-  const [[id, review] = ["", {}]] = server.reviews
-  server.reviews.set(id, { ...review, status: "rejected", version: 2, change: 8 })
+  const [id = ""] = server.stored.keys()
+  server.amend(id, { status: "rejected" })
   await events()
   assert.equal(view.text, "One two three.")
-  server.reviews.set(id, { ...review, version: 3, change: 9 })
+  server.amend(id, { status: "open" })
   await events()
   assert.equal(view.text, "One 2 three.")
   await after(2_000)
@@ -242,7 +304,7 @@ test("a suggestion of another page enters the text, and one that the other delet
   server.store("other", 1, [{ start: 8, end: 13, text: "3" }])
   await event("other")
   assert.equal(view.text, "One two 3.")
-  server.reviews.delete("other")
+  server.stored.delete("other")
   await event("other")
   assert.equal(view.text, "One two three.")
 })
@@ -255,7 +317,7 @@ test("the author takes a suggestion back from its card", async () => {
   own.remove(lastPut(server).id)
   assert.equal(view.text, "One two three.")
   await sender.send()
-  assert.equal(server.reviews.size, 0)
+  assert.equal(server.stored.size, 0)
 })
 
 test("without an answer the same batch is due again, and later keys go with it", async () => {
@@ -263,9 +325,9 @@ test("without an answer the same batch is due again, and later keys go with it",
   server.instead.push(() => ({ status: 0, json: {} }))
   view.type(4, 7, "2")
   await after(400)
-  assert.equal(server.reviews.size, 0)
+  assert.equal(server.stored.size, 0)
   await after(2_000)
-  assert.equal(server.reviews.size, 1)
+  assert.equal(server.stored.size, 1)
   assert.equal(server.calls[0].put[0].id, server.calls[1].put[0].id)
 })
 
@@ -278,7 +340,7 @@ test("without the seat nothing is sent, and with it all that waits", async () =>
   seat(true)
   sender.ready()
   await settled()
-  assert.equal(server.reviews.size, 1)
+  assert.equal(server.stored.size, 1)
 })
 
 test("a body that is too long is divided, and its results are those of the whole", async () => {
@@ -291,7 +353,7 @@ test("a body that is too long is divided, and its results are those of the whole
   }
   await after(400)
   await after(400)
-  assert.equal(server.reviews.size, 5)
+  assert.equal(server.stored.size, 5)
   assert.equal(own.model?.isDirty, false)
 })
 
@@ -312,7 +374,7 @@ test("a refused item stays unsaved and is not sent in a loop, until a key or an 
   assert.equal(server.calls.length, 2)
   view.type(9, 9, "nd")
   await after(400)
-  assert.equal(server.reviews.size, 1)
+  assert.equal(server.stored.size, 1)
   assert.equal(sender.refusal, "")
 })
 
@@ -323,11 +385,76 @@ test("nothing of a running composition is sent, and positions follow a text that
   text.insert(0, "맨 ")
   await after(400)
   assert.deepEqual(lastPut(server).parts.map((/** @type {any} */ part) => part.text), ["일"])
-  const [review] = server.reviews.values()
-  assert.equal(review.anchor.quote, "하나")
+  assert.equal(server.reviews[0]?.anchor.quote, "하나")
   view.compositionStarted = false
   mirror.composed()
   await after(70)
   await after(400)
   assert.deepEqual(lastPut(server).parts.map((/** @type {any} */ part) => part.text), ["일ㅎ"])
 })
+
+/** @param {number} seed */
+function random(seed) {
+  let state = seed
+  return (/** @type {number} */ below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) {
+  test(`a random session of writer, reviewer, decisions, late events and lost answers ends with one text (seed ${seed})`, async () => {
+    const next = random(seed)
+    const all = await page("하나 둘 셋 넷.\n다섯 여섯 일곱.\n\n여덟 아홉 열.")
+    const { text, server, view, own, sender, mirror } = all
+    const words = ["가", " ", "나라", "\n", "마 바", "x"]
+    const piece = () => words[next(words.length)] ?? ""
+    /** Events that did not arrive yet. @type {string[]} */
+    let late = []
+    const tell = async () => {
+      for (const id of late.splice(0)) await all.event(id)
+    }
+    for (let step = 0; step < 120; step++) {
+      const action = next(12)
+      const open = server.reviews.filter(({ status }) => status === "open")
+      const review = open[next(Math.max(open.length, 1))]
+      if (action < 2) {
+        const at = next(text.length + 1)
+        if (next(2) === 0) text.insert(at, piece())
+        else text.delete(at, Math.min(next(3), text.length - at))
+      } else if (action < 6) {
+        const at = next(view.state.doc.length + 1)
+        view.type(at, Math.min(at + next(3), view.state.doc.length), piece())
+      } else if (action < 7 && review) {
+        server.accept(review.id)
+      } else if (action < 8 && review) {
+        server.amend(review.id, { status: "rejected" })
+      } else if (action < 9) {
+        if (next(3) === 0) server.instead.push((body) => (next(2) === 0 ? { status: 0, json: {} } : { status: 0, json: server.put(body) }))
+      } else {
+        await after(next(1_200))
+      }
+      late = [...new Set([...late, ...server.stored.keys(), ...all.reviews.all.map(({ id }) => id)])]
+      if (next(3) === 0) await tell()
+      assert.equal(view.text, mirror.overlay.view.toString(), `step ${step}`)
+    }
+    server.instead = []
+    for (let turn = 0; turn < 8; turn++) {
+      late = [...new Set([...server.stored.keys(), ...all.reviews.all.map(({ id }) => id)])]
+      await tell()
+      await all.reviews.read()
+      await after(40_000)
+      await sender.send()
+    }
+    const { model } = own
+    assert.equal(mirror.overlay.base.toString(), text.toString())
+    assert.equal(model?.overlay.view.toString(), view.text)
+    assert.equal(model?.isDirty, false, "all is sent")
+    const open = server.reviews.filter(({ status }) => status === "open")
+    const isWhole = open.every(({ parts }) => parts.every((/** @type {any} */ { anchor }) => anchor.state === "exact"))
+    if (!isWhole || 0 < (model?.hidden.length ?? 0)) return
+    const parts = open.flatMap(({ parts }) => parts).sort((one, other) => other.anchor.start - one.anchor.start || other.anchor.end - one.anchor.end)
+    const accepted = parts.reduce((whole, { anchor, text: words }) => whole.slice(0, anchor.start) + words + whole.slice(anchor.end), text.toString())
+    assert.equal(accepted, view.text, "the suggestions of the server make the view")
+  })
+}
