@@ -18,6 +18,7 @@ export {
   setSearchQuery,
 } from "@codemirror/search"
 export {
+  ChangeSet,
   Compartment,
   EditorSelection,
   EditorState,
@@ -26,6 +27,7 @@ export {
   Prec,
   StateEffect,
   StateField,
+  Text,
   Transaction,
 } from "@codemirror/state"
 export { Decoration, EditorView, keymap, placeholder, ViewPlugin, WidgetType } from "@codemirror/view"
