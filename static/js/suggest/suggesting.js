@@ -19,7 +19,7 @@ import { Ledger, putOf } from "./ledger.js"
 import { Overlay } from "./overlay.js"
 import { byOffset, stands } from "./parts.js"
 import { planOf } from "./plan.js"
-import { mappingOf, meets, meetsOneOf, oldRangesOf, overlaps, shares, shiftWhole, united } from "./ranges.js"
+import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united } from "./ranges.js"
 
 /**
  * @typedef {import("../lib/vendor.js").Text} Text
@@ -84,9 +84,10 @@ export class Suggesting {
   written(edit) {
     const { done, put, rest } = this.#split(edit)
     if (0 < done.length) {
-      this.#ledger.fulfil(new Set(done))
       const map = mappingOf(put)
-      const ranges = done.map((part) => shiftWhole(rangeOf(part), map))
+      // What was typed since in a suggestion that ends belongs to none.
+      const newer = this.#ledger.fulfil(new Set(done)).flatMap(({ parts }) => parts)
+      const ranges = [...done, ...newer].map((part) => shiftWhole(rangeOf(part), map))
       this.overlay = this.overlay.accepted(put, done)
       this.#shift(map)
       this.#touchOwn(ranges)
@@ -223,6 +224,7 @@ export class Suggesting {
     for (const entry of loose) entry.isLoose = true
     for (const entry of [...stay, ...this.#ledger.accepted.filter(isNear)]) entry.sites = sitesOf(entry)
     this.#shift(mappingOf(edit))
+    this.#touchStray(newRangesOf(edit), stay)
     this.#touch([...loose, ...changed.filter(({ isEdited }) => !isEdited)].flatMap(({ parts }) => parts.map(rangeOf)))
     const typed = new Set(stay.filter((entry) => this.#isStored(entry) && isTyped(entry, this.overlay.base)))
     this.#ledger.remove(typed)
@@ -260,6 +262,18 @@ export class Suggesting {
     const edit = this.#apply(this.overlay.takeOut(parts))
     this.#touchOwn(parts.map(rangeOf))
     return edit
+  }
+
+  /**
+   * Marks own changes that an edit at the end of a part has moved out of it, and the suggestions that had them.
+   *
+   * @param {readonly Range[]} ranges of the base that the edit changed, in order @param {readonly Entry[]} near the suggestions there
+   */
+  #touchStray(ranges, near) {
+    const isNear = meetsOneOf(ranges)
+    const parts = near.flatMap(({ parts }) => parts.map(rangeOf))
+    const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !parts.some((range) => meets(range, old)) ? [old] : []))
+    if (0 < stray.length) this.#touch([...stray, ...parts])
   }
 
   /** Marks the own changes that meet some ranges: they belong to no suggestion any more. @param {readonly Range[]} ranges of the base */
