@@ -197,6 +197,18 @@ test("the writer types on beside a part before the page receives its acceptance"
   assert.deepEqual(fulfilledIn(ChangeSet.of({ from: 4, to: 7, insert: "hug" }, 11), base, [part]), [])
 })
 
+test("parts that touch, as those of a suggestion over the limits, go in and out together", () => {
+  const base = textOf("one two")
+  const parts = ["하나 ", "둘 "].map((text) => ({ start: 4, end: 4, quote: "", text }))
+  const { overlay } = Overlay.plain(base).put(parts)
+  assert.equal(overlay.view.toString(), "one 하나 둘 two")
+  const edit = ChangeSet.of({ from: 4, insert: "하나 둘 " }, 7)
+  const { done, put, rest } = splitFulfilled(edit, base, [parts])
+  assert.deepEqual(done, parts)
+  assert.ok(rest.empty && overlay.accepted(put, done).changes.empty)
+  assert.equal(overlay.takeOut(parts).overlay.view.toString(), "one two")
+})
+
 test(`parts that are taken out leave the others, and the quotes return (seed ${SEED})`, () => {
   for (let round = 0; round < ROUNDS; round++) {
     const randomness = randomly(round)

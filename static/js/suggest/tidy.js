@@ -19,6 +19,8 @@ import { isGraphemeBreak, isWordBreak } from "./words.js"
  * @typedef {(before: string, after: string) => HunkPosition[]} Compare
  */
 
+const ONE_WORD = /^[0-9A-Za-z가-힣]*$/
+
 /**
  * The same changes, without what a replacement has in common with the text that it replaces.
  *
@@ -134,7 +136,6 @@ export function within(before, after) {
 function wordsWithin(before, after) {
   const found = trimmed(before, after)
   const [rough] = found
-  // A comparison of words would find nothing finer.
   if (!rough || rough.old.from === rough.old.to || rough.new.from === rough.new.to) return found
   // The words at both ends stay whole, or the comparison would read halves of them.
   let { from } = rough.old
@@ -142,6 +143,8 @@ function wordsWithin(before, after) {
   let tail = before.length - rough.old.to
   while (!isWordBreak(before, before.length - tail) || !isWordBreak(after, after.length - tail)) tail--
   const [old, fresh] = [before.slice(from, before.length - tail), after.slice(from, after.length - tail)]
+  // A comparison of words, which costs more, would find nothing finer.
+  if (ONE_WORD.test(old) && ONE_WORD.test(fresh)) return found
   const hunks = wordHunks(old, fresh).flatMap((hunk) => {
     const inWord = trimmed(old.slice(hunk.old.from, hunk.old.to), fresh.slice(hunk.new.from, hunk.new.to))
     return shifted(inWord, hunk.old.from, hunk.new.from)
