@@ -26,7 +26,7 @@ use crate::yjs::text::Text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemState {
     /// Stored in this version.
-    Kept(i64),
+    Stored(i64),
     Withdrawn,
     /// The server's version of it, if it has one.
     Refused(Refusal, Option<i64>),
@@ -249,8 +249,8 @@ fn overlap(ranges: &[TextRange], taken: &mut Ranges<()>) -> bool {
 
 fn state_of(outcome: &ItemOutcome) -> ItemState {
     match outcome {
-        ItemOutcome::Stored(review) => ItemState::Kept(review.version),
-        ItemOutcome::StoredBefore(version) => ItemState::Kept(*version),
+        ItemOutcome::Stored(review) => ItemState::Stored(review.version),
+        ItemOutcome::StoredBefore(version) => ItemState::Stored(*version),
         ItemOutcome::Closed(_) | ItemOutcome::Deleted(..) | ItemOutcome::WithdrawnBefore => {
             ItemState::Withdrawn
         }

@@ -141,7 +141,7 @@ impl Batch<'_> {
         let Some((first, more)) = new.parts.split_first() else {
             return Ok(ItemOutcome::Refused(Refusal::Malformed, None));
         };
-        if !self.has_room(tx, 1, new.parts.len(), new.bytes()).await? {
+        if !self.reserve(tx, 1, new.parts.len(), new.bytes()).await? {
             return Ok(ItemOutcome::Refused(Refusal::Full, None));
         }
         let review = NewReview {
@@ -183,7 +183,7 @@ impl Batch<'_> {
             return Ok(ItemOutcome::Refused(Refusal::TooLong, Some(stored.version)));
         }
         let grows = 0 < grown_parts || 0 < grown_bytes;
-        if grows && !self.has_room(tx, 0, grown_parts, grown_bytes).await? {
+        if grows && !self.reserve(tx, 0, grown_parts, grown_bytes).await? {
             return Ok(ItemOutcome::Refused(Refusal::Full, Some(stored.version)));
         }
         let change = ReviewChange { body: new.body.clone(), ..ReviewChange::default() };
@@ -235,8 +235,8 @@ impl Batch<'_> {
         Ok(ItemOutcome::Closed(Box::new(review)))
     }
 
-    /// Whether the link has room for as many more suggestions, parts and bytes, which then count.
-    async fn has_room(
+    /// Reserves as many more suggestions, parts and bytes of the link. False: it has no room for them.
+    async fn reserve(
         &mut self,
         tx: &mut Tx,
         suggestions: i64,
