@@ -313,6 +313,14 @@ async fn a_withdrawn_suggestion_is_deleted_or_closed_with_its_replies(pair: Pair
     let reopen = table.path("/reviews/typed-0000-0000-replied/reopen");
     let open = pair.one.post(&table.desk.writer, &reopen, json!({})).await.ok(200);
     assert_eq!((&open["status"], &open["outcome"]), (&json!("open"), &Value::Null));
+    // The writer types the words of the suggestion.
+    let start = u32::try_from(at("물류가")).expect("short");
+    table.writer.remove(start, 3);
+    table.writer.insert(start, "배송이");
+    table.reads(&ESSAY.replace("물류가", "배송이")).await;
+    let states = withdraw(&[named("replied", 4)]).await;
+    assert_eq!(states[0]["state"], "withdrawn");
+    assert_eq!(reviews(&pair, &table).await[0]["outcome"], "fulfilled");
 }
 
 async fn g2_a_batch_without_the_reviewers_seat_stores_nothing(pair: Pair) {

@@ -55,8 +55,8 @@ impl Storage {
             for item in items {
                 outcomes.push(match item {
                     AnchoredItem::Put(new) => batch.put(tx, new).await?,
-                    AnchoredItem::Withdraw { id, version } => {
-                        batch.withdraw(tx, *id, *version).await?
+                    AnchoredItem::Withdraw { id, version, outcome } => {
+                        batch.withdraw(tx, *id, *version, *outcome).await?
                     }
                     AnchoredItem::Refused(reason) => ItemOutcome::Refused(*reason, None),
                 });
@@ -203,6 +203,7 @@ impl Batch<'_> {
         tx: &mut Tx,
         id: ReviewId,
         version: i64,
+        outcome: ReviewOutcome,
     ) -> Result<ItemOutcome, TxError> {
         let Some(stored) = self.find(tx, id).await? else {
             return Ok(ItemOutcome::WithdrawnBefore);
@@ -210,7 +211,7 @@ impl Batch<'_> {
         let Some(stored) = stored.filter(|stored| stored.author.id == self.author.id) else {
             return Ok(ItemOutcome::Refused(Refusal::NotYours, None));
         };
-        if stored.outcome == Some(ReviewOutcome::Withdrawn) {
+        if stored.outcome.is_some() {
             return Ok(ItemOutcome::WithdrawnBefore);
         }
         let current = Some(stored.version);
@@ -227,9 +228,7 @@ impl Batch<'_> {
         }
         let status = Some(ReviewStatus::Resolved);
         update(tx, id, &ReviewChange { status, ..ReviewChange::default() }, self.now).await?;
-        sql!("UPDATE reviews SET outcome = $2 WHERE id = $1", id, ReviewOutcome::Withdrawn)
-            .run(tx)
-            .await?;
+        sql!("UPDATE reviews SET outcome = $2 WHERE id = $1", id, outcome).run(tx).await?;
         let review = the_review(tx, self.guard.seat, id).await?;
         put_status(tx, self.locked, &review).await?;
         Ok(ItemOutcome::Closed(Box::new(review)))
