@@ -9,7 +9,7 @@ import { Reviews } from "../../static/js/reviews/reviews.js"
 const author = { id: "u2", name: "이서연" }
 
 /** @param {string} id @param {object} [changes] @returns {any} */
-const review = (id, changes) => ({ id, author, anchor: null, body: id, suggestion: null, status: "open", version: 1, change: 1, replies: [], ...changes })
+const review = (id, changes) => ({ id, author, anchor: null, body: id, suggestion: null, parts: [], status: "open", version: 1, change: 1, replies: [], ...changes })
 
 /** The lists that the page requests, each answered when the test says so. @type {((reviews: object[]) => void)[]} */
 let answers = []
@@ -25,7 +25,8 @@ beforeEach(() => {
 async function reviewsWith(...stored) {
   const editor = {
     marked: { passages: new Map(), look: {} },
-    view: { state: { doc: "" } },
+    baseTree: { toString: () => "", length: 0, sliceString: () => "" },
+    inView: (/** @type {object} */ place) => place,
     setPassages: (/** @type {Map<string, object>} */ passages) => (editor.marked = { ...editor.marked, passages }),
   }
   const reviews = new Reviews(/** @type {any} */ (editor), "link", "u1", "u1")

@@ -48,8 +48,8 @@ export function wordsOf(text) {
   return found
 }
 
-/** @param {string} grapheme */
-function kindOf(grapheme) {
+/** Words and runs of spaces are whole; all else is single. @param {string} grapheme @returns {"single" | "space" | "word"} */
+export function kindOf(grapheme) {
   if (/^[\r\n\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(grapheme)) return "single"
   if (/^\p{White_Space}/u.test(grapheme)) return "space"
   return /^[\p{Alphabetic}\p{N}'’]/u.test(grapheme) ? "word" : "single"
@@ -57,6 +57,9 @@ function kindOf(grapheme) {
 
 /** @param {string} before @param {string} after @returns {Piece[]} in reading order; removed before added */
 export const wordDiff = (before, after) => readable(before, after, compare(before, after))
+
+/** Hunks in whole words, in order. @param {string} before @param {string} after @returns {HunkPosition[]} */
+export const wordHunks = (before, after) => hunksOf(compare(before, after))
 
 const kinds = /** @type {const} */ ({ equal: "same", delete: "removed", insert: "added" })
 
@@ -160,21 +163,19 @@ function middle(from, to) {
 }
 
 /**
- * A lone space between two changes would chop a phrase into confetti: it joins both sides, unless
- * each is a word whose ending changed.
+ * Joins hunks that are one phrase (`isAcross`).
  *
  * @param {string} before
  * @param {string} after
  * @param {HunkPosition[]} hunks
+ * @param {(last: HunkPosition, hunk: HunkPosition) => boolean} [isOne] whether the space lies inside a phrase
  */
-function joinHunks(before, after, hunks) {
+export function joinHunks(before, after, hunks, isOne = (last, hunk) => isAcross(before, after, last, hunk)) {
   /** @type {HunkPosition[]} */
   const apart = []
   for (const hunk of hunks) {
     const last = apart.at(-1)
-    const changes = last && last.old.from < last.old.to && last.new.from < last.new.to
-    const space = last && /^[^\S\n\r]+$/.test(before.slice(last.old.to, hunk.old.from))
-    if (changes && space && !(narrowHunk(before, after, last) && narrowHunk(before, after, hunk))) {
+    if (last && isOne(last, hunk)) {
       last.old.to = hunk.old.to
       last.new.to = hunk.new.to
       // A join with a word that was only put in or taken out ends with one space on both sides.
@@ -188,6 +189,21 @@ function joinHunks(before, after, hunks) {
     }
   }
   return apart
+}
+
+/**
+ * A lone space between two changes would chop a phrase into confetti: it joins both sides, unless
+ * each is a word whose ending changed.
+ *
+ * @param {string} before
+ * @param {string} after
+ * @param {HunkPosition} last
+ * @param {HunkPosition} hunk
+ */
+export function isAcross(before, after, last, hunk) {
+  const changes = last.old.from < last.old.to && last.new.from < last.new.to
+  const space = /^[^\S\n\r]+$/.test(before.slice(last.old.to, hunk.old.from))
+  return changes && space && !(narrowHunk(before, after, last) && narrowHunk(before, after, hunk))
 }
 
 /** The white space at the end of a text. @param {string} text */

@@ -1,0 +1,129 @@
+// @ts-check
+/**
+ * The parts that an edit of the writer's text puts in.
+ *
+ * The server accepts a suggestion by an edit of the text, and the edit arrives before the event or after it, alone
+ * or with others. Mapped like any other edit, it would show the words of the part twice. So the edit is split:
+ * one half turns quotes into exactly the texts of their parts, and moves no letter of the view.
+ */
+
+import { ChangeSet } from "../lib/vendor.js"
+import { byOffset } from "./parts.js"
+import { mappingOf, shiftWhole } from "./ranges.js"
+import { textOf } from "./tidy.js"
+
+/**
+ * @typedef {import("../lib/vendor.js").Text} Text
+ * @typedef {import("./parts.js").Part} Part
+ * @typedef {{ from: number, to: number, insert: Text }} Spec
+ * @typedef {Spec & { isPut: boolean }} Hunk of the edit; `isPut` once a part has it
+ */
+
+/**
+ * Splits an edit of the base in two: `put` puts the parts `done` in, and `rest` comes after it.
+ *
+ * @param {ChangeSet} edit
+ * @param {Text} base
+ * @param {readonly (readonly Part[])[]} lists parts that may be put in; those of one list are disjoint, and the first list with a fitting part has it
+ * @returns {{ done: Part[], put: ChangeSet, rest: ChangeSet }}
+ */
+export function splitFulfilled(edit, base, lists) {
+  /** @type {Hunk[]} */
+  const hunks = []
+  edit.iterChanges((from, to, _from, _to, insert) => hunks.push({ from, to, insert, isPut: false }))
+  const split = new Split(base, hunks)
+  for (const parts of lists) split.take([...parts].sort(byOffset))
+  const put = ChangeSet.of([...hunks.filter(({ isPut }) => isPut), ...split.cut], base.length)
+  const map = mappingOf(put)
+  const after = hunks
+    .filter(({ isPut }) => !isPut)
+    .map(({ from, to, insert }) => ({ ...shiftWhole({ from, to }, map), insert }))
+  return { done: split.done, put, rest: ChangeSet.of([...after, ...split.beside(map)], put.newLength) }
+}
+
+/** The parts whose quotes an edit turns into exactly their texts. @param {ChangeSet} edit @param {Text} base @param {readonly Part[]} parts */
+export const fulfilledIn = (edit, base, parts) => splitFulfilled(edit, base, [parts]).done
+
+class Split {
+  /** @type {Part[]} */
+  done = []
+  /** The half of a hunk that puts a part in. @type {Spec[]} */
+  cut = []
+  /** The other half. @type {{ at: number, side: -1 | 1, insert: Text }[]} */
+  #others = []
+
+  /** @param {Text} base @param {Hunk[]} hunks */
+  constructor(base, hunks) {
+    this.base = base
+    this.hunks = hunks
+  }
+
+  /** @param {readonly Part[]} parts in order */
+  take(parts) {
+    let first = 0
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index]
+      if (!part) continue
+      while ((this.hunks[first]?.to ?? Infinity) < part.start) first++
+      const hunk = this.hunks[first]
+      if (!hunk || hunk.isPut || part.end < hunk.from) continue
+      // One hunk can put in several parts that touch.
+      let next = index + 1
+      while ((parts[next]?.start ?? Infinity) <= hunk.to) next++
+      const touched = parts.slice(index, next)
+      if (this.#putsIn(touched, first)) index = next - 1
+      else if (!this.#putsIn([part], first)) this.#beginsOrEnds(hunk, part)
+    }
+  }
+
+  /**
+   * Takes parts if the hunks in their range put them in, and nothing more.
+   *
+   * @param {readonly Part[]} parts in order @param {number} first the first hunk in their range
+   */
+  #putsIn(parts, first) {
+    const [start, end] = [parts[0]?.start ?? 0, parts.at(-1)?.end ?? 0]
+    let next = first
+    while ((this.hunks[next]?.from ?? Infinity) <= end) next++
+    const touched = this.hunks.slice(first, next)
+    const [from, to] = [Math.min(start, touched[0]?.from ?? start), Math.max(end, touched.at(-1)?.to ?? end)]
+    if (touched.some(({ isPut }) => isPut)) return false
+    let at = from
+    let wanted = ""
+    for (const part of parts) {
+      wanted += this.base.sliceString(at, part.start) + part.text
+      at = part.end
+    }
+    wanted += this.base.sliceString(at, to)
+    let [now, last] = ["", from]
+    for (const hunk of touched) {
+      now += this.base.sliceString(last, hunk.from) + hunk.insert.toString()
+      last = hunk.to
+    }
+    if (now + this.base.sliceString(last, to) !== wanted) return false
+    for (const hunk of touched) hunk.isPut = true
+    this.done.push(...parts)
+    return true
+  }
+
+  /** The writer typed on before this page received the acceptance: the hunk has other letters beside the text. @param {Hunk} hunk @param {Part} part */
+  #beginsOrEnds(hunk, part) {
+    const inserted = hunk.insert.toString()
+    if (hunk.from !== part.start || hunk.to !== part.end || part.text === "") return
+    const isFirst = inserted.startsWith(part.text)
+    if (!isFirst && !inserted.endsWith(part.text)) return
+    const other = isFirst ? inserted.slice(part.text.length) : inserted.slice(0, -part.text.length)
+    this.hunks.splice(this.hunks.indexOf(hunk), 1)
+    this.cut.push({ from: part.start, to: part.end, insert: textOf(part.text) })
+    this.#others.push({ at: isFirst ? part.end : part.start, side: isFirst ? 1 : -1, insert: textOf(other) })
+    this.done.push(part)
+  }
+
+  /** @param {import("./ranges.js").Mapping} map @returns {Spec[]} */
+  beside(map) {
+    return this.#others.map(({ at, side, insert }) => {
+      const from = map(at, side)
+      return { from, to: from, insert }
+    })
+  }
+}

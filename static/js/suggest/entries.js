@@ -1,0 +1,85 @@
+// @ts-check
+/** An own suggestion as the reviewer's page has it: the words that were cut last, and how much of it the server has. */
+
+import { hasSameWords, isSame, rangeOf } from "./identity.js"
+import { shiftPart } from "./parts.js"
+import { meetsOneOf, shiftWhole } from "./ranges.js"
+
+/**
+ * @typedef {import("./ranges.js").Mapping} Mapping
+ * @typedef {import("../lib/vendor.js").Text} Text
+ * @typedef {import("../reviews/word_diff.js").Range} Range
+ * @typedef {import("./parts.js").Part} Part
+ * @typedef {{ id: string, version: number | null, parts: Part[], pinned: boolean }} Suggestion the server has none of it yet
+ *   without a version; one with a remark or replies is pinned
+ *
+ * @typedef {object} Progress
+ * @property {Part[] | null} stored the parts of the acknowledged version
+ * @property {Part[] | null} sent those of a batch that has no answer yet, or lost it
+ * @property {number | null} tried the version in that batch; an event may bring a newer one before the answer
+ * @property {"stored" | "due" | "sent" | "refused"} state
+ * @property {boolean} isEdited the writer changed the very letters that it changes
+ * @property {boolean} isLoose the writer deleted the letter to which the server anchors a gap of it
+ * @property {Range[] | null} sites of each part, the text that the writer has put in its position
+ * @property {string} [group] of the pieces of a longer one
+ *
+ * @typedef {Suggestion & Progress} Entry
+ */
+
+/** @param {Suggestion} suggestion that the server has @returns {Entry} */
+export function entryOf({ id, version, parts: given, pinned }) {
+  const parts = copied(given)
+  const progress = { stored: parts, sent: null, tried: null, isEdited: false, isLoose: false, sites: null }
+  return { id, version, parts, pinned, state: "stored", ...progress }
+}
+
+/** An entry moves its parts with the text. @param {readonly Part[]} parts */
+export const copied = (parts) => parts.map((part) => ({ ...part }))
+
+/** Follows an edit of the base. @param {Entry} entry @param {Mapping} map */
+export function shiftEntry(entry, map) {
+  for (const part of entry.parts) shiftPart(part, map)
+  // A fulfilled part of the list is in both.
+  for (const part of entry.stored ?? []) if (!entry.parts.includes(part)) shiftPart(part, map)
+  entry.sites = entry.sites?.map((site) => shiftWhole(site, map)) ?? null
+}
+
+/** New words. @param {Entry} entry @param {Part[]} parts @param {string} [group] */
+export function amend(entry, parts, group) {
+  // The reviewer may have typed the stored words again before the others were sent.
+  entry.state = entry.stored && isSame(entry.stored, parts) ? "stored" : "due"
+  entry.parts = parts
+  if (entry.state === "stored") entry.stored = parts
+  entry.isEdited = false
+  entry.isLoose = false
+  entry.sites = null
+  entry.group = group
+}
+
+/** @param {readonly Part[]} ones @param {readonly Part[] | null} others */
+export const hasWordsOf = (ones, others) => ones.length === others?.length && ones.every((part, at) => hasSameWords(part, others[at]))
+
+/** @param {Entry} entry */
+export const sitesOf = ({ sites, parts }) => sites ?? parts.map(rangeOf)
+
+/** Whether some ranges of the base, in order, have a letter of an entry or touch it. @param {readonly Range[]} inOrder @returns {(entry: Entry) => boolean} */
+export function touchesOneOf(inOrder) {
+  const isTouched = meetsOneOf(inOrder)
+  return (entry) => sitesOf(entry).some(isTouched)
+}
+
+/** Whether the text has the words of an entry where it suggests them, beside others. @param {Entry} entry @param {Text} base */
+export const isArrived = (entry, base) =>
+  sitesOf(entry).every(({ from, to }, index) => {
+    const { quote = "", text = "" } = entry.parts[index] ?? {}
+    const now = base.sliceString(from, to)
+    return now !== quote && (text === "" ? !now.includes(quote) : now.includes(text))
+  })
+
+/** Whether some ranges have the letter behind a gap. @param {Entry} entry @param {readonly Range[]} ranges */
+export const losesAnchor = ({ parts }, ranges) =>
+  parts.some(({ start, end }) => start === end && ranges.some(({ from, to }) => from <= start && start < to))
+
+/** Whether the writer has put in what an entry suggests, letter by letter. @param {Entry} entry @param {Text} base */
+export const isTyped = (entry, base) =>
+  sitesOf(entry).every(({ from, to }, index) => base.sliceString(from, to) === entry.parts[index]?.text)

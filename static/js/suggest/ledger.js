@@ -1,0 +1,207 @@
+// @ts-check
+/**
+ * The own suggestions of the reviewer's page, and how much of them the server has.
+ *
+ * - **L1** At most one batch is on its way. A lost answer repeats the batch; the server answers a repeat with `kept`.
+ * - **L2** A suggestion that the server may have is withdrawn, and not forgotten: the answer or an event brings its version.
+ * - **L3** A refusal causes no second request until the text, the version or the suggestion changes.
+ */
+
+import { amend, copied, entryOf, hasWordsOf, shiftEntry } from "./entries.js"
+
+/**
+ * @typedef {import("./entries.js").Entry} Entry
+ * @typedef {import("./entries.js").Suggestion} Suggestion
+ * @typedef {import("./parts.js").Part} Part
+ * @typedef {import("./ranges.js").Mapping} Mapping
+ * @typedef {import("./plan.js").Plan} Plan
+ * @typedef {{ id: string, version: number | null, parts: Part[], group?: string }} Put
+ * @typedef {{ put: Put[], withdraw: { id: string, version: number }[] }} Batch
+ * @typedef {{ id: string, state: "kept" | "withdrawn" | "refused", version?: number, reason?: string }} Result
+ */
+
+/** The server's limit of a batch. */
+const ITEMS_MAX = 200
+/** Refusals after which the server has no open suggestion with this id. */
+const FINAL = ["decided", "not-yours", "malformed"]
+
+export class Ledger {
+  /** Those in the view, the oldest first. @type {Entry[]} */
+  entries = []
+  /** Those that the server has and that do not fit into the view beside the others. @type {Entry[]} */
+  hidden = []
+  /** Those to withdraw: undone, merged, or in the text without a decision. @type {Map<string, Entry>} */
+  closing = new Map()
+  /** Accepted ones whose text has not arrived. @type {Entry[]} */
+  accepted = []
+  /** Ids that this page withdrew: an event about an earlier version may arrive later. @type {Set<string>} */
+  #withdrawn = new Set()
+  #isSending = false
+
+  get isSending() {
+    return this.#isSending
+  }
+
+  get isDue() {
+    return this.entries.some(({ state }) => state === "due") || 0 < this.#toWithdraw().length
+  }
+
+  /** @param {string} id */
+  find(id) {
+    return this.entries.find((entry) => entry.id === id)
+  }
+
+  /** Removes suggestions from the view's list. @param {ReadonlySet<Entry>} removed */
+  remove(removed) {
+    this.entries = this.entries.filter((entry) => !removed.has(entry))
+  }
+
+  /** Removes a suggestion, in the view or not. @param {string} id @returns {Entry | undefined} */
+  take(id) {
+    const isOther = (/** @type {Entry} */ entry) => entry.id !== id
+    const found = [...this.entries, ...this.hidden].find((entry) => !isOther(entry))
+    this.entries = this.entries.filter(isOther)
+    this.hidden = this.hidden.filter(isOther)
+    return found
+  }
+
+  /** The server closes a suggestion. @param {string} id */
+  close(id) {
+    this.closing.delete(id)
+    return this.take(id)
+  }
+
+  /** A suggestion is to be withdrawn. @param {Entry} entry */
+  withdraw(entry) {
+    this.closing.set(entry.id, entry)
+    if (entry.state === "refused") entry.state = "due"
+  }
+
+  /**
+   * All that an edit may put in: first the parts that the server has, then those that it may have.
+   *
+   * @param {(entry: Entry) => boolean} isNear
+   */
+  candidates(isNear) {
+    const all = [...this.entries, ...this.closing.values(), ...this.accepted].filter(isNear)
+    const newer = all.filter(({ stored, parts }) => stored !== parts).flatMap(({ parts }) => parts)
+    return [all.flatMap(({ stored }) => stored ?? []), newer]
+  }
+
+  /** @param {Mapping} map of the base */
+  shift(map) {
+    for (const entry of [...this.entries, ...this.hidden, ...this.closing.values(), ...this.accepted]) shiftEntry(entry, map)
+  }
+
+  /** The text has these parts, in an edit that the view does not show. @param {ReadonlySet<Part>} done @returns {Entry[]} those that end by that */
+  fulfil(done) {
+    const isDone = (/** @type {readonly Part[] | null} */ parts) => parts !== null && 0 < parts.length && parts.every((part) => done.has(part))
+    this.accepted = this.accepted.filter(({ stored }) => !isDone(stored))
+    for (const entry of this.entries) {
+      if (isDone(entry.stored) || isDone(entry.parts)) this.withdraw(entry)
+      else if (entry.parts.some((part) => done.has(part))) {
+        entry.parts = entry.parts.filter((part) => !done.has(part))
+        if (entry.state !== "sent") entry.state = "due"
+      }
+    }
+    const ended = this.entries.filter(({ id }) => this.closing.has(id))
+    this.remove(new Set(ended))
+    return ended
+  }
+
+  /** Takes over what was cut. @param {Plan} plan */
+  amend({ put, withdraw, untouched }) {
+    this.accepted = []
+    const byId = new Map([...this.entries, ...this.hidden].map((entry) => [entry.id, entry]))
+    const taken = new Set(this.hidden.filter(({ id }) => withdraw.some((entry) => entry.id === id)))
+    for (const { id, parts, group } of put) {
+      const entry = byId.get(id) ?? { ...entryOf({ id, version: null, parts, pinned: false }), stored: null }
+      if (this.hidden.includes(entry)) taken.add(entry)
+      if (!byId.has(id) || taken.has(entry)) this.entries.push(entry)
+      amend(entry, parts, group)
+    }
+    this.hidden = this.hidden.filter((entry) => !taken.has(entry))
+    for (const entry of untouched) {
+      if (entry.state === "refused" || (entry.state === "stored" && entry.isLoose)) entry.state = "due"
+      entry.isLoose = false
+    }
+    for (const entry of withdraw) this.withdraw(entry)
+    this.remove(new Set(withdraw))
+    for (const { id, version, sent } of this.closing.values()) if (version === null && sent === null) this.closing.delete(id)
+  }
+
+  /** @returns {Batch} */
+  send() {
+    const withdraw = this.#toWithdraw().slice(0, ITEMS_MAX)
+    const entries = this.entries.filter(({ state }) => state === "due").slice(0, ITEMS_MAX - withdraw.length)
+    for (const entry of entries) Object.assign(entry, { state: "sent", sent: entry.parts })
+    for (const entry of [...entries, ...withdraw]) entry.tried = entry.version
+    this.#isSending = 0 < entries.length + withdraw.length
+    return { put: entries.map(putOf), withdraw: withdraw.map(({ id, version }) => ({ id, version: version ?? 0 })) }
+  }
+
+  /** A refused withdrawal waits for the newer version. */
+  #toWithdraw() {
+    return [...this.closing.values()].filter(({ state, version }) => version !== null && state !== "refused")
+  }
+
+  failed() {
+    this.#isSending = false
+    for (const entry of this.entries) if (entry.state === "sent") entry.state = "due"
+  }
+
+  /** @param {readonly Result[]} results @returns {Entry[]} those that were refused */
+  answered(results) {
+    this.#isSending = false
+    /** @type {Entry[]} */
+    const refused = []
+    for (const { id, state, version = null, reason = "" } of results) {
+      const closing = this.closing.get(id)
+      if (closing) this.#closed(closing, state, version, reason)
+      const entry = this.find(id)
+      if (!entry) continue
+      const isLatest = hasWordsOf(entry.parts, entry.sent)
+      if (state === "kept") Object.assign(entry, { version, stored: entry.parts, state: isLatest ? "stored" : "due" })
+      else if (isOutdated(entry, reason)) entry.state = "due"
+      else refused.push(Object.assign(entry, { state: "refused" }))
+      entry.sent = null
+    }
+    return refused
+  }
+
+  /** @param {Entry} entry @param {Result["state"]} state @param {number | null} version @param {string} reason */
+  #closed(entry, state, version, reason) {
+    entry.sent = null
+    if (state === "withdrawn") this.#withdrawn.add(entry.id)
+    if (state === "kept") entry.version = version
+    else if (state === "withdrawn" || FINAL.includes(reason) || entry.version === null) this.closing.delete(entry.id)
+    else if (reason === "version" && !isOutdated(entry, reason)) entry.state = "refused"
+  }
+
+  /**
+   * Takes over what the server has of a suggestion that this page has, too.
+   *
+   * @param {Suggestion} suggestion @returns {"new" | "other words" | "done"}
+   */
+  acknowledge({ id, version, parts, pinned }) {
+    const closing = this.closing.get(id)
+    if (closing) Object.assign(closing, { version, state: "due" })
+    if (closing || this.#withdrawn.has(id)) return "done"
+    const entry = this.find(id)
+    if (!entry) return "new"
+    if ((version ?? 0) < (entry.version ?? 0)) return "done"
+    const isOwn = hasWordsOf(entry.parts, parts)
+    Object.assign(entry, { version, pinned, stored: isOwn ? entry.parts : copied(parts) })
+    if (isOwn && entry.state !== "sent") entry.state = "stored"
+    return isOwn || entry.state !== "stored" ? "done" : "other words"
+  }
+}
+
+/** Whether the page received the newer version already. @param {Entry} entry @param {string} reason */
+const isOutdated = (entry, reason) => reason === "version" && entry.tried !== entry.version
+
+/** @param {Put} entry @returns {Put} */
+export function putOf({ id, version, parts, group }) {
+  const put = { id, version, parts: copied(parts) }
+  return group === undefined ? put : { ...put, group }
+}

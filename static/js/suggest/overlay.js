@@ -1,0 +1,214 @@
+// @ts-check
+/**
+ * The overlay: the reviewer's changes of the writer's text.
+ *
+ * The *base* is the writer's text, the *view* is the text in the reviewer's editor, and the change set leads from
+ * one to the other. Both sides edit at any time. An overlay is a value: each operation returns a new one.
+ *
+ * - **O1** `changes.apply(base)` equals `view`.
+ * - **O2** An edit of the writer moves no letter of the reviewer's, and stands before an insertion at the same offset.
+ * - **O3** A part that goes into the base leaves the view as it is, letter for letter.
+ */
+
+import { ChangeSet } from "../lib/vendor.js"
+import { applied, byOffset, stands } from "./parts.js"
+import { mappingOf, meets, meetsOneOf, newRangesOf, shiftWhole, united } from "./ranges.js"
+import { replacedIn, specsWithin, tidy } from "./tidy.js"
+import { isWordBreak } from "./words.js"
+
+/**
+ * @typedef {import("../lib/vendor.js").Text} Text
+ * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
+ * @typedef {import("../reviews/word_diff.js").Range} Range
+ * @typedef {import("./parts.js").Part} Part
+ * @typedef {{ overlay: Overlay, edit: ChangeSet }} Step the new overlay and the edit of the view that leads to it
+ * @typedef {{ kind: "inserted", from: number, to: number, base: number }
+ *   | { kind: "deleted", at: number, base: Range, text: string }} Piece in offsets of the view, but for `base`
+ */
+
+export class Overlay {
+  /** @type {HunkPosition[] | null} */
+  #hunks = null
+  /** @type {import("./ranges.js").Mapping | null} */
+  #mapping = null
+
+  /** @param {Text} base @param {Text} view @param {ChangeSet} changes */
+  constructor(base, view, changes) {
+    this.base = base
+    this.view = view
+    this.changes = changes
+  }
+
+  /** @param {Text} base */
+  static plain(base) {
+    return new Overlay(base, base, ChangeSet.empty(base.length))
+  }
+
+  /** The changes, in order; `old` in the base and `new` in the view. @returns {readonly HunkPosition[]} */
+  get hunks() {
+    if (this.#hunks) return this.#hunks
+    /** @type {HunkPosition[]} */
+    const found = []
+    this.changes.iterChangedRanges((from, to, newFrom, newTo) => {
+      found.push({ old: { from, to }, new: { from: newFrom, to: newTo } })
+    })
+    return (this.#hunks = found)
+  }
+
+  /** The reviewer's edit. @param {ChangeSet} edit of the view */
+  own(edit) {
+    return this.#after(this.base, edit, this.changes.compose(edit))
+  }
+
+  /** The writer's edit (O2). @param {ChangeSet} edit of the base @returns {Step} */
+  written(edit) {
+    const viewEdit = edit.map(this.changes, true)
+    return { overlay: this.#after(edit.apply(this.base), viewEdit, this.changes.map(edit)), edit: viewEdit }
+  }
+
+  /** An edit puts parts into the base that the view has already (O3). @param {ChangeSet} edit of the base @param {readonly Part[]} parts */
+  accepted(edit, parts) {
+    const changes = edit.invert(this.base).compose(this.changes)
+    const map = mappingOf(edit)
+    const ranges = parts.map(({ start, end }) => shiftWhole({ from: start, to: end }, map))
+    return new Overlay(edit.apply(this.base), this.view, changes).#compared(ranges)
+  }
+
+  /** Whether parts may enter: each stands, and no change meets it. @param {readonly Part[]} parts */
+  mayPut(parts) {
+    const inOrder = [...parts].sort(byOffset)
+    return inOrder.every((part, index) => {
+      const isApart = part.end <= (inOrder[index + 1]?.start ?? part.end)
+      const range = { from: part.start, to: part.end }
+      return isApart && stands(this.base, part) && !this.hunks.some(({ old }) => meets(old, range))
+    })
+  }
+
+  /** Parts enter, which `mayPut` allows. @param {readonly Part[]} parts @returns {Step} */
+  put(parts) {
+    const change = applied(this.base, parts)
+    return this.#with(change.map(this.changes), [])
+  }
+
+  /**
+   * Parts leave, and the view has their quotes again. The words that the reviewer typed beside a part since stay;
+   * a part with words inside it stays whole.
+   *
+   * @param {readonly Part[]} parts @returns {Step}
+   */
+  takeOut(parts) {
+    const specs = joinedParts(parts).flatMap(({ start, end, quote, text }) => {
+      const outer = this.outerRange({ from: start, to: end })
+      const offset = offsetOf(this.view.sliceString(outer.from, outer.to), text)
+      return offset === null ? [] : specsWithin(outer.from + offset, text, quote)
+    })
+    return this.#with(ChangeSet.of(specs, this.view.length), parts.map(({ start, end }) => ({ from: start, to: end })))
+  }
+
+  /** The view has the text of the base again, in disjoint ranges of the base. @param {readonly Range[]} ranges @returns {Step} */
+  revert(ranges) {
+    const specs = ranges.flatMap((range) => {
+      const { from, to } = this.outerRange(range)
+      return specsWithin(from, this.view.sliceString(from, to), this.base.sliceString(range.from, range.to))
+    })
+    return this.#with(ChangeSet.of(specs, this.view.length), ranges)
+  }
+
+  /** The same view, with the changes of parts in place of all changes in some paragraphs. @param {readonly Range[]} scopes in order @param {readonly Part[]} parts */
+  recut(scopes, parts) {
+    const specs = parts.flatMap(({ start, quote, text }) => specsWithin(start, quote, text))
+    return new Overlay(this.base, this.view, replacedIn(this.changes, scopes, specs))
+  }
+
+  /** The offset in the base; inside an insertion, its gap. @param {number} at in the view @param {-1 | 1} [side] */
+  toBase(at, side = 1) {
+    return this.changes.invertedDesc.mapPos(at, side)
+  }
+
+  /** @param {number} at in the base @param {-1 | 1} [side] */
+  toView(at, side = 1) {
+    return this.changes.mapPos(at, side)
+  }
+
+  /** A range of the view in the base; empty where it has no letter of the base. @param {Range} range @returns {Range} */
+  rangeToBase(range) {
+    const inverted = this.changes.invertedDesc
+    return ordered(inverted.mapPos(range.from, 1), inverted.mapPos(range.to, -1))
+  }
+
+  /** A range of the base in the view, without insertions at its ends. @param {Range} range @returns {Range} */
+  rangeToView(range) {
+    return ordered(this.toView(range.from, 1), this.toView(range.to, -1))
+  }
+
+  /** A range of the base in the view, with insertions at its ends. @param {Range} range @returns {Range} */
+  outerRange(range) {
+    this.#mapping ??= mappingOf(this.changes)
+    return shiftWhole(range, this.#mapping)
+  }
+
+  /**
+   * The letters that differ, in the order of the view: new ones before the old ones that they replace.
+   *
+   * @param {Range} [range] of the view @returns {Piece[]}
+   */
+  pieces(range = { from: 0, to: this.view.length }) {
+    return this.hunks.filter((hunk) => meets(range, hunk.new)).flatMap(({ old, new: { from, to } }) => {
+      /** @type {Piece[]} */
+      const found = []
+      if (from < to) found.push({ kind: "inserted", from, to, base: old.from })
+      if (old.from < old.to) found.push({ kind: "deleted", at: to, base: old, text: this.base.sliceString(old.from, old.to) })
+      return found
+    })
+  }
+
+  /** @param {Text} base @param {ChangeSet} edit of the view @param {ChangeSet} changes those that both edits lead to */
+  #after(base, edit, changes) {
+    const view = edit.apply(this.view)
+    return new Overlay(base, view, tidy(changes, base, view, meetsOneOf(newRangesOf(edit))))
+  }
+
+  /** The same texts, with the finest changes in some ranges. @param {readonly Range[]} ranges of the base */
+  #compared(ranges) {
+    if (ranges.length === 0) return this
+    const isTouched = meetsOneOf(united(ranges))
+    const regions = united([...ranges, ...this.hunks.flatMap(({ old }) => (isTouched(old) ? [old] : []))])
+    const specs = regions.flatMap((region) => {
+      const { from, to } = this.outerRange(region)
+      return specsWithin(region.from, this.base.sliceString(region.from, region.to), this.view.sliceString(from, to))
+    })
+    return new Overlay(this.base, this.view, replacedIn(this.changes, regions, specs))
+  }
+
+  /** @param {ChangeSet} edit of the view @param {readonly Range[]} ranges of the base in which fewer changes remain @returns {Step} */
+  #with(edit, ranges) {
+    return { overlay: edit.empty ? this : this.own(edit).#compared(ranges), edit }
+  }
+}
+
+/** @param {number} from @param {number} to @returns {Range} */
+const ordered = (from, to) => (from <= to ? { from, to } : { from: to, to })
+
+/** Parts that touch, as those of an insertion that is too long for one, are one. @param {readonly Part[]} parts */
+function joinedParts(parts) {
+  /** @type {Part[]} */
+  const found = []
+  for (const part of [...parts].sort(byOffset)) {
+    const last = found.at(-1)
+    if (last && part.start <= last.end) {
+      found.splice(-1, 1, { start: last.start, end: part.end, quote: last.quote + part.quote, text: last.text + part.text })
+    } else {
+      found.push(part)
+    }
+  }
+  return found
+}
+
+/** Where a text has the words of a part, at one of its ends. @param {string} now @param {string} text @returns {number | null} */
+function offsetOf(now, text) {
+  if (now === text) return 0
+  if (text === "") return null
+  if (now.startsWith(text) && isWordBreak(now, text.length)) return 0
+  const offset = now.length - text.length
+  return now.endsWith(text) && isWordBreak(now, offset) ? offset : null
+}

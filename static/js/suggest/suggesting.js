@@ -1,0 +1,351 @@
+// @ts-check
+/**
+ * The reviewer's side of suggesting: the overlay, the own suggestions, and what the server has not stored yet.
+ *
+ * An operation that changes the view returns the edit of the view. The editor dispatches it outside of its history;
+ * the edits of the reviewer go the other way, through `own`. A page that holds an edit of the writer back, as during
+ * a composition, holds all later ones back too.
+ *
+ * - **S1** `overlay.view` is the text of the editor, after each operation.
+ * - **S2** Only paragraphs with an own edit, or with a change of the writer in a quote, are cut anew, and only by `collect`.
+ * - **S3** Words that the reviewer typed leave the view with a suggestion that the server has, or by the reviewer.
+ */
+
+import { ChangeSet } from "../lib/vendor.js"
+import { splitFulfilled } from "./acceptance.js"
+import { entryOf, isArrived, isTyped, losesAnchor, sitesOf, touchesOneOf } from "./entries.js"
+import { rangeOf } from "./identity.js"
+import { Ledger, putOf } from "./ledger.js"
+import { Overlay } from "./overlay.js"
+import { byOffset, stands } from "./parts.js"
+import { planOf } from "./plan.js"
+import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united } from "./ranges.js"
+
+/**
+ * @typedef {import("../lib/vendor.js").Text} Text
+ * @typedef {import("../reviews/word_diff.js").Range} Range
+ * @typedef {import("./entries.js").Entry} Entry
+ * @typedef {import("./entries.js").Suggestion} Suggestion
+ * @typedef {import("./parts.js").Part} Part
+ * @typedef {import("./ranges.js").Mapping} Mapping
+ */
+
+export class Suggesting {
+  #ledger = new Ledger()
+  /** Paragraphs of the base to cut anew. @type {Range[]} */
+  #dirty = []
+  /** Paragraphs to cut anew with the next change, because the server refused what they gave. @type {Range[]} */
+  #blocked = []
+  /** Ids of own suggestions whose words left the view because the writer deleted their positions. @type {Set<string>} */
+  orphans = new Set()
+
+  /**
+   * @param {Text} base
+   * @param {readonly Suggestion[]} suggestions the own open ones, the oldest first, in offsets of the base
+   * @param {() => string} newId
+   */
+  constructor(base, suggestions, newId) {
+    this.newId = newId
+    const entries = suggestions.map(entryOf)
+    const hidden = hiddenOf(base, entries)
+    this.#ledger.hidden = [...hidden]
+    this.#ledger.entries = entries.filter((entry) => !hidden.has(entry))
+    this.overlay = Overlay.plain(base).put(this.#ledger.entries.flatMap(({ parts }) => parts)).overlay
+  }
+
+  /** The own suggestions in the view, the oldest first. @returns {readonly Readonly<Suggestion>[]} */
+  get suggestions() {
+    return this.#ledger.entries
+  }
+
+  /** Those that are not in the view: they overlap others, or the writer changed their quotes. @returns {readonly Readonly<Suggestion>[]} */
+  get hidden() {
+    return this.#ledger.hidden
+  }
+
+  /** Whether `collect` has something to do. */
+  get isDirty() {
+    return 0 < this.#dirty.length || this.#ledger.isDue
+  }
+
+  /** The reviewer's edit, which the editor has applied. @param {ChangeSet} edit of the view */
+  own(edit) {
+    const inverted = this.overlay.changes.invertedDesc
+    const ranges = oldRangesOf(edit)
+    const isTouched = meetsOneOf(ranges)
+    for (const entry of this.#ledger.entries) {
+      if (entry.isEdited && this.#rangesOf(entry).some(isTouched)) entry.isEdited = false
+    }
+    this.overlay = this.overlay.own(edit)
+    this.#touch(ranges.map(({ from, to }) => ({ from: inverted.mapPos(from, -1), to: inverted.mapPos(to, 1) })))
+  }
+
+  /** The writer's edit, or the server's. @param {ChangeSet} edit of the base @returns {ChangeSet} of the view */
+  written(edit) {
+    const { done, put, rest } = this.#split(edit)
+    if (0 < done.length) {
+      const map = mappingOf(put)
+      // What was typed since in a suggestion that ends belongs to none.
+      const newer = this.#ledger.fulfil(new Set(done)).flatMap(({ parts }) => parts)
+      const ranges = [...done, ...newer].map((part) => shiftWhole(rangeOf(part), map))
+      this.overlay = this.overlay.accepted(put, done)
+      this.#shift(map)
+      this.#touchOwn(ranges)
+    }
+    return rest.empty ? this.#unchanged() : this.#follow(rest)
+  }
+
+  /** The edit of the view that `written` would return, but for suggestions that it ends. @param {ChangeSet} edit of the base */
+  viewEdit(edit) {
+    const { done, put, rest } = this.#split(edit)
+    return this.overlay.accepted(put, done).written(rest).edit
+  }
+
+  /**
+   * The server closes a suggestion. The text of an accepted one may arrive before or after.
+   *
+   * @param {string} id @param {"accepted" | "rejected" | "withdrawn" | "fulfilled"} outcome @returns {ChangeSet} of the view
+   */
+  decided(id, outcome) {
+    const isShown = this.#ledger.find(id) !== undefined
+    const entry = this.#ledger.close(id)
+    if (!entry || !isShown) return this.#unchanged()
+    const isIn = outcome === "accepted" || outcome === "fulfilled"
+    if (!isIn) return this.#takeOut(entry.stored ?? entry.parts)
+    this.#ledger.accepted.push(entry)
+    return this.#endArrived()
+  }
+
+  /** The suggestion has no position in the text any more. @param {string} id @returns {ChangeSet} of the view */
+  orphaned(id) {
+    const isShown = this.#ledger.find(id) !== undefined
+    const entry = this.#ledger.take(id)
+    if (entry) this.orphans.add(id)
+    return entry && isShown ? this.#takeOut(entry.stored ?? entry.parts) : this.#unchanged()
+  }
+
+  /** The reviewer takes a suggestion back, with all own words in its ranges. @param {string} id @returns {ChangeSet} of the view */
+  remove(id) {
+    const isShown = this.#ledger.find(id) !== undefined
+    const entry = this.#ledger.take(id)
+    if (entry) this.#ledger.withdraw(entry)
+    return entry && isShown ? this.#apply(this.overlay.revert(united(entry.parts.map(rangeOf)))) : this.#unchanged()
+  }
+
+  /**
+   * The server has a suggestion of the reviewer: a new one, by the form or from another page; one that is open
+   * again; or a newer version. It is among the hidden ones afterwards if it cannot enter the view.
+   *
+   * @param {Suggestion} suggestion in offsets of the base @returns {ChangeSet} of the view
+   */
+  opened(suggestion) {
+    const { id, parts } = suggestion
+    const entry = this.#ledger.find(id)
+    const isStored = entry !== undefined && this.#isStored(entry)
+    const found = this.#ledger.acknowledge(suggestion)
+    if (found === "done" || (found === "other words" && !isStored)) return this.#unchanged()
+    const edit = this.#apply(this.overlay.takeOut(entry?.parts ?? []))
+    this.#ledger.take(id)
+    this.orphans.delete(id)
+    const mayPut = this.overlay.mayPut(parts)
+    const list = mayPut ? this.#ledger.entries : this.#ledger.hidden
+    list.push(entryOf(suggestion))
+    return mayPut ? edit.compose(this.#apply(this.overlay.put(parts))) : edit
+  }
+
+  /** @param {string} id @returns {"open" | "edited" | "hidden" | "closing" | undefined} */
+  stateOf(id) {
+    const entry = this.#ledger.find(id)
+    if (entry) return entry.isEdited ? "edited" : "open"
+    if (this.#ledger.closing.has(id)) return "closing"
+    return this.hidden.some((one) => one.id === id) ? "hidden" : undefined
+  }
+
+  /** The suggestion at an offset of the view. @param {number} view @returns {Readonly<Suggestion> | null} */
+  at(view) {
+    const range = { from: view, to: view }
+    return this.#ledger.entries.find((entry) => this.#rangesOf(entry).some((one) => meets(one, range))) ?? null
+  }
+
+  /** The next batch; empty while the last batch has no answer. @returns {import("./ledger.js").Batch} */
+  collect() {
+    if (this.#ledger.isSending) return { put: [], withdraw: [] }
+    const plan = this.#plan()
+    this.#dirty = []
+    this.overlay = this.overlay.recut(plan.scopes, plan.parts)
+    this.#ledger.amend(plan)
+    return this.#ledger.send()
+  }
+
+  /** The server's answer to the last batch. @param {readonly import("./ledger.js").Result[]} results */
+  answered(results) {
+    const refused = this.#ledger.answered(results)
+    this.#blocked.push(...refused.flatMap(({ parts }) => parts.map(rangeOf)))
+  }
+
+  /** The last batch got no answer, and is due again. */
+  failed() {
+    this.#ledger.failed()
+  }
+
+  /** All that the server does not have yet, with the words that are not cut. */
+  unsaved() {
+    const { put, withdraw } = this.#plan()
+    const byId = new Map(this.#ledger.entries.flatMap((entry) => (entry.state === "stored" ? [] : [[entry.id, putOf(entry)]])))
+    for (const cut of put) byId.set(cut.id, { ...cut, version: this.#ledger.find(cut.id)?.version ?? null })
+    for (const { id } of withdraw) byId.delete(id)
+    return { put: [...byId.values()], withdraw: [...this.#ledger.closing.keys(), ...withdraw.map(({ id }) => id)] }
+  }
+
+  #plan() {
+    const { entries, hidden } = this.#ledger
+    return planOf(this.overlay, entries, hidden, this.#dirty, this.newId)
+  }
+
+  /** @param {ChangeSet} edit of the base */
+  #split(edit) {
+    return splitFulfilled(edit, this.overlay.base, this.#ledger.candidates(touchesOneOf(oldRangesOf(edit))))
+  }
+
+  /** Follows an edit that puts no part in. @param {ChangeSet} edit of the base */
+  #follow(edit) {
+    const ranges = oldRangesOf(edit)
+    const isNear = touchesOneOf(ranges)
+    const near = this.#ledger.entries.filter(isNear)
+    const gone = new Set(near.filter((entry) => this.#isStored(entry) && isGone(entry, edit)))
+    const stay = near.filter((entry) => !gone.has(entry))
+    const changed = stay.filter(({ parts }) => parts.some((part) => ranges.some((range) => shares(range, rangeOf(part)))))
+    for (const entry of changed) entry.isEdited ||= this.#hasOwnLetters(entry, ranges)
+    for (const { id } of gone) this.orphans.add(id)
+    this.#ledger.remove(gone)
+    const first = this.#apply(this.overlay.takeOut([...gone].flatMap(({ parts }) => parts)))
+    const second = this.#apply(this.overlay.written(edit))
+    const loose = stay.filter((entry) => losesAnchor(entry, ranges))
+    for (const entry of loose) entry.isLoose = true
+    for (const entry of [...stay, ...this.#ledger.accepted.filter(isNear)]) entry.sites = sitesOf(entry)
+    this.#shift(mappingOf(edit))
+    this.#touchStray(newRangesOf(edit), stay)
+    this.#touch([...loose, ...changed.filter(({ isEdited }) => !isEdited)].flatMap(({ parts }) => parts.map(rangeOf)))
+    const typed = new Set(stay.filter((entry) => this.#isStored(entry) && isTyped(entry, this.overlay.base)))
+    this.#ledger.remove(typed)
+    for (const entry of typed) this.#ledger.withdraw(entry)
+    const third = this.#apply(this.overlay.revert(united([...typed].flatMap(sitesOf))))
+    return first.compose(second).compose(third).compose(this.#endArrived())
+  }
+
+  /** Ends the accepted suggestions whose words the writer's text has in another edit than theirs alone. */
+  #endArrived() {
+    const arrived = this.#ledger.accepted.filter((entry) => isArrived(entry, this.overlay.base))
+    this.#ledger.accepted = this.#ledger.accepted.filter((entry) => !arrived.includes(entry))
+    // Words that were typed since stay, and become a suggestion.
+    const sites = united(arrived.flatMap((entry) => (this.#isStored(entry) ? sitesOf(entry) : [])))
+    return this.#apply(this.overlay.revert(sites))
+  }
+
+  /** Takes over an edit that the overlay contains. @param {Mapping} map of the base */
+  #shift(map) {
+    this.#ledger.shift(map)
+    this.#dirty = united(this.#dirty.map((range) => shiftWhole(range, map)))
+    this.#blocked = this.#blocked.map((range) => shiftWhole(range, map))
+    this.#touch([])
+  }
+
+  /** Marks the paragraphs around some ranges, and those that wait for a change. @param {readonly Range[]} ranges of the base */
+  #touch(ranges) {
+    const { base } = this.overlay
+    const whole = [...ranges, ...this.#blocked.splice(0)].map(({ from, to }) => ({ from: base.lineAt(from).from, to: base.lineAt(to).to }))
+    this.#dirty = united([...this.#dirty, ...whole])
+  }
+
+  /** @param {readonly Part[]} parts */
+  #takeOut(parts) {
+    const edit = this.#apply(this.overlay.takeOut(parts))
+    this.#touchOwn(parts.map(rangeOf))
+    return edit
+  }
+
+  /**
+   * Marks own changes that an edit at the end of a part has moved out of it, and the suggestions that had them.
+   *
+   * @param {readonly Range[]} ranges of the base that the edit changed, in order @param {readonly Entry[]} near the suggestions there
+   */
+  #touchStray(ranges, near) {
+    const isNear = meetsOneOf(ranges)
+    const parts = near.flatMap(({ parts }) => parts.map(rangeOf))
+    // The text of accepted ones arrives around their changes.
+    const known = [...parts, ...this.#ledger.accepted.flatMap(sitesOf)]
+    const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !known.some((range) => meets(range, old)) ? [old] : []))
+    if (0 < stray.length) this.#touch([...stray, ...parts])
+  }
+
+  /** Marks the own changes that meet some ranges: they belong to no suggestion any more. @param {readonly Range[]} ranges of the base */
+  #touchOwn(ranges) {
+    const isTouched = meetsOneOf(united(ranges))
+    this.#touch(this.overlay.hunks.flatMap(({ old }) => (isTouched(old) ? [old] : [])))
+  }
+
+  /** @param {import("./overlay.js").Step} step */
+  #apply({ overlay, edit }) {
+    this.overlay = overlay
+    return edit
+  }
+
+  #unchanged() {
+    return ChangeSet.empty(this.overlay.view.length)
+  }
+
+  /** Whether the server has all words of a suggestion. @param {Entry} entry */
+  #isStored(entry) {
+    const isDirty = meetsOneOf(this.#dirty)
+    return entry.state === "stored" && !entry.parts.some((part) => isDirty(rangeOf(part)))
+  }
+
+  /** Whether some ranges share letters with the changes of a suggestion. @param {Entry} entry @param {readonly Range[]} ranges of the base */
+  #hasOwnLetters(entry, ranges) {
+    const own = this.overlay.hunks.filter(({ old }) => entry.parts.some((part) => meets(rangeOf(part), old)))
+    return own.some(({ old }) => ranges.some((range) => shares(range, old)))
+  }
+
+  /** @param {Entry} entry @returns {Range[]} of the view */
+  #rangesOf(entry) {
+    return entry.parts.map((part) => this.overlay.outerRange(rangeOf(part)))
+  }
+}
+
+/**
+ * The suggestions that do not enter the view: those that do not stand, and the younger ones of two that overlap.
+ *
+ * @param {Text} base @param {readonly Entry[]} entries the oldest first
+ */
+function hiddenOf(base, entries) {
+  const hidden = new Set(entries.filter(({ parts }) => !parts.every((part) => stands(base, part))))
+  const inOrder = entries
+    .flatMap((entry, age) => (hidden.has(entry) ? [] : entry.parts.map((part) => ({ entry, age, part }))))
+    .sort((one, other) => byOffset(one.part, other.part))
+  let last = inOrder[0]
+  for (const next of inOrder.slice(1)) {
+    if (hidden.has(next.entry)) continue
+    const isOver = last && last.entry !== next.entry && !hidden.has(last.entry) && overlaps(rangeOf(last.part), rangeOf(next.part))
+    if (isOver && last) hidden.add(last.age < next.age ? next.entry : last.entry)
+    if (!hidden.has(next.entry)) last = next
+  }
+  return hidden
+}
+
+/**
+ * Whether the writer deletes all quotes and the letters around all gaps of an entry. An edit that puts other letters in
+ * exactly for a quote edits it.
+ *
+ * @param {Entry} entry @param {ChangeSet} edit of the base
+ */
+function isGone({ parts }, edit) {
+  /** @type {(Range & { isDeletion: boolean })[]} */
+  const changed = []
+  edit.iterChangedRanges((from, to, newFrom, newTo) => changed.push({ from, to, isDeletion: newFrom === newTo }))
+  return parts.every(({ start, end }) =>
+    changed.some(({ from, to, isDeletion }) => {
+      if (start === end) return from < start && start < to
+      return from <= start && end <= to && (isDeletion || to - from !== end - start)
+    }),
+  )
+}

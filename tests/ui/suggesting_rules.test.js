@@ -1,0 +1,315 @@
+// @ts-check
+/** The rules of suggesting one by one: which of two edits wins, which id stays, and when the server is asked. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { ChangeSet, Text } from "../../static/js/lib/vendor.js"
+import { Suggesting } from "../../static/js/suggest/suggesting.js"
+
+/** @typedef {import("../../static/js/suggest/parts.js").Part} Part */
+/** @typedef {import("../../static/js/suggest/entries.js").Suggestion} Suggestion */
+
+const textOf = (/** @type {string} */ text) => Text.of(text.split("\n"))
+
+/** @param {number} start @param {string} quote @param {string} text @returns {Part} */
+const part = (start, quote, text) => ({ start, end: start + quote.length, quote, text })
+/** @param {string} id @param {Part[]} parts @returns {Suggestion} */
+const stored = (id, ...parts) => ({ id, version: 1, parts, pinned: false })
+
+/** A reviewer's page whose server takes everything. */
+class Page {
+  /** @param {string} base @param {Suggestion[]} suggestions */
+  constructor(base, ...suggestions) {
+    let ids = 0
+    this.suggesting = new Suggesting(textOf(base), suggestions, () => `new-${++ids}`)
+    this.editor = this.suggesting.overlay.view
+  }
+
+  get view() {
+    assert.ok(this.editor.eq(this.suggesting.overlay.view), "the editor has the view")
+    return this.editor.toString()
+  }
+
+  /** @param {ChangeSet} edit */
+  dispatch(edit) {
+    this.editor = edit.apply(this.editor)
+    return this
+  }
+
+  /** The reviewer replaces words of the view. @param {string} old @param {string} fresh */
+  type(old, fresh) {
+    const edit = replaced(this.editor.toString(), old, fresh)
+    this.dispatch(edit)
+    this.suggesting.own(edit)
+    return this
+  }
+
+  /** The writer replaces words of the base. @param {string} old @param {string} fresh */
+  write(old, fresh) {
+    return this.dispatch(this.suggesting.written(replaced(this.suggesting.overlay.base.toString(), old, fresh)))
+  }
+
+  collect() {
+    const { put, withdraw } = this.suggesting.collect()
+    const found = [...put.map(({ id, version, parts }) => `${id}/${version}: ${said(parts)}`), ...withdraw.map(({ id }) => `without ${id}`)]
+    return { put, withdraw, found }
+  }
+
+  /** Sends all that is due, and the server takes it. */
+  send() {
+    const { put, withdraw, found } = this.collect()
+    this.suggesting.answered([
+      ...put.map(({ id, version }) => ({ id, state: /** @type {const} */ ("kept"), version: (version ?? 0) + 1 })),
+      ...withdraw.map(({ id }) => ({ id, state: /** @type {const} */ ("withdrawn") })),
+    ])
+    return found
+  }
+
+  get ids() {
+    return this.suggesting.suggestions.map(({ id, parts }) => `${id}: ${said(parts)}`)
+  }
+}
+
+/** @param {readonly Part[]} parts */
+const said = (parts) => parts.map(({ quote, text }) => `${quote}→${text}`).join(" + ")
+
+/** The words stand once in the text, behind `|` if there is one. @param {string} text @param {string} old @param {string} fresh */
+function replaced(text, old, fresh) {
+  const from = text.indexOf(old.replace("|", "")) + Math.max(0, old.indexOf("|"))
+  assert.ok(0 <= from, `${old} in ${text}`)
+  const length = old.includes("|") ? old.length - 1 - old.indexOf("|") : old.length
+  // A deletion and an insertion are two changes, as in an event of Yjs.
+  return ChangeSet.of([{ from, to: from + length }, { from: from + length, insert: textOf(fresh) }], text.length)
+}
+
+test("a key sends the words of its paragraph, and nothing is sent twice", () => {
+  const page = new Page("the big dog\nthe cat", stored("cat", part(16, "cat", "cats")))
+  assert.equal(page.view, "the big dog\nthe cats")
+  assert.deepEqual(page.type("big", "huge").send(), ["new-1/null: big→huge"])
+  assert.deepEqual(page.send(), [])
+  assert.equal(page.suggesting.isDirty, false)
+  assert.deepEqual(page.type("huge|", "st").send(), ["new-1/1: big→hugest"])
+})
+
+test("a paragraph with two changes that become one keeps the older id, and a split gives the first one the id", () => {
+  const page = new Page("one two three")
+  assert.deepEqual(page.type("three", "drei").send(), ["new-1/null: three→drei"])
+  assert.deepEqual(page.type("one", "eins").send(), ["new-2/null: one→eins"])
+  assert.deepEqual(page.type("two", "zwei").send(), ["new-1/1: one two three→eins zwei drei", "without new-2"])
+  assert.deepEqual(page.type("zwei", "two").send(), ["new-1/2: one→eins", "new-3/null: three→drei"])
+})
+
+test("an undone change is withdrawn, and one that was not sent is forgotten", () => {
+  const page = new Page("one two")
+  page.type("one", "eins").send()
+  assert.deepEqual(page.type("eins", "one").send(), ["without new-1"])
+  page.type("two", "zwei")
+  assert.deepEqual(page.type("zwei", "two").send(), [])
+  assert.deepEqual(page.ids, [])
+})
+
+test("a sentence that moves to another paragraph finds the suggestion that took it out", () => {
+  const sentence = "저는 팀을 이끌어 매출을 두 배로 늘렸습니다."
+  const page = new Page(`${sentence} 그 뒤.\n둘째.`)
+  page.type(`${sentence} `, "").send()
+  assert.deepEqual(page.ids, [`new-1: ${sentence} →`])
+  assert.deepEqual(page.type("둘째.|", ` ${sentence}`).send(), [`new-1/1: ${sentence} → + → ${sentence}`])
+})
+
+test("the writer accepts: the view stays, and the words that were typed since are a new suggestion", () => {
+  const page = new Page("the big dog")
+  page.type("big", "huge").send()
+  page.write("big", "huge")
+  assert.equal(page.view, "the huge dog")
+  page.dispatch(page.suggesting.decided("new-1", "accepted"))
+  assert.deepEqual([page.ids, page.send()], [[], []])
+
+  const other = new Page("the big dog", stored("one", part(4, "big", "huge")))
+  other.type("huge|", " old").write("big", "huge")
+  other.dispatch(other.suggesting.decided("one", "accepted"))
+  assert.equal(other.view, "the huge old dog")
+  assert.deepEqual(other.send(), ["new-1/null: → old"])
+})
+
+test("the event of an acceptance may arrive before its text", () => {
+  const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
+  page.dispatch(page.suggesting.decided("one", "accepted")).write("big", "huge")
+  assert.equal(page.view, "the huge dog")
+  assert.ok(page.suggesting.overlay.changes.empty)
+})
+
+test("the event of an acceptance leaves the view while the text still has the quote", () => {
+  const page = new Page("many cats", stored("one", part(5, "cats", "cat")))
+  page.dispatch(page.suggesting.decided("one", "accepted"))
+  assert.equal(page.view, "many cat")
+  page.write("cats", "cat")
+  assert.equal(page.view, "many cat")
+  assert.ok(page.suggesting.overlay.changes.empty)
+})
+
+test("the text of an acceptance that the writer's keys surround ends the suggestion, too", () => {
+  const page = new Page("the dog ran", stored("gap", part(4, "", "big ")))
+  page.dispatch(page.suggesting.decided("gap", "accepted")).write("the |", "so big and ")
+  assert.equal(page.view, "the so big and dog ran")
+  assert.ok(page.suggesting.overlay.changes.empty)
+})
+
+test("an acceptance takes a version that is older than the words on their way", () => {
+  const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
+  page.type("huge", "hugest").collect()
+  page.write("big", "huge")
+  page.dispatch(page.suggesting.decided("one", "accepted"))
+  page.suggesting.answered([{ id: "one", state: "refused", reason: "decided" }])
+  assert.equal(page.view, "the hugest dog")
+  assert.deepEqual(page.send(), ["new-1/null: huge→hugest"])
+})
+
+test("a rejection brings the quote back, and leaves the words that were typed since", () => {
+  const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
+  page.type("huge|", " old")
+  page.dispatch(page.suggesting.decided("one", "rejected"))
+  assert.equal(page.view, "the big old dog")
+  assert.deepEqual(page.send(), ["new-1/null: → old"])
+})
+
+test("the undo of an acceptance brings the suggestion back", () => {
+  const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
+  page.write("big", "huge")
+  page.dispatch(page.suggesting.decided("one", "accepted")).write("huge", "big")
+  assert.equal(page.view, "the big dog")
+  page.dispatch(page.suggesting.opened({ ...stored("one", part(4, "big", "huge")), version: 3 }))
+  assert.equal(page.view, "the huge dog")
+  assert.deepEqual(page.type("huge", "tiny").send(), ["one/3: big→tiny"])
+})
+
+test("the writer changes another letter of the word: the page renews the suggestion at rest", () => {
+  const page = new Page("저는 학교는 갑니다", stored("one", part(3, "학교는", "학교에")))
+  page.write("학교|", "들")
+  assert.equal(page.view, "저는 학교들에 갑니다")
+  assert.equal(page.suggesting.stateOf("one"), "open")
+  assert.deepEqual(page.send(), ["one/1: 학교들는→학교들에"])
+})
+
+test("the writer changes the very letters: the suggestion waits for a key in it", () => {
+  const page = new Page("the big dog ran", stored("one", part(4, "big", "huge")))
+  page.write("b|i", "a")
+  assert.equal(page.suggesting.stateOf("one"), "edited")
+  page.type("ran", "sat")
+  assert.deepEqual(page.send(), ["new-1/null: ran→sat"], "a key elsewhere in the paragraph leaves it")
+  assert.equal(page.suggesting.stateOf("one"), "edited")
+  assert.match(page.type("h|uge", "").send().join(), /^one\/1: bag→/)
+})
+
+test("the writer deletes the quote or the letters around a gap: the words leave the view", () => {
+  const page = new Page("one big dog\ntwo", stored("one", part(4, "big", "huge")), stored("gap", part(11, "", "!")))
+  page.write("one big dog\n", "")
+  assert.equal(page.view, "two")
+  assert.deepEqual([...page.suggesting.orphans].sort(), ["gap", "one"])
+  assert.deepEqual([page.ids, page.send()], [[], []])
+})
+
+test("words that the server does not have stay, whatever the writer deletes", () => {
+  const page = new Page("one big dog\ntwo").type("big", "huge")
+  page.write("one big dog\n", "")
+  assert.equal(page.view, "hugetwo")
+  assert.deepEqual(page.send(), ["new-1/null: two→hugetwo"])
+})
+
+test("the writer types the suggested words letter by letter: the text says so already", () => {
+  const page = new Page("a good day", stored("gap", part(2, "", "very ")))
+  let last = "a |"
+  for (const letter of "very ") {
+    page.write(last, letter)
+    last = `${last.slice(0, -1)}${letter}|`
+  }
+  assert.equal(page.view, "a very good day")
+  assert.deepEqual(page.send(), ["without gap"])
+})
+
+test("the writer replaces the letter behind a gap: the page anchors the same words anew", () => {
+  const page = new Page("the cat", stored("gap", part(4, "", "big ")))
+  page.write("cat", "dog")
+  assert.equal(page.view, "the big dog")
+  assert.deepEqual(page.send(), ["gap/1: →big "])
+  assert.deepEqual(page.send(), [])
+})
+
+test("a suggestion that overlaps an older one is hidden, and new words there take it over", () => {
+  const page = new Page("the big dog", stored("old", part(4, "big", "huge")), stored("form", part(4, "big dog", "cat")))
+  assert.equal(page.view, "the huge dog")
+  assert.deepEqual(page.suggesting.hidden.map(({ id }) => id), ["form"])
+  assert.deepEqual(page.type("dog", "cow").send(), ["old/1: big dog→huge cow", "without form"])
+})
+
+test("the suggestion of a form enters the view, and the reviewer amends it like any other", () => {
+  const page = new Page("the big dog")
+  page.dispatch(page.suggesting.opened(stored("form", part(4, "big dog", "huge dog"))))
+  assert.equal(page.view, "the huge dog")
+  assert.deepEqual(page.suggesting.overlay.pieces().map(({ kind }) => kind), ["inserted", "deleted"], "trimmed to the difference")
+  assert.deepEqual(page.type("huge", "old").send(), ["form/1: big→old"])
+  assert.equal(page.suggesting.at(5)?.id, "form")
+  assert.equal(page.suggesting.at(0), null)
+  page.dispatch(page.suggesting.remove("form"))
+  assert.deepEqual([page.view, page.send()], ["the big dog", ["without form"]])
+})
+
+test("a lost answer repeats the batch, and an event may bring the version before", () => {
+  const page = new Page("the big dog")
+  page.type("big", "huge").collect()
+  assert.deepEqual(page.collect().found, [], "one batch is on its way")
+  page.suggesting.failed()
+  assert.deepEqual(page.collect().found, ["new-1/null: big→huge"])
+  page.suggesting.failed()
+  page.dispatch(page.suggesting.opened(stored("new-1", part(4, "big", "huge"))))
+  assert.deepEqual(page.send(), [])
+  page.type("huge", "big").collect()
+  page.suggesting.failed()
+  assert.deepEqual(page.send(), ["without new-1"])
+})
+
+test("an event about a suggestion that was withdrawn since changes nothing", () => {
+  const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
+  assert.deepEqual(page.type("huge", "big").send(), ["without one"])
+  page.dispatch(page.suggesting.opened(stored("one", part(4, "big", "huge"))))
+  assert.deepEqual([page.view, page.ids, page.suggesting.hidden], ["the big dog", [], []])
+})
+
+test("a corrected text pasted over the old one shows and sends only the words that differ", () => {
+  const page = new Page("저는 팀을 이끌었고 결과를 냈습니다.\n둘째 문단은 그대로다.\n끝.")
+  page.type(page.view, "저는 팀을 이끌어 성과를 냈습니다.\n둘째 문단은 그대로다.\n마침.")
+  assert.deepEqual(page.send(), ["new-1/null: 이끌었고 결과를→이끌어 성과를", "new-2/null: 끝→마침"])
+  const shown = page.suggesting.overlay.pieces().map((piece) => (piece.kind === "deleted" ? piece.text : ""))
+  assert.deepEqual(shown.filter((text) => text !== ""), ["었고", "결", "끝"])
+})
+
+test("a refused suggestion waits for a change of its paragraph", () => {
+  const page = new Page("the big dog\nthe cat")
+  page.type("big", "huge").collect()
+  page.suggesting.answered([{ id: "new-1", state: "refused", reason: "full" }])
+  assert.equal(page.suggesting.isDirty, false)
+  assert.deepEqual(page.suggesting.unsaved().put.map(({ id }) => id), ["new-1"])
+  page.type("dog", "cow")
+  assert.deepEqual(page.send(), ["new-1/null: big dog→huge cow"])
+  assert.deepEqual(page.suggesting.unsaved(), { put: [], withdraw: [] })
+})
+
+test("a batch has at most 200 items, and the rest follows", () => {
+  const page = new Page("a b\n".repeat(250))
+  for (let line = 0; line < 250; line++) {
+    const edit = ChangeSet.of({ from: 4 * line, to: 4 * line + 1, insert: "x" }, page.editor.length)
+    page.dispatch(edit)
+    page.suggesting.own(edit)
+  }
+  assert.equal(page.suggesting.unsaved().put.length, 250)
+  assert.equal(page.send().length, 200)
+  assert.equal(page.send().length, 50)
+})
+
+test("an edit of the writer can be seen before it is applied", () => {
+  const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
+  const edit = replaced("the big dog", "dog", "cat")
+  assert.equal(page.suggesting.viewEdit(edit).apply(page.editor).toString(), "the huge cat")
+  assert.ok(page.suggesting.viewEdit(replaced("the big dog", "big", "huge")).empty)
+  assert.equal(page.view, "the huge dog")
+})
