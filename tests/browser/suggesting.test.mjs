@@ -427,7 +427,7 @@ test("a comment on words with changes is about the text of the writer, and one o
   await serverHas(writer, [["two", "2"]])
   await reviewer.select("2")
   await page.locator("#selection-bar").getByRole("button", { name: "Comment" }).click()
-  await page.locator(".review-form textarea").fill("shorter")
+  await page.locator(".review-form textarea:not(.prose)").fill("shorter")
   await page.locator(".review-form button[type=submit]").click()
   await writer.card("shorter").locator("ins", { hasText: "2" }).waitFor()
   await reviewer.select("three four")

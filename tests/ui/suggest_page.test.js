@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
 import { divided } from "../../static/js/suggest/batches.js"
-import { foldedText, partAt, partsNear } from "../../static/js/suggest/drawn_text.js"
+import { drawnChanges, foldedText, partAt, partsNear } from "../../static/js/suggest/drawn_text.js"
 import { Overlay } from "../../static/js/suggest/overlay.js"
 import { entering, placedParts, textsOf } from "../../static/js/suggest/recovery.js"
 import { inView } from "../../static/js/suggest/view_state.js"
@@ -34,6 +34,17 @@ test("the part at a position is found among those near the window", () => {
   const near = partsNear([suggestion("c", 30, 30), suggestion("a", 0, 4), suggestion("b", 10, 12)], { from: 3, to: 12 })
   assert.deepEqual(near.map(({ id }) => id), ["a", "b"])
   assert.deepEqual([0, 4, 5, 10, 12, 13].map((at) => partAt(near, at)?.id), ["a", "a", undefined, "b", "b", undefined])
+})
+
+test("one change of a part is drawn by its letters, several as the words from the first to the last", () => {
+  const hunk = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ newFrom, /** @type {number} */ newTo) => ({ old: { from, to }, new: { from: newFrom, to: newTo } })
+  const places = [{ id: "a", start: 0, end: 6 }, { id: "b", start: 10, end: 15 }]
+  const drawn = drawnChanges([hunk(0, 2, 0, 2), hunk(3, 4, 3, 4), hunk(12, 12, 12, 14), hunk(20, 21, 22, 22)], places)
+  assert.deepEqual(drawn, [
+    { ...hunk(0, 4, 0, 4), id: "a" },
+    { ...hunk(12, 12, 12, 14), id: "b" },
+    { ...hunk(20, 21, 22, 22), id: null },
+  ])
 })
 
 test("a batch that is too long is halved in the order of its results, down to one item", () => {

@@ -3,7 +3,10 @@
 
 /**
  * @typedef {import("./entries.js").Suggestion} Suggestion
+ * @typedef {import("../reviews/word_diff.js").Range} Range
+ * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
  * @typedef {{ id: string, start: number, end: number }} Place of a part in the base
+ * @typedef {HunkPosition & { id: string | null }} Change drawn as one: `old` in the base and `new` in the view
  */
 
 /** Old words longer than this are folded, in UTF-16 units. */
@@ -27,7 +30,7 @@ export function foldedText(text) {
   return `${signs(head)}${middle.replaceAll("\n", "¶\n")}${signs(tail)}${isLong ? " …" : ""}`
 }
 
-/** The parts of suggestions that meet a range of the base, in order. @param {readonly Suggestion[]} suggestions @param {{ from: number, to: number }} range */
+/** The parts of suggestions that meet a range of the base, in order. @param {readonly Suggestion[]} suggestions @param {Range} range */
 export function partsNear(suggestions, { from, to }) {
   /** @type {Place[]} */
   const places = []
@@ -47,4 +50,31 @@ export function partAt(places, at) {
   }
   const last = places[low - 1]
   return last && at <= last.end ? last : undefined
+}
+
+/**
+ * The changes as they are drawn: letters, where one place of a part changed, and words from the first to the last change
+ * where several did. Letters of both texts in turn are hard to read.
+ *
+ * @param {readonly HunkPosition[]} hunks in order @param {readonly Place[]} places in order
+ * @returns {Change[]}
+ */
+export function drawnChanges(hunks, places) {
+  /** @type {Change[]} */
+  const drawn = []
+  /** The part of the last one. @type {Place | undefined} */
+  let before
+  for (const hunk of hunks) {
+    const place = partAt(places, hunk.old.from)
+    const last = drawn.at(-1)
+    const isShort = place && place.end - place.start <= FOLDED_FROM
+    if (last && isShort && place === before && hunk.old.to <= place.end) {
+      last.old = { from: last.old.from, to: hunk.old.to }
+      last.new = { from: last.new.from, to: hunk.new.to }
+    } else {
+      drawn.push({ ...hunk, id: place?.id ?? null })
+    }
+    before = place
+  }
+  return drawn
 }

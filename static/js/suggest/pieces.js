@@ -11,7 +11,7 @@ import { number, t } from "../lib/i18n.js"
 import { Decoration, EditorView, ViewPlugin, WidgetType } from "../lib/vendor.js"
 import { marked } from "../reviews/highlights.js"
 import { shownView } from "../reviews/text_view.js"
-import { foldedText, partAt, partsNear } from "./drawn_text.js"
+import { drawnChanges, foldedText, partsNear } from "./drawn_text.js"
 import { overlaid, overlayOf } from "./view_state.js"
 
 /**
@@ -83,29 +83,27 @@ const newBreak = Decoration.widget({ widget: new NewBreak(), side: 1 })
 
 /** @param {EditorView} view @param {Own} own @returns {Drawn[]} in the order of the text */
 function draw({ state, viewport }, { suggestions, stateOf }) {
+  if (state.field(shownView) !== "shown") return []
   const overlay = state.field(overlayOf)
-  const parts = partsNear(suggestions(), overlay.rangeToBase(viewport))
   const { active } = state.field(marked)
-  /** @type {Drawn[]} */
-  const drawn = []
-  if (state.field(shownView) !== "shown") return drawn
-  let inserted = -1
-  for (const piece of overlay.pieces(viewport)) {
-    const at = piece.kind === "inserted" ? piece.base : piece.base.from
-    const id = partAt(parts, at)?.id ?? null
-    const more = `${id !== null && id === active ? " passage-active" : ""}${id !== null && stateOf(id) === "edited" ? " passage-edited" : ""}`
-    if (piece.kind === "deleted") {
-      const style = `passage passage-old${inserted === piece.at ? " passage-replaced" : ""}${more}`
-      drawn.push(Decoration.widget({ widget: new OldWords(piece.text, style, id), side: 1 }).range(piece.at))
-      continue
+  const near = overlay.hunks.filter((hunk) => hunk.new.from <= viewport.to && viewport.from <= hunk.new.to)
+  const places = partsNear(suggestions(), overlay.rangeToBase(viewport))
+  return drawnChanges(near, places).flatMap(({ id, old, new: { from, to } }) => {
+    const style = `${id !== null && id === active ? " passage-active" : ""}${id !== null && stateOf(id) === "edited" ? " passage-edited" : ""}`
+    /** @type {Drawn[]} */
+    const drawn = []
+    if (from < to) {
+      /** @type {Record<string, string>} */
+      const attributes = id === null ? {} : { "data-review": id, "aria-details": `comment-${id}` }
+      const mark = Decoration.mark({ tagName: "ins", class: `passage passage-new${style}`, attributes, inclusiveEnd: true })
+      drawn.push(mark.range(from, to), ...breaksIn(state.doc, { from, to }))
     }
-    inserted = piece.to
-    /** @type {Record<string, string>} */
-    const attributes = id === null ? {} : { "data-review": id, "aria-details": `comment-${id}` }
-    const mark = Decoration.mark({ tagName: "ins", class: `passage passage-new${more}`, attributes, inclusiveEnd: true })
-    drawn.push(mark.range(piece.from, piece.to), ...breaksIn(state.doc, piece))
-  }
-  return drawn
+    if (old.from < old.to) {
+      const words = new OldWords(overlay.base.sliceString(old.from, old.to), `passage passage-old${from < to ? " passage-replaced" : ""}${style}`, id)
+      drawn.push(Decoration.widget({ widget: words, side: 1 }).range(to))
+    }
+    return drawn
+  })
 }
 
 /** @param {import("@codemirror/state").Text} text @param {{ from: number, to: number }} range */

@@ -272,7 +272,9 @@ export class Suggesting {
   #touchStray(ranges, near) {
     const isNear = meetsOneOf(ranges)
     const parts = near.flatMap(({ parts }) => parts.map(rangeOf))
-    const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !parts.some((range) => meets(range, old)) ? [old] : []))
+    // The text of accepted ones arrives around their changes.
+    const known = [...parts, ...this.#ledger.accepted.flatMap(sitesOf)]
+    const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !known.some((range) => meets(range, old)) ? [old] : []))
     if (0 < stray.length) this.#touch([...stray, ...parts])
   }
 
