@@ -171,7 +171,12 @@ export function highlights(press) {
 function reviewOf(event, view) {
   const { target, clientX, clientY } = event
   const added = target instanceof Element ? target.closest("[contenteditable=false].passage") : null
-  if (added instanceof HTMLElement) return added.dataset.review
+  if (added instanceof HTMLElement) {
+    const id = added.dataset.review ?? ""
+    // A finger on it leaves the caret where it was.
+    if (!reviewsAt(view.state, view.state.selection.main.head).includes(id)) view.dispatch({ selection: { anchor: view.posAtDOM(added) } })
+    return id
+  }
   const at = view.posAtCoords({ x: clientX, y: clientY })
   return at === null ? undefined : reviewsAt(view.state, at)[0]
 }
