@@ -30,7 +30,7 @@ class Server {
   stored = new Map()
   /** The bodies of the calls. @type {any[]} */
   calls = []
-  /** Answers in the place of the server. @type {((body: any) => { status: number, json: object } | null)[]} */
+  /** Answers in the spot of the server. @type {((body: any) => { status: number, json: object } | null)[]} */
   instead = []
   change = 0
 
@@ -41,7 +41,7 @@ class Server {
 
   /** @param {any} body */
   put(body) {
-    const kept = body.put.map((/** @type {any} */ { id, version, parts }) => {
+    const retained = body.put.map((/** @type {any} */ { id, version, parts }) => {
       const stored = this.stored.get(id)
       if (stored && stored.status !== "open") return { id, state: "refused", reason: "decided" }
       if (stored && stored.version === (version ?? 0) + 1 && JSON.stringify(stored.sent) === JSON.stringify(parts)) return { id, state: "kept", version: stored.version }
@@ -62,7 +62,7 @@ class Server {
       this.stored.delete(id)
       return { id, state: "withdrawn" }
     })
-    return { items: [...kept, ...withdrawn] }
+    return { items: [...retained, ...withdrawn] }
   }
 
   /** @param {Y.RelativePosition} start @param {Y.RelativePosition} end */
@@ -160,7 +160,7 @@ async function page(content, before) {
     get marked() {
       return view.state.field(marked)
     },
-    inView: (/** @type {object} */ place) => place,
+    inView: (/** @type {object} */ spot) => spot,
     setPassages: (/** @type {any} */ passages) => view.dispatch({ effects: setPassages.of(passages) }),
   }
   const reviews = new Reviews(/** @type {any} */ (editor), "link", ME.id, "u1")
