@@ -85,7 +85,7 @@ export class Suggesting {
     const { done, put, rest } = this.#split(edit)
     if (0 < done.length) {
       const map = mappingOf(put)
-      // Words typed since in a suggestion that ends belong to none.
+      // What was typed since in a suggestion that ends belongs to none.
       const newer = this.#ledger.fulfil(new Set(done)).flatMap(({ parts }) => parts)
       const ranges = [...done, ...newer].map((part) => shiftWhole(rangeOf(part), map))
       this.overlay = this.overlay.accepted(put, done)
@@ -272,8 +272,8 @@ export class Suggesting {
   #touchStray(ranges, near) {
     const isNear = meetsOneOf(ranges)
     const parts = near.flatMap(({ parts }) => parts.map(rangeOf))
-    // The text of accepted ones arrives around their changes.
-    const listed = [...parts, ...this.#ledger.accepted.flatMap(sitesOf)]
+    // The text of accepted ones arrives around their changes, and the writer's letters stand around those of edited ones.
+    const listed = [...parts, ...[...this.#ledger.accepted, ...near.filter(({ isEdited }) => isEdited)].flatMap(sitesOf)]
     const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !listed.some((range) => meets(range, old)) ? [old] : []))
     if (0 < stray.length) this.#touch([...stray, ...parts])
   }
