@@ -156,7 +156,8 @@ test("axe: the desk of both", async () => {
   await reviewer.seated()
   await each(reviewer, [
     ["reviewer: nothing yet", async () => undefined, WORDS],
-    ["reviewer: a key is typed", async ({ page }) => {
+    ["reviewer: a key is typed while reading", async ({ page }) => {
+      await page.keyboard.press("Control+Alt+s")
       await page.locator(".cm-content").click()
       await page.keyboard.press("x")
       await page.locator("#typing-hint").waitFor()

@@ -25,7 +25,7 @@ export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium-hea
 const shots = process.env.GALLEY_SHOTS
 
 /** The bound of every wait for a page, also on a busy machine. */
-export const TIMEOUT_MS = 120_000
+export const TIMEOUT_MS = Number(process.env.T ?? 120_000)
 
 /** Characters of a title, as in `static/js/start/main.js`. */
 const TITLE_MAX = 60
@@ -198,13 +198,36 @@ export class User {
     )
   }
 
+  /** @returns {Promise<string>} the writer's text, also on the page of a reviewer whose suggestions stand in it */
+  base() {
+    return this.page.evaluate(() =>
+      [...document.querySelectorAll(".cm-line")]
+        .map((line) => {
+          const copy = /** @type {HTMLElement} */ (line.cloneNode(true))
+          for (const drawn of copy.querySelectorAll("ins.passage-new, [contenteditable=false]:not(.passage-old), .cm-widgetBuffer")) drawn.remove()
+          return copy.textContent
+        })
+        .join("\n"),
+    )
+  }
+
   /** Waits until the text is that. @param {string} wanted */
-  async waitForText(wanted) {
+  waitForText(wanted) {
+    return this.#waitFor(() => this.text(), wanted)
+  }
+
+  /** The same of the writer's text. @param {string} wanted */
+  waitForBase(wanted) {
+    return this.#waitFor(() => this.base(), wanted)
+  }
+
+  /** @param {() => Promise<string>} read @param {string} wanted */
+  async #waitFor(read, wanted) {
     const deadline = Date.now() + TIMEOUT_MS
-    let text = await this.text()
+    let text = await read()
     while (text !== wanted && Date.now() < deadline) {
       await this.page.waitForTimeout(50)
-      text = await this.text()
+      text = await read()
     }
     assert.equal(text, wanted)
   }

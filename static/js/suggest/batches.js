@@ -1,13 +1,12 @@
 // @ts-check
 /** Batches of suggestions that are too long for one request. Pure, tested with `node --test`. */
 
-/** @typedef {import("./ledger.js").Batch} Batch */
-
 /**
  * Two halves of a batch whose results, one after the other, are in the order of the whole: all that is put comes first.
  *
- * @param {Batch} batch
- * @returns {[Batch, Batch] | null} `null`: it is one item
+ * @template P, W
+ * @param {{ put: P[], withdraw: W[] }} batch
+ * @returns {[{ put: P[], withdraw: W[] }, { put: P[], withdraw: W[] }] | null} `null`: it is one item
  */
 export function divided({ put, withdraw }) {
   const length = put.length + withdraw.length

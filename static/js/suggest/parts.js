@@ -101,10 +101,12 @@ const isEqual = (one, other) =>
 function phrases(base, view, hunks) {
   const fine = hunks.flatMap((hunk) => shifted(within(...textsOf(base, view, hunk)), hunk.old.from, hunk.new.from))
   const changed = unitedWords(base, view, fine).filter((hunk) => !isSame(base, view, hunk))
-  return joinHunks(base, view, changed, (last, hunk) => {
+  const joined = joinHunks(base, view, changed, (last, hunk) => {
     const endsSentence = textsOf(base, view, last).some((text) => SENTENCE_END.test(text))
     return !endsSentence && isAcross(base, view, last, hunk)
   })
+  // A join drops the space at its end, which may have an accent or a joiner.
+  return unitedWords(base, view, joined)
 }
 
 /** @param {string} base @param {string} view @param {HunkPosition} hunk @returns {[string, string]} */

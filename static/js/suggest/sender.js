@@ -18,6 +18,7 @@ import { putSuggestions } from "./suggestions_api.js"
 /**
  * @typedef {import("./ledger.js").Batch} Batch
  * @typedef {import("./ledger.js").Result} Result
+ * @typedef {import("./suggestions_api.js").PlacedBatch} PlacedBatch
  * @typedef {import("./parts.js").Part} Part
  */
 
@@ -106,7 +107,7 @@ export class Sender extends EventTarget {
   async #sendAll(model, leaves) {
     try {
       for (let batch = model.collect(); !isEmpty(batch); batch = model.collect()) {
-        const results = await this.#post(batch, leaves)
+        const results = await this.#post(this.#placedBatch(batch), leaves)
         for (const { id, state } of results) if (state === "withdrawn") this.own.withdrew(id)
         model.answered(results)
         this.#answered(results)
@@ -137,11 +138,15 @@ export class Sender extends EventTarget {
     this.#retryDelay = Math.min(this.#retryDelay * 2, RETRY_DELAY_MAX)
   }
 
-  /** @param {Batch} batch @param {boolean} leaves @returns {Promise<Result[]>} in the order of the batch */
+  /** Offsets are those of this moment. @param {Batch} batch @returns {PlacedBatch} */
+  #placedBatch({ put, withdraw }) {
+    return { put: put.map(({ parts, ...item }) => ({ ...item, parts: parts.map((part) => this.placed(part)) })), withdraw }
+  }
+
+  /** @param {PlacedBatch} batch @param {boolean} leaves @returns {Promise<Result[]>} in the order of the batch */
   async #post(batch, leaves) {
-    const put = batch.put.map(({ parts, ...item }) => ({ ...item, parts: parts.map((part) => this.placed(part)) }))
     try {
-      return await putSuggestions(this.page.link, { put, withdraw: batch.withdraw }, { keepalive: leaves })
+      return await putSuggestions(this.page.link, batch, { keepalive: leaves })
     } catch (error) {
       if (!(error instanceof api.Problem) || error.status !== 413) throw error
     }

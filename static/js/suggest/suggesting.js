@@ -272,8 +272,8 @@ export class Suggesting {
   #touchStray(ranges, near) {
     const isNear = meetsOneOf(ranges)
     const parts = near.flatMap(({ parts }) => parts.map(rangeOf))
-    // The text of accepted ones arrives around their changes.
-    const known = [...parts, ...this.#ledger.accepted.flatMap(sitesOf)]
+    // The text of accepted ones arrives around their changes, and the writer's letters stand around those of edited ones.
+    const known = [...parts, ...[...this.#ledger.accepted, ...near.filter(({ isEdited }) => isEdited)].flatMap(sitesOf)]
     const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !known.some((range) => meets(range, old)) ? [old] : []))
     if (0 < stray.length) this.#touch([...stray, ...parts])
   }
