@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnchorState {
-    /// The text of the range equals the quote (G9).
+    /// The text of the range equals the quote (G9). An empty range is beside a word that it was made beside.
     Exact,
     /// The range exists; its text has changed slightly.
     Edited,
@@ -40,12 +40,37 @@ pub struct AnchorRequest {
     pub quote: String,
 }
 
+/// A position in the text as a client names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// A UTF-16 offset.
+    Offset(u32),
+    /// A Yjs relative position.
+    Relative(Vec<u8>),
+}
+
+/// The place of a part: the range that it replaces, or the gap at which it inserts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartRequest {
+    /// A range, and the text of the range in the client's document.
+    Range {
+        /// First unit of the range.
+        start: Position,
+        /// First unit after it.
+        end: Position,
+        /// The text of the range.
+        quote: String,
+    },
+    /// The first unit after the gap, or the end of the text.
+    Gap(Position),
+}
+
 /// Range, quote and context of a review at its creation. Immutable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnchorOrigin {
     /// The range at creation.
     pub range: TextRange,
-    /// The text of the range.
+    /// The text of the range; empty at a gap.
     pub quote: String,
     /// Up to 32 characters before the quote.
     pub prefix: String,

@@ -96,10 +96,6 @@ define_id! {
     SessionId, "ses"
 }
 define_id! {
-    /// Names one review.
-    ReviewId, "rev"
-}
-define_id! {
     /// Names one decision of a writer about one or many suggestions.
     DecisionId, "dec"
 }
@@ -139,6 +135,77 @@ define_id! {
 define_id! {
     /// Names one server process from its start to its end.
     NodeId, "node"
+}
+
+/// Shortest id of a review, in bytes.
+const REVIEW_ID_BYTES_MIN: usize = 16;
+
+/// Names one review. The client of a typed suggestion chooses its id, so that a repeated request creates
+/// one review: 16 to 64 of the characters of an id.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReviewId {
+    /// The text, and zeros after it.
+    bytes: [u8; ID_BYTES_MAX],
+    length: usize,
+}
+
+impl ReviewId {
+    /// Generates a new id with 122 random bits.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self::of(&format!("rev_{}", Uuid::new_v4().simple()))
+    }
+
+    fn of(text: &str) -> Self {
+        let mut bytes = [0; ID_BYTES_MAX];
+        let length = text.len().min(ID_BYTES_MAX);
+        for (to, from) in bytes.iter_mut().zip(text.bytes()) {
+            *to = from;
+        }
+        Self { bytes, length }
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        let text = self.bytes.get(..self.length);
+        text.and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for ReviewId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for ReviewId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ReviewId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let is_long_enough = REVIEW_ID_BYTES_MIN <= text.len();
+        let id = check_opaque(text, "review").map(Self::of)?;
+        is_long_enough.then_some(id).ok_or(InvalidId { expected: "review" })
+    }
+}
+
+impl Serialize for ReviewId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ReviewId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
 }
 
 /// Names a user. Opaque: the tokens of the host application carry their own user ids.
@@ -183,11 +250,15 @@ impl FromStr for UserId {
 
 /// The id that a host application chose, if it has the alphabet and the length of an id.
 fn opaque(text: &str, expected: &'static str) -> Result<Arc<str>, InvalidId> {
+    check_opaque(text, expected).map(Into::into)
+}
+
+fn check_opaque<'a>(text: &'a str, expected: &'static str) -> Result<&'a str, InvalidId> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if text.is_empty() || ID_BYTES_MAX < text.len() || !text.bytes().all(allowed) {
         return Err(InvalidId { expected });
     }
-    Ok(text.into())
+    Ok(text)
 }
 
 impl<'de> Deserialize<'de> for UserId {
@@ -270,6 +341,18 @@ mod tests {
     fn other_spellings_of_a_uuid_are_rejected() {
         for text in ["shr_", "shr_{6ba7b810-9dad-11d1-80b4-00c04fd430c8}", "shr_é", ""] {
             assert!(text.parse::<ShareLinkId>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_client_may_choose_the_id_of_a_review() {
+        let id = ReviewId::generate();
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for text in ["sug-2026_abcdef12", &"Z".repeat(64)] {
+            assert_eq!(text.parse::<ReviewId>().map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+        for text in ["", "rev_short", &"a".repeat(15), &"a".repeat(65), "sug 2026 abcdefgh"] {
+            assert!(text.parse::<ReviewId>().is_err(), "{text}");
         }
     }
 

@@ -21,6 +21,8 @@
 //! - **ratify**: register a grant's fence in the database. The database then rejects writes under
 //!   any other fence.
 //! - **review**: a comment, with or without a suggestion, anchored to a range of the text.
+//! - **suggestion**: a review that changes the text once the writer accepts it.
+//! - **part**: one place of a suggestion: a range whose quote it replaces, or a gap at which it inserts.
 //! - **section**: the part of a text below a heading, such as the answer to a question of a form.
 //! - **decision**, **undo**: one act of the writer on one or more reviews, and its reversal.
 //! - **review turn**: the role that has the next step in the talk about a document.
@@ -42,7 +44,8 @@
 //! - **member**, **peer**: a session in the room, and a session of the same document on another server.
 //! - **update**, **update log**: the bytes of a Yjs edit, and the validated updates of a document in
 //!   order.
-//! - **gap**: a missing number in a sequence of updates or messages. It triggers a read of the log.
+//! - **gap**: a missing number in a sequence of updates or messages. It triggers a read of the log. In a
+//!   text, the empty range between two units.
 //! - **replica**: the copy of a document in one room or client.
 //! - **durable**, **saved**: committed with fsync, and reported as durable by `document.saved`.
 //! - **share**: a part of a whole, for a user, an address or an endpoint; a drop frees it.
@@ -79,6 +82,8 @@ pub mod review_request;
 pub mod seat;
 #[cfg(feature = "product")]
 pub mod section;
+#[cfg(feature = "product")]
+pub mod suggestion;
 #[cfg(feature = "product")]
 pub mod text;
 pub mod user;

@@ -35,8 +35,18 @@ pub const DOCUMENT_ITEMS_MAX: usize = 400_000;
 /// quotes in a text of 100 KB take a fifth of them. A review without remaining steps counts as
 /// orphaned in that list.
 pub const PLACING_STEPS_MAX: usize = 64_000_000;
-/// Reviews of one share link.
-pub const REVIEWS_PER_LINK_MAX: i64 = 2_000;
+/// Open suggestions of one share link, and its open comments: as many as one decision may name.
+pub const OPEN_PER_LINK_MAX: i64 = 2_000;
+/// Parts of all open suggestions of one share link.
+pub const OPEN_PARTS_PER_LINK_MAX: i64 = 8_000;
+/// Reviews of one share link, with those that are decided or closed.
+pub const REVIEWS_PER_LINK_MAX: i64 = 40_000;
+/// Parts of one suggestion.
+pub const PARTS_PER_SUGGESTION_MAX: usize = 64;
+/// Longest item of a batch of suggestions as JSON, in bytes.
+pub const SUGGESTION_ITEM_BYTES_MAX: usize = 1024 * 1024;
+/// Items of one batch of suggestions.
+pub const SUGGESTIONS_AT_ONCE_MAX: usize = 200;
 /// Remarks on the whole text of one share link by one user: some for each round of a review. Remarks of
 /// a former reviewer, which no user may delete, do not count.
 pub const SUMMARIES_PER_AUTHOR_MAX: i64 = 20;
@@ -47,14 +57,14 @@ pub const DECIDED_AT_ONCE_MAX: usize = 2_000;
 pub const DECIDED_ONE_BY_ONE_MAX: usize = 20;
 /// How long the writer can undo a decision: a day's work on a text.
 pub const DECISION_UNDO_WINDOW: Duration = Duration::from_hours(24);
-/// Reviews of all stored decisions of one share link. Beyond it the server deletes the oldest
-/// decisions; their reviews retain their states. Four times each review of a link within a day.
-pub const DECISION_PARTS_PER_LINK_MAX: i64 = 8_000;
+/// Parts of all stored decisions of one share link. Beyond it the server deletes the oldest decisions;
+/// their reviews retain their states. Twice each open part of a link within a day.
+pub const DECISION_PARTS_PER_LINK_MAX: i64 = 2 * OPEN_PARTS_PER_LINK_MAX;
 /// Replies to one review.
 pub const REPLIES_PER_REVIEW_MAX: i64 = 200;
-/// Bytes of one review: its quote, comment and suggestion, and all its replies. Each event about a
-/// review carries all of it, so this bounds an event. Escaped as JSON it takes a quarter of an
-/// outbox.
+/// Bytes of one review: its quotes, comment and texts, and all its replies. Each event about a review
+/// carries all of it, so this bounds an event. Escaped as JSON, the first part twice, it takes half of an
+/// outbox at most.
 pub const REVIEW_BYTES_MAX: i64 = 256 * 1024;
 /// Bytes of all reviews of one share link: the comments of both users beside a text of 8 MiB. A
 /// client that reads all pages transfers as much.

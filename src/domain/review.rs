@@ -46,6 +46,55 @@ pub enum ReviewKind {
     Summary,
 }
 
+/// How a review was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub enum ReviewOrigin {
+    /// By a form: one review by one request.
+    Form,
+    /// By typing in the text: a batch of suggestions by one request.
+    Typed,
+}
+
+impl ReviewOrigin {
+    /// The origin in JSON and in the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Why a suggestion is closed without a decision of the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[derive(EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub enum ReviewOutcome {
+    /// Its author withdrew it. It stays because it has replies.
+    Withdrawn,
+    /// Its author withdrew it after the writer had typed its text.
+    Fulfilled,
+}
+
+impl ReviewOutcome {
+    /// The outcome in JSON and in the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A part of a suggestion: a place of the text, and the text that replaces its quote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReviewPart {
+    /// Its current position. The quote of an insertion is empty.
+    pub anchor: Anchor,
+    /// The replacement of the quote; an empty string deletes the quote.
+    pub text: String,
+}
+
 /// A writer's decision about a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -197,14 +246,21 @@ pub struct Review {
     pub author: User,
     /// A comment, a suggestion or a remark on the whole text.
     pub kind: ReviewKind,
-    /// Its current position. `None`: a remark on the whole text has none.
+    /// Its origin.
+    pub origin: ReviewOrigin,
+    /// Its current position, of a suggestion that of its first part. `None`: a remark on the whole text has
+    /// none.
     pub anchor: Option<Anchor>,
     /// The comment.
     pub body: String,
-    /// The replacement of the quote; an empty string deletes the quote.
+    /// The text of the first part of a suggestion.
     pub suggestion: Option<String>,
+    /// The parts of a suggestion, one of which is decided with all others.
+    pub parts: Vec<ReviewPart>,
     /// Its state.
     pub status: ReviewStatus,
+    /// Why it is resolved, if its author closed it.
+    pub outcome: Option<ReviewOutcome>,
     /// The decision under which it is accepted or rejected.
     pub decision: Option<Decided>,
     /// Rises with each change; the `ETag`.

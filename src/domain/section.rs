@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::anchor::{AnchorOrigin, RelativeRange};
+use crate::anchor::{AnchorOrigin, Position, RelativeRange};
 use crate::limits::{SECTION_COUNT_MAX, SECTIONS_MAX};
 use crate::line::{InvalidLine, Line};
 
@@ -45,22 +45,13 @@ pub struct SectionSettings {
     pub question: Option<bool>,
 }
 
-/// The position of a new section in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SectionPosition {
-    /// A UTF-16 offset in the line of the heading.
-    Offset(u32),
-    /// A Yjs relative position beside a unit of that line.
-    Relative(Vec<u8>),
-}
-
 /// A section as a user sets it. Without a position its heading is the first line that equals the title.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSection {
     /// The name of the section on the page.
     pub title: String,
-    /// The line of its heading.
-    pub at: Option<SectionPosition>,
+    /// A unit of the line of its heading.
+    pub at: Option<Position>,
     /// The settings of the user.
     pub settings: SectionSettings,
 }

@@ -83,6 +83,7 @@ pub struct Heading {
 impl Paper {
     pub fn new(heading: Heading, text: String, reviews: Vec<Review>) -> Self {
         let Heading { title, writer, built_at, zone } = heading;
+        let reviews: Vec<_> = reviews.into_iter().flat_map(by_part).collect();
         let locations = locations(&text, &reviews);
         let mut notes: Vec<_> = reviews
             .into_iter()
@@ -93,12 +94,15 @@ impl Paper {
         let mut changed_up_to = 0;
         for (note, number) in notes.iter_mut().zip(1..) {
             note.number = number;
-            let Location::Range(range) = &note.location else { continue };
+            let Location::Range(range) = &note.location else {
+                note.is_change = false;
+                continue;
+            };
             let stands = text.get(range.clone()) == Some(note.quote.as_str());
-            let is_open = note.status == ReviewStatus::Open && note.suggestion.is_some();
-            if is_open && stands && changed_up_to <= range.start {
-                note.is_change = true;
+            if note.is_change && stands && changed_up_to <= range.start {
                 changed_up_to = range.end;
+            } else {
+                note.is_change = false;
             }
         }
         let mut words = Words::of(
@@ -147,7 +151,26 @@ fn order(location: &Location) -> (u8, usize, usize) {
     }
 }
 
+/// A review for each part of a suggestion; the first has the remark and the replies.
+fn by_part(review: Review) -> Vec<Review> {
+    let mut parts = review.parts.clone().into_iter().skip(1).peekable();
+    if parts.peek().is_none() {
+        return vec![review];
+    }
+    let rest = Review { body: String::new(), replies: Vec::new(), ..review.clone() };
+    let more = parts.map(|part| {
+        let (anchor, suggestion) = (Some(part.anchor), Some(part.text));
+        Review { anchor, suggestion, ..rest.clone() }
+    });
+    std::iter::once(review).chain(more).collect()
+}
+
 fn note(review: Review, location: Location) -> Note {
+    // A suggestion is accepted whole, so no part is a change unless all stand.
+    let is_whole = review
+        .parts
+        .iter()
+        .all(|part| matches!(part.anchor.state, AnchorState::Exact | AnchorState::Moved));
     Note {
         number: 0,
         location,
@@ -155,8 +178,8 @@ fn note(review: Review, location: Location) -> Note {
         at: review.created_at,
         quote: review.anchor.map(|anchor| anchor.quote).unwrap_or_default(),
         body: review.body,
+        is_change: is_whole && review.status == ReviewStatus::Open && review.suggestion.is_some(),
         suggestion: review.suggestion,
-        is_change: false,
         status: review.status,
         replies: review.replies,
     }
@@ -210,7 +233,7 @@ fn bytes_of(text: &str, units: &[u32]) -> Vec<usize> {
 pub(crate) mod tests {
     use super::*;
     use galley_domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
-    use galley_domain::review::ReviewKind;
+    use galley_domain::review::{ReviewKind, ReviewOrigin, ReviewPart};
     use galley_domain::user::User;
 
     pub(crate) fn user(name: &str) -> User {
@@ -238,10 +261,13 @@ pub(crate) mod tests {
             share_link_id: ShareLinkId::generate(),
             author: user("이검토"),
             kind: ReviewKind::Comment,
+            origin: ReviewOrigin::Form,
             anchor,
             body: body.to_owned(),
             suggestion: None,
+            parts: Vec::new(),
             status: ReviewStatus::Open,
+            outcome: None,
             decision: None,
             version: 1,
             change: 1,
@@ -254,7 +280,10 @@ pub(crate) mod tests {
 
     pub(crate) fn suggestion(text: &str, quote: &str, put_in: &str) -> Review {
         let suggestion = Some(put_in.to_owned());
-        Review { suggestion, kind: ReviewKind::Suggestion, ..review(text, Some(quote), "") }
+        let review = review(text, Some(quote), "");
+        let anchor = review.anchor.clone().expect("an anchor");
+        let parts = vec![ReviewPart { anchor, text: put_in.to_owned() }];
+        Review { suggestion, parts, kind: ReviewKind::Suggestion, ..review }
     }
 
     pub(crate) fn reply(body: &str) -> Reply {
@@ -285,6 +314,30 @@ pub(crate) mod tests {
         let Location::Range(range) = paper.notes[0].location.clone() else { panic!("a range") };
         assert_eq!(&text[range], "나는");
         assert_eq!(paper.words.lang, "ko");
+    }
+
+    #[test]
+    fn each_part_of_a_suggestion_is_a_change_if_all_parts_stand() {
+        let text = "one two three";
+        let gap = |at| {
+            let (start, end, quote) = (at, at, String::new());
+            let (prefix, suffix, state) = (String::new(), String::new(), AnchorState::Exact);
+            ReviewPart {
+                anchor: Anchor { state, start, end, quote, prefix, suffix },
+                text: "new ".to_owned(),
+            }
+        };
+        let mut moved = suggestion(text, "one ", "");
+        moved.body = "why".to_owned();
+        moved.parts.push(gap(8));
+        let changes = |review: &Review| {
+            let paper = paper(text, vec![review.clone()]);
+            let notes = paper.notes.iter();
+            notes.map(|note| (note.body.clone(), note.is_change)).collect::<Vec<_>>()
+        };
+        assert_eq!(changes(&moved), [("why".to_owned(), true), (String::new(), true)]);
+        moved.parts[1].anchor.state = AnchorState::Orphaned;
+        assert_eq!(changes(&moved), [("why".to_owned(), false), (String::new(), false)]);
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod reviews;
 pub(crate) mod routes;
 mod sections;
 pub mod security_log;
+mod suggestions;
 pub mod tarpit;
 pub mod ws;
 
@@ -158,6 +159,7 @@ fn reviewing() -> Routes {
         .post("/api/share-links/{id}/reviews/{rid}/reopen", |reviews, caller, path, headers| {
             reviews::decide(reviews, caller, path, headers, Decision::Reopen)
         })
+        .post_text("/api/share-links/{id}/suggestions", suggestions::suggest)
         .post_review("/api/share-links/{id}/decisions", decisions::decide)
         .post("/api/share-links/{id}/decisions/{did}/undo", decisions::undo)
         .get(request_log::SOCKET, ws::connect)

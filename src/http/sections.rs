@@ -10,9 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::domain::anchor::Position;
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::HEADING_LINE_UTF16_MAX;
-use crate::domain::section::{CountUnit, NewSection, Section, SectionPosition, SectionSettings};
+use crate::domain::section::{CountUnit, NewSection, Section, SectionSettings};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path};
@@ -38,7 +39,7 @@ const SECTION_BYTES: usize = 4 * HEADING_LINE_UTF16_MAX as usize;
 pub(crate) struct SectionBody {
     title: String,
     #[serde(default, deserialize_with = "position")]
-    at: Option<SectionPosition>,
+    at: Option<Position>,
     limit: Option<u32>,
     floor: Option<u32>,
     unit: Option<CountUnit>,
@@ -55,22 +56,20 @@ impl From<SectionBody> for NewSection {
 }
 
 /// A UTF-16 offset, or a relative position in base64.
-fn position<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<SectionPosition>, D::Error> {
+fn position<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Position>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum At {
         Offset(u32),
-        Position(String),
+        Relative(String),
     }
     Ok(match Option::<At>::deserialize(deserializer)? {
         None => None,
-        Some(At::Offset(offset)) => Some(SectionPosition::Offset(offset)),
-        Some(At::Position(text)) => {
+        Some(At::Offset(offset)) => Some(Position::Offset(offset)),
+        Some(At::Relative(text)) => {
             let position = STANDARD.decode(text);
             let position = position.map_err(|_error| D::Error::custom("`at` is no base64"))?;
-            Some(SectionPosition::Relative(position))
+            Some(Position::Relative(position))
         }
     })
 }

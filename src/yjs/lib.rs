@@ -28,6 +28,7 @@ pub mod error;
 mod json;
 mod lib0;
 pub mod log;
+mod parts;
 pub mod protocol;
 mod quote_search;
 mod replacements;

@@ -48,7 +48,7 @@ impl Text {
     pub fn stands_at(&self, position: &RelativeRange, text: &str) -> Option<TextRange> {
         let (start, end) = self.ends_of(position, text)?;
         let range = TextRange { start, end };
-        let (_, there, _) = self.parts(range).ok().filter(|_| start <= end)?;
+        let (_, there, _) = self.split(range).ok().filter(|_| start <= end)?;
         // A gap whose neighbours are both deleted is the gap of a passage that is gone.
         let is_beside_text = !text.is_empty()
             || self.is_beside_text(&position.start)
@@ -76,7 +76,7 @@ impl Text {
         let mut runs: Vec<Run> = Vec::new();
         let mut end = 0;
         for (range, text) in replacements {
-            self.parts(*range).map_err(|_| SyncError::Range)?;
+            self.split(*range).map_err(|_| SyncError::Range)?;
             if range.end < range.start || range.start < end {
                 return Err(SyncError::Range);
             }

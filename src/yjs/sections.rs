@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::text::{Effort, Text};
 use crate::utf16;
-use galley_domain::anchor::{AnchorRequest, AnchorState};
+use galley_domain::anchor::{AnchorRequest, AnchorState, Position};
 use galley_domain::limits::{HEADING_LINE_UTF16_MAX, SECTIONS_MAX};
-use galley_domain::section::{NewSection, Section, SectionFault, SectionPosition, StoredSection};
+use galley_domain::section::{NewSection, Section, SectionFault, StoredSection};
 
 /// Anchors the sections of a new document, whose only update is `update`. Builds its text, which blocks.
 pub fn anchor_first_sections(
@@ -32,8 +32,8 @@ impl Text {
         let anchored = new.into_iter().map(|section| {
             let NewSection { title, at, settings } = section.check()?;
             let line = match at {
-                Some(SectionPosition::Offset(offset)) => self.line_at(offset),
-                Some(SectionPosition::Relative(position)) => {
+                Some(Position::Offset(offset)) => self.line_at(offset),
+                Some(Position::Relative(position)) => {
                     self.offset(&position).and_then(|offset| self.line_at(offset))
                 }
                 None => self.line_of(&title),
@@ -105,7 +105,7 @@ mod tests {
 
     const FORM: &str = "자기소개서\n  1. 지원동기 (500자)  \n나는 👩‍👩‍👧 쓴다\n\n2. 성격\n끝";
 
-    fn new(title: &str, at: Option<SectionPosition>) -> NewSection {
+    fn new(title: &str, at: Option<Position>) -> NewSection {
         let settings = SectionSettings { limit: Some(500), ..SectionSettings::default() };
         NewSection { title: title.to_owned(), at, settings }
     }
@@ -122,26 +122,26 @@ mod tests {
             text.resolve_sections(stored).into_iter().map(|it| it.at.unwrap()).collect()
         };
         assert_eq!(offsets(vec![new("1. 지원동기 (500자)", None)]), [at("1.")]);
-        let inside = SectionPosition::Offset(at("성격"));
+        let inside = Position::Offset(at("성격"));
         assert_eq!(
             offsets(vec![new("성격", Some(inside)), new("자기소개서", None)]),
             [at("2."), 0]
         );
         let range = TextRange { start: at("성격"), end: at("성격") + 1 };
         let position = text.relative(range).unwrap().start;
-        assert_eq!(offsets(vec![new("x", Some(SectionPosition::Relative(position)))]), [at("2.")]);
+        assert_eq!(offsets(vec![new("x", Some(Position::Relative(position)))]), [at("2.")]);
     }
 
     #[test]
     fn a_section_without_a_heading_or_twice_is_rejected() {
         let text = Text::build(&document_from_text(FORM, 9)).unwrap();
         let fault = |new| text.anchor_sections(new).unwrap_err();
-        let offset = |offset| Some(SectionPosition::Offset(offset));
+        let offset = |offset| Some(Position::Offset(offset));
         let beyond = utf16::length(FORM) + 1;
         for position in [None, offset(beyond), offset(at("\n2.")), offset(at("👩") + 1)] {
             assert_eq!(fault(vec![new("3.", position)]), SectionFault::NotFound("3.".to_owned()));
         }
-        let foreign = Some(SectionPosition::Relative(vec![0, 77, 3, 0]));
+        let foreign = Some(Position::Relative(vec![0, 77, 3, 0]));
         assert_eq!(fault(vec![new("3.", foreign)]), SectionFault::NotFound("3.".to_owned()));
         let twice = vec![new("2. 성격", None), new("again", offset(at("성격")))];
         assert_eq!(fault(twice), SectionFault::Twice("again".to_owned()));

@@ -89,7 +89,7 @@ impl Text {
             return Err(AnchorMismatch::TooLong);
         }
         let range = TextRange { start: request.start, end: request.end };
-        let (before, quote, after) = self.parts(range)?;
+        let (before, quote, after) = self.split(range)?;
         if quote != request.quote {
             return Err(AnchorMismatch::OtherText);
         }
@@ -120,6 +120,9 @@ impl Text {
         current: &RelativeRange,
         effort: &mut Effort,
     ) -> Resolved {
+        if origin.quote.is_empty() {
+            return self.resolve_gap(origin, current, effort);
+        }
         let ends = (self.offset(&current.start), self.offset(&current.end));
         if let (Some(start), Some(end)) = ends
             && let Some(state) = self.stands(origin, TextRange { start, end }, effort)
@@ -161,7 +164,7 @@ impl Text {
         Ok(Some(self.order.replace(&puts.ok_or(SyncError::Range)?, client)))
     }
 
-    pub(super) fn parts(&self, range: TextRange) -> Result<(&str, &str, &str), AnchorMismatch> {
+    pub(super) fn split(&self, range: TextRange) -> Result<(&str, &str, &str), AnchorMismatch> {
         let (start, end) = (self.byte(range.start)?, self.byte(range.end)?);
         let part = |part: Option<_>| part.ok_or(AnchorMismatch::Empty);
         Ok((
@@ -192,7 +195,7 @@ impl Text {
         }
     }
 
-    fn aligned(&self, units: u32) -> u32 {
+    pub(super) fn aligned(&self, units: u32) -> u32 {
         match self.index().position(&self.content, units) {
             Utf16Position::At(_) => units,
             Utf16Position::Inside(_) => units.saturating_sub(1),
@@ -210,7 +213,7 @@ impl Text {
         if range.end <= range.start {
             return None;
         }
-        let (_, text, _) = self.parts(range).ok()?;
+        let (_, text, _) = self.split(range).ok()?;
         if text == origin.quote {
             return Some(AnchorState::Exact);
         }
@@ -323,12 +326,12 @@ fn resolved(
     Resolved { anchor, relocated }
 }
 
-fn last_chars(text: &str, count: usize) -> &str {
+pub(super) fn last_chars(text: &str, count: usize) -> &str {
     let start = text.char_indices().rev().take(count).last().map_or(text.len(), |(at, _)| at);
     text.get(start..).unwrap_or_default()
 }
 
-fn first_chars(text: &str, count: usize) -> &str {
+pub(super) fn first_chars(text: &str, count: usize) -> &str {
     let end = text.char_indices().nth(count).map_or(text.len(), |(at, _)| at);
     text.get(..end).unwrap_or_default()
 }

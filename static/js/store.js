@@ -48,6 +48,8 @@ import { ample } from "./desk/document_size.js"
  * @property {number} unread the number of reviews with changes of the other user that were not seen
  * @property {string | null} invitedAt when this browser copied the invite in force
  * @property {boolean} damaged the document cannot be read to its end, nor changed
+ * @property {"suggesting" | "reading"} mode whether a reviewer types in the text
+ * @property {boolean} mayEdit whether the own suggestions are in the reviewer's text, so that it may be typed in
  * @property {import("./desk/document_size.js").Size} size how near the document is to what it may take
  */
 
@@ -84,6 +86,8 @@ const initial = {
   unread: 0,
   invitedAt: null,
   damaged: false,
+  mode: "reading",
+  mayEdit: false,
   size: ample,
 }
 const initialState = Object.freeze(initial)

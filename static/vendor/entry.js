@@ -4,7 +4,7 @@
  * `build.mjs` turns it into `editor.js` for the sources; `static/js/lib/vendor.js` imports that file by path.
  */
 
-export { standardKeymap } from "@codemirror/commands"
+export { history, redo, standardKeymap, undo } from "@codemirror/commands"
 export {
   closeSearchPanel,
   findNext,
@@ -18,6 +18,7 @@ export {
   setSearchQuery,
 } from "@codemirror/search"
 export {
+  Annotation,
   ChangeSet,
   Compartment,
   EditorSelection,

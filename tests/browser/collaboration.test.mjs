@@ -103,11 +103,12 @@ test("the actions of a selection are shown until one is taken", async () => {
   await bar.waitFor()
 })
 
-test("a reviewer cannot change the text, by typing or by pasting", async () => {
+test("a reviewer who reads cannot change the text, by typing or by pasting", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.begin("Kim", "Leave me as I am.")
   await reviewer.follow(await writer.invite(), "Lee")
   await reviewer.seated()
+  await reviewer.page.locator("#mode label", { hasText: "Reading" }).click()
   await reviewer.select("me")
   await reviewer.page.keyboard.type("XX")
   await reviewer.page.keyboard.press("Delete")
@@ -116,11 +117,12 @@ test("a reviewer cannot change the text, by typing or by pasting", async () => {
   await writer.waitForText("Leave me as I am.")
 })
 
-test("s1-5: the first key of a reviewer is answered, and its button suggests for the sentence at the caret", async () => {
+test("s1-5: the first key of a reviewer who reads is answered, and its button suggests for the sentence at the caret", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.begin("김민수", "첫 문장입니다. 둘째 문장을 고칩니다. 셋째 문장입니다.")
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
+  await reviewer.page.locator("#mode label", { hasText: "Reading" }).click()
   await reviewer.select("둘째")
   for (const key of ["ArrowRight", "x"]) await reviewer.page.keyboard.press(key)
   const hint = reviewer.page.locator("#typing-hint")

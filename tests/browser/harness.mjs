@@ -190,7 +190,8 @@ export class User {
       [...document.querySelectorAll(".cm-line")]
         .map((line) => {
           const copy = /** @type {HTMLElement} */ (line.cloneNode(true))
-          for (const drawn of copy.querySelectorAll(".peer-caret, .cm-placeholder, .cm-widgetBuffer")) drawn.remove()
+          // The other's caret, the new words of a suggestion, and all else that is drawn into the text and no part of it.
+          for (const drawn of copy.querySelectorAll("[contenteditable=false], .cm-widgetBuffer")) drawn.remove()
           return copy.textContent
         })
         .join("\n"),
@@ -232,7 +233,7 @@ export class User {
       let text = ""
       const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT)
       for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        if (node.parentElement?.closest(".peer-caret")) continue
+        if (node.parentElement?.closest("[contenteditable=false]")) continue
         pieces.push({ node, from: text.length })
         text += node.nodeValue
       }
@@ -247,7 +248,7 @@ export class User {
       for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
       // The editor may have restored another selection than an empty one.
       const selected = selection.rangeCount === 0 ? null : selection.getRangeAt(0).cloneContents()
-      for (const drawn of selected?.querySelectorAll(".peer-caret") ?? []) drawn.remove()
+      for (const drawn of selected?.querySelectorAll("[contenteditable=false]") ?? []) drawn.remove()
       return document.activeElement === content && selected?.textContent === wanted ? "selected" : "undone"
     }, quote)
   }

@@ -38,7 +38,7 @@ async function spokenText({ page }) {
     if (!node) return
     if (node.role?.value === "StaticText") spoken.push(mark === "" ? String(node.name?.value) : `[${mark}: ${node.name?.value}]`)
     const details = node.properties?.some(({ name }) => String(name) === "details")
-    const inner = node.role?.value === "mark" ? `${node.description?.value}${details ? " with details" : ""}` : mark
+    const inner = ["mark", "deletion"].includes(String(node.role?.value)) ? `${node.description?.value}${details ? " with details" : ""}` : mark
     for (const child of node.childIds ?? []) walk(child, inner)
   }
   const text = nodes.find(({ role, properties }) =>
@@ -104,7 +104,7 @@ test("A11Y-4 the marks in the text are spoken, and lead to their cards, in the l
   await writer.card("출처가").waitFor()
   const wanted = "One [suggestion with details: two] three. Four five six. [comment with details: 중복 응답 37건]을 지웠습니다."
   await until(async () => (await spokenText(writer)) === wanted, `the text is spoken as ${wanted}; it is: ${await spokenText(writer)}`)
-  const leads = await writer.page.locator("mark.passage").evaluateAll((marks) =>
+  const leads = await writer.page.locator(".passage:not(.passage-new)").evaluateAll((marks) =>
     marks.map((mark) => document.getElementById(mark.getAttribute("aria-details") ?? "")?.closest("[role=comment]")?.closest(".card")?.getAttribute("data-card") === mark.getAttribute("data-review")))
   assert.deepEqual(leads, [true, true])
   await writer.page.locator("#menu summary").click()
@@ -219,7 +219,7 @@ test("A11Y-7 where the pointer is coarse each target is 44 px high and wide", as
       await api.createReview(link, { anchor: { start: 20, end: 24, quote: "five" }, body: "a digit, too" })
     })
     for (const user of [writer, reviewer]) {
-      await user.page.locator("mark.passage").first().tap()
+      await user.page.locator(".passage:not(.passage-new)").first().tap()
       await user.card("2").getByRole("button").first().waitFor()
       assert.deepEqual(await small(user), [], `the desk at ${viewport.width}`)
       await user.page.locator("#sheet-close").evaluate((close) => close instanceof HTMLElement && close.checkVisibility() && close.click())

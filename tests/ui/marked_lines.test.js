@@ -27,6 +27,11 @@ test("S2-16 overlapping passages and those of several lines keep the whole text"
   assert.deepEqual(written(lines), ["<one ><two>[1]< three>", "<four>[2][3] five", "six"])
 })
 
+test("S2-16 a gap has a number and no mark", () => {
+  assert.deepEqual(written(markedLines("one two", [{ from: 3, to: 3, number: 1 }])), ["one[1] two"])
+  assert.deepEqual(written(markedLines("one two\n", [{ from: 0, to: 3, number: 1 }, { from: 2, to: 2, number: 2 }, { from: 8, to: 8, number: 3 }])), ["<on>[2]<e>[1] two", "[3]"])
+})
+
 test("S2-15 a paragraph is the lines between empty ones", () => {
   const text = Text.of(["title", "", "first line", "second line", " ", "last"])
   const at = (/** @type {number} */ position) => {

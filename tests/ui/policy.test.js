@@ -27,6 +27,15 @@ test("a writer types while seated or offline, and never before the first sync or
   assert.ok(!may({ phase: "seated", role: "reviewer" }))
 })
 
+test("a reviewer types while suggesting, once the own suggestions are in the text", () => {
+  const once = desk({ role: "reviewer", wasSeated: true, phase: "seated", mode: "suggesting", mayEdit: true })
+  assert.ok(mayType(once))
+  assert.ok(mayType({ ...once, phase: "offline" }))
+  for (const phase of /** @type {const} */ (["opening", "uncertain", "taken", "waiting", "lost"])) assert.ok(!mayType({ ...once, phase }), phase)
+  assert.ok(!mayType({ ...once, mode: "reading" }))
+  assert.ok(!mayType({ ...once, mayEdit: false }))
+})
+
 test("the banner stays silent while a seated page moves from a draining server, and at no other loss", () => {
   const draining = report({ phase: "offline", draining: true })
   assert.equal(stateAfter(desk({ phase: "seated" }), draining).quiet, true)

@@ -9,7 +9,7 @@ import { Reviews } from "../../static/js/reviews/reviews.js"
 const author = { id: "u2", name: "이서연" }
 
 /** @param {string} id @param {object} [changes] @returns {any} */
-const review = (id, changes) => ({ id, author, anchor: null, body: id, suggestion: null, status: "open", version: 1, change: 1, replies: [], ...changes })
+const review = (id, changes) => ({ id, author, anchor: null, body: id, suggestion: null, parts: [], status: "open", version: 1, change: 1, replies: [], ...changes })
 
 /** The lists that the page requests, each answered when the test says so. @type {((reviews: object[]) => void)[]} */
 let answers = []
@@ -25,7 +25,8 @@ beforeEach(() => {
 async function reviewsWith(...stored) {
   const editor = {
     marked: { passages: new Map(), look: {} },
-    view: { state: { doc: "" } },
+    baseTree: { toString: () => "", length: 0, sliceString: () => "" },
+    inView: (/** @type {object} */ spot) => spot,
     setPassages: (/** @type {Map<string, object>} */ passages) => (editor.marked = { ...editor.marked, passages }),
   }
   const reviews = new Reviews(/** @type {any} */ (editor), "link", "u1", "u1")
@@ -45,7 +46,7 @@ test("a review that came during a read stays, though the answer is without it", 
   const read = reviews.read()
   reviews.apply(review("new", { change: 2 }))
   await answered(read, 0, [review("old")])
-  assert.deepEqual(reviews.all.map(({ id }) => id), ["old", "new"], "the one that was known and is missing is deleted")
+  assert.deepEqual(reviews.all.map(({ id }) => id), ["old", "new"], "the one that was listed and is missing is deleted")
 })
 
 test("a review that was decided during a read stays decided", async () => {

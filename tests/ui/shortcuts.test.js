@@ -12,6 +12,7 @@ const press = (given) => ({ code: "", key: "", altKey: false, ctrlKey: false, me
 test("shortcuts match the key code and not the typed character", () => {
   assert.equal(commandOf(press({ code: "KeyM", key: "ㅡ", altKey: true, ctrlKey: true }), true), "comment")
   assert.equal(commandOf(press({ code: "KeyM", key: "µ", altKey: true, metaKey: true }), true), "comment")
+  assert.equal(commandOf(press({ code: "KeyS", key: "ㄴ", altKey: true, ctrlKey: true }), true), "mode")
   assert.equal(commandOf(press({ code: "KeyA", key: "å", altKey: true }), false), "accept")
   assert.equal(commandOf(press({ code: "ArrowDown", key: "ArrowDown", altKey: true }), true), "next")
 })
@@ -38,4 +39,17 @@ test("S2-12, S2-16 find and print are the page's own, also while typing", () => 
 
 test("Escape moves the focus to the text from anywhere", () => {
   assert.equal(commandOf(press({ key: "Escape", code: "Escape" }), true), "text")
+})
+
+test("the keys that decide in the text are read by their place, also while typing", () => {
+  for (const typing of [true, false]) {
+    assert.equal(commandOf(press({ code: "Enter", key: "Enter", altKey: true }), typing), "acceptNext")
+    assert.equal(commandOf(press({ code: "Enter", key: "Enter", altKey: true, shiftKey: true }), typing), "rejectNext")
+    assert.equal(commandOf(press({ code: "KeyI", key: "ㅑ", altKey: true }), typing), "say")
+    assert.equal(commandOf(press({ code: "KeyV", key: "ㅍ", altKey: true, ctrlKey: true }), typing), "view")
+    assert.equal(commandOf(press({ code: "KeyA", key: "ㅁ", altKey: true, metaKey: true }), typing), "acceptAll")
+    assert.equal(commandOf(press({ code: "F6", key: "F6" }), typing), "region")
+    assert.equal(commandOf(press({ code: "Enter", key: "Enter" }), typing), null)
+    assert.equal(commandOf(press({ code: "KeyV", key: "v", ctrlKey: true }), typing), null)
+  }
 })

@@ -11,11 +11,11 @@ use crate::bounds::permits::Requester;
 use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState, RelativeRange};
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::ANCHOR_TIMEOUT;
-use crate::domain::review::{Review, ReviewStatus};
+use crate::domain::review::{Review, ReviewPart, ReviewStatus};
 use crate::reviews::member::MemberLink;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::RoomError;
-use crate::storage::reviews::StoredReview;
+use crate::storage::reviews::{PartRef, StoredReview};
 use crate::yjs::text::{Effort, Resolved, Text};
 
 impl Reviews {
@@ -76,25 +76,25 @@ impl Reviews {
         let stored = Arc::new(stored);
         let resolved = match self.find_all(document, requester, &stored).await {
             // The words of the reviews stay readable.
-            Err(RoomError::Unreadable) => {
-                stored.iter().map(|review| nowhere(&review.origin)).collect()
-            }
+            Err(RoomError::Unreadable) => return Ok(Self::unplaced(stored.to_vec())),
             found => found?,
         };
         let mut reviews = Vec::with_capacity(stored.len());
         for (stored, resolved) in stored.iter().zip(resolved) {
-            if let Some(current) = &resolved.relocated {
-                self.store_anchor(stored, current).await;
+            let moved = resolved.iter().map(|resolved| resolved.relocated.as_ref());
+            for (part, current) in moved.enumerate().filter_map(|(part, it)| Some((part, it?))) {
+                self.store_anchor(stored, part, current).await;
             }
-            reviews.push(served(stored.clone(), resolved.anchor));
+            let anchors = resolved.into_iter().map(|resolved| resolved.anchor).collect();
+            reviews.push(served(stored.clone(), anchors));
         }
         Ok(reviews)
     }
 
-    /// Stores the new place of a review. After a failure the next request resolves it again.
-    async fn store_anchor(&self, stored: &StoredReview, current: &RelativeRange) {
+    /// Stores the new place of a part. After a failure the next request resolves it again.
+    async fn store_anchor(&self, stored: &StoredReview, part: usize, current: &RelativeRange) {
         let storage = &self.storage;
-        if let Err(error) = storage.relocate(stored.id, current).await {
+        if let Err(error) = storage.relocate(stored.id, part, current).await {
             tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");
         }
     }
@@ -109,7 +109,7 @@ impl Reviews {
         document: DocumentId,
         requester: &Requester,
         stored: &Arc<Vec<StoredReview>>,
-    ) -> Result<Vec<Resolved>, RoomError> {
+    ) -> Result<Vec<Vec<Resolved>>, RoomError> {
         let rooms = &self.rooms;
         let snapshot = rooms.snapshot(document, requester).await?;
         let stored = Arc::clone(stored);
@@ -125,53 +125,66 @@ impl Reviews {
 pub fn placed_in(text: &Text, stored: Vec<StoredReview>) -> Vec<Review> {
     let mut effort = Effort::default();
     let placed = stored.into_iter().map(|review| {
-        let anchor = stands(text, &review, &mut effort).anchor;
-        served(review, anchor)
+        let resolved = stands(text, &review, &mut effort);
+        served(review, resolved.into_iter().map(|resolved| resolved.anchor).collect())
     });
     placed.collect()
 }
 
-/// The place of a review in the text. An accepted suggestion has replaced the quote of its review,
-/// so the search uses the suggestion instead.
-fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Resolved {
+/// The places of a review in the text: one of a comment, one for each part of a suggestion.
+fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Vec<Resolved> {
     if review.is_summary {
-        return nowhere(&review.origin);
+        return Vec::new();
     }
-    let put_in = review.suggestion.as_ref().filter(|put_in| !put_in.is_empty());
-    if review.status == ReviewStatus::Accepted
-        && let Some(put_in) = put_in
-    {
-        let origin = AnchorOrigin { quote: put_in.clone(), ..review.origin.clone() };
-        let Resolved { anchor, relocated } = text.resolve_within(&origin, &review.current, effort);
+    if review.suggestion.is_none() {
+        return vec![text.resolve_within(&review.origin, &review.current, effort)];
+    }
+    let is_accepted = review.status == ReviewStatus::Accepted;
+    review.parts().map(|part| part_stands(text, part, is_accepted, effort)).collect()
+}
+
+/// An accepted text has replaced the quote of its part, so the search uses the text instead.
+fn part_stands(text: &Text, part: PartRef<'_>, is_accepted: bool, effort: &mut Effort) -> Resolved {
+    if is_accepted && !part.text.is_empty() {
+        let origin = AnchorOrigin { quote: part.text.to_owned(), ..part.origin.clone() };
+        let Resolved { anchor, relocated } = text.resolve_within(&origin, part.current, effort);
         if anchor.state != AnchorState::Orphaned {
-            let (state, quote) = (AnchorState::Edited, review.origin.quote.clone());
+            let (state, quote) = (AnchorState::Edited, part.origin.quote.clone());
             return Resolved { anchor: Anchor { state, quote, ..anchor }, relocated };
         }
     }
-    text.resolve_within(&review.origin, &review.current, effort)
+    text.resolve_within(part.origin, part.current, effort)
 }
 
-fn nowhere(origin: &AnchorOrigin) -> Resolved {
+fn nowhere(origin: &AnchorOrigin) -> Anchor {
     let AnchorOrigin { quote, prefix, suffix, .. } = origin.clone();
-    let anchor = Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix };
-    Resolved { anchor, relocated: None }
+    Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix }
 }
 
 fn unplaced(review: StoredReview) -> Review {
-    let anchor = nowhere(&review.origin).anchor;
-    served(review, anchor)
+    let anchors = match review.suggestion {
+        Some(_) => review.parts().map(|part| nowhere(part.origin)).collect(),
+        None => vec![nowhere(&review.origin)],
+    };
+    served(review, anchors)
 }
 
-fn served(stored: StoredReview, anchor: Anchor) -> Review {
+fn served(stored: StoredReview, anchors: Vec<Anchor>) -> Review {
+    let texts: Vec<_> = stored.parts().map(|part| part.text.to_owned()).collect();
+    let first = anchors.first().cloned();
+    let parts = anchors.into_iter().zip(texts);
     Review {
         id: stored.id,
         share_link_id: stored.link,
         kind: stored.kind(),
-        anchor: (!stored.is_summary).then_some(anchor),
+        origin: stored.source,
+        anchor: first.filter(|_| !stored.is_summary),
         author: stored.author,
         body: stored.body,
         suggestion: stored.suggestion,
+        parts: parts.map(|(anchor, text)| ReviewPart { anchor, text }).collect(),
         status: stored.status,
+        outcome: stored.outcome,
         decision: stored.decided,
         version: stored.version,
         change: stored.changes.1,

@@ -22,7 +22,7 @@ use crate::reviews::plan::{self, Edit, Item, Left, Plan, Skipped};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
-use crate::storage::decisions::{Committed, NewDecision};
+use crate::storage::decisions::{Committed, NewDecision, reviews_of};
 use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
 use crate::storage::seats::{FenceGuard, Guarded};
@@ -118,15 +118,16 @@ impl Reviews {
     }
 
     /// Charges the events of a decision to the user who causes them.
-    pub(crate) fn charge_for(
+    pub(crate) fn charge_for<'a>(
         &self,
         user: &User,
-        reviews: &[StoredReview],
+        reviews: impl IntoIterator<Item = &'a StoredReview, IntoIter: ExactSizeIterator>,
     ) -> Result<(), ReviewError> {
+        let mut reviews = reviews.into_iter();
         if DECIDED_ONE_BY_ONE_MAX < reviews.len() {
             return self.charge(user, reviews.len() * EVENT_BYTES_OF_ONE);
         }
-        reviews.iter().try_for_each(|review| self.charge(user, review.bytes()))
+        reviews.try_for_each(|review| self.charge(user, review.bytes()))
     }
 
     async fn plan(
@@ -189,10 +190,11 @@ impl Reviews {
         let Committed { seq, change, reviews } = done(decided, guard)?;
         let edited = seq.zip(edit.map(|edit| edit.update));
         self.show(&link, guard, authors, before, edited).await;
-        if new.parts.len() <= DECIDED_ONE_BY_ONE_MAX {
+        let mut done = reviews_of(&new.parts);
+        if done.len() <= DECIDED_ONE_BY_ONE_MAX {
             return Ok(Some(self.updated_all(&link, reviews).await));
         }
-        let done: Vec<_> = new.parts.iter().map(|part| (part.review, part.version + 1)).collect();
+        done.iter_mut().for_each(|(_, version)| *version += 1);
         let event = Event::DecisionMade { id: new.id, verdict, done: &done, by: &link.user };
         self.announce(&link, change, &event).await;
         Ok(Some(Vec::new()))

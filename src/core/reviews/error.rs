@@ -30,6 +30,12 @@ pub enum ReviewError {
     Empty(&'static str),
     #[error("a remark on the whole text has no suggestion")]
     NothingToReplace,
+    #[error(
+        "an insertion, or a suggestion with several parts, changes by `POST …/suggestions` alone"
+    )]
+    TypedParts,
+    #[error("a batch has at most 200 suggestions; divide it")]
+    Batch,
     #[error("{0} is too long")]
     TooLong(&'static str),
     #[error("{0} may not contain control characters other than line breaks and tabs")]

@@ -12,7 +12,9 @@ pub mod member;
 pub(crate) mod missed;
 pub mod plan;
 pub(crate) mod progress;
+pub(crate) mod ranges;
 pub(crate) mod replies;
+pub mod suggestions;
 pub(crate) mod undo;
 
 use chrono::Utc;
@@ -232,6 +234,9 @@ impl Reviews {
         if stored.is_summary && matches!(revision.suggestion, Some(Some(_))) {
             return Err(ReviewError::NothingToReplace);
         }
+        if revision.suggestion.is_some() && !can_change_by_form(&stored) {
+            return Err(ReviewError::TypedParts);
+        }
         if revision == Revision::default() {
             // An empty revision changes nothing, so the version stays.
             let is_meant = expected.is_none_or(|expected| expected == stored.version);
@@ -352,6 +357,12 @@ impl Reviews {
             tracing::warn!(%error, "the work of a member cannot be published to the other servers");
         }
     }
+}
+
+/// An insertion or a suggestion with several parts changes by typing alone.
+fn can_change_by_form(stored: &StoredReview) -> bool {
+    let is_gap = stored.suggestion.is_some() && stored.origin.quote.is_empty();
+    !is_gap && stored.more.is_empty()
 }
 
 fn check_words(body: &str, suggestion: Option<&str>) -> Result<(), ReviewError> {

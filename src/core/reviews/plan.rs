@@ -3,7 +3,7 @@
 //! The plan is pure. It takes the reviews as the database has them and the text at one moment. The
 //! transaction of the decision rejects it if either has changed since.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use bytes::Bytes;
 use strum::IntoStaticStr;
@@ -12,6 +12,7 @@ use crate::domain::anchor::{AnchorState, RelativeRange, TextRange};
 use crate::domain::ids::ReviewId;
 use crate::domain::review::{DecisionRefused, ReviewStatus, Verdict};
 use crate::reviews::ReviewError;
+use crate::reviews::ranges::Ranges;
 use crate::rooms::RoomError;
 use crate::rooms::server_edit::excess;
 use crate::seats::SeatError;
@@ -106,7 +107,7 @@ pub(crate) struct Edit {
     pub(crate) update: Bytes,
 }
 
-/// The edit of a decision or an undo, and its reviews in the order of the text.
+/// The edit of a decision or an undo, and its parts in the order of the text.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) edit: Option<Edit>,
@@ -116,18 +117,20 @@ pub(crate) struct Plan {
 
 /// Rejects `selected`: the text stays.
 pub(crate) fn rejection(selected: &[StoredReview], left: Left) -> Plan {
-    Plan { edit: None, parts: selected.iter().map(|review| part(review, None)).collect(), left }
+    let parts = selected.iter().map(|review| part(review, 0, None)).collect();
+    Plan { edit: None, parts, left }
 }
 
-/// A review with the range that a text replaces.
+/// A part of a review with the range that a text replaces.
 struct Placed<'a> {
     review: &'a StoredReview,
+    number: usize,
     range: TextRange,
     with: &'a str,
 }
 
-/// Replaces the quotes of `selected` by their suggestions, in one edit. Where two overlap, the older
-/// one is accepted.
+/// Replaces the quotes of `selected` by their texts, in one edit. Where two overlap, the older one is
+/// accepted.
 pub(crate) fn acceptance(
     text: &Text,
     merged: Bytes,
@@ -138,11 +141,10 @@ pub(crate) fn acceptance(
     let Some((edit, positions)) = edit_of(text, merged, &placed, limit)? else {
         return Ok(Plan { edit: None, parts: Vec::new(), left });
     };
-    let parts = placed.iter().zip(positions).map(|(placed, position)| DecisionPart {
-        review: placed.review.id,
-        version: placed.review.version,
-        current: (!placed.with.is_empty()).then(|| position.clone()),
-        position: Some(position),
+    let parts = placed.iter().zip(positions).map(|(placed, position)| {
+        let current = (!placed.with.is_empty()).then(|| position.clone());
+        let position = Some(position);
+        DecisionPart { position, ..part(placed.review, placed.number, current) }
     });
     Ok(Plan { edit: Some(edit), parts: parts.collect(), left })
 }
@@ -154,51 +156,82 @@ pub(crate) fn accepted_text(text: &Text, open: &[StoredReview]) -> (String, usiz
     (text.content_with(&replaced), left.len())
 }
 
-/// The suggestions that stand, in the order of the text. Where two overlap, the older one does.
+/// The parts of the suggestions that stand, in the order of the text. All parts of a suggestion stand, or
+/// none. Where two suggestions overlap, the older one stands.
 fn placed<'a>(text: &Text, selected: &'a [StoredReview]) -> (Vec<Placed<'a>>, Left) {
     let mut oldest_first: Vec<_> = selected.iter().collect();
     oldest_first.sort_by_key(|review| (review.created_at, review.id));
     let mut effort = Effort::default();
-    let (mut left, mut taken) = (Left::new(), BTreeMap::new());
+    let (mut left, mut taken) = (Left::new(), Ranges::default());
     for review in oldest_first {
-        let anchor = text.resolve_within(&review.origin, &review.current, &mut effort).anchor;
-        if !matches!(anchor.state, AnchorState::Exact | AnchorState::Moved) {
+        let Some(placed) = ranges_of(text, review, &mut effort) else {
             left.push((review.id, Skipped::AnchorMoved));
             continue;
-        }
-        let range = TextRange { start: anchor.start, end: anchor.end };
-        let before = taken.range(..range.end).next_back();
-        if before.is_some_and(|(_, placed): (_, &Placed<'_>)| range.start < placed.range.end) {
+        };
+        let mut own = Ranges::default();
+        let overlaps = placed.iter().any(|placed| {
+            let overlaps = taken.overlaps(placed.range) || own.overlaps(placed.range);
+            own.insert(placed.range, ());
+            overlaps
+        });
+        if overlaps {
             left.push((review.id, Skipped::Overlaps));
             continue;
         }
-        let with = review.suggestion.as_deref().unwrap_or_default();
-        taken.insert(range.start, Placed { review, range, with });
+        for placed in placed {
+            taken.insert(placed.range, placed);
+        }
     }
     (taken.into_values().collect(), left)
 }
 
-/// A decided review with the place of its text; `None` if the decision put nothing into the text.
-pub(crate) type Put = (StoredReview, Option<RelativeRange>);
+/// The parts of a suggestion with their ranges, if each quote stands.
+fn ranges_of<'a>(
+    text: &Text,
+    review: &'a StoredReview,
+    effort: &mut Effort,
+) -> Option<Vec<Placed<'a>>> {
+    let placed = review.parts().map(|part| {
+        let anchor = text.resolve_within(part.origin, part.current, effort).anchor;
+        let stands = matches!(anchor.state, AnchorState::Exact | AnchorState::Moved);
+        let range = TextRange { start: anchor.start, end: anchor.end };
+        stands.then_some(Placed { review, number: part.number, range, with: part.text })
+    });
+    placed.collect()
+}
+
+/// The reviews of a decision, and its parts in the order of the text, each with the place of its text; `None`
+/// if the decision put nothing into the text.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) reviews: HashMap<ReviewId, StoredReview>,
+    pub(crate) parts: Vec<(ReviewId, usize, Option<RelativeRange>)>,
+}
 
 /// Replaces the texts that a decision put in by the quotes of its reviews, in one edit.
 pub(crate) fn reversal(
     text: &Text,
     merged: Bytes,
-    decided: &[Put],
+    decided: &Decided,
     limit: usize,
 ) -> Result<Plan, ReviewError> {
     let (mut placed, mut parts, mut changed) = (Vec::new(), Vec::new(), Vec::new());
-    for (review, position) in decided {
-        let with = review.suggestion.as_deref().unwrap_or_default();
-        let quote = review.origin.quote.as_str();
-        match position.as_ref().map(|position| text.stands_at(position, with)) {
-            Some(Some(range)) => placed.push(Placed { review, range, with: quote }),
-            Some(None) => changed.push(review.id),
-            None => parts.push(part(review, None)),
+    for (id, number, position) in &decided.parts {
+        let review = decided.reviews.get(id);
+        let its_part = review.and_then(|review| Some((review, review.parts().nth(*number)?)));
+        let Some((review, its)) = its_part else {
+            changed.push(*id);
+            continue;
+        };
+        let with = its.origin.quote.as_str();
+        match position.as_ref().map(|position| text.stands_at(position, its.text)) {
+            Some(Some(range)) => placed.push(Placed { review, number: *number, range, with }),
+            Some(None) => changed.push(*id),
+            None => parts.push(part(review, *number, None)),
         }
     }
     if !changed.is_empty() {
+        changed.dedup();
         return Err(ReviewError::UndoConflict(changed));
     }
     // Gaps at one position retain the order of the decision.
@@ -207,12 +240,13 @@ pub(crate) fn reversal(
         return Ok(Plan { edit: None, parts, left: Left::new() });
     };
     let put = placed.iter().zip(positions);
-    parts.extend(put.map(|(placed, position)| part(placed.review, Some(position))));
+    parts.extend(put.map(|(it, position)| part(it.review, it.number, Some(position))));
     Ok(Plan { edit: Some(edit), parts, left: Left::new() })
 }
 
-fn part(review: &StoredReview, current: Option<RelativeRange>) -> DecisionPart {
-    DecisionPart { review: review.id, version: review.version, current, position: None }
+fn part(review: &StoredReview, number: usize, current: Option<RelativeRange>) -> DecisionPart {
+    let (review, version) = (review.id, review.version);
+    DecisionPart { review, version, part: number, current, position: None }
 }
 
 /// The edit that replaces these ranges, and the places of the texts. `None`: there are no ranges.

@@ -3,7 +3,7 @@
 //! An undo turns each part of the decision round: the accepted text, which must still stand where the
 //! decision put it, becomes the quote again. All parts must stand, or the undo does nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chrono::Utc;
 
@@ -14,11 +14,11 @@ use crate::outbox::event::Event;
 use crate::reviews::decisions::{append_of, now};
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
-use crate::reviews::plan::{self, Edit, Plan, Put};
+use crate::reviews::plan::{self, Decided, Edit, Plan};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
-use crate::storage::decisions::{Committed, StoredDecision, UndoneDecision};
+use crate::storage::decisions::{Committed, StoredDecision, UndoneDecision, reviews_of};
 use crate::storage::seats::{FenceGuard, Guarded};
 use crate::yjs::text::Text;
 
@@ -43,8 +43,7 @@ impl Reviews {
             let decision = self.undoable(link, id).await?;
             let decided = self.decided(link, id, decision).await?;
             if !is_charged {
-                let reviews: Vec<_> = decided.iter().map(|(review, _)| review.clone()).collect();
-                self.charge_for(&link.user, &reviews)?;
+                self.charge_for(&link.user, decided.reviews.values())?;
                 is_charged = true;
             }
             let before = Snapshot { permit: None, ..snapshot.clone() };
@@ -63,7 +62,7 @@ impl Reviews {
                 at: now(),
                 parts,
             };
-            let ids: Vec<_> = undone.parts.iter().map(|part| part.review).collect();
+            let ids = ids_of(&undone);
             let undoing = self.clone().commit_undo(link.clone(), guard, undone, edit, before);
             if self.seats.complete(undoing).await? {
                 return Ok(ids);
@@ -96,26 +95,21 @@ impl Reviews {
         link: &MemberLink,
         id: DecisionId,
         decision: StoredDecision,
-    ) -> Result<Vec<Put>, ReviewError> {
-        let ids: Vec<_> = decision.parts.iter().map(|(review, _)| *review).collect();
+    ) -> Result<Decided, ReviewError> {
+        let mut ids: Vec<_> = decision.parts.iter().map(|(review, ..)| *review).collect();
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(*id));
         let found = self.storage.reviews_among(link.id, &ids).await?;
-        let mut found: HashMap<_, _> =
-            found.into_iter().map(|review| (review.id, review)).collect();
         let status = decision.verdict.status();
-        let (mut decided, mut changed) = (Vec::new(), Vec::new());
-        for (review, position) in decision.parts {
-            let stands = found.remove(&review).filter(|review| {
-                let is_its = review.decided.as_ref().is_some_and(|decided| decided.id == id);
-                is_its && review.status == status
-            });
-            match stands {
-                Some(stored) => decided.push((stored, position)),
-                None => changed.push(review),
-            }
-        }
-        match changed.is_empty() {
-            true => Ok(decided),
-            false => Err(ReviewError::UndoConflict(changed)),
+        let reviews = found.into_iter().filter(|review| {
+            let is_its = review.decided.as_ref().is_some_and(|decided| decided.id == id);
+            is_its && review.status == status
+        });
+        let reviews: HashMap<_, _> = reviews.map(|review| (review.id, review)).collect();
+        ids.retain(|id| !reviews.contains_key(id));
+        match ids.is_empty() {
+            true => Ok(Decided { reviews, parts: decision.parts }),
+            false => Err(ReviewError::UndoConflict(ids)),
         }
     }
 
@@ -123,7 +117,7 @@ impl Reviews {
         &self,
         link: &MemberLink,
         snapshot: Snapshot,
-        decided: Vec<Put>,
+        decided: Decided,
     ) -> Result<Plan, ReviewError> {
         let merged = snapshot.merged.clone();
         let limit = self.seats.limits().document_bytes;
@@ -152,13 +146,17 @@ impl Reviews {
             let writer = vec![link.user.clone()];
             self.show(&link, guard, writer, Some(before), Some(edited)).await;
         }
-        if undone.parts.len() <= DECIDED_ONE_BY_ONE_MAX {
+        let ids = ids_of(&undone);
+        if ids.len() <= DECIDED_ONE_BY_ONE_MAX {
             self.updated_all(&link, reviews).await;
             return Ok(true);
         }
-        let ids: Vec<_> = undone.parts.iter().map(|part| part.review).collect();
         let event = Event::DecisionUndone { id: undone.id, undone: &ids };
         self.announce(&link, change, &event).await;
         Ok(true)
     }
+}
+
+fn ids_of(undone: &UndoneDecision) -> Vec<ReviewId> {
+    reviews_of(&undone.parts).into_iter().map(|(review, _)| review).collect()
 }

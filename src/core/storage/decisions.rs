@@ -4,6 +4,8 @@
 //! itself, with the places of the texts that it put in. An undo reads these places. Each write names
 //! the seat that authorizes it (G14) and the version of each review that the caller has read.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::RelativeRange;
@@ -15,9 +17,11 @@ use crate::storage::reviews::StoredReview;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionPart {
     pub review: ReviewId,
-    /// Its version, as the caller has read it.
+    /// The version of the review, as the caller has read it.
     pub version: i64,
-    /// The position of the review's range from now on. `None`: it stays.
+    /// The number of the part in the review.
+    pub part: usize,
+    /// The position of its range from now on. `None`: it stays.
     pub current: Option<RelativeRange>,
     /// The place of the accepted text. `None`: the decision puts nothing into the text.
     pub position: Option<RelativeRange>,
@@ -32,7 +36,8 @@ pub struct NewDecision {
     pub verdict: Verdict,
     pub by: User,
     pub at: DateTime<Utc>,
-    /// Its reviews in the order of the text; at least one, each once.
+    /// The parts of its reviews in the order of the text; at least one, each once. A rejection has the first
+    /// part of each review.
     pub parts: Vec<DecisionPart>,
 }
 
@@ -43,7 +48,7 @@ pub struct UndoneDecision {
     pub link: ShareLinkId,
     pub by: User,
     pub at: DateTime<Utc>,
-    /// All reviews of the decision. An undo stores no place.
+    /// The parts of the decision. An undo stores no place.
     pub parts: Vec<DecisionPart>,
 }
 
@@ -52,7 +57,7 @@ pub struct Committed {
     pub seq: Option<i64>,
     /// The number of its last change among the document's review changes.
     pub change: i64,
-    /// Its reviews, in the order of its parts; none of a decision that is announced as one.
+    /// Its reviews, in the order of their first places; none of a decision that is announced as one.
     pub reviews: Vec<StoredReview>,
 }
 
@@ -62,8 +67,15 @@ pub struct StoredDecision {
     pub at: DateTime<Utc>,
     /// Whether it is undone. An undone decision has no parts any more.
     pub is_undone: bool,
-    /// Its reviews in the order of the text, each with the place of its accepted text.
-    pub parts: Vec<(ReviewId, Option<RelativeRange>)>,
+    /// Its parts in the order of the text: the review, the number in it, and the place of the accepted text.
+    pub parts: Vec<(ReviewId, usize, Option<RelativeRange>)>,
+}
+
+/// The reviews of these parts with their versions, each once.
+pub(crate) fn reviews_of(parts: &[DecisionPart]) -> Vec<(ReviewId, i64)> {
+    let mut seen = HashSet::new();
+    let first = parts.iter().filter(|part| seen.insert(part.review));
+    first.map(|part| (part.review, part.version)).collect()
 }
 
 /// A change of many reviews at once, announced as one.

@@ -53,6 +53,7 @@ pub mod seats;
 pub mod sql;
 mod sqlite;
 pub mod statement;
+pub mod suggestions;
 pub mod tx;
 pub mod tx_error;
 pub mod users;

@@ -10,7 +10,9 @@ use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{
     REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
 };
-use crate::domain::review::{Decided, Reply, ReviewKind, ReviewStatus};
+use crate::domain::review::{
+    Decided, Reply, ReviewKind, ReviewOrigin, ReviewOutcome, ReviewStatus,
+};
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
 
@@ -32,11 +34,38 @@ pub struct NewReview {
 impl NewReview {
     /// The bytes that count towards the bounds of its link.
     pub(crate) fn bytes(&self) -> i64 {
-        let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;
-        let suggestion = self.suggestion.as_deref().unwrap_or_default();
-        let texts = [quote, prefix, suffix, self.body.as_str(), suggestion];
-        i64::try_from(texts.into_iter().map(str::len).sum::<usize>()).unwrap_or(i64::MAX)
+        let text = self.suggestion.as_deref().unwrap_or_default();
+        let bytes = bytes_of_part(&self.origin, text) + self.body.len();
+        i64::try_from(bytes).unwrap_or(i64::MAX)
     }
+}
+
+fn bytes_of_part(origin: &AnchorOrigin, text: &str) -> usize {
+    origin.quote.len() + origin.prefix.len() + origin.suffix.len() + text.len()
+}
+
+/// A part of a suggestion: its place, and the text for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPart {
+    pub origin: AnchorOrigin,
+    /// The last known position of that range.
+    pub current: RelativeRange,
+    pub text: String,
+}
+
+impl StoredPart {
+    pub(crate) fn bytes(&self) -> usize {
+        bytes_of_part(&self.origin, &self.text)
+    }
+}
+
+/// A part of a stored suggestion.
+#[derive(Clone, Copy, Debug)]
+pub struct PartRef<'a> {
+    pub number: usize,
+    pub origin: &'a AnchorOrigin,
+    pub current: &'a RelativeRange,
+    pub text: &'a str,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,7 +113,11 @@ pub struct StoredReview {
     pub current: RelativeRange,
     pub body: String,
     pub suggestion: Option<String>,
+    /// The parts of a suggestion after its first.
+    pub more: Vec<StoredPart>,
+    pub source: ReviewOrigin,
     pub status: ReviewStatus,
+    pub outcome: Option<ReviewOutcome>,
     pub decided: Option<Decided>,
     /// The version; each change increments it.
     pub version: i64,
@@ -109,13 +142,21 @@ impl StoredReview {
         }
     }
 
+    /// The parts of a suggestion; none of another review.
+    pub fn parts(&self) -> impl Iterator<Item = PartRef<'_>> {
+        let first = self.suggestion.iter();
+        let first = first.map(|text| (&self.origin, &self.current, text.as_str()));
+        let more = self.more.iter().map(|part| (&part.origin, &part.current, part.text.as_str()));
+        let all = first.chain(more).enumerate();
+        all.map(|(number, (origin, current, text))| PartRef { number, origin, current, text })
+    }
+
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;
-        let suggestion = self.suggestion.as_deref().unwrap_or_default();
-        let texts = [quote, prefix, suffix, self.body.as_str(), suggestion];
+        let first = bytes_of_part(&self.origin, self.suggestion.as_deref().unwrap_or_default());
+        let more = self.more.iter().map(StoredPart::bytes);
         let replies = self.replies.iter().map(|reply| reply.body.len());
-        texts.into_iter().map(str::len).chain(replies).sum()
+        first + self.body.len() + more.chain(replies).sum::<usize>()
     }
 }
 

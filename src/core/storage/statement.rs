@@ -24,7 +24,7 @@ use crate::domain::ids::{
     ReplyId, RequestId, ReviewId, SessionId, ShareLinkId, UserId, VersionId, WebhookId,
 };
 use crate::domain::offer::ClaimState;
-use crate::domain::review::{ReviewStatus, Verdict};
+use crate::domain::review::{ReviewOrigin, ReviewOutcome, ReviewStatus, Verdict};
 use crate::domain::review_request::RequestState;
 use crate::domain::seat::Role;
 use crate::domain::user::User;
@@ -206,6 +206,10 @@ columns! {
     Text: String, Clone::clone, Ok;
     Text: ReviewStatus, |it| it.as_str().to_owned(),
         |it| it.parse().map_err(|_| corrupt("a review's status"));
+    Text: ReviewOrigin, |it| it.as_str().to_owned(),
+        |it| it.parse().map_err(|_| corrupt("a review's origin"));
+    Text: ReviewOutcome, |it| it.as_str().to_owned(),
+        |it| it.parse().map_err(|_| corrupt("a review's outcome"));
     Text: Verdict, |it| it.as_str().to_owned(),
         |it| it.parse().map_err(|_| corrupt("a decision's verdict"));
     Bytes: Vec<u8>, Clone::clone, Ok;

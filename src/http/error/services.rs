@@ -60,10 +60,12 @@ impl Failure for ReviewError {
             | Self::NothingToReplace
             | Self::TooLong(_)
             | Self::Control(_)
+            | Self::TypedParts
             | Self::Selection(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
             Self::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
             Self::TooFast(_) => (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests"),
             Self::TooLarge(_) => DOCUMENT_TOO_LARGE,
+            Self::Batch => (Is::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
             Self::UndoConflict(_) => {
                 (Is::CONFLICT, "undo-conflict", "The text there has changed since")
             }

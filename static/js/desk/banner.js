@@ -113,8 +113,12 @@ export class Banner {
   }
 
   /** The number changes with each keystroke: it must not be a new notice each time. @param {Desk} state */
-  #drawCount({ saving }) {
-    const { count, characters } = saving
+  #drawCount({ saving, role }) {
+    const { count, characters, since } = saving
+    if (role === "reviewer") {
+      const time = since ? clock(since) : ""
+      return write(this.count, 0 < count ? ` ${tCount("suggesting.unsent", count, { time })}` : "")
+    }
     const sentence = characters === 0 ? t("state.offline.deletions") : tCount("state.offline.count", characters)
     this.count.textContent = 0 < count ? ` ${sentence}` : ""
   }
@@ -142,6 +146,10 @@ export class Banner {
     if (phase === "seated" && state.damaged) return sentenceNotice("damaged", t("state.damaged"), this.count)
     if (phase === "seated" && state.size.state === "full" && saving.refusing === "no") {
       return { key: "full", parts: () => this.#full(state) }
+    }
+    if (role === "reviewer" && phase === "seated" && (saving.refusing !== "no" || saving.slow) && saving.since) {
+      const why = saving.refusing === "full" ? t("suggesting.full") : ""
+      return sentenceNotice(`not-saved suggestions ${saving.refusing}`, why, this.count)
     }
     if (phase === "seated" && (saving.refusing !== "no" || saving.slow) && saving.since) {
       const time = clock(saving.since)

@@ -23,10 +23,11 @@ const AFTERWARDS = 60
 /**
  * An extension that draws, and defers the line with a composition.
  *
- * @param {(state: State) => Drawn} draw
+ * @param {(state: State, viewport: { from: number, to: number }) => Drawn} draw may leave out what is outside the viewport
  * @param {(before: State, after: State) => boolean} changed whether `draw` would answer otherwise
+ * @param {{ byViewport?: boolean }} [options] `byViewport`: whether it leaves that out
  */
-export function drawnApartFromComposing(draw, changed) {
+export function drawnApartFromComposing(draw, changed, { byViewport = false } = {}) {
   class Drawing {
     /** Something waits for the end of the composition. */
     stale = false
@@ -35,14 +36,15 @@ export function drawnApartFromComposing(draw, changed) {
     /** @param {EditorView} view */
     constructor(view) {
       this.view = view
-      this.decorations = draw(view.state)
+      this.decorations = draw(view.state, view.viewport)
     }
 
     /** @param {import("@codemirror/view").ViewUpdate} update */
     update(update) {
       if (update.docChanged) this.decorations = this.decorations.map(update.changes)
-      if (!this.stale && !changed(update.startState, update.state)) return
-      const next = draw(update.state)
+      const isMoved = byViewport && update.viewportChanged
+      if (!this.stale && !isMoved && !changed(update.startState, update.state)) return
+      const next = draw(update.state, update.view.viewport)
       const line = update.state.doc.lineAt(update.state.selection.main.head)
       const mayDraw = !update.view.compositionStarted || sameOn(line, this.decorations, next)
       if (mayDraw) this.decorations = next

@@ -3,7 +3,7 @@
  * The paper: one editor over the shared text, for its whole life.
  *
  * It is never made anew: a new view would lose the caret, the undo history and any composition.
- * Its settings (read-only, language) are reconfigured in place.
+ * Its settings (read-only, language) are reconfigured in spot.
  */
 
 import { byId } from "../lib/dom.js"
@@ -17,23 +17,20 @@ import {
   keymap,
   placeholder,
   standardKeymap,
-  Y,
-  yCollab,
-  ySyncAnnotation,
-  ySyncFacet,
-  yUndoManagerKeymap,
 } from "../lib/vendor.js"
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
+import { textShown } from "../reviews/text_view.js"
 import { drawnSections } from "../sections/meters.js"
+import { base } from "./base_text.js"
 import { Find, findPhrases } from "./find_panel.js"
 import { lineDirection } from "./line_direction.js"
-import { relativeAt } from "./positions.js"
 import { peerDrawing } from "./presence.js"
 import { languageOf, sampleOf } from "./text_language.js"
 
 /**
  * @typedef {import("../reviews/highlights.js").Range} Range
  * @typedef {import("../reviews/highlights.js").Passage} Passage
+ * @typedef {import("./shared_editing.js").Binding} Binding
  */
 
 /** The line break of Yjs and of Galley. Any other in a paste becomes this one. */
@@ -41,37 +38,38 @@ const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "
 
 /**
  * Fires `edit`, `select`, `geometry` (`detail`: whether text outside the drawn part may have moved), `press` (a passage;
- * `detail` is the review), `pending` (a new review begins or ends) and `denied` (the reviewer typed into the text).
+ * `detail` is the review), `pending` (a new review begins or ends) and `denied` (the reviewer typed into a text to read).
+ *
+ * Its positions are those of the text that it shows. `baseTree` and what is named after the base are those of the writer's
+ * text (`base_text.js`): reviews are anchored there, so passages are, too.
  */
 export class Editor extends EventTarget {
   #mayType = new Compartment()
   #sentences = new Compartment()
+  #accepts = false
   #mayGrow = true
-  /** Whether the page shows a copy of the server's text in place of the shared one. */
-  #isServed = false
   /** The language of the text, or `""`: see `text_language.js`. */
   language = ""
-  #undo
   #find
 
   /**
    * @param {HTMLElement} parent
-   * @param {Y.Text} text
+   * @param {import("../lib/vendor.js").Y.Text} text
    * @param {import("../lib/api.js").Role} role
+   * @param {Binding} binding
    */
-  constructor(parent, text, role) {
+  constructor(parent, text, role, binding) {
     super()
     this.role = role
     this.shared = text
-    text.doc?.on("beforeAllTransactions", this.#beforeShared)
+    this.binding = binding
     parent.addEventListener("mousedown", (event) => {
       // The edge of the paper is paper, too.
       if (event.target !== parent) return
       event.preventDefault()
       this.focus()
     })
-    this.#undo = new Y.UndoManager(text, { captureTimeout: 600 })
-    this.#find = new Find(role === "writer" ? (act) => this.#asOneStep(act) : null)
+    this.#find = new Find(binding.asOneStep && ((act) => binding.asOneStep?.(act) ?? (() => {})))
     const nonce = document.querySelector("meta[name=csp-nonce]")?.getAttribute("content") ?? ""
     /** @type {EditorView} */
     this.view = new EditorView({
@@ -87,13 +85,13 @@ export class Editor extends EventTarget {
           EditorView.scrollMargins.of(() => ({ top: Math.max(byId("bar").offsetHeight + 24, 140), bottom: 90 })),
           this.#mayType.of(EditorState.readOnly.of(true)),
           this.#sentences.of(this.#localized()),
-          EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? this.#withoutServed(change) : [])),
-          keymap.of([...yUndoManagerKeymap, ...standardKeymap]),
-          yCollab(text, null, { undoManager: this.#undo }),
+          EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? change : [])),
+          binding.extensions,
+          keymap.of(standardKeymap),
           highlights((review) => this.#fire("press", review)),
           EditorView.domEventHandlers({
-            beforeinput: () => void (this.role === "reviewer" && this.#fire("denied")),
-            paste: () => void (this.role === "reviewer" && this.#fire("denied")),
+            beforeinput: () => this.#deny(),
+            paste: () => this.#deny(),
           }),
           peerDrawing,
           drawnSections,
@@ -103,59 +101,21 @@ export class Editor extends EventTarget {
         ],
       }),
     })
-    // The undo history asks where the caret is before each edit, and Yjs would walk there.
-    this.view.state.facet(ySyncFacet).toYPos = (index, side = 0) => relativeAt(text, index, side)
+    binding.attach(this.view)
   }
 
-  /**
-   * Shows the text as the server has it. The shared text stays as it is, and takes over with its next change
-   * or with the seat: in one step of the differing part, so that neither the scroll position nor the caret
-   * jumps.
-   *
-   * @param {string} served
-   */
+  /** Shows the text as the server has it, until the shared text takes over. @param {string} served */
   showServed(served) {
-    this.#replace(served)
-    this.#isServed = true
+    this.binding.showServed(served)
   }
 
   /** Shows the shared text again. */
   endServed() {
-    if (this.#isServed) this.#replace(this.shared.toString())
-  }
-
-  /** @param {string} next */
-  #replace(next) {
-    this.#isServed = false
-    const changes = differenceOf(this.text, next)
-    if (changes) this.view.dispatch({ changes, annotations: this.#fromShared })
-  }
-
-  /** The mark of a change that the shared text has already. */
-  get #fromShared() {
-    return ySyncAnnotation.of(this.view.state.facet(ySyncFacet))
-  }
-
-  /**
-   * A change of the shared text is relative to its content before, which must be on the page by then. Yjs reads
-   * the change in a nested transaction, which is too late: hence "all".
-   */
-  #beforeShared = () => {
-    // The first sync changes an empty text: `#withoutServed` shows its difference from the copy.
-    if (0 < this.shared.length) this.endServed()
-  }
-
-  /** @param {import("@codemirror/state").Transaction} change */
-  #withoutServed(change) {
-    if (!this.#isServed || !change.docChanged || !change.annotation(ySyncAnnotation)) return change
-    this.#isServed = false
-    const changes = differenceOf(change.startState.doc.toString(), this.shared.toString())
-    return { ...(changes ? { changes } : {}), annotations: this.#fromShared }
+    this.binding.endServed()
   }
 
   stop() {
-    this.shared.doc?.off("beforeAllTransactions", this.#beforeShared)
-    this.#undo.destroy()
+    this.binding.stop()
     this.view.destroy()
   }
 
@@ -163,8 +123,17 @@ export class Editor extends EventTarget {
   mayType(may) {
     // An edit changes the shared text, which must be the text on the page.
     if (may) this.endServed()
-    if (this.view.state.readOnly !== may) return
+    // Not `readOnly` of the state: a view of the text may be read-only, too.
+    if (may === this.#accepts) return
+    this.#accepts = may
     this.view.dispatch({ effects: this.#mayType.reconfigure(EditorState.readOnly.of(!may)) })
+    // A reviewer who may type receives that sentence, and needs the keyboard of the screen.
+    if (this.role === "reviewer") this.retranslate()
+  }
+
+  /** The first key of a reviewer who reads is answered by a sentence. */
+  #deny() {
+    if (this.role === "reviewer" && !this.#accepts) this.#fire("denied")
   }
 
   /** Whether text may be put in, or only taken out. @param {boolean} may */
@@ -174,7 +143,8 @@ export class Editor extends EventTarget {
 
   /** A change by the peer is always applied. @param {import("@codemirror/state").Transaction} change */
   #isAccepted(change) {
-    if (this.#mayGrow || !change.docChanged || change.annotation(ySyncAnnotation)) return true
+    // The words of a reviewer are not in the document.
+    if (this.#mayGrow || this.role === "reviewer" || !change.docChanged || this.binding.isRemote(change)) return true
     let grows = false
     change.changes.iterChanges((_from, _to, _fromB, _toB, inserted) => (grows ||= 0 < inserted.length))
     return !grows
@@ -203,17 +173,6 @@ export class Editor extends EventTarget {
     this.#find.open(this.view)
   }
 
-  /** Makes an edit one step of the undo history. @param {() => void} act @returns {() => void} undoes it, if it is still the last */
-  #asOneStep(act) {
-    this.#undo.stopCapturing()
-    act()
-    this.#undo.stopCapturing()
-    const step = this.#undo.undoStack.at(-1)
-    return () => {
-      if (step === this.#undo.undoStack.at(-1)) this.#undo.undo()
-    }
-  }
-
   /** The selection, widened to whole graphemes. @returns {Range} */
   get selection() {
     const { from, to } = this.view.state.selection.main
@@ -236,15 +195,41 @@ export class Editor extends EventTarget {
     return this.view.state.doc.toString()
   }
 
+  /** The text as it is shown: perhaps with all suggestions accepted. */
+  get textShown() {
+    return textShown(this.view.state, marked)
+  }
+
   get length() {
     return this.view.state.doc.length
   }
 
-  /** The text as a tree, which is never changed: another takes its place. */
+  /** The text as a tree, which is never changed: another takes its spot. */
   get tree() {
     return this.view.state.doc
   }
 
+  /** The writer's text. */
+  get baseTree() {
+    return this.view.state.facet(base).text(this.view.state)
+  }
+
+  /** @param {Range} range of the base */
+  baseTextIn({ from, to }) {
+    return this.baseTree.sliceString(from, to)
+  }
+
+  /** The part of the base that a range of the editor covers; empty or reversed inside an own insertion. @param {Range} range @returns {Range} */
+  inBase(range) {
+    return this.view.state.facet(base).rangeToBase(this.view.state, range)
+  }
+
+  /** Where a range of the base stands in the editor. @template {Range} R @param {R} range @returns {R} */
+  inView(range) {
+    return { ...range, ...this.view.state.facet(base).rangeToView(this.view.state, range) }
+  }
+
+  /** The passages of the base. */
   get marked() {
     return this.view.state.field(marked)
   }
@@ -259,7 +244,7 @@ export class Editor extends EventTarget {
     if (this.marked.active !== review) this.view.dispatch({ effects: setActive.of(review) })
   }
 
-  /** @param {Range | null} range */
+  /** @param {Range | null} range of the base */
   setPending(range) {
     this.view.dispatch({ effects: setPending.of(range) })
     this.#fire("pending")
@@ -301,12 +286,14 @@ export class Editor extends EventTarget {
   }
 
   #localized() {
-    const reader = this.role === "reviewer"
+    const reviews = this.role === "reviewer"
+    const reader = reviews && !this.#accepts
+    const name = reader ? "desk.text.reader" : reviews ? "desk.text.suggesting" : "desk.text"
     return [
       EditorState.phrases.of(findPhrases()),
-      placeholder(t(reader ? "desk.text.empty.reader" : "desk.text.empty")),
+      placeholder(t(reviews ? "desk.text.empty.reader" : "desk.text.empty")),
       EditorView.contentAttributes.of({
-        "aria-label": t(reader ? "desk.text.reader" : "desk.text"),
+        "aria-label": t(name),
         ...(this.language ? { lang: this.language } : {}),
         spellcheck: "true",
         autocorrect: "on",
@@ -320,7 +307,7 @@ export class Editor extends EventTarget {
   /** @param {import("@codemirror/view").ViewUpdate} update */
   #updated(update) {
     if (update.docChanged) {
-      const ours = !update.transactions.some((transaction) => transaction.annotation(ySyncAnnotation))
+      const ours = !update.transactions.some((transaction) => this.binding.isRemote(transaction))
       this.#fire("edit", ours)
     }
     if (update.docChanged || update.selectionSet) this.#fire("select", update.selectionSet)
@@ -338,21 +325,4 @@ function movesFar({ docChanged, heightChanged, viewportChanged, view: { viewport
   let isFar = !docChanged || heightChanged || viewportChanged
   changes.iterChangedRanges((_fromA, _toA, from, to) => (isFar ||= from < viewport.from || viewport.to < to))
   return isFar
-}
-
-/**
- * The part in which two texts differ, as a change from the one to the other; `null` if there is none.
- *
- * @param {string} before
- * @param {string} after
- * @returns {{ from: number, to: number, insert: string } | null}
- */
-export function differenceOf(before, after) {
-  if (before === after) return null
-  const shorter = Math.min(before.length, after.length)
-  let from = 0
-  while (from < shorter && before[from] === after[from]) from++
-  let same = 0
-  while (same < shorter - from && before[before.length - 1 - same] === after[after.length - 1 - same]) same++
-  return { from, to: before.length - same, insert: after.slice(from, after.length - same) }
 }

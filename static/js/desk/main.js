@@ -11,6 +11,7 @@ translateAll(document)
 const dialog = new EntryDialog()
 const arrival = await enter(dialog)
 if (arrival) {
+  const ReviewerPage = arrival.role === "reviewer" ? (await import("../suggest/reviewer_page.js")).ReviewerPage : null
   dialog.open()
-  new DeskPage(arrival).start()
+  new DeskPage(arrival, ReviewerPage).start()
 }

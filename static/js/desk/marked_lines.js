@@ -6,15 +6,14 @@
  */
 
 /**
- * @typedef {{ from: number, to: number, number: number }} Mark a passage in UTF-16 units
+ * @typedef {{ from: number, to: number, number: number }} Mark a passage in UTF-16 units, or an empty gap
  * @typedef {{ text: string, marked: boolean, ends: number[] }} Piece `ends`: the passages that end with it
  */
 
 /** @param {string} text @param {readonly Mark[]} marks @returns {Piece[][]} the pieces of each line */
 export function markedLines(text, marks) {
   const edges = marks
-    .filter(({ from, to }) => from < to)
-    .flatMap(({ from, to, number }) => [{ at: from, step: 1, number }, { at: to, step: -1, number }])
+    .flatMap(({ from, to, number }) => (from < to ? [{ at: from, step: 1, number }, { at: to, step: -1, number }] : [{ at: from, step: 0, number }]))
     .sort((one, other) => one.at - other.at || one.step - other.step || one.number - other.number)
   let next = 0
   let depth = 0

@@ -44,13 +44,14 @@ export function stateAfter(before, { phase, holder, queuePosition, waitTimedOut,
 }
 
 /**
- * Whether the editor accepts typing. An offline writer may type: only the writer changes the text, so no
- * edit conflicts with theirs.
+ * Whether the editor accepts typing. An offline user may type: only the writer changes the text, and only the reviewer
+ * the own suggestions, so no edit conflicts with theirs.
  *
- * @param {Pick<Desk, "role" | "phase" | "wasSeated" | "damaged">} state
+ * @param {Pick<Desk, "role" | "phase" | "wasSeated" | "damaged" | "mode" | "mayEdit">} state
  */
-export function mayType({ role, phase, wasSeated, damaged }) {
-  return role === "writer" && wasSeated && !damaged && (phase === "seated" || phase === "offline")
+export function mayType({ role, phase, wasSeated, damaged, mode, mayEdit }) {
+  const isTyping = role === "writer" || (role === "reviewer" && mode === "suggesting" && mayEdit)
+  return isTyping && wasSeated && !damaged && (phase === "seated" || phase === "offline")
 }
 
 /**

@@ -9,6 +9,7 @@
 import { byId, el, initialOf } from "../lib/dom.js"
 import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.js"
 import { peersOf } from "../store.js"
+import { base } from "./base_text.js"
 import { drawnApartFromComposing } from "./composing.js"
 import { relativeAt } from "./positions.js"
 
@@ -153,7 +154,11 @@ export class Presence extends EventTarget {
   publish() {
     window.clearTimeout(this.#publishing)
     const { anchor, head } = this.view.state.selection.main
-    const at = (/** @type {number} */ index) => Y.relativePositionToJSON(relativeAt(this.text, index))
+    const { toBase, toShared } = this.view.state.facet(base)
+    const at = (/** @type {number} */ index) => {
+      const shared = toShared(toBase(this.view.state, index))
+      return Y.relativePositionToJSON(relativeAt(this.text, Math.min(shared, this.text.length)))
+    }
     const headAt = at(head)
     const cursor = { anchor: anchor === head ? headAt : at(anchor), head: headAt }
     const before = this.awareness.getLocalState()?.cursor
@@ -181,10 +186,11 @@ export class Presence extends EventTarget {
 
   /** @param {{ [field: string]: any }} state @returns {Peer | null} */
   #peerOf(state) {
+    const { toView, fromShared } = this.view.state.facet(base)
     const at = (/** @type {unknown} */ json) => {
       const relative = Y.createRelativePositionFromJSON(json)
       const absolute = Y.createAbsolutePositionFromRelativePosition(relative, this.text.doc ?? new Y.Doc())
-      return absolute?.type === this.text ? absolute.index : null
+      return absolute?.type === this.text ? toView(this.view.state, fromShared(absolute.index)) : null
     }
     const role = peersOf(this.identity.role).find((role) => role === state.user?.role)
     if (!role) return null

@@ -2,13 +2,15 @@
 /**
  * The print: title, date, the whole text, and the comments as numbered notes behind it.
  *
- * The editor draws only the part of a long text that is in the window, and cards have no place on paper,
+ * The editor draws only the part of a long text that is in the window, and cards have no spot on paper,
  * so the print is a view of its own.
  */
 
 import { el } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
-import { diffView } from "../reviews/diff_view.js"
+import { partsView } from "../reviews/diff_view.js"
+import { isSuggestion } from "../reviews/parts.js"
+import { stands } from "../reviews/spots.js"
 import { isSummary, quoteOf } from "../reviews/summary.js"
 import { charactersIn } from "./counts.js"
 import { markedLines } from "./marked_lines.js"
@@ -28,8 +30,8 @@ export function printView({ link, text, language, reviews }) {
   const open = reviews?.open ?? []
   const located = open.filter((review) => reviews?.passageOf(review.id))
   const marks = located.flatMap((review, at) => {
-    const passage = reviews?.passageOf(review.id)
-    return passage ? [{ from: passage.from, to: passage.to, number: at + 1 }] : []
+    const spots = reviews?.spotsOf(review.id).filter(stands) ?? []
+    return spots.map(({ from, to }) => ({ from, to, number: at + 1 }))
   })
   const ofText = language ? { lang: language } : {}
   const title = link?.title || t("start.untitled")
@@ -77,8 +79,8 @@ function note(review, numbered) {
   const short = quote.length <= QUOTE_MAX ? quote : `${quote.slice(0, QUOTE_MAX - 1)}…`
   const head = el("p", { class: "print-who" }, el("strong", { text: review.author.name }), ` · ${day(review.created_at)}`)
   const drawn = el("li", {}, numbered === null ? null : el("span", { class: "print-number", text: `[${numbered}]` }), head)
-  if (review.suggestion === null && short !== "") drawn.append(el("blockquote", { text: short }))
-  if (review.suggestion !== null) drawn.append(diffView(quote, review.suggestion))
+  if (isSuggestion(review)) drawn.append(...partsView(review.parts))
+  else if (short !== "") drawn.append(el("blockquote", { text: short }))
   if (review.body !== "") drawn.append(el("p", { class: "print-body", text: review.body }))
   for (const { author, body, created_at: at } of review.replies) {
     const who = el("p", { class: "print-who" }, "↳ ", el("strong", { text: author.name }), ` · ${day(at)}`)

@@ -10,8 +10,9 @@ import { button, byId, drawWith, el } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 
 /**
- * @typedef {"comment" | "next" | "previous" | "accept" | "acceptAll" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
- * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
+ * @typedef {"comment" | "mode" | "next" | "previous" | "accept" | "acceptNext" | "rejectNext" | "acceptAll" | "say" | "view" | "region" | "resolve" | "history" | "find" | "print" | "text" | "help"} Command
+ * @typedef {Record<Exclude<Command, "help" | "mode" | "acceptNext" | "rejectNext" | "say" | "view" | "region">, () => void>} CommonCommands
+ * @typedef {CommonCommands & Partial<Record<"mode" | "acceptNext" | "rejectNext" | "say" | "view" | "region", () => void>>} Commands some roles have only a part of them
  */
 
 const apple = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "")
@@ -20,10 +21,16 @@ const names = apple ? { control: "⌘", alt: "⌥" } : { control: "Ctrl", alt: "
 /** The entries of the list of shortcuts. @type {readonly (readonly [import("../lib/i18n.js").Sentence, string[][]])[]} */
 const shown = [
   ["keys.comment", [[names.control, names.alt, "M"]]],
+  ["keys.mode", [[names.control, names.alt, "S"]]],
   ["keys.next", [[names.alt, "↓"]]],
   ["keys.previous", [[names.alt, "↑"]]],
   ["keys.accept", [[names.alt, "A"]]],
+  ["keys.acceptNext", [[names.alt, "Enter"]]],
+  ["keys.rejectNext", [[names.alt, "Shift", "Enter"]]],
   ["keys.acceptAll", [[names.control, names.alt, "A"]]],
+  ["keys.say", [[names.alt, "I"]]],
+  ["keys.view", [[names.control, names.alt, "V"]]],
+  ["keys.region", [["F6"]]],
   ["keys.resolve", [[names.alt, "R"]]],
   ["keys.history", [[names.alt, "H"]]],
   ["keys.find", [[names.control, "F"]]],
@@ -36,6 +43,13 @@ const shown = [
   ["keys.help", [[names.control, "/"], ["?"]]],
 ]
 
+/** With Ctrl or ⌘ and Alt. @type {Partial<Record<string, Command>>} */
+const WITH_CONTROL = { KeyM: "comment", KeyA: "acceptAll", KeyS: "mode", KeyV: "view" }
+/** @type {readonly Command[]} */
+const OF_WRITERS = ["acceptNext", "rejectNext", "say", "view"]
+/** In a field these keys are its own. @type {readonly Command[]} */
+const NOT_IN_FIELDS = ["acceptNext", "rejectNext", "say"]
+
 /**
  * Which command a key is, if any.
  *
@@ -45,8 +59,10 @@ const shown = [
  */
 export function commandOf(event, typing) {
   const { code, key, altKey, ctrlKey, metaKey, shiftKey } = event
-  if (altKey && (ctrlKey || metaKey)) return code === "KeyM" ? "comment" : code === "KeyA" ? "acceptAll" : null
+  if (altKey && (ctrlKey || metaKey)) return WITH_CONTROL[code] ?? null
   if (altKey) {
+    if (code === "Enter" || code === "NumpadEnter") return shiftKey ? "rejectNext" : "acceptNext"
+    if (code === "KeyI") return "say"
     if (code === "ArrowDown") return "next"
     if (code === "ArrowUp") return "previous"
     // In a field these letters are text.
@@ -61,7 +77,13 @@ export function commandOf(event, typing) {
     return code === "KeyF" ? "find" : code === "KeyP" ? "print" : null
   }
   if (key === "Escape") return "text"
+  if (code === "F6" && !shiftKey) return "region"
   return key === "?" && !typing ? "help" : null
+}
+
+/** The keys of a command, as one would write them. @param {Command} command */
+export function chordOf(command) {
+  return shown.find(([name]) => name === `keys.${command}`)?.[1][0]?.join(" ") ?? ""
 }
 
 export class Shortcuts {
@@ -79,11 +101,6 @@ export class Shortcuts {
     drawWith([], () => this.#draw(), signal)
   }
 
-  /** The keys of a command, as one would write them. @param {Command} command */
-  chord(command) {
-    return shown.find(([name]) => name === `keys.${command}`)?.[1][0]?.join(" ") ?? ""
-  }
-
   help() {
     this.dialog.showModal()
   }
@@ -99,10 +116,12 @@ export class Shortcuts {
     if (command === "text") return this.#back(target)
     // A second time, the browser searches the whole page.
     if (command === "find" && target.closest(".find")) return
+    if (NOT_IN_FIELDS.includes(command) && target.matches("input, select, textarea")) return
+    const act = command === "help" ? () => this.help() : this.commands[command]
+    if (!act) return
     event.preventDefault()
     event.stopPropagation()
-    if (command === "help") this.help()
-    else this.commands[command]()
+    act()
   }
 
   /** Esc first closes the element that is open at its target. @param {HTMLElement} target */
@@ -115,6 +134,8 @@ export class Shortcuts {
   #draw() {
     const list = el("dl", { class: "key-list" })
     for (const [name, chords] of shown) {
+      const command = name.replace("keys.", "")
+      if (/** @type {readonly string[]} */ (OF_WRITERS).includes(command) && !(command in this.commands)) continue
       const keys = el("dd")
       for (const [at, chord] of chords.entries()) {
         if (0 < at) keys.append(" ")
@@ -132,6 +153,7 @@ export class Shortcuts {
 function typesInto(target) {
   if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return true
   if (target instanceof HTMLSelectElement) return true
-  // A writer whose typing is paused still means letters.
-  return target.closest("[contenteditable=true]") !== null && document.body.dataset.role !== "reviewer"
+  // A writer whose typing is paused still means letters. A reviewer who reads does not.
+  const isReading = document.body.dataset.role === "reviewer" && target.closest("[aria-readonly=true]") !== null
+  return target.closest("[contenteditable=true]") !== null && !isReading
 }

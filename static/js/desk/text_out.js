@@ -27,7 +27,7 @@ export class TextOut {
   /** @param {AbortSignal} signal */
   start(signal) {
     byId("menu").addEventListener("toggle", () => this.#draw(), { signal })
-    this.copyAll.addEventListener("click", () => this.#copy(this.editor.text, "out.copied.text"), { signal })
+    this.copyAll.addEventListener("click", () => this.#copy(this.editor.textShown, "out.copied.text"), { signal })
     this.copyPart.addEventListener("click", () => this.#copyPart(), { signal })
     this.save.addEventListener("click", () => this.#save(), { signal })
   }
@@ -63,7 +63,7 @@ export class TextOut {
 
   #save() {
     const name = fileName(this.store.state.link?.title ?? "", t("start.untitled"))
-    download(name, this.editor.text)
+    download(name, this.editor.textShown)
     showToast(t("out.saved", { name }))
   }
 }

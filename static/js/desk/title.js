@@ -83,6 +83,11 @@ export class Title {
     if (servedAt) return { text: t("saved.read-only", { time: clock(servedAt) }), kind: "off" }
     const isAway = phase === "offline" && !quiet
     if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
+    if (role === "reviewer" && 0 < saving.count && saving.since) {
+      const isLate = saving.slow || saving.refusing !== "no" || isAway || phase === "lost" || phase === "taken"
+      if (!isLate) return { text: t("saved.saving"), kind: "saving" }
+      return { text: tCount("suggesting.late", saving.count, { time: clock(saving.since) }), kind: "late" }
+    }
     if (0 < saving.count && saving.since) {
       const late = saving.slow || saving.refusing !== "no" || phase === "lost" || phase === "taken"
       if (late) return { text: this.#late(saving.characters, clock(saving.since)), kind: "late" }
@@ -94,6 +99,7 @@ export class Title {
     if (phase === "seated" && silentSince !== null) return { text: t("saved.silent"), kind: "off" }
     if (role === "reviewer" && !saving.savedAt) return { text: t("saved.reading"), kind: "saved" }
     if (!saving.savedAt) return { text: t("saved.all"), kind: "saved" }
+    if (role === "reviewer") return { text: t("suggesting.saved", { time: clock(saving.savedAt) }), kind: "saved" }
     return { text: t("saved.at", { time: clock(saving.savedAt, { seconds: true }) }), kind: "saved" }
   }
 }

@@ -16,6 +16,7 @@ import { takeInTab } from "../lib/preferences.js"
 import { Y } from "../lib/vendor.js"
 import { ReviewActions } from "../reviews/actions.js"
 import { DecideAll } from "../reviews/decide_all.js"
+import { decidingParts } from "../reviews/deciding.js"
 import { Decisions } from "../reviews/decisions.js"
 import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
@@ -45,7 +46,8 @@ import { Presence } from "./presence.js"
 import { Printing } from "./printing.js"
 import { ServedText } from "./served_text.js"
 import { ServerEvents } from "./server_events.js"
-import { Shortcuts } from "./shortcuts.js"
+import { SharedEditing } from "./shared_editing.js"
+import { chordOf, Shortcuts } from "./shortcuts.js"
 import { TextCountsBar } from "./text_counts_bar.js"
 import { TextOut } from "./text_out.js"
 import { Title } from "./title.js"
@@ -57,8 +59,12 @@ export class DeskPage {
   #stopped = new AbortController()
   #quiet = 0
 
-  /** @param {import("../seat/entry.js").Arrival} arrival */
-  constructor({ me, link, role }) {
+  /**
+   * @param {import("../seat/entry.js").Arrival} arrival
+   * @param {typeof import("../suggest/reviewer_page.js").ReviewerPage | null} ReviewerPage what a reviewer's page has more
+   */
+  constructor(arrival, ReviewerPage) {
+    const { me, link, role } = arrival
     const doc = new Y.Doc()
     const text = doc.getText("content")
     this.store = new Store()
@@ -69,7 +75,8 @@ export class DeskPage {
     this.link = link
     this.connection = new Connection(doc, link.id, role)
     this.answers = new AnswerWatch(this.connection)
-    this.editor = new Editor(byId("paper"), text, role)
+    this.typed = ReviewerPage && new ReviewerPage(text, this.store, arrival)
+    this.editor = new Editor(byId("paper"), text, role, this.typed?.mirror ?? new SharedEditing(text))
     this.watch = new SaveWatch(doc, text, {
       user: me.id,
       document: link.document_id,
@@ -90,6 +97,7 @@ export class DeskPage {
     const unread = new Unread(this.reviews, this.store)
     this.margin = new Margin(this.editor, this.reviews, this.store, this.actions, unread)
     this.actions.margin = this.margin
+    this.typed?.join(this)
     this.actions.isSilent = () => this.store.state.silentSince !== null
     this.actions.refusal = () => (this.store.state.phase === "lost" && !RETURNABLE.includes(this.store.state.reason) ? lostSentence(this.store.state) : "")
     this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
@@ -110,7 +118,8 @@ export class DeskPage {
     this.printing = new Printing(this.editor, this.reviews, this.store)
     this.invite = new InviteButton(this.store)
     this.reviewer = new ReviewerDialog(this.store, this.connection)
-    this.keys = new Shortcuts(this.#commands())
+    const deciding = decidingParts(this.editor, this.reviews, this.decisions, this.actions)
+    this.keys = new Shortcuts({ ...this.#commands(), ...deciding.commands })
     this.parts = [
       this.events,
       this.watch,
@@ -142,7 +151,9 @@ export class DeskPage {
       ...(role === "writer" ? [this.reviewer, this.invite] : []),
       this.selection,
       this.decisions,
+      ...deciding.parts,
       new DecideAll(this.decisions, this.reviews, this.store),
+      ...(this.typed ? [this.typed] : []),
       new TypingHint(this.editor, mayReview, () => this.actions.begin({ suggests: true })),
       this.answers,
       this.connection,
@@ -159,7 +170,7 @@ export class DeskPage {
     const ready = () => this.store.seated && this.store.state.silentSince === null && this.actions.ready()
     this.answers.addEventListener("change", ready, { signal })
     window.addEventListener("online", ready, { signal })
-    this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
+    if (!this.typed) this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
     this.editor.addEventListener("press", (event) => this.#pressed(/** @type {CustomEvent} */ (event).detail), { signal })
@@ -199,16 +210,25 @@ export class DeskPage {
     if (phase === "lost" && ["taken_over", ...ENDED_LINKS].includes(reason)) this.events.readLinkSoon(0)
     const loss = lossOf(this.store.state)
     if (loss !== null) this.watch.seatLost(loss)
+    if (loss !== null) this.typed?.lose()
     if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#applyDrafts()
     if (phase !== "seated") return
     this.watch.seatRegained()
     const sentence = regainedSentence(before, phase)
     if (sentence) announce(t(sentence))
     this.actions.ready()
-    this.reviews.read().then(() => this.store.seated && this.actions.restore(), () => undefined)
+    this.reviews.read().then(() => this.#read(), () => undefined)
     this.questions.read().catch(() => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
+  }
+
+  /** The reviews are here, for the first time with this seat. */
+  #read() {
+    if (!this.store.seated) return
+    this.actions.restore()
+    // The suggestions are in the text with the next task.
+    window.setTimeout(() => this.typed?.ready(), 0)
   }
 
   /** Answers the idle warning with a sign of life. */
@@ -238,7 +258,7 @@ export class DeskPage {
     else this.presence.publishSoon()
     if (!moved || this.actions.isDrafting || !this.editor.view.hasFocus) return
     const { from, to } = this.editor.selection
-    this.margin.activate(from === to ? (reviewsAt(this.editor.marked, from)[0] ?? null) : null)
+    this.margin.activate(from === to ? (reviewsAt(this.editor.view.state, from)[0] ?? null) : null)
   }
 
   /** @param {string} review */
@@ -255,13 +275,13 @@ export class DeskPage {
       wait: () => this.connection.wait(),
       leaveQueue: () => this.connection.leaveQueue(),
       retryNow: () => this.connection.retryNow(),
-      lost: () => this.watch.lost(),
+      lost: () => (this.typed ?? this.watch).lost(),
       unsent: () => this.actions.written.all,
       discardUnsent: () => {
         this.actions.written.clear()
         location.reload()
       },
-      discard: () => this.watch.discard().then(() => location.reload()),
+      discard: () => (this.typed ?? this.watch).discard().then(() => location.reload()),
       focusText: () => this.editor.focus(),
       copyText: () => copy(this.editor.text),
       saveText: () => download(fileName(this.store.state.link?.title ?? "", t("start.untitled")), this.editor.text),
@@ -273,6 +293,7 @@ export class DeskPage {
   #commands() {
     return {
       comment: () => this.#comment(),
+      mode: () => this.typed?.mode.toggle(),
       next: () => this.#step(1),
       previous: () => this.#step(-1),
       accept: () => this.#decide("accept"),
@@ -357,8 +378,8 @@ export class DeskPage {
     self.setUser(this.store.state.me)
     this.store.addEventListener("change", () => this.store.state.queuePosition && self.notifications.offer("push.offer.wait"))
     const invite = [this.#entry("identity.reviewer", () => this.reviewer.open()), this.#entry("desk.invite", () => this.invite.copy())]
-    const history = this.#entry("history.title", () => this.history.open(), this.keys.chord("history"))
-    const find = this.#entry("find.title", () => this.editor.find(), this.keys.chord("find"))
+    const history = this.#entry("history.title", () => this.history.open(), chordOf("history"))
+    const find = this.#entry("find.title", () => this.editor.find(), chordOf("find"))
     const home = el("a", { href: "/", "data-t": "menu.home" })
     return [
       ["menu.document", ...(this.role === "writer" ? [...invite, this.sections.entry] : []), history, find, home],

@@ -31,8 +31,9 @@
  *   suffix: string }} Anchor
  * @typedef {{ id: string, author: User, body: string, created_at: string, edited_at?: string | null }} Reply
  * @typedef {"open" | "accepted" | "rejected" | "resolved"} Status
+ * @typedef {{ anchor: Anchor, text: string }} Part a place of a suggestion; a gap has an empty quote
  * @typedef {{ id: string, share_link_id: string, author: User, anchor: Anchor | null, body: string,
- *   suggestion: string | null, status: Status, version: number, replies: Reply[],
+ *   suggestion: string | null, parts: Part[], origin: "form" | "typed" | "api", outcome: "withdrawn" | "fulfilled" | null, status: Status, version: number, replies: Reply[],
  *   decision?: { id: string, by: User, at: string, undo_until: string } | null,
  *   change?: number, changed_by?: string | null, created_at: string, updated_at: string }} Review
  * @typedef {"accept" | "reject"} Verdict

@@ -6,7 +6,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { el, mayMoveFocus } from "../lib/dom.js"
+import { copy, el, mayMoveFocus } from "../lib/dom.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
 import { ReviewForm } from "./form.js"
@@ -16,6 +16,13 @@ import { nearest, WrittenDrafts } from "./written_drafts.js"
 /**
  * @typedef {import("./form.js").Written} Written
  * @typedef {import("./card.js").Decision} Decision
+ *
+ * @typedef {object} Typed
+ * @property {(selection: import("./highlights.js").Range) => string | null} suggestionIn the suggestion whose words are selected
+ * @property {(review: string) => boolean} isInView whether the text contains its words
+ * @property {(review: string) => Promise<void>} remove
+ * @property {() => Promise<void>} send sends what was typed
+ * @property {(words: string) => boolean} insert puts words in at the caret, if they may be typed
  */
 
 /** How long the text of both sides may need to meet, after which a review is sent once more, in ms. */
@@ -36,6 +43,8 @@ export class ReviewActions {
     this.decisions = decisions
     /** @type {import("./margin.js").Margin | null} */
     this.margin = null
+    /** The reviewer's suggestions in the text, on the reviewer's page. @type {Typed | null} */
+    this.typed = null
     /** Whether the server does not answer: a request would hang, and the words stay a draft. */
     this.isSilent = () => false
     /** Why nothing can be sent any more, or `""`. */
@@ -51,11 +60,21 @@ export class ReviewActions {
 
   /** Opens the card of a new review, on what is selected. @param {{ suggests: boolean }} options */
   begin({ suggests }) {
-    const range = this.editor.selection
-    if (this.#draft && (this.#draft.isTouched || range.from === range.to)) return this.#draft.focus()
-    if (range.from === range.to) return
+    const { selection } = this.editor
+    const isEmpty = selection.from === selection.to
+    if (this.#draft && (this.#draft.isTouched || isEmpty)) return this.#draft.focus()
+    if (isEmpty) return
+    const own = this.typed?.suggestionIn(selection)
+    if (own) return void this.#remark(own)
+    const range = this.editor.inBase(selection)
     if (PASSAGE_MAX < range.to - range.from) return void showToast(t("review.too-long"))
-    this.#open(range, suggests && this.editor.role === "reviewer")
+    if (range.from < range.to) this.#open(range, suggests && this.editor.role === "reviewer")
+  }
+
+  /** Words that are only suggested have no passage: a comment on them is the remark of the suggestion. @param {string} id */
+  async #remark(id) {
+    await this.typed?.send()
+    this.margin?.edit(id)
   }
 
   /** Opens the card of a new review on the whole text. */
@@ -64,7 +83,7 @@ export class ReviewActions {
     this.#open(null, false)
   }
 
-  /** @param {import("./highlights.js").Range | null} range `null`: the whole text @param {boolean} suggests */
+  /** @param {import("./highlights.js").Range | null} range of the base; `null`: the whole text @param {boolean} suggests */
   #open(range, suggests) {
     const { role } = this.editor
     this.#isWhole = range === null
@@ -87,9 +106,9 @@ export class ReviewActions {
   /** Opens the form of a new review again that a reload or a crash of the tab interrupted. */
   restore(written = this.written.newReview) {
     if (!written || this.#draft) return
-    const range = written.whole ? null : nearest(this.editor.text, written)
+    const range = written.whole ? null : nearest(this.editor.baseTree.toString(), written)
     if (!written.whole && !range) return
-    if (range) this.editor.select(range)
+    if (range) this.editor.select(this.editor.inView(range))
     this.#open(range, written.suggests)
     const draft = /** @type {ReviewForm | null} */ (this.#draft)
     draft?.fill(written)
@@ -174,6 +193,8 @@ export class ReviewActions {
   reply = (review, body) =>
     this.#attempt(async () => {
       const { link } = this.reviews
+      // The reply may be about words that are on their way.
+      await this.typed?.send()
       const answered = await api.reply(link, review, body)
       this.#sent("anchor" in answered ? answered : await api.review(link, review.id))
     })
@@ -189,7 +210,7 @@ export class ReviewActions {
       showToast(t("reply.deleted"))
     })
 
-  /** @param {api.Review} review @param {Written} written */
+  /** @param {api.Review} review @param {Partial<Written>} written */
   edit = (review, written) => this.#attempt(async () => this.#sent(await api.editReview(this.reviews.link, review, written)))
 
   /** @param {api.Review} review with the words that were sent */
@@ -201,10 +222,28 @@ export class ReviewActions {
   /** @param {api.Review} review */
   remove = (review) =>
     this.#attempt(async () => {
+      if (this.typed?.isInView(review.id)) return this.#takeOut(review)
       await api.deleteReview(this.reviews.link, review)
       showToast(t("review.announce.deleted"))
       this.reviews.drop(review.id)
     })
+
+  /** The text has its quotes again. @param {api.Review} review */
+  async #takeOut({ id }) {
+    await this.typed?.remove(id)
+    showToast(t("review.announce.deleted"))
+  }
+
+  /** @param {api.Review} review */
+  copyWords = async ({ parts }) => {
+    if (await copy(wordsOf(parts))) announce(t("common.copied"))
+  }
+
+  /** The words become a suggestion at the caret, and the one without a passage ends. @param {api.Review} review */
+  suggestHere = async (review) => {
+    if (!this.typed?.insert(wordsOf(review.parts))) return t("suggesting.reading")
+    return this.remove(review)
+  }
 
   /** @param {api.Review} review */
   choose = (review) => {
@@ -213,7 +252,7 @@ export class ReviewActions {
 
   #quote() {
     const { pending } = this.editor.marked
-    return pending ? this.editor.textIn(pending) : ""
+    return pending ? this.editor.baseTextIn(pending) : ""
   }
 
   /** @param {Written} written @param {() => boolean} isUnchanged @returns {Promise<string | null>} */
@@ -283,3 +322,6 @@ export class ReviewActions {
     }
   }
 }
+
+/** The new words of a suggestion. @param {readonly api.Part[]} parts */
+const wordsOf = (parts) => parts.map(({ text }) => text).filter((text) => text !== "").join("\n")

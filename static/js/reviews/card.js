@@ -7,9 +7,11 @@
  */
 
 import { button, el, initial, mayMoveFocus, once, onSubmit, pressTwice } from "../lib/dom.js"
-import { t, tCount, when } from "../lib/i18n.js"
-import { diffView } from "./diff_view.js"
+import { number, t, tCount, when } from "../lib/i18n.js"
+import { partsView } from "./diff_view.js"
 import { formKeys, grow, ReviewForm } from "./form.js"
+import { sayParts } from "./part_text.js"
+import { fitsForm, isSuggestion } from "./parts.js"
 import { Replies } from "./replies.js"
 import { actName, subjectOf } from "./subject.js"
 import { isSummary, quoteOf } from "./summary.js"
@@ -26,6 +28,7 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {Role} role
  * @property {boolean} seated
  * @property {string} me
+ * @property {string} writer the name of the writer
  * @property {number} undoable the reviews of its decision, while that can be taken back
  * @property {(author: import("../lib/api.js").User) => Role} roleOf
  *
@@ -36,9 +39,11 @@ import { isSummary, quoteOf } from "./summary.js"
  * @property {(review: Review) => Promise<string | null>} takeBack
  * @property {(review: Review) => number} undoableSize
  * @property {(review: Review, body: string) => Promise<string | null>} reply
- * @property {(review: Review, written: import("./form.js").Written) => Promise<string | null>} edit
+ * @property {(review: Review, written: Partial<import("./form.js").Written>) => Promise<string | null>} edit
  * @property {(review: Review) => Promise<string | null>} remove
  * @property {(review: Review) => void} choose
+ * @property {(review: Review) => Promise<void>} copyWords of a suggestion
+ * @property {(review: Review) => Promise<string | null>} suggestHere puts the words of a suggestion in at the caret
  * @property {() => string} refusal why nothing can be sent any more, or `""`
  */
 
@@ -179,11 +184,12 @@ export class ReviewCard {
 
   /** Far from the window: what it says, in as many lines. */
   #drawWords() {
-    const { body, suggestion } = this.review
-    const drawn = JSON.stringify([suggestion, body, this.context.unread])
+    const { body, parts } = this.review
+    const drawn = JSON.stringify([parts.map(({ text }) => text), body, this.context.unread])
     if (drawn === this.#drawn) return
     this.#drawn = drawn
-    const words = [suggestion, body].filter((text) => text).map((text) => el("p", { class: "body", text: text ?? "" }))
+    const suggested = parts.length === 0 ? "" : sayParts(parts)
+    const words = [suggested, body].filter((text) => text !== "").map((text) => el("p", { class: "body", text }))
     this.#content.replaceChildren(this.#unreadMark() ?? "", ...words)
     this.element.replaceChildren(this.#content)
   }
@@ -199,8 +205,8 @@ export class ReviewCard {
 
   #said() {
     const { review, context } = this
-    const { suggestion } = review
     const quote = quoteOf(review)
+    const suggests = isSuggestion(review)
     const header = el(
       "header",
       {},
@@ -211,26 +217,40 @@ export class ReviewCard {
       el("time", { datetime: review.created_at, text: when(review.created_at) }),
     )
     if (review.status !== "open") {
-      header.append(el("span", { class: "status", text: t(`review.status.${review.status}`) }))
+      header.append(el("span", { class: "status", text: t(`review.status.${review.outcome ?? review.status}`) }))
     }
     /** @type {HTMLElement[]} */
     const parts = [header]
     const open = review.status === "open"
     const changed = open && context.state !== "exact"
     if (changed) {
-      const name = context.state === "edited" ? "review.edited" : context.state === "moved" ? "review.moved" : "review.orphaned"
-      parts.push(el("p", { class: "card-state", text: t(name) }))
+      parts.push(el("p", { class: "card-state", text: this.#changedText() }))
     }
     const shown = (changed && context.state !== "moved") || !open
     const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
     // The diff of a suggestion shows the passage; a screen reader reads the whole of it first.
-    const style = suggestion !== null ? "hidden" : shown ? "quote" : "quote quote-beside"
-    if (!isSummary(review)) parts.push(el("blockquote", { class: style, text: short }))
-    if (suggestion !== null && !this.#editing) parts.push(diffView(quote, suggestion))
+    const style = suggests ? "hidden" : shown ? "quote" : "quote quote-beside"
+    if (quote !== "") parts.push(el("blockquote", { class: style, text: short }))
+    if (suggests && !(this.#editing && fitsForm(review))) parts.push(...partsView(review.parts))
     if (review.body !== "" && !this.#editing) parts.push(el("p", { class: "body", text: review.body }))
-    const replies = review.replies.length
-    if (0 < replies) parts.push(el("span", { class: "card-facts", text: tCount("review.replies", replies) }))
+    const facts = [
+      ...(1 < review.parts.length ? [t("review.parts", { count: number(review.parts.length) })] : []),
+      ...(0 < review.replies.length ? [tCount("review.replies", review.replies.length)] : []),
+    ]
+    if (0 < facts.length) parts.push(el("span", { class: "card-facts", text: facts.join(" · ") }))
     return parts
+  }
+
+  #changedText() {
+    const { state, writer } = this.context
+    if (this.#isOwnSuggestion && state === "edited") return t("suggesting.edited", { writer })
+    if (this.#isOwnSuggestion && state === "orphaned") return t("suggesting.orphaned")
+    return t(state === "edited" ? "review.edited" : state === "moved" ? "review.moved" : "review.orphaned")
+  }
+
+  get #isOwnSuggestion() {
+    const { role, me } = this.context
+    return role === "reviewer" && this.review.author.id === me && isSuggestion(this.review)
   }
 
   #drawActions() {
@@ -244,7 +264,7 @@ export class ReviewCard {
     const { review, context } = this
     if (context.role !== "writer") return []
     if (review.status !== "open") return this.#waysBack()
-    if (review.suggestion === null) return [this.#decisionButton("resolve")]
+    if (!isSuggestion(review)) return [this.#decisionButton("resolve")]
     const isFound = context.state === "exact" || context.state === "moved"
     const first = this.#decisionButton(isFound ? "accept" : "resolve")
     return [first, this.#decisionButton("reject", "button button-quiet")]
@@ -262,8 +282,20 @@ export class ReviewCard {
     if (review.status !== "open" || review.author.id !== context.me) return []
     const style = "button button-quiet"
     return [
-      button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.#edit()),
+      ...(this.#isOwnSuggestion && context.state === "orphaned" ? this.#lostWords() : []),
+      button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.edit()),
       button(t("review.delete"), { class: style, label: actName(t("review.delete"), review) }, (event) => this.#remove(event)),
+    ]
+  }
+
+  /** The author's actions on words whose passage is gone. */
+  #lostWords() {
+    const [copies, here] = [t("common.copy"), t("suggesting.here")]
+    return [
+      button(here, { class: "button", label: actName(here, this.review) }, async () => {
+        this.#note.textContent = await this.actions.suggestHere(this.review)
+      }),
+      button(copies, { class: "button button-quiet", label: actName(copies, this.review) }, () => void this.actions.copyWords(this.review)),
     ]
   }
 
@@ -284,22 +316,24 @@ export class ReviewCard {
     return pressed
   }
 
-  #edit() {
+  edit() {
     const done = () => {
       this.#editing = null
       this.#form.replaceChildren()
       this.retranslate()
       if (mayMoveFocus(this.element)) this.element.focus()
     }
+    // The text of a suggestion that was typed is changed in the text; the form has its remark.
+    const isWhole = fitsForm(this.review)
     const form = new ReviewForm({
-      quote: () => quoteOf(this.review),
-      maySuggest: this.context.role === "reviewer" && !isSummary(this.review),
+      quote: () => quoteOf(this.review) || sayParts(this.review.parts),
+      maySuggest: this.context.role === "reviewer" && !isSummary(this.review) && isWhole,
       label: t(isSummary(this.review) ? "review.summary" : "review.body"),
-      written: { body: this.review.body, suggestion: this.review.suggestion },
+      written: { body: this.review.body, suggestion: isWhole ? this.review.suggestion : null },
       send: t("review.save"),
       cancel: done,
       submit: async (written, isUnchanged) => {
-        const failed = await this.actions.edit(this.review, written)
+        const failed = await this.actions.edit(this.review, isWhole ? written : { body: written.body })
         if (failed === null && this.#editing === form && isUnchanged()) done()
         return failed
       },

@@ -13,6 +13,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { number, t } from "../lib/i18n.js"
+import { isSuggestion } from "./parts.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -67,7 +68,7 @@ export class Decisions {
   /** The open suggestions that a decision about all would reach. @param {Verdict} verdict */
   suggestions(verdict) {
     const { open, orphans } = this.reviews
-    const suggestions = [...open, ...orphans].filter(({ suggestion }) => suggestion !== null)
+    const suggestions = [...open, ...orphans].filter(isSuggestion)
     if (verdict === "reject") return suggestions
     return suggestions.filter((review) => ["exact", "moved"].includes(this.reviews.stateOf(review)))
   }

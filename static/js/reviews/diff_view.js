@@ -3,14 +3,23 @@
 
 import { el } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
+import { movedText } from "./parts.js"
 import { wordDiff } from "./word_diff.js"
 
-/** @param {string} before @param {string} after */
+/** @param {string} before `""` at a gap @param {string} after `""` for a deletion */
 export function diffView(before, after) {
   const view = el("p", { class: "diff" })
   for (const { kind, text } of wordDiff(before, after)) view.append(kind === "same" ? text : marked(kind, text))
-  if (after === "") view.append(" ", el("span", { class: "quiet", text: t("review.suggestion.deletes") }))
+  const act = before === "" ? "review.suggestion.inserts" : after === "" ? "review.suggestion.deletes" : null
+  if (act) view.append(" ", el("span", { class: "quiet", text: t(act) }))
   return view
+}
+
+/** The parts of a suggestion, each in a line of its own. A move is one line. @param {readonly import("./parts.js").Part[]} parts */
+export function partsView(parts) {
+  const text = movedText(parts)
+  if (text === null) return parts.map(({ anchor, text }) => diffView(anchor.quote, text))
+  return [el("p", { class: "diff" }, marked("added", text), " ", el("span", { class: "quiet", text: t("review.suggestion.moves") }))]
 }
 
 /**
@@ -22,6 +31,8 @@ export function diffView(before, after) {
  */
 export function marked(kind, text) {
   const piece = el(kind === "removed" ? "del" : "ins", {}, hidden(t(`review.${kind}`)))
+  // A strike or a line under a space alone is seen by few, and spoken to none.
+  if (/^[^\S\n]+$/.test(text)) piece.append(el("span", { class: "break", "aria-hidden": "true", text: "␣" }), el("span", { class: "hidden", text: t("part.space") }))
   for (const [at, line] of text.split("\n").entries()) {
     if (0 < at) piece.append(el("span", { class: "break", "aria-hidden": "true", text: "¶" }), "\n")
     piece.append(line)

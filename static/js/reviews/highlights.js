@@ -1,21 +1,30 @@
 // @ts-check
 /**
- * The passages that reviews speak of, in the text.
+ * The spots that reviews speak of, in the text: the passage of a comment, and the parts of a suggestion.
  *
- * The server says where a passage stands when it serves it; from then on this field moves it along
- * with every edit, ours and the other's. An insertion at either edge stays outside, as the server's
- * own anchors have it. A passage that was cut and is pasted, or whose deletion is undone, is found again
- * by its quote in the same step.
+ * Where the spots stand and how they follow edits is in `places.js`. An old text is marked, and the new one is a widget
+ * behind it, so the text of the editor stays what it is. Only spots near the window are drawn.
+ *
+ * Places are those of the base (`desk/base_text.js`), and are drawn where they stand in the editor.
  */
 
+import { base } from "../desk/base_text.js"
 import { drawnApartFromComposing } from "../desk/composing.js"
 import { t } from "../lib/i18n.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
-import { locateInserted } from "./locate.js"
+import { DeletedBreak, NewText } from "./new_text.js"
+import { extentOf, isTouched, isWhole, moved, movedRange, stands } from "./spots.js"
+import { shownView, textView } from "./text_view.js"
 
 /**
- * @typedef {{ from: number, to: number }} Range
- * @typedef {Range & { suggests: boolean, by: import("../lib/api.js").Role, quote: string, prefix: string }} Passage
+ * @typedef {import("./locate.js").Range} Range
+ * @typedef {import("./spots.js").Spot} Spot
+ * @typedef {object} Passage
+ * @property {readonly Spot[]} spots at least one
+ * @property {boolean} suggests
+ * @property {import("../lib/api.js").Role} by
+ * @property {string} since when the review was made: of two suggestions for the same words the older one goes first
+ *
  * @typedef {object} Marked
  * @property {ReadonlyMap<string, Passage>} passages by review
  * @property {string | null} active the review that is looked at
@@ -30,56 +39,14 @@ export const setActive = StateEffect.define()
 /** @type {import("@codemirror/state").StateEffectType<Range | null>} */
 export const setPending = StateEffect.define()
 
-/**
- * @template {Range} R
- * @param {R} range
- * @param {import("@codemirror/state").ChangeDesc} changes
- * @returns {R}
- */
-function moved(range, changes) {
-  const from = changes.mapPos(range.from, 1)
-  let to = changes.mapPos(range.to, -1)
-  // An edit that replaces the tail: the passage ends before the new words, as the server has it.
-  changes.iterChangedRanges((fromA, toA, fromB) => {
-    if (range.from < fromA && fromA < toA && toA === range.to) to = fromB
-  })
-  return { ...range, from, to: Math.max(from, to) }
-}
-
-/** The ranges of the new text that an edit inserted. @param {import("@codemirror/state").ChangeDesc} changes */
-function insertedBy(changes) {
-  /** @type {Range[]} */
-  const ranges = []
-  changes.iterChangedRanges((_fromA, _toA, from, to) => from < to && ranges.push({ from, to }))
-  return ranges
-}
-
-/** @param {Passage} passage @param {Range[]} inserted @param {import("@codemirror/state").Text} text */
-function found(passage, inserted, text) {
-  if (passage.from < passage.to || inserted.length === 0) return passage
-  return { ...passage, ...locateInserted(text, inserted, passage) }
-}
-
 /** @type {Marked} */
 const unmarked = { passages: new Map(), active: null, pending: null, look: {} }
 
 export const marked = StateField.define({
   create: () => unmarked,
   update(before, transaction) {
-    let value = before
-    if (transaction.docChanged) {
-      const inserted = insertedBy(transaction.changes)
-      const passages = new Map(
-        [...value.passages].map(([id, passage]) => [
-          id,
-          found(moved(passage, transaction.changes), inserted, transaction.newDoc),
-        ]),
-      )
-      const pending = value.pending && moved(value.pending, transaction.changes)
-      const isTouched = (/** @type {Range} */ { from, to }) => from === to || Boolean(transaction.changes.touchesRange(from, to))
-      const look = [...value.passages.values(), ...(value.pending ? [value.pending] : [])].some(isTouched) ? {} : value.look
-      value = { ...value, passages, pending, look }
-    }
+    const step = transaction.startState.facet(base).step(transaction)
+    let value = step ? followed(before, step.changes, step.text) : before
     for (const effect of transaction.effects) {
       if (effect.is(setPassages)) value = { ...value, passages: effect.value, look: {} }
       else if (effect.is(setActive)) value = { ...value, active: effect.value, look: {} }
@@ -89,44 +56,127 @@ export const marked = StateField.define({
   },
 })
 
-/** The reviews whose passage holds that position, the narrowest first. @param {Marked} value @param {number} at */
-export function reviewsAt({ passages }, at) {
-  return [...passages]
-    .filter(([, { from, to }]) => from <= at && at <= to && from < to)
-    .sort(([, a], [, b]) => a.to - a.from - (b.to - b.from))
-    .map(([id]) => id)
+/**
+ * @param {Marked} value
+ * @param {import("@codemirror/state").ChangeDesc} changes of the base @param {import("@codemirror/state").Text} text the base after them
+ * @returns {Marked}
+ */
+function followed({ passages: before, active, pending: beforePending, look }, changes, text) {
+  const extent = extentOf(changes)
+  let touches = false
+  /** @type {Map<string, Passage>} */
+  const passages = new Map()
+  for (const [id, passage] of before) {
+    let isSame = true
+    const spots = passage.spots.map((spot) => {
+      const next = moved(spot, changes, extent, text)
+      isSame &&= next === spot
+      touches ||= isTouched(spot, next, changes)
+      return next
+    })
+    passages.set(id, isSame ? passage : { ...passage, spots })
+  }
+  const pending = beforePending && movedRange(beforePending, changes)
+  touches ||= beforePending !== null && Boolean(changes.touchesRange(beforePending.from, beforePending.to))
+  return { passages, active, pending, look: touches ? {} : look }
 }
 
-/** @param {import("@codemirror/state").EditorState} state */
-function draw(state) {
-  const { passages, active, pending } = state.field(marked)
-  const ranges = []
-  // A screen reader says that the passage is marked, for what, and leads to the card.
-  const [comment, suggestion] = [t("review.mark.comment"), t("review.mark.suggestion")]
-  for (const [id, { from, to, suggests, by }] of passages) {
-    if (to <= from || state.doc.length < to) continue
-    const style = `${suggests ? " passage-suggests" : ""}${by === "writer" ? " by-writer" : ""}${id === active ? " passage-active" : ""}`
-    const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": suggests ? suggestion : comment }
-    ranges.push(Decoration.mark({ tagName: "mark", class: `passage${style}`, attributes }).range(from, to))
+/** The reviews that are shown with a spot at that position, the narrowest first. @param {import("@codemirror/state").EditorState} state @param {number} at */
+export function reviewsAt(state, at) {
+  const inBase = state.facet(base).toBase(state, at)
+  const isShown = state.field(shownView) === "shown"
+  /** @type {[id: string, width: number][]} */
+  const found = []
+  for (const [id, { spots, suggests }] of state.field(marked).passages) {
+    if (suggests && !isShown) continue
+    const here = spots.find((spot) => spot.from <= inBase && inBase <= spot.to && stands(spot))
+    if (here) found.push([id, here.to - here.from])
   }
-  if (pending && pending.from < pending.to && pending.to <= state.doc.length) {
-    ranges.push(Decoration.mark({ class: "passage-pending" }).range(pending.from, pending.to))
+  return found.sort(([, a], [, b]) => a - b).map(([id]) => id)
+}
+
+/** @param {import("@codemirror/state").EditorState} state @param {Range} viewport */
+function draw(state, viewport) {
+  const { passages, active, pending } = state.field(marked)
+  const view = state.field(shownView)
+  const { isInView, rangeToBase, rangeToView } = state.facet(base)
+  const window = rangeToBase(state, viewport)
+  /** @type {import("@codemirror/state").Range<import("@codemirror/view").Decoration>[]} */
+  const ranges = []
+  for (const [id, passage] of passages) {
+    if (passage.suggests && view !== "shown") continue
+    const near = passage.spots
+      .filter(({ from, to }) => from <= window.to && window.from <= to)
+      .map((spot) => ({ ...spot, ...rangeToView(state, spot) }))
+      .filter(({ to }) => to <= state.doc.length)
+    // The text of the editor has the words of the reader's own suggestions (`suggest/pieces.js`).
+    if (0 < near.length && !(passage.suggests && isInView(id))) ranges.push(...drawn(id, passage, near, id === active))
+  }
+  const here = pending && rangeToView(state, pending)
+  if (here && here.from < here.to && here.to <= state.doc.length) {
+    ranges.push(Decoration.mark({ class: "passage-pending" }).range(here.from, here.to))
   }
   return Decoration.set(ranges, true)
 }
 
+/** @param {string} id @param {Passage} passage @param {readonly Spot[]} near @param {boolean} isActive */
+function drawn(id, passage, near, isActive) {
+  const { suggests, by } = passage
+  const style = `${by === "writer" ? " by-writer" : ""}${isActive ? " passage-active" : ""}`
+  // A screen reader says that the passage is marked, for what, and leads to the card.
+  const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": t(suggests ? "review.mark.suggestion" : "review.mark.comment") }
+  const isNew = suggests && isWhole(passage.spots)
+  return near.flatMap((spot) => {
+    const { from, to, text } = spot
+    const ranges = []
+    if (from < to) {
+      const kind = isNew ? "passage-old" : suggests ? "passage-suggests" : ""
+      const mark = Decoration.mark({ tagName: isNew ? "del" : "mark", class: `passage ${kind}${style}`, attributes })
+      ranges.push(mark.range(from, to))
+    }
+    if (isNew) ranges.push(...breaksIn(spot).map((at) => Decoration.widget({ widget: new DeletedBreak(id, `passage passage-old${style}`), side: 1 }).range(at)))
+    // Behind the old words, and behind the caret: beside a composition another side would end it.
+    if (isNew && text) {
+      const widget = new NewText(id, text, `passage passage-new${from < to ? " passage-replaced" : ""}${style}`)
+      ranges.push(Decoration.widget({ widget, side: 1 }).range(to))
+    }
+    return ranges
+  })
+}
+
+/** The ends of the lines that an unedited quote contains. @param {Spot} spot */
+const breaksIn = ({ from, quote }) => [...quote.matchAll(/\n/g)].map(({ index }) => from + index)
+
 /** @param {(id: string) => void} press a passage was clicked or tapped */
 export function highlights(press) {
+  const looksOther = (/** @type {import("@codemirror/state").EditorState} */ before, /** @type {import("@codemirror/state").EditorState} */ after) =>
+    before.field(marked).look !== after.field(marked).look ||
+    before.field(shownView) !== after.field(shownView) ||
+    (before.doc !== after.doc && after.facet(base).text(after) !== after.doc)
   return [
     marked,
-    drawnApartFromComposing(draw, (before, after) => before.field(marked).look !== after.field(marked).look),
+    textView(marked),
+    drawnApartFromComposing(draw, looksOther, { byViewport: true }),
     EditorView.domEventHandlers({
       // Not `click`: the press draws the passage anew, and there is none when its target is gone.
       mouseup(event, view) {
-        const at = view.posAtCoords({ x: event.clientX, y: event.clientY })
-        const id = at === null ? undefined : reviewsAt(view.state.field(marked), at)[0]
+        const id = reviewOf(event, view)
         if (id !== undefined && event.button === 0 && view.state.selection.main.empty) press(id)
       },
     }),
   ]
+}
+
+/** The review of a new text that is pressed, or the narrowest one there. @param {MouseEvent} event @param {EditorView} view */
+function reviewOf(event, view) {
+  const { target, clientX, clientY } = event
+  const added = target instanceof Element ? target.closest("[contenteditable=false].passage") : null
+  if (added instanceof HTMLElement) {
+    const id = added.dataset.review ?? ""
+    // A finger on it leaves the caret where it was.
+    if (!reviewsAt(view.state, view.state.selection.main.head).includes(id)) view.dispatch({ selection: { anchor: view.posAtDOM(added) } })
+    return id
+  }
+  const at = view.posAtCoords({ x: clientX, y: clientY })
+  return at === null ? undefined : reviewsAt(view.state, at)[0]
 }

@@ -33,6 +33,66 @@ export function locate(text, anchor) {
   return best
 }
 
+/** How much of each side finds a gap again, in UTF-16 units. */
+const SIDE = 8
+/** How far from a gap, over white space, a word is beside it, in UTF-16 units. */
+export const BESIDE = 80
+
+/**
+ * Whether a word beside a gap is the one it was made beside: the last before it, or the first after it, over white space. White
+ * space alone is no neighbour; the edge of the text is one. The server decides alike (`src/yjs/parts.rs`).
+ *
+ * @param {Tree} text @param {number} at @param {{ prefix: string, suffix: string }} context
+ */
+export function gapHolds(text, at, { prefix, suffix }) {
+  const before = text.sliceString(Math.max(at - BESIDE, 0), at).trimEnd()
+  const last = /\S*$/.exec(prefix.trimEnd())?.[0] ?? ""
+  if (last === "" ? before === "" : before.endsWith(last) && (last === prefix || /^$|\s$/.test(before.slice(0, -last.length)))) return true
+  const after = text.sliceString(at, Math.min(at + BESIDE, text.length)).trimStart()
+  const first = /^\S*/.exec(suffix.trimStart())?.[0] ?? ""
+  return first === "" ? after === "" : after.startsWith(first) && (first === suffix || /^$|^\s/.test(after.slice(first.length)))
+}
+
+/**
+ * The gap of an insertion: where the server has it, or where its context is nearest to that.
+ *
+ * @param {string} text @param {import("../lib/api.js").Anchor} anchor @returns {Range}
+ */
+export function locateGap(text, { start, state, prefix, suffix }) {
+  const served = Math.min(start, text.length)
+  const [before, after] = [prefix.slice(-SIDE), suffix.slice(0, SIDE)]
+  const isServed = state === "orphaned" || (text.slice(0, served).endsWith(before) && text.startsWith(after, served))
+  const whole = isServed ? null : nearestOf(text, before + after, before.length, served)
+  const at = whole ?? (isServed ? served : (nearestOf(text, before, before.length, served) ?? nearestOf(text, after, 0, served) ?? served))
+  return { from: at, to: at }
+}
+
+/** Of the occurrences near an offset the nearest, plus `shift`. @param {string} text @param {string} words @param {number} shift @param {number} around */
+function nearestOf(text, words, shift, around) {
+  if (words.trim() === "") return null
+  let best = null
+  let distance = Number.POSITIVE_INFINITY
+  let at = text.indexOf(words, Math.max(around - NEAR, 0))
+  for (; at !== -1 && at <= around + NEAR; at = text.indexOf(words, at + 1)) {
+    const away = Math.abs(at + shift - around)
+    if (away < distance) [best, distance] = [at + shift, away]
+  }
+  return best
+}
+
+/**
+ * A lost gap between the same words in what an edit inserted. `null`: it is not there.
+ *
+ * @param {Tree} text after the edit @param {readonly Range[]} inserted @param {{ prefix: string, suffix: string }} place
+ * @returns {Range | null}
+ */
+export function locateInsertedGap(text, inserted, { prefix, suffix }) {
+  const words = prefix.slice(-SIDE) + suffix.slice(0, SIDE)
+  const found = locateInserted(text, inserted, { from: 0, to: 0, quote: words, prefix: prefix.slice(0, -SIDE) })
+  const at = found && found.from + Math.min(prefix.length, SIDE)
+  return at === null ? null : { from: at, to: at }
+}
+
 /**
  * A collapsed passage's quote in what an edit inserted: a paste, or the undo of a deletion. Of several
  * occurrences the one with the right text before it, or else the nearest. `null`: it is not there.

@@ -120,6 +120,13 @@ export class Margin {
     this.#revealSoon()
   }
 
+  /** Opens the form of a card. @param {string} id */
+  edit(id) {
+    this.activate(id)
+    this.openSheet()
+    this.#cards.get(id)?.edit()
+  }
+
   /** @param {string} id */
   #tabOf(id) {
     const review = this.reviews.get(id)
@@ -230,7 +237,7 @@ export class Margin {
 
   /** @param {Review} review */
   #card(review) {
-    const { role, me } = this.store.state
+    const { role, me, link } = this.store.state
     const context = {
       state: review.status === "open" ? this.reviews.stateOf(review) : (review.anchor?.state ?? "exact"),
       active: this.active === review.id,
@@ -238,6 +245,7 @@ export class Margin {
       role: role ?? "reviewer",
       seated: this.store.seated,
       me: me?.id ?? "",
+      writer: link?.writer.name ?? t("role.writer"),
       undoable: this.actions.undoableSize(review),
       roleOf: (/** @type {Review["author"]} */ author) => this.reviews.roleOf(author),
     }
@@ -264,7 +272,7 @@ export class Margin {
   /** @param {Review[]} open */
   #draftIndex(open) {
     if (this.editor.marked.pending === null) return 0
-    const at = this.editor.marked.pending?.from ?? 0
+    const at = this.editor.inView(this.editor.marked.pending).from
     const next = open.findIndex(({ id }) => at < (this.reviews.lastPassageOf(id)?.from ?? 0))
     return next === -1 ? open.length : next
   }

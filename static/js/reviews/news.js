@@ -7,7 +7,9 @@
 import { announce } from "../lib/announce.js"
 import { byId, drawWith, el, isDrawn } from "../lib/dom.js"
 import { number, t, tCount } from "../lib/i18n.js"
-import { quoteOf } from "./summary.js"
+import { sayParts } from "./part_text.js"
+import { isSuggestion } from "./parts.js"
+import { isSummary, quoteOf } from "./summary.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -82,7 +84,8 @@ export class News {
 function sentenceOf(items) {
   const { name, review, isReply } = /** @type {Item} */ (items.at(-1))
   if (1 < items.length) return tCount("news.many", items.length, { name })
-  const quote = quoteOf(review).slice(0, 60)
   if (isReply) return t("news.reply", { name })
-  return quote === "" ? t("review.new.summary", { name }) : t("review.new", { name, quote })
+  if (isSummary(review)) return t("review.new.summary", { name })
+  if (isSuggestion(review)) return t("review.new.suggestion", { name, what: sayParts(review.parts) })
+  return t("review.new", { name, quote: quoteOf(review).slice(0, 60) })
 }

@@ -195,7 +195,8 @@ export class Placement {
 
   /** @param {string} id */
   #passageOf(id) {
-    return id === DRAFT ? this.editor.marked.pending : this.reviews.lastPassageOf(id)
+    const { pending } = this.editor.marked
+    return id === DRAFT ? pending && this.editor.inView(pending) : this.reviews.lastPassageOf(id)
   }
 
   /**

@@ -10,10 +10,11 @@
  */
 
 import * as api from "../lib/api.js"
-import { locate } from "./locate.js"
+import { isSuggestion } from "./parts.js"
+import { isWhole, spotsOf, stands } from "./spots.js"
 import { isSummary } from "./summary.js"
 
-/** @typedef {import("./highlights.js").Passage} Passage */
+/** @typedef {import("./spots.js").Spot} Spot */
 
 /** The delay of the query for a passage's position after an edit that deleted it, in ms. */
 const SEEK_DELAY = 1_200
@@ -107,6 +108,11 @@ export class Reviews extends EventTarget {
     return id === this.writer ? "writer" : "reviewer"
   }
 
+  /** Whether the list was read once. */
+  get isRead() {
+    return 0 < this.#shownRead
+  }
+
   /** In no order. */
   get all() {
     return [...this.#all.values()]
@@ -117,33 +123,54 @@ export class Reviews extends EventTarget {
     return this.#all.get(id)
   }
 
-  /** Where it stands, or `null` when it stands nowhere. @param {string} id @returns {Passage | null} */
+  /** Its first spot that stands, or `null` when it stands nowhere. @param {string} id @returns {Spot | null} */
   passageOf(id) {
-    const passage = this.editor.marked.passages.get(id)
-    return passage && passage.from < passage.to ? passage : null
+    const spot = this.#spots(id).find(stands)
+    return spot ? this.editor.inView(spot) : null
+  }
+
+  /** All spots of a review: its passage, or the parts of a suggestion. @param {string} id @returns {readonly Spot[]} */
+  spotsOf(id) {
+    return this.#spots(id).map((spot) => this.editor.inView(spot))
+  }
+
+  /** The same in the base. @param {string} id @returns {readonly Spot[]} */
+  #spots(id) {
+    return this.editor.marked.passages.get(id)?.spots ?? []
   }
 
   /** The passage of a review, or the position where it stood before its text was deleted. @param {string} id */
   lastPassageOf(id) {
-    return this.editor.marked.passages.get(id) ?? null
+    const spot = this.#last(id)
+    return spot && this.editor.inView(spot)
+  }
+
+  /** @param {string} id */
+  #last(id) {
+    return this.#spots(id).find(stands) ?? this.#spots(id)[0] ?? null
+  }
+
+  /** @param {string} id */
+  #isFound(id) {
+    return this.#spots(id).some(stands)
   }
 
   /** Whether a review stands nowhere, and has for so long that no paste or undo is to be expected. @param {string} id */
   isLost(id) {
     const review = this.#all.get(id)
-    if ((review && isSummary(review)) || this.passageOf(id)) return false
+    if ((review && isSummary(review)) || this.#isFound(id)) return false
     return (this.#collapsedAt.get(id) ?? 0) + LOST_DELAY <= Date.now()
   }
 
   /** How it stands, by the text as it is now and not only as the server last saw it. @param {api.Review} review @returns {api.AnchorState} */
   stateOf(review) {
     if (review.anchor === null) return "exact"
-    const passage = this.passageOf(review.id)
+    const { state } = review.anchor
     // Until it is lost, its card stays as it is.
-    if (!passage && this.isLost(review.id)) return "orphaned"
-    if (!passage) return review.anchor.state === "orphaned" ? "edited" : review.anchor.state
-    if (this.editor.textIn(passage) !== review.anchor.quote) return "edited"
-    return review.anchor.state === "moved" ? "moved" : "exact"
+    if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : state === "orphaned" ? "edited" : state
+    if (!isWhole(this.#spots(review.id))) return "edited"
+    const hasMoved = state === "moved" || review.parts.some(({ anchor }) => anchor.state === "moved")
+    return hasMoved ? "moved" : "exact"
   }
 
   /** The open ones: those on the whole text first, then those with a passage, in the order of the text. */
@@ -164,9 +191,10 @@ export class Reviews extends EventTarget {
 
   /** @param {(review: api.Review) => boolean} matches */
   #ordered(matches) {
-    const from = (/** @type {api.Review} */ review) => (isSummary(review) ? -1 : (this.lastPassageOf(review.id)?.from ?? 0))
-    const reviews = [...this.#all.values()].filter(matches)
-    return reviews.sort((a, b) => from(a) - from(b) || a.created_at.localeCompare(b.created_at))
+    const from = (/** @type {api.Review} */ review) => (isSummary(review) ? -1 : (this.#last(review.id)?.from ?? 0))
+    const found = [...this.#all.values()].filter(matches).map((review) => ({ review, at: from(review) }))
+    found.sort((a, b) => a.at - b.at || a.review.created_at.localeCompare(b.review.created_at))
+    return found.map(({ review }) => review)
   }
 
   /** @param {api.Review[]} served with offsets as they were when the server answered */
@@ -175,16 +203,12 @@ export class Reviews extends EventTarget {
     for (const id of passages.keys()) {
       if (this.#all.get(id)?.status !== "open") passages.delete(id)
     }
-    const text = this.editor.view.state.doc.toString()
+    const tree = this.editor.baseTree
+    const text = { tree, whole: tree.toString() }
     for (const review of served) {
       if (review.status !== "open" || review.anchor === null) continue
-      const ours = passages.get(review.id)
-      const [suggests, by] = [review.suggestion !== null, this.roleOf(review.author)]
-      const isFound = ours && ours.from < ours.to
-      const { quote, prefix } = review.anchor
-      const next = isFound && review.anchor.state !== "moved" ? ours : locate(text, review.anchor)
-      const isMissed = ours !== undefined && next.to <= next.from && this.#collapsedAt.has(review.id)
-      passages.set(review.id, { ...(isMissed ? ours : next), suggests, by, quote, prefix })
+      const spots = spotsOf(text, review, passages.get(review.id)?.spots ?? [])
+      passages.set(review.id, { spots, suggests: isSuggestion(review), by: this.roleOf(review.author), since: review.created_at })
     }
     this.editor.setPassages(passages)
     this.#watchCollapses()
@@ -195,8 +219,8 @@ export class Reviews extends EventTarget {
     const now = Date.now()
     const found = new Set()
     let due = Number.POSITIVE_INFINITY
-    for (const [id, { from, to }] of this.editor.marked.passages) {
-      if (from < to) {
+    for (const [id, { spots }] of this.editor.marked.passages) {
+      if (spots.some(stands)) {
         found.add(id)
         this.#collapsedAt.delete(id)
       } else if (this.#found.has(id)) this.#collapsedAt.set(id, now)
@@ -221,8 +245,11 @@ export class Reviews extends EventTarget {
   /** A passage that has collapsed may have been cut and pasted elsewhere: the server finds it. */
   #seek() {
     window.clearTimeout(this.#seekTimer)
-    const nowhere = [...this.#all.values()].filter((review) => review.status === "open" && !isSummary(review) && !this.passageOf(review.id))
-    if (nowhere.every(({ anchor }) => anchor?.state === "orphaned")) return
+    const isMissed = (/** @type {api.Review} */ { id, status, anchor, parts }) => {
+      const anchors = parts.length === 0 ? [anchor] : parts.map((part) => part.anchor)
+      return status === "open" && this.#spots(id).some((spot, at) => !stands(spot) && anchors[at]?.state !== "orphaned")
+    }
+    if (![...this.#all.values()].some(isMissed)) return
     this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)
     this.#seekDelay = Math.min(this.#seekDelay * 2, SEEK_DELAY_MAX)
   }

@@ -7,12 +7,10 @@
  */
 
 import { byId, translatedButton } from "../lib/dom.js"
+import { moveBelow } from "./bar_position.js"
 
 /** Longest passage of a review, in UTF-16 units, as the server has it. */
 export const PASSAGE_MAX = 20_000
-
-/** Its distance from the selection and from the bars, in px. */
-const GAP = 6
 
 export class SelectionBar {
   #frame = 0
@@ -22,7 +20,6 @@ export class SelectionBar {
     this.editor = editor
     this.mayReview = mayReview
     this.element = byId("selection-bar")
-    this.desk = byId("desk")
     const comment = translatedButton("review.add", { icon: "comment" }, () => begin({ suggests: false }))
     const suggest = translatedButton("review.add.suggest", { icon: "pen" }, () => begin({ suggests: true }))
     // The writer changes the text itself.
@@ -50,20 +47,7 @@ export class SelectionBar {
     const shown = here && from < to && this.mayReview() && this.editor.marked.pending === null
     this.element.hidden = !shown
     if (!shown) return
-    const desk = this.desk.getBoundingClientRect()
-    const coordinates = this.editor.coordinatesAt(to, -1)
-    // Below the end of the selection, or at the edge of the window that the selection reaches beyond.
-    const topMin = Math.max(0, byId("bar").getBoundingClientRect().bottom) + GAP
-    const above = coordinates.bottom < topMin
-    if (above || window.innerHeight < this.editor.coordinatesAt(from).top) {
-      this.element.hidden = true
-      return
-    }
-    const foot = byId("text-counts-bar").getBoundingClientRect().top
-    const topMax = Math.min(window.innerHeight, foot) - this.element.offsetHeight - GAP
-    const top = Math.max(topMin, Math.min(coordinates.bottom + GAP, topMax))
-    this.element.style.top = `${Math.round(top - desk.top)}px`
-    const leftMax = byId("paper").getBoundingClientRect().right - desk.left - this.element.offsetWidth - 12
-    this.element.style.left = `${Math.round(Math.max(12, Math.min(coordinates.left - desk.left - 40, leftMax)))}px`
+    const { bottom, left } = this.editor.coordinatesAt(to, -1)
+    moveBelow(this.element, { top: this.editor.coordinatesAt(from).top, bottom, left })
   }
 }

@@ -77,7 +77,7 @@ export class Sheet {
     if (!this.margin.isOpen() || this.margin.isDrafting()) return
     const at = this.editor.view.posAtCoords({ x: clientX, y: clientY })
     // A tap on a passage shows its card in the sheet.
-    if (at === null || reviewsAt(this.editor.marked, at).length === 0) this.margin.close()
+    if (at === null || reviewsAt(this.editor.view.state, at).length === 0) this.margin.close()
   }
 
   /** @param {KeyboardEvent} event */

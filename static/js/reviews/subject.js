@@ -2,6 +2,7 @@
 /** The subject of a review in words: the name of its card and of each button on it. */
 
 import { t } from "../lib/i18n.js"
+import { inShort, sayParts } from "./part_text.js"
 import { isSummary, quoteOf } from "./summary.js"
 
 /** @typedef {import("../lib/api.js").Review} Review */
@@ -13,7 +14,9 @@ const QUOTE_MAX = 60
 export function subjectOf(review) {
   const { name } = review.author
   if (isSummary(review)) return t("review.subject.summary", { name })
-  return t("review.subject", { name, quote: inShort(quoteOf(review)) })
+  const quote = quoteOf(review)
+  if (quote.trim() === "") return t("review.subject.part", { name, what: inShort(sayParts(review.parts), QUOTE_MAX) })
+  return t("review.subject", { name, quote: inShort(quote, QUOTE_MAX) })
 }
 
 /** The name of a button: what it does, and to which review. @param {string} act @param {Review} review */
@@ -23,11 +26,5 @@ export function actName(act, review) {
 
 /** The name of a form. @param {string} quote empty for a review on the whole text */
 export function formName(quote) {
-  return quote === "" ? t("review.summary") : t("review.form", { quote: inShort(quote) })
-}
-
-/** @param {string} quote */
-function inShort(quote) {
-  const line = quote.replace(/\s+/g, " ").trim()
-  return line.length <= QUOTE_MAX ? line : `${line.slice(0, QUOTE_MAX - 1)}…`
+  return quote === "" ? t("review.summary") : t("review.form", { quote: inShort(quote, QUOTE_MAX) })
 }

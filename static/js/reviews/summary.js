@@ -9,5 +9,5 @@
 /** @param {Anchored} review */
 export const isSummary = ({ anchor }) => anchor === null
 
-/** The quote of a review's passage; empty for one on the whole text. @param {Anchored} review */
+/** The quote of a review's passage, or of its first part; empty for one on the whole text, and at a gap. @param {Anchored} review */
 export const quoteOf = ({ anchor }) => anchor?.quote ?? ""

@@ -9,6 +9,8 @@
 import * as api from "../lib/api.js"
 import { byId, el, fillMeter, isDrawn, meter } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
+import { marked } from "../reviews/highlights.js"
+import { applicableSuggestions } from "../reviews/text_view.js"
 import { acceptedText } from "./accepted.js"
 import { fullnessOf } from "./fullness.js"
 import { drawnSections, setHeadings, setSettings } from "./meters.js"
@@ -62,7 +64,8 @@ export class Questions {
     const { sections, version } = await api.sections(this.document)
     if (read !== this.#reads) return
     this.version = version
-    const settings = sections.flatMap(({ at, ...setting }) => (at === null ? [] : [{ ...setting, at }]))
+    const inView = (/** @type {number} */ at) => this.editor.inView({ from: at, to: at }).from
+    const settings = sections.flatMap(({ at, ...setting }) => (at === null ? [] : [{ ...setting, at: inView(at) }]))
     this.editor.view.dispatch({ effects: setSettings.of(settings) })
     this.#find()
   }
@@ -91,8 +94,9 @@ export class Questions {
     // The end of the composition begins the search again.
     if (!isSame && view.compositionStarted) return
     const accepted = this.#acceptedCounts(text, sections.length)
+    const written = this.#written(text, sections)
     this.#questions = sections.map((section, at) => {
-      const fullness = fullnessOf(text, section)
+      const fullness = fullnessOf(written.text, written.sections[at] ?? section)
       const count = accepted[at] ?? fullness.count
       return { section, fullness, accepted: count === fullness.count ? null : count }
     })
@@ -100,14 +104,25 @@ export class Questions {
     this.#draw()
   }
 
+  /**
+   * The text and its sections without the reader's own suggestions, if these change no heading.
+   *
+   * @param {string} text @param {Section[]} sections
+   */
+  #written(text, sections) {
+    const { baseTree, tree } = this.editor
+    if (baseTree === tree) return { text, sections }
+    const written = baseTree.toString()
+    const settings = this.settings.map((setting) => ({ ...setting, at: this.editor.inBase({ from: setting.at, to: setting.at }).from }))
+    const found = findSections(written, settings)
+    return found.length === sections.length ? { text: written, sections: found } : { text, sections }
+  }
+
   /** The counts with all open suggestions accepted, if they change no heading. @param {string} text @param {number} sections */
   #acceptedCounts(text, sections) {
-    const oldestFirst = [...this.reviews.open].sort((one, other) => one.created_at.localeCompare(other.created_at))
-    const open = oldestFirst.flatMap(({ id, suggestion }) => {
-      const passage = suggestion === null ? null : this.reviews.passageOf(id)
-      return passage ? [{ ...passage, text: suggestion ?? "" }] : []
-    })
-    if (sections === 0 || open.length === 0) return []
+    const open = applicableSuggestions(this.editor.view.state, marked)
+    const isBase = this.editor.baseTree === this.editor.tree
+    if (sections === 0 || (open.length === 0 && isBase)) return []
     const accepted = acceptedText(text, open)
     const settings = this.settings.map((setting) => ({ ...setting, at: accepted.moved(setting.at) }))
     const found = findSections(accepted.text, settings)

@@ -93,7 +93,7 @@ export class Ledger {
     for (const entry of [...this.entries, ...this.hidden, ...this.closing.values(), ...this.accepted]) shiftEntry(entry, map)
   }
 
-  /** The text has these parts, in an edit that the view does not show. @param {ReadonlySet<Part>} done */
+  /** The text has these parts, in an edit that the view does not show. @param {ReadonlySet<Part>} done @returns {Entry[]} those that end by that */
   fulfil(done) {
     const isDone = (/** @type {readonly Part[] | null} */ parts) => parts !== null && 0 < parts.length && parts.every((part) => done.has(part))
     this.accepted = this.accepted.filter(({ stored }) => !isDone(stored))
@@ -104,7 +104,9 @@ export class Ledger {
         if (entry.state !== "sent") entry.state = "due"
       }
     }
-    this.entries = this.entries.filter(({ id }) => !this.closing.has(id))
+    const ended = this.entries.filter(({ id }) => this.closing.has(id))
+    this.remove(new Set(ended))
+    return ended
   }
 
   /** Takes over what was cut. @param {Plan} plan */

@@ -84,9 +84,10 @@ export class Suggesting {
   written(edit) {
     const { done, put, rest } = this.#split(edit)
     if (0 < done.length) {
-      this.#ledger.fulfil(new Set(done))
       const map = mappingOf(put)
-      const ranges = done.map((part) => shiftWhole(rangeOf(part), map))
+      // Words typed since in a suggestion that ends belong to none.
+      const newer = this.#ledger.fulfil(new Set(done)).flatMap(({ parts }) => parts)
+      const ranges = [...done, ...newer].map((part) => shiftWhole(rangeOf(part), map))
       this.overlay = this.overlay.accepted(put, done)
       this.#shift(map)
       this.#touchOwn(ranges)
@@ -229,6 +230,7 @@ export class Suggesting {
     for (const entry of loose) entry.isLoose = true
     for (const entry of [...stay, ...this.#ledger.accepted.filter(isNear)]) entry.sites = sitesOf(entry)
     this.#shift(mappingOf(edit))
+    this.#touchStray(newRangesOf(edit), stay)
     this.#touch([...loose, ...changed.filter(({ isEdited }) => !isEdited)].flatMap(({ parts }) => parts.map(rangeOf)))
     if (written.isTrimmed) this.#touch(newRangesOf(edit))
     const typed = new Set(stay.filter((entry) => this.#isStored(entry) && isTyped(entry, this.overlay.base) && this.#isAlone(entry)))
@@ -265,6 +267,20 @@ export class Suggesting {
     const edit = this.#apply(this.overlay.takeOut(parts))
     this.#touchOwn(parts.map(rangeOf))
     return edit
+  }
+
+  /**
+   * Marks own changes that an edit at the end of a part has moved out of it, and the suggestions that had them.
+   *
+   * @param {readonly Range[]} ranges of the base that the edit changed, in order @param {readonly Entry[]} near the suggestions there
+   */
+  #touchStray(ranges, near) {
+    const isNear = meetsOneOf(ranges)
+    const parts = near.flatMap(({ parts }) => parts.map(rangeOf))
+    // The text of accepted ones arrives around their changes.
+    const listed = [...parts, ...this.#ledger.accepted.flatMap(sitesOf)]
+    const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !listed.some((range) => meets(range, old)) ? [old] : []))
+    if (0 < stray.length) this.#touch([...stray, ...parts])
   }
 
   /**

@@ -29,6 +29,8 @@ import { Y } from "../lib/vendor.js"
  */
 
 const STORE = "unsaved"
+/** Suggestions that the server did not acknowledge (`suggest/unsent.js`). */
+export const SUGGESTIONS = "suggestions"
 const BY_USER = "user"
 
 export class Drafts {
@@ -41,9 +43,13 @@ export class Drafts {
   /** @param {string} user @returns {Promise<Drafts | null>} `null`: this browser stores nothing */
   static async open(user) {
     try {
-      const request = indexedDB.open("galley", 1)
+      const request = indexedDB.open("galley", 2)
       request.onupgradeneeded = () => {
-        request.result.createObjectStore(STORE, { autoIncrement: true }).createIndex(BY_USER, "user")
+        const { result: database } = request
+        for (const name of [STORE, SUGGESTIONS]) {
+          if (database.objectStoreNames.contains(name)) continue
+          database.createObjectStore(name, { autoIncrement: name === STORE }).createIndex(BY_USER, "user")
+        }
       }
       const database = await resultOf(request)
       // A page of a newer version wants to change the store: it shall not wait for this one.
@@ -55,7 +61,7 @@ export class Drafts {
   }
 
   /**
-   * Stores a row in place of others.
+   * Stores a row in spot of others.
    *
    * @param {Omit<Row, "user">} row
    * @param {IDBValidKey[]} [replaced]
@@ -99,16 +105,20 @@ export class Drafts {
     return [...pages.values()].map(draftOf).sort((a, b) => a.since - b.since)
   }
 
-  /** The number of stored edits of this user, those of live pages included. */
+  /** The number of stored edits and suggestions of this user, those of live pages included. */
   async count() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
-    return countOf(/** @type {Row[]} */ (await resultOf(index.getAll(this.user))))
+    const suggestions = this.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).index(BY_USER)
+    const [rows, retained] = await Promise.all([resultOf(index.getAll(this.user)), resultOf(suggestions.count(this.user))])
+    return countOf(/** @type {Row[]} */ (rows)) + retained
   }
 
   /** Deletes all rows of this user. */
   async clear() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     await this.drop(await resultOf(index.getAllKeys(this.user)))
+    const store = this.database.transaction(SUGGESTIONS, "readwrite").objectStore(SUGGESTIONS)
+    for (const key of await resultOf(store.index(BY_USER).getAllKeys(this.user))) store.delete(key)
   }
 
   #write() {
@@ -131,8 +141,9 @@ export async function countStoredEdits() {
     const store = await Drafts.open("")
     if (!store) return 0
     const rows = await resultOf(store.database.transaction(STORE).objectStore(STORE).getAll())
+    const suggestions = await resultOf(store.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).count())
     store.database.close()
-    return countOf(/** @type {Row[]} */ (rows))
+    return countOf(/** @type {Row[]} */ (rows)) + suggestions
   } catch {
     return 0
   }
@@ -158,13 +169,13 @@ export function holdPageLock(document, client, signal) {
 }
 
 /** @returns {Promise<Set<string>>} */
-async function livePages() {
+export async function livePages() {
   const { held = [] } = (await navigator.locks?.query()) ?? {}
   return new Set(held.map(({ name }) => name ?? ""))
 }
 
 /** @param {string} document @param {number} client */
-function nameOf(document, client) {
+export function nameOf(document, client) {
   return `galley.unsaved.${document}.${client}`
 }
 
@@ -188,7 +199,7 @@ function draftOf({ keys, rows }) {
  * @param {IDBRequest<T>} request
  * @returns {Promise<T>}
  */
-function resultOf(request) {
+export function resultOf(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result)
     request.onerror = () => reject(request.error)

@@ -25,6 +25,7 @@ pub(crate) enum Act {
     PurgeDocument,
     RestoreDocument,
     CreateReview,
+    Suggest,
     EditReview,
     ReplyToReview,
     DeleteReview,
@@ -60,7 +61,7 @@ pub(crate) enum Act {
 }
 
 /// Every operation.
-pub(crate) const ALL: [Act; 54] = [
+pub(crate) const ALL: [Act; 55] = [
     Act::EnterAsGuest,
     Act::EnterByCode,
     Act::CreateCode,
@@ -83,6 +84,7 @@ pub(crate) const ALL: [Act; 54] = [
     Act::PurgeDocument,
     Act::RestoreDocument,
     Act::CreateReview,
+    Act::Suggest,
     Act::EditReview,
     Act::ReplyToReview,
     Act::DeleteReview,
@@ -150,6 +152,7 @@ impl Act {
             Self::RemoveReviewer => ("DELETE", REVIEWER),
             Self::ReplaceReviewer => ("PUT", REVIEWER),
             Self::CreateReview => ("POST", REVIEWS),
+            Self::Suggest => ("POST", "/api/share-links/{id}/suggestions"),
             Self::EditReview => ("PATCH", REVIEW),
             Self::DeleteReview => ("DELETE", REVIEW),
             Self::ReplyToReview => ("POST", "/api/share-links/{id}/reviews/{rid}/replies"),
@@ -282,6 +285,7 @@ impl Act {
         matches!(
             self,
             Self::CreateReview
+                | Self::Suggest
                 | Self::EditReview
                 | Self::ReplyToReview
                 | Self::DeleteReview

@@ -316,8 +316,13 @@ async fn an_undo_is_the_writers_within_a_day_and_once(pair: Pair) {
     let parse = |id: &Value| id.as_str().expect("an id").parse().expect("an id");
     let link = table.desk.link.parse().expect("an id");
     let Person { id, name, .. } = &table.desk.writer;
-    let part =
-        DecisionPart { review: parse(&two["id"]), version: 1, current: None, position: None };
+    let part = DecisionPart {
+        review: parse(&two["id"]),
+        version: 1,
+        part: 0,
+        current: None,
+        position: None,
+    };
     let old = NewDecision {
         id: DecisionId::generate(),
         document: table.desk.document.parse().expect("an id"),

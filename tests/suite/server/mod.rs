@@ -83,6 +83,8 @@ mod statements;
 mod stopping;
 mod storage_outage;
 mod stuck;
+mod suggestion_kills;
+mod suggestions;
 mod takeover;
 mod upgrade;
 mod versions;

@@ -211,6 +211,12 @@ impl Case {
                 json!({ "decision": "accept", "reviews": [{ "id": self.part, "version": 1 }] })
             }
             Act::CreateReview => json!({ "anchor": anchor, "body": MARK }),
+            Act::Suggest => {
+                // The id is unique to the document of this case.
+                let id = format!("typed-{document}");
+                let parts = json!([{ "at": 0, "text": MARK }]);
+                json!({ "put": [{ "id": id, "version": null, "parts": parts, "body": MARK }] })
+            }
             Act::EditReview | Act::ReplyToReview | Act::EditReply => json!({ "body": MARK }),
             Act::MarkSeen => json!({ "change": 1 }),
             Act::PassTurn => json!({ "to": "reviewer" }),
@@ -356,7 +362,7 @@ impl Case {
             Act::DeleteDocument => {
                 vec![is_gone(self.link()).await, is_gone(self.document()).await]
             }
-            Act::CreateReview => {
+            Act::CreateReview | Act::Suggest => {
                 let list = get(format!("{}/reviews", self.link())).await.ok(200);
                 vec![rows(&list, "reviews").iter().any(|review| review["body"] == MARK)]
             }
@@ -421,7 +427,9 @@ impl Case {
             Act::SetSections => {
                 state.events.iter().any(|event| event["sections"][0]["limit"] == 500)
             }
-            Act::CreateReview => has_event("review.created", &|review| review["body"] == MARK),
+            Act::CreateReview | Act::Suggest => {
+                has_event("review.created", &|review| review["body"] == MARK)
+            }
             Act::DeleteReview => has_event("review.deleted", &|_review| true),
             Act::AcceptReview | Act::DecideReviews | Act::UndoDecision => {
                 state.text() == if self.act == Act::UndoDecision { OLD } else { ACCEPTED }

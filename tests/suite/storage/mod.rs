@@ -28,6 +28,7 @@ mod seats;
 mod send_futures;
 mod statements;
 mod stuck;
+mod suggestions;
 mod talk;
 mod versions;
 mod webhook_claims;

@@ -4,8 +4,8 @@ use galley::domain::anchor::RelativeRange;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, ReplyId, ReviewId};
 use galley::domain::limits::{
-    REPLIES_PER_REVIEW_MAX, REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX,
-    REVIEWS_BYTES_MAX, REVIEWS_PER_LINK_MAX,
+    OPEN_PER_LINK_MAX, REPLIES_PER_REVIEW_MAX, REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX,
+    REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
 };
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::Role;
@@ -215,7 +215,7 @@ pub(crate) async fn a_moved_review_retains_its_version(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let current = RelativeRange { start: vec![9], end: vec![] };
-    desk.storage.relocate(made.id, &current).await.unwrap();
+    desk.storage.relocate(made.id, 0, &current).await.unwrap();
     let moved = desk.storage.review(seated.link, &user("kim").id, made.id).await.unwrap().unwrap();
     assert_eq!(moved, StoredReview { current, ..made });
 }
@@ -239,11 +239,24 @@ pub(crate) async fn g13_a_review_rejects_replies_beyond_its_limit(desk: Desk) {
 
 pub(crate) async fn g13_a_link_rejects_reviews_beyond_its_limit(desk: Desk) {
     let seated = desk.seated().await;
-    for _ in 0..REVIEWS_PER_LINK_MAX {
+    for _ in 1..OPEN_PER_LINK_MAX {
         make(&desk, seated).await;
     }
-    let one_more = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
-    assert_eq!(one_more.unwrap(), Guarded::Full);
+    let last = make(&desk, seated).await;
+    let create = async |suggestion: Option<&str>| {
+        let suggestion = suggestion.map(str::to_owned);
+        let new = NewReview { suggestion, ..new_review(seated.link) };
+        desk.storage.create_review(&new, seated.reviewer).await.unwrap()
+    };
+    assert_eq!(create(Some("x")).await, Guarded::Full);
+    done(create(None).await);
+    // A decided suggestion makes room for another.
+    let change = to_status(ReviewStatus::Resolved);
+    let (link, guard) = (seated.link, seated.writer);
+    let closed = desk.storage.change_review(link, last.id, &change, Some(1), guard, at(7)).await;
+    done(closed.unwrap());
+    done(create(Some("x")).await);
+    assert_eq!(create(Some("x")).await, Guarded::Full);
     let elsewhere = desk.seated().await;
     make(&desk, elsewhere).await;
 }

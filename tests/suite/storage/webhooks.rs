@@ -166,6 +166,7 @@ pub(crate) async fn each_kind_of_a_decision_is_one_webhook(desk: Desk) {
     let parts = [&one, &two].map(|review| DecisionPart {
         review: review.id,
         version: 1,
+        part: 0,
         current: None,
         position: None,
     });

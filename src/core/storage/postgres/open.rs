@@ -154,6 +154,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<i64, StorageError> {
         (19, "export_pieces", include_str!("migrations/0019_export_pieces.sql")),
         (20, "guest_requests", include_str!("migrations/0020_guest_requests.sql")),
         (21, "sections", include_str!("migrations/0021_sections.sql")),
+        (22, "suggestions", include_str!("migrations/0022_suggestions.sql")),
     ];
     let newest = migrations.iter().map(|(version, ..)| *version).max().unwrap_or_default();
     let migrations = migrations.into_iter().map(|(version, name, sql)| {

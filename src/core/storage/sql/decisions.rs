@@ -3,6 +3,7 @@
 //! The rows of a decision travel as one JSON text, so that a decision of any size is the same few
 //! statements.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
@@ -14,7 +15,7 @@ use crate::domain::limits::{
 };
 use crate::domain::review::ReviewStatus;
 use crate::storage::decisions::{
-    Committed, DecisionPart, NewDecision, StoredDecision, UndoneDecision,
+    Committed, DecisionPart, NewDecision, StoredDecision, UndoneDecision, reviews_of,
 };
 use crate::storage::decode::corrupt;
 use crate::storage::guard::{FenceGuard, Guarded};
@@ -30,8 +31,10 @@ use crate::storage::sql::review_rows::{fetch_among, fetch_one};
 use crate::storage::sql::review_webhooks::{NewStatus, put_decision};
 use crate::storage::sql::reviews::{admit, store_edit};
 
-/// Id, version, change number, position, and hexadecimal: current start and end, place start and end.
-type PartRow = (ReviewId, i64, i64, usize, Hex, Hex, Hex, Hex);
+/// Id, version, change number, and hexadecimal: current start and end of the first part.
+type ReviewRow = (ReviewId, i64, i64, Hex, Hex);
+/// Review, number in it, position, and hexadecimal: current start and end, place start and end.
+type PartRow = (ReviewId, usize, usize, Hex, Hex, Hex, Hex);
 type Hex = Option<String>;
 
 /// Changes the reviews of the rows `$1`.
@@ -42,8 +45,8 @@ pub(crate) const UPDATE_REVIEWS: &str = "UPDATE reviews SET status = $2, version
      decision_id = $4, decided_by = $5, decided_at = $6, \
      last_change = CAST(w.value ->> 2 AS bigint), changed_by = $8, \
      changed_by_number = CAST(w.value ->> 2 AS bigint), \
-     current_start = COALESCE({hex:w.value ->> 4}, reviews.current_start), \
-     current_end = COALESCE({hex:w.value ->> 5}, reviews.current_end) FROM {rows:$1} \
+     current_start = COALESCE({hex:w.value ->> 3}, reviews.current_start), \
+     current_end = COALESCE({hex:w.value ->> 4}, reviews.current_end) FROM {rows:$1} \
      WHERE reviews.id = w.value ->> 0 AND reviews.link_id || '' = $7 \
      AND reviews.version = CAST(w.value ->> 1 AS bigint)";
 
@@ -69,16 +72,19 @@ impl Storage {
         guarded!(self, tx => {
             let locked = admit(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
-            let (rows, change) = numbered(tx, *link, parts).await?;
+            let reviews = reviews_of(parts);
+            let (rows, change) = numbered(tx, *link, &reviews, parts).await?;
             let status = verdict.status();
             let state = NewState { status, decision: Some(*id), by: &by.id, at: *at };
-            update_reviews(tx, *link, &state, &rows, parts.len()).await?;
+            update_reviews(tx, *link, &state, &rows, reviews.len()).await?;
+            let rows = part_rows(parts)?;
+            move_parts(tx, parts, &rows).await?;
             insert(tx, decision, change, &rows).await?;
             prune(tx, *link, *at).await?;
             let (decision, by) = (Some(*id), Some(&by.id));
             let new = NewStatus { locked, link: *link, decision, status, by, at: *at };
-            put_decision(tx, &new, parts).await?;
-            let reviews = announced(tx, *link, parts).await?;
+            put_decision(tx, &new, &reviews).await?;
+            let reviews = announced(tx, *link, &reviews).await?;
             Ok(Committed { seq, change, reviews })
         })
     }
@@ -95,7 +101,8 @@ impl Storage {
         guarded!(self, tx => {
             let locked = admit(tx, *link, guard).await?;
             let seq = store_edit_of(tx, edit).await?;
-            let (rows, change) = numbered(tx, *link, parts).await?;
+            let reviews = reviews_of(parts);
+            let (rows, change) = numbered(tx, *link, &reviews, parts).await?;
             let marked = sql!(
                 "UPDATE decisions SET undo_change = $3 \
                  WHERE id = $1 AND link_id = $2 AND undo_change IS NULL",
@@ -108,12 +115,13 @@ impl Storage {
             }
             let status = ReviewStatus::Open;
             let state = NewState { status, decision: None, by: &by.id, at: *at };
-            update_reviews(tx, *link, &state, &rows, parts.len()).await?;
+            update_reviews(tx, *link, &state, &rows, reviews.len()).await?;
+            move_parts(tx, parts, &part_rows(parts)?).await?;
             sql!("DELETE FROM decision_parts WHERE decision_id = $1", id).run(tx).await?;
             let (decision, by) = (Some(*id), Some(&by.id));
             let new = NewStatus { locked, link: *link, decision, status, by, at: *at };
-            put_decision(tx, &new, parts).await?;
-            let reviews = announced(tx, *link, parts).await?;
+            put_decision(tx, &new, &reviews).await?;
+            let reviews = announced(tx, *link, &reviews).await?;
             Ok(Committed { seq, change, reviews })
         })
     }
@@ -132,7 +140,7 @@ impl Storage {
             );
             let Some(row) = row.row(tx).await? else { return Ok(None) };
             let positions = sql!(
-                "SELECT review_id, place_start, place_end FROM decision_parts \
+                "SELECT review_id, part, place_start, place_end FROM decision_parts \
                  WHERE decision_id = $1 ORDER BY position",
                 id
             );
@@ -141,7 +149,7 @@ impl Storage {
                 let start: Option<Vec<u8>> = part.get("place_start")?;
                 let position = start.zip(part.get("place_end")?);
                 let position = position.map(|(start, end)| RelativeRange { start, end });
-                parts.push((part.get("review_id")?, position));
+                parts.push((part.get("review_id")?, part.get("part")?, position));
             }
             let (verdict, at) = (row.get("verdict")?, row.get("decided_at")?);
             Ok(Some(StoredDecision { verdict, at, is_undone: row.get("is_undone")?, parts }))
@@ -164,25 +172,54 @@ async fn store_edit_of(tx: &mut Tx, edit: Option<&Append>) -> Result<Option<i64>
     Ok(Some(store_edit(tx, edit).await?))
 }
 
-/// The rows of the parts with the numbers of their changes, as JSON, and the last number. Reviews that
+/// The rows of the reviews with the numbers of their changes, as JSON, and the last number. Reviews that
 /// are announced as one share one number.
 async fn numbered(
     tx: &mut Tx,
     link: ShareLinkId,
+    reviews: &[(ReviewId, i64)],
     parts: &[DecisionPart],
 ) -> Result<(String, i64), TxError> {
-    let is_one = DECIDED_ONE_BY_ONE_MAX < parts.len();
-    let count = if is_one { 1 } else { i64::try_from(parts.len()).map_err(corrupt)? };
+    let is_one = DECIDED_ONE_BY_ONE_MAX < reviews.len();
+    let count = if is_one { 1 } else { i64::try_from(reviews.len()).map_err(corrupt)? };
     let last = next_numbers(tx, link, count).await?;
-    let rows = parts.iter().enumerate().zip(1..).map(|((index, part), nth): (_, i64)| {
+    let firsts = parts.iter().filter(|part| part.part == 0);
+    let firsts: HashMap<_, _> = firsts.map(|part| (part.review, part.current.as_ref())).collect();
+    let rows = reviews.iter().zip(1..).map(|((id, version), nth): (_, i64)| {
         let change = if is_one { last } else { last - count + nth };
-        let (start, end) = hex_of(part.current.as_ref());
-        let (put_start, put_end) = hex_of(part.position.as_ref());
-        let row: PartRow =
-            (part.review, part.version, change, index, start, end, put_start, put_end);
+        let (start, end) = hex_of(firsts.get(id).copied().flatten());
+        let row: ReviewRow = (*id, *version, change, start, end);
         row
     });
     Ok((json(&rows.collect::<Vec<_>>())?, last))
+}
+
+fn part_rows(parts: &[DecisionPart]) -> Result<String, TxError> {
+    let rows = parts.iter().enumerate().map(|(index, part)| {
+        let (start, end) = hex_of(part.current.as_ref());
+        let (put_start, put_end) = hex_of(part.position.as_ref());
+        let row: PartRow = (part.review, part.part, index, start, end, put_start, put_end);
+        row
+    });
+    Ok(json(&rows.collect::<Vec<_>>())?)
+}
+
+/// Stores the positions of the parts after the first ones.
+async fn move_parts(tx: &mut Tx, parts: &[DecisionPart], rows: &str) -> Result<(), TxError> {
+    if parts.iter().all(|part| part.part == 0) {
+        return Ok(());
+    }
+    sql!(
+        "UPDATE review_parts SET \
+         current_start = COALESCE({hex:w.value ->> 3}, review_parts.current_start), \
+         current_end = COALESCE({hex:w.value ->> 4}, review_parts.current_end) FROM {rows:$1} \
+         WHERE review_parts.review_id = w.value ->> 0 \
+         AND review_parts.part = CAST(w.value ->> 1 AS bigint)",
+        rows
+    )
+    .run(tx)
+    .await?;
+    Ok(())
 }
 
 fn hex_of(range: Option<&RelativeRange>) -> (Hex, Hex) {
@@ -241,8 +278,8 @@ async fn insert(
     .await?;
     sql!(
         "INSERT INTO decision_parts (decision_id, position, review_id, part, place_start, \
-         place_end) SELECT $2, CAST(w.value ->> 3 AS bigint), w.value ->> 0, 0, \
-         {hex:w.value ->> 6}, {hex:w.value ->> 7} FROM {rows:$1}",
+         place_end) SELECT $2, CAST(w.value ->> 2 AS bigint), w.value ->> 0, \
+         CAST(w.value ->> 1 AS bigint), {hex:w.value ->> 5}, {hex:w.value ->> 6} FROM {rows:$1}",
         rows,
         decision.id
     )
@@ -270,12 +307,12 @@ async fn prune(tx: &mut Tx, link: ShareLinkId, now: DateTime<Utc>) -> Result<(),
 async fn announced(
     tx: &mut Tx,
     link: ShareLinkId,
-    parts: &[DecisionPart],
+    changed: &[(ReviewId, i64)],
 ) -> Result<Vec<StoredReview>, TxError> {
     let mut reviews = Vec::new();
-    if parts.len() <= DECIDED_ONE_BY_ONE_MAX {
-        for part in parts {
-            reviews.extend(fetch_one(tx, link, None, part.review).await?);
+    if changed.len() <= DECIDED_ONE_BY_ONE_MAX {
+        for (id, _) in changed {
+            reviews.extend(fetch_one(tx, link, None, *id).await?);
         }
     }
     Ok(reviews)

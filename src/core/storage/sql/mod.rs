@@ -14,6 +14,7 @@ pub(crate) mod review_rows;
 pub(crate) mod review_webhooks;
 pub(crate) mod reviews;
 pub(crate) mod sections;
+mod suggestions;
 pub(crate) mod turns;
 pub mod users;
 pub(crate) mod versions;

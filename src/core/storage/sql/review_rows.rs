@@ -1,17 +1,18 @@
 //! The statements that read reviews.
 
 use std::collections::HashMap;
+use std::slice;
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::{AnchorOrigin, TextRange};
 use crate::domain::ids::{ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{DECIDED_ONE_BY_ONE_MAX, REVIEW_PAGE_ROWS_MAX};
-use crate::domain::review::{Decided, Reply, ReviewStatus};
+use crate::domain::review::{Decided, Reply, ReviewOrigin, ReviewStatus};
 use crate::domain::user::User;
 use crate::storage::pagination::Cursor;
-use crate::storage::reviews::{Listed, ReviewPage, StoredReview, rows_of_page};
-use crate::storage::statement::{Row, json, sql};
+use crate::storage::reviews::{Listed, ReviewPage, StoredPart, StoredReview, rows_of_page};
+use crate::storage::statement::{Row, Statement, json, sql};
 use crate::storage::tx::Tx;
 use crate::storage::tx_error::TxError;
 
@@ -20,12 +21,16 @@ const REVIEWS: &str = "SELECT r.id, r.link_id, r.author_id, u.name AS author_nam
     r.anchor_end, r.quote, r.prefix, r.suffix, r.current_start, r.current_end, r.body, r.suggestion, \
     r.status, r.version, r.first_change, r.last_change, r.created_at, r.updated_at, r.kind, \
     r.changed_by, r.changed_by_number, r.decision_id, r.decided_at, d.id AS decider_id, \
-    d.name AS decider_name \
+    d.name AS decider_name, r.origin, r.outcome, r.more_parts \
     FROM reviews r JOIN users u ON u.id = r.author_id LEFT JOIN users d ON d.id = r.decided_by ";
 
 /// Replies `p` for [`reply_from`].
 const REPLIES: &str = "SELECT p.review_id, p.id, u.id AS author_id, u.name AS author_name, p.body, \
     p.created_at, p.edited_at FROM replies p JOIN users u ON u.id = p.author_id ";
+
+/// The further parts `p` of reviews, for [`part_from`].
+const PARTS: &str = "SELECT p.review_id, p.anchor_start, p.anchor_end, p.quote, p.prefix, p.suffix, \
+    p.current_start, p.current_end, p.text FROM review_parts p ";
 
 /// The column `kind` of a remark on the whole text.
 pub(crate) const SUMMARY: &str = "summary";
@@ -95,6 +100,22 @@ pub(crate) async fn fetch_page(
         review.replies = by_review.remove(&review.id).unwrap_or_default();
         reviews.push(review);
     }
+    if has_more_parts(&found)? {
+        let parts = sql!(
+            [
+                PARTS,
+                "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = $1 \
+                 AND (r.created_at, r.id) > ($2, $3) AND (r.created_at, r.id) <= ($4, $5) \
+                 ORDER BY p.review_id, p.part",
+            ],
+            link,
+            first_at,
+            first_id,
+            last.at,
+            last.id
+        );
+        add_parts(tx, &mut reviews, parts).await?;
+    }
     Ok(Some(ReviewPage { reviews, next: more.then_some(last) }))
 }
 
@@ -157,6 +178,10 @@ pub(crate) async fn fetch_one(
     );
     let Some(row) = row.row(tx).await? else { return Ok(None) };
     let mut review = review_from(&row)?;
+    if has_more_parts(slice::from_ref(&row))? {
+        let parts = sql!([PARTS, "WHERE p.review_id = $1 ORDER BY p.part"], id);
+        add_parts(tx, slice::from_mut(&mut review), parts).await?;
+    }
     let replies = sql!([REPLIES, "WHERE p.review_id = $1 ORDER BY p.version"], id);
     let replies = replies.rows(tx).await?;
     review.replies = replies.iter().map(reply_from).collect::<Result<_, _>>()?;
@@ -178,15 +203,71 @@ pub(crate) async fn fetch_among(
         return Ok(reviews);
     }
     let ids: Vec<_> = ids.iter().map(|id| (id,)).collect();
+    let ids = json(&ids)?;
     let rows = sql!(
         [REVIEWS, "WHERE r.link_id = $2 AND r.id IN (SELECT w.value ->> 0 FROM {rows:$1})"],
-        json(&ids)?,
+        ids,
         link
     );
-    rows.rows(tx).await?.iter().map(review_from).collect()
+    let rows = rows.rows(tx).await?;
+    let mut reviews: Vec<_> = rows.iter().map(review_from).collect::<Result<_, _>>()?;
+    if has_more_parts(&rows)? {
+        let parts = sql!(
+            [
+                PARTS,
+                "WHERE p.review_id IN (SELECT w.value ->> 0 FROM {rows:$1}) \
+                 ORDER BY p.review_id, p.part",
+            ],
+            ids
+        );
+        add_parts(tx, &mut reviews, parts).await?;
+    }
+    Ok(reviews)
 }
 
-/// Without its replies.
+fn has_more_parts(rows: &[Row]) -> Result<bool, TxError> {
+    for row in rows {
+        if 0 < row.get::<i64>("more_parts")? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Reads the further parts of these reviews.
+async fn add_parts(
+    tx: &mut Tx,
+    reviews: &mut [StoredReview],
+    parts: Statement,
+) -> Result<(), TxError> {
+    let mut by_review: HashMap<ReviewId, Vec<StoredPart>> = HashMap::new();
+    for row in parts.rows(tx).await? {
+        by_review.entry(row.get("review_id")?).or_default().push(part_from(&row)?);
+    }
+    for review in reviews.iter_mut().filter(|review| review.suggestion.is_some()) {
+        review.more = by_review.remove(&review.id).unwrap_or_default();
+    }
+    Ok(())
+}
+
+fn part_from(row: &Row) -> Result<StoredPart, TxError> {
+    Ok(StoredPart {
+        origin: origin_from(row)?,
+        current: row.range("current_start", "current_end")?,
+        text: row.get("text")?,
+    })
+}
+
+fn origin_from(row: &Row) -> Result<AnchorOrigin, TxError> {
+    Ok(AnchorOrigin {
+        range: TextRange { start: row.get("anchor_start")?, end: row.get("anchor_end")? },
+        quote: row.get("quote")?,
+        prefix: row.get("prefix")?,
+        suffix: row.get("suffix")?,
+    })
+}
+
+/// Without its replies and further parts.
 fn review_from(row: &Row) -> Result<StoredReview, TxError> {
     let is_summary = row.get::<Option<String>>("kind")?.as_deref() == Some(SUMMARY);
     // A server of the previous version stores a suggestion with a remark on the whole text.
@@ -200,16 +281,15 @@ fn review_from(row: &Row) -> Result<StoredReview, TxError> {
         link: row.get("link_id")?,
         author: row.user("author_id", "author_name")?,
         is_summary,
-        origin: AnchorOrigin {
-            range: TextRange { start: row.get("anchor_start")?, end: row.get("anchor_end")? },
-            quote: row.get("quote")?,
-            prefix: row.get("prefix")?,
-            suffix: row.get("suffix")?,
-        },
+        origin: origin_from(row)?,
         current: row.range("current_start", "current_end")?,
         body: row.get("body")?,
         suggestion: suggestion.filter(|_| !is_summary),
+        more: Vec::new(),
+        // A server of an earlier version knows forms alone.
+        source: row.get::<Option<_>>("origin")?.unwrap_or(ReviewOrigin::Form),
         status,
+        outcome: row.get("outcome")?,
         decided: decided_from(row, status)?,
         version: row.get("version")?,
         changes: (row.get("first_change")?, last_change),

@@ -7,7 +7,6 @@ use crate::domain::ids::{DecisionId, ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::WEBHOOK_REVIEWS_MAX;
 use crate::domain::review::ReviewStatus;
 use crate::domain::webhook::WebhookEvent;
-use crate::storage::decisions::DecisionPart;
 use crate::storage::locked::Locked;
 use crate::storage::reviews::{NewReply, StoredReview};
 use crate::storage::tx::Tx;
@@ -59,10 +58,10 @@ pub(crate) async fn put_status(
 pub(crate) async fn put_decision(
     tx: &mut Tx,
     new: &NewStatus<'_>,
-    parts: &[DecisionPart],
+    reviews: &[(ReviewId, i64)],
 ) -> Result<(), TxError> {
-    let mut ids = parts.iter().map(|part| part.review);
-    put_decided(tx, new, (parts.len(), &mut ids)).await
+    let mut ids = reviews.iter().map(|(review, _)| *review);
+    put_decided(tx, new, (reviews.len(), &mut ids)).await
 }
 
 async fn put_decided(

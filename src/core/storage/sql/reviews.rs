@@ -7,9 +7,10 @@ use chrono::{DateTime, Utc};
 use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{
-    REPLIES_PER_REVIEW_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_PER_LINK_MAX, SUMMARIES_PER_AUTHOR_MAX,
+    OPEN_PER_LINK_MAX, REPLIES_PER_REVIEW_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_PER_LINK_MAX,
+    SUMMARIES_PER_AUTHOR_MAX,
 };
-use crate::domain::review::ReviewStatus;
+use crate::domain::review::{ReviewOrigin, ReviewStatus};
 use crate::domain::seat::Seat;
 use crate::storage::decode::corrupt;
 use crate::storage::guard::{FenceGuard, Guarded};
@@ -39,8 +40,8 @@ pub(crate) struct ReviewRow {
 }
 
 impl Storage {
-    /// Creates a review. `Full` at [`REVIEWS_PER_LINK_MAX`], at [`REVIEWS_BYTES_MAX`], or at
-    /// [`SUMMARIES_PER_AUTHOR_MAX`]; an error `Refused` when the id is in use.
+    /// Creates a review. `Full` at [`OPEN_PER_LINK_MAX`] of its kind, at [`REVIEWS_PER_LINK_MAX`], at
+    /// [`REVIEWS_BYTES_MAX`], or at [`SUMMARIES_PER_AUTHOR_MAX`]; an error `Refused` when the id is in use.
     ///
     /// [`REVIEWS_BYTES_MAX`]: crate::domain::limits::REVIEWS_BYTES_MAX
     pub fn create_review<'a>(
@@ -50,7 +51,9 @@ impl Storage {
     ) -> StorageFuture<'a, Guarded<StoredReview>> {
         guarded!(self, tx => {
             let locked = admit(tx, new.link, guard).await?;
-            insert(tx, new).await?;
+            admit_one_more(tx, new).await?;
+            insert(tx, new, ReviewOrigin::Form).await?;
+            weigh(tx, new.link, new.id, 0).await?;
             let review = the_review(tx, guard.seat, new.id).await?;
             put_created(tx, locked, &review).await?;
             count_review(tx, guard).await?;
@@ -185,26 +188,73 @@ impl Storage {
     pub fn relocate<'a>(
         &'a self,
         review: ReviewId,
+        part: usize,
         current: &'a RelativeRange,
     ) -> StorageFuture<'a, ()> {
         run!(self, Write, tx => {
-            sql!(
-                "UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1",
-                review,
-                current.start,
-                current.end
-            )
-            .run(tx)
-            .await
-            .map(drop)
+            let moved = if part == 0 {
+                sql!(
+                    "UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1",
+                    review,
+                    current.start,
+                    current.end
+                )
+            } else {
+                sql!(
+                    "UPDATE review_parts SET current_start = $3, current_end = $4 \
+                     WHERE review_id = $1 AND part = $2",
+                    review,
+                    part,
+                    current.start,
+                    current.end
+                )
+            };
+            moved.run(tx).await.map(drop)
         })
     }
 }
 
-/// Stores a review, unless its link or its author has the maximum number.
-async fn insert(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
-    let reviews = sql!("SELECT count(*) FROM reviews WHERE link_id = $1", new.link);
-    if REVIEWS_PER_LINK_MAX <= reviews.one(tx).await?.get(0)? {
+/// The numbers of a link's reviews that have a bound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) all: i64,
+    pub(crate) open_comments: i64,
+    pub(crate) open_suggestions: i64,
+    /// The parts of its open suggestions.
+    pub(crate) open_parts: i64,
+    pub(crate) bytes: i64,
+}
+
+pub(crate) async fn count(tx: &mut Tx, link: ShareLinkId) -> Result<Counts, TxError> {
+    let counts = sql!(
+        "SELECT * FROM (SELECT count(*) AS reviews, \
+           CAST(COALESCE(SUM(bytes), 0) AS bigint) AS bytes FROM reviews WHERE link_id = $1) AS every \
+         CROSS JOIN (SELECT count(*) AS open, \
+           CAST(COALESCE(SUM(more_parts), 0) AS bigint) AS more_parts, \
+           count(*) - count(suggestion) AS comments \
+           FROM reviews WHERE link_id = $1 AND status = 'open') AS open_ones",
+        link
+    );
+    let counts = counts.one(tx).await?;
+    let open_comments: i64 = counts.get("comments")?;
+    let open_suggestions = counts.get::<i64>("open")? - open_comments;
+    Ok(Counts {
+        all: counts.get("reviews")?,
+        open_comments,
+        open_suggestions,
+        open_parts: open_suggestions + counts.get::<i64>("more_parts")?,
+        bytes: counts.get("bytes")?,
+    })
+}
+
+/// Refuses a review whose link or whose author has the maximum number.
+async fn admit_one_more(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
+    let counts = count(tx, new.link).await?;
+    let open = match &new.suggestion {
+        Some(_) => counts.open_suggestions,
+        None => counts.open_comments,
+    };
+    if REVIEWS_PER_LINK_MAX <= counts.all || OPEN_PER_LINK_MAX <= open {
         return Err(TxError::Refused(Guarded::Full));
     }
     if new.is_summary {
@@ -218,12 +268,20 @@ async fn insert(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
             return Err(TxError::Refused(Guarded::Full));
         }
     }
+    Ok(())
+}
+
+pub(crate) async fn insert(
+    tx: &mut Tx,
+    new: &NewReview,
+    source: ReviewOrigin,
+) -> Result<(), TxError> {
     put_user(tx, &new.author, new.now).await?;
     sql!(
         "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
          prefix, suffix, current_start, current_end, body, suggestion, status, version, \
-         created_at, updated_at, bytes, kind) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14, $15, $16)",
+         created_at, updated_at, bytes, kind, origin) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14, $15, $16, $17)",
         new.id,
         new.link,
         new.author.id,
@@ -239,11 +297,12 @@ async fn insert(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
         ReviewStatus::Open,
         new.now,
         new.bytes(),
-        new.is_summary.then_some(SUMMARY)
+        new.is_summary.then_some(SUMMARY),
+        source
     )
     .run(tx)
     .await?;
-    weigh(tx, new.link, new.id, 0).await
+    Ok(())
 }
 
 /// Refuses unless the guard is of that link, and holds.
@@ -289,6 +348,7 @@ pub(crate) async fn update(
          bytes = bytes + COALESCE(octet_length($2) - octet_length(body), 0) + CASE WHEN $3 \
          THEN COALESCE(octet_length($4), 0) - COALESCE(octet_length(suggestion), 0) ELSE 0 END, \
          status = COALESCE($5, status), version = version + 1, updated_at = $6, \
+         outcome = CASE WHEN $5 IS NULL THEN outcome END, \
          decision_id = CASE WHEN $5 IS NULL THEN decision_id END, \
          decided_by = CASE WHEN $5 IS NULL THEN decided_by END, \
          decided_at = CASE WHEN $5 IS NULL THEN decided_at END WHERE id = $1",

@@ -2,11 +2,15 @@
 /** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
 import { peopleEn } from "./people_en.js"
+import { decidingEn } from "./deciding_en.js"
 import { documentsEn } from "./documents_en.js"
+import { suggestingEn } from "./suggesting_en.js"
 
 export const en = {
   ...peopleEn,
   ...documentsEn,
+  ...decidingEn,
+  ...suggestingEn,
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
   "role.reviewer": "Reviewer",

@@ -2,12 +2,16 @@
 /** The sentences of the page in Korean. Not a literal translation, but idiomatic. */
 
 import { peopleKo } from "./people_ko.js"
+import { decidingKo } from "./deciding_ko.js"
 import { documentsKo } from "./documents_ko.js"
+import { suggestingKo } from "./suggesting_ko.js"
 
 /** @type {import("../i18n.js").Sentences} */
 export const ko = {
   ...peopleKo,
   ...documentsKo,
+  ...decidingKo,
+  ...suggestingKo,
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
   "role.reviewer": "검토자",

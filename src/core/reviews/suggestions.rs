@@ -1,0 +1,280 @@
+//! Typed suggestions: a batch of new, changed and withdrawn suggestions of the reviewer.
+//!
+//! The page sends the suggestions of the last second again and again while the reviewer types. A batch whose
+//! parts stand where the stored ones stand builds no text.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::Utc;
+
+use crate::domain::anchor::{PartRequest, Position, RelativeRange, TextRange};
+use crate::domain::ids::{ReviewId, UserId};
+use crate::domain::limits::SUGGESTIONS_AT_ONCE_MAX;
+use crate::domain::review::{Review, ReviewOutcome};
+use crate::domain::seat::Role;
+use crate::domain::suggestion::{BatchItem, NewPart, NewSuggestion, Refusal};
+use crate::outbox::event::Event;
+use crate::reviews::error::done;
+use crate::reviews::member::MemberLink;
+use crate::reviews::ranges::Ranges;
+use crate::reviews::{ReviewError, Reviews};
+use crate::storage::reviews::{PartRef, StoredPart, StoredReview};
+use crate::storage::suggestions::{AnchoredItem, AnchoredSuggestion, ItemOutcome, refusal};
+use crate::yjs::text::Text;
+
+/// The state of an item after its batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemState {
+    /// Stored in this version.
+    Stored(i64),
+    Withdrawn,
+    /// The server's version of it, if it has one.
+    Refused(Refusal, Option<i64>),
+}
+
+/// The positions of the parts of the author's other open suggestions; `true` marks a gap.
+type OpenPositions = Vec<(ReviewId, RelativeRange, bool)>;
+
+impl Reviews {
+    /// Needs the reviewer's seat. Each item has its own state, in the order of `items`; those refused are
+    /// not stored. On an error nothing is stored. A repeated batch has the same states.
+    pub async fn suggest(
+        &self,
+        link: &MemberLink,
+        items: Vec<Result<BatchItem, Refusal>>,
+    ) -> Result<Vec<ItemState>, ReviewError> {
+        if SUGGESTIONS_AT_ONCE_MAX < items.len() {
+            return Err(ReviewError::Batch);
+        }
+        let guard = self.guard(link, Role::Reviewer).await?;
+        self.demand_room()?;
+        let items: Vec<_> = items.into_iter().map(checked).collect();
+        let items = without_repeated_ids(items);
+        for item in &items {
+            let bytes = if let Ok(BatchItem::Put(new)) = item { new.bytes() } else { 0 };
+            self.charge(&link.user, bytes)?;
+        }
+        let anchored = self.anchor_all(link, items).await?;
+        let (this, link) = (self.clone(), link.clone());
+        let storing = async move {
+            let storage = &this.storage;
+            let stored = storage.suggest(link.id, &link.user, &anchored, guard, Utc::now()).await?;
+            let outcomes = done(stored, guard)?;
+            let states = outcomes.iter().map(state_of).collect();
+            this.announce_all(&link, outcomes).await;
+            Ok(states)
+        };
+        self.seats.complete(storing).await
+    }
+
+    async fn anchor_all(
+        &self,
+        link: &MemberLink,
+        items: Vec<Result<BatchItem, Refusal>>,
+    ) -> Result<Vec<AnchoredItem>, ReviewError> {
+        let ids: Vec<_> = items.iter().filter_map(|item| item.as_ref().ok()).map(id_of).collect();
+        let stored = self.storage.reviews_among(link.id, &ids).await?;
+        let stored: HashMap<_, _> = stored.into_iter().map(|review| (review.id, review)).collect();
+        let needs_text = items.iter().any(|item| match item {
+            Ok(BatchItem::Put(new)) => stays(new, stored.get(&new.id)).is_none(),
+            Ok(BatchItem::Withdraw { id, .. }) => {
+                stored.get(id).is_some_and(|stored| !stored.replies.is_empty())
+            }
+            Err(_) => false,
+        });
+        if !needs_text {
+            return Ok(items.into_iter().map(|item| stayed(item, &stored)).collect());
+        }
+        let mut others = self.storage.open_positions(link.id, &link.user.id).await?;
+        let named: HashSet<_> = ids.into_iter().collect();
+        others.retain(|(id, ..)| !named.contains(id));
+        let author = link.user.id.clone();
+        let read = move |text: &Text| anchored(text, items, &stored, &others, &author);
+        Ok(self.seats.read_text(link.document, &link.requester, read).await?)
+    }
+
+    /// Broadcasts the changes of a batch in the order of their numbers.
+    async fn announce_all(&self, link: &MemberLink, outcomes: Vec<ItemOutcome>) {
+        let (mut changes, mut stored) = (Vec::new(), Vec::new());
+        for outcome in outcomes {
+            match outcome {
+                ItemOutcome::Stored(review) | ItemOutcome::Closed(review) => {
+                    changes.push((review.changes.1, false));
+                    stored.push(*review);
+                }
+                ItemOutcome::Deleted(review, change) => {
+                    changes.push((change, true));
+                    stored.push(*review);
+                }
+                ItemOutcome::StoredBefore(_)
+                | ItemOutcome::WithdrawnBefore
+                | ItemOutcome::Refused(..) => {}
+            }
+        }
+        if stored.is_empty() {
+            return;
+        }
+        let reviews = self.resolve_all_committed(link, stored).await;
+        for ((change, is_deleted), review) in changes.iter().zip(&reviews) {
+            self.announce(link, *change, &event_of(review, *is_deleted)).await;
+        }
+    }
+}
+
+fn event_of(review: &Review, is_deleted: bool) -> Event<'_> {
+    match review.version {
+        _ if is_deleted => Event::ReviewDeleted(review),
+        1 => Event::ReviewCreated(review),
+        _ => Event::ReviewUpdated(review),
+    }
+}
+
+fn checked(item: Result<BatchItem, Refusal>) -> Result<BatchItem, Refusal> {
+    match item? {
+        BatchItem::Put(new) => new.check().map(BatchItem::Put),
+        withdraw @ BatchItem::Withdraw { .. } => Ok(withdraw),
+    }
+}
+
+/// A batch names a suggestion once.
+fn without_repeated_ids(items: Vec<Result<BatchItem, Refusal>>) -> Vec<Result<BatchItem, Refusal>> {
+    let mut seen = HashSet::new();
+    let once = items.into_iter().map(|item| match item {
+        Ok(item) if !seen.insert(id_of(&item)) => Err(Refusal::Malformed),
+        item => item,
+    });
+    once.collect()
+}
+
+fn id_of(item: &BatchItem) -> ReviewId {
+    match item {
+        BatchItem::Put(new) => new.id,
+        BatchItem::Withdraw { id, .. } => *id,
+    }
+}
+
+/// The parts with the anchors of the stored ones, if each stands at the same relative positions.
+fn stays(new: &NewSuggestion, stored: Option<&StoredReview>) -> Option<Vec<StoredPart>> {
+    let stored = stored.filter(|stored| stored.parts().count() == new.parts.len())?;
+    let parts = new.parts.iter().zip(stored.parts()).map(|(new, stored)| {
+        let is_there = match &new.at {
+            PartRequest::Range { start, end, quote } => {
+                *quote == stored.origin.quote
+                    && *start == Position::Relative(stored.current.start.clone())
+                    && *end == Position::Relative(stored.current.end.clone())
+            }
+            PartRequest::Gap(at) => {
+                stored.origin.quote.is_empty()
+                    && *at == Position::Relative(stored.current.end.clone())
+            }
+        };
+        let (origin, current) = (stored.origin.clone(), stored.current.clone());
+        is_there.then(|| StoredPart { origin, current, text: new.text.clone() })
+    });
+    parts.collect()
+}
+
+fn stayed(
+    item: Result<BatchItem, Refusal>,
+    stored: &HashMap<ReviewId, StoredReview>,
+) -> AnchoredItem {
+    match item {
+        Err(reason) => AnchoredItem::Refused(reason),
+        Ok(BatchItem::Withdraw { id, version }) => {
+            AnchoredItem::Withdraw { id, version, outcome: ReviewOutcome::Withdrawn }
+        }
+        Ok(BatchItem::Put(new)) => match stays(&new, stored.get(&new.id)) {
+            Some(parts) => put(new, parts),
+            None => AnchoredItem::Refused(Refusal::Position),
+        },
+    }
+}
+
+fn put(new: NewSuggestion, parts: Vec<StoredPart>) -> AnchoredItem {
+    let NewSuggestion { id, version, body, .. } = new;
+    AnchoredItem::Put(AnchoredSuggestion { id, version, body, parts })
+}
+
+/// Anchors the items of a batch. A part overlaps no part of another suggestion of the author, nor of the
+/// batch.
+fn anchored(
+    text: &Text,
+    items: Vec<Result<BatchItem, Refusal>>,
+    stored: &HashMap<ReviewId, StoredReview>,
+    others: &OpenPositions,
+    author: &UserId,
+) -> Vec<AnchoredItem> {
+    let mut taken = Ranges::default();
+    for (_, position, is_gap) in others {
+        if let Some(range) = text.range_of(position, *is_gap) {
+            taken.insert(range, ());
+        }
+    }
+    let anchored = items.into_iter().map(|item| {
+        let new = match item {
+            Ok(BatchItem::Put(new)) => new,
+            Ok(BatchItem::Withdraw { id, version }) => {
+                let outcome = outcome_of(text, stored.get(&id));
+                return AnchoredItem::Withdraw { id, version, outcome };
+            }
+            Err(reason) => return AnchoredItem::Refused(reason),
+        };
+        // A refused item takes no range from the others.
+        if let Some(reason) = refusal(stored.get(&new.id), author, new.version) {
+            return AnchoredItem::Refused(reason);
+        }
+        let mut parts = Vec::with_capacity(new.parts.len());
+        let mut ranges = Vec::with_capacity(new.parts.len());
+        for NewPart { at, text: with } in &new.parts {
+            match text.anchor_part(at) {
+                Ok((origin, current)) => {
+                    ranges.push(origin.range);
+                    parts.push(StoredPart { origin, current, text: with.clone() });
+                }
+                Err(reason) => return AnchoredItem::Refused(reason),
+            }
+        }
+        if overlap(&ranges, &mut taken) {
+            return AnchoredItem::Refused(Refusal::Overlaps);
+        }
+        // The anchors of a suggestion that stands stay, so that a repeated item changes nothing.
+        let parts = stays(&new, stored.get(&new.id)).unwrap_or(parts);
+        put(new, parts)
+    });
+    anchored.collect()
+}
+
+fn outcome_of(text: &Text, stored: Option<&StoredReview>) -> ReviewOutcome {
+    let is_fulfilled = stored.is_some_and(|stored| {
+        let says =
+            |part: PartRef<'_>| text.says(part.current, part.origin.quote.is_empty(), part.text);
+        stored.parts().all(says)
+    });
+    if is_fulfilled { ReviewOutcome::Fulfilled } else { ReviewOutcome::Withdrawn }
+}
+
+/// Whether the ranges of a suggestion overlap each other or `taken`; otherwise they are taken now.
+fn overlap(ranges: &[TextRange], taken: &mut Ranges<()>) -> bool {
+    let mut own = Ranges::default();
+    for range in ranges {
+        if taken.overlaps(*range) || own.overlaps(*range) {
+            return true;
+        }
+        own.insert(*range, ());
+    }
+    for range in ranges {
+        taken.insert(*range, ());
+    }
+    false
+}
+
+fn state_of(outcome: &ItemOutcome) -> ItemState {
+    match outcome {
+        ItemOutcome::Stored(review) => ItemState::Stored(review.version),
+        ItemOutcome::StoredBefore(version) => ItemState::Stored(*version),
+        ItemOutcome::Closed(_) | ItemOutcome::Deleted(..) | ItemOutcome::WithdrawnBefore => {
+            ItemState::Withdrawn
+        }
+        ItemOutcome::Refused(reason, version) => ItemState::Refused(*reason, *version),
+    }
+}

@@ -1,0 +1,37 @@
+// @ts-check
+/** The sentences about parts of suggestions, their views and the keys that decide them, in Korean. A part of `ko.js`. */
+
+/** @type {Record<keyof typeof import("./deciding_en.js").decidingEn, string>} */
+export const decidingKo = {
+  "part.insert": "“{text}” 넣기",
+  "part.delete": "“{quote}” 삭제",
+  "part.replace": "“{quote}” 대신 “{text}”",
+  "part.move": "“{text}” 옮기기",
+  "part.more": "그 밖에 {count}곳",
+  "part.space": "공백",
+  "part.break": "줄바꿈",
+  "review.suggestion.inserts": "(넣기)",
+  "review.suggestion.moves": "(옮기기)",
+  "review.parts": "{count}곳",
+  "review.subject.part": "{name}, {what}",
+  "review.new.suggestion": "{name}님의 새 제안: {what}",
+  "review.status.withdrawn": "제안 취소됨",
+  "review.status.fulfilled": "이미 글에 있음",
+  "suggestion.bar": "커서가 있는 곳의 제안",
+  "suggestion.here": "제안 {count}건 가운데 {at}번째: {what}. {keys} 키를 누르면 반영됩니다.",
+  "suggestion.here.edited": "제안 {count}건 가운데 {at}번째: {what}. 그 뒤에 고치신 부분이라 바로 반영할 수 없습니다.",
+  "suggestion.none": "여기에는 제안이 없습니다.",
+  "suggestion.last": "마지막 제안이었습니다.",
+  "view.title": "본문의 제안",
+  "view.shown": "제안 표시",
+  "view.accepted": "모두 반영한 글",
+  "view.original": "원래 글",
+  "view.note.accepted": "반영할 수 있는 제안 {count}건을 모두 반영한 모습입니다. 여기서는 고칠 수 없습니다.",
+  "view.note.original": "제안 {count}건을 본문에 표시하지 않았습니다.",
+  "view.back": "제안 표시하기",
+  "keys.acceptNext": "제안을 반영하고 다음 제안으로",
+  "keys.rejectNext": "제안을 거절하고 다음 제안으로",
+  "keys.say": "여기 있는 제안 읽어 주기",
+  "keys.region": "본문과 의견 사이로 이동",
+  "keys.view": "제안 표시, 모두 반영한 글, 원래 글",
+}

@@ -1,0 +1,210 @@
+// @ts-check
+/**
+ * The suggestion at the caret of the writer: a small bar that decides it, the sentence that says it, and the keys that decide it and
+ * go on to the next. Owns one element.
+ *
+ * The bar comes when the caret is moved to a part, and goes while the writer types: it would cover the next line.
+ */
+
+import { chordOf } from "../desk/shortcuts.js"
+import { announce, showToast } from "../lib/announce.js"
+import { byId, isDrawn, translatedButton } from "../lib/dom.js"
+import { i18n, number, t } from "../lib/i18n.js"
+import { moveBelow } from "./bar_position.js"
+import { reviewsAt } from "./highlights.js"
+import { sayParts } from "./part_text.js"
+import { isSuggestion } from "./parts.js"
+import { actName } from "./subject.js"
+
+/**
+ * @typedef {import("../lib/api.js").Verdict} Verdict
+ * @typedef {import("../lib/api.js").Review} Review
+ */
+
+export class DecisionBar {
+  #frame = 0
+  /** Whether the writer typed since the caret was moved. */
+  #typed = false
+  /** Whether the next move of the caret is that of an edit. */
+  #isEdit = false
+  /** Counts the moves of the caret and the edits of the writer: after another one no decision moves the caret. */
+  #moves = 0
+  /** The suggestion that was said when the caret came to it. @type {string | null} */
+  #said = null
+  /** Decided, and not answered yet. @type {Set<string>} */
+  #deciding = new Set()
+
+  /**
+   * @param {import("../desk/editor.js").Editor} editor
+   * @param {import("./decisions.js").Decisions} decisions
+   * @param {import("./actions.js").ReviewActions} actions
+   */
+  constructor(editor, decisions, actions) {
+    this.editor = editor
+    this.decisions = decisions
+    this.reviews = decisions.reviews
+    this.actions = actions
+    this.element = byId("decision-bar")
+    this.accept = translatedButton("review.accept", { icon: "check" }, () => this.decide("accept"))
+    this.reject = translatedButton("review.reject", {}, () => this.decide("reject"))
+    this.reply = translatedButton("review.reply", { icon: "comment" }, () => this.#reply())
+    this.element.replaceChildren(this.accept, this.reject, this.reply)
+  }
+
+  /** @param {AbortSignal} signal */
+  start(signal) {
+    // Pressing a button must not take the caret away first.
+    this.element.addEventListener("pointerdown", (event) => event.preventDefault(), { signal })
+    this.editor.addEventListener("edit", (event) => this.#edited(/** @type {CustomEvent} */ (event).detail), { signal })
+    this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
+    const draw = () => this.#drawSoon()
+    for (const type of ["geometry", "pending"]) this.editor.addEventListener(type, draw, { signal })
+    for (const type of ["focusin", "focusout"]) document.addEventListener(type, draw, { signal })
+    for (const source of [this.reviews, this.decisions.store, i18n]) source.addEventListener("change", draw, { signal })
+    window.addEventListener("scroll", draw, { signal, passive: true })
+  }
+
+  /** Decides the suggestion at the caret, or the active one while a card has the focus, and goes on to the next. @param {Verdict} verdict */
+  async decide(verdict) {
+    const isInText = this.#isInText
+    const review = this.#subject
+    if (!review || !this.decisions.mayDecide) return announce(t("suggestion.none"))
+    if (verdict === "accept" && !this.#isAcceptable(review)) return void showToast(this.#sentence(review))
+    if (this.#deciding.has(review.id)) return
+    const moves = this.#moves
+    const order = this.#suggestions.map(({ id }) => id)
+    this.#deciding.add(review.id)
+    const failed = await this.actions.decide(review, verdict)
+    this.#deciding.delete(review.id)
+    if (failed !== null) return void showToast(failed)
+    if (this.element.contains(document.activeElement)) this.editor.focus()
+    if (isInText && moves === this.#moves) this.#goOn(order, review.id)
+  }
+
+  /** The one after a decided suggestion, or else the last before it. @param {string[]} order @param {string} decided */
+  #goOn(order, decided) {
+    const at = order.indexOf(decided)
+    const isOpen = (/** @type {string} */ id) => this.reviews.get(id)?.status === "open" && this.reviews.passageOf(id) !== null
+    const next = order.slice(at + 1).find(isOpen) ?? order.slice(0, Math.max(at, 0)).findLast(isOpen)
+    const spot = next === undefined ? null : this.reviews.passageOf(next)
+    if (spot) this.editor.show(spot)
+    else announce(t("suggestion.last"))
+  }
+
+  /** Says the suggestion at the caret, or that of the card with the focus. */
+  say() {
+    const review = this.#subject
+    announce(review ? this.#sentence(review) : t("suggestion.none"))
+  }
+
+  get #isInText() {
+    return this.editor.view.hasFocus || this.element.contains(document.activeElement)
+  }
+
+  /** @returns {Review | undefined} */
+  get #subject() {
+    const id = this.#isInText ? this.#here?.id : this.actions.margin?.active
+    const review = this.reviews.get(id ?? "")
+    return review && review.status === "open" && isSuggestion(review) ? review : undefined
+  }
+
+  /** The suggestion with a part in or beside which the caret stands; of several the active one. */
+  get #here() {
+    const { state } = this.editor.view
+    const { empty, head } = state.selection.main
+    if (!empty) return undefined
+    const ids = reviewsAt(state, head).filter((id) => this.editor.marked.passages.get(id)?.suggests)
+    const id = ids.find((id) => id === this.editor.marked.active) ?? ids[0]
+    const spot = id && this.reviews.spotsOf(id).find(({ from, to }) => from <= head && head <= to)
+    return id && spot ? { id, spot } : undefined
+  }
+
+  /** In the order of the text. */
+  get #suggestions() {
+    return this.reviews.open.filter(isSuggestion)
+  }
+
+  /** @param {Review} review */
+  #isAcceptable = (review) => ["exact", "moved"].includes(this.reviews.stateOf(review))
+
+  /** @param {Review} review */
+  #sentence(review) {
+    const suggestions = this.#suggestions
+    const at = number(suggestions.findIndex(({ id }) => id === review.id) + 1)
+    const facts = { at, count: number(suggestions.length), what: sayParts(review.parts), keys: chordOf("acceptNext") }
+    return t(this.#isAcceptable(review) ? "suggestion.here" : "suggestion.here.edited", facts)
+  }
+
+  #reply() {
+    const id = this.#here?.id
+    if (id === undefined) return
+    const { margin } = this.actions
+    margin?.activate(id)
+    margin?.openSheet()
+    const field = margin?.cardOf(id)?.querySelector(".reply > .reply-field")
+    if (field instanceof HTMLElement) field.focus()
+  }
+
+  /** @param {boolean} isOurs */
+  #edited(isOurs) {
+    this.#isEdit = isOurs
+    if (!isOurs) return
+    this.#typed = true
+    this.#moves++
+  }
+
+  /** @param {boolean} moved */
+  #selected(moved) {
+    if (moved && !this.#isEdit) {
+      this.#typed = false
+      this.#moves++
+    }
+    this.#isEdit = false
+    this.#drawSoon()
+  }
+
+  #drawSoon() {
+    cancelAnimationFrame(this.#frame)
+    this.#frame = requestAnimationFrame(() => this.#draw())
+  }
+
+  #draw() {
+    const { view, marked } = this.editor
+    const isFree = !this.#typed && !view.compositionStarted && marked.pending === null && document.body.dataset.sheet !== "open"
+    const here = this.#isInText && isFree && this.decisions.mayDecide ? this.#here : undefined
+    const review = here && this.reviews.get(here.id)
+    const hadFocus = this.element.contains(document.activeElement)
+    this.element.hidden = !review
+    if (!review && hadFocus) this.editor.focus()
+    if (!here || !review) {
+      if (!this.#typed) this.#said = null
+      return
+    }
+    this.#drawButtons(review)
+    moveBelow(this.element, this.#subjectBox(here))
+    if (this.#said === here.id) return
+    this.#said = here.id
+    announce(this.#sentence(review))
+  }
+
+  /** @param {Review} review */
+  #drawButtons(review) {
+    this.accept.hidden = !this.#isAcceptable(review)
+    if (isDrawn(this.element, review.id, review.version)) return
+    for (const [act, pressed] of /** @type {const} */ ([["accept", this.accept], ["reject", this.reject], ["reply", this.reply]])) {
+      pressed.setAttribute("aria-label", actName(t(`review.${act}`), review))
+    }
+  }
+
+  /** The part at the caret with its new words, as far as they are drawn. @param {{ id: string, spot: import("./spots.js").Spot }} here */
+  #subjectBox({ id, spot }) {
+    const caret = this.editor.coordinatesAt(this.editor.selection.from, -1)
+    const ends = [this.editor.coordinatesAt(spot.to, -1).bottom]
+    for (const added of this.editor.view.contentDOM.querySelectorAll(".passage-new")) {
+      const { top, bottom } = added.getBoundingClientRect()
+      const isOfPart = added instanceof HTMLElement && added.dataset.review === id && top < (ends[0] ?? 0)
+      if (isOfPart) ends.push(bottom)
+    }
+    return { top: caret.top, bottom: Math.max(caret.bottom, ...ends), left: caret.left }
+  }
+}

@@ -1,0 +1,83 @@
+// @ts-check
+/** The new text of a suggestion, drawn behind the old one, and the sign of a line break. The text of the editor contains neither. */
+
+import { el } from "../lib/dom.js"
+import { WidgetType } from "../lib/vendor.js"
+
+/** The sign of a line break. */
+const SIGN = "¶"
+
+/** A line break that a suggestion deletes: a mark round it would have no letter. */
+export class DeletedBreak extends WidgetType {
+  /** @param {string} review @param {string} style */
+  constructor(review, style) {
+    super()
+    this.review = review
+    this.style = style
+  }
+
+  /** @override @param {DeletedBreak} other */
+  eq({ review, style }) {
+    return review === this.review && style === this.style
+  }
+
+  /** @override */
+  toDOM() {
+    return el("del", { class: this.style, "data-review": this.review, "aria-hidden": "true", text: SIGN })
+  }
+
+  /** @override */
+  ignoreEvent() {
+    return false
+  }
+}
+
+export class NewText extends WidgetType {
+  /** @param {string} review @param {string} text @param {string} style */
+  constructor(review, text, style) {
+    super()
+    this.review = review
+    this.text = text
+    this.style = style
+  }
+
+  /** @override @param {NewText} other */
+  eq({ review, text, style }) {
+    return review === this.review && text === this.text && style === this.style
+  }
+
+  /** The same words under another look keep their element. @override @param {HTMLElement} element */
+  updateDOM(element) {
+    if (element.dataset.review !== this.review) return false
+    element.className = this.style
+    if (element.dataset.text !== this.text) this.#write(element)
+    return true
+  }
+
+  /** A line break has a sign: it may be all that is new. @param {HTMLElement} element */
+  #write(element) {
+    element.dataset.text = this.text
+    element.replaceChildren()
+    for (const [at, line] of this.text.split("\n").entries()) {
+      if (0 < at) element.append(SIGN, "\n")
+      element.append(line)
+    }
+  }
+
+  /** The card says it to a screen reader, and so does the page when the caret comes here. @override */
+  toDOM() {
+    const element = el("ins", { class: this.style, "data-review": this.review, "aria-hidden": "true" })
+    this.#write(element)
+    return element
+  }
+
+  /** @override */
+  get lineBreaks() {
+    return this.text.split("\n").length - 1
+  }
+
+  /** A press on it is a press on the text. @override */
+  ignoreEvent() {
+    return false
+  }
+}

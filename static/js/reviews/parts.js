@@ -1,0 +1,36 @@
+// @ts-check
+/**
+ * The parts of a suggestion: places of the text, each with a quote and the text in its stead. A part without a quote is
+ * a gap, where its text is added; one without a text deletes its quote. Pure, tested with `node --test`.
+ */
+
+/**
+ * @typedef {import("../lib/api.js").Part} Part
+ * @typedef {"insert" | "delete" | "replace"} PartKind
+ * @typedef {Pick<import("../lib/api.js").Review, "parts">} WithParts
+ */
+
+/** @param {WithParts} review a comment has no parts */
+export const isSuggestion = ({ parts }) => 0 < parts.length
+
+/** @param {Part} part @returns {PartKind} */
+export function kindOf({ anchor, text }) {
+  if (anchor.quote === "") return "insert"
+  return text === "" ? "delete" : "replace"
+}
+
+/** The text that two parts move, one of which deletes what the other adds; `null` for other parts. @param {readonly Part[]} parts */
+export function movedText(parts) {
+  const [one, other] = parts
+  if (!one || !other || parts.length !== 2) return null
+  const [added, deleted] = one.text === "" ? [other, one] : [one, other]
+  const isMove = kindOf(added) === "insert" && kindOf(deleted) === "delete" && added.text === deleted.anchor.quote
+  return isMove ? added.text : null
+}
+
+/**
+ * Whether the form of a review can show it: one passage with other words, which its author did not type in the text.
+ *
+ * @param {WithParts & { origin?: import("../lib/api.js").Review["origin"] }} review
+ */
+export const fitsForm = ({ parts, origin }) => parts.length === 0 || (origin !== "typed" && parts.length === 1 && parts[0]?.anchor.quote !== "")

@@ -1,0 +1,129 @@
+// @ts-check
+/**
+ * The spots of a review in the text of the editor: its passage, or the quotes and gaps of a suggestion.
+ *
+ * The server says where a spot is when it serves it; from then on it moves along with every edit. Text that is typed
+ * at an edge of a quote stays outside, and text that is typed at a gap stands before it, as Yjs's relative positions
+ * have it. Pure, tested with `node --test`.
+ */
+
+import { BESIDE, gapHolds, locate, locateGap, locateInserted, locateInsertedGap } from "./locate.js"
+import { isSuggestion } from "./parts.js"
+
+/**
+ * @typedef {import("./locate.js").Range} Range
+ * @typedef {import("@codemirror/state").ChangeDesc} Changes
+ * @typedef {import("./locate.js").Tree} Tree
+ * @typedef {object} PlaceFacts
+ * @property {string} quote `""` at a gap
+ * @property {string} prefix
+ * @property {string} suffix
+ * @property {string | null} text in the stead of the quote; `null` for a comment
+ * @property {boolean} holds whether the text there is the quote, or has a word beside the gap as before
+ * @typedef {Range & PlaceFacts} Spot
+ * @typedef {{ first: number, last: number, by: number, inserted: Range[] }} Extent of an edit: its range in the text before, how far
+ *   what is behind moves, and what it inserted into the text after
+ */
+
+/** Whether a spot is in the text. A gap is an empty range, a deleted quote too. @param {Spot} spot */
+export const stands = ({ from, to, quote, holds }) => (quote === "" ? holds : from < to)
+
+/** Whether a suggestion can be accepted as it is shown: each of its spots is as it was. @param {readonly Spot[]} spots */
+export const isWhole = (spots) => spots.every((spot) => stands(spot) && spot.holds)
+
+/**
+ * Places as the server has them, but for those that moved along with edits that it may not have seen.
+ *
+ * @param {{ tree: Tree, whole: string }} text both forms of it
+ * @param {Pick<import("../lib/api.js").Review, "anchor" | "parts">} review @param {readonly Spot[]} ours
+ * @returns {Spot[]}
+ */
+export function spotsOf({ tree, whole }, review, ours) {
+  const only = review.anchor === null ? [] : [{ anchor: review.anchor, text: null }]
+  const parts = isSuggestion(review) ? review.parts : only
+  return parts.map(({ anchor, text: words }, at) => {
+    const before = ours[at]
+    const { quote, prefix, suffix } = anchor
+    const isSame = before !== undefined && quote === before.quote && (prefix === before.prefix || suffix === before.suffix)
+    const isNewer = isSame && stands(before) && anchor.state !== "moved"
+    const range = isNewer ? before : quote === "" ? locateGap(whole, anchor) : locate(whole, anchor)
+    const next = held({ from: range.from, to: range.to, quote, prefix, suffix, text: words, holds: true }, tree)
+    // One that stood here and is found nowhere stays where it was: it may be pasted in a moment.
+    return isSame && !stands(next) && !stands(before) ? { ...next, from: before.from, to: before.to } : next
+  })
+}
+
+/** @param {Changes} changes @returns {Extent} */
+export function extentOf(changes) {
+  let [first, last] = [Number.POSITIVE_INFINITY, -1]
+  /** @type {Range[]} */
+  const inserted = []
+  changes.iterChangedRanges((fromA, toA, from, to) => {
+    first = Math.min(first, fromA)
+    last = Math.max(last, toA)
+    if (from < to) inserted.push({ from, to })
+  })
+  return { first, last, by: changes.newLength - changes.length, inserted }
+}
+
+/**
+ * A spot after an edit; the same object if the edit is behind it.
+ *
+ * @param {Spot} spot @param {Changes} changes @param {Extent} extent @param {Tree} text after the edit
+ * @returns {Spot}
+ */
+export function moved(spot, changes, { first, last, by, inserted }, text) {
+  const { from, to, quote, prefix, suffix, text: words, holds } = spot
+  const width = quote === "" ? BESIDE : 0
+  if (stands(spot)) {
+    if (to + width < first) return spot
+    // A literal: thousands of spots are behind a key, and a spread takes five times as long.
+    if (last < from - width) return { from: from + by, to: to + by, quote, prefix, suffix, text: words, holds }
+  }
+  const next = quote === "" ? { ...spot, ...movedGap(spot, changes) } : movedRange(spot, changes)
+  const retained = held(next, text)
+  if (stands(retained) || inserted.length === 0) return retained
+  // Cut and pasted, or its deletion undone.
+  const found = spot.quote === "" ? locateInsertedGap(text, inserted, retained) : locateInserted(text, inserted, retained)
+  return found ? held({ ...retained, ...found }, text) : retained
+}
+
+/** @param {Range} spot @param {Changes} changes @returns {Range} */
+function movedGap({ from }, changes) {
+  const at = changes.mapPos(from, 1)
+  return { from: at, to: at }
+}
+
+/**
+ * @template {Range} R
+ * @param {R} range
+ * @param {Changes} changes
+ * @returns {R}
+ */
+export function movedRange(range, changes) {
+  const from = changes.mapPos(range.from, 1)
+  let to = changes.mapPos(range.to, -1)
+  // An edit that replaces the tail: the passage ends before the new words, as the server has it.
+  changes.iterChangedRanges((fromA, toA, fromB) => {
+    if (range.from < fromA && fromA < toA && toA === range.to) to = fromB
+  })
+  return { ...range, from, to: Math.max(from, to) }
+}
+
+/** @param {Spot} spot @param {Tree} text @returns {Spot} */
+function held(spot, text) {
+  const { from, to, quote } = spot
+  const holds = quote === "" ? gapHolds(text, from, spot) : to - from === quote.length && text.sliceString(from, to) === quote
+  return holds === spot.holds ? spot : { ...spot, holds }
+}
+
+/**
+ * The spots whose edit changes how they are drawn: one that came, went, or has another text now.
+ *
+ * @param {Spot} before @param {Spot} after @param {Changes} changes
+ */
+export function isTouched(before, after, changes) {
+  if (before === after) return false
+  if (before.holds !== after.holds || stands(before) !== stands(after)) return true
+  return before.from < before.to && Boolean(changes.touchesRange(before.from, before.to))
+}

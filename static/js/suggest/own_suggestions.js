@@ -1,0 +1,174 @@
+// @ts-check
+/**
+ * The reviewer's own suggestions between three sides: the text of the editor, the list of reviews, and the server.
+ *
+ * The model (`suggesting.js`) knows which suggestions stand in the text. This module gives it what the server decided,
+ * deleted, took back or moved, and what came of another page. A suggestion that cannot stand in the text is drawn as on
+ * the writer's page.
+ *
+ * Fires `change` when the set of suggestions in the text changes.
+ */
+
+import { Suggesting } from "./suggesting.js"
+import { isSuggestion } from "../reviews/parts.js"
+import { isWhole } from "../reviews/spots.js"
+import { isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js"
+
+/**
+ * @typedef {import("./entries.js").Suggestion} Suggestion
+ * @typedef {import("../lib/api.js").Review} Review
+ */
+
+const WITHDRAWN = "withdrawn"
+/** After a change of the base a suggestion that did not stand is tried again, in ms. */
+const RETRY_DELAY = 300
+
+/** A new id: 22 characters of 64, as the server takes them. */
+function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").slice(0, 22)
+}
+
+export class OwnSuggestions extends EventTarget {
+  /** @type {Suggesting | null} */
+  model = null
+  /** Whether an answer of the server is on its way, which events may overtake. */
+  isSending = () => false
+  /** The state of each review of the list that the model has; `WITHDRAWN`: this page withdrew it. @type {Map<string, string>} */
+  #given = new Map()
+  /** The suggestions of this moment. @type {Set<string> | null} */
+  #ids = null
+  #isDue = false
+  #timer = 0
+
+  /** @param {import("./mirror.js").Mirror} mirror @param {import("../reviews/reviews.js").Reviews} reviews */
+  constructor(mirror, reviews) {
+    super()
+    this.mirror = mirror
+    this.reviews = reviews
+  }
+
+  /** @param {AbortSignal} signal */
+  start(signal) {
+    this.reviews.addEventListener("change", () => this.syncSoon(), { signal })
+    this.mirror.addEventListener("moved", () => this.#retrySoon(), { signal })
+  }
+
+  stop() {
+    window.clearTimeout(this.#timer)
+  }
+
+  /** Whether the text contains the words of a suggestion. @param {string} id */
+  isInView(id) {
+    if (this.#ids === null) {
+      // Asked for each of many reviews, one after the other.
+      queueMicrotask(() => (this.#ids = null))
+      this.#ids = new Set(this.model?.suggestions.map((suggestion) => suggestion.id))
+    }
+    return this.#ids.has(id)
+  }
+
+  /** The suggestion at a position of the editor. @param {number} at */
+  idAt(at) {
+    return this.model?.at(at)?.id ?? null
+  }
+
+  /** Takes a suggestion back. @param {string} id */
+  remove(id) {
+    this.mirror.change((model) => this.#changed([model.remove(id)]))
+    this.dispatchEvent(new Event("change"))
+  }
+
+  /** The server deleted a suggestion that this page withdrew. @param {string} id */
+  withdrew(id) {
+    this.#given.set(id, WITHDRAWN)
+  }
+
+  /** The list of reviews changed, perhaps in the middle of an update of the editor. */
+  syncSoon() {
+    if (this.#isDue) return
+    this.#isDue = true
+    queueMicrotask(() => {
+      this.#isDue = false
+      // An event about a suggestion may come before the answer that it is of.
+      if (this.reviews.isRead && !this.isSending()) this.#sync()
+    })
+  }
+
+  /** A suggestion that did not stand in the text before a change of the base may stand now. */
+  #retrySoon() {
+    window.clearTimeout(this.#timer)
+    const isHere = (/** @type {Suggestion} */ { id }) => isWhole(this.#spots(id))
+    if (!this.model?.hidden.some(isHere)) return
+    this.#timer = window.setTimeout(() => {
+      for (const { id } of this.model?.hidden.filter(isHere) ?? []) this.#given.delete(id)
+      this.syncSoon()
+    }, RETRY_DELAY)
+  }
+
+  /** The spots of a suggestion in the base. @param {string} id */
+  #spots(id) {
+    return this.reviews.editor.marked.passages.get(id)?.spots ?? []
+  }
+
+  /** The own open suggestions of the list with a spot, the oldest first. */
+  get #open() {
+    const { all, me } = this.reviews
+    const own = all.filter((review) => review.author.id === me && review.status === "open" && isSuggestion(review) && !isOrphaned(review))
+    return own.sort((one, other) => one.created_at.localeCompare(other.created_at))
+  }
+
+  #sync() {
+    if (this.model === null) return this.#begin()
+    this.mirror.change((model) => this.#changed([...this.#closed(model), ...this.#opened(model)]))
+    this.dispatchEvent(new Event("change"))
+  }
+
+  /** @param {import("@codemirror/state").ChangeSet[]} edits */
+  #changed(edits) {
+    this.#ids = null
+    return edits
+  }
+
+  #begin() {
+    const open = this.#open
+    for (const review of open) this.#give(review)
+    this.model = new Suggesting(this.mirror.overlay.base, open.map((review) => suggestionOf(review, this.#spots(review.id))), newId)
+    this.#ids = null
+    this.mirror.begin(this.model)
+    this.dispatchEvent(new Event("change"))
+  }
+
+  /** The edits of the view for suggestions that are closed, deleted or without a spot. @param {Suggesting} model */
+  #closed(model) {
+    const listed = new Set([...this.#given.keys(), ...model.suggestions.map(({ id }) => id)])
+    return [...listed].flatMap((id) => {
+      const review = this.reviews.get(id)
+      const given = this.#given.get(id)
+      if (given === WITHDRAWN) return []
+      if (review?.status === "open") return isOrphaned(review) ? [model.orphaned(id)] : []
+      // One that is new here may have been acknowledged before its event comes.
+      if (!review && given === undefined) return []
+      this.#given.delete(id)
+      return [model.decided(id, review ? verdictOf(review) : "withdrawn")]
+    })
+  }
+
+  /** The edits of the view for suggestions that are new, newer, or open again. @param {Suggesting} model */
+  #opened(model) {
+    return this.#open.flatMap((review) => {
+      const given = this.#given.get(review.id)
+      if (given === WITHDRAWN || given === stampOf(review)) return []
+      this.#give(review)
+      return [model.opened(suggestionOf(review, this.#spots(review.id)))]
+    })
+  }
+
+  /** @param {Review} review */
+  #give(review) {
+    this.#given.set(review.id, stampOf(review))
+  }
+}
+
+/** The state of a review that the model has. @param {Review} review */
+const stampOf = (review) => `${review.version} ${isPinned(review)} ${review.parts.map(({ anchor }) => anchor.state).join(" ")}`

@@ -1,0 +1,179 @@
+// @ts-check
+/**
+ * The own changes in the reviewer's text: new words are text with a mark, old ones stand struck behind them.
+ *
+ * A widget has side 1, or it would end a composition before it. On the line of a composition the drawing of before
+ * moves along, and the rest of the text is drawn anew.
+ */
+
+import { el } from "../lib/dom.js"
+import { number, t } from "../lib/i18n.js"
+import { Decoration, EditorView, ViewPlugin, WidgetType } from "../lib/vendor.js"
+import { marked } from "../reviews/highlights.js"
+import { shownView } from "../reviews/text_view.js"
+import { drawnChanges, foldedText, partsNear } from "./drawn_text.js"
+import { overlaid, overlayOf } from "./view_state.js"
+
+/**
+ * @typedef {import("./entries.js").Suggestion} Suggestion
+ * @typedef {import("@codemirror/state").Range<Decoration>} Drawn
+ *
+ * @typedef {object} Own
+ * @property {() => readonly Suggestion[]} suggestions
+ * @property {(id: string) => string | undefined} stateOf
+ * @property {(view: number) => string | null} idAt the suggestion at a position
+ * @property {(id: string) => void} press
+ */
+
+/** The editor needs a moment to read the result of a composition, in ms. */
+const COMPOSED_PAUSE = 60
+
+class OldWords extends WidgetType {
+  /** @param {string} text @param {string} style @param {string | null} id */
+  constructor(text, style, id) {
+    super()
+    this.text = text
+    this.style = style
+    this.id = id
+    this.folded = foldedText(text)
+  }
+
+  /** @override @param {OldWords} other */
+  eq({ text, style, id }) {
+    return text === this.text && style === this.style && id === this.id
+  }
+
+  /** @override */
+  get lineBreaks() {
+    return this.folded.split("\n").length - 1
+  }
+
+  /** @override */
+  toDOM() {
+    const given = { class: this.style, "aria-hidden": "true", "data-review": this.id ?? undefined }
+    const words = el("del", { ...given, text: this.folded })
+    if (this.folded.endsWith("…")) words.title = t("suggesting.folded", { count: number(this.text.length) })
+    return words
+  }
+
+  /** A press on the old words is one on the text. @override */
+  ignoreEvent() {
+    return false
+  }
+}
+
+class NewBreak extends WidgetType {
+  /** @override */
+  eq() {
+    return true
+  }
+
+  /** @override */
+  toDOM() {
+    return el("span", { class: "passage-break", "aria-hidden": "true", text: "¶" })
+  }
+
+  /** @override */
+  ignoreEvent() {
+    return false
+  }
+}
+
+const newBreak = Decoration.widget({ widget: new NewBreak(), side: 1 })
+
+/** @param {EditorView} view @param {Own} own @returns {Drawn[]} in the order of the text */
+function draw({ state, viewport }, { suggestions, stateOf }) {
+  if (state.field(shownView) !== "shown") return []
+  const overlay = state.field(overlayOf)
+  const { active } = state.field(marked)
+  const near = overlay.hunks.filter((hunk) => hunk.new.from <= viewport.to && viewport.from <= hunk.new.to)
+  const spots = partsNear(suggestions(), overlay.rangeToBase(viewport))
+  return drawnChanges(near, spots).flatMap(({ id, old, new: { from, to } }) => {
+    const style = `${id !== null && id === active ? " passage-active" : ""}${id !== null && stateOf(id) === "edited" ? " passage-edited" : ""}`
+    /** @type {Drawn[]} */
+    const drawn = []
+    if (from < to) {
+      /** @type {Record<string, string>} */
+      const attributes = id === null ? {} : { "data-review": id, "aria-details": `comment-${id}` }
+      const mark = Decoration.mark({ tagName: "ins", class: `passage passage-new${style}`, attributes, inclusiveEnd: true })
+      drawn.push(mark.range(from, to), ...breaksIn(state.doc, { from, to }))
+    }
+    if (old.from < old.to) {
+      const words = new OldWords(overlay.base.sliceString(old.from, old.to), `passage passage-old${from < to ? " passage-replaced" : ""}${style}`, id)
+      drawn.push(Decoration.widget({ widget: words, side: 1 }).range(to))
+    }
+    return drawn
+  })
+}
+
+/** @param {import("@codemirror/state").Text} text @param {{ from: number, to: number }} range */
+function breaksIn(text, { from, to }) {
+  const drawn = []
+  for (let line = text.lineAt(from); line.to < to; line = text.line(line.number + 1)) drawn.push(newBreak.range(line.to))
+  return drawn
+}
+
+/** @param {Own} own */
+export function ownPieces(own) {
+  class Drawing {
+    /** The line of a composition waits for its end. */
+    stale = false
+    timer = 0
+    /** When the last composition ended, in ms. */
+    composedAt = 0
+
+    /** @param {EditorView} view */
+    constructor(view) {
+      this.view = view
+      this.decorations = Decoration.set(draw(view, own), true)
+    }
+
+    /** @param {import("@codemirror/view").ViewUpdate} update */
+    update({ view, state, startState, changes, docChanged, viewportChanged, transactions }) {
+      const isOther = startState.field(marked).active !== state.field(marked).active || startState.field(shownView) !== state.field(shownView)
+      const isGiven = transactions.some((transaction) => transaction.annotation(overlaid))
+      if (!docChanged && !viewportChanged && !isOther && !isGiven && !this.stale) return
+      const next = draw(view, own)
+      this.stale = view.compositionStarted || Date.now() < this.composedAt + COMPOSED_PAUSE
+      if (!this.stale) {
+        this.decorations = Decoration.set(next, true)
+        return
+      }
+      const line = state.doc.lineAt(state.selection.main.head)
+      const isOnLine = (/** @type {number} */ from, /** @type {number} */ to) => line.from <= to && from <= line.to
+      const elsewhere = next.filter(({ from, to }) => !isOnLine(from, to))
+      this.decorations = this.decorations.map(changes).update({ filter: isOnLine, add: elsewhere, sort: true })
+    }
+
+    composed() {
+      this.composedAt = Date.now()
+      window.clearTimeout(this.timer)
+      this.timer = window.setTimeout(() => {
+        if (this.stale && !this.view.compositionStarted) this.view.dispatch({})
+      }, COMPOSED_PAUSE)
+    }
+
+    destroy() {
+      window.clearTimeout(this.timer)
+    }
+  }
+  return [
+    ViewPlugin.fromClass(Drawing, {
+      decorations: (drawing) => drawing.decorations,
+      eventObservers: {
+        compositionend() {
+          this.composed()
+        },
+      },
+    }),
+    EditorView.domEventHandlers({
+      mouseup(event, view) {
+        if (event.button !== 0 || !view.state.selection.main.empty) return false
+        const at = view.posAtCoords({ x: event.clientX, y: event.clientY })
+        const id = at === null ? null : own.idAt(at)
+        if (id !== null) own.press(id)
+        return id !== null
+      },
+    }),
+  ]
+}

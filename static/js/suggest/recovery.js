@@ -1,0 +1,60 @@
+// @ts-check
+/**
+ * Suggestions that this browser retained, back in the text. Pure, tested with `node --test`.
+ *
+ * A part whose quote stands goes in as if it were typed again, so the model sends it as a change: a suggestion that the
+ * server has already keeps its id by that, because it overlaps. The rest stays a text for its author.
+ */
+
+import { Y } from "../lib/vendor.js"
+
+/**
+ * @typedef {import("./unsent.js").Kept} Kept
+ * @typedef {import("./parts.js").Part} Part
+ * @typedef {import("./entries.js").Suggestion} Suggestion
+ * @typedef {import("./overlay.js").Overlay} Overlay
+ * @typedef {import("@codemirror/state").ChangeSet} ChangeSet
+ */
+
+/** @param {import("../lib/vendor.js").Y.Text} text @param {string} position in base64 @returns {number | null} */
+function offsetOf(text, position) {
+  try {
+    const bytes = Uint8Array.from(atob(position), (character) => character.charCodeAt(0))
+    const found = Y.createAbsolutePositionFromRelativePosition(Y.decodeRelativePosition(bytes), /** @type {Y.Doc} */ (text.doc))
+    return found?.type === text ? found.index : null
+  } catch {
+    return null
+  }
+}
+
+/** The parts of a suggestion in the text of now; `null`: one of them has no spot. @param {import("../lib/vendor.js").Y.Text} text @param {Kept} retained @returns {Part[] | null} */
+export function placedParts(text, { parts }) {
+  const whole = text.toString()
+  const placed = parts.flatMap((part) => {
+    if ("at" in part) {
+      const at = offsetOf(text, part.at)
+      return at === null ? [] : [{ start: at, end: at, quote: "", text: part.text }]
+    }
+    const [start, end] = [offsetOf(text, part.start), offsetOf(text, part.end)]
+    const stands = start !== null && end !== null && whole.slice(start, end) === part.quote
+    return stands ? [{ start, end, quote: part.quote, text: part.text }] : []
+  })
+  return placed.length === parts.length ? placed : null
+}
+
+/**
+ * The edit of the view that puts parts in, in the stead of those that the server has of the same suggestion.
+ *
+ * @param {Overlay} overlay @param {readonly Part[]} parts @param {readonly Part[]} listed
+ * @returns {ChangeSet | null} `null`: other words stand there
+ */
+export function entering(overlay, parts, listed) {
+  const cleared = overlay.takeOut(listed)
+  if (!cleared.overlay.mayPut(parts)) return null
+  return cleared.edit.compose(cleared.overlay.put(parts).edit)
+}
+
+/** The words of retained suggestions, to be read and copied. @param {readonly Kept[]} retained */
+export function textsOf(retained) {
+  return retained.flatMap(({ parts }) => parts.map(({ text }) => text)).filter((text) => text.trim() !== "")
+}

@@ -1,0 +1,258 @@
+// @ts-check
+/**
+ * The reviewer's page: makes its parts and connects them to the desk. The page of a writer does not load them.
+ *
+ * `mirror.js` has the text, `own_suggestions.js` the suggestions in it, `sender.js` the way to the server and
+ * `unsent.js` what has not arrived there.
+ */
+
+import { showToast } from "../lib/announce.js"
+import { byId } from "../lib/dom.js"
+import { t } from "../lib/i18n.js"
+import { preference, setPreference } from "../lib/preferences.js"
+import { mayType } from "../desk/policy.js"
+import { Mirror } from "./mirror.js"
+import { ModeSwitch } from "./mode_switch.js"
+import { Offered } from "./offered.js"
+import { OwnSuggestions } from "./own_suggestions.js"
+import { originalText } from "./original_text.js"
+import { ownPieces } from "./pieces.js"
+import { entering, placedParts, textsOf } from "./recovery.js"
+import { Sender } from "./sender.js"
+import { Unsent } from "./unsent.js"
+
+/**
+ * @typedef {import("./unsent.js").Row} Row
+ * @typedef {object} Desk the parts of the desk that it works with
+ * @property {import("../store.js").Store} store
+ * @property {import("../desk/editor.js").Editor} editor
+ * @property {import("../reviews/reviews.js").Reviews} reviews
+ * @property {import("../reviews/margin.js").Margin} margin
+ * @property {import("../reviews/actions.js").ReviewActions} actions
+ */
+
+/** After how long a change counts as not saved, in ms. */
+const SLOW = 5_000
+/** After an edit, in ms: with the time of the write it is in this browser within 250 ms. */
+const LOOK_DELAY = 150
+/** Between two looks at the clock, in ms. */
+const TICK = 1_000
+/** The preference of a browser that has shown the first sentence. */
+const INTRODUCED = "suggesting.known"
+
+export class ReviewerPage {
+  /** @type {Desk | null} */
+  #desk = null
+  /** Since when something is unsent, in ms; 0: nothing is. */
+  #since = 0
+  #tick = 0
+  #timer = 0
+  /** The seat is lost: what is unsent is offered to its author, and not sent by a later page. */
+  #isLost = false
+  #hasRecovered = false
+  /** Whether the user typed what is unsent. What follows from the writer's edits is sent by a page with the seat. */
+  #hasTyped = false
+
+  /** @param {import("../lib/vendor.js").Y.Text} text @param {import("../store.js").Store} store @param {import("../seat/entry.js").Arrival} arrival */
+  constructor(text, store, { me, link }) {
+    this.store = store
+    this.mode = new ModeSwitch(store)
+    this.mirror = new Mirror(text, (review) => this.own?.isInView(review) ?? false)
+    const drawn = ownPieces({
+      suggestions: () => this.own?.model?.suggestions ?? [],
+      stateOf: (id) => this.own?.model?.stateOf(id),
+      idAt: (at) => this.own?.idAt(at) ?? null,
+      press: (id) => this.#desk?.editor.dispatchEvent(new CustomEvent("press", { detail: id })),
+    })
+    this.mirror.extensions.push(drawn, originalText)
+    this.page = { user: me.id, document: link.document_id, link: link.id, client: text.doc?.clientID ?? 0, title: () => store.state.link?.title ?? "" }
+    /** @type {OwnSuggestions | null} */
+    this.own = null
+    /** @type {Sender | null} */
+    this.sender = null
+    this.unsent = new Unsent(this.page)
+    this.offered = new Offered(byId("recovered-drafts"), {
+      enter: (row) => void this.#enter([row]),
+      drop: (row) => void this.unsent.drop(row),
+    })
+  }
+
+  /** @param {Desk} desk */
+  join(desk) {
+    this.#desk = desk
+    this.own = new OwnSuggestions(this.mirror, desk.reviews)
+    this.sender = new Sender(this.mirror, this.own, { link: this.page.link, maySend: () => this.store.seated })
+    desk.actions.typed = this
+  }
+
+  /** @param {AbortSignal} signal */
+  start(signal) {
+    const { own, sender } = this
+    const editor = this.#desk?.editor
+    if (!own || !sender || !editor) return
+    own.start(signal)
+    sender.start(signal)
+    this.mode.start(signal)
+    this.offered.start(signal)
+    own.addEventListener("change", () => this.store.change({ mayEdit: own.model !== null }), { signal })
+    own.addEventListener("change", () => this.#activate(), { signal })
+    for (const source of [own, sender]) source.addEventListener("change", () => this.#lookSoon(), { signal })
+    this.mirror.addEventListener("own", () => this.#typed(), { signal })
+    this.store.addEventListener("change", () => editor.mayType(mayType(this.store.state)), { signal })
+    editor.view.contentDOM.addEventListener("focus", () => this.#introduce(), { signal })
+    this.#tick = window.setInterval(() => this.#since !== 0 && this.#lookSoon(), TICK)
+  }
+
+  stop() {
+    window.clearInterval(this.#tick)
+    window.clearTimeout(this.#timer)
+    this.own?.stop()
+    this.sender?.stop()
+    this.unsent.stop()
+  }
+
+  /** The page holds the seat, and the list of reviews is read. */
+  async ready() {
+    this.#isLost = false
+    this.sender?.ready()
+    if (this.#hasRecovered || !this.own?.model) return
+    this.#hasRecovered = true
+    const rows = await this.unsent.ofClosedPages()
+    await this.#enter(rows.filter(({ isLost }) => !isLost))
+    const lost = rows.filter(({ isLost }) => isLost)
+    this.offered.show(lost.map((row) => ({ row, texts: textsOf(row.put), mayEnter: true })))
+  }
+
+  /** The seat is lost. */
+  lose() {
+    this.#isLost = true
+    void this.unsent.write(this.#look())
+  }
+
+  /** The words that were not saved, for their author to copy. */
+  lost() {
+    const { put, withdraw } = this.#look()
+    const sentences = textsOf(put)
+    return { sentences, deletions: sentences.length === 0 ? put.length + withdraw.length : 0 }
+  }
+
+  /** Their author discards them. */
+  async discard() {
+    this.stop()
+    await this.unsent.drop({ ...this.page, title: "", at: 0, isLost: false, put: [], withdraw: [] })
+  }
+
+  /** Whether the text contains the words of a suggestion. @param {string} review */
+  isInView(review) {
+    return this.own?.isInView(review) ?? false
+  }
+
+  /** The suggestion whose new words are selected, if nothing else is. @param {{ from: number, to: number }} selection */
+  suggestionIn({ from, to }) {
+    const isNew = this.mirror.overlay.pieces({ from, to }).some((piece) => piece.kind === "inserted" && piece.from <= from && to <= piece.to)
+    return isNew ? (this.own?.idAt(from) ?? null) : null
+  }
+
+  /** The author takes a suggestion back. @param {string} review */
+  async remove(review) {
+    this.own?.remove(review)
+    this.#typed()
+    await this.sender?.send()
+  }
+
+  /** Puts words in at the caret, if they may be typed. @param {string} words */
+  insert(words) {
+    const view = this.#desk?.editor.view
+    if (!view || view.state.readOnly) return false
+    view.dispatch(view.state.replaceSelection(words), { scrollIntoView: true, userEvent: "input.paste" })
+    view.focus()
+    return true
+  }
+
+  /** Sends what is unsent before a reply to it. */
+  async send() {
+    await this.sender?.send()
+  }
+
+  /** The words that the server has not acknowledged, with positions that later pages find. */
+  #look() {
+    const model = this.#hasTyped ? this.own?.model : null
+    const { put: unsaved, withdraw } = model?.unsaved() ?? { put: [], withdraw: [] }
+    const put = unsaved.map(({ id, version, parts }) => ({ id, version, parts: parts.flatMap((part) => this.sender?.placed(part) ?? []) }))
+    return { put, withdraw, isLost: this.#isLost }
+  }
+
+  /** The card of the words at the caret becomes the active one once the server has them. */
+  #activate() {
+    const { editor, margin, actions, reviews } = /** @type {Desk} */ (this.#desk)
+    const { from, to } = editor.selection
+    if (margin.active !== null || actions.isDrafting || !editor.view.hasFocus || from !== to) return
+    const id = this.own?.idAt(from)
+    if (id && reviews.get(id)) margin.activate(id)
+  }
+
+  #typed() {
+    this.#hasTyped = true
+    this.#lookSoon()
+  }
+
+  /** Looks at what is unsent, soon: many keys are one look. */
+  #lookSoon() {
+    if (this.#timer === 0) this.#timer = window.setTimeout(() => this.#changed(), LOOK_DELAY)
+  }
+
+  #changed() {
+    this.#timer = 0
+    const unsent = this.#look()
+    const count = unsent.put.length + unsent.withdraw.length
+    this.#hasTyped &&= 0 < count
+    if (count === 0) this.#since = 0
+    else if (this.#since === 0) this.#since = Date.now()
+    void this.unsent.write(unsent)
+    const { savedAt = null, refusal = "" } = this.sender ?? {}
+    const since = this.#since === 0 ? null : new Date(this.#since)
+    const slow = this.#since !== 0 && SLOW <= Date.now() - this.#since
+    const refusing = refusal === "full" && 0 < count ? "full" : "no"
+    const before = this.store.state.saving
+    const isSame = count === before.count && since?.getTime() === before.since?.getTime() && savedAt === before.savedAt && slow === before.slow && refusing === before.refusing
+    if (!isSame) this.store.change({ saving: { ...before, count, since, savedAt, slow, refusing } })
+  }
+
+  /** Puts the suggestions of closed pages into the text. @param {Row[]} rows */
+  async #enter(rows) {
+    const { model } = this.own ?? {}
+    if (!model || rows.length === 0) return
+    /** @type {import("./offered.js").Offer[]} */
+    const left = []
+    for (const row of rows) {
+      const failed = row.put.filter((retained) => !this.#entered(retained))
+      for (const id of row.withdraw) if (this.isInView(id)) this.own?.remove(id)
+      await this.unsent.drop(row)
+      if (0 < textsOf(failed).length) left.push({ row, texts: textsOf(failed), mayEnter: false })
+    }
+    if (left.length < rows.length) showToast(t("suggesting.recovered"))
+    if (0 < left.length) this.offered.show(left)
+  }
+
+  /** @param {import("./unsent.js").Kept} retained */
+  #entered(retained) {
+    const { model } = this.own ?? {}
+    const parts = placedParts(this.mirror.text, retained)
+    if (!parts || !model) return false
+    const listed = model.suggestions.find(({ id }) => id === retained.id)?.parts ?? []
+    let isIn = false
+    this.mirror.recover((overlay) => {
+      const edit = entering(overlay, parts, listed)
+      isIn = edit !== null
+      return edit
+    })
+    return isIn
+  }
+
+  /** Once in a browser the page says what typing does. */
+  #introduce() {
+    if (!mayType(this.store.state) || preference(INTRODUCED) !== null) return
+    setPreference(INTRODUCED, "yes")
+    showToast(t("suggesting.first", { writer: this.store.state.link?.writer.name ?? t("role.writer") }))
+  }
+}

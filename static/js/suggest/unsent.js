@@ -1,0 +1,70 @@
+// @ts-check
+/**
+ * The suggestions that the server did not acknowledge, in this browser: a closed tab loses a quarter of a second of typing
+ * at most. Each page has one row, which it replaces, and which it deletes once all is acknowledged.
+ *
+ * A part is kept with relative positions, so that it is found again after the writer went on. A page applies the rows
+ * of closed pages; one that lost its seat is only offered, since its user may have typed the same anew.
+ */
+
+import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../unsaved/drafts.js"
+
+/**
+ * @typedef {import("./suggestions_api.js").PlacedPart} PlacedPart
+ * @typedef {{ id: string, version: number | null, parts: PlacedPart[] }} Kept
+ * @typedef {{ user: string, document: string, link: string, title: string, client: number, at: number, isLost: boolean,
+ *   put: Kept[], withdraw: string[] }} Row
+ */
+
+export class Unsent {
+  #opening
+  #isStored = false
+  #isStopped = false
+
+  /** @param {{ user: string, document: string, link: string, client: number, title: () => string }} page */
+  constructor(page) {
+    this.page = page
+    this.#opening = Drafts.open(page.user)
+  }
+
+  stop() {
+    this.#isStopped = true
+  }
+
+  /** Replaces the row of this page. @param {Pick<Row, "put" | "withdraw" | "isLost">} unsent */
+  async write({ put, withdraw, isLost }) {
+    const drafts = await this.#opening
+    const isEmpty = put.length + withdraw.length === 0
+    if (!drafts || this.#isStopped || (isEmpty && !this.#isStored)) return
+    const { user, document, link, client, title } = this.page
+    try {
+      const store = storeOf(drafts)
+      if (isEmpty) store.delete(nameOf(document, client))
+      else store.put({ user, document, link, client, title: title(), at: Date.now(), isLost, put, withdraw }, nameOf(document, client))
+      store.transaction.commit()
+      this.#isStored = !isEmpty
+    } catch {
+      // A browser without room: the page itself still has them.
+    }
+  }
+
+  /** The rows of closed pages of this link, the oldest first. @returns {Promise<Row[]>} */
+  async ofClosedPages() {
+    const drafts = await this.#opening
+    if (!drafts) return []
+    const { user, link, document, client } = this.page
+    const index = drafts.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).index("user")
+    const [rows, live] = await Promise.all([resultOf(index.getAll(user)), livePages()])
+    const closed = /** @type {Row[]} */ (rows).filter((row) => row.link === link && row.client !== client && !live.has(nameOf(document, row.client)))
+    return closed.sort((one, other) => one.at - other.at)
+  }
+
+  /** @param {Row} row */
+  async drop({ document, client }) {
+    const drafts = await this.#opening
+    if (drafts) storeOf(drafts).delete(nameOf(document, client))
+  }
+}
+
+/** @param {Drafts} drafts */
+const storeOf = ({ database }) => database.transaction(SUGGESTIONS, "readwrite").objectStore(SUGGESTIONS)

@@ -1,0 +1,461 @@
+// @ts-check
+/** The own suggestions between the text of the reviewer's editor, the list of reviews and the server. */
+
+import assert from "node:assert/strict"
+import { beforeEach, mock, test } from "node:test"
+
+import { Y } from "../../static/js/lib/vendor.js"
+import { Reviews } from "../../static/js/reviews/reviews.js"
+import { base } from "../../static/js/desk/base_text.js"
+import { marked, setPassages } from "../../static/js/reviews/highlights.js"
+import { Mirror } from "../../static/js/suggest/mirror.js"
+import { OwnSuggestions } from "../../static/js/suggest/own_suggestions.js"
+import { Sender } from "../../static/js/suggest/sender.js"
+import { FakeView } from "./reviewer_editor.js"
+
+const ME = { id: "u2", name: "이서연" }
+
+/** @param {Y.Text} text @param {number} at @param {0 | -1} side */
+const positionAt = (text, at, side) => Y.createRelativePositionFromTypeIndex(text, at, side)
+
+/** @param {Y.Text} text @param {Y.RelativePosition} position */
+const offsetOf = (text, position) => Y.createAbsolutePositionFromRelativePosition(position, /** @type {Y.Doc} */ (text.doc))?.index ?? 0
+
+/** @param {string} position in base64 */
+const decoded = (position) => Y.decodeRelativePosition(Uint8Array.from(atob(position), (character) => character.charCodeAt(0)))
+
+/** A server of one document, whose answers a test may change. */
+class Server {
+  /** @type {Map<string, any>} */
+  stored = new Map()
+  /** The bodies of the calls. @type {any[]} */
+  calls = []
+  /** Answers in the spot of the server. @type {((body: any) => { status: number, json: object } | null)[]} */
+  instead = []
+  change = 0
+
+  /** @param {Y.Text} text */
+  constructor(text) {
+    this.text = text
+  }
+
+  /** @param {any} body */
+  put(body) {
+    const retained = body.put.map((/** @type {any} */ { id, version, parts }) => {
+      const stored = this.stored.get(id)
+      if (stored && stored.status !== "open") return { id, state: "refused", reason: "decided" }
+      if (stored && stored.version === (version ?? 0) + 1 && JSON.stringify(stored.sent) === JSON.stringify(parts)) return { id, state: "kept", version: stored.version }
+      if ((stored?.version ?? null) !== version) return { id, state: "refused", reason: "version" }
+      const placed = parts.map((/** @type {any} */ part) => {
+        const [start, end] = "at" in part ? [decoded(part.at), decoded(part.at)] : [decoded(part.start), decoded(part.end)]
+        return { start, end, quote: part.quote ?? "", text: part.text }
+      })
+      const isChanged = placed.some((/** @type {any} */ { start, end, quote }) => quote !== "" && this.#slice(start, end) !== quote)
+      if (isChanged) return { id, state: "refused", reason: "quote-changed" }
+      this.#set(id, { ...this.#fresh(id), ...stored, version: (version ?? 0) + 1, parts: placed, sent: parts })
+      return { id, state: "kept", version: (version ?? 0) + 1 }
+    })
+    const withdrawn = body.withdraw.map((/** @type {any} */ { id, version }) => {
+      const stored = this.stored.get(id)
+      if (stored && stored.status !== "open") return { id, state: "refused", reason: "decided" }
+      if (stored && stored.version !== version) return { id, state: "refused", reason: "version" }
+      this.stored.delete(id)
+      return { id, state: "withdrawn" }
+    })
+    return { items: [...retained, ...withdrawn] }
+  }
+
+  /** @param {Y.RelativePosition} start @param {Y.RelativePosition} end */
+  #slice(start, end) {
+    return this.text.toString().slice(offsetOf(this.text, start), offsetOf(this.text, end))
+  }
+
+  /** @param {string} id */
+  #fresh(id) {
+    const at = `2026-11-26T10:00:${String(this.stored.size).padStart(2, "0")}Z`
+    return { id, author: ME, body: "", status: "open", outcome: null, replies: [], created_at: at, updated_at: at }
+  }
+
+  /** @param {string} id @param {any} review */
+  #set(id, review) {
+    this.stored.set(id, { ...review, change: ++this.change })
+  }
+
+  /** @param {string} id @param {number} version @param {{ start: number, end: number, text: string }[]} parts @param {object} [more] */
+  store(id, version, parts, more = {}) {
+    const placed = parts.map(({ start, end, text }) => ({
+      start: positionAt(this.text, start, 0),
+      end: positionAt(this.text, end, start === end ? 0 : -1),
+      quote: this.text.toString().slice(start, end),
+      text,
+    }))
+    this.#set(id, { ...this.#fresh(id), ...this.stored.get(id), version, parts: placed, ...more })
+  }
+
+  /** @param {string} id @param {object} more */
+  amend(id, more) {
+    const stored = this.stored.get(id)
+    this.#set(id, { ...stored, version: stored.version + 1, ...more })
+  }
+
+  /** The writer accepts, if each part stands: the text first, as the editor has it. @param {string} id */
+  accept(id) {
+    const { parts, status } = this.stored.get(id)
+    const stands = parts.every((/** @type {any} */ { start, end, quote }) => quote === "" || this.#slice(start, end) === quote)
+    if (!stands || status !== "open") return
+    this.amend(id, { status: "accepted" })
+    this.text.doc?.transact(() => {
+      for (const { start, end, quote, text } of parts) {
+        const at = offsetOf(this.text, start)
+        if (quote !== "") this.text.delete(at, offsetOf(this.text, end) - at)
+        this.text.insert(at, text)
+      }
+    })
+  }
+
+  /** A review as the server serves it now. @param {string} id */
+  served(id) {
+    const { parts, sent: _, ...review } = this.stored.get(id)
+    const text = this.text.toString()
+    const served = parts.map((/** @type {any} */ { start, end, quote, text: words }) => {
+      const [from, to] = [offsetOf(this.text, start), offsetOf(this.text, end)]
+      const state = text.slice(from, to) === quote ? "exact" : "edited"
+      return { text: words, anchor: { state, start: from, end: to, quote, prefix: text.slice(Math.max(from - 32, 0), from), suffix: text.slice(to, to + 32) } }
+    })
+    return structuredClone({ ...review, parts: served, anchor: served[0]?.anchor, suggestion: served[0]?.text })
+  }
+
+  get reviews() {
+    return [...this.stored.keys()].map((id) => this.served(id))
+  }
+}
+
+/** @param {string} content @param {(server: Server) => void} [before] */
+async function page(content, before) {
+  const text = new Y.Doc().getText("content")
+  text.insert(0, content)
+  const server = new Server(text)
+  before?.(server)
+  const fetch = async (/** @type {string} */ _path, /** @type {any} */ { method, body }) => {
+    const sent = body && JSON.parse(body)
+    if (method === "POST") server.calls.push(sent)
+    const instead = method === "POST" ? server.instead.shift()?.(sent) : null
+    const json = method === "GET" ? { reviews: server.reviews, next_cursor: null } : (instead?.json ?? server.put(sent))
+    const status = instead?.status ?? 200
+    if (status === 0) throw new TypeError("offline")
+    return { ok: status < 400, status, headers: new Headers(), json: async () => structuredClone(json) }
+  }
+  Object.assign(globalThis, { fetch })
+  /** @type {OwnSuggestions | null} */
+  let suggestions = null
+  const mirror = new Mirror(text, (id) => suggestions?.isInView(id) ?? false)
+  const view = new FakeView(content, mirror.extensions)
+  mirror.attach(/** @type {any} */ (view))
+  const editor = {
+    view,
+    addEventListener: () => undefined,
+    get baseTree() {
+      return view.state.facet(base).text(view.state)
+    },
+    get marked() {
+      return view.state.field(marked)
+    },
+    inView: (/** @type {object} */ spot) => spot,
+    setPassages: (/** @type {any} */ passages) => view.dispatch({ effects: setPassages.of(passages) }),
+  }
+  const reviews = new Reviews(/** @type {any} */ (editor), "link", ME.id, "u1")
+  const own = new OwnSuggestions(mirror, reviews)
+  suggestions = own
+  let maySend = true
+  const sender = new Sender(mirror, own, { link: "link", maySend: () => maySend })
+  const signal = new AbortController().signal
+  own.start(signal)
+  sender.start(signal)
+  await reviews.read()
+  await finished()
+  /** The server tells of a review, as after a call. @param {string} id */
+  const event = async (id) => {
+    if (server.stored.has(id)) reviews.apply(server.served(id))
+    else reviews.drop(id)
+    await finished()
+  }
+  const events = async () => {
+    for (const id of server.stored.keys()) await event(id)
+  }
+  return { text, server, mirror, view, own, sender, reviews, event, events, seat: (/** @type {boolean} */ has) => (maySend = has) }
+}
+
+/** Everything that waits for no timer is done. */
+async function finished() {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
+/** @param {number} ms */
+async function after(ms) {
+  mock.timers.tick(ms)
+  await finished()
+}
+
+/** The only item that was sent last. @param {Server} server */
+const lastPut = (server) => server.calls.at(-1).put[0]
+
+beforeEach(() => {
+  mock.timers.reset()
+  mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000 })
+  Object.assign(globalThis, { window: Object.assign(globalThis, { addEventListener: () => undefined }), document: { hidden: false, addEventListener: () => undefined } })
+})
+
+test("what is typed is sent 400 ms after the last key, and each second while typing goes on", async () => {
+  const { server, view } = await page("저는 물류가 좋습니다.")
+  for (let key = 0; key < 9; key++) {
+    view.type(3 + key, 3 + key, "a")
+    await after(200)
+  }
+  assert.equal(server.calls.length, 1)
+  await after(400)
+  assert.equal(server.calls.length, 2)
+  assert.equal(lastPut(server).version, 1)
+})
+
+test("the overlay is made of the open suggestions that stand, by form or typed", async () => {
+  const { view, own } = await page("One two three.", (server) => {
+    server.store("form", 1, [{ start: 4, end: 7, text: "2" }], { body: "shorter" })
+    server.store("done", 1, [{ start: 0, end: 3, text: "1" }], { status: "rejected" })
+  })
+  assert.equal(view.text, "One 2 three.")
+  assert.ok(own.isInView("form") && !own.isInView("done"))
+})
+
+test("an event of a suggestion that this page sent changes no letter, before its answer or after", async () => {
+  const { server, view, events, own, sender } = await page("One two three.")
+  view.type(4, 7, "2")
+  await after(400)
+  await events()
+  assert.equal(view.text, "One 2 three.")
+  view.type(5, 5, "nd")
+  mock.timers.tick(400)
+  const [id = ""] = server.stored.keys()
+  server.store(id, 2, [{ start: 4, end: 7, text: "2nd" }])
+  await events()
+  await finished()
+  assert.equal(view.text, "One 2nd three.")
+  assert.equal(own.model?.suggestions.length, 1)
+  await sender.send()
+  assert.equal(own.model?.isDirty, false)
+})
+
+for (const first of ["the text", "the event"]) {
+  test(`an accepted suggestion stays letter for letter, when ${first} comes first`, async () => {
+    const { text, server, view, events, own } = await page("One two three.")
+    view.type(4, 7, "2")
+    await after(400)
+    await events()
+    const [id = ""] = server.stored.keys()
+    const change = () => text.doc?.transact(() => {
+      text.delete(4, 3)
+      text.insert(4, "2")
+    })
+    if (first === "the text") change()
+    server.amend(id, { status: "accepted" })
+    await events()
+    assert.equal(view.text, "One 2 three.")
+    if (first !== "the text") change()
+    await after(2_000)
+    assert.equal(view.text, "One 2 three.")
+    assert.equal(own.model?.overlay.changes.empty, true)
+    assert.equal(server.calls.length, 1, "nothing is sent anew")
+  })
+}
+
+test("a rejected suggestion leaves the text, and an undone rejection brings it back", async () => {
+  const { server, view, events } = await page("One two three.")
+  view.type(4, 7, "2")
+  await after(400)
+  await events()
+  const [id = ""] = server.stored.keys()
+  server.amend(id, { status: "rejected" })
+  await events()
+  assert.equal(view.text, "One two three.")
+  server.amend(id, { status: "open" })
+  await events()
+  assert.equal(view.text, "One 2 three.")
+  await after(2_000)
+  assert.equal(server.calls.length, 1)
+})
+
+test("a suggestion that its author undoes is withdrawn, and its late event does not bring it back", async () => {
+  const { server, view, events, event } = await page("One two three.")
+  view.type(4, 7, "2")
+  await after(400)
+  await events()
+  view.type(4, 5, "two")
+  await after(400)
+  assert.equal(server.calls.at(-1).withdraw.length, 1)
+  await finished()
+  assert.equal(view.text, "One two three.")
+  await event(server.calls[0].put[0].id)
+  await after(2_000)
+  assert.equal(view.text, "One two three.")
+  assert.equal(server.calls.length, 2)
+})
+
+test("a suggestion of another page enters the text, and one that the other deletes leaves it", async () => {
+  const { server, view, event } = await page("One two three.")
+  server.store("other", 1, [{ start: 8, end: 13, text: "3" }])
+  await event("other")
+  assert.equal(view.text, "One two 3.")
+  server.stored.delete("other")
+  await event("other")
+  assert.equal(view.text, "One two three.")
+})
+
+test("the author takes a suggestion back from its card", async () => {
+  const { server, view, own, sender, events } = await page("One two three.")
+  view.type(4, 7, "2")
+  await after(400)
+  await events()
+  own.remove(lastPut(server).id)
+  assert.equal(view.text, "One two three.")
+  await sender.send()
+  assert.equal(server.stored.size, 0)
+})
+
+test("without an answer the same batch is due again, and later keys go with it", async () => {
+  const { server, view } = await page("One two three.")
+  server.instead.push(() => ({ status: 0, json: {} }))
+  view.type(4, 7, "2")
+  await after(400)
+  assert.equal(server.stored.size, 0)
+  await after(2_000)
+  assert.equal(server.stored.size, 1)
+  assert.equal(server.calls[0].put[0].id, server.calls[1].put[0].id)
+})
+
+test("without the seat nothing is sent, and with it all that waits", async () => {
+  const { server, view, sender, seat } = await page("One two three.")
+  seat(false)
+  view.type(4, 7, "2")
+  await after(5_000)
+  assert.equal(server.calls.length, 0)
+  seat(true)
+  sender.ready()
+  await finished()
+  assert.equal(server.stored.size, 1)
+})
+
+test("a body that is too long is divided, and its results are those of the whole", async () => {
+  const { server, view, own } = await page(Array.from({ length: 5 }, (_, at) => `Line ${at}.`).join("\n"))
+  const tooLong = (/** @type {any} */ { put }) => (2 < put.length ? { status: 413, json: { type: "/problems/too-large" } } : null)
+  server.instead.push(...Array.from({ length: 9 }, () => tooLong))
+  for (let line = 0; line < 5; line++) {
+    const { from } = view.state.doc.line(line + 1)
+    view.type(from, from + 4, "Row")
+  }
+  await after(400)
+  await after(400)
+  assert.equal(server.stored.size, 5)
+  assert.equal(own.model?.isDirty, false)
+})
+
+test("a refused item stays unsaved and is not sent in a loop, until a key or an edit of the writer", async () => {
+  const { server, view, text, sender, own } = await page("One two three.")
+  const refuse = (/** @type {string} */ reason) => (/** @type {any} */ { put }) => ({ status: 200, json: { items: put.map((/** @type {any} */ { id }) => ({ id, state: "refused", reason })) } })
+  server.instead.push(refuse("quote-changed"), refuse("full"))
+  view.type(4, 7, "2")
+  await after(400)
+  await after(60_000)
+  assert.equal(server.calls.length, 1)
+  assert.equal(own.model?.unsaved().put.length, 1)
+  text.insert(0, "And ")
+  await after(400)
+  assert.equal(server.calls.length, 2)
+  assert.equal(sender.refusal, "full")
+  await after(60_000)
+  assert.equal(server.calls.length, 2)
+  view.type(9, 9, "nd")
+  await after(400)
+  assert.equal(server.stored.size, 1)
+  assert.equal(sender.refusal, "")
+})
+
+test("nothing of a running composition is sent, and positions follow a text that is ahead", async () => {
+  const { server, view, text, mirror } = await page("하나 둘 셋")
+  view.type(0, 2, "일")
+  view.compose(1, 1, "ㅎ")
+  text.insert(0, "맨 ")
+  await after(400)
+  assert.deepEqual(lastPut(server).parts.map((/** @type {any} */ part) => part.text), ["일"])
+  assert.equal(server.reviews[0]?.anchor.quote, "하나")
+  view.compositionStarted = false
+  mirror.composed()
+  await after(70)
+  await after(400)
+  assert.deepEqual(lastPut(server).parts.map((/** @type {any} */ part) => part.text), ["일ㅎ"])
+})
+
+/** @param {number} seed */
+function random(seed) {
+  let state = seed
+  return (/** @type {number} */ below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) {
+  test(`a random session of writer, reviewer, decisions, late events and lost answers ends with one text (seed ${seed})`, async () => {
+    const next = random(seed)
+    const all = await page("하나 둘 셋 넷.\n다섯 여섯 일곱.\n\n여덟 아홉 열.")
+    const { text, server, view, own, sender, mirror } = all
+    const words = ["가", " ", "나라", "\n", "마 바", "x"]
+    const piece = () => words[next(words.length)] ?? ""
+    /** Events that did not arrive yet. @type {string[]} */
+    let late = []
+    const announce = async () => {
+      for (const id of late.splice(0)) await all.event(id)
+    }
+    for (let step = 0; step < 120; step++) {
+      const action = next(12)
+      const open = server.reviews.filter(({ status }) => status === "open")
+      const review = open[next(Math.max(open.length, 1))]
+      if (action < 2) {
+        const at = next(text.length + 1)
+        if (next(2) === 0) text.insert(at, piece())
+        else text.delete(at, Math.min(next(3), text.length - at))
+      } else if (action < 6) {
+        const at = next(view.state.doc.length + 1)
+        view.type(at, Math.min(at + next(3), view.state.doc.length), piece())
+      } else if (action < 7 && review) {
+        server.accept(review.id)
+      } else if (action < 8 && review) {
+        server.amend(review.id, { status: "rejected" })
+      } else if (action < 9) {
+        if (next(3) === 0) server.instead.push((body) => (next(2) === 0 ? { status: 0, json: {} } : { status: 0, json: server.put(body) }))
+      } else {
+        await after(next(1_200))
+      }
+      late = [...new Set([...late, ...server.stored.keys(), ...all.reviews.all.map(({ id }) => id)])]
+      if (next(3) === 0) await announce()
+      assert.equal(view.text, mirror.overlay.view.toString(), `step ${step}`)
+    }
+    server.instead = []
+    for (let turn = 0; turn < 8; turn++) {
+      late = [...new Set([...server.stored.keys(), ...all.reviews.all.map(({ id }) => id)])]
+      await announce()
+      await all.reviews.read()
+      await after(40_000)
+      await sender.send()
+    }
+    const { model } = own
+    assert.equal(mirror.overlay.base.toString(), text.toString())
+    assert.equal(model?.overlay.view.toString(), view.text)
+    assert.equal(model?.isDirty, false, "all is sent")
+    const open = server.reviews.filter(({ status }) => status === "open")
+    const isWhole = open.every(({ parts }) => parts.every((/** @type {any} */ { anchor }) => anchor.state === "exact"))
+    // The writer changed the very letters of the others.
+    if (!isWhole || 0 < (model?.hidden.length ?? 0) + (model?.unsaved().put.length ?? 0)) return
+    const parts = open.flatMap(({ parts }) => parts).sort((one, other) => other.anchor.start - one.anchor.start || other.anchor.end - one.anchor.end)
+    const accepted = parts.reduce((whole, { anchor, text: words }) => whole.slice(0, anchor.start) + words + whole.slice(anchor.end), text.toString())
+    assert.equal(accepted, view.text, "the suggestions of the server make the view")
+  })
+}

@@ -1,0 +1,132 @@
+// @ts-check
+/** The reviewer's page draws, sends and finds the own suggestions again. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { ChangeSet, Text, Y } from "../../static/js/lib/vendor.js"
+import { divided } from "../../static/js/suggest/batches.js"
+import { drawnChanges, foldedText, partAt, partsNear } from "../../static/js/suggest/drawn_text.js"
+import { Overlay } from "../../static/js/suggest/overlay.js"
+import { entering, placedParts, textsOf } from "../../static/js/suggest/recovery.js"
+import { inView } from "../../static/js/suggest/view_state.js"
+import { isOrphaned, suggestionOf, verdictOf } from "../../static/js/suggest/served_parts.js"
+
+/** @param {string} text */
+const textOf = (text) => Text.of(text.split("\n"))
+
+test("old words show their line breaks, and break no line at their ends", () => {
+  assert.equal(foldedText("옛 말"), "옛 말")
+  assert.equal(foldedText("\n"), "¶")
+  assert.equal(foldedText("하나\n둘\n"), "하나¶\n둘¶")
+})
+
+test("long old words are folded, and no pair is cut", () => {
+  const folded = foldedText("가".repeat(401))
+  assert.equal(folded, `${"가".repeat(160)} …`)
+  assert.equal(foldedText("가".repeat(400)).length, 400)
+  assert.equal(foldedText(`${"가".repeat(159)}${"🙂".repeat(200)}`), `${"가".repeat(159)} …`)
+})
+
+test("the part at a position is found among those near the window", () => {
+  /** @param {string} id @param {number} start @param {number} end */
+  const suggestion = (id, start, end) => ({ id, version: 1, pinned: false, parts: [{ start, end, quote: "", text: "" }] })
+  const near = partsNear([suggestion("c", 30, 30), suggestion("a", 0, 4), suggestion("b", 10, 12)], { from: 3, to: 12 })
+  assert.deepEqual(near.map(({ id }) => id), ["a", "b"])
+  assert.deepEqual([0, 4, 5, 10, 12, 13].map((at) => partAt(near, at)?.id), ["a", "a", undefined, "b", "b", undefined])
+})
+
+test("one change of a part is drawn by its letters, several as the words from the first to the last", () => {
+  const hunk = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ newFrom, /** @type {number} */ newTo) => ({ old: { from, to }, new: { from: newFrom, to: newTo } })
+  const spots = [{ id: "a", start: 0, end: 6 }, { id: "b", start: 10, end: 15 }]
+  const drawn = drawnChanges([hunk(0, 2, 0, 2), hunk(3, 4, 3, 4), hunk(12, 12, 12, 14), hunk(20, 21, 22, 22)], spots)
+  assert.deepEqual(drawn, [
+    { ...hunk(0, 4, 0, 4), id: "a" },
+    { ...hunk(12, 12, 12, 14), id: "b" },
+    { ...hunk(20, 21, 22, 22), id: null },
+  ])
+})
+
+test("a batch that is too long is halved in the order of its results, down to one item", () => {
+  /** @param {string} id */
+  const put = (id) => ({ id, version: null, parts: [] })
+  const batch = { put: ["a", "b", "c"].map(put), withdraw: [{ id: "d", version: 1 }, { id: "e", version: 2 }] }
+  /** @param {typeof batch} batch @returns {string[][]} */
+  const all = (batch) => {
+    const halves = divided(batch)
+    if (!halves) return [[...batch.put, ...batch.withdraw].map(({ id }) => id)]
+    return halves.flatMap((half) => all(/** @type {typeof batch} */ (half)))
+  }
+  assert.deepEqual(all(batch), [["a"], ["b"], ["c"], ["d"], ["e"]])
+})
+
+/** @param {object} changes @returns {any} */
+const review = (changes) => ({ status: "open", outcome: null, parts: [], ...changes })
+
+test("a suggestion of the list is given to the model with its spots, and one without a spot is not", () => {
+  const anchor = { state: "exact" }
+  const spots = [
+    { from: 7, to: 9, quote: "물류", text: "유통" },
+    { from: 11, to: 11, quote: "", text: "아주 " },
+  ]
+  const given = suggestionOf(review({ id: "a", version: 3, body: "", replies: [{}], parts: [{ anchor }, { anchor }] }), /** @type {any} */ (spots))
+  assert.deepEqual(given, { id: "a", version: 3, pinned: true, parts: [
+    { start: 7, end: 9, quote: "물류", text: "유통" },
+    { start: 11, end: 11, quote: "", text: "아주 " },
+  ] })
+  assert.ok(!isOrphaned(review({ parts: [{ anchor }] })))
+  assert.ok(isOrphaned(review({ parts: [{ anchor }, { anchor: { state: "orphaned" } }] })))
+})
+
+test("a closed suggestion has a verdict", () => {
+  assert.equal(verdictOf(review({ status: "accepted" })), "accepted")
+  assert.equal(verdictOf(review({ status: "rejected" })), "rejected")
+  assert.equal(verdictOf(review({ status: "resolved" })), "rejected")
+  assert.equal(verdictOf(review({ status: "resolved", outcome: "withdrawn" })), "withdrawn")
+  assert.equal(verdictOf(review({ status: "resolved", outcome: "fulfilled" })), "fulfilled")
+})
+
+/** @param {Y.Text} text @param {number} at @param {number} side */
+const position = (text, at, side) => btoa(String.fromCharCode(...Y.encodeRelativePosition(Y.createRelativePositionFromTypeIndex(text, at, side))))
+
+test("kept parts are found after the writer went on, and only where their quote stands", () => {
+  const text = new Y.Doc().getText("content")
+  text.insert(0, "저는 물류가 좋습니다.")
+  const retained = {
+    id: "a",
+    version: 2,
+    parts: [
+      { start: position(text, 3, 0), end: position(text, 6, -1), quote: "물류가", text: "유통이" },
+      { at: position(text, 12, 0), text: " 정말로." },
+    ],
+  }
+  text.insert(0, "그래서 ")
+  assert.deepEqual(placedParts(text, retained), [
+    { start: 7, end: 10, quote: "물류가", text: "유통이" },
+    { start: 16, end: 16, quote: "", text: " 정말로." },
+  ])
+  text.insert(8, "!")
+  assert.equal(placedParts(text, retained), null)
+  assert.equal(placedParts(text, { ...retained, parts: [{ at: "no position", text: "a" }] }), null)
+  assert.deepEqual(textsOf([retained]), ["유통이", " 정말로."])
+})
+
+test("kept parts replace those that the server has of the same suggestion, and never own words", () => {
+  const plain = Overlay.plain(textOf("one two three"))
+  const listed = [{ start: 4, end: 7, quote: "two", text: "2" }]
+  const served = plain.put(listed).overlay
+  const newer = [{ start: 4, end: 7, quote: "two", text: "two and a half" }]
+  const edit = entering(served, newer, listed)
+  assert.equal(edit?.apply(served.view).toString(), "one two and a half three")
+  assert.equal(entering(served, newer, []), null)
+})
+
+test("an offset of the base is found in the view by halves as by the change set", () => {
+  let base = Overlay.plain(textOf("abcdefghijklmnopqrstuvwxyz"))
+  for (const [from, to, insert] of /** @type {const} */ ([[20, 24, ""], [12, 12, "XY"], [4, 7, "ZZZZZ"], [0, 0, "start "]])) {
+    base = base.own(ChangeSet.of({ from, to, insert }, base.view.length))
+  }
+  for (let at = 0; at <= base.base.length; at++) {
+    for (const side of /** @type {const} */ ([1, -1])) assert.equal(inView(base, at, side), base.toView(at, side), `${at} ${side}`)
+  }
+})
