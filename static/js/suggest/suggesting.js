@@ -85,7 +85,7 @@ export class Suggesting {
     const { done, put, rest } = this.#split(edit)
     if (0 < done.length) {
       const map = mappingOf(put)
-      // What was typed since in a suggestion that ends belongs to none.
+      // Words typed since in a suggestion that ends belong to none.
       const newer = this.#ledger.fulfil(new Set(done)).flatMap(({ parts }) => parts)
       const ranges = [...done, ...newer].map((part) => shiftWhole(rangeOf(part), map))
       this.overlay = this.overlay.accepted(put, done)
