@@ -74,6 +74,8 @@ impl ReviewOrigin {
 pub enum ReviewOutcome {
     /// Its author withdrew it. It stays because it has replies.
     Withdrawn,
+    /// Its author withdrew it after the writer had typed its text.
+    Fulfilled,
 }
 
 impl ReviewOutcome {

@@ -20,8 +20,9 @@ use crate::reviews::{Draft, Reviews, Revision};
 use crate::sharing::Sharing;
 use crate::storage::pagination::InvalidCursor;
 
-/// The server charges a page of reviews before it reads it, at the maximum size.
-const PAGE_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
+/// The server charges a page of reviews before it reads it, at the maximum size: the first part of a
+/// suggestion stands in it twice.
+const PAGE_BYTES: u64 = 2 * REVIEW_PAGE_BYTES_MAX.unsigned_abs();
 
 type ReviewPath = (ShareLinkId, ReviewId);
 

@@ -24,7 +24,7 @@ use crate::reviews::suggestions::ItemState;
 use crate::sharing::Sharing;
 
 #[derive(Deserialize)]
-pub(crate) struct Batch {
+pub(crate) struct SuggestionBatch {
     #[serde(default)]
     put: Items,
     #[serde(default)]
@@ -38,25 +38,27 @@ struct Items(Vec<Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for Items {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bounded;
-        impl<'de> Visitor<'de> for Bounded {
-            type Value = Items;
+        deserializer.deserialize_seq(BoundedItems)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of suggestions")
-            }
+struct BoundedItems;
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Items, A::Error> {
-                let mut texts = Vec::new();
-                while texts.len() <= SUGGESTIONS_AT_ONCE_MAX {
-                    let Some(text) = items.next_element()? else { return Ok(Items(texts)) };
-                    texts.push(text);
-                }
-                while items.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Items(texts))
-            }
+impl<'de> Visitor<'de> for BoundedItems {
+    type Value = Items;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of suggestions")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Items, A::Error> {
+        let mut texts = Vec::new();
+        while texts.len() <= SUGGESTIONS_AT_ONCE_MAX {
+            let Some(text) = items.next_element()? else { return Ok(Items(texts)) };
+            texts.push(text);
         }
-        deserializer.deserialize_seq(Bounded)
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Items(texts))
     }
 }
 
@@ -118,7 +120,7 @@ pub(crate) async fn suggest(
     storing: Storing,
     caller: Caller,
     Path(link): Path<ShareLinkId>,
-    JsonBody(batch): JsonBody<Batch>,
+    JsonBody(batch): JsonBody<SuggestionBatch>,
 ) -> Result<Response, ApiError> {
     storing.charge(batch.put.0.iter().map(|text| text.get().len()).sum())?;
     let texts = || batch.put.0.iter().chain(&batch.withdraw.0);
@@ -174,7 +176,7 @@ fn position(at: At) -> Result<Position, Refusal> {
 
 fn outcome(id: Option<String>, state: ItemState) -> Outcome {
     let (state, version, reason) = match state {
-        ItemState::Kept(version) => ("kept", Some(version), None),
+        ItemState::Stored(version) => ("kept", Some(version), None),
         ItemState::Withdrawn => ("withdrawn", None, None),
         ItemState::Refused(reason, version) => ("refused", version, Some(reason.as_str())),
     };

@@ -53,6 +53,21 @@ impl Text {
         (start < end).then_some(TextRange { start, end })
     }
 
+    /// Whether the text has the text of a part already, because the writer typed it; of a deletion, whether
+    /// the quote is gone.
+    #[must_use]
+    pub fn says(&self, position: &RelativeRange, is_gap: bool, text: &str) -> bool {
+        let end = self.offset(&position.end);
+        let start = if is_gap { end } else { self.offset(&position.start) };
+        let (Some(start), Some(end)) = (start, end) else { return false };
+        let Ok((before, between, after)) = self.split(TextRange { start, end }) else {
+            return false;
+        };
+        // Yjs puts what replaces a deleted quote on either side of it.
+        let is_beside = before.ends_with(text) || !is_gap && after.starts_with(text);
+        between == text || between.is_empty() && is_beside
+    }
+
     fn unit_of(&self, position: &Position) -> Result<u32, Refusal> {
         match position {
             Position::Offset(offset) => Ok(*offset),
@@ -212,6 +227,29 @@ mod tests {
         let moved = moved.trim_end().strip_suffix("2. 장점\n꼼꼼합니다.").unwrap();
         let (state, offset, text) = after("상자가", ESSAY, moved);
         assert_eq!((state, offset), (AnchorState::Moved, at(&text, "상자가")));
+    }
+
+    #[test]
+    fn a_part_whose_text_the_writer_typed_is_said() {
+        let merged = document_from_text(ESSAY, 9);
+        let text = Text::build(&merged).unwrap();
+        let start = at(ESSAY, "좋습니다");
+        let range = TextRange { start, end: start + 4 };
+        let (start, end) = (Position::Offset(range.start), Position::Offset(range.end));
+        let quote = "좋습니다".to_owned();
+        let (_, part) = text.anchor_part(&PartRequest::Range { start, end, quote }).unwrap();
+        let (_, before) = text.anchor_part(&gap(at(ESSAY, "상자가"))).unwrap();
+        assert!(!text.says(&part, false, "멋집니다") && !text.says(&before, true, "늘 "));
+        assert!(!text.says(&part, false, ""));
+        let at = TextRange { start: at(ESSAY, "상자가"), end: at(ESSAY, "상자가") };
+        let client = *SERVER_IDS.end();
+        for (with, says) in [("멋집니다", [true, true]), ("", [false, true])] {
+            let (update, _) = text.replace_all(&[(range, with), (at, "늘 ")], client).unwrap();
+            let merged = UpdateLog::open(vec![merged.clone(), update]).unwrap().merged();
+            let text = Text::build(&merged).unwrap();
+            let said = ["멋집니다", ""].map(|with| text.says(&part, false, with));
+            assert_eq!((said, text.says(&before, true, "늘 ")), (says, true), "{with}");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ async function table(options = {}, text = TEXT) {
 
 /** The parts that are drawn in the text, in its order: `-old-`, `+new+`, `~edited~`. @param {User} user */
 const drawn = ({ page }) =>
-  page.locator(".cm-content .passage").evaluateAll((marks) =>
+  page.locator(".cm-content .passage:not(.passage .passage)").evaluateAll((marks) =>
     marks.map((mark) => {
       const sign = mark.matches(".passage-old") ? "-" : mark.matches(".passage-new") ? "+" : "~"
       return `${sign}${mark.textContent}${sign}`
@@ -52,7 +52,8 @@ const bar = ({ page }) => page.locator("#decision-bar")
 const caret = ({ page }) =>
   page.evaluate(() => {
     const selection = getSelection()
-    const line = selection?.focusNode?.parentElement?.closest(".cm-line")
+    const at = selection?.focusNode
+    const line = (at instanceof Element ? at : at?.parentElement)?.closest(".cm-line")
     if (!selection?.focusNode || !line) return ""
     const range = document.createRange()
     range.setStart(line, 0)
@@ -81,11 +82,11 @@ test("parts of suggestions are drawn in the text: old words, then new ones, and 
   await until(async () => (await cards.count()) === 4, "four cards")
   await writer.page.locator(".passage-new", { hasText: "제가" }).click()
   const two = writer.page.locator("#cards .card[data-active=true]")
-  assert.deepEqual(await two.locator(".diff").allInnerTexts(), ["저는제가", "물류가물류를"].map((text) => text))
+  assert.deepEqual(await two.locator(".diff").allTextContents(), [" deleted: 저는 added: 제가", "물류 deleted: 가 added: 를"])
   assert.equal(await two.locator(".body").count(), 0)
   await writer.page.locator(".passage-new", { hasText: "very" }).click()
   const gap = writer.page.locator("#cards .card[data-active=true]")
-  assert.match(await gap.locator(".diff").innerText(), /very \(add\)/)
+  assert.equal(await gap.locator(".diff").textContent(), " added:  very (add)")
   assert.equal(await gap.locator(".body").innerText(), "Stronger.")
   assert.equal(await gap.getAttribute("aria-label"), "이서연, “very” added")
   // A copy has the text, and no word of a suggestion.
@@ -174,7 +175,6 @@ test("the bar at the caret decides and replies; it goes while the writer types",
   // Below the words, over none of its own.
   const [box, word] = await Promise.all([bar(writer).boundingBox(), page.locator(".passage-new").first().boundingBox()])
   assert.ok(box && word && word.y + word.height <= box.y + 1, JSON.stringify([box, word]))
-  await assertAccessibleIn(writer, "the bar at the caret")
   // From the text to the bar, to the card, and back.
   for (const where of ["#decision-bar button", ".card[data-active=true]", ".cm-content"]) {
     await page.keyboard.press("F6")
@@ -227,7 +227,7 @@ test("a newer version of a suggestion redraws its part alone, also beside a comp
     new MutationObserver(() => (composed.moved = true)).observe(/** @type {Node} */ (composed.parent), { childList: true })
   })
   await suggest(reviewer, TEXT, { id: made?.id ?? "", version: (made?.version ?? 0) + 1, changes: [{ quote: "물류가", text: "물류를" }] })
-  await writer.page.locator("#cards", { hasText: "물류를" }).waitFor()
+  await writer.page.locator("#cards", { hasText: "added: 를" }).waitFor()
   await page.waitForTimeout(300)
   const isUntouched = await page.evaluate(() => {
     const { node, parent, moved } = Reflect.get(globalThis, "composed")
@@ -251,11 +251,17 @@ for (const [locale, said] of /** @type {const} */ ([
     const { writer, reviewer } = await table({ locale })
     const { page } = writer
     await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: ".\n\n특히", text: ". 특히" }] }, { changes: [{ after: "One", text: " very" }] })
-    await draws(writer, "-물류가- +물류를+ -.- -¶- -¶- -특히- +. 특히+ + very+")
+    await draws(writer, "-물류가- +물류를+ -.¶- -¶- -특히- +. 특히+ + very+")
     await page.locator("#margin-more > summary").click()
     await page.locator("#view").getByLabel(said.accepted, { exact: true }).check()
     const accepted = TEXT.replace("물류가", "물류를").replace(".\n\n특히", ". 특히").replace("One", "One very")
-    const shown = async () => (await page.locator(".cm-line").allTextContents()).join("\n")
+    const shown = () =>
+      page.locator(".cm-line").evaluateAll((lines) =>
+        lines.map((line) => {
+          const copy = /** @type {HTMLElement} */ (line.cloneNode(true))
+          for (const caret of copy.querySelectorAll(".peer-caret")) caret.remove()
+          return copy.textContent
+        }).join("\n"))
     await until(async () => (await shown()) === accepted, "all is shown as accepted", shown)
     await page.locator("#view-note", { hasText: said.note }).waitFor()
     await page.keyboard.press("Escape")
@@ -280,10 +286,29 @@ for (const [locale, said] of /** @type {const} */ ([
     await page.keyboard.type("!")
     await writer.waitForText(`${TEXT}!`)
     await page.locator("#view-note").getByRole("button", { name: said.back }).click()
-    await draws(writer, "-물류가- +물류를+ -.- -¶- -¶- -특히- +. 특히+ + very+")
+    await draws(writer, "-물류가- +물류를+ -.¶- -¶- -특히- +. 특히+ + very+")
     await page.locator("#view-note").waitFor({ state: "hidden" })
   })
 }
+
+test("axe reports nothing beside suggestions, the bar at the caret and the other views", async () => {
+  const { writer, reviewer } = await table()
+  const { page } = writer
+  await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ after: "One", text: " very" }] }, { changes: [{ quote: "특히 ", text: "" }, { after: "plain", text: " 특히" }] })
+  await caretAfter(writer, "물류")
+  await bar(writer).waitFor()
+  await assertAccessibleIn(writer, "the bar at the caret")
+  await page.keyboard.type("x")
+  await draws(writer, "~물류x가~ -특히 - + very+ + 특히+")
+  await assertAccessible(writer, "an edited suggestion")
+  for (const view of ["accepted", "original"]) {
+    await page.keyboard.press("Control+Alt+v")
+    await page.locator(`#view input[value=${view}]:checked`).waitFor({ state: "attached" })
+    await assertAccessibleIn(writer, `the view ${view}`)
+  }
+  await page.locator("#margin-more > summary").click()
+  await assertAccessible(writer, "the menu of views")
+})
 
 test("on a phone suggestions are drawn and decided, with room for a finger", async () => {
   const { writer, reviewer } = await table({ viewport: NARROW, hasTouch: true, isMobile: true, locale: "ko-KR" })

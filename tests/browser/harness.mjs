@@ -25,7 +25,7 @@ export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium-hea
 const shots = process.env.GALLEY_SHOTS
 
 /** The bound of every wait for a page, also on a busy machine. */
-export const TIMEOUT_MS = Number(process.env.T ?? 120_000)
+export const TIMEOUT_MS = 120_000
 
 /** Characters of a title, as in `static/js/start/main.js`. */
 const TITLE_MAX = 60

@@ -30,7 +30,7 @@ class Server {
   stored = new Map()
   /** The bodies of the calls. @type {any[]} */
   calls = []
-  /** Answers in the place of the server. @type {((body: any) => { status: number, json: object } | null)[]} */
+  /** Answers in the spot of the server. @type {((body: any) => { status: number, json: object } | null)[]} */
   instead = []
   change = 0
 
@@ -41,7 +41,7 @@ class Server {
 
   /** @param {any} body */
   put(body) {
-    const kept = body.put.map((/** @type {any} */ { id, version, parts }) => {
+    const retained = body.put.map((/** @type {any} */ { id, version, parts }) => {
       const stored = this.stored.get(id)
       if (stored && stored.status !== "open") return { id, state: "refused", reason: "decided" }
       if (stored && stored.version === (version ?? 0) + 1 && JSON.stringify(stored.sent) === JSON.stringify(parts)) return { id, state: "kept", version: stored.version }
@@ -62,7 +62,7 @@ class Server {
       this.stored.delete(id)
       return { id, state: "withdrawn" }
     })
-    return { items: [...kept, ...withdrawn] }
+    return { items: [...retained, ...withdrawn] }
   }
 
   /** @param {Y.RelativePosition} start @param {Y.RelativePosition} end */
@@ -160,7 +160,7 @@ async function page(content, before) {
     get marked() {
       return view.state.field(marked)
     },
-    inView: (/** @type {object} */ place) => place,
+    inView: (/** @type {object} */ spot) => spot,
     setPassages: (/** @type {any} */ passages) => view.dispatch({ effects: setPassages.of(passages) }),
   }
   const reviews = new Reviews(/** @type {any} */ (editor), "link", ME.id, "u1")
@@ -172,12 +172,12 @@ async function page(content, before) {
   own.start(signal)
   sender.start(signal)
   await reviews.read()
-  await settled()
+  await finished()
   /** The server tells of a review, as after a call. @param {string} id */
   const event = async (id) => {
     if (server.stored.has(id)) reviews.apply(server.served(id))
     else reviews.drop(id)
-    await settled()
+    await finished()
   }
   const events = async () => {
     for (const id of server.stored.keys()) await event(id)
@@ -186,14 +186,14 @@ async function page(content, before) {
 }
 
 /** Everything that waits for no timer is done. */
-async function settled() {
+async function finished() {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
 /** @param {number} ms */
 async function after(ms) {
   mock.timers.tick(ms)
-  await settled()
+  await finished()
 }
 
 /** The only item that was sent last. @param {Server} server */
@@ -237,7 +237,7 @@ test("an event of a suggestion that this page sent changes no letter, before its
   const [id = ""] = server.stored.keys()
   server.store(id, 2, [{ start: 4, end: 7, text: "2nd" }])
   await events()
-  await settled()
+  await finished()
   assert.equal(view.text, "One 2nd three.")
   assert.equal(own.model?.suggestions.length, 1)
   await sender.send()
@@ -291,7 +291,7 @@ test("a suggestion that its author undoes is withdrawn, and its late event does 
   view.type(4, 5, "two")
   await after(400)
   assert.equal(server.calls.at(-1).withdraw.length, 1)
-  await settled()
+  await finished()
   assert.equal(view.text, "One two three.")
   await event(server.calls[0].put[0].id)
   await after(2_000)
@@ -339,7 +339,7 @@ test("without the seat nothing is sent, and with it all that waits", async () =>
   assert.equal(server.calls.length, 0)
   seat(true)
   sender.ready()
-  await settled()
+  await finished()
   assert.equal(server.stored.size, 1)
 })
 
@@ -411,7 +411,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) {
     const piece = () => words[next(words.length)] ?? ""
     /** Events that did not arrive yet. @type {string[]} */
     let late = []
-    const tell = async () => {
+    const announce = async () => {
       for (const id of late.splice(0)) await all.event(id)
     }
     for (let step = 0; step < 120; step++) {
@@ -435,13 +435,13 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]) {
         await after(next(1_200))
       }
       late = [...new Set([...late, ...server.stored.keys(), ...all.reviews.all.map(({ id }) => id)])]
-      if (next(3) === 0) await tell()
+      if (next(3) === 0) await announce()
       assert.equal(view.text, mirror.overlay.view.toString(), `step ${step}`)
     }
     server.instead = []
     for (let turn = 0; turn < 8; turn++) {
       late = [...new Set([...server.stored.keys(), ...all.reviews.all.map(({ id }) => id)])]
-      await tell()
+      await announce()
       await all.reviews.read()
       await after(40_000)
       await sender.send()

@@ -26,7 +26,7 @@ async function reviewsWith(...stored) {
   const editor = {
     marked: { passages: new Map(), look: {} },
     baseTree: { toString: () => "", length: 0, sliceString: () => "" },
-    inView: (/** @type {object} */ place) => place,
+    inView: (/** @type {object} */ spot) => spot,
     setPassages: (/** @type {Map<string, object>} */ passages) => (editor.marked = { ...editor.marked, passages }),
   }
   const reviews = new Reviews(/** @type {any} */ (editor), "link", "u1", "u1")
@@ -46,7 +46,7 @@ test("a review that came during a read stays, though the answer is without it", 
   const read = reviews.read()
   reviews.apply(review("new", { change: 2 }))
   await answered(read, 0, [review("old")])
-  assert.deepEqual(reviews.all.map(({ id }) => id), ["old", "new"], "the one that was known and is missing is deleted")
+  assert.deepEqual(reviews.all.map(({ id }) => id), ["old", "new"], "the one that was listed and is missing is deleted")
 })
 
 test("a review that was decided during a read stays decided", async () => {

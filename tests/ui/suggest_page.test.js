@@ -1,5 +1,5 @@
 // @ts-check
-/** What the reviewer's page draws, sends and finds again of the own suggestions. */
+/** The reviewer's page draws, sends and finds the own suggestions again. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -38,8 +38,8 @@ test("the part at a position is found among those near the window", () => {
 
 test("one change of a part is drawn by its letters, several as the words from the first to the last", () => {
   const hunk = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ newFrom, /** @type {number} */ newTo) => ({ old: { from, to }, new: { from: newFrom, to: newTo } })
-  const places = [{ id: "a", start: 0, end: 6 }, { id: "b", start: 10, end: 15 }]
-  const drawn = drawnChanges([hunk(0, 2, 0, 2), hunk(3, 4, 3, 4), hunk(12, 12, 12, 14), hunk(20, 21, 22, 22)], places)
+  const spots = [{ id: "a", start: 0, end: 6 }, { id: "b", start: 10, end: 15 }]
+  const drawn = drawnChanges([hunk(0, 2, 0, 2), hunk(3, 4, 3, 4), hunk(12, 12, 12, 14), hunk(20, 21, 22, 22)], spots)
   assert.deepEqual(drawn, [
     { ...hunk(0, 4, 0, 4), id: "a" },
     { ...hunk(12, 12, 12, 14), id: "b" },
@@ -63,13 +63,13 @@ test("a batch that is too long is halved in the order of its results, down to on
 /** @param {object} changes @returns {any} */
 const review = (changes) => ({ status: "open", outcome: null, parts: [], ...changes })
 
-test("a suggestion of the list is given to the model with its places, and one without a place is not", () => {
+test("a suggestion of the list is given to the model with its spots, and one without a spot is not", () => {
   const anchor = { state: "exact" }
-  const places = [
+  const spots = [
     { from: 7, to: 9, quote: "물류", text: "유통" },
     { from: 11, to: 11, quote: "", text: "아주 " },
   ]
-  const given = suggestionOf(review({ id: "a", version: 3, body: "", replies: [{}], parts: [{ anchor }, { anchor }] }), /** @type {any} */ (places))
+  const given = suggestionOf(review({ id: "a", version: 3, body: "", replies: [{}], parts: [{ anchor }, { anchor }] }), /** @type {any} */ (spots))
   assert.deepEqual(given, { id: "a", version: 3, pinned: true, parts: [
     { start: 7, end: 9, quote: "물류", text: "유통" },
     { start: 11, end: 11, quote: "", text: "아주 " },
@@ -92,7 +92,7 @@ const position = (text, at, side) => btoa(String.fromCharCode(...Y.encodeRelativ
 test("kept parts are found after the writer went on, and only where their quote stands", () => {
   const text = new Y.Doc().getText("content")
   text.insert(0, "저는 물류가 좋습니다.")
-  const kept = {
+  const retained = {
     id: "a",
     version: 2,
     parts: [
@@ -101,22 +101,22 @@ test("kept parts are found after the writer went on, and only where their quote 
     ],
   }
   text.insert(0, "그래서 ")
-  assert.deepEqual(placedParts(text, kept), [
+  assert.deepEqual(placedParts(text, retained), [
     { start: 7, end: 10, quote: "물류가", text: "유통이" },
     { start: 16, end: 16, quote: "", text: " 정말로." },
   ])
   text.insert(8, "!")
-  assert.equal(placedParts(text, kept), null)
-  assert.equal(placedParts(text, { ...kept, parts: [{ at: "no position", text: "a" }] }), null)
-  assert.deepEqual(textsOf([kept]), ["유통이", " 정말로."])
+  assert.equal(placedParts(text, retained), null)
+  assert.equal(placedParts(text, { ...retained, parts: [{ at: "no position", text: "a" }] }), null)
+  assert.deepEqual(textsOf([retained]), ["유통이", " 정말로."])
 })
 
 test("kept parts replace those that the server has of the same suggestion, and never own words", () => {
   const plain = Overlay.plain(textOf("one two three"))
-  const known = [{ start: 4, end: 7, quote: "two", text: "2" }]
-  const served = plain.put(known).overlay
+  const listed = [{ start: 4, end: 7, quote: "two", text: "2" }]
+  const served = plain.put(listed).overlay
   const newer = [{ start: 4, end: 7, quote: "two", text: "two and a half" }]
-  const edit = entering(served, newer, known)
+  const edit = entering(served, newer, listed)
   assert.equal(edit?.apply(served.view).toString(), "one two and a half three")
   assert.equal(entering(served, newer, []), null)
 })

@@ -315,7 +315,10 @@ function step(server, page, random) {
 /** An acceptance moves no letter of a page to which nothing is on its way. @param {Server} server @param {Page} page @param {Random} random */
 function acceptAtRest(server, page, random) {
   rest(server, page, random, "in between")
-  const found = server.applicable.filter(({ id }) => page.suggesting.stateOf(id) === "open")
+  const shown = new Map(page.suggesting.suggestions.map((one) => [one.id, one.parts]))
+  const isShown = (/** @type {Review} */ { id, parts }) =>
+    page.suggesting.stateOf(id) === "open" && isDeepStrictEqual(shown.get(id), server.resolve(parts))
+  const found = server.applicable.filter(isShown)
   if (found.length === 0) return
   const { view } = page
   server.accept(random.below(2) === 0 ? found : [random.of(found)], random)
@@ -359,6 +362,9 @@ function rest(server, page, random, name) {
   for (let round = 0; ; round++) {
     assert.ok(round < 30, `${name}: the page has no rest`)
     while (0 < server.out.length + page.inbox.length) deliver(server, page, random)
+    // The list of the server says which of them stand.
+    const { orphans } = page.suggesting
+    for (const { id, version, parts } of server.applicable) if (orphans.has(id)) page.receive({ opened: id, version, parts })
     page.send()
     if (page.outbox.length === 0 && server.out.length === 0) return
     exchange(server, page, random)

@@ -242,6 +242,23 @@ test("a suggestion that overlaps an older one is hidden, and new words there tak
   assert.deepEqual(page.type("dog", "cow").send(), ["old/1: big dog→huge cow", "without form"])
 })
 
+test("words that the server refused beside a suggestion that opens again replace it", () => {
+  const page = new Page("the big dog").type("big", "huge")
+  page.collect()
+  page.suggesting.answered([{ id: "new-1", state: "refused", reason: "overlaps" }])
+  page.dispatch(page.suggesting.opened(stored("again", part(4, "big dog", "cat"))))
+  assert.equal(page.suggesting.stateOf("again"), "hidden")
+  page.type("dog", "dogs").type("dogs", "dog")
+  assert.deepEqual(page.send(), ["new-1/null: big→huge", "without again"])
+})
+
+test("a suggestion that opens with the words that the reviewer typed meanwhile is theirs", () => {
+  const page = new Page("the big dog").type("big", "huge")
+  page.dispatch(page.suggesting.opened(stored("one", part(4, "big", "huge"))))
+  assert.deepEqual([page.view, page.send(), page.ids], ["the huge dog", [], ["one: big→huge"]])
+  assert.deepEqual(page.type("huge", "tiny").send(), ["one/1: big→tiny"])
+})
+
 test("the suggestion of a form enters the view, and the reviewer amends it like any other", () => {
   const page = new Page("the big dog")
   page.dispatch(page.suggesting.opened(stored("form", part(4, "big dog", "huge dog"))))

@@ -6,8 +6,8 @@ import { test } from "node:test"
 
 import { EditorState, EditorView } from "../../static/js/lib/vendor.js"
 import { marked, reviewsAt, setPassages } from "../../static/js/reviews/highlights.js"
-import { placesOf } from "../../static/js/reviews/places.js"
-import { setView, standingSuggestions, textShown, textView } from "../../static/js/reviews/text_view.js"
+import { spotsOf } from "../../static/js/reviews/spots.js"
+import { setView, applicableSuggestions, textShown, textView } from "../../static/js/reviews/text_view.js"
 
 const TEXT = "저는 물류가 좋습니다.\n\n특히 현장이 좋습니다."
 
@@ -21,8 +21,8 @@ const part = (start, end, text) => ({
 function stateWith(...suggestions) {
   const state = EditorState.create({ doc: TEXT, extensions: [EditorState.lineSeparator.of("\n"), marked, textView(marked)] })
   const passages = new Map(suggestions.map((parts, at) => {
-    const places = placesOf({ tree: state.doc, whole: TEXT }, { anchor: parts[0]?.anchor ?? null, parts }, [])
-    return [`r${at}`, { places, suggests: true, by: /** @type {const} */ ("reviewer"), since: `2026-11-26T10:00:0${at}Z` }]
+    const spots = spotsOf({ tree: state.doc, whole: TEXT }, { anchor: parts[0]?.anchor ?? null, parts }, [])
+    return [`r${at}`, { spots, suggests: true, by: /** @type {const} */ ("reviewer"), since: `2026-11-26T10:00:0${at}Z` }]
   }))
   return state.update({ effects: setPassages.of(passages) }).state
 }
@@ -38,7 +38,7 @@ test("as if accepted shows every suggestion that stands, each whole", () => {
   const accepted = state.update({ effects: setView.of("accepted") }).state
   assert.equal(textShown(accepted, marked), "저는 물류를 좋습니다 정말로..\n\n현장이 좋습니다. 특히")
   const edited = accepted.update({ changes: { from: 15, to: 16, insert: "별" } }).state
-  assert.equal(standingSuggestions(edited, marked).length, 2, "the move lost a quote")
+  assert.equal(applicableSuggestions(edited, marked).length, 2, "the move lost a quote")
   assert.equal(accepted.doc.toString(), TEXT, "the text stays")
 })
 

@@ -164,7 +164,7 @@ fn placed<'a>(text: &Text, selected: &'a [StoredReview]) -> (Vec<Placed<'a>>, Le
     let mut effort = Effort::default();
     let (mut left, mut taken) = (Left::new(), Ranges::default());
     for review in oldest_first {
-        let Some(placed) = places_of(text, review, &mut effort) else {
+        let Some(placed) = ranges_of(text, review, &mut effort) else {
             left.push((review.id, Skipped::AnchorMoved));
             continue;
         };
@@ -186,7 +186,7 @@ fn placed<'a>(text: &Text, selected: &'a [StoredReview]) -> (Vec<Placed<'a>>, Le
 }
 
 /// The parts of a suggestion with their ranges, if each quote stands.
-fn places_of<'a>(
+fn ranges_of<'a>(
     text: &Text,
     review: &'a StoredReview,
     effort: &mut Effort,

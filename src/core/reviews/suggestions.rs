@@ -10,7 +10,7 @@ use chrono::Utc;
 use crate::domain::anchor::{PartRequest, Position, RelativeRange, TextRange};
 use crate::domain::ids::{ReviewId, UserId};
 use crate::domain::limits::SUGGESTIONS_AT_ONCE_MAX;
-use crate::domain::review::Review;
+use crate::domain::review::{Review, ReviewOutcome};
 use crate::domain::seat::Role;
 use crate::domain::suggestion::{BatchItem, NewPart, NewSuggestion, Refusal};
 use crate::outbox::event::Event;
@@ -18,7 +18,7 @@ use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
 use crate::reviews::ranges::Ranges;
 use crate::reviews::{ReviewError, Reviews};
-use crate::storage::reviews::{StoredPart, StoredReview};
+use crate::storage::reviews::{PartRef, StoredPart, StoredReview};
 use crate::storage::suggestions::{AnchoredItem, AnchoredSuggestion, ItemOutcome, refusal};
 use crate::yjs::text::Text;
 
@@ -26,7 +26,7 @@ use crate::yjs::text::Text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemState {
     /// Stored in this version.
-    Kept(i64),
+    Stored(i64),
     Withdrawn,
     /// The server's version of it, if it has one.
     Refused(Refusal, Option<i64>),
@@ -77,7 +77,10 @@ impl Reviews {
         let stored: HashMap<_, _> = stored.into_iter().map(|review| (review.id, review)).collect();
         let needs_text = items.iter().any(|item| match item {
             Ok(BatchItem::Put(new)) => stays(new, stored.get(&new.id)).is_none(),
-            _ => false,
+            Ok(BatchItem::Withdraw { id, .. }) => {
+                stored.get(id).is_some_and(|stored| !stored.replies.is_empty())
+            }
+            Err(_) => false,
         });
         if !needs_text {
             return Ok(items.into_iter().map(|item| stayed(item, &stored)).collect());
@@ -177,7 +180,9 @@ fn stayed(
 ) -> AnchoredItem {
     match item {
         Err(reason) => AnchoredItem::Refused(reason),
-        Ok(BatchItem::Withdraw { id, version }) => AnchoredItem::Withdraw { id, version },
+        Ok(BatchItem::Withdraw { id, version }) => {
+            AnchoredItem::Withdraw { id, version, outcome: ReviewOutcome::Withdrawn }
+        }
         Ok(BatchItem::Put(new)) => match stays(&new, stored.get(&new.id)) {
             Some(parts) => put(new, parts),
             None => AnchoredItem::Refused(Refusal::Position),
@@ -206,7 +211,14 @@ fn anchored(
         }
     }
     let anchored = items.into_iter().map(|item| {
-        let Ok(BatchItem::Put(new)) = item else { return stayed(item, stored) };
+        let new = match item {
+            Ok(BatchItem::Put(new)) => new,
+            Ok(BatchItem::Withdraw { id, version }) => {
+                let outcome = outcome_of(text, stored.get(&id));
+                return AnchoredItem::Withdraw { id, version, outcome };
+            }
+            Err(reason) => return AnchoredItem::Refused(reason),
+        };
         // A refused item takes no range from the others.
         if let Some(reason) = refusal(stored.get(&new.id), author, new.version) {
             return AnchoredItem::Refused(reason);
@@ -232,6 +244,15 @@ fn anchored(
     anchored.collect()
 }
 
+fn outcome_of(text: &Text, stored: Option<&StoredReview>) -> ReviewOutcome {
+    let is_fulfilled = stored.is_some_and(|stored| {
+        let says =
+            |part: PartRef<'_>| text.says(part.current, part.origin.quote.is_empty(), part.text);
+        stored.parts().all(says)
+    });
+    if is_fulfilled { ReviewOutcome::Fulfilled } else { ReviewOutcome::Withdrawn }
+}
+
 /// Whether the ranges of a suggestion overlap each other or `taken`; otherwise they are taken now.
 fn overlap(ranges: &[TextRange], taken: &mut Ranges<()>) -> bool {
     let mut own = Ranges::default();
@@ -249,8 +270,8 @@ fn overlap(ranges: &[TextRange], taken: &mut Ranges<()>) -> bool {
 
 fn state_of(outcome: &ItemOutcome) -> ItemState {
     match outcome {
-        ItemOutcome::Stored(review) => ItemState::Kept(review.version),
-        ItemOutcome::StoredBefore(version) => ItemState::Kept(*version),
+        ItemOutcome::Stored(review) => ItemState::Stored(review.version),
+        ItemOutcome::StoredBefore(version) => ItemState::Stored(*version),
         ItemOutcome::Closed(_) | ItemOutcome::Deleted(..) | ItemOutcome::WithdrawnBefore => {
             ItemState::Withdrawn
         }

@@ -1,7 +1,7 @@
 //! Batches of typed suggestions, anchored to the text.
 
 use crate::domain::ids::{ReviewId, UserId};
-use crate::domain::review::ReviewStatus;
+use crate::domain::review::{ReviewOutcome, ReviewStatus};
 use crate::domain::suggestion::Refusal;
 use crate::storage::reviews::{StoredPart, StoredReview};
 
@@ -57,6 +57,8 @@ pub enum AnchoredItem {
     Withdraw {
         id: ReviewId,
         version: i64,
+        /// Of a suggestion that stays because it has replies.
+        outcome: ReviewOutcome,
     },
     /// Refused before the transaction.
     Refused(Refusal),

@@ -3,7 +3,7 @@
  * The paper: one editor over the shared text, for its whole life.
  *
  * It is never made anew: a new view would lose the caret, the undo history and any composition.
- * Its settings (read-only, language) are reconfigured in place.
+ * Its settings (read-only, language) are reconfigured in spot.
  */
 
 import { byId } from "../lib/dom.js"
@@ -127,7 +127,7 @@ export class Editor extends EventTarget {
     if (may === this.#accepts) return
     this.#accepts = may
     this.view.dispatch({ effects: this.#mayType.reconfigure(EditorState.readOnly.of(!may)) })
-    // A reviewer who may type is told so, and needs the keyboard of the screen.
+    // A reviewer who may type receives that sentence, and needs the keyboard of the screen.
     if (this.role === "reviewer") this.retranslate()
   }
 
@@ -204,7 +204,7 @@ export class Editor extends EventTarget {
     return this.view.state.doc.length
   }
 
-  /** The text as a tree, which is never changed: another takes its place. */
+  /** The text as a tree, which is never changed: another takes its spot. */
   get tree() {
     return this.view.state.doc
   }

@@ -2,7 +2,7 @@
 /**
  * The print: title, date, the whole text, and the comments as numbered notes behind it.
  *
- * The editor draws only the part of a long text that is in the window, and cards have no place on paper,
+ * The editor draws only the part of a long text that is in the window, and cards have no spot on paper,
  * so the print is a view of its own.
  */
 
@@ -10,7 +10,7 @@ import { el } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import { partsView } from "../reviews/diff_view.js"
 import { isSuggestion } from "../reviews/parts.js"
-import { stands } from "../reviews/places.js"
+import { stands } from "../reviews/spots.js"
 import { isSummary, quoteOf } from "../reviews/summary.js"
 import { charactersIn } from "./counts.js"
 import { markedLines } from "./marked_lines.js"
@@ -30,8 +30,8 @@ export function printView({ link, text, language, reviews }) {
   const open = reviews?.open ?? []
   const located = open.filter((review) => reviews?.passageOf(review.id))
   const marks = located.flatMap((review, at) => {
-    const places = reviews?.placesOf(review.id).filter(stands) ?? []
-    return places.map(({ from, to }) => ({ from, to, number: at + 1 }))
+    const spots = reviews?.spotsOf(review.id).filter(stands) ?? []
+    return spots.map(({ from, to }) => ({ from, to, number: at + 1 }))
   })
   const ofText = language ? { lang: language } : {}
   const title = link?.title || t("start.untitled")

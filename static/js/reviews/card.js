@@ -288,7 +288,7 @@ export class ReviewCard {
     ]
   }
 
-  /** What its author may do with words whose passage is gone. */
+  /** The author's actions on words whose passage is gone. */
   #lostWords() {
     const [copies, here] = [t("common.copy"), t("suggesting.here")]
     return [

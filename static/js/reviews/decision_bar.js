@@ -10,7 +10,7 @@ import { chordOf } from "../desk/shortcuts.js"
 import { announce, showToast } from "../lib/announce.js"
 import { byId, isDrawn, translatedButton } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
-import { placeBelow } from "./bar_place.js"
+import { moveBelow } from "./bar_position.js"
 import { reviewsAt } from "./highlights.js"
 import { sayParts } from "./part_text.js"
 import { isSuggestion } from "./parts.js"
@@ -86,8 +86,8 @@ export class DecisionBar {
     const at = order.indexOf(decided)
     const isOpen = (/** @type {string} */ id) => this.reviews.get(id)?.status === "open" && this.reviews.passageOf(id) !== null
     const next = order.slice(at + 1).find(isOpen) ?? order.slice(0, Math.max(at, 0)).findLast(isOpen)
-    const place = next === undefined ? null : this.reviews.passageOf(next)
-    if (place) this.editor.show(place)
+    const spot = next === undefined ? null : this.reviews.passageOf(next)
+    if (spot) this.editor.show(spot)
     else announce(t("suggestion.last"))
   }
 
@@ -115,8 +115,8 @@ export class DecisionBar {
     if (!empty) return undefined
     const ids = reviewsAt(state, head).filter((id) => this.editor.marked.passages.get(id)?.suggests)
     const id = ids.find((id) => id === this.editor.marked.active) ?? ids[0]
-    const place = id && this.reviews.placesOf(id).find(({ from, to }) => from <= head && head <= to)
-    return id && place ? { id, place } : undefined
+    const spot = id && this.reviews.spotsOf(id).find(({ from, to }) => from <= head && head <= to)
+    return id && spot ? { id, spot } : undefined
   }
 
   /** In the order of the text. */
@@ -181,7 +181,7 @@ export class DecisionBar {
       return
     }
     this.#drawButtons(review)
-    placeBelow(this.element, this.#subjectBox(here))
+    moveBelow(this.element, this.#subjectBox(here))
     if (this.#said === here.id) return
     this.#said = here.id
     announce(this.#sentence(review))
@@ -196,10 +196,10 @@ export class DecisionBar {
     }
   }
 
-  /** The part at the caret with its new words, as far as they are drawn. @param {{ id: string, place: import("./places.js").Place }} here */
-  #subjectBox({ id, place }) {
+  /** The part at the caret with its new words, as far as they are drawn. @param {{ id: string, spot: import("./spots.js").Spot }} here */
+  #subjectBox({ id, spot }) {
     const caret = this.editor.coordinatesAt(this.editor.selection.from, -1)
-    const ends = [this.editor.coordinatesAt(place.to, -1).bottom]
+    const ends = [this.editor.coordinatesAt(spot.to, -1).bottom]
     for (const added of this.editor.view.contentDOM.querySelectorAll(".passage-new")) {
       const { top, bottom } = added.getBoundingClientRect()
       const isOfPart = added instanceof HTMLElement && added.dataset.review === id && top < (ends[0] ?? 0)

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * The places that reviews speak of, in the text: the passage of a comment, and the parts of a suggestion.
+ * The spots that reviews speak of, in the text: the passage of a comment, and the parts of a suggestion.
  *
- * Where the places stand and how they follow edits is in `places.js`. An old text is marked, and the new one is a widget
- * behind it, so the text of the editor stays what it is. Only places near the window are drawn.
+ * Where the spots stand and how they follow edits is in `places.js`. An old text is marked, and the new one is a widget
+ * behind it, so the text of the editor stays what it is. Only spots near the window are drawn.
  *
  * Places are those of the base (`desk/base_text.js`), and are drawn where they stand in the editor.
  */
@@ -13,14 +13,14 @@ import { drawnApartFromComposing } from "../desk/composing.js"
 import { t } from "../lib/i18n.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
 import { DeletedBreak, NewText } from "./new_text.js"
-import { extentOf, isTouched, isWhole, moved, movedRange, stands } from "./places.js"
+import { extentOf, isTouched, isWhole, moved, movedRange, stands } from "./spots.js"
 import { shownView, textView } from "./text_view.js"
 
 /**
  * @typedef {import("./locate.js").Range} Range
- * @typedef {import("./places.js").Place} Place
+ * @typedef {import("./spots.js").Spot} Spot
  * @typedef {object} Passage
- * @property {readonly Place[]} places at least one
+ * @property {readonly Spot[]} spots at least one
  * @property {boolean} suggests
  * @property {import("../lib/api.js").Role} by
  * @property {string} since when the review was made: of two suggestions for the same words the older one goes first
@@ -68,28 +68,28 @@ function followed({ passages: before, active, pending: beforePending, look }, ch
   const passages = new Map()
   for (const [id, passage] of before) {
     let isSame = true
-    const places = passage.places.map((place) => {
-      const next = moved(place, changes, extent, text)
-      isSame &&= next === place
-      touches ||= isTouched(place, next, changes)
+    const spots = passage.spots.map((spot) => {
+      const next = moved(spot, changes, extent, text)
+      isSame &&= next === spot
+      touches ||= isTouched(spot, next, changes)
       return next
     })
-    passages.set(id, isSame ? passage : { ...passage, places })
+    passages.set(id, isSame ? passage : { ...passage, spots })
   }
   const pending = beforePending && movedRange(beforePending, changes)
   touches ||= beforePending !== null && Boolean(changes.touchesRange(beforePending.from, beforePending.to))
   return { passages, active, pending, look: touches ? {} : look }
 }
 
-/** The reviews that are shown with a place at that position, the narrowest first. @param {import("@codemirror/state").EditorState} state @param {number} at */
+/** The reviews that are shown with a spot at that position, the narrowest first. @param {import("@codemirror/state").EditorState} state @param {number} at */
 export function reviewsAt(state, at) {
   const inBase = state.facet(base).toBase(state, at)
   const isShown = state.field(shownView) === "shown"
   /** @type {[id: string, width: number][]} */
   const found = []
-  for (const [id, { places, suggests }] of state.field(marked).passages) {
+  for (const [id, { spots, suggests }] of state.field(marked).passages) {
     if (suggests && !isShown) continue
-    const here = places.find((place) => place.from <= inBase && inBase <= place.to && stands(place))
+    const here = spots.find((spot) => spot.from <= inBase && inBase <= spot.to && stands(spot))
     if (here) found.push([id, here.to - here.from])
   }
   return found.sort(([, a], [, b]) => a - b).map(([id]) => id)
@@ -105,9 +105,9 @@ function draw(state, viewport) {
   const ranges = []
   for (const [id, passage] of passages) {
     if (passage.suggests && view !== "shown") continue
-    const near = passage.places
+    const near = passage.spots
       .filter(({ from, to }) => from <= window.to && window.from <= to)
-      .map((place) => ({ ...place, ...rangeToView(state, place) }))
+      .map((spot) => ({ ...spot, ...rangeToView(state, spot) }))
       .filter(({ to }) => to <= state.doc.length)
     // The text of the editor has the words of the reader's own suggestions (`suggest/pieces.js`).
     if (0 < near.length && !(passage.suggests && isInView(id))) ranges.push(...drawn(id, passage, near, id === active))
@@ -119,22 +119,22 @@ function draw(state, viewport) {
   return Decoration.set(ranges, true)
 }
 
-/** @param {string} id @param {Passage} passage @param {readonly Place[]} near @param {boolean} isActive */
+/** @param {string} id @param {Passage} passage @param {readonly Spot[]} near @param {boolean} isActive */
 function drawn(id, passage, near, isActive) {
   const { suggests, by } = passage
   const style = `${by === "writer" ? " by-writer" : ""}${isActive ? " passage-active" : ""}`
   // A screen reader says that the passage is marked, for what, and leads to the card.
   const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": t(suggests ? "review.mark.suggestion" : "review.mark.comment") }
-  const isNew = suggests && isWhole(passage.places)
-  return near.flatMap((place) => {
-    const { from, to, text } = place
+  const isNew = suggests && isWhole(passage.spots)
+  return near.flatMap((spot) => {
+    const { from, to, text } = spot
     const ranges = []
     if (from < to) {
       const kind = isNew ? "passage-old" : suggests ? "passage-suggests" : ""
       const mark = Decoration.mark({ tagName: isNew ? "del" : "mark", class: `passage ${kind}${style}`, attributes })
       ranges.push(mark.range(from, to))
     }
-    if (isNew) ranges.push(...breaksIn(place).map((at) => Decoration.widget({ widget: new DeletedBreak(id, `passage passage-old${style}`), side: 1 }).range(at)))
+    if (isNew) ranges.push(...breaksIn(spot).map((at) => Decoration.widget({ widget: new DeletedBreak(id, `passage passage-old${style}`), side: 1 }).range(at)))
     // Behind the old words, and behind the caret: beside a composition another side would end it.
     if (isNew && text) {
       const widget = new NewText(id, text, `passage passage-new${from < to ? " passage-replaced" : ""}${style}`)
@@ -144,7 +144,7 @@ function drawn(id, passage, near, isActive) {
   })
 }
 
-/** The ends of the lines that an unedited quote contains. @param {Place} place */
+/** The ends of the lines that an unedited quote contains. @param {Spot} spot */
 const breaksIn = ({ from, quote }) => [...quote.matchAll(/\n/g)].map(({ index }) => from + index)
 
 /** @param {(id: string) => void} press a passage was clicked or tapped */
@@ -171,7 +171,12 @@ export function highlights(press) {
 function reviewOf(event, view) {
   const { target, clientX, clientY } = event
   const added = target instanceof Element ? target.closest("[contenteditable=false].passage") : null
-  if (added instanceof HTMLElement) return added.dataset.review
+  if (added instanceof HTMLElement) {
+    const id = added.dataset.review ?? ""
+    // A finger on it leaves the caret where it was.
+    if (!reviewsAt(view.state, view.state.selection.main.head).includes(id)) view.dispatch({ selection: { anchor: view.posAtDOM(added) } })
+    return id
+  }
   const at = view.posAtCoords({ x: clientX, y: clientY })
   return at === null ? undefined : reviewsAt(view.state, at)[0]
 }

@@ -11,10 +11,10 @@
 
 import * as api from "../lib/api.js"
 import { isSuggestion } from "./parts.js"
-import { isWhole, placesOf, stands } from "./places.js"
+import { isWhole, spotsOf, stands } from "./spots.js"
 import { isSummary } from "./summary.js"
 
-/** @typedef {import("./places.js").Place} Place */
+/** @typedef {import("./spots.js").Spot} Spot */
 
 /** The delay of the query for a passage's position after an edit that deleted it, in ms. */
 const SEEK_DELAY = 1_200
@@ -123,36 +123,36 @@ export class Reviews extends EventTarget {
     return this.#all.get(id)
   }
 
-  /** Its first place that stands, or `null` when it stands nowhere. @param {string} id @returns {Place | null} */
+  /** Its first spot that stands, or `null` when it stands nowhere. @param {string} id @returns {Spot | null} */
   passageOf(id) {
-    const place = this.#places(id).find(stands)
-    return place ? this.editor.inView(place) : null
+    const spot = this.#spots(id).find(stands)
+    return spot ? this.editor.inView(spot) : null
   }
 
-  /** All places of a review: its passage, or the parts of a suggestion. @param {string} id @returns {readonly Place[]} */
-  placesOf(id) {
-    return this.#places(id).map((place) => this.editor.inView(place))
+  /** All spots of a review: its passage, or the parts of a suggestion. @param {string} id @returns {readonly Spot[]} */
+  spotsOf(id) {
+    return this.#spots(id).map((spot) => this.editor.inView(spot))
   }
 
-  /** The same in the base. @param {string} id @returns {readonly Place[]} */
-  #places(id) {
-    return this.editor.marked.passages.get(id)?.places ?? []
+  /** The same in the base. @param {string} id @returns {readonly Spot[]} */
+  #spots(id) {
+    return this.editor.marked.passages.get(id)?.spots ?? []
   }
 
   /** The passage of a review, or the position where it stood before its text was deleted. @param {string} id */
   lastPassageOf(id) {
-    const place = this.#last(id)
-    return place && this.editor.inView(place)
+    const spot = this.#last(id)
+    return spot && this.editor.inView(spot)
   }
 
   /** @param {string} id */
   #last(id) {
-    return this.#places(id).find(stands) ?? this.#places(id)[0] ?? null
+    return this.#spots(id).find(stands) ?? this.#spots(id)[0] ?? null
   }
 
   /** @param {string} id */
   #isFound(id) {
-    return this.#places(id).some(stands)
+    return this.#spots(id).some(stands)
   }
 
   /** Whether a review stands nowhere, and has for so long that no paste or undo is to be expected. @param {string} id */
@@ -168,7 +168,7 @@ export class Reviews extends EventTarget {
     const { state } = review.anchor
     // Until it is lost, its card stays as it is.
     if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : state === "orphaned" ? "edited" : state
-    if (!isWhole(this.#places(review.id))) return "edited"
+    if (!isWhole(this.#spots(review.id))) return "edited"
     const hasMoved = state === "moved" || review.parts.some(({ anchor }) => anchor.state === "moved")
     return hasMoved ? "moved" : "exact"
   }
@@ -207,8 +207,8 @@ export class Reviews extends EventTarget {
     const text = { tree, whole: tree.toString() }
     for (const review of served) {
       if (review.status !== "open" || review.anchor === null) continue
-      const places = placesOf(text, review, passages.get(review.id)?.places ?? [])
-      passages.set(review.id, { places, suggests: isSuggestion(review), by: this.roleOf(review.author), since: review.created_at })
+      const spots = spotsOf(text, review, passages.get(review.id)?.spots ?? [])
+      passages.set(review.id, { spots, suggests: isSuggestion(review), by: this.roleOf(review.author), since: review.created_at })
     }
     this.editor.setPassages(passages)
     this.#watchCollapses()
@@ -219,8 +219,8 @@ export class Reviews extends EventTarget {
     const now = Date.now()
     const found = new Set()
     let due = Number.POSITIVE_INFINITY
-    for (const [id, { places }] of this.editor.marked.passages) {
-      if (places.some(stands)) {
+    for (const [id, { spots }] of this.editor.marked.passages) {
+      if (spots.some(stands)) {
         found.add(id)
         this.#collapsedAt.delete(id)
       } else if (this.#found.has(id)) this.#collapsedAt.set(id, now)
@@ -247,7 +247,7 @@ export class Reviews extends EventTarget {
     window.clearTimeout(this.#seekTimer)
     const isMissed = (/** @type {api.Review} */ { id, status, anchor, parts }) => {
       const anchors = parts.length === 0 ? [anchor] : parts.map((part) => part.anchor)
-      return status === "open" && this.#places(id).some((place, at) => !stands(place) && anchors[at]?.state !== "orphaned")
+      return status === "open" && this.#spots(id).some((spot, at) => !stands(spot) && anchors[at]?.state !== "orphaned")
     }
     if (![...this.#all.values()].some(isMissed)) return
     this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)

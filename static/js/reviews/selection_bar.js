@@ -7,7 +7,7 @@
  */
 
 import { byId, translatedButton } from "../lib/dom.js"
-import { placeBelow } from "./bar_place.js"
+import { moveBelow } from "./bar_position.js"
 
 /** Longest passage of a review, in UTF-16 units, as the server has it. */
 export const PASSAGE_MAX = 20_000
@@ -48,6 +48,6 @@ export class SelectionBar {
     this.element.hidden = !shown
     if (!shown) return
     const { bottom, left } = this.editor.coordinatesAt(to, -1)
-    placeBelow(this.element, { top: this.editor.coordinatesAt(from).top, bottom, left })
+    moveBelow(this.element, { top: this.editor.coordinatesAt(from).top, bottom, left })
   }
 }

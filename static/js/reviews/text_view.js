@@ -8,7 +8,7 @@ import { base } from "../desk/base_text.js"
 import { el } from "../lib/dom.js"
 import { Decoration, EditorState, EditorView, keymap, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
 import { acceptable } from "../sections/accepted.js"
-import { isWhole } from "./places.js"
+import { isWhole } from "./spots.js"
 
 /**
  * @typedef {"shown" | "accepted" | "original"} View
@@ -61,11 +61,11 @@ class AcceptedText extends WidgetType {
  *
  * @param {State} state @param {MarkedField} marked @returns {Replacement[][]}
  */
-export function standingSuggestions(state, marked) {
+export function applicableSuggestions(state, marked) {
   const { isInView, rangeToView } = state.facet(base)
-  const standing = [...state.field(marked).passages].filter(([id, { suggests, places }]) => suggests && isWhole(places) && !isInView(id))
-  standing.sort(([, one], [, other]) => one.since.localeCompare(other.since))
-  return standing.map(([, { places }]) => places.map((place) => ({ ...rangeToView(state, place), text: place.text ?? "" })))
+  const applicable = [...state.field(marked).passages].filter(([id, { suggests, spots }]) => suggests && isWhole(spots) && !isInView(id))
+  applicable.sort(([, one], [, other]) => one.since.localeCompare(other.since))
+  return applicable.map(([, { spots }]) => spots.map((spot) => ({ ...rangeToView(state, spot), text: spot.text ?? "" })))
 }
 
 /** @param {readonly Replacement[]} replacements */
@@ -80,7 +80,7 @@ function drawn(replacements) {
 
 /** @param {MarkedField} marked */
 export function textView(marked) {
-  const replacements = (/** @type {State} */ state) => acceptable(state.doc.length, standingSuggestions(state, marked))
+  const replacements = (/** @type {State} */ state) => acceptable(state.doc.length, applicableSuggestions(state, marked))
   const isAccepted = (/** @type {State} */ state) => state.field(shownView) === "accepted"
   return [
     shownView,
@@ -101,7 +101,7 @@ export function textView(marked) {
 export function textShown(state, marked) {
   if (state.field(shownView) === "original") return state.facet(base).text(state).toString()
   const text = state.doc.toString()
-  return state.field(shownView) === "accepted" ? textAs(text, acceptable(text.length, standingSuggestions(state, marked))) : text
+  return state.field(shownView) === "accepted" ? textAs(text, acceptable(text.length, applicableSuggestions(state, marked))) : text
 }
 
 /** @param {string} text @param {readonly Replacement[]} replacements in its order @param {number} [start] where the text begins */

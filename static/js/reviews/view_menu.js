@@ -11,7 +11,7 @@ import { i18n, number, t } from "../lib/i18n.js"
 import { marked } from "./highlights.js"
 import { changeMenu } from "./margin_tabs.js"
 import { isSuggestion } from "./parts.js"
-import { setView, shownView, standingSuggestions, VIEWS } from "./text_view.js"
+import { setView, shownView, applicableSuggestions, VIEWS } from "./text_view.js"
 
 /** @typedef {import("./text_view.js").View} View */
 
@@ -71,7 +71,7 @@ export class ViewMenu {
     const { isInView } = state.facet(base)
     // The reader's own ones are in the text already.
     const own = this.reviews.all.filter(({ id, status }) => status === "open" && isInView(id)).length
-    if (view === "accepted") return standingSuggestions(state, marked).length + own
+    if (view === "accepted") return applicableSuggestions(state, marked).length + own
     return this.reviews.all.filter((review) => review.status === "open" && isSuggestion(review) && this.reviews.passageOf(review.id)).length
   }
 

@@ -20,20 +20,20 @@
 export function acceptable(length, suggestions) {
   /** No two overlap, so starts and ends are both in order. @type {Replacement[]} */
   const accepted = []
-  const placeOf = (/** @type {Replacement} */ { from, to }) =>
+  const spotOf = (/** @type {Replacement} */ { from, to }) =>
     firstWhere(accepted, (other) => from < other.from || (from === other.from && to <= other.to))
   const fits = (/** @type {Replacement} */ replacement) => {
     const { from, to } = replacement
     const next = accepted[firstWhere(accepted, (other) => from < other.to)]
-    const same = accepted[placeOf(replacement)]
-    // A place has one gap.
+    const same = accepted[spotOf(replacement)]
+    // A spot has one gap.
     const isTaken = (next && next.from < to) || (same?.from === from && same.to === to)
     return from <= to && to <= length && !isTaken
   }
   for (const replacements of suggestions) {
     if (!replacements.every(fits)) continue
-    // At one place an added text stands before a replaced one.
-    for (const replacement of replacements) accepted.splice(placeOf(replacement), 0, replacement)
+    // At one spot an added text stands before a replaced one.
+    for (const replacement of replacements) accepted.splice(spotOf(replacement), 0, replacement)
   }
   return accepted
 }

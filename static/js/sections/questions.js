@@ -10,7 +10,7 @@ import * as api from "../lib/api.js"
 import { byId, el, fillMeter, isDrawn, meter } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
 import { marked } from "../reviews/highlights.js"
-import { standingSuggestions } from "../reviews/text_view.js"
+import { applicableSuggestions } from "../reviews/text_view.js"
 import { acceptedText } from "./accepted.js"
 import { fullnessOf } from "./fullness.js"
 import { drawnSections, setHeadings, setSettings } from "./meters.js"
@@ -120,7 +120,7 @@ export class Questions {
 
   /** The counts with all open suggestions accepted, if they change no heading. @param {string} text @param {number} sections */
   #acceptedCounts(text, sections) {
-    const open = standingSuggestions(this.editor.view.state, marked)
+    const open = applicableSuggestions(this.editor.view.state, marked)
     const isBase = this.editor.baseTree === this.editor.tree
     if (sections === 0 || (open.length === 0 && isBase)) return []
     const accepted = acceptedText(text, open)

@@ -1,11 +1,11 @@
 // @ts-check
-/** What the reviewer's page draws of a change: pure, tested with `node --test`. */
+/** The drawing of a change on the reviewer's page: pure, tested with `node --test`. */
 
 /**
  * @typedef {import("./entries.js").Suggestion} Suggestion
  * @typedef {import("../reviews/word_diff.js").Range} Range
  * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
- * @typedef {{ id: string, start: number, end: number }} Place of a part in the base
+ * @typedef {{ id: string, start: number, end: number }} Spot of a part in the base
  * @typedef {HunkPosition & { id: string | null }} Change drawn as one: `old` in the base and `new` in the view
  */
 
@@ -32,49 +32,49 @@ export function foldedText(text) {
 
 /** The parts of suggestions that meet a range of the base, in order. @param {readonly Suggestion[]} suggestions @param {Range} range */
 export function partsNear(suggestions, { from, to }) {
-  /** @type {Place[]} */
-  const places = []
+  /** @type {Spot[]} */
+  const spots = []
   for (const { id, parts } of suggestions) {
-    for (const { start, end } of parts) if (start <= to && from <= end) places.push({ id, start, end })
+    for (const { start, end } of parts) if (start <= to && from <= end) spots.push({ id, start, end })
   }
-  return places.sort((one, other) => one.start - other.start || one.end - other.end)
+  return spots.sort((one, other) => one.start - other.start || one.end - other.end)
 }
 
-/** The part at a position of the base, its edges included. @param {readonly Place[]} places in order @param {number} at */
-export function partAt(places, at) {
-  let [low, high] = [0, places.length]
+/** The part at a position of the base, its edges included. @param {readonly Spot[]} spots in order @param {number} at */
+export function partAt(spots, at) {
+  let [low, high] = [0, spots.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((places[middle]?.start ?? 0) <= at) low = middle + 1
+    if ((spots[middle]?.start ?? 0) <= at) low = middle + 1
     else high = middle
   }
-  const last = places[low - 1]
+  const last = spots[low - 1]
   return last && at <= last.end ? last : undefined
 }
 
 /**
- * The changes as they are drawn: letters, where one place of a part changed, and words from the first to the last change
+ * The changes as they are drawn: letters, where one spot of a part changed, and words from the first to the last change
  * where several did. Letters of both texts in turn are hard to read.
  *
- * @param {readonly HunkPosition[]} hunks in order @param {readonly Place[]} places in order
+ * @param {readonly HunkPosition[]} hunks in order @param {readonly Spot[]} spots in order
  * @returns {Change[]}
  */
-export function drawnChanges(hunks, places) {
+export function drawnChanges(hunks, spots) {
   /** @type {Change[]} */
   const drawn = []
-  /** The part of the last one. @type {Place | undefined} */
+  /** The part of the last one. @type {Spot | undefined} */
   let before
   for (const hunk of hunks) {
-    const place = partAt(places, hunk.old.from)
+    const spot = partAt(spots, hunk.old.from)
     const last = drawn.at(-1)
-    const isShort = place && place.end - place.start <= FOLDED_FROM
-    if (last && isShort && place === before && hunk.old.to <= place.end) {
+    const isShort = spot && spot.end - spot.start <= FOLDED_FROM
+    if (last && isShort && spot === before && hunk.old.to <= spot.end) {
       last.old = { from: last.old.from, to: hunk.old.to }
       last.new = { from: last.new.from, to: hunk.new.to }
     } else {
-      drawn.push({ ...hunk, id: place?.id ?? null })
+      drawn.push({ ...hunk, id: spot?.id ?? null })
     }
-    before = place
+    before = spot
   }
   return drawn
 }

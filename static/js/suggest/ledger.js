@@ -120,7 +120,10 @@ export class Ledger {
       if (!byId.has(id) || taken.has(entry)) this.entries.push(entry)
       amend(entry, parts, group)
     }
-    this.hidden = this.hidden.filter((entry) => !taken.has(entry))
+    // The reviewer has typed the words of a hidden one.
+    const shown = untouched.filter((entry) => this.hidden.includes(entry))
+    this.entries.push(...shown)
+    this.hidden = this.hidden.filter((entry) => !taken.has(entry) && !shown.includes(entry))
     for (const entry of untouched) {
       if (entry.state === "refused" || (entry.state === "stored" && entry.isLoose)) entry.state = "due"
       entry.isLoose = false

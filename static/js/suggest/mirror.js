@@ -44,13 +44,13 @@ export class Mirror extends EventTarget {
   #model = null
   /** @type {EditorView | null} */
   #view = null
-  /** Whether the base is a copy of the server's text in place of the shared one. */
+  /** Whether the base is a copy of the server's text in spot of the shared one. */
   #isServed = false
   /** Changes of the base that wait for the end of a composition. @type {ChangeSet | null} */
   #queued = null
   /** The edits of the running composition, over the view of the model. @type {ChangeSet | null} */
   #composing = null
-  /** What else waits for its end. @type {(() => void)[]} */
+  /** Calls that wait for its end. @type {(() => void)[]} */
   #waiting = []
   #timer = 0
   /** When the last composition ended, in ms. */
@@ -237,26 +237,26 @@ export class Mirror extends EventTarget {
   #wait() {
     if (0 < this.#waitsSince) return
     this.#waitsSince = Date.now()
-    this.#settleSoon(this.view.compositionStarted ? COMPOSING_MAX : COMPOSED_PAUSE)
+    this.#finishSoon(this.view.compositionStarted ? COMPOSING_MAX : COMPOSED_PAUSE)
   }
 
   /** A composition has ended. */
   composed() {
     this.#composedAt = Date.now()
-    this.#settleSoon(COMPOSED_PAUSE)
+    this.#finishSoon(COMPOSED_PAUSE)
   }
 
   /** @param {number} after in ms */
-  #settleSoon(after) {
+  #finishSoon(after) {
     window.clearTimeout(this.#timer)
-    this.#timer = window.setTimeout(() => this.#settle(), after)
+    this.#timer = window.setTimeout(() => this.#finish(), after)
   }
 
   /** The composition has ended, or lasts too long. */
-  #settle() {
+  #finish() {
     const hasTime = this.#waitsSince === 0 ? Number.POSITIVE_INFINITY : this.#waitsSince + COMPOSING_MAX - Date.now()
     if (this.view.compositionStarted && 0 < hasTime) {
-      if (0 < this.#waitsSince) this.#settleSoon(hasTime)
+      if (0 < this.#waitsSince) this.#finishSoon(hasTime)
       return
     }
     window.clearTimeout(this.#timer)

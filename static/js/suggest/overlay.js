@@ -60,10 +60,16 @@ export class Overlay {
     return this.#after(this.base, edit, this.changes.compose(edit))
   }
 
-  /** The writer's edit (O2). @param {ChangeSet} edit of the base @returns {Step} */
+  /**
+   * The writer's edit (O2). `isTrimmed` if it put letters in that a change had, too.
+   *
+   * @param {ChangeSet} edit of the base @returns {Step & { isTrimmed: boolean }}
+   */
   written(edit) {
     const viewEdit = edit.map(this.changes, true)
-    return { overlay: this.#after(edit.apply(this.base), viewEdit, this.changes.map(edit)), edit: viewEdit }
+    const changes = this.changes.map(edit)
+    const overlay = this.#after(edit.apply(this.base), viewEdit, changes)
+    return { overlay, edit: viewEdit, isTrimmed: overlay.changes !== changes }
   }
 
   /** An edit puts parts into the base that the view has already (O3). @param {ChangeSet} edit of the base @param {readonly Part[]} parts */

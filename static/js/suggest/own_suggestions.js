@@ -11,7 +11,7 @@
 
 import { Suggesting } from "./suggesting.js"
 import { isSuggestion } from "../reviews/parts.js"
-import { isWhole } from "../reviews/places.js"
+import { isWhole } from "../reviews/spots.js"
 import { isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js"
 
 /**
@@ -34,7 +34,7 @@ export class OwnSuggestions extends EventTarget {
   model = null
   /** Whether an answer of the server is on its way, which events may overtake. */
   isSending = () => false
-  /** What of each review of the list the model knows; `WITHDRAWN`: this page withdrew it. @type {Map<string, string>} */
+  /** The state of each review of the list that the model has; `WITHDRAWN`: this page withdrew it. @type {Map<string, string>} */
   #given = new Map()
   /** The suggestions of this moment. @type {Set<string> | null} */
   #ids = null
@@ -98,7 +98,7 @@ export class OwnSuggestions extends EventTarget {
   /** A suggestion that did not stand in the text before a change of the base may stand now. */
   #retrySoon() {
     window.clearTimeout(this.#timer)
-    const isHere = (/** @type {Suggestion} */ { id }) => isWhole(this.#places(id))
+    const isHere = (/** @type {Suggestion} */ { id }) => isWhole(this.#spots(id))
     if (!this.model?.hidden.some(isHere)) return
     this.#timer = window.setTimeout(() => {
       for (const { id } of this.model?.hidden.filter(isHere) ?? []) this.#given.delete(id)
@@ -106,12 +106,12 @@ export class OwnSuggestions extends EventTarget {
     }, RETRY_DELAY)
   }
 
-  /** The places of a suggestion in the base. @param {string} id */
-  #places(id) {
-    return this.reviews.editor.marked.passages.get(id)?.places ?? []
+  /** The spots of a suggestion in the base. @param {string} id */
+  #spots(id) {
+    return this.reviews.editor.marked.passages.get(id)?.spots ?? []
   }
 
-  /** The own open suggestions of the list with a place, the oldest first. */
+  /** The own open suggestions of the list with a spot, the oldest first. */
   get #open() {
     const { all, me } = this.reviews
     const own = all.filter((review) => review.author.id === me && review.status === "open" && isSuggestion(review) && !isOrphaned(review))
@@ -133,16 +133,16 @@ export class OwnSuggestions extends EventTarget {
   #begin() {
     const open = this.#open
     for (const review of open) this.#give(review)
-    this.model = new Suggesting(this.mirror.overlay.base, open.map((review) => suggestionOf(review, this.#places(review.id))), newId)
+    this.model = new Suggesting(this.mirror.overlay.base, open.map((review) => suggestionOf(review, this.#spots(review.id))), newId)
     this.#ids = null
     this.mirror.begin(this.model)
     this.dispatchEvent(new Event("change"))
   }
 
-  /** The edits of the view for suggestions that are closed, deleted or without a place. @param {Suggesting} model */
+  /** The edits of the view for suggestions that are closed, deleted or without a spot. @param {Suggesting} model */
   #closed(model) {
-    const known = new Set([...this.#given.keys(), ...model.suggestions.map(({ id }) => id)])
-    return [...known].flatMap((id) => {
+    const listed = new Set([...this.#given.keys(), ...model.suggestions.map(({ id }) => id)])
+    return [...listed].flatMap((id) => {
       const review = this.reviews.get(id)
       const given = this.#given.get(id)
       if (given === WITHDRAWN) return []
@@ -160,7 +160,7 @@ export class OwnSuggestions extends EventTarget {
       const given = this.#given.get(review.id)
       if (given === WITHDRAWN || given === stampOf(review)) return []
       this.#give(review)
-      return [model.opened(suggestionOf(review, this.#places(review.id)))]
+      return [model.opened(suggestionOf(review, this.#spots(review.id)))]
     })
   }
 
@@ -170,5 +170,5 @@ export class OwnSuggestions extends EventTarget {
   }
 }
 
-/** What of a review the model knows. @param {Review} review */
+/** The state of a review that the model has. @param {Review} review */
 const stampOf = (review) => `${review.version} ${isPinned(review)} ${review.parts.map(({ anchor }) => anchor.state).join(" ")}`

@@ -87,8 +87,8 @@ function draw({ state, viewport }, { suggestions, stateOf }) {
   const overlay = state.field(overlayOf)
   const { active } = state.field(marked)
   const near = overlay.hunks.filter((hunk) => hunk.new.from <= viewport.to && viewport.from <= hunk.new.to)
-  const places = partsNear(suggestions(), overlay.rangeToBase(viewport))
-  return drawnChanges(near, places).flatMap(({ id, old, new: { from, to } }) => {
+  const spots = partsNear(suggestions(), overlay.rangeToBase(viewport))
+  return drawnChanges(near, spots).flatMap(({ id, old, new: { from, to } }) => {
     const style = `${id !== null && id === active ? " passage-active" : ""}${id !== null && stateOf(id) === "edited" ? " passage-edited" : ""}`
     /** @type {Drawn[]} */
     const drawn = []

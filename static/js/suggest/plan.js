@@ -95,6 +95,9 @@ function withoutEdited(entries, groups) {
 function replaced(hidden, previous, groups) {
   if (hidden.length === 0) return []
   const overlapping = overlapsIn(hidden)
-  const changed = groups.filter((parts) => !previous.some((entry) => isSame(entry.parts, parts)))
+  // The server has what is stored beside the hidden ones; it refuses all else in their ranges.
+  const isStored = (/** @type {readonly Part[]} */ parts) =>
+    previous.some((entry) => entry.state === "stored" && isSame(entry.parts, parts))
+  const changed = groups.filter((parts) => !isStored(parts))
   return new Set(changed.flatMap(overlapping))
 }

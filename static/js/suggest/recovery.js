@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Suggestions that this browser kept, back in the text. Pure, tested with `node --test`.
+ * Suggestions that this browser retained, back in the text. Pure, tested with `node --test`.
  *
  * A part whose quote stands goes in as if it were typed again, so the model sends it as a change: a suggestion that the
  * server has already keeps its id by that, because it overlaps. The rest stays a text for its author.
@@ -27,7 +27,7 @@ function offsetOf(text, position) {
   }
 }
 
-/** The parts of a suggestion in the text of now; `null`: one of them has no place. @param {import("../lib/vendor.js").Y.Text} text @param {Kept} kept @returns {Part[] | null} */
+/** The parts of a suggestion in the text of now; `null`: one of them has no spot. @param {import("../lib/vendor.js").Y.Text} text @param {Kept} retained @returns {Part[] | null} */
 export function placedParts(text, { parts }) {
   const whole = text.toString()
   const placed = parts.flatMap((part) => {
@@ -45,16 +45,16 @@ export function placedParts(text, { parts }) {
 /**
  * The edit of the view that puts parts in, in the stead of those that the server has of the same suggestion.
  *
- * @param {Overlay} overlay @param {readonly Part[]} parts @param {readonly Part[]} known
+ * @param {Overlay} overlay @param {readonly Part[]} parts @param {readonly Part[]} listed
  * @returns {ChangeSet | null} `null`: other words stand there
  */
-export function entering(overlay, parts, known) {
-  const cleared = overlay.takeOut(known)
+export function entering(overlay, parts, listed) {
+  const cleared = overlay.takeOut(listed)
   if (!cleared.overlay.mayPut(parts)) return null
   return cleared.edit.compose(cleared.overlay.put(parts).edit)
 }
 
-/** The words of kept suggestions, to be read and copied. @param {readonly Kept[]} kept */
-export function textsOf(kept) {
-  return kept.flatMap(({ parts }) => parts.map(({ text }) => text)).filter((text) => text.trim() !== "")
+/** The words of retained suggestions, to be read and copied. @param {readonly Kept[]} retained */
+export function textsOf(retained) {
+  return retained.flatMap(({ parts }) => parts.map(({ text }) => text)).filter((text) => text.trim() !== "")
 }

@@ -38,7 +38,7 @@ const LOOK_DELAY = 150
 /** Between two looks at the clock, in ms. */
 const TICK = 1_000
 /** The preference of a browser that has shown the first sentence. */
-const KNOWN = "suggesting.known"
+const INTRODUCED = "suggesting.known"
 
 export class ReviewerPage {
   /** @type {Desk | null} */
@@ -174,7 +174,7 @@ export class ReviewerPage {
     await this.sender?.send()
   }
 
-  /** What the user typed and the server did not acknowledge, with places that later pages find. */
+  /** The words that the server has not acknowledged, with positions that later pages find. */
   #look() {
     const model = this.#hasTyped ? this.own?.model : null
     const { put: unsaved, withdraw } = model?.unsaved() ?? { put: [], withdraw: [] }
@@ -225,7 +225,7 @@ export class ReviewerPage {
     /** @type {import("./offered.js").Offer[]} */
     const left = []
     for (const row of rows) {
-      const failed = row.put.filter((kept) => !this.#entered(kept))
+      const failed = row.put.filter((retained) => !this.#entered(retained))
       for (const id of row.withdraw) if (this.isInView(id)) this.own?.remove(id)
       await this.unsent.drop(row)
       if (0 < textsOf(failed).length) left.push({ row, texts: textsOf(failed), mayEnter: false })
@@ -234,15 +234,15 @@ export class ReviewerPage {
     if (0 < left.length) this.offered.show(left)
   }
 
-  /** @param {import("./unsent.js").Kept} kept */
-  #entered(kept) {
+  /** @param {import("./unsent.js").Kept} retained */
+  #entered(retained) {
     const { model } = this.own ?? {}
-    const parts = placedParts(this.mirror.text, kept)
+    const parts = placedParts(this.mirror.text, retained)
     if (!parts || !model) return false
-    const known = model.suggestions.find(({ id }) => id === kept.id)?.parts ?? []
+    const listed = model.suggestions.find(({ id }) => id === retained.id)?.parts ?? []
     let isIn = false
     this.mirror.recover((overlay) => {
-      const edit = entering(overlay, parts, known)
+      const edit = entering(overlay, parts, listed)
       isIn = edit !== null
       return edit
     })
@@ -251,8 +251,8 @@ export class ReviewerPage {
 
   /** Once in a browser the page says what typing does. */
   #introduce() {
-    if (!mayType(this.store.state) || preference(KNOWN) !== null) return
-    setPreference(KNOWN, "yes")
+    if (!mayType(this.store.state) || preference(INTRODUCED) !== null) return
+    setPreference(INTRODUCED, "yes")
     showToast(t("suggesting.first", { writer: this.store.state.link?.writer.name ?? t("role.writer") }))
   }
 }

@@ -3,23 +3,23 @@
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
- * @typedef {import("../reviews/places.js").Place} Place
+ * @typedef {import("../reviews/spots.js").Spot} Spot
  * @typedef {import("./entries.js").Suggestion} Suggestion
  */
 
 /** Whether a suggestion is more than its parts. @param {Pick<Review, "body" | "replies">} review */
 export const isPinned = ({ body, replies }) => body !== "" || 0 < replies.length
 
-/** Whether the server found no place for a part. @param {Pick<Review, "parts">} review */
+/** Whether the server found no spot for a part. @param {Pick<Review, "parts">} review */
 export const isOrphaned = ({ parts }) => parts.some(({ anchor }) => anchor.state === "orphaned")
 
-/** @param {Review} review @param {readonly Place[]} places its parts in the base @returns {Suggestion} */
-export function suggestionOf(review, places) {
-  const parts = places.map(({ from, to, quote, text }) => ({ start: from, end: to, quote, text: text ?? "" }))
+/** @param {Review} review @param {readonly Spot[]} spots its parts in the base @returns {Suggestion} */
+export function suggestionOf(review, spots) {
+  const parts = spots.map(({ from, to, quote, text }) => ({ start: from, end: to, quote, text: text ?? "" }))
   return { id: review.id, version: review.version, parts, pinned: isPinned(review) }
 }
 
-/** What became of a suggestion that is closed. @param {Pick<Review, "status" | "outcome">} review @returns {"accepted" | "rejected" | "withdrawn" | "fulfilled"} */
+/** The end of a closed suggestion. @param {Pick<Review, "status" | "outcome">} review @returns {"accepted" | "rejected" | "withdrawn" | "fulfilled"} */
 export function verdictOf({ status, outcome }) {
   if (outcome === "fulfilled" || outcome === "withdrawn") return outcome
   return status === "accepted" ? "accepted" : "rejected"

@@ -85,7 +85,7 @@ export class Suggesting {
     const { done, put, rest } = this.#split(edit)
     if (0 < done.length) {
       const map = mappingOf(put)
-      // What was typed since in a suggestion that ends belongs to none.
+      // Words typed since in a suggestion that ends belong to none.
       const newer = this.#ledger.fulfil(new Set(done)).flatMap(({ parts }) => parts)
       const ranges = [...done, ...newer].map((part) => shiftWhole(rangeOf(part), map))
       this.overlay = this.overlay.accepted(put, done)
@@ -124,12 +124,17 @@ export class Suggesting {
     return entry && isShown ? this.#takeOut(entry.stored ?? entry.parts) : this.#unchanged()
   }
 
-  /** The reviewer takes a suggestion back, with all own words in its ranges. @param {string} id @returns {ChangeSet} of the view */
+  /** The reviewer takes a suggestion back, with words that were typed into it since. @param {string} id @returns {ChangeSet} of the view */
   remove(id) {
     const isShown = this.#ledger.find(id) !== undefined
     const entry = this.#ledger.take(id)
     if (entry) this.#ledger.withdraw(entry)
-    return entry && isShown ? this.#apply(this.overlay.revert(united(entry.parts.map(rangeOf)))) : this.#unchanged()
+    if (!entry || !isShown) return this.#unchanged()
+    const edit = this.#apply(this.overlay.takeOut(entry.parts))
+    const rest = edit.empty ? this.#apply(this.overlay.revert(united(entry.parts.map(rangeOf)))) : this.#unchanged()
+    // The writer may have deleted all letters between this suggestion and another one.
+    this.#touch(entry.parts.map(rangeOf))
+    return edit.compose(rest)
   }
 
   /**
@@ -219,14 +224,16 @@ export class Suggesting {
     for (const { id } of gone) this.orphans.add(id)
     this.#ledger.remove(gone)
     const first = this.#apply(this.overlay.takeOut([...gone].flatMap(({ parts }) => parts)))
-    const second = this.#apply(this.overlay.written(edit))
+    const written = this.overlay.written(edit)
+    const second = this.#apply(written)
     const loose = stay.filter((entry) => losesAnchor(entry, ranges))
     for (const entry of loose) entry.isLoose = true
     for (const entry of [...stay, ...this.#ledger.accepted.filter(isNear)]) entry.sites = sitesOf(entry)
     this.#shift(mappingOf(edit))
     this.#touchStray(newRangesOf(edit), stay)
     this.#touch([...loose, ...changed.filter(({ isEdited }) => !isEdited)].flatMap(({ parts }) => parts.map(rangeOf)))
-    const typed = new Set(stay.filter((entry) => this.#isStored(entry) && isTyped(entry, this.overlay.base)))
+    if (written.isTrimmed) this.#touch(newRangesOf(edit))
+    const typed = new Set(stay.filter((entry) => this.#isStored(entry) && isTyped(entry, this.overlay.base) && this.#isAlone(entry)))
     this.#ledger.remove(typed)
     for (const entry of typed) this.#ledger.withdraw(entry)
     const third = this.#apply(this.overlay.revert(united([...typed].flatMap(sitesOf))))
@@ -237,9 +244,7 @@ export class Suggesting {
   #endArrived() {
     const arrived = this.#ledger.accepted.filter((entry) => isArrived(entry, this.overlay.base))
     this.#ledger.accepted = this.#ledger.accepted.filter((entry) => !arrived.includes(entry))
-    // Words that were typed since stay, and become a suggestion.
-    const sites = united(arrived.flatMap((entry) => (this.#isStored(entry) ? sitesOf(entry) : [])))
-    return this.#apply(this.overlay.revert(sites))
+    return this.#takeOut(arrived.flatMap(({ stored }) => stored ?? []))
   }
 
   /** Takes over an edit that the overlay contains. @param {Mapping} map of the base */
@@ -273,15 +278,22 @@ export class Suggesting {
     const isNear = meetsOneOf(ranges)
     const parts = near.flatMap(({ parts }) => parts.map(rangeOf))
     // The text of accepted ones arrives around their changes, and the writer's letters stand around those of edited ones.
-    const known = [...parts, ...[...this.#ledger.accepted, ...near.filter(({ isEdited }) => isEdited)].flatMap(sitesOf)]
-    const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !known.some((range) => meets(range, old)) ? [old] : []))
+    const listed = [...parts, ...[...this.#ledger.accepted, ...near.filter(({ isEdited }) => isEdited)].flatMap(sitesOf)]
+    const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !listed.some((range) => meets(range, old)) ? [old] : []))
     if (0 < stray.length) this.#touch([...stray, ...parts])
   }
 
-  /** Marks the own changes that meet some ranges: they belong to no suggestion any more. @param {readonly Range[]} ranges of the base */
+  /**
+   * Marks the own changes in the ranges of a suggestion that ended, which belong to none, and the suggestions there,
+   * whose changes may be others now.
+   *
+   * @param {readonly Range[]} ranges of the base
+   */
   #touchOwn(ranges) {
-    const isTouched = meetsOneOf(united(ranges))
-    this.#touch(this.overlay.hunks.flatMap(({ old }) => (isTouched(old) ? [old] : [])))
+    const inOrder = united(ranges)
+    const isTouched = meetsOneOf(inOrder)
+    const near = this.#ledger.entries.filter(touchesOneOf(inOrder)).flatMap(({ parts }) => parts.map(rangeOf))
+    this.#touch([...near, ...this.overlay.hunks.flatMap(({ old }) => (isTouched(old) ? [old] : []))])
   }
 
   /** @param {import("./overlay.js").Step} step */
@@ -298,6 +310,11 @@ export class Suggesting {
   #isStored(entry) {
     const isDirty = meetsOneOf(this.#dirty)
     return entry.state === "stored" && !entry.parts.some((part) => isDirty(rangeOf(part)))
+  }
+
+  /** Whether no other suggestion is where the writer put the words of one in. @param {Entry} entry */
+  #isAlone(entry) {
+    return this.#ledger.entries.filter(touchesOneOf(united(sitesOf(entry)))).length === 1
   }
 
   /** Whether some ranges share letters with the changes of a suggestion. @param {Entry} entry @param {readonly Range[]} ranges of the base */

@@ -61,7 +61,7 @@ export class Drafts {
   }
 
   /**
-   * Stores a row in place of others.
+   * Stores a row in spot of others.
    *
    * @param {Omit<Row, "user">} row
    * @param {IDBValidKey[]} [replaced]
@@ -109,8 +109,8 @@ export class Drafts {
   async count() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     const suggestions = this.database.transaction(SUGGESTIONS).objectStore(SUGGESTIONS).index(BY_USER)
-    const [rows, kept] = await Promise.all([resultOf(index.getAll(this.user)), resultOf(suggestions.count(this.user))])
-    return countOf(/** @type {Row[]} */ (rows)) + kept
+    const [rows, retained] = await Promise.all([resultOf(index.getAll(this.user)), resultOf(suggestions.count(this.user))])
+    return countOf(/** @type {Row[]} */ (rows)) + retained
   }
 
   /** Deletes all rows of this user. */

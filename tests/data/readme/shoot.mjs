@@ -75,11 +75,72 @@ async function shoot(galley, browser, locale, name) {
   }
 }
 
+/** Words to type in place of a quote, or behind it. @typedef {{ quote: string, words: string, behind?: boolean }} Change */
+
+/** @type {Record<string, { text: string, names: [string, string], changes: [Change, ...Change[]] }>} */
+const typed = {
+  "en-GB": {
+    text: "I am writing to apply because I worked nights in a parcel depot, and I have learned how many decisions stand behind one box.",
+    names: ["Mina", "Sora"],
+    changes: [
+      { quote: "am writing to apply", words: "apply" },
+      { quote: "nights", words: " for three months", behind: true },
+      { quote: "have learned", words: "learned" },
+    ],
+  },
+  "ko-KR": {
+    text: "저는 물류가 좋습니다. 택배 상하차 아르바이트를 하면서 하나의 상자가 사람의 손에 닿기까지 얼마나 많은 판단이 필요한지 알게 되었습니다.",
+    names: ["김민수", "이서연"],
+    changes: [
+      { quote: "좋습니다", words: "재미있습니다" },
+      { quote: "사람의 ", words: "" },
+      { quote: "필요한지", words: " 새로", behind: true },
+    ],
+  },
+}
+
+/** The four steps of a typed suggestion. @param {Galley} galley @param {Browser} browser @param {string} locale @param {string} end of the names */
+async function shootTyped(galley, browser, locale, end) {
+  const { text, names, changes } = /** @type {typeof typed[string]} */ (typed[locale])
+  const options = { locale, viewport: { width: 1280, height: 560 } }
+  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
+  await writer.begin(names[0], text)
+  await reviewer.follow(await writer.invite(), names[1])
+  await reviewer.seated()
+  const { keyboard } = reviewer.page
+  await reviewer.page.locator(".cm-content:not([aria-readonly=true])").waitFor()
+  for (const { quote, words, behind } of changes) {
+    await reviewer.select(quote)
+    if (behind) await keyboard.press("ArrowRight")
+    if (words === "") await keyboard.press("Backspace")
+    else await keyboard.type(words)
+    // Each is a suggestion of its own, and stored.
+    await reviewer.page.waitForTimeout(1_500)
+  }
+  const clip = { x: 40, y: 0, width: 1200, height: 330 }
+  const shot = (/** @type {import("../../browser/harness.mjs").User} */ { page }, /** @type {string} */ step) =>
+    page.screenshot({ path: join(here, `${step}${end}.png`), clip })
+  await shot(reviewer, "typed")
+  await writer.page.waitForFunction(() => document.querySelector(".toast > p, .news > p") === null)
+  await writer.select(changes[0].quote.split(" ")[0] ?? "")
+  await writer.page.keyboard.press("ArrowRight")
+  await writer.page.locator("#decision-bar button").first().waitFor()
+  await shot(writer, "seen")
+  await writer.page.keyboard.press("Alt+Enter")
+  await writer.page.waitForTimeout(1_500)
+  await shot(writer, "accepted")
+  await writer.page.keyboard.press("Control+z")
+  await writer.page.waitForTimeout(1_500)
+  await shot(writer, "undone")
+}
+
 const galley = await Galley.start()
 const browser = await Browser.start()
 try {
   await shoot(galley, browser, "en-GB", "desk")
   await shoot(galley, browser, "ko-KR", "desk.ko")
+  await shootTyped(galley, browser, "en-GB", "")
+  await shootTyped(galley, browser, "ko-KR", ".ko")
   browser.assertContent()
 } finally {
   await browser.stop()

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::server::kill_campaign::{planned, say};
@@ -98,7 +99,8 @@ impl World {
     async fn round(&mut self, random: &mut Random, kill: usize) {
         let reviewer = seated(&self.server, &self.desk).await;
         let first: i64 = of(&self.acknowledged).values().sum();
-        let typing = tokio::spawn(self.typing(random.below(SUGGESTIONS)));
+        let mut typing = JoinSet::new();
+        typing.spawn(self.typing(random.below(SUGGESTIONS)));
         let began = Instant::now();
         while of(&self.acknowledged).values().sum::<i64>() == first {
             assert!(began.elapsed() < TEST_TIMEOUT, "no suggestion is acknowledged");
@@ -107,7 +109,7 @@ impl World {
         sleep(Duration::from_millis(random.below(TYPING_MS) as u64)).await;
         // The database alone, the server alone, or both, in both orders.
         let (kills_database, is_first) =
-            (self.postgres.is_some() && kill % 3 != 0, kill.is_multiple_of(2));
+            (self.postgres.is_some() && !kill.is_multiple_of(3), kill.is_multiple_of(2));
         let kills_server = !kills_database || kill % 3 != 1;
         if kills_database && is_first {
             self.postgres.as_ref().expect("PostgreSQL").kill();
@@ -121,9 +123,8 @@ impl World {
         if kills_database {
             self.postgres.as_mut().expect("PostgreSQL").start_again().await;
         }
-        typing.abort();
         // An answer that the task has received is recorded before it ends.
-        let _aborted = typing.await;
+        typing.shutdown().await;
         if kills_server {
             self.server.start_again().await;
         }

@@ -60,7 +60,7 @@ fn put(id: &str, version: Option<i64>, parts: &[Value]) -> Value {
     json!({ "id": format!("typed-0000-0000-{id}"), "version": version, "parts": parts })
 }
 
-fn kept(id: &str, version: i64) -> Value {
+fn acknowledged(id: &str, version: i64) -> Value {
     json!({ "id": format!("typed-0000-0000-{id}"), "state": "kept", "version": version })
 }
 
@@ -93,7 +93,7 @@ async fn typed_suggestions_are_seen_accepted_and_undone(pair: Pair) {
     ];
     let states = suggest(&pair, &table, &puts).await;
     let expected: Vec<_> =
-        ["replace", "delete1", "insert1", "at-end1"].map(|id| kept(id, 1)).into();
+        ["replace", "delete1", "insert1", "at-end1"].map(|id| acknowledged(id, 1)).into();
     assert_eq!(states, expected);
     for peer in [&table.writer, &table.reviewer] {
         for _ in &puts {
@@ -107,7 +107,7 @@ async fn typed_suggestions_are_seen_accepted_and_undone(pair: Pair) {
     // G10: no text of the reviewer is in a replica or in the log before its acceptance.
     table.reads(ESSAY).await;
     let typed = put("insert1", Some(1), &[gap("상자가", "날마다 ")]);
-    assert_eq!(suggest(&pair, &table, &[typed]).await, [kept("insert1", 2)]);
+    assert_eq!(suggest(&pair, &table, &[typed]).await, [acknowledged("insert1", 2)]);
     let updated = table.writer.event("review.updated").await["review"].clone();
     assert_eq!((&updated["version"], &updated["suggestion"]), (&json!(2), &json!("날마다 ")));
 
@@ -131,7 +131,7 @@ async fn typed_suggestions_are_seen_accepted_and_undone(pair: Pair) {
     }
     // A rejection leaves the text byte for byte.
     let again = put("insert1", Some(4), &[gap("상자가", "늘 ")]);
-    assert_eq!(suggest(&pair, &table, &[again]).await, [kept("insert1", 5)]);
+    assert_eq!(suggest(&pair, &table, &[again]).await, [acknowledged("insert1", 5)]);
     let named = [(&json!("typed-0000-0000-insert1"), 5)];
     table.decide("reject", &named).await.ok(200);
     table.reads(ESSAY).await;
@@ -145,7 +145,7 @@ async fn a_suggestion_with_several_parts_is_decided_as_one(pair: Pair) {
     let other = put("between", None, &[range("물류가", "배송이")]);
     assert_eq!(
         suggest(&pair, &table, &[moved, other]).await,
-        [kept("moved01", 1), kept("between", 1)]
+        [acknowledged("moved01", 1), acknowledged("between", 1)]
     );
     let review = table.writer.event("review.created").await["review"].clone();
     assert_eq!(review["parts"].as_array().map(Vec::len), Some(2));
@@ -197,7 +197,7 @@ async fn each_item_of_a_batch_has_its_own_outcome(pair: Pair) {
     let other = STANDARD.encode([0, 77, 3, 0]);
     let comment = table.suggest("꼼꼼합니다", None).await["id"].as_str().expect("an id").to_owned();
     let cases: Vec<(Value, &str)> = vec![
-        (put("good001", None, &[quote.clone()]), ""),
+        (put("good001", None, std::slice::from_ref(&quote)), ""),
         (put("good001", None, &[gap("2.", "x")]), "malformed"),
         (put("again01", None, &[quote]), "overlaps"),
         (put("inside1", None, &[json!({ "at": at("좋습니다") + 1, "text": "x" })]), "overlaps"),
@@ -261,7 +261,7 @@ async fn a_repeated_batch_changes_nothing(pair: Pair) {
         put("first01", None, &[range("좋습니다", "싫습니다"), gap("2.", "x")]),
         put("second1", None, &[range("장점", "")]),
     ];
-    let expected = [kept("first01", 1), kept("second1", 1)];
+    let expected = [acknowledged("first01", 1), acknowledged("second1", 1)];
     assert_eq!(suggest(&pair, &table, &puts).await, expected);
     let before = reviews(&pair, &table).await;
     assert_eq!(suggest(&pair, &table, &puts).await, expected);
@@ -271,7 +271,7 @@ async fn a_repeated_batch_changes_nothing(pair: Pair) {
     let refused = suggest(&pair, &table, &[put_again]).await;
     assert_eq!((&refused[0]["reason"], &refused[0]["version"]), (&json!("version"), &json!(1)));
     let changed = put("second1", Some(1), &[range("장점", "단점")]);
-    assert_eq!(suggest(&pair, &table, &[changed]).await, [kept("second1", 2)]);
+    assert_eq!(suggest(&pair, &table, &[changed]).await, [acknowledged("second1", 2)]);
     // The writer decides what the reviewer still types.
     let id = json!("typed-0000-0000-second1");
     table.decide("reject", &[(&id, 2)]).await.ok(200);
@@ -313,6 +313,14 @@ async fn a_withdrawn_suggestion_is_deleted_or_closed_with_its_replies(pair: Pair
     let reopen = table.path("/reviews/typed-0000-0000-replied/reopen");
     let open = pair.one.post(&table.desk.writer, &reopen, json!({})).await.ok(200);
     assert_eq!((&open["status"], &open["outcome"]), (&json!("open"), &Value::Null));
+    // The writer types the words of the suggestion.
+    let start = u32::try_from(at("물류가")).expect("short");
+    table.writer.remove(start, 3);
+    table.writer.insert(start, "배송이");
+    table.reads(&ESSAY.replace("물류가", "배송이")).await;
+    let states = withdraw(&[named("replied", 4)]).await;
+    assert_eq!(states[0]["state"], "withdrawn");
+    assert_eq!(reviews(&pair, &table).await[0]["outcome"], "fulfilled");
 }
 
 async fn g2_a_batch_without_the_reviewers_seat_stores_nothing(pair: Pair) {
@@ -365,11 +373,11 @@ async fn g9_a_part_named_by_relative_positions_stands_where_its_words_moved(pair
     };
     assert_eq!(
         suggest(&pair, &table, &[put("moved01", None, &parts("가 "))]).await,
-        [kept("moved01", 1)]
+        [acknowledged("moved01", 1)]
     );
     let change = [put("moved01", Some(1), &parts("나 "))];
-    assert_eq!(suggest(&pair, &table, &change).await, [kept("moved01", 2)]);
-    assert_eq!(suggest(&pair, &table, &change).await, [kept("moved01", 2)]);
+    assert_eq!(suggest(&pair, &table, &change).await, [acknowledged("moved01", 2)]);
+    assert_eq!(suggest(&pair, &table, &change).await, [acknowledged("moved01", 2)]);
     let moved = "자기소개서\n".encode_utf16().count();
     let review = &reviews(&pair, &table).await[0];
     assert_eq!(review["parts"][0]["anchor"]["start"], json!(at("상자가") + moved));

@@ -55,8 +55,8 @@ impl Storage {
             for item in items {
                 outcomes.push(match item {
                     AnchoredItem::Put(new) => batch.put(tx, new).await?,
-                    AnchoredItem::Withdraw { id, version } => {
-                        batch.withdraw(tx, *id, *version).await?
+                    AnchoredItem::Withdraw { id, version, outcome } => {
+                        batch.withdraw(tx, *id, *version, *outcome).await?
                     }
                     AnchoredItem::Refused(reason) => ItemOutcome::Refused(*reason, None),
                 });
@@ -141,7 +141,7 @@ impl Batch<'_> {
         let Some((first, more)) = new.parts.split_first() else {
             return Ok(ItemOutcome::Refused(Refusal::Malformed, None));
         };
-        if !self.has_room(tx, 1, new.parts.len(), new.bytes()).await? {
+        if !self.reserve(tx, 1, new.parts.len(), new.bytes()).await? {
             return Ok(ItemOutcome::Refused(Refusal::Full, None));
         }
         let review = NewReview {
@@ -183,7 +183,7 @@ impl Batch<'_> {
             return Ok(ItemOutcome::Refused(Refusal::TooLong, Some(stored.version)));
         }
         let grows = 0 < grown_parts || 0 < grown_bytes;
-        if grows && !self.has_room(tx, 0, grown_parts, grown_bytes).await? {
+        if grows && !self.reserve(tx, 0, grown_parts, grown_bytes).await? {
             return Ok(ItemOutcome::Refused(Refusal::Full, Some(stored.version)));
         }
         let change = ReviewChange { body: new.body.clone(), ..ReviewChange::default() };
@@ -203,6 +203,7 @@ impl Batch<'_> {
         tx: &mut Tx,
         id: ReviewId,
         version: i64,
+        outcome: ReviewOutcome,
     ) -> Result<ItemOutcome, TxError> {
         let Some(stored) = self.find(tx, id).await? else {
             return Ok(ItemOutcome::WithdrawnBefore);
@@ -210,7 +211,7 @@ impl Batch<'_> {
         let Some(stored) = stored.filter(|stored| stored.author.id == self.author.id) else {
             return Ok(ItemOutcome::Refused(Refusal::NotYours, None));
         };
-        if stored.outcome == Some(ReviewOutcome::Withdrawn) {
+        if stored.outcome.is_some() {
             return Ok(ItemOutcome::WithdrawnBefore);
         }
         let current = Some(stored.version);
@@ -227,16 +228,14 @@ impl Batch<'_> {
         }
         let status = Some(ReviewStatus::Resolved);
         update(tx, id, &ReviewChange { status, ..ReviewChange::default() }, self.now).await?;
-        sql!("UPDATE reviews SET outcome = $2 WHERE id = $1", id, ReviewOutcome::Withdrawn)
-            .run(tx)
-            .await?;
+        sql!("UPDATE reviews SET outcome = $2 WHERE id = $1", id, outcome).run(tx).await?;
         let review = the_review(tx, self.guard.seat, id).await?;
         put_status(tx, self.locked, &review).await?;
         Ok(ItemOutcome::Closed(Box::new(review)))
     }
 
-    /// Whether the link has room for as many more suggestions, parts and bytes, which then count.
-    async fn has_room(
+    /// Reserves as many more suggestions, parts and bytes of the link. False: it has no room for them.
+    async fn reserve(
         &mut self,
         tx: &mut Tx,
         suggestions: i64,

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * The places of a review in the text of the editor: its passage, or the quotes and gaps of a suggestion.
+ * The spots of a review in the text of the editor: its passage, or the quotes and gaps of a suggestion.
  *
- * The server says where a place is when it serves it; from then on it moves along with every edit. Text that is typed
+ * The server says where a spot is when it serves it; from then on it moves along with every edit. Text that is typed
  * at an edge of a quote stays outside, and text that is typed at a gap stands before it, as Yjs's relative positions
  * have it. Pure, tested with `node --test`.
  */
@@ -20,25 +20,25 @@ import { isSuggestion } from "./parts.js"
  * @property {string} suffix
  * @property {string | null} text in the stead of the quote; `null` for a comment
  * @property {boolean} holds whether the text there is the quote, or has a word beside the gap as before
- * @typedef {Range & PlaceFacts} Place
+ * @typedef {Range & PlaceFacts} Spot
  * @typedef {{ first: number, last: number, by: number, inserted: Range[] }} Extent of an edit: its range in the text before, how far
  *   what is behind moves, and what it inserted into the text after
  */
 
-/** Whether a place is in the text. A gap is an empty range, a deleted quote too. @param {Place} place */
+/** Whether a spot is in the text. A gap is an empty range, a deleted quote too. @param {Spot} spot */
 export const stands = ({ from, to, quote, holds }) => (quote === "" ? holds : from < to)
 
-/** Whether a suggestion can be accepted as it is shown: each of its places is as it was. @param {readonly Place[]} places */
-export const isWhole = (places) => places.every((place) => stands(place) && place.holds)
+/** Whether a suggestion can be accepted as it is shown: each of its spots is as it was. @param {readonly Spot[]} spots */
+export const isWhole = (spots) => spots.every((spot) => stands(spot) && spot.holds)
 
 /**
  * Places as the server has them, but for those that moved along with edits that it may not have seen.
  *
  * @param {{ tree: Tree, whole: string }} text both forms of it
- * @param {Pick<import("../lib/api.js").Review, "anchor" | "parts">} review @param {readonly Place[]} ours
- * @returns {Place[]}
+ * @param {Pick<import("../lib/api.js").Review, "anchor" | "parts">} review @param {readonly Spot[]} ours
+ * @returns {Spot[]}
  */
-export function placesOf({ tree, whole }, review, ours) {
+export function spotsOf({ tree, whole }, review, ours) {
   const only = review.anchor === null ? [] : [{ anchor: review.anchor, text: null }]
   const parts = isSuggestion(review) ? review.parts : only
   return parts.map(({ anchor, text: words }, at) => {
@@ -67,28 +67,28 @@ export function extentOf(changes) {
 }
 
 /**
- * A place after an edit; the same object if the edit is behind it.
+ * A spot after an edit; the same object if the edit is behind it.
  *
- * @param {Place} place @param {Changes} changes @param {Extent} extent @param {Tree} text after the edit
- * @returns {Place}
+ * @param {Spot} spot @param {Changes} changes @param {Extent} extent @param {Tree} text after the edit
+ * @returns {Spot}
  */
-export function moved(place, changes, { first, last, by, inserted }, text) {
-  const { from, to, quote, prefix, suffix, text: words, holds } = place
-  const reach = quote === "" ? BESIDE : 0
-  if (stands(place)) {
-    if (to + reach < first) return place
-    // A literal: thousands of places are behind a key, and a spread takes five times as long.
-    if (last < from - reach) return { from: from + by, to: to + by, quote, prefix, suffix, text: words, holds }
+export function moved(spot, changes, { first, last, by, inserted }, text) {
+  const { from, to, quote, prefix, suffix, text: words, holds } = spot
+  const width = quote === "" ? BESIDE : 0
+  if (stands(spot)) {
+    if (to + width < first) return spot
+    // A literal: thousands of spots are behind a key, and a spread takes five times as long.
+    if (last < from - width) return { from: from + by, to: to + by, quote, prefix, suffix, text: words, holds }
   }
-  const next = quote === "" ? { ...place, ...movedGap(place, changes) } : movedRange(place, changes)
-  const kept = held(next, text)
-  if (stands(kept) || inserted.length === 0) return kept
+  const next = quote === "" ? { ...spot, ...movedGap(spot, changes) } : movedRange(spot, changes)
+  const retained = held(next, text)
+  if (stands(retained) || inserted.length === 0) return retained
   // Cut and pasted, or its deletion undone.
-  const found = place.quote === "" ? locateInsertedGap(text, inserted, kept) : locateInserted(text, inserted, kept)
-  return found ? held({ ...kept, ...found }, text) : kept
+  const found = spot.quote === "" ? locateInsertedGap(text, inserted, retained) : locateInserted(text, inserted, retained)
+  return found ? held({ ...retained, ...found }, text) : retained
 }
 
-/** @param {Range} place @param {Changes} changes @returns {Range} */
+/** @param {Range} spot @param {Changes} changes @returns {Range} */
 function movedGap({ from }, changes) {
   const at = changes.mapPos(from, 1)
   return { from: at, to: at }
@@ -110,17 +110,17 @@ export function movedRange(range, changes) {
   return { ...range, from, to: Math.max(from, to) }
 }
 
-/** @param {Place} place @param {Tree} text @returns {Place} */
-function held(place, text) {
-  const { from, to, quote } = place
-  const holds = quote === "" ? gapHolds(text, from, place) : to - from === quote.length && text.sliceString(from, to) === quote
-  return holds === place.holds ? place : { ...place, holds }
+/** @param {Spot} spot @param {Tree} text @returns {Spot} */
+function held(spot, text) {
+  const { from, to, quote } = spot
+  const holds = quote === "" ? gapHolds(text, from, spot) : to - from === quote.length && text.sliceString(from, to) === quote
+  return holds === spot.holds ? spot : { ...spot, holds }
 }
 
 /**
- * The places whose edit changes how they are drawn: one that came, went, or has another text now.
+ * The spots whose edit changes how they are drawn: one that came, went, or has another text now.
  *
- * @param {Place} before @param {Place} after @param {Changes} changes
+ * @param {Spot} before @param {Spot} after @param {Changes} changes
  */
 export function isTouched(before, after, changes) {
   if (before === after) return false

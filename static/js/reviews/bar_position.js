@@ -13,7 +13,7 @@ const GAP = 6
  * @param {{ top: number, bottom: number, left: number }} subject in the window
  * @returns {boolean} whether it is shown: a subject outside the window has none
  */
-export function placeBelow(bar, { top, bottom, left }) {
+export function moveBelow(bar, { top, bottom, left }) {
   const desk = byId("desk").getBoundingClientRect()
   const topMin = Math.max(0, byId("bar").getBoundingClientRect().bottom) + GAP
   bar.hidden = bottom < topMin || window.innerHeight < top

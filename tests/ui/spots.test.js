@@ -1,5 +1,5 @@
 // @ts-check
-/** The places of a review in the text of the editor, and how they follow edits. */
+/** The spots of a review in the text of the editor, and how they follow edits. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -8,9 +8,9 @@ import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
 import { gapHolds, locateGap } from "../../static/js/reviews/locate.js"
-import { extentOf, isWhole, moved, placesOf, stands } from "../../static/js/reviews/places.js"
+import { extentOf, isWhole, moved, spotsOf, stands } from "../../static/js/reviews/spots.js"
 
-/** @typedef {import("../../static/js/reviews/places.js").Place} Place */
+/** @typedef {import("../../static/js/reviews/spots.js").Spot} Spot */
 
 /** @param {string} text @param {number} start @param {number} [end] @param {Partial<import("../../static/js/lib/api.js").Anchor>} [given] */
 const anchorIn = (text, start, end = start, given = {}) => ({
@@ -19,66 +19,66 @@ const anchorIn = (text, start, end = start, given = {}) => ({
 })
 
 /** @param {string} text @param {...{ anchor: ReturnType<typeof anchorIn>, text: string }} parts */
-const served = (text, ...parts) => placesOf({ tree: Text.of(text.split("\n")), whole: text }, { anchor: parts[0]?.anchor ?? null, parts }, [])
+const served = (text, ...parts) => spotsOf({ tree: Text.of(text.split("\n")), whole: text }, { anchor: parts[0]?.anchor ?? null, parts }, [])
 
-/** The places after an edit. @param {string} text @param {readonly Place[]} places @param {{ from: number, to?: number, insert?: string }} edit */
-function edited(text, places, edit) {
+/** The spots after an edit. @param {string} text @param {readonly Spot[]} spots @param {{ from: number, to?: number, insert?: string }} edit */
+function edited(text, spots, edit) {
   const before = Text.of(text.split("\n"))
   const changes = ChangeSet.of(edit, before.length)
   const after = changes.apply(before)
-  return { places: places.map((place) => moved(place, changes, extentOf(changes), after)), text: after.toString() }
+  return { spots: spots.map((spot) => moved(spot, changes, extentOf(changes), after)), text: after.toString() }
 }
 
-/** @param {Place | undefined} place */
-const rangeOf = (place) => place && [place.from, place.to]
+/** @param {Spot | undefined} spot */
+const rangeOf = (spot) => spot && [spot.from, spot.to]
 
 test("parts are located by their quotes and gaps", () => {
   const text = "저는 물류가 좋습니다. 그래서 지원합니다."
-  const places = served(text, { anchor: anchorIn(text, 3, 6), text: "물류를" }, { anchor: anchorIn(text, 12), text: " 정말" })
-  assert.deepEqual(places.map(rangeOf), [[3, 6], [12, 12]])
-  assert.deepEqual(places.map((place) => place.text), ["물류를", " 정말"])
-  assert.ok(isWhole(places))
+  const spots = served(text, { anchor: anchorIn(text, 3, 6), text: "물류를" }, { anchor: anchorIn(text, 12), text: " 정말" })
+  assert.deepEqual(spots.map(rangeOf), [[3, 6], [12, 12]])
+  assert.deepEqual(spots.map((spot) => spot.text), ["물류를", " 정말"])
+  assert.ok(isWhole(spots))
 })
 
 test("a letter at an edge of a quote stays outside, and one at a gap stands before it", () => {
   const text = "one two three"
-  const places = served(text, { anchor: anchorIn(text, 4, 7), text: "2" }, { anchor: anchorIn(text, 8), text: "and " })
-  const before = edited(text, places, { from: 4, insert: "x" })
-  assert.deepEqual(before.places.map(rangeOf), [[5, 8], [9, 9]])
-  const behind = edited(text, places, { from: 7, insert: "x" })
-  assert.deepEqual(behind.places.map(rangeOf), [[4, 7], [9, 9]])
-  const gap = edited(text, places, { from: 8, insert: "x" })
-  assert.deepEqual(gap.places.map(rangeOf), [[4, 7], [9, 9]])
-  for (const { places } of [before, behind, gap]) assert.ok(isWhole(places))
+  const spots = served(text, { anchor: anchorIn(text, 4, 7), text: "2" }, { anchor: anchorIn(text, 8), text: "and " })
+  const before = edited(text, spots, { from: 4, insert: "x" })
+  assert.deepEqual(before.spots.map(rangeOf), [[5, 8], [9, 9]])
+  const behind = edited(text, spots, { from: 7, insert: "x" })
+  assert.deepEqual(behind.spots.map(rangeOf), [[4, 7], [9, 9]])
+  const gap = edited(text, spots, { from: 8, insert: "x" })
+  assert.deepEqual(gap.spots.map(rangeOf), [[4, 7], [9, 9]])
+  for (const { spots } of [before, behind, gap]) assert.ok(isWhole(spots))
 })
 
-test("an edit inside a quote edits its place, and the same letters again make it whole", () => {
+test("an edit inside a quote edits its spot, and the same letters again make it whole", () => {
   const text = "one two three"
-  const places = served(text, { anchor: anchorIn(text, 4, 7), text: "2" })
-  const inside = edited(text, places, { from: 5, insert: "x" })
-  assert.equal(isWhole(inside.places), false)
-  assert.ok(inside.places.every(stands))
-  assert.ok(isWhole(edited(inside.text, inside.places, { from: 5, to: 6 }).places))
+  const spots = served(text, { anchor: anchorIn(text, 4, 7), text: "2" })
+  const inside = edited(text, spots, { from: 5, insert: "x" })
+  assert.equal(isWhole(inside.spots), false)
+  assert.ok(inside.spots.every(stands))
+  assert.ok(isWhole(edited(inside.text, inside.spots, { from: 5, to: 6 }).spots))
 })
 
 test("a deleted quote stands nowhere, and stands again where it is pasted", () => {
   const text = "one two three"
-  const places = served(text, { anchor: anchorIn(text, 4, 7), text: "2" })
-  const cut = edited(text, places, { from: 3, to: 8 })
-  assert.equal(cut.places.some(stands), false)
-  const pasted = edited(cut.text, cut.places, { from: 8, insert: " two" })
-  assert.deepEqual(pasted.places.map(rangeOf), [[9, 12]])
+  const spots = served(text, { anchor: anchorIn(text, 4, 7), text: "2" })
+  const cut = edited(text, spots, { from: 3, to: 8 })
+  assert.equal(cut.spots.some(stands), false)
+  const pasted = edited(cut.text, cut.spots, { from: 8, insert: " two" })
+  assert.deepEqual(pasted.spots.map(rangeOf), [[9, 12]])
 })
 
 test("a gap holds while a word beside it does, and is found again when its paragraph is back", () => {
   const text = "first line\nsecond line\nlast"
-  const places = served(text, { anchor: anchorIn(text, 17), text: " new" })
-  assert.ok(isWhole(edited(text, places, { from: 17, to: 22 }).places), "the word before it")
-  assert.ok(isWhole(edited(text, places, { from: 11, to: 17 }).places), "the word behind it")
-  const cut = edited(text, places, { from: 10, to: 22 })
-  assert.equal(cut.places.some(stands), false, "neither")
-  const back = edited(cut.text, cut.places, { from: 10, insert: "\nsecond line" })
-  assert.deepEqual(back.places.map(rangeOf), [[17, 17]])
+  const spots = served(text, { anchor: anchorIn(text, 17), text: " new" })
+  assert.ok(isWhole(edited(text, spots, { from: 17, to: 22 }).spots), "the word before it")
+  assert.ok(isWhole(edited(text, spots, { from: 11, to: 17 }).spots), "the word behind it")
+  const cut = edited(text, spots, { from: 10, to: 22 })
+  assert.equal(cut.spots.some(stands), false, "neither")
+  const back = edited(cut.text, cut.spots, { from: 10, insert: "\nsecond line" })
+  assert.deepEqual(back.spots.map(rangeOf), [[17, 17]])
 })
 
 test("a whole word or the edge of the text is a neighbour of a gap, white space alone is none", () => {
@@ -106,10 +106,10 @@ test("a newer version is located anew where its quotes differ, and moves along w
   const typed = edited(text, ours, { from: 0, insert: "so " })
   const sides = { tree: Text.of([typed.text]), whole: typed.text }
   const late = { anchor: anchorIn(text, 4, 7), text: "zwei" }
-  const same = placesOf(sides, { anchor: late.anchor, parts: [late] }, typed.places)
+  const same = spotsOf(sides, { anchor: late.anchor, parts: [late] }, typed.spots)
   assert.deepEqual(same.map(({ from, to, text }) => ({ from, to, text })), [{ from: 7, to: 10, text: "zwei" }])
   const grown = { anchor: anchorIn(text, 0, 7), text: "zwei" }
-  assert.deepEqual(placesOf(sides, { anchor: grown.anchor, parts: [grown] }, typed.places).map(rangeOf), [[3, 10]])
+  assert.deepEqual(spotsOf(sides, { anchor: grown.anchor, parts: [grown] }, typed.spots).map(rangeOf), [[3, 10]])
 })
 
 test("places follow edits as the relative positions of Yjs do", () => {
@@ -122,8 +122,8 @@ test("places follow edits as the relative positions of Yjs do", () => {
     shared.insert(0, text)
     const from = random(30)
     const to = from + 1 + random(8)
-    let places = served(text, { anchor: anchorIn(text, from, to), text: "x" }, { anchor: anchorIn(text, random(40)), text: "y" })
-    const gap = Y.createRelativePositionFromTypeIndex(shared, places[1]?.from ?? 0, 0)
+    let spots = served(text, { anchor: anchorIn(text, from, to), text: "x" }, { anchor: anchorIn(text, random(40)), text: "y" })
+    const gap = Y.createRelativePositionFromTypeIndex(shared, spots[1]?.from ?? 0, 0)
     const [start, end] = [Y.createRelativePositionFromTypeIndex(shared, from, 0), Y.createRelativePositionFromTypeIndex(shared, to, -1)]
     for (let step = 0; step < 6; step++) {
       const at = random(text.length + 1)
@@ -131,10 +131,10 @@ test("places follow edits as the relative positions of Yjs do", () => {
       const insert = deleted === 0 ? "xyz".slice(0, 1 + random(3)) : ""
       if (deleted > 0) shared.delete(at, deleted)
       if (insert) shared.insert(at, insert)
-      ;({ places, text } = edited(text, places, { from: at, to: at + deleted, insert }))
+      ;({ spots, text } = edited(text, spots, { from: at, to: at + deleted, insert }))
     }
     const index = (/** @type {Y.RelativePosition} */ position) => Y.createAbsolutePositionFromRelativePosition(position, doc)?.index
-    const [quote, hole] = places
+    const [quote, hole] = spots
     if (quote && stands(quote)) assert.deepEqual(rangeOf(quote), [index(start), index(end)], `round ${round}`)
     if (hole?.holds) assert.equal(hole.from, index(gap), `round ${round}`)
   }
