@@ -29,6 +29,7 @@ pub(crate) mod server_state;
 pub(crate) mod shifted_redis;
 pub(crate) mod tcp_side;
 pub(crate) mod tls;
+pub(crate) mod tracked_changes;
 pub(crate) mod typing_clients;
 pub(crate) mod webhook_receiver;
 pub(crate) mod wire;

@@ -197,7 +197,7 @@ mod tests {
                 of_reviews(&format!(r#"{{"id":"{id}","of":1}}"#)),
                 "reviews[0].of is not a known field",
             ),
-            (of_reviews(r#"{"id":"7"}"#), "reviews[0].id: not a valid rev id"),
+            (of_reviews(r#"{"id":"7"}"#), "reviews[0].id: not a valid review id"),
             ("[]".to_owned(), "the body must be a JSON object"),
             ("7".to_owned(), "the body must be a JSON object"),
             ("{\"name\":".to_owned(), "the body ends before its JSON does"),

@@ -34,6 +34,7 @@ mod exports;
 mod exports_docx;
 #[cfg(feature = "pdf")]
 mod exports_pdf;
+mod exports_tracked;
 mod gaps;
 mod hostile_clients;
 mod http_edge;
