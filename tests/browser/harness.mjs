@@ -213,23 +213,12 @@ export class User {
 
   /** Waits until the text is that. @param {string} wanted */
   waitForText(wanted) {
-    return this.#waitFor(() => this.text(), wanted)
+    return waitFor(this.page, () => this.text(), wanted)
   }
 
   /** The same of the writer's text. @param {string} wanted */
   waitForBase(wanted) {
-    return this.#waitFor(() => this.base(), wanted)
-  }
-
-  /** @param {() => Promise<string>} read @param {string} wanted */
-  async #waitFor(read, wanted) {
-    const deadline = Date.now() + TIMEOUT_MS
-    let text = await read()
-    while (text !== wanted && Date.now() < deadline) {
-      await this.page.waitForTimeout(50)
-      text = await read()
-    }
-    assert.equal(text, wanted)
+    return waitFor(this.page, () => this.base(), wanted)
   }
 
   /**
@@ -358,4 +347,15 @@ export async function until(condition, what, found) {
     if (deadline <= Date.now()) assert.fail(`waited in vain: ${what}${found ? `\n${await found()}` : ""}`)
     await new Promise((done) => setTimeout(done, 50))
   }
+}
+
+/** Waits until a text is that. @param {import("playwright-core").Page} page @param {() => Promise<string>} read @param {string} wanted */
+async function waitFor(page, read, wanted) {
+  const deadline = Date.now() + TIMEOUT_MS
+  let text = await read()
+  while (text !== wanted && Date.now() < deadline) {
+    await page.waitForTimeout(50)
+    text = await read()
+  }
+  assert.equal(text, wanted)
 }

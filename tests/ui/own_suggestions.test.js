@@ -30,7 +30,7 @@ class Server {
   stored = new Map()
   /** The bodies of the calls. @type {any[]} */
   calls = []
-  /** Answers in the spot of the server. @type {((body: any) => { status: number, json: object } | null)[]} */
+  /** Answers in place of the server. @type {((body: any) => { status: number, json: object } | null)[]} */
   instead = []
   change = 0
 

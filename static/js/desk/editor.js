@@ -204,7 +204,7 @@ export class Editor extends EventTarget {
     return this.view.state.doc.length
   }
 
-  /** The text as a tree, which is never changed: another takes its spot. */
+  /** The text as a tree, which is never changed: another takes its place. */
   get tree() {
     return this.view.state.doc
   }

@@ -2,7 +2,7 @@
 /**
  * The print: title, date, the whole text, and the comments as numbered notes behind it.
  *
- * The editor draws only the part of a long text that is in the window, and cards have no spot on paper,
+ * The editor draws only the part of a long text that is in the window, and cards have no place on paper,
  * so the print is a view of its own.
  */
 

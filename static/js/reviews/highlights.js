@@ -2,7 +2,7 @@
 /**
  * The spots that reviews speak of, in the text: the passage of a comment, and the parts of a suggestion.
  *
- * Where the spots stand and how they follow edits is in `places.js`. An old text is marked, and the new one is a widget
+ * Where the spots stand and how they follow edits is in `spots.js`. An old text is marked, and the new one is a widget
  * behind it, so the text of the editor stays what it is. Only spots near the window are drawn.
  *
  * Places are those of the base (`desk/base_text.js`), and are drawn where they stand in the editor.

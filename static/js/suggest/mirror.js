@@ -44,7 +44,7 @@ export class Mirror extends EventTarget {
   #model = null
   /** @type {EditorView | null} */
   #view = null
-  /** Whether the base is a copy of the server's text in spot of the shared one. */
+  /** Whether the base is a copy of the server's text in place of the shared one. */
   #isServed = false
   /** Changes of the base that wait for the end of a composition. @type {ChangeSet | null} */
   #queued = null

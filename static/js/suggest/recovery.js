@@ -27,7 +27,7 @@ function offsetOf(text, position) {
   }
 }
 
-/** The parts of a suggestion in the text of now; `null`: one of them has no spot. @param {import("../lib/vendor.js").Y.Text} text @param {Kept} retained @returns {Part[] | null} */
+/** The parts of a suggestion in the text of now; `null`: one of them has no position. @param {import("../lib/vendor.js").Y.Text} text @param {Kept} retained @returns {Part[] | null} */
 export function placedParts(text, { parts }) {
   const whole = text.toString()
   const placed = parts.flatMap((part) => {

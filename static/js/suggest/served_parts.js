@@ -10,7 +10,7 @@
 /** Whether a suggestion is more than its parts. @param {Pick<Review, "body" | "replies">} review */
 export const isPinned = ({ body, replies }) => body !== "" || 0 < replies.length
 
-/** Whether the server found no spot for a part. @param {Pick<Review, "parts">} review */
+/** Whether the server found no position for a part. @param {Pick<Review, "parts">} review */
 export const isOrphaned = ({ parts }) => parts.some(({ anchor }) => anchor.state === "orphaned")
 
 /** @param {Review} review @param {readonly Spot[]} spots its parts in the base @returns {Suggestion} */

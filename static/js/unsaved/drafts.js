@@ -61,7 +61,7 @@ export class Drafts {
   }
 
   /**
-   * Stores a row in spot of others.
+   * Stores a row in place of others.
    *
    * @param {Omit<Row, "user">} row
    * @param {IDBValidKey[]} [replaced]
