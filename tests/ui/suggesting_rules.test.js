@@ -191,6 +191,19 @@ test("the writer changes another letter of the word: the page renews the suggest
   assert.deepEqual(page.send(), ["one/1: 학교들는→학교들에"])
 })
 
+test("the writer changes one of several suggestions of a form: the others stay as the reviewer made them", () => {
+  const form = ["한", "둘", "넷", "다섯"].map((word, at) => stored(word, part("한 둘 셋 넷들 다섯".indexOf(word), word, String(at))))
+  const page = new Page("한 둘 셋 넷들 다섯", ...form)
+  assert.equal(page.view, "0 1 셋 2들 3")
+  assert.deepEqual(page.write("넷", "사사").send(), [])
+  assert.equal(page.suggesting.stateOf("넷"), "edited")
+  assert.deepEqual(page.write("다|섯", " ").send(), [])
+  assert.deepEqual(page.ids, ["한: 한→0", "둘: 둘→1", "넷: 넷→2", "다섯: 다섯→3"])
+
+  const other = new Page("한 학교는 둘", stored("a", part(0, "한", "1")), stored("b", part(2, "학교는", "학교에")), stored("c", part(6, "둘", "2")))
+  assert.deepEqual(other.write("학교|", "들").send(), ["b/1: 학교들는→학교들에"])
+})
+
 test("the writer changes the very letters: the suggestion waits for a key in it", () => {
   const page = new Page("the big dog ran", stored("one", part(4, "big", "huge")))
   page.write("b|i", "a")
@@ -305,6 +318,7 @@ test("a refused suggestion waits for a change of its paragraph", () => {
   page.type("big", "huge").collect()
   page.suggesting.answered([{ id: "new-1", state: "refused", reason: "full" }])
   assert.equal(page.suggesting.isDirty, false)
+  assert.deepEqual(page.collect().found, [])
   assert.deepEqual(page.suggesting.unsaved().put.map(({ id }) => id), ["new-1"])
   page.type("dog", "cow")
   assert.deepEqual(page.send(), ["new-1/null: big dog→huge cow"])

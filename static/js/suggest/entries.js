@@ -19,7 +19,7 @@ import { meetsOneOf, shiftWhole } from "./ranges.js"
  * @property {number | null} tried the version in that batch; an event may bring a newer one before the answer
  * @property {"stored" | "due" | "sent" | "refused"} state
  * @property {boolean} isEdited the writer changed the very letters that it changes
- * @property {boolean} isLoose the writer deleted the letter to which the server anchors a gap of it
+ * @property {boolean} isOutdated the writer changed other letters of a quote, or deleted the letter to which the server anchors a gap
  * @property {Range[] | null} sites of each part, the text that the writer has put in its position
  * @property {string} [group] of the pieces of a longer one
  *
@@ -29,7 +29,7 @@ import { meetsOneOf, shiftWhole } from "./ranges.js"
 /** @param {Suggestion} suggestion that the server has @returns {Entry} */
 export function entryOf({ id, version, parts: given, pinned }) {
   const parts = copied(given)
-  const progress = { stored: parts, sent: null, tried: null, isEdited: false, isLoose: false, sites: null }
+  const progress = { stored: parts, sent: null, tried: null, isEdited: false, isOutdated: false, sites: null }
   return { id, version, parts, pinned, state: "stored", ...progress }
 }
 
@@ -51,10 +51,22 @@ export function amend(entry, parts, group) {
   entry.parts = parts
   if (entry.state === "stored") entry.stored = parts
   entry.isEdited = false
-  entry.isLoose = false
+  entry.isOutdated = false
   entry.sites = null
   entry.group = group
 }
+
+/**
+ * The parts of an entry as both texts have them now. Its gaps keep their words: others may stand at the same offset.
+ *
+ * @param {Entry} entry @param {import("./overlay.js").Overlay} overlay
+ */
+export const readAgain = ({ parts }, overlay) =>
+  parts.map((part) => {
+    if (part.start === part.end) return { ...part }
+    const { from, to } = overlay.outerRange(rangeOf(part))
+    return { ...part, quote: overlay.base.sliceString(part.start, part.end), text: overlay.view.sliceString(from, to) }
+  })
 
 /** @param {readonly Part[]} ones @param {readonly Part[] | null} others */
 export const hasWordsOf = (ones, others) => ones.length === others?.length && ones.every((part, at) => hasSameWords(part, others[at]))

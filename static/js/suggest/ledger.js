@@ -7,11 +7,12 @@
  * - **L3** A refusal causes no second request until the text, the version or the suggestion changes.
  */
 
-import { amend, copied, entryOf, hasWordsOf, shiftEntry } from "./entries.js"
+import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry } from "./entries.js"
 
 /**
  * @typedef {import("./entries.js").Entry} Entry
  * @typedef {import("./entries.js").Suggestion} Suggestion
+ * @typedef {import("./overlay.js").Overlay} Overlay
  * @typedef {import("./parts.js").Part} Part
  * @typedef {import("./ranges.js").Mapping} Mapping
  * @typedef {import("./plan.js").Plan} Plan
@@ -43,7 +44,8 @@ export class Ledger {
   }
 
   get isDue() {
-    return this.entries.some(({ state }) => state === "due") || 0 < this.#toWithdraw().length
+    const isDue = (/** @type {Entry} */ { state, isOutdated, isEdited }) => state === "due" || (isOutdated && !isEdited)
+    return this.entries.some(isDue) || 0 < this.#toWithdraw().length
   }
 
   /** @param {string} id */
@@ -125,12 +127,31 @@ export class Ledger {
     this.entries.push(...shown)
     this.hidden = this.hidden.filter((entry) => !taken.has(entry) && !shown.includes(entry))
     for (const entry of untouched) {
-      if (entry.state === "refused" || (entry.state === "stored" && entry.isLoose)) entry.state = "due"
-      entry.isLoose = false
+      if (entry.state === "refused") entry.state = "due"
     }
     for (const entry of withdraw) this.withdraw(entry)
     this.remove(new Set(withdraw))
     for (const { id, version, sent } of this.closing.values()) if (version === null && sent === null) this.closing.delete(id)
+  }
+
+  /**
+   * Renews the outdated suggestions in paragraphs that were not cut. Suggestions beside them stay as they are.
+   *
+   * @param {Overlay} overlay
+   */
+  renew(overlay) {
+    /** @type {Set<Entry>} */
+    const ended = new Set()
+    for (const entry of this.entries) {
+      if (!entry.isOutdated || entry.isEdited) continue
+      const parts = readAgain(entry, overlay).filter(({ quote, text }) => quote !== text)
+      amend(entry, parts, entry.group)
+      // The server anchors the same words anew.
+      entry.state = "due"
+      if (parts.length === 0) ended.add(entry)
+    }
+    for (const entry of ended) this.withdraw(entry)
+    this.remove(ended)
   }
 
   /** @returns {Batch} */

@@ -7,7 +7,8 @@
  * a composition, holds all later ones back too.
  *
  * - **S1** `overlay.view` is the text of the editor, after each operation.
- * - **S2** Only paragraphs with an own edit, or with a change of the writer in a quote, are cut anew, and only by `collect`.
+ * - **S2** Only `collect` cuts paragraphs anew: those with an own edit, and those in which an end or an edit changed what is whose.
+ *   An edit of the writer in a quote renews its suggestion, and none beside it.
  * - **S3** Words that the reviewer typed leave the view with a suggestion that the server has, or by the reviewer.
  */
 
@@ -65,7 +66,7 @@ export class Suggesting {
 
   /** Whether `collect` has something to do. */
   get isDirty() {
-    return 0 < this.#dirty.length || this.#ledger.isDue
+    return 0 < this.#dirty.length || this.#ledger.isDue || 0 < this.#strays().length
   }
 
   /** The reviewer's edit, which the editor has applied. @param {ChangeSet} edit of the view */
@@ -175,10 +176,15 @@ export class Suggesting {
   /** The next batch; empty while the last batch has no answer. @returns {import("./ledger.js").Batch} */
   collect() {
     if (this.#ledger.isSending) return { put: [], withdraw: [] }
+    // The writer may have deleted all letters between two suggestions.
+    const outdated = this.#ledger.entries.filter(({ isOutdated, isEdited }) => isOutdated && !isEdited)
+    const crowded = outdated.filter((entry) => !this.#isAlone(entry)).flatMap(({ parts }) => parts.map(rangeOf))
+    this.#dirty = united([...this.#dirty, ...this.#paragraphs(crowded)])
     const plan = this.#plan()
     this.#dirty = []
     this.overlay = this.overlay.recut(plan.scopes, plan.parts)
     this.#ledger.amend(plan)
+    this.#ledger.renew(this.overlay)
     return this.#ledger.send()
   }
 
@@ -202,9 +208,20 @@ export class Suggesting {
     return { put: [...byId.values()], withdraw: [...this.#ledger.closing.keys(), ...withdraw.map(({ id }) => id)] }
   }
 
+  /** Own changes in no suggestion: the server closed theirs, or the writer's letters stand between. @returns {Range[]} of the base */
+  #strays() {
+    const { entries, accepted } = this.#ledger
+    // The paragraph of an edited suggestion waits for a key.
+    const edited = entries.flatMap((entry) => (entry.isEdited ? this.#paragraphs(sitesOf(entry)) : []))
+    const listed = [...entries.flatMap(({ parts }) => parts.map(rangeOf)), ...edited, ...accepted.flatMap(sitesOf)]
+    const isListed = meetsOneOf(united([...listed, ...this.#dirty]))
+    return this.overlay.hunks.flatMap(({ old }) => (isListed(old) ? [] : [old]))
+  }
+
   #plan() {
     const { entries, hidden } = this.#ledger
-    return planOf(this.overlay, entries, hidden, this.#dirty, this.newId)
+    const replaceable = hidden.filter(({ id }) => !this.orphans.has(id))
+    return planOf(this.overlay, entries, replaceable, [...this.#dirty, ...this.#strays()], this.newId)
   }
 
   /** @param {ChangeSet} edit of the base */
@@ -222,16 +239,16 @@ export class Suggesting {
     const changed = stay.filter(({ parts }) => parts.some((part) => ranges.some((range) => shares(range, rangeOf(part)))))
     for (const entry of changed) entry.isEdited ||= this.#hasOwnLetters(entry, ranges)
     for (const { id } of gone) this.orphans.add(id)
+    // The server says whether one is an orphan, or stands elsewhere.
     this.#ledger.remove(gone)
+    this.#ledger.hidden.push(...gone)
     const first = this.#apply(this.overlay.takeOut([...gone].flatMap(({ parts }) => parts)))
     const written = this.overlay.written(edit)
     const second = this.#apply(written)
-    const loose = stay.filter((entry) => losesAnchor(entry, ranges))
-    for (const entry of loose) entry.isLoose = true
+    for (const entry of stay) entry.isOutdated ||= changed.includes(entry) || losesAnchor(entry, ranges)
     for (const entry of [...stay, ...this.#ledger.accepted.filter(isNear)]) entry.sites = sitesOf(entry)
     this.#shift(mappingOf(edit))
     this.#touchStray(newRangesOf(edit), stay)
-    this.#touch([...loose, ...changed.filter(({ isEdited }) => !isEdited)].flatMap(({ parts }) => parts.map(rangeOf)))
     if (written.isTrimmed) this.#touch(newRangesOf(edit))
     const typed = new Set(stay.filter((entry) => this.#isStored(entry) && isTyped(entry, this.overlay.base) && this.#isAlone(entry)))
     this.#ledger.remove(typed)
@@ -244,7 +261,7 @@ export class Suggesting {
   #endArrived() {
     const arrived = this.#ledger.accepted.filter((entry) => isArrived(entry, this.overlay.base))
     this.#ledger.accepted = this.#ledger.accepted.filter((entry) => !arrived.includes(entry))
-    return this.#takeOut(arrived.flatMap(({ stored }) => stored ?? []))
+    return this.#takeOut(arrived.flatMap(({ stored, parts }) => stored ?? parts))
   }
 
   /** Takes over an edit that the overlay contains. @param {Mapping} map of the base */
@@ -257,9 +274,13 @@ export class Suggesting {
 
   /** Marks the paragraphs around some ranges, and those that wait for a change. @param {readonly Range[]} ranges of the base */
   #touch(ranges) {
+    this.#dirty = united([...this.#dirty, ...this.#paragraphs([...ranges, ...this.#blocked.splice(0)])])
+  }
+
+  /** @param {readonly Range[]} ranges of the base */
+  #paragraphs(ranges) {
     const { base } = this.overlay
-    const whole = [...ranges, ...this.#blocked.splice(0)].map(({ from, to }) => ({ from: base.lineAt(from).from, to: base.lineAt(to).to }))
-    this.#dirty = united([...this.#dirty, ...whole])
+    return ranges.map(({ from, to }) => ({ from: base.lineAt(from).from, to: base.lineAt(to).to }))
   }
 
   /** @param {readonly Part[]} parts */
@@ -312,7 +333,7 @@ export class Suggesting {
     return entry.state === "stored" && !entry.parts.some((part) => isDirty(rangeOf(part)))
   }
 
-  /** Whether no other suggestion is where the writer put the words of one in. @param {Entry} entry */
+  /** Whether no other suggestion meets the letters of one, or those that the writer put in beside them. @param {Entry} entry */
   #isAlone(entry) {
     return this.#ledger.entries.filter(touchesOneOf(united(sitesOf(entry)))).length === 1
   }
