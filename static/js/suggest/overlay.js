@@ -29,6 +29,8 @@ import { isWordBreak } from "./words.js"
 export class Overlay {
   /** @type {HunkPosition[] | null} */
   #hunks = null
+  /** The last own edit, with the overlay after it. @type {Step | null} */
+  #next = null
   /** @type {import("./ranges.js").Mapping | null} */
   #mapping = null
 
@@ -55,9 +57,10 @@ export class Overlay {
     return (this.#hunks = found)
   }
 
-  /** The reviewer's edit. @param {ChangeSet} edit of the view */
+  /** The reviewer's edit. The editor and the model both follow it, and share the result. @param {ChangeSet} edit of the view @returns {Overlay} */
   own(edit) {
-    return this.#after(this.base, edit, this.changes.compose(edit))
+    if (this.#next?.edit !== edit) this.#next = { edit, overlay: this.#after(this.base, edit, this.changes.compose(edit)) }
+    return this.#next.overlay
   }
 
   /**
