@@ -166,12 +166,21 @@ impl Server {
         request.query_async(&mut self.try_connection().await?).await
     }
 
-    /// The calls of each command since [`Self::forget_calls`], including those of scripts.
+    /// The calls of a command since [`Self::forget_calls`], including those of scripts.
     pub(crate) async fn calls(&self, command: &str) -> u64 {
+        let [calls] = self.calls_of([command]).await;
+        calls
+    }
+
+    /// The calls of several commands at one moment.
+    pub(crate) async fn calls_of<const N: usize>(&self, commands: [&str; N]) -> [u64; N] {
         let info: String = self.run("INFO commandstats").await;
-        let prefix = format!("cmdstat_{command}:calls=");
-        let counted = info.lines().find_map(|line| line.strip_prefix(&prefix)?.split(',').next());
-        counted.map_or(0, |count| count.parse().expect("a number"))
+        commands.map(|command| {
+            let prefix = format!("cmdstat_{command}:calls=");
+            let counted =
+                info.lines().find_map(|line| line.strip_prefix(&prefix)?.split(',').next());
+            counted.map_or(0, |count| count.parse().expect("a number"))
+        })
     }
 
     pub(crate) async fn forget_calls(&self) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -182,4 +183,10 @@ impl Server {
         let who = if role == "writer" { &desk.writer } else { &desk.reviewer };
         Peer::connect(&self.url, &desk.link, role, &who.token, query).await
     }
+}
+
+/// A time of an answer. Chrono writes the fraction of a second only where it has one, so times are
+/// not compared as text.
+pub(crate) fn time(value: &Value) -> DateTime<Utc> {
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
 }

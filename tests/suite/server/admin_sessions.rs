@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout};
 use crate::server::many_servers::Cluster;
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
+use crate::support::rest_client::time;
 
 pub(crate) async fn read(server: &Server, path: &str) -> Value {
     let request = server.http.get(format!("{}{path}", server.url));
@@ -170,11 +171,7 @@ async fn the_explanation_of_a_frozen_servers_seat_comes_from_redis_within_a_seco
 
 /// Seconds from that moment to the response.
 fn age(said: &Value, moment: &str) -> f64 {
-    let read = |name: &str| {
-        let text = said[name].as_str().unwrap_or_else(|| panic!("{name}: {said}"));
-        chrono::DateTime::parse_from_rfc3339(text).expect("a time")
-    };
-    (read("as_of") - read(moment)).as_seconds_f64()
+    (time(&said["as_of"]) - time(&said[moment])).as_seconds_f64()
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use crate::server::offer_fixtures::{Fleet, an_offer, claim, claims, decided, num
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::TEST_TIMEOUT;
-use crate::support::rest_client::{Answer, Person};
+use crate::support::rest_client::{Answer, Person, time};
 
 /// Claimants of one offer.
 const CLAIMANTS: usize = 500;
@@ -62,7 +62,7 @@ async fn five_hundred_claims_for_five_slots(fleet: &Fleet, rounds: usize) {
         let stored = audit(fleet.server(0), &owner, &id).await;
         assert_eq!(numbers(&stored), [1, 2, 3, 4, 5]);
         // The claim of a later grant begins later.
-        let times: Vec<_> = stored.iter().map(|claim| claim["created_at"].to_string()).collect();
+        let times: Vec<_> = stored.iter().map(|claim| time(&claim["created_at"])).collect();
         assert!(times.is_sorted(), "{times:?}");
         for server in &fleet.servers {
             let seen = offer(server, &owner, &id).await;

@@ -8,8 +8,10 @@ use crate::server::many_servers::Cluster;
 
 const RENEW: &[(&str, &str)] = &[("SEATS__LEASE", "6s"), ("SEATS__RENEW_EVERY", "2s")];
 
-/// Windows of the count: each of the two servers may check its Redis in another one.
-const WINDOWS: usize = 12;
+/// A window with one tick or two. Other work of the two servers is seldom: each checks its Redis in
+/// thirty seconds and acquires the lock of a job in fifteen, so most windows have none of it.
+const WINDOW: Duration = Duration::from_millis(2_500);
+const WINDOWS: usize = 30;
 
 /// Goal: a tick sends one pipeline for any number of seats, and none when no seat is held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,21 +29,19 @@ async fn a_renewal_round_is_one_pipeline_for_any_number_of_seats() {
         peers.push(cluster.one.writer(&desk).await);
         peers.push(cluster.one.reviewer(&desk).await);
     }
-    let mut counts = (0, 0);
-    // A server's health check runs one script more, at most once in fifteen seconds.
+    let mut counts = [0; 4];
     for _ in 0..WINDOWS {
         cluster.redis.forget_calls().await;
-        sleep(Duration::from_secs(6)).await;
-        counts = (cluster.redis.calls("script|load").await, cluster.redis.calls("evalsha").await);
-        if counts.0 == counts.1 {
+        sleep(WINDOW).await;
+        let commands = ["script|load", "evalsha", "mget", "pexpire"];
+        counts = cluster.redis.calls_of(commands).await;
+        if (1..=2).contains(&counts[0]) && counts[0] == counts[1] && counts[1] == counts[2] {
             break;
         }
     }
-    let (rounds, scripts) = counts;
-    assert!((2..=4).contains(&rounds), "{rounds} pipelines in three ticks");
-    assert_eq!(scripts, rounds, "80 seats fit one script of a pipeline");
-    assert_eq!(cluster.redis.calls("mget").await, rounds);
-    assert_eq!(cluster.redis.calls("pexpire").await, rounds * 80, "the tick renews each seat once");
+    let rounds = counts[0];
+    assert!((1..=2).contains(&rounds), "{counts:?}: pipelines in a window of one tick or two");
+    assert_eq!(counts, [rounds, rounds, rounds, rounds * 80], "a round is one script for 80 seats");
     drop(peers);
 }
 

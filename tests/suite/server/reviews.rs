@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant, sleep};
 
 use crate::support::galley_process::Server;
 use crate::support::redis_server::{self, TEST_TIMEOUT};
-use crate::support::rest_client::{Answer, Desk};
+use crate::support::rest_client::{Answer, Desk, time};
 
 const TEXT: &str = "저는 성실한 사람입니다. 🙂 저는 책임감이 강합니다.";
 
@@ -84,7 +84,7 @@ async fn the_list_of_reviews_is_read_whole_or_paged_oldest_first() {
         made.push(server.post(&desk.reviewer, &all(&desk), body).await.ok(201));
     }
     let sort_key = |review: &Value| ["created_at", "id"].map(|key| review[key].to_string());
-    assert!(made.is_sorted_by_key(|review| review["created_at"].to_string()));
+    assert!(made.is_sorted_by_key(|review| time(&review["created_at"])));
     // Of two reviews of one millisecond, the one with the lower id is first.
     made.sort_by_key(sort_key);
     let ids = |list: &[Value]| -> Vec<Value> { list.iter().map(|row| row["id"].clone()).collect() };
