@@ -311,6 +311,27 @@ test("a body that is too long is divided", async () => {
   await page.locator("#saved", { hasText: /Suggestions saved/ }).waitFor()
 })
 
+test("a pasted text that is longer than a part is one suggestion, in several parts, and one that is longer than a suggestion says so", async () => {
+  const { writer, reviewer } = await desk("앞 뒤")
+  const { page } = reviewer
+  const long = `${"가나다라마바사 ".repeat(100)}\n`.repeat(40)
+  await page.evaluate((text) => navigator.clipboard.writeText(text), long)
+  await caretBehind(reviewer, "앞 ")
+  await page.keyboard.press("Control+v")
+  await until(async () => 1 < ((await suggestions(writer))[0]?.parts.length ?? 0), "it has several parts")
+  await page.locator("#saved", { hasText: /Suggestions saved/ }).waitFor()
+  const before = await stored(writer)
+  await decideFirst(writer, "accept")
+  await until(async () => (await stored(writer)) === before.replace("앞 ", `앞 ${long}`), "the text has all of it, once and in order")
+  await until(async () => (await page.locator("ins.passage-new").count()) === 0, "nothing is suggested any more")
+  await page.evaluate((text) => navigator.clipboard.writeText(text), long.repeat(4))
+  await page.keyboard.press("Control+v")
+  await reviewer.notice.getByText("One suggestion is too long to be saved.").waitFor()
+  await page.keyboard.press("Control+z")
+  await reviewer.notice.getByText("too long").waitFor({ state: "hidden" })
+  assert.equal((await suggestions(writer)).length, 0)
+})
+
 test("Hangul is composed in a word, and the composed node never moves", async () => {
   const { writer, reviewer } = await desk("저는 물류를 좋아합니다.\n다음 줄.")
   await caretBehind(reviewer, "물류")

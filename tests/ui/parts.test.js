@@ -205,7 +205,11 @@ test("a part over the limits is several that touch, and a suggestion over them i
   assert.ok(cut?.every((part) => part.quote.endsWith("\n")), "cut behind paragraphs")
   const short = Array.from({ length: 130 }, (_, at) => ({ start: 9 * at, end: 9 * at + 1, quote: "a", text: "b" }))
   assert.deepEqual(divided(short).map((parts) => parts.length), [64, 64, 2])
-  assert.ok(1 < divided([{ start: 0, end: 0, quote: "", text: "가".repeat(1_000_000) }]).length, "a mebibyte")
+  const mebibyte = divided([{ start: 0, end: 370_000, quote: "나".repeat(370_000), text: "가".repeat(370_000) }])
+  assert.ok(mebibyte.every((parts) => Buffer.byteLength(parts.map(({ quote, text }) => quote + text).join("")) <= 240_000))
+  const gap = { start: 3, end: 3, quote: "" }
+  const insertions = divided([{ start: 0, end: 3, quote: "a b", text: "나".repeat(50_000) }, { ...gap, text: "가".repeat(60_000) }])
+  assert.equal(insertions.filter((parts) => parts.some(({ start, quote }) => start === 3 && quote === "")).length, 1, "a position has the gaps of one")
 })
 
 /** @param {number} start @param {string} quote @param {string} text @returns {Part} */
@@ -244,7 +248,7 @@ test("an insertion that grows into the word beside it keeps its id", () => {
 })
 
 test("the pieces of a suggestion over the limits share a group", () => {
-  const quote = "가나다 ".repeat(100_000)
+  const quote = "가나다 ".repeat(40_000)
   let next = 0
   const { put } = identify([stored("one", part(0, "a", ""))], [[part(0, quote, "")]], () => `new ${++next}`)
   assert.deepEqual(put.map(({ id: name, group }) => [name, group]), [["one", "one"], ["new 1", "one"]])

@@ -170,7 +170,7 @@ fn placed<'a>(text: &Text, selected: &'a [StoredReview]) -> (Vec<Placed<'a>>, Le
         };
         let mut own = Ranges::default();
         let overlaps = placed.iter().any(|placed| {
-            let overlaps = taken.overlaps(placed.range) || own.overlaps(placed.range);
+            let overlaps = taken.overlaps(placed.range) || own.overlaps_own(placed.range);
             own.insert(placed.range, ());
             overlaps
         });

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::domain::anchor::TextRange;
 
-/// Ranges with a value each. Two ranges may touch; a gap lies at the edge of a range, and a position has one
-/// gap.
+/// Ranges with a value each. Two ranges may touch; a gap lies at the edge of a range. A position has the gaps
+/// of one suggestion, in the order of its parts: an insertion that is too long for one part has several.
 #[derive(Debug)]
-pub(crate) struct Ranges<T>(BTreeMap<(u32, u32), T>);
+pub(crate) struct Ranges<T>(BTreeMap<(u32, u32), Vec<T>>);
 
 impl<T> Default for Ranges<T> {
     fn default() -> Self {
@@ -26,12 +26,18 @@ impl<T> Ranges<T> {
             || self.0.contains_key(&key)
     }
 
+    /// Whether a part overlaps another part of the same suggestion.
+    pub(crate) fn overlaps_own(&self, range: TextRange) -> bool {
+        let is_gap = range.start == range.end;
+        self.overlaps(range) && !(is_gap && self.0.contains_key(&(range.start, range.end)))
+    }
+
     pub(crate) fn insert(&mut self, range: TextRange, value: T) {
-        self.0.insert((range.start, range.end), value);
+        self.0.entry((range.start, range.end)).or_default().push(value);
     }
 
     pub(crate) fn into_values(self) -> impl Iterator<Item = T> {
-        self.0.into_values()
+        self.0.into_values().flatten()
     }
 }
 
@@ -53,6 +59,8 @@ mod tests {
         for range in [at(0, 2), at(9, 20), at(20, 22), at(2, 2), at(9, 9)] {
             assert!(!ranges.overlaps(range), "{range:?}");
         }
+        assert!(ranges.overlaps_own(at(5, 8)) && ranges.overlaps_own(at(6, 6)));
+        assert!(!ranges.overlaps_own(at(5, 5)), "parts of one insertion");
         let starts: Vec<_> = ranges.into_values().map(|range| range.start).collect();
         assert!(starts.is_sorted());
     }

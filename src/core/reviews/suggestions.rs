@@ -257,7 +257,7 @@ fn outcome_of(text: &Text, stored: Option<&StoredReview>) -> ReviewOutcome {
 fn overlap(ranges: &[TextRange], taken: &mut Ranges<()>) -> bool {
     let mut own = Ranges::default();
     for range in ranges {
-        if taken.overlaps(*range) || own.overlaps(*range) {
+        if taken.overlaps(*range) || own.overlaps_own(*range) {
             return true;
         }
         own.insert(*range, ());

@@ -2,7 +2,7 @@
 /** Batches of suggestions that are too long for one request. Pure, tested with `node --test`. */
 
 /**
- * Two halves of a batch whose results, one after the other, are in the order of the whole: all that is put comes first.
+ * Two halves of a batch. All that is withdrawn comes first: what is put may merge it, and must not overlap it.
  *
  * @template P, W
  * @param {{ put: P[], withdraw: W[] }} batch
@@ -12,9 +12,9 @@ export function divided({ put, withdraw }) {
   const length = put.length + withdraw.length
   if (length < 2) return null
   const middle = length >> 1
-  const rest = Math.max(middle - put.length, 0)
+  const rest = Math.max(middle - withdraw.length, 0)
   return [
-    { put: put.slice(0, middle), withdraw: withdraw.slice(0, rest) },
-    { put: put.slice(middle), withdraw: withdraw.slice(rest) },
+    { put: put.slice(0, rest), withdraw: withdraw.slice(0, middle) },
+    { put: put.slice(rest), withdraw: withdraw.slice(middle) },
   ]
 }

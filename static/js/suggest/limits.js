@@ -3,7 +3,8 @@
  * The limits of a suggestion, and how longer ones are divided. The server refuses what is over them.
  *
  * A part that is too long becomes several that touch, cut behind paragraphs. They stay one suggestion, so that
- * the writer decides once; a suggestion that is too long itself becomes several, which share a group.
+ * the writer decides once; a suggestion that is too long itself becomes several, which share a group. A position
+ * has the gaps of one suggestion, so the server refuses an insertion that is too long for one.
  */
 
 import { isGraphemeBreak } from "./words.js"
@@ -17,8 +18,8 @@ const QUOTE_MAX = 20_000
 const TEXT_MAX = 65_536
 /** A unit has at most three bytes in UTF-8. */
 const TEXT_PIECE = Math.floor(TEXT_MAX / 3)
-/** The quotes and texts of a suggestion, in UTF-16 units: an item of a batch has at most a mebibyte. */
-const UNITS_MAX = 300_000
+/** The quotes and texts of a suggestion, in bytes of UTF-8: the server has room for remarks and replies beside them. */
+const BYTES_MAX = 240_000
 
 const encoder = new TextEncoder()
 
@@ -30,18 +31,33 @@ const encoder = new TextEncoder()
 export function divided(parts) {
   /** @type {Part[][]} */
   const found = []
-  let [last, units] = [/** @type {Part[]} */ ([]), 0]
-  for (const part of parts.flatMap(cutPart)) {
-    const size = part.quote.length + part.text.length
-    if (last.length === 0 || last.length === PARTS_MAX || UNITS_MAX < units + size) {
-      units = 0
+  let [last, bytes] = [/** @type {Part[]} */ ([]), 0]
+  for (const inseparable of bound(parts.flatMap(cutPart))) {
+    const size = inseparable.reduce((sum, { quote, text }) => sum + bytesOf(quote) + bytesOf(text), 0)
+    if (last.length === 0 || PARTS_MAX < last.length + inseparable.length || BYTES_MAX < bytes + size) {
+      bytes = 0
       found.push((last = []))
     }
-    last.push(part)
-    units += size
+    last.push(...inseparable)
+    bytes += size
   }
   return found
 }
+
+/** Gaps at one position stay together. @param {readonly Part[]} parts */
+function bound(parts) {
+  /** @type {Part[][]} */
+  const found = []
+  for (const part of parts) {
+    const last = found.at(-1)
+    if (part.quote === "" && last?.[0]?.quote === "" && last[0].start === part.start) last.push(part)
+    else found.push([part])
+  }
+  return found
+}
+
+/** @param {string} text */
+const bytesOf = (text) => encoder.encode(text).length
 
 /** @param {Part} part @returns {Part[]} */
 function cutPart(part) {
@@ -58,7 +74,7 @@ function cutPart(part) {
 }
 
 /** @param {string} text */
-const isShort = (text) => text.length <= TEXT_PIECE || encoder.encode(text).length <= TEXT_MAX
+const isShort = (text) => text.length <= TEXT_PIECE || bytesOf(text) <= TEXT_MAX
 
 /** @param {string} text @param {number} max in UTF-16 units */
 function cutText(text, max) {

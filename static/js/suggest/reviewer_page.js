@@ -212,7 +212,7 @@ export class ReviewerPage {
     const { savedAt = null, refusal = "" } = this.sender ?? {}
     const since = this.#since === 0 ? null : new Date(this.#since)
     const slow = this.#since !== 0 && SLOW <= Date.now() - this.#since
-    const refusing = refusal === "full" && 0 < count ? "full" : "no"
+    const refusing = refusal !== "" && 0 < count ? refusal : "no"
     const before = this.store.state.saving
     const isSame = count === before.count && since?.getTime() === before.since?.getTime() && savedAt === before.savedAt && slow === before.slow && refusing === before.refusing
     if (!isSame) this.store.change({ saving: { ...before, count, since, savedAt, slow, refusing } })

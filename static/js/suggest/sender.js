@@ -33,7 +33,7 @@ const RETRY_DELAY_MAX = 30_000
 export class Sender extends EventTarget {
   /** @type {Date | null} */
   savedAt = null
-  /** Why the last batch was not stored as a whole, or `""`. */
+  /** Why the last batch was not stored as a whole. @type {"" | "full" | "too-long"} */
   refusal = ""
   /** @type {Promise<void> | null} */
   #sending = null
@@ -122,7 +122,7 @@ export class Sender extends EventTarget {
   /** @param {Result[]} results */
   #answered(results) {
     const refused = results.filter(({ state }) => state === "refused").map(({ reason = "" }) => reason)
-    this.refusal = refused.find((reason) => ["full", "too-long"].includes(reason)) ?? ""
+    this.refusal = refused.find((reason) => reason === "full" || reason === "too-long") ?? ""
     if (refused.length < results.length) this.savedAt = new Date()
     // The list has the newer version, or the decision, of what another page changed.
     if (refused.some((reason) => ["version", "decided", "not-yours"].includes(reason))) {
@@ -143,7 +143,7 @@ export class Sender extends EventTarget {
     return { put: put.map(({ parts, ...item }) => ({ ...item, parts: parts.map((part) => this.placed(part)) })), withdraw }
   }
 
-  /** @param {PlacedBatch} batch @param {boolean} leaves @returns {Promise<Result[]>} in the order of the batch */
+  /** @param {PlacedBatch} batch @param {boolean} leaves @returns {Promise<Result[]>} */
   async #post(batch, leaves) {
     try {
       return await putSuggestions(this.page.link, batch, { keepalive: leaves })

@@ -38,6 +38,7 @@ on_both_engines! {
     a_withdrawn_suggestion_is_deleted_or_closed_with_its_replies
     g2_a_batch_without_the_reviewers_seat_stores_nothing
     g9_a_part_named_by_relative_positions_stands_where_its_words_moved
+    an_insertion_of_several_parts_is_put_in_as_one
 }
 
 const ESSAY: &str =
@@ -202,7 +203,7 @@ async fn each_item_of_a_batch_has_its_own_outcome(pair: Pair) {
         (put("again01", None, &[quote]), "overlaps"),
         (put("inside1", None, &[json!({ "at": at("좋습니다") + 1, "text": "x" })]), "overlaps"),
         (put("beside1", None, &[json!({ "at": at("좋습니다"), "text": "x" })]), ""),
-        (put("twice01", None, &[gap("2.", "x"), gap("2.", "y")]), "overlaps"),
+        (put("twice01", None, &[range("2.", "x"), range("2.", "y")]), "overlaps"),
         (
             put("changed", None, &[json!({ "start": 0, "end": 2, "quote": "2.", "text": "" })]),
             "quote-changed",
@@ -386,4 +387,21 @@ async fn g9_a_part_named_by_relative_positions_stands_where_its_words_moved(pair
     table.decide("accept", &[(&id, 2)]).await.ok(200);
     let expected = ESSAY.replace("좋습니다", "나 ").replace("상자가", "나 상자가");
     table.reads(&format!("자기소개서\n{expected}")).await;
+}
+
+/// A page divides an insertion that is longer than a part.
+async fn an_insertion_of_several_parts_is_put_in_as_one(pair: Pair) {
+    let table = pair.table(ESSAY).await;
+    let texts = ["가나다 ", "라마바 ", "사아자 "].map(|words| words.repeat(6_000));
+    let parts = texts.each_ref().map(|text| gap("상자가", text));
+    let states = suggest(&pair, &table, &[put("divided", None, &parts)]).await;
+    assert_eq!(states, [acknowledged("divided", 1)]);
+    let another = suggest(&pair, &table, &[put("another", None, &parts[..1])]).await;
+    assert_eq!(another[0]["reason"], "overlaps");
+    let made = table.decide("accept", &[(&states[0]["id"], 1)]).await.ok(200);
+    table.reads(&ESSAY.replace("상자가", &(texts.concat() + "상자가"))).await;
+    table.undo(&made["id"]).await.ok(200);
+    table.reads(ESSAY).await;
+    let parts = reviews(&pair, &table).await[0]["parts"].as_array().expect("parts").clone();
+    assert!(parts.iter().all(|part| part["anchor"]["state"] == "exact"), "{parts:?}");
 }

@@ -15,6 +15,7 @@ export const suggestingEn = {
   "suggesting.late.one": "Since {time}: 1 suggestion not saved",
   "suggesting.unsent": "{count} suggestions not saved since {time}. This browser keeps them.",
   "suggesting.unsent.one": "1 suggestion not saved since {time}. This browser keeps it.",
+  "suggesting.too-long": "One suggestion is too long to be saved. Shorten it, or put the rest in once the writer has decided about the beginning.",
   "suggesting.full": "This text has as many open suggestions as it can hold. More are saved once the writer has decided some.",
   "suggesting.edited": "{writer} changed this meanwhile. Type in it to suggest on the new text.",
   "suggesting.orphaned": "The passage is gone. Your words:",

@@ -16,6 +16,7 @@ export const suggestingKo = {
   "suggesting.late.one": "{time} 이후 제안 1건 저장 안 됨",
   "suggesting.unsent": "제안 {count}건을 {time}부터 저장하지 못했습니다. 이 브라우저에 보관 중입니다.",
   "suggesting.unsent.one": "제안 1건을 {time}부터 저장하지 못했습니다. 이 브라우저에 보관 중입니다.",
+  "suggesting.too-long": "제안 하나가 너무 길어 저장되지 않았습니다. 줄이거나, 작성자가 앞부분을 결정한 뒤에 나머지를 넣어 주세요.",
   "suggesting.full": "이 글에 열린 제안이 가득 찼습니다. 작성자가 일부를 정리하면 이어서 저장됩니다.",
   "suggesting.edited": "제안하는 사이 {writer}님이 이 부분을 고쳤습니다. 이어서 고치면 새 글에 맞춰 다시 제안합니다.",
   "suggesting.orphaned": "이 부분은 지워졌습니다. 제안하신 말:",
