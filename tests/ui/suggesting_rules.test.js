@@ -139,6 +139,20 @@ test("the event of an acceptance may arrive before its text", () => {
   assert.ok(page.suggesting.overlay.changes.empty)
 })
 
+test("a batch between the event of an acceptance and its text cuts no other suggestion, and the undo brings each back", () => {
+  const open = [["한", "1"], ["둘", "2"], ["넷", "4"]].map(([quote = "", text = ""], at) => stored(`s${at}`, part("한 둘 셋 넷".indexOf(quote), quote, text)))
+  const page = new Page("한 둘 셋 넷", ...open)
+  page.write("넷", "사")
+  page.dispatch(page.suggesting.decided("s0", "accepted")).dispatch(page.suggesting.decided("s1", "accepted"))
+  assert.deepEqual(page.collect().found, [])
+  page.write("한 둘", "1 2")
+  assert.equal(page.view, "1 2 셋 사4")
+  page.write("1 2", "한 둘")
+  for (const suggestion of open.slice(0, 2)) page.dispatch(page.suggesting.opened({ ...suggestion, version: 3 }))
+  assert.equal(page.view, "1 2 셋 사4")
+  assert.deepEqual(page.collect().found, [])
+})
+
 test("the event of an acceptance leaves the view while the text still has the quote", () => {
   const page = new Page("many cats", stored("one", part(5, "cats", "cat")))
   page.dispatch(page.suggesting.decided("one", "accepted"))
@@ -212,6 +226,16 @@ test("the writer changes the very letters: the suggestion waits for a key in it"
   assert.deepEqual(page.send(), ["new-1/null: ran→sat"], "a key elsewhere in the paragraph leaves it")
   assert.equal(page.suggesting.stateOf("one"), "edited")
   assert.match(page.type("h|uge", "").send().join(), /^one\/1: bag→/)
+})
+
+test("an edited suggestion that the server calls an orphan leaves the view with its letters, and cuts nothing", () => {
+  const page = new Page("한 둘 셋", stored("one", part(0, "한", "1")), stored("two", part(2, "둘", "2")))
+  page.write("둘", "이이")
+  assert.deepEqual([page.view, page.suggesting.stateOf("two")], ["1 이이2 셋", "edited"])
+  page.dispatch(page.suggesting.decided("one", "accepted")).write("한", "1")
+  page.dispatch(page.suggesting.orphaned("two"))
+  assert.equal(page.view, "1 이이 셋")
+  assert.deepEqual(page.collect().found, [])
 })
 
 test("the writer deletes the quote or the letters around a gap: the words leave the view", () => {

@@ -37,7 +37,7 @@ import { languageOf, sampleOf } from "./text_language.js"
 const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
 
 /**
- * Fires `edit`, `select`, `geometry` (`detail`: whether text outside the drawn part may have moved), `press` (a passage;
+ * Fires `edit`, `select`, `geometry` (`detail`: the range of the lines that an edit changed, or `null`), `press` (a passage;
  * `detail` is the review), `pending` (a new review begins or ends) and `denied` (the reviewer typed into a text to read).
  *
  * Its positions are those of the text that it shows. `baseTree` and what is named after the base are those of the writer's
@@ -311,7 +311,7 @@ export class Editor extends EventTarget {
       this.#fire("edit", ours)
     }
     if (update.docChanged || update.selectionSet) this.#fire("select", update.selectionSet)
-    if (update.docChanged || update.geometryChanged || update.viewportChanged) this.#fire("geometry", movesFar(update))
+    if (update.docChanged || update.geometryChanged || update.viewportChanged) this.#fire("geometry", editedLines(update))
   }
 
   /** @param {string} name @param {unknown} [detail] */
@@ -320,9 +320,13 @@ export class Editor extends EventTarget {
   }
 }
 
-/** Whether text outside the drawn part may have moved. @param {import("@codemirror/view").ViewUpdate} update */
-function movesFar({ docChanged, heightChanged, viewportChanged, view: { viewport }, changes }) {
-  let isFar = !docChanged || heightChanged || viewportChanged
-  changes.iterChangedRanges((_fromA, _toA, from, to) => (isFar ||= from < viewport.from || viewport.to < to))
-  return isFar
+/** From the first line of an edit to its last one; `null`: the text is the same. @param {import("@codemirror/view").ViewUpdate} update */
+function editedLines({ docChanged, changes, state: { doc } }) {
+  if (!docChanged) return null
+  let [first, last] = [doc.length, 0]
+  changes.iterChangedRanges((_fromA, _toA, from, to) => {
+    first = Math.min(first, from)
+    last = Math.max(last, to)
+  })
+  return { from: doc.lineAt(first).from, to: doc.lineAt(last).to }
 }

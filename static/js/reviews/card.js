@@ -156,6 +156,7 @@ export class ReviewCard {
     dataset.state = context.state
     dataset.kind = isSummary(review) ? "summary" : "passage"
     dataset.unread = String(context.unread)
+    dataset.near = String(this.isNear)
     this.element.setAttribute("aria-current", String(context.active))
     this.element.setAttribute("aria-label", subjectOf(review))
     const hadFocus = this.element.contains(document.activeElement)

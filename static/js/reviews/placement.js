@@ -8,6 +8,7 @@ import { byId, el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
 import { Connectors } from "./connectors.js"
 import { arrange, crowded, scrollInto } from "./layout.js"
+import { PassageTops } from "./passage_tops.js"
 
 /** @typedef {import("./layout.js").Box} Box */
 
@@ -39,8 +40,8 @@ export class Placement {
   #scrolled = 0
   /** The heights of the cards when they are not folded, in px. @type {Map<string, number>} */
   #heights = new Map()
-  /** How far below the top of the text the middles of their first lines are, in px. @type {Map<string, number>} */
-  #wants = new Map()
+  /** How far the top of the text is below that of the column, in px. */
+  #offset = 0
   #width = 0
   /** @type {Set<string>} */
   #folded = new Set()
@@ -50,7 +51,7 @@ export class Placement {
   #full = []
   /** @type {Map<string, HTMLElement>} */
   #cards = new Map()
-  /** Where the cards were moved to, in px. @type {WeakMap<HTMLElement, number>} */
+  /** Where the cards were moved to, and where they stand without their translation, in px. @type {WeakMap<HTMLElement, { top: number, anchor: number }>} */
   #moved = new WeakMap()
   /** Whether the cards stand beside their passages, or follow each other. */
   #isPlaced = false
@@ -70,13 +71,14 @@ export class Placement {
     this.desk = byId("desk")
     this.list = byId("cards")
     this.connectors = new Connectors(this.desk)
+    this.tops = new PassageTops(editor, (id) => this.#passageOf(id)?.from ?? 0)
   }
 
   /** @param {AbortSignal} signal */
   start(signal) {
     this.list.addEventListener("pointerover", (event) => this.#hover(event.target), { signal })
     this.list.addEventListener("pointerleave", () => this.#hover(null), { signal })
-    this.editor.addEventListener("geometry", (event) => /** @type {CustomEvent} */ (event).detail && this.#wants.clear(), { signal })
+    this.tops.start(signal)
     // Of the window, or of a list.
     window.addEventListener("scroll", () => this.#scrolledBy(), { signal, capture: true, passive: true })
   }
@@ -86,7 +88,7 @@ export class Placement {
     // A card that was made anew has the words alone, though its place is the same.
     if (cards.some((card) => this.#cards.get(idOf(card)) !== card)) this.#full = []
     this.#cards = new Map(cards.map((card) => [idOf(card), card]))
-    this.#wants.clear()
+    this.tops.setOrder([...this.#cards.keys()])
   }
 
   /**
@@ -170,9 +172,13 @@ export class Placement {
     for (const [id, card] of this.#cards) {
       const top = Math.round(this.#topOf(id))
       const before = this.#moved.get(card)
-      if (top === before || (before !== undefined && !isNear(origin + top) && !isNear(origin + before))) continue
-      this.#moved.set(card, top)
-      card.style.translate = `0 ${top}px`
+      const stays = before !== undefined && isNear(origin + before.top)
+      if (top === before?.top || (before && !stays && !isNear(origin + top))) continue
+      // A card in view is on its way for a moment. One that is not has no translation: the browser draws thousands of those slowly.
+      const anchor = stays && isNear(origin + top) ? before.anchor : top
+      this.#moved.set(card, { top, anchor })
+      card.style.top = `${anchor}px`
+      card.style.translate = top === anchor ? "none" : `0 ${top - anchor}px`
     }
     this.#connect()
     this.#drawAbove(this.above.length, this.#placed.boxes.some(({ id }) => this.#topOf(id) < 0))
@@ -207,17 +213,17 @@ export class Placement {
    * @returns {Box[]}
    */
   #boxes(origin) {
+    this.tops.follow()
     const text = this.editor.view.contentDOM.getBoundingClientRect()
-    const { from, to } = this.editor.view.viewport
     const isResized = this.#width !== this.list.clientWidth
     this.#width = this.list.clientWidth
     this.#room = this.list.offsetTop - byId("panel-open").offsetTop
-    return [...this.#cards].map(([id, card]) => {
-      const at = this.#passageOf(id)?.from ?? 0
-      const isDrawn = from <= at && at <= to
-      const below = (isDrawn ? undefined : this.#wants.get(id)) ?? middleOf(this.editor.coordinatesAt(at, 1, text)) - text.top
-      this.#wants.set(id, below)
-      const want = text.top + below - origin - this.#lineOf(id)
+    const mayHaveMoved = isResized || this.#offset !== text.top - origin
+    this.#offset = text.top - origin
+    return [...this.#cards].map(([id, card], index) => {
+      const before = this.#full[index]
+      if (!mayHaveMoved && before?.id === id && id !== this.#active && !this.#near.has(id) && this.tops.has(id)) return before
+      const want = text.top + this.tops.of(id, text) - origin - this.#lineOf(id)
       // Far from the window only another width changes a card.
       const mayDiffer = isResized || id === this.#active || this.#near.has(id) || !this.#heights.has(id)
       if (mayDiffer && !this.#folded.has(id)) this.#heights.set(id, card.offsetHeight)

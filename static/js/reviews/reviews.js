@@ -235,16 +235,19 @@ export class Reviews extends EventTarget {
 
   #edited() {
     this.#seekDelay = SEEK_DELAY
-    this.#watchCollapses()
-    this.#seek()
-    if (this.editor.marked.look === this.#look) return
-    this.#look = this.editor.marked.look
-    this.#announce()
+    const { look } = this.editor.marked
+    if (look !== this.#look) {
+      this.#look = look
+      this.#watchCollapses()
+      this.#seek()
+      this.#announce()
+    } else if (this.#seekTimer !== 0) this.#seek()
   }
 
   /** A passage that has collapsed may have been cut and pasted elsewhere: the server finds it. */
   #seek() {
     window.clearTimeout(this.#seekTimer)
+    this.#seekTimer = 0
     const isMissed = (/** @type {api.Review} */ { id, status, anchor, parts }) => {
       const anchors = parts.length === 0 ? [anchor] : parts.map((part) => part.anchor)
       return status === "open" && this.#spots(id).some((spot, at) => !stands(spot) && anchors[at]?.state !== "orphaned")

@@ -7,7 +7,7 @@
  * - **L3** A refusal causes no second request until the text, the version or the suggestion changes.
  */
 
-import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry } from "./entries.js"
+import { amend, copied, entryOf, hasWordsOf, readAgain, shiftEntry, touchesOneOf } from "./entries.js"
 
 /**
  * @typedef {import("./entries.js").Entry} Entry
@@ -112,8 +112,10 @@ export class Ledger {
   }
 
   /** Takes over what was cut. @param {Plan} plan */
-  amend({ put, withdraw, untouched }) {
-    this.accepted = []
+  amend({ scopes, put, withdraw, untouched }) {
+    // Their words belong to the suggestions that were cut.
+    const isCut = touchesOneOf(scopes)
+    this.accepted = this.accepted.filter((entry) => !isCut(entry))
     const byId = new Map([...this.entries, ...this.hidden].map((entry) => [entry.id, entry]))
     const taken = new Set(this.hidden.filter(({ id }) => withdraw.some((entry) => entry.id === id)))
     for (const { id, parts, group } of put) {

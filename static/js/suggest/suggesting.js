@@ -122,7 +122,12 @@ export class Suggesting {
     const isShown = this.#ledger.find(id) !== undefined
     const entry = this.#ledger.take(id)
     if (entry) this.orphans.add(id)
-    return entry && isShown ? this.#takeOut(entry.stored ?? entry.parts) : this.#unchanged()
+    if (!entry || !isShown) return this.#unchanged()
+    const sites = united(sitesOf(entry))
+    // Letters of a suggestion that the writer edited stand between the writer's. The reviewer has typed none in it since.
+    const leaves = entry.isEdited && entry.state === "stored" && !this.#ledger.entries.some(touchesOneOf(sites))
+    const edit = this.#takeOut(entry.stored ?? entry.parts)
+    return leaves && edit.empty ? edit.compose(this.#apply(this.overlay.revert(sites))) : edit
   }
 
   /** The reviewer takes a suggestion back, with words that were typed into it since. @param {string} id @returns {ChangeSet} of the view */
