@@ -10,6 +10,7 @@ use crate::desks::Desks;
 use crate::history::{How, What, marks_in};
 use crate::judge::DATABASE;
 use crate::replica::Replica;
+use crate::suggesting::listed;
 use crate::support::rest_client::Desk;
 use crate::tab::{Look, Open, open};
 use crate::world::{SERVERS, World};
@@ -178,11 +179,21 @@ async fn one(desks: &Desks, world: &World, number: usize, desk: &Desk, replicas:
         }
         sleep(Duration::from_millis(250)).await;
     };
+    list(desks, desk).await;
     for (source, marks) in reads {
         desks.recorder.note(What::Reads { document: document.clone(), source, marks });
     }
     for mut open in [writer, reviewer].into_iter().flatten() {
         open.leave(desks, true, &mut None).await;
+    }
+}
+
+/// Records the typed suggestions of a link at every server.
+async fn list(desks: &Desks, desk: &Desk) {
+    for server in 0..SERVERS {
+        let Some(suggestions) = listed(&desks.url(server), desk).await else { continue };
+        let (link, source) = (desk.link.clone(), format!("server {server}"));
+        desks.recorder.note(What::Listed { link, source, suggestions });
     }
 }
 

@@ -29,6 +29,17 @@ pub(crate) enum How {
     Resume,
 }
 
+/// A typed suggestion as a server lists it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Listed {
+    pub(crate) id: String,
+    pub(crate) version: i64,
+    pub(crate) status: String,
+    pub(crate) marks: Vec<String>,
+    /// The offset of each part.
+    pub(crate) offsets: Vec<i64>,
+}
+
 /// An observation. A *mark* is a unique piece of text; a document consists of marks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -139,6 +150,25 @@ pub(crate) enum What {
     Accepted {
         document: String,
         mark: String,
+    },
+    /// The reviewer's page sends a suggestion; `marks` has one for each part.
+    Suggested {
+        link: String,
+        suggestion: String,
+        marks: Vec<String>,
+    },
+    /// A server answers that it stored the suggestion in this version.
+    Acknowledged {
+        link: String,
+        suggestion: String,
+        version: i64,
+        marks: Vec<String>,
+    },
+    /// At rest: the typed suggestions of a link at one server.
+    Listed {
+        link: String,
+        source: String,
+        suggestions: Vec<Listed>,
     },
     /// The campaign deletes the last rows of a document. `held` are their marks that a seated
     /// writer has.

@@ -1,5 +1,5 @@
 //! The campaign: three servers under random faults, a history of every observation, and a checker
-//! that judges G1–G8, G10, G14 and G15 over it.
+//! that judges G1–G8, G10, G14 and G15 over it. Reviewers type suggestions and writers decide them meanwhile.
 //!
 //! `cargo test --test campaign` runs a short trial. `GALLEY_CAMPAIGN_SECONDS=3600` runs an hour, in
 //! rounds of 90 seconds: each deals one deck of acts out to several worlds, which run beside each
@@ -24,6 +24,7 @@ mod history;
 mod judge;
 mod replica;
 mod requests;
+mod suggesting;
 #[path = "../support/mod.rs"]
 mod support;
 mod tab;
@@ -42,6 +43,7 @@ use crate::history::{Event, Recorder};
 use crate::judge::vacuous::{self, Counts, KINDS, ROUND_SECONDS};
 use crate::judge::{Violation, judge, mentions};
 use crate::replica::Replica;
+use crate::suggesting::Typing;
 use crate::support::rng::Random;
 use crate::tab::Tab;
 use crate::world::World;
@@ -135,8 +137,9 @@ async fn run(recorder: Recorder, persists: bool, mut random: Random, round: Roun
         for role in roles {
             let random = Random::new(random.below(usize::MAX) as u64);
             let (desks, number) = (desks.clone(), desks.next());
-            let (unsaved, secret, has_lost) = (None, None, false);
-            tabs.spawn(Tab { desks, desk, role, random, number, unsaved, secret, has_lost }.work());
+            let (unsaved, secret, has_lost, typing) = (None, None, false, Typing::default());
+            let tab = Tab { desks, desk, role, random, number, unsaved, secret, has_lost, typing };
+            tabs.spawn(tab.work());
         }
     }
     let until = Instant::now() + length;

@@ -12,6 +12,7 @@ use tokio_tungstenite::tungstenite::Message;
 use crate::desks::{Desks, Order, user_of};
 use crate::history::{How, What, marks_in, written};
 use crate::replica::{Replica, typed_aside};
+use crate::suggesting::{Typing, decide};
 use crate::support::rest_client::Desk;
 use crate::support::rng::Random;
 use crate::support::ws_client::Peer;
@@ -41,6 +42,7 @@ pub(crate) struct Tab {
     pub(crate) secret: Option<String>,
     /// While tabs hold their seats: the server ended this tab's session.
     pub(crate) has_lost: bool,
+    pub(crate) typing: Typing,
 }
 
 /// A socket and its observations.
@@ -145,6 +147,7 @@ impl Tab {
             }
             if open.is_granted && looks.is_multiple_of(TYPE_EVERY) {
                 self.types(&mut open);
+                self.suggests_or_decides(desk, &open).await;
             }
             sleep(LOOK).await;
         }
@@ -166,6 +169,15 @@ impl Tab {
             open.types(&self.desks, self.desk);
         } else if self.random.below(6) == 0 {
             open.intrudes(&self.desks, self.desk);
+        }
+    }
+
+    /// No decision while a campaign sets a text back: a decision is not made anew.
+    async fn suggests_or_decides(&mut self, desk: &Desk, open: &Open) {
+        if self.role == "reviewer" {
+            self.typing.types(&self.desks, desk, &open.peer, &mut self.random).await;
+        } else if self.order() == Order::Work && self.random.below(12) == 0 {
+            decide(&self.desks, desk, &mut self.random).await;
         }
     }
 

@@ -64,6 +64,18 @@ async function until(what, look) {
 /** @param {{ doc: Y.Doc }} provider */
 const content = (provider) => provider.doc.getText("content")
 
+/** The kinds of the frames that a client receives from now on, but those of presence and the empty ones that it asks for. @param {Provider} provider */
+function received(provider) {
+  /** @type {string[]} */
+  const kinds = []
+  provider.ws?.addEventListener("message", ({ data }) => {
+    const [kind, step] = new Uint8Array(data)
+    if (kind === 0) kinds.push(`${kind} ${step}`)
+    else if (kind !== 1) kinds.push(`${kind}`)
+  })
+  return kinds
+}
+
 const clients = /** @type {const} */ ([
   ["3.1.0", Provider31],
   ["3.0.0", Provider30],
@@ -105,6 +117,40 @@ for (const [version, client] of clients) {
     assert.equal(content(writer).toString(), "text!")
     writer.destroy()
     anew.destroy()
+  })
+
+  test(`${version}: beside a reviewer who types suggestions a client receives nothing but the text`, async () => {
+    const desk = await galley.desk("저는 물류가 좋습니다.")
+    const writer = connect(Client, desk.link, "writer", desk.writer)
+    const reviewer = connect(Client, desk.link, "reviewer", desk.reviewer)
+    await until("both synced", () => writer.synced && reviewer.synced)
+    await until("presence", () => writer.awareness.getStates().size === 2 && reviewer.awareness.getStates().size === 2)
+    const frames = [writer, reviewer].map(received)
+    /** @param {string} token @param {string} path @param {object} body */
+    const post = async (token, path, body) => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+      const answer = await fetch(`${galley.url}/api/share-links/${desk.link}/${path}`, { method: "POST", headers, body: JSON.stringify(body) })
+      assert.equal(answer.status, 200)
+      return answer.json()
+    }
+    const [id, other] = [`typed-by-${version}-000001`.replaceAll(".", "-"), `typed-by-${version}-000002`.replaceAll(".", "-")]
+    for (let count = 0; count < 20; count++) {
+      const part = { start: 3, end: 6, quote: "물류가", text: `유통이${"!".repeat(count)}` }
+      const gap = { at: 12, text: " 정말로".repeat(count + 1) }
+      const put = [{ id, version: count || null, parts: [part] }, { id: other, version: count || null, parts: [gap] }]
+      const { items } = await post(desk.reviewer, "suggestions", { put })
+      assert.deepEqual(items.map((/** @type {any} */ item) => [item.state, item.version]), [["kept", count + 1], ["kept", count + 1]])
+    }
+    assert.deepEqual(frames, [[], []], "neither has received a frame")
+    const decided = await post(desk.writer, "decisions", { decision: "accept", reviews: [{ id, version: 20 }] })
+    const text = `저는 유통이${"!".repeat(19)} 좋습니다.`
+    await until("the accepted words", () => [writer, reviewer].every((provider) => content(provider).toString() === text))
+    await post(desk.writer, `decisions/${decided.id}/undo`, {})
+    await until("the old words", () => [writer, reviewer].every((provider) => content(provider).toString() === "저는 물류가 좋습니다."))
+    // An update of the sync protocol each for the acceptance and for its undo.
+    assert.deepEqual(frames, [["0 2", "0 2"], ["0 2", "0 2"]])
+    writer.destroy()
+    reviewer.destroy()
   })
 
   test(`${version}: edits made while the server is away arrive when it is back`, async () => {

@@ -19,7 +19,8 @@ use tokio_util::task::TaskTracker;
 use yrs::updates::decoder::Decode;
 use yrs::updates::encoder::Encode;
 use yrs::{
-    Doc, GetString, OffsetKind, Options, ReadTxn, StateVector, Text, TextRef, Transact, Update,
+    Assoc, Doc, GetString, IndexedSequence as _, OffsetKind, Options, ReadTxn, StateVector, Text,
+    TextRef, Transact, Update,
 };
 
 use crate::support::redis_server::TEST_TIMEOUT;
@@ -205,6 +206,15 @@ impl Peer {
         self.edit(|content, transaction| {
             let end = content.len(transaction);
             content.insert(transaction, end, text);
+        })
+    }
+
+    /// The Yjs relative position before the unit at an offset.
+    pub(crate) fn position(&self, at: u32) -> Vec<u8> {
+        self.look(|state| {
+            let mut transaction = state.doc.transact_mut();
+            let index = state.content.sticky_index(&mut transaction, at, Assoc::After);
+            index.expect("an offset of the text").encode_v1()
         })
     }
 

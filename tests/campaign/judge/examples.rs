@@ -1,6 +1,6 @@
 //! Hand-written histories: one that breaks no law, and for each law one that breaks it alone.
 
-use crate::history::{Event, How, What};
+use crate::history::{Event, How, Listed, What};
 use crate::judge::vacuous::{Counts, ROUND_SECONDS, complaints};
 use crate::judge::{DATABASE, judge};
 
@@ -279,12 +279,75 @@ fn g15_an_accepted_suggestion_that_a_replica_does_not_show_is_found() {
     assert_eq!(history.add(seen).add(due(&mark)).breaks(), Vec::<&str>::new());
 }
 
+fn suggested(marks: &[&str]) -> What {
+    let (link, suggestion) = ("link".to_owned(), "one".to_owned());
+    What::Suggested { link, suggestion, marks: marks.iter().map(ToString::to_string).collect() }
+}
+
+fn acknowledged(version: i64, marks: &[&str]) -> What {
+    let (link, suggestion) = ("link".to_owned(), "one".to_owned());
+    let marks = marks.iter().map(ToString::to_string).collect();
+    What::Acknowledged { link, suggestion, version, marks }
+}
+
+fn listed(source: &str, version: i64, marks: &[&str]) -> What {
+    let marks = marks.iter().map(ToString::to_string).collect();
+    let (id, status) = ("one".to_owned(), "open".to_owned());
+    let suggestions = vec![Listed { id, version, status, marks, offsets: vec![0] }];
+    What::Listed { link: "link".to_owned(), source: source.to_owned(), suggestions }
+}
+
+#[test]
+fn g7_an_acknowledged_suggestion_that_is_missing_or_older_is_found() {
+    let (first, second) = (["typed.s1.0"], ["typed.s2.0"]);
+    let sent = History::writer().add(suggested(&first)).add(acknowledged(1, &first));
+    let sent = sent.add(suggested(&second)).add(acknowledged(2, &second));
+    // An answer that was lost: a version more.
+    let third = sent.clone().add(suggested(&["typed.s3.0"]));
+    assert_eq!(sent.clone().add(listed("server 0", 2, &second)).breaks(), Vec::<&str>::new());
+    assert_eq!(third.add(listed("server 0", 3, &["typed.s3.0"])).breaks(), Vec::<&str>::new());
+    assert_eq!(sent.clone().add(listed("server 0", 1, &first)).breaks(), ["G7"]);
+    assert_eq!(sent.clone().add(listed("server 0", 2, &first)).breaks(), ["G7"]);
+    assert_eq!(sent.clone().add(listed("server 0", 3, &["typed.s9.0"])).breaks(), ["G7"]);
+    let (link, source) = ("link".to_owned(), "server 0".to_owned());
+    let empty = What::Listed { link, source, suggestions: Vec::new() };
+    assert_eq!(sent.add(empty).breaks(), ["G7"]);
+}
+
+#[test]
+fn g8_servers_that_list_other_suggestions_are_found() {
+    let marks = ["typed.s1.0"];
+    let sent = History::writer().add(suggested(&marks)).add(listed("server 0", 1, &marks));
+    assert_eq!(sent.clone().add(listed("server 1", 1, &marks)).breaks(), Vec::<&str>::new());
+    assert_eq!(sent.add(listed("server 1", 2, &marks)).breaks(), ["G8"]);
+}
+
+#[test]
+fn g10_a_suggested_text_before_its_acceptance_and_a_half_accepted_suggestion_are_found() {
+    let (one, two) = ("typed.s1.0", "typed.s1.1");
+    let stored =
+        History::writer().add(suggested(&[one, two])).row(2, 1, 10, one).row(3, 1, 10, two);
+    assert_eq!(stored.breaks(), ["G10", "G10"]);
+    let accepted = What::Accepted { document: "doc".to_owned(), mark: one.to_owned() };
+    let accepted = stored.add(accepted);
+    assert_eq!(accepted.clone().left(1).rest(&["w1", one, two]).breaks(), Vec::<&str>::new());
+    assert_eq!(accepted.left(1).rest(&["w1", one]).breaks(), ["G10"]);
+}
+
 #[test]
 fn a_run_without_enough_events_is_rejected() {
     let mut counts = Counts::default();
     counts.add(&History::writer().fault("server-killed").fault("server-killed").0);
     let complaints = complaints(&counts, ROUND_SECONDS);
-    for name in ["grants", "saved", "take-overs", "accepted", "redis-old", "set-back and held"] {
+    for name in [
+        "grants",
+        "saved",
+        "take-overs",
+        "accepted",
+        "lists judged",
+        "redis-old",
+        "set-back and held",
+    ] {
         let is_named = complaints.iter().any(|it| it.starts_with(&format!("{name}:")));
         assert!(is_named, "{name} is missing in {complaints:?}");
     }

@@ -1,13 +1,14 @@
 //! The history checker: plain code over one history, without servers.
 //!
 //! [`seats`] judges G1–G6, [`text`] judges G2, G7, G8 and G10, [`rights`] judges G14 and G15.
-//! [`vacuous`] rejects a history in which too little happened. `examples` holds histories written by
+//! [`suggestions`] judges the same of typed suggestions. [`vacuous`] rejects a history in which too little happened. `examples` holds histories written by
 //! hand, of which each breaks one law.
 
 #[cfg(test)]
 mod examples;
 mod rights;
 mod seats;
+mod suggestions;
 mod text;
 pub(crate) mod vacuous;
 
@@ -42,6 +43,7 @@ pub(crate) fn judge(events: &[Event]) -> Vec<Violation> {
     let mut violations = seats::judge(&story);
     violations.extend(text::judge(&story));
     violations.extend(rights::judge(&story));
+    violations.extend(suggestions::judge(&story));
     violations
 }
 

@@ -28,7 +28,7 @@ pub(crate) const KINDS: &[&str] = &[
 pub(crate) const ROUND_SECONDS: u64 = 90;
 
 /// The least of a round, on a machine with other load.
-const IN_ROUND: [(&str, u64); 14] = [
+const IN_ROUND: [(&str, u64); 17] = [
     ("grants", 600),
     ("saved", 1_500),
     ("rows", 1_500),
@@ -39,6 +39,9 @@ const IN_ROUND: [(&str, u64); 14] = [
     ("faults", 32),
     ("accepted", 50),
     ("effects judged", 50),
+    ("acknowledged", 100),
+    ("typed and accepted", 10),
+    ("lists judged", 20),
     ("recovered", 20),
     ("revocations", 5),
     ("deletions", 2),
@@ -69,7 +72,14 @@ impl Counts {
                 What::Row { .. } => self.count("rows"),
                 What::Revoked { .. } => self.count("revocations"),
                 What::Deleted { .. } => self.count("deletions"),
-                What::Accepted { .. } => self.count("accepted"),
+                What::Accepted { mark, .. } => {
+                    let is_typed = mark.starts_with("typed.s");
+                    self.count(if is_typed { "typed and accepted" } else { "accepted" });
+                }
+                What::Acknowledged { .. } => self.count("acknowledged"),
+                What::Listed { suggestions, .. } if !suggestions.is_empty() => {
+                    self.count("lists judged");
+                }
                 What::Due { .. } => self.count("effects judged"),
                 What::Recovered { .. } => self.count("recovered"),
                 What::Fault { kind, .. } => {
