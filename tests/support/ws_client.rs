@@ -212,8 +212,8 @@ impl Peer {
     /// The Yjs relative position before the unit at an offset.
     pub(crate) fn position(&self, at: u32) -> Vec<u8> {
         self.look(|state| {
-            let mut transaction = state.doc.transact_mut();
-            let index = state.content.sticky_index(&mut transaction, at, Assoc::After);
+            let transaction = state.doc.transact();
+            let index = state.content.sticky_index(&transaction, at, Assoc::After);
             index.expect("an offset of the text").encode_v1()
         })
     }

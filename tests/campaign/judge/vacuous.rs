@@ -72,10 +72,7 @@ impl Counts {
                 What::Row { .. } => self.count("rows"),
                 What::Revoked { .. } => self.count("revocations"),
                 What::Deleted { .. } => self.count("deletions"),
-                What::Accepted { mark, .. } => {
-                    let is_typed = mark.starts_with("typed.s");
-                    self.count(if is_typed { "typed and accepted" } else { "accepted" });
-                }
+                What::Accepted { mark, .. } => self.count(accepted(mark)),
                 What::Acknowledged { .. } => self.count("acknowledged"),
                 What::Listed { suggestions, .. } if !suggestions.is_empty() => {
                     self.count("lists judged");
@@ -99,6 +96,10 @@ impl Counts {
     pub(crate) fn of(&self, name: &str) -> usize {
         self.0.get(name).copied().unwrap_or_default()
     }
+}
+
+fn accepted(mark: &str) -> &'static str {
+    if mark.starts_with("typed.s") { "typed and accepted" } else { "accepted" }
 }
 
 /// The events that a run of this length lacks; empty if the run is conclusive.
