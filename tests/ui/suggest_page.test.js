@@ -39,12 +39,24 @@ test("the part at a position is found among those near the window", () => {
 test("one change of a part is drawn by its letters, several as the words from the first to the last", () => {
   const hunk = (/** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ newFrom, /** @type {number} */ newTo) => ({ old: { from, to }, new: { from: newFrom, to: newTo } })
   const spots = [{ id: "a", start: 0, end: 6 }, { id: "b", start: 10, end: 15 }]
-  const drawn = drawnChanges([hunk(0, 2, 0, 2), hunk(3, 4, 3, 4), hunk(12, 12, 12, 14), hunk(20, 21, 22, 22)], spots)
+  const drawn = drawnChanges([hunk(0, 2, 0, 2), hunk(3, 4, 3, 4), hunk(12, 12, 12, 14), hunk(20, 21, 22, 22)], spots, { base: textOf(" ".repeat(30)), view: textOf(" ".repeat(30)) })
   assert.deepEqual(drawn, [
     { ...hunk(0, 4, 0, 4), id: "a" },
     { ...hunk(12, 12, 12, 14), id: "b" },
     { ...hunk(20, 21, 22, 22), id: null },
   ])
+})
+
+test("a replacement in an alphabet is drawn by whole words, a syllable of Hangul by itself", () => {
+  /** @param {string} base @param {string} view @param {[number, number]} old @param {[number, number]} fresh */
+  const drawn = (base, view, old, fresh) => {
+    const change = { old: { from: old[0], to: old[1] }, new: { from: fresh[0], to: fresh[1] } }
+    const [only] = drawnChanges([change], [{ id: "a", start: 2, end: base.length - 2 }], { base: textOf(base), view: textOf(view) })
+    return [base.slice(only?.old.from, only?.old.to), view.slice(only?.new.from, only?.new.to)]
+  }
+  assert.deepEqual(drawn("I had learned .", "I have understood .", [4, 12], [4, 16]), ["had learned", "have understood"])
+  assert.deepEqual(drawn("I cat .", "I cats .", [5, 5], [5, 6]), ["", "s"], "an insertion")
+  assert.deepEqual(drawn("저 물류가 .", "저 물류를 .", [4, 5], [4, 5]), ["가", "를"])
 })
 
 test("a batch that is too long is halved down to one item, and what is withdrawn comes first", () => {

@@ -6,9 +6,14 @@
  * @typedef {import("../reviews/word_diff.js").Range} Range
  * @typedef {import("../reviews/word_diff.js").HunkPosition} HunkPosition
  * @typedef {{ id: string, start: number, end: number }} Spot of a part in the base
+ * @typedef {Record<"base" | "view", Pick<import("../lib/vendor.js").Text, "sliceString">>} Texts
  * @typedef {HunkPosition & { id: string | null }} Change drawn as one: `old` in the base and `new` in the view
  */
 
+/** Letters of an alphabet. A syllable of Hangul, a Han sign and a Kana are read one by one. */
+const LETTERS = /(?:(?!\p{Script=Hangul}|\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana})[\p{L}\p{N}\p{M}'’])+/u
+const WORD_START = new RegExp(`^${LETTERS.source}`, "u")
+const WORD_END = new RegExp(`${LETTERS.source}$`, "u")
 /** Old words longer than this are folded, in UTF-16 units. */
 const FOLDED_FROM = 400
 /** How much of folded words is shown, in UTF-16 units. */
@@ -54,12 +59,12 @@ export function partAt(spots, at) {
 
 /**
  * The changes as they are drawn: letters, where one spot of a part changed, and words from the first to the last change
- * where several did. Letters of both texts in turn are hard to read.
+ * where several did. Letters of both texts in turn are hard to read, and so is a half of a word in an alphabet.
  *
- * @param {readonly HunkPosition[]} hunks in order @param {readonly Spot[]} spots in order
+ * @param {readonly HunkPosition[]} hunks in order @param {readonly Spot[]} spots in order @param {Texts} texts
  * @returns {Change[]}
  */
-export function drawnChanges(hunks, spots) {
+export function drawnChanges(hunks, spots, texts) {
   /** @type {Change[]} */
   const drawn = []
   /** The part of the last one. @type {Spot | undefined} */
@@ -72,9 +77,26 @@ export function drawnChanges(hunks, spots) {
       last.old = { from: last.old.from, to: hunk.old.to }
       last.new = { from: last.new.from, to: hunk.new.to }
     } else {
-      drawn.push({ ...hunk, id: spot?.id ?? null })
+      drawn.push({ old: { ...hunk.old }, new: { ...hunk.new }, id: spot?.id ?? null })
     }
     before = spot
   }
+  for (const change of drawn) widen(change, partAt(spots, change.old.from), texts)
   return drawn
 }
+
+/** Widens a replacement to whole words of its part. @param {Change} change @param {Spot | undefined} spot @param {Texts} texts */
+function widen({ old, new: fresh }, spot, { base, view }) {
+  const isReplaced = old.from < old.to && fresh.from < fresh.to
+  if (!isReplaced || !spot || spot.end < old.to || FOLDED_FROM < spot.end - spot.start) return
+  const words = [base.sliceString(old.from, old.to), view.sliceString(fresh.from, fresh.to)]
+  const left = words.some((text) => WORD_START.test(text)) ? lengthOf(WORD_END, base.sliceString(spot.start, old.from)) : 0
+  const right = words.some((text) => WORD_END.test(text)) ? lengthOf(WORD_START, base.sliceString(old.to, spot.end)) : 0
+  old.from -= left
+  fresh.from -= left
+  old.to += right
+  fresh.to += right
+}
+
+/** @param {RegExp} pattern @param {string} text */
+const lengthOf = (pattern, text) => pattern.exec(text)?.[0].length ?? 0

@@ -88,7 +88,7 @@ function draw({ state, viewport }, { suggestions, stateOf }) {
   const { active } = state.field(marked)
   const near = overlay.hunks.filter((hunk) => hunk.new.from <= viewport.to && viewport.from <= hunk.new.to)
   const spots = partsNear(suggestions(), overlay.rangeToBase(viewport))
-  return drawnChanges(near, spots).flatMap(({ id, old, new: { from, to } }) => {
+  return drawnChanges(near, spots, overlay).flatMap(({ id, old, new: { from, to } }) => {
     const style = `${id !== null && id === active ? " passage-active" : ""}${id !== null && stateOf(id) === "edited" ? " passage-edited" : ""}`
     /** @type {Drawn[]} */
     const drawn = []
