@@ -10,7 +10,7 @@ import { test } from "node:test"
 import { en } from "../../static/js/lib/i18n/en.js"
 import { ko } from "../../static/js/lib/i18n/ko.js"
 import { until } from "./harness.mjs"
-import { hasFocus, newUser, partner, readAgain, two } from "./people.mjs"
+import { hasFocus, newUser, partner, readAgain, reading, two } from "./people.mjs"
 import { withPushService } from "./push_service.mjs"
 import { hears, listen } from "./spoken.mjs"
 import { browser, galley, tabTo, withGalley } from "./support.mjs"
@@ -151,20 +151,20 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
     await hears(lee, t("request.came", { request: t("request.received.writer", { name: "Kim" }) }))
     await choose(lee, "#requests-received [data-act=decline]")
     await hears(lee, t("request.declined", { name: "Kim" }))
-    await hears(kim, t("request.answer.declined", { name: "Lee" }))
+    await reading(kim, hears(kim, t("request.answer.declined", { name: "Lee" })))
     await closed(lee, "#requests")
     await hasFocus(lee, "#partners-title")
 
     await send()
     await choose(kim, "#requests-sent [data-act=withdraw]")
     await hears(kim, t("request.withdrawn", { name: "Lee" }))
-    await hears(lee, t("request.answer.withdrawn", { name: "Kim" }))
+    await reading(lee, hears(lee, t("request.answer.withdrawn", { name: "Kim" })))
     await hasFocus(kim, "#partners-title")
 
     await send()
     await choose(lee, "#requests-received [data-act=accept]")
     await hears(lee, t("request.accepted", { name: "Kim" }))
-    await hears(kim, t("request.answer.accepted", { name: "Lee" }))
+    await reading(kim, hears(kim, t("request.answer.accepted", { name: "Lee" })))
     await partner(kim, "Lee").waitFor()
     await choose(kim, "#partners-list [data-act=remove]")
     await agree(kim)
@@ -187,7 +187,7 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
       await choose(lee, "#opened-list [type=submit]")
       await hears(lee, t("opened.claimed", { name: "Kim", number }))
       await hasFocus(lee, "#opened-list h3")
-      await kim.page.locator("#offers-list").getByText(t("offer.remaining", { count: 4, capacity: 5 })).waitFor()
+      await reading(kim, kim.page.locator("#offers-list").getByText(t("offer.remaining", { count: 4, capacity: 5 })).waitFor())
       await hears(kim, t("offer.claim.came", { name: "Lee", title }))
     }
     await claim(1)
@@ -195,19 +195,19 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
     await agree(lee)
     await hears(lee, t("opened.withdrawn", { title }))
     await hasFocus(lee, "#opened-list h3")
-    await hears(kim, t("offer.claim.left", { name: "Lee", title }))
+    await reading(kim, hears(kim, t("offer.claim.left", { name: "Lee", title })))
 
     await claim(2)
     await choose(kim, `[aria-controls="people-${id}"]`)
     await choose(kim, ".offer-people [data-act=decline]")
     await hears(kim, t("offer.claim.decline.done", { name: "Lee" }))
     await hasFocus(kim, `[aria-controls="people-${id}"]`)
-    await hears(lee, t("opened.lost", { name: "Kim" }))
+    await reading(lee, hears(lee, t("opened.lost", { name: "Kim" })))
     await choose(kim, `[aria-label="${t("offer.close")}: ${title}"]`)
     await agree(kim)
     await hears(kim, t("offer.closed.done", { title }))
     await hasFocus(kim, "#offers-title")
-    await hears(lee, t("opened.closed", { name: "Kim" }))
+    await reading(lee, hears(lee, t("opened.closed", { name: "Kim" })))
     const left = await kim.page.evaluate(() => /** @type {string[]} */ (Reflect.get(globalThis, "spoken")))
     assert.equal(left.filter((text) => text === t("offer.claim.left", { name: "Lee", title })).length, 1, "a declined user gave up nothing")
   })

@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import { until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
-import { askIsIdle, becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, says, two, write } from "./people.mjs"
+import { askIsIdle, becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, reading, says, two, write } from "./people.mjs"
 import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -26,8 +26,8 @@ test("two users who ask each other at once are partners by one press, and one na
   await hasFocus(second, "#ask-received [data-act=accept]")
   await Promise.all([
     says(second, `You and ${firstName} are partners now.`),
-    // The first one reads of it without a reload.
-    says(first, `${secondName} accepted your request.`),
+    // The first one reads of it without a reload of the page.
+    reading(first, says(first, `${secondName} accepted your request.`)),
     second.page.keyboard.press("Enter"),
   ])
   await partner(second, firstName).waitFor()
@@ -49,6 +49,7 @@ test("two users who ask each other at once are partners by one press, and one na
   await dialog.getByRole("button", { name: "Make the reviewer" }).click()
   await dialog.getByText("Lee is the reviewer now.").waitFor()
   await dialog.locator("select").waitFor({ state: "detached" })
+  await reading(lee, lee.page.locator("#waiting").getByRole("link", { name: "A text of Kim." }).waitFor())
   await lee.page.locator("#waiting").getByRole("link", { name: "A text of Kim." }).click()
   await lee.seated()
   await lee.waitForText("A text of Kim.")
@@ -72,7 +73,7 @@ test("a request about a document with a message is accepted, and its receiver op
   await hasFocus(kim, "#ask-open")
 
   // It comes without a reload, is counted, and is spoken.
-  await lee.page.getByRole("heading", { name: "Requests to you (1)" }).waitFor()
+  await reading(lee, lee.page.getByRole("heading", { name: "Requests to you (1)" }).waitFor())
   const row = lee.page.locator("#requests-received li")
   await row.getByText("Kim asks you to review “Essay”.").waitFor()
   assert.equal(await row.locator(".request-message").textContent(), "Until Friday,\nplease.")
@@ -108,10 +109,10 @@ test("a request is declined, and another one withdrawn", async () => {
   await kim.page.locator("#ask-go").click()
   await kim.page.getByText("You offered Lee to review a text.").waitFor()
   const row = lee.page.locator("#requests-received li")
-  await row.getByText("Kim offers to review a text of yours.").waitFor()
+  await reading(lee, row.getByText("Kim offers to review a text of yours.").waitFor())
   await Promise.all([
     says(lee, "You declined the request of Kim."),
-    says(kim, "Lee declined your request."),
+    reading(kim, says(kim, "Lee declined your request.")),
     row.getByRole("button", { name: /^Decline/ }).click(),
   ])
   await lee.page.locator("#requests").waitFor({ state: "hidden" })
@@ -121,7 +122,7 @@ test("a request is declined, and another one withdrawn", async () => {
   await write(lee, handles.kim)
   await lee.page.locator("#ask-go").click()
   await lee.page.locator("#requests-sent li").waitFor()
-  await kim.page.locator("#requests-received li").waitFor()
+  await reading(kim, kim.page.locator("#requests-received li").waitFor())
   // A second one to the same user says what stands in the way.
   await write(lee, handles.kim)
   await lee.page.locator("#ask-go").click()
@@ -129,7 +130,7 @@ test("a request is declined, and another one withdrawn", async () => {
   await lee.page.locator("#requests-sent").getByRole("button", { name: /^Withdraw/ }).click()
   await says(lee, "Your request to Kim is withdrawn.")
   await lee.page.locator("#requests-waiting").waitFor({ state: "hidden" })
-  await kim.page.locator("#requests").waitFor({ state: "hidden" })
+  await reading(kim, kim.page.locator("#requests").waitFor({ state: "hidden" }))
 })
 
 test("all requests are declined at once, and guests send no more", async () => {
@@ -165,7 +166,7 @@ test("all requests are declined at once, and guests send no more", async () => {
 test("the answer to a withdrawn request says so, and the list is read again", async () => {
   const { kim, lee, handles } = await two()
   const { id } = await call(kim, "sendRequest", { to: `@${handles.lee}`, as: "writer" })
-  await lee.page.locator("#requests-received li").waitFor()
+  await reading(lee, lee.page.locator("#requests-received li").waitFor())
   // The withdrawal arrives at the server while Lee reads.
   const accept = lee.page.locator("#requests-received [data-act=accept]")
   await lee.page.route(/accept$/, async (route) => {
@@ -240,7 +241,7 @@ test("a personal link shows whose it is, also to a user without a name, until it
   await visitor.page.locator("#ask-found").getByText("This is Kim.").waitFor()
   await hasFocus(visitor, "#ask-to")
   await visitor.page.locator("#ask-go").click()
-  await kim.page.locator("#requests-received").getByText("Park asks you to review a text.").waitFor()
+  await reading(kim, kim.page.locator("#requests-received").getByText("Park asks you to review a text.").waitFor())
 
   await kim.page.locator("#address-renew").click()
   await kim.page.locator("#confirm").getByRole("button", { name: "New link" }).click()
@@ -388,7 +389,7 @@ test("a request is sent and accepted by keyboard alone", async () => {
   await keys.press("Enter")
   await kim.page.locator("#requests-sent li").waitFor()
 
-  await lee.page.locator("#requests-received li").waitFor()
+  await reading(lee, lee.page.locator("#requests-received li").waitFor())
   await tabTo(lee, "#requests-received [data-act=accept]")
   await lee.page.keyboard.press("Enter")
   await partner(lee, "Kim").waitFor()

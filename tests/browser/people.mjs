@@ -2,6 +2,7 @@
 /** Users of the start page, and their partners, for tests in the browser. */
 
 import assert from "node:assert/strict"
+import { setTimeout } from "node:timers/promises"
 
 import { until } from "./harness.mjs"
 import { browser, galley } from "./support.mjs"
@@ -80,6 +81,27 @@ export async function becomePartners(sender, receiver, to) {
 
 /** The page reads its lists, as a window does that is in front again. @param {User} user */
 export const readAgain = ({ page }) => page.evaluate(() => void document.dispatchEvent(new Event("visibilitychange")))
+
+/**
+ * Waits for what the other's page has sent, and reads the lists meanwhile: the page itself would read them with its
+ * next poll, seconds later.
+ *
+ * @template T @param {User} user @param {Promise<T>} arrival @returns {Promise<T>}
+ */
+export async function reading(user, arrival) {
+  let isOver = false
+  const over = arrival.finally(() => (isOver = true))
+  // A failure is the caller's.
+  over.catch(() => undefined)
+  while (!isOver) {
+    await readAgain(user)
+    await Promise.race([over, setTimeout(READ_EVERY)]).catch(() => undefined)
+  }
+  return over
+}
+
+/** In ms. */
+const READ_EVERY = 300
 
 /**
  * Holds the next answer from an address.
