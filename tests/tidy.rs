@@ -17,6 +17,8 @@ mod identifiers;
 mod licences;
 #[path = "tidy/map.rs"]
 mod map;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/prose.rs"]
 mod prose;
 #[path = "tidy/tree.rs"]
