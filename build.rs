@@ -1,8 +1,9 @@
 //! Embeds the bundles of the pages, each with its content type and its tag, and compresses them once: the
 //! server sends the result as it is. `static/vendor/build.mjs` makes the bundles; a build needs no Node.
 //!
-//! Compressing each response costs a core 15 ms per bundle, and a client needs no token for it. The output is a sorted table for `src/http/assets.rs`. HTML pages are not compressed, because each
-//! response has a new nonce.
+//! Compressing each response costs a core 15 ms per bundle, and a client needs no token for it. The output
+//! is a sorted table for `src/http/assets.rs`. HTML pages are not compressed, because each response has a
+//! new nonce.
 
 #![allow(clippy::print_stdout, reason = "a build script speaks to cargo on standard output")]
 
@@ -26,6 +27,7 @@ const OPENAPI_COMMON: &str = "src/http/openapi/common.json";
 /// The paths of each subject with the schemas that it alone uses, in the order of the document.
 const OPENAPI_SUBJECTS: &[&str] = &[
     "src/http/openapi/auth.json",
+    "src/transfer/openapi.json",
     "src/reminders/openapi.json",
     "src/http/openapi/documents.json",
     "src/exports/openapi.json",
