@@ -23,8 +23,8 @@ COPY tests tests
 RUN cargo build --release --locked --features pdf --bin galley
 
 FROM debian:bookworm-slim
-# The certificates verify the server behind rediss:// and the push services of browsers. (PostgreSQL's certificate is verified against the
-# public authorities in the program, or against sslrootcert.)
+# The certificates verify the server behind rediss:// and the push services of browsers. (PostgreSQL's
+# certificate is verified against the public authorities in the program, or against sslrootcert.)
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \

@@ -73,13 +73,11 @@ async fn show(
 /// `DELETE /api/admin/sessions/{session_id}`
 async fn evict(
     Extension(console): Extension<Console>,
-    State(sessions): State<SeatService>,
     admin: Admin,
     peer: Option<Extension<Peer>>,
     Path(session): Path<SessionId>,
 ) -> Result<StatusCode, ApiError> {
-    let evicted = sessions.complete(async move { console.evict(session).await }).await?;
-    let Some((seat, user)) = evicted else {
+    let Some((seat, user)) = console.evict(session).await? else {
         return Err(ApiError::NotFound("session"));
     };
     // The id in the log grants nothing: the evicted session's lock value is no longer valid.
@@ -96,13 +94,8 @@ async fn revoke(
     peer: Option<Extension<Peer>>,
     Path(link): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
-    let live = sessions.clone();
-    let revoking = async move {
-        sharing.revoke_for_admin(link, Utc::now()).await?;
-        live.revoke(link).await;
-        Ok::<_, ApiError>(())
-    };
-    sessions.complete(revoking).await?;
+    sharing.revoke_for_admin(link, Utc::now()).await?;
+    sessions.revoke(link).await;
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer).0;
     tracing::info!(%admin, %peer, %link, "an administrator revoked a share link");
     Ok(StatusCode::NO_CONTENT)

@@ -1,5 +1,6 @@
 //! The features: their routes, their services from the settings, and their periodic work.
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -99,16 +100,17 @@ impl Features {
         vec![self.exports.trimming()]
     }
 
-    /// The work that ends by itself after `stop`, because it may not be dropped.
-    pub(super) fn until(self, stop: &CancellationToken) -> Vec<BoxFuture<'static, ()>> {
+    /// The work that ends by itself after `stop`, because it may not be dropped, with its names.
+    pub(super) fn until(
+        self,
+        stop: &CancellationToken,
+    ) -> Vec<(&'static str, BoxFuture<'static, ()>)> {
         let Self { jobs, notify, webhooks, .. } = self;
         let pushing = stop.clone().run_until_cancelled_owned(notify.keep_pushing());
         vec![
-            Box::pin(jobs.keep_ticking(stop.clone())),
-            Box::pin(webhooks.keep_delivering(stop.clone())),
-            Box::pin(async move {
-                pushing.await;
-            }),
+            ("jobs", Box::pin(jobs.run_ticks(stop.clone()))),
+            ("webhooks", Box::pin(webhooks.keep_delivering(stop.clone()))),
+            ("pushes", Box::pin(pushing.map(drop))),
         ]
     }
 }

@@ -171,7 +171,7 @@ impl App {
             invites: &invites,
         })?;
         let entry = Entry { secret, admin_token, origins, invites };
-        let state = state(&settings, &storage, (sessions, reviews), entry, readiness, scrape);
+        let state = state(&settings, &storage, sessions, reviews, entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
@@ -230,16 +230,14 @@ impl App {
         let (sessions, readiness) = (state.sessions.clone(), state.readiness.clone());
         let work = work(&settings, &state, &storage, locks, figures).into_iter();
         let work = work.chain(features.work()).map(|row| {
-            let (name, stopped) = (row.name(), stop.clone());
-            let running = async move { stopped.run_until_cancelled(row.keep_running()).await };
-            tasks.spawn(running).map(move |_ended| name)
+            let stop = stop.clone();
+            (row.name(), stop.run_until_cancelled_owned(row.run_for_ever()).map(drop).boxed())
         });
-        let mut work: FuturesUnordered<_> = work.collect();
         let body_bytes = as_size(*settings.limits.body_bytes);
         let front = Front::new(state, features.routes.clone(), body_bytes);
-        for task in features.until(&stop) {
-            tasks.spawn(task);
-        }
+        let work = work.chain(features.until(&stop));
+        let work = work.map(|(name, work)| tasks.spawn(work).map(move |_ended| name));
+        let mut work: FuturesUnordered<_> = work.collect();
         let connections = ConnectionLimits {
             all: u64::from(*settings.limits.connections),
             address: u64::from(*settings.limits.connections_per_address),
@@ -346,7 +344,8 @@ fn start_sessions(
 fn state(
     settings: &Settings,
     storage: &Storage,
-    (sessions, reviews): (SeatService, Reviews),
+    sessions: SeatService,
+    reviews: Reviews,
     entry: Entry,
     readiness: Readiness,
     scrape: MetricsHandle,

@@ -232,9 +232,10 @@ async fn import(
     let title = title.unwrap_or_else(|| import::title_of(&file, name.as_deref()));
     storing.charge(file.text.len())?;
     caller.save_name(&sharing).await?;
-    let creator = (caller.user(), network(peer.0));
-    let document =
-        sharing.create_document(creator, &title, (file.text, Vec::new()), Utc::now()).await?;
+    let (owner, address) = (caller.user(), network(peer.0));
+    let creating =
+        sharing.create_document(owner, address, &title, file.text, Vec::new(), Utc::now());
+    let document = creating.await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
     let body = ImportBody { document, import: file.changes };
     Ok((StatusCode::CREATED, location, Json(body)).into_response())

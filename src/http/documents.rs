@@ -29,8 +29,8 @@ use crate::storage::documents::Document;
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 100;
 
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
+pub(crate) fn routes() -> Routes {
+    Routes::default()
         .post_text("/api/documents", create)
         .get("/api/documents", list)
         .get("/api/documents/{id}", show)
@@ -103,10 +103,11 @@ async fn create(
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
     storing.charge(new.text.len())?;
     caller.save_name(&sharing).await?;
-    let creator = (caller.user(), network(peer.0));
+    let (owner, address) = (caller.user(), network(peer.0));
     let sections = new.sections.into_iter().map(NewSection::from).collect();
-    let content = (new.text, sections);
-    let document = sharing.create_document(creator, &new.title, content, Utc::now()).await?;
+    let creating =
+        sharing.create_document(owner, address, &new.title, new.text, sections, Utc::now());
+    let document = creating.await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
     Ok((StatusCode::CREATED, location, Json(document)).into_response())
 }
@@ -190,38 +191,29 @@ async fn delete(
     Path(id): Path<DocumentId>,
     Query(query): Query<DeleteQuery>,
 ) -> Result<StatusCode, ApiError> {
-    let live = sessions.clone();
-    let deleting = async move {
-        let user = caller.user();
-        if query.permanent {
-            // A document of the bin has no sessions.
-            sharing.purge_document(&user.id, id).await?;
-            return Ok(StatusCode::NO_CONTENT);
-        }
-        // One transaction moves the document and revokes its link. From then on no claim succeeds and no
-        // edit is stored. Then the server ends each session.
-        let deletion = sharing.delete_document(user, id, Utc::now()).await?;
-        live.document_deleted(id, deletion).await;
-        sharing.bound_bin(&user.id).await;
-        Ok(StatusCode::NO_CONTENT)
-    };
-    sessions.complete(deleting).await
+    let user = caller.user();
+    if query.permanent {
+        // A document of the bin has no sessions.
+        sharing.purge_document(&user.id, id).await?;
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    // One transaction moves the document and revokes its link. From then on no claim succeeds and no
+    // edit is stored. Then the server ends each session.
+    let deletion = sharing.delete_document(user, id, Utc::now()).await?;
+    sessions.document_deleted(id, deletion).await;
+    sharing.bound_bin(&user.id).await;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// `POST /api/documents/{id}/restore`
 async fn restore(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
     peer: Option<Extension<Peer>>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Json<Document>, ApiError> {
     let address = network(peer.map_or_else(Peer::default, |Extension(peer)| peer).0);
-    let restoring = async move {
-        let restorer = (&caller.user().id, address);
-        Ok(Json(sharing.restore_document(restorer, id, Utc::now()).await?))
-    };
-    sessions.complete(restoring).await
+    Ok(Json(sharing.restore_document(&caller.user().id, address, id, Utc::now()).await?))
 }
 
 /// `GET /api/documents/{id}/text`: for the owner, and the reviewer of its share link.

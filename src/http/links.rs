@@ -30,8 +30,8 @@ use crate::storage::links::{FindOrCreate, ShareLink};
 /// Default and maximum of rows on a page: the start page lists all.
 const ROWS_MAX: u32 = 200;
 
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
+pub(crate) fn routes() -> Routes {
+    Routes::default()
         .post("/api/documents/{id}/share-link", share)
         .get("/api/share-links", list)
         .get("/api/share-links/{id}", show)
@@ -173,20 +173,18 @@ async fn join(
     JsonBody(body): JsonBody<JoinBody>,
 ) -> Result<Json<LinkBody>, ApiError> {
     caller.save_name(&sharing).await?;
-    let (live, user) = (sessions.clone(), caller.user().clone());
-    let joining = async move {
-        // The event has the time that the database stores.
-        let now = Utc::now().trunc_subsecs(3);
-        let joining = sharing.join(&user, id, &body.invite, now).await?;
-        if let Joining::Refused { document, is_noted: true } = joining {
-            let refused = Event::InviteRefused { user: &user, at: now };
-            live.notify_writer(document, &refused).await;
-        }
-        Ok::<_, ApiError>(joining)
-    };
-    match sessions.complete(joining).await? {
+    let user = caller.user();
+    // The event has the time that the database stores.
+    let now = Utc::now().trunc_subsecs(3);
+    match sharing.join(user, id, &body.invite, now).await? {
         Joining::Reviewer(link) => for_member(link, None, &caller, &sessions, &reviews).await,
-        Joining::Refused { .. } => Err(SharingError::ReviewerExists.into()),
+        Joining::Refused { document, is_noted } => {
+            if is_noted {
+                let refused = Event::InviteRefused { user, at: now };
+                sessions.notify_writer(document, &refused).await;
+            }
+            Err(SharingError::ReviewerExists.into())
+        }
     }
 }
 
@@ -197,13 +195,9 @@ async fn revoke(
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
-    let live = sessions.clone();
-    let revoking = async move {
-        sharing.revoke(&caller.user().id, id, Utc::now()).await?;
-        live.revoke(id).await;
-        Ok(StatusCode::NO_CONTENT)
-    };
-    sessions.complete(revoking).await
+    sharing.revoke(&caller.user().id, id, Utc::now()).await?;
+    sessions.revoke(id).await;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn shown(

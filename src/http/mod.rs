@@ -53,6 +53,7 @@ use tower_http::timeout::TimeoutLayer;
 use crate::domain::review::Decision;
 use crate::http::access::Access;
 use crate::http::assets::Pages;
+use crate::http::auth::caller::Checks;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::ByteBudget;
 use crate::http::error::ApiError;
@@ -98,23 +99,21 @@ pub struct HttpState {
     pub security_log: SecurityLog,
 }
 
-impl FromRef<HttpState> for auth::caller::Checks {
-    fn from_ref(state: &HttpState) -> Self {
-        let HttpState { tokens, access, limiter, origins, security_log, .. } = state;
-        let (tokens, access, limiter) = (tokens.clone(), access.clone(), limiter.clone());
-        (tokens, access, limiter, origins.clone(), security_log.clone())
-    }
-}
-
 /// The whole router, with the routes of the features. Bodies are at most `body_bytes` long.
 fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
-    let counted: auth::caller::Checks = FromRef::from_ref(&state);
+    let checks = Checks {
+        tokens: state.tokens.clone(),
+        access: state.access.clone(),
+        limiter: state.limiter.clone(),
+        origins: state.origins.clone(),
+        log: state.security_log.clone(),
+    };
     let by_address = from_fn_with_state(state.limiter.clone(), limit::by_address);
     let guarded = guarded()
         .merge(features)
         .into_router()
         .route_layer(from_fn_with_state(state.budget.clone(), response_budget::charge))
-        .route_layer(from_fn_with_state(counted, auth::caller::identify));
+        .route_layer(from_fn_with_state(checks, auth::caller::identify));
     guarded
         .merge(open().into_router().merge(pages()).fallback(assets::file).layer(by_address))
         .merge(probes().into_router())
@@ -129,19 +128,25 @@ fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
 }
 
 fn guarded() -> Routes {
-    let entry = Routes::default()
+    Routes::default()
         .get("/api/auth", auth::guest::entry)
         .post("/api/auth/guest", auth::guest::enter)
         .post("/api/auth/leave", auth::guest::leave)
         .get("/api/me", auth::guest::me)
-        .patch("/api/me", auth::guest::change);
-    reviewers::routes(links::routes(sections::routes(documents::routes(entry)))).merge(reviewing())
+        .patch("/api/me", auth::guest::change)
+        .merge(documents::routes())
+        .merge(sections::routes())
+        .merge(links::routes())
+        .merge(reviewers::routes())
+        .merge(progress::routes())
+        .merge(replies::routes())
+        .merge(reviewing())
 }
 
 fn reviewing() -> Routes {
     const ALL: &str = "/api/share-links/{id}/reviews";
     const ONE: &str = "/api/share-links/{id}/reviews/{rid}";
-    progress::routes(replies::routes(Routes::default()))
+    Routes::default()
         .get(ALL, reviews::list)
         .post_review(ALL, reviews::create)
         .get(ONE, reviews::show)

@@ -15,8 +15,8 @@ use crate::http::routes::Routes;
 use crate::reviews::Reviews;
 use crate::sharing::Sharing;
 
-pub(crate) fn routes(routes: Routes) -> Routes {
-    routes
+pub(crate) fn routes() -> Routes {
+    Routes::default()
         .put("/api/share-links/{id}/seen", mark_seen)
         .post("/api/share-links/{id}/turn", pass_turn)
 }

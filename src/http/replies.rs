@@ -18,10 +18,10 @@ use crate::http::routes::Routes;
 use crate::reviews::Reviews;
 use crate::sharing::Sharing;
 
-pub(crate) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes() -> Routes {
     const ALL: &str = "/api/share-links/{id}/reviews/{rid}/replies";
     const ONE: &str = "/api/share-links/{id}/reviews/{rid}/replies/{reply}";
-    routes.post_review(ALL, create).patch_review(ONE, edit).delete(ONE, delete)
+    Routes::default().post_review(ALL, create).patch_review(ONE, edit).delete(ONE, delete)
 }
 
 #[derive(Deserialize)]

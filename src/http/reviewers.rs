@@ -20,9 +20,9 @@ use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::sharing::reviewers::{Preview, ReviewerChanged};
 
-pub(crate) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes() -> Routes {
     const REVIEWER: &str = "/api/share-links/{id}/reviewer";
-    routes
+    Routes::default()
         .post("/api/share-links/{id}/invite", renew)
         .post("/api/share-links/{id}/invite/check", check)
         .put(REVIEWER, replace)
@@ -53,18 +53,14 @@ struct ReplacementBody {
 async fn renew(
     State(sharing): State<Sharing>,
     State(origins): State<Origins>,
-    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<Json<LinkBody>, ApiError> {
-    let renewing = async move {
-        let link = sharing.renew_invite(&caller.user().id, id, Utc::now()).await?;
-        let invite_state = sharing.invite_state(id, Role::Writer).await?;
-        let invite_state = invite_state.ok_or(ApiError::NotFound("share link"))?;
-        let invite = sharing.invite_of(id, &invite_state);
-        Ok(Json(LinkBody::with_invite(link, &invite, invite_state, &origins)))
-    };
-    sessions.complete(renewing).await
+    let link = sharing.renew_invite(&caller.user().id, id, Utc::now()).await?;
+    let invite_state = sharing.invite_state(id, Role::Writer).await?;
+    let invite_state = invite_state.ok_or(ApiError::NotFound("share link"))?;
+    let invite = sharing.invite_of(id, &invite_state);
+    Ok(Json(LinkBody::with_invite(link, &invite, invite_state, &origins)))
 }
 
 /// `POST /api/share-links/{id}/invite/check`: needs no token, so that a page can refuse a visitor
@@ -94,14 +90,10 @@ async fn replace(
     Path(id): Path<ShareLinkId>,
     JsonBody(body): JsonBody<ReplacementBody>,
 ) -> Result<Json<LinkBody>, ApiError> {
-    let live = sessions.clone();
-    let replacing = async move {
-        let owner = &caller.user().id;
-        let changed = sharing.replace_reviewer(owner, id, &body.user_id, Utc::now()).await?;
-        end_former(&live, id, &changed).await;
-        shown(&sharing, &live, &reviews, &caller, id).await
-    };
-    sessions.complete(replacing).await
+    let owner = &caller.user().id;
+    let changed = sharing.replace_reviewer(owner, id, &body.user_id, Utc::now()).await?;
+    end_former(&sessions, id, &changed).await;
+    shown(&sharing, &sessions, &reviews, &caller, id).await
 }
 
 /// `DELETE /api/share-links/{id}/reviewer`
@@ -111,13 +103,9 @@ async fn remove(
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
-    let live = sessions.clone();
-    let removing = async move {
-        let changed = sharing.remove_reviewer(&caller.user().id, id, Utc::now()).await?;
-        end_former(&live, id, &changed).await;
-        Ok(StatusCode::NO_CONTENT)
-    };
-    sessions.complete(removing).await
+    let changed = sharing.remove_reviewer(&caller.user().id, id, Utc::now()).await?;
+    end_former(&sessions, id, &changed).await;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn end_former(sessions: &SeatService, link: ShareLinkId, changed: &ReviewerChanged) {

@@ -80,7 +80,7 @@ pub(crate) async fn list(
         after.map_err(|error: InvalidCursor| ApiError::Invalid(format!("cursor: {error}")))?;
     let rows = limit.unwrap_or(REVIEW_PAGE_ROWS_MAX);
     let link = reviews.member(caller.user(), caller.requester(), link).await?;
-    let (reviews, next) = reviews.list(&link, (after, rows), (query.status, query.kind)).await?;
+    let (reviews, next) = reviews.list(&link, after, rows, query.status, query.kind).await?;
     let next_cursor = next.map(|next| next.to_string());
     Ok(Json(ReviewList { reviews, next_cursor }).into_response())
 }

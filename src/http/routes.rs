@@ -3,9 +3,13 @@
 //! The router is built from this table. A test compares the `OpenAPI` document with it in both
 //! directions, so that no address exists in only one of them.
 
+use axum::extract::Request;
 use axum::handler::Handler;
+use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use axum::{Extension, Router};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 
 use crate::domain::limits::{
     MESSAGE_REQUEST_BYTES_MAX, REVIEW_REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX,
@@ -18,13 +22,29 @@ const MESSAGE: BodyLimit = BodyLimit(MESSAGE_REQUEST_BYTES_MAX);
 const REVIEW: BodyLimit = BodyLimit(REVIEW_REQUEST_BYTES_MAX);
 const TEXT: BodyLimit = BodyLimit(usize::MAX);
 
+/// Runs the handler in a task of the server. A client that disconnects, or a request whose time is over,
+/// drops its answer alone: a commit and its messages stay together (G15).
+#[derive(Clone)]
+struct ToItsEnd<H>(H);
+
+impl<H: Handler<T, HttpState>, T: 'static> Handler<T, HttpState> for ToItsEnd<H> {
+    type Future = BoxFuture<'static, Response>;
+
+    fn call(self, request: Request, state: HttpState) -> Self::Future {
+        let seats = state.sessions.clone();
+        // One type of task for all handlers.
+        let handled: BoxFuture<'static, Response> = self.0.call(request, state).boxed();
+        async move { seats.complete(handled).await }.boxed()
+    }
+}
+
 #[derive(Clone, Default)]
 pub(crate) struct Routes {
     router: Router<HttpState>,
     table: Vec<(&'static str, &'static str)>,
 }
 
-/// Adds a function for each method and body limit.
+/// Adds a function for each method and body limit. Their handlers run to their end.
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident = $filter:ident $method:literal $limit:ident;)+) => {
         impl Routes {$(
@@ -34,14 +54,13 @@ macro_rules! methods {
                 path: &'static str,
                 handler: H,
             ) -> Self {
-                self.on(MethodFilter::$filter, $method, path, handler, $limit)
+                self.on(MethodFilter::$filter, $method, path, ToItsEnd(handler), $limit)
             }
         )+}
     };
 }
 
 methods! {
-    get = GET "get" SMALL;
     /// `POST path`, with a body of a few fields.
     post = POST "post" SMALL;
     /// `POST path`, with a body that contains a message to another user.
@@ -58,6 +77,23 @@ methods! {
 }
 
 impl Routes {
+    pub(crate) fn get<H: Handler<T, HttpState>, T: 'static>(
+        self,
+        path: &'static str,
+        handler: H,
+    ) -> Self {
+        self.on(MethodFilter::GET, "get", path, handler, SMALL)
+    }
+
+    /// `POST path`, whose handler waits for other users: it ends with its client, and leaves their queue.
+    pub(crate) fn post_waiting<H: Handler<T, HttpState>, T: 'static>(
+        self,
+        path: &'static str,
+        handler: H,
+    ) -> Self {
+        self.on(MethodFilter::POST, "post", path, handler, MESSAGE)
+    }
+
     pub(crate) fn merge(mut self, other: Self) -> Self {
         self.table.extend(other.table);
         Self { router: self.router.merge(other.router), table: self.table }

@@ -25,9 +25,9 @@ use crate::seats::SeatService;
 use crate::sharing::{Sharing, SharingError};
 use crate::yjs::text::Text;
 
-pub(crate) fn routes(routes: Routes) -> Routes {
+pub(crate) fn routes() -> Routes {
     let path = "/api/documents/{id}/sections";
-    routes.get(path, show).put_review(path, set)
+    Routes::default().get(path, show).put_review(path, set)
 }
 
 /// A section in the database, with the longest heading in Hangul.
@@ -117,17 +117,13 @@ async fn set(
     sharing.document(&caller.user().id, id).await?;
     storing.charge(body.sections.len() * SECTION_BYTES)?;
     let new = body.sections.into_iter().map(NewSection::from).collect();
-    let live = sessions.clone();
-    let setting = async move {
-        let read = move |text: &Text| {
-            let stored = text.anchor_sections(new)?;
-            Ok((text.resolve_sections(stored.clone()), stored))
-        };
-        let read = live.read_text(id, &caller.requester(), read).await?;
-        let (sections, stored) = read.map_err(SharingError::Section)?;
-        let version = sharing.set_sections(id, &stored, expected).await?;
-        live.deliver_change(id, version, &Event::SectionsChanged(&sections)).await;
-        Ok(tagged(version, sections))
+    let read = move |text: &Text| {
+        let stored = text.anchor_sections(new)?;
+        Ok((text.resolve_sections(stored.clone()), stored))
     };
-    sessions.complete(setting).await
+    let read = sessions.read_text(id, &caller.requester(), read).await?;
+    let (sections, stored) = read.map_err(SharingError::Section)?;
+    let version = sharing.set_sections(id, &stored, expected).await?;
+    sessions.deliver_change(id, version, &Event::SectionsChanged(&sections)).await;
+    Ok(tagged(version, sections))
 }

@@ -56,7 +56,8 @@ impl SecurityLog {
         response: &Response,
         peer: Peer,
         user: Option<&UserId>,
-        origin: (Option<&HeaderValue>, &Origins),
+        origin: Option<&HeaderValue>,
+        own: &Origins,
     ) {
         let status = response.status();
         if status != StatusCode::UNAUTHORIZED && status != StatusCode::FORBIDDEN {
@@ -67,7 +68,7 @@ impl SecurityLog {
             ApiError::TokenRefused(cause) => self.token_refused(cause, peer),
             // A visitor without a sign-in is no security event.
             ApiError::Unauthenticated(_) => {}
-            ApiError::ForeignOrigin => self.origin_refused(origin.0, origin.1, peer),
+            ApiError::ForeignOrigin => self.origin_refused(origin, own, peer),
             _ => self.0.rights.write(|omitted| {
                 let user = user.map_or("-", UserId::as_str);
                 tracing::info!(%error, user, peer = %peer.0, omitted, "a request was refused");

@@ -41,7 +41,7 @@ pub(crate) fn routes() -> Routes {
         .get(ALL, list)
         .get("/api/review-offers/{id}", show)
         .post("/api/review-offers/{id}/close", close)
-        .post_message(CLAIMS, claim)
+        .post_waiting(CLAIMS, claim)
         .get(CLAIMS, claims)
         .delete("/api/review-offers/{id}/claims/{cid}", end_claim)
         .post("/api/review-offers/{id}/claims/{cid}/accept", accept_claim)
@@ -158,14 +158,12 @@ async fn show(
 /// `POST /api/review-offers/{id}/close`
 async fn close(
     Extension(offers): Extension<Offers>,
-    State(sessions): State<SeatService>,
     State(origins): State<Origins>,
     caller: Caller,
     Path(id): Path<OfferId>,
 ) -> Result<Json<OfferBody>, ApiError> {
-    // The commit and the notification of the waiting claims are one task.
-    let closing = async move { offers.close(&caller.user().id, id, Utc::now()).await };
-    Ok(Json(OfferBody::new(sessions.complete(closing).await?, &origins)))
+    let closed = offers.close(&caller.user().id, id, Utc::now()).await?;
+    Ok(Json(OfferBody::new(closed, &origins)))
 }
 
 /// `POST /api/review-offers/{id}/claims`: waits for the caller's turn and claims a place. A client that
@@ -213,27 +211,20 @@ async fn claims(
 /// `DELETE /api/review-offers/{id}/claims/{cid}`: the claimant withdraws, or the owner declines.
 async fn end_claim(
     Extension(offers): Extension<Offers>,
-    State(sessions): State<SeatService>,
     caller: Caller,
     Path((offer, claim)): Path<(OfferId, ClaimId)>,
 ) -> Result<StatusCode, ApiError> {
-    let ending = async move {
-        offers.end_claim(&caller.user().id, offer, claim, Utc::now()).await?;
-        Ok(StatusCode::NO_CONTENT)
-    };
-    sessions.complete(ending).await
+    offers.end_claim(&caller.user().id, offer, claim, Utc::now()).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// `POST /api/review-offers/{id}/claims/{cid}/accept`: both users are partners.
 async fn accept_claim(
     Extension(offers): Extension<Offers>,
-    State(sessions): State<SeatService>,
     caller: Caller,
     Path((offer, claim)): Path<(OfferId, ClaimId)>,
 ) -> Result<Json<AcceptedBody>, ApiError> {
-    let accepting =
-        async move { offers.accept_claim(&caller.user().id, offer, claim, Utc::now()).await };
-    let claim = sessions.complete(accepting).await?;
+    let claim = offers.accept_claim(&caller.user().id, offer, claim, Utc::now()).await?;
     Ok(Json(AcceptedBody { partner: claim.user.clone(), claim }))
 }
 

@@ -3,7 +3,7 @@
 //! # Every server
 //!
 //! A [`Work`] is a row of the table in `app`: its name, its period and its run. The table starts each row,
-//! and the end of a row by itself stops the server.
+//! and the end of a row by itself stops the server. The loop of the jobs is such a row, too.
 //!
 //! # One server of all
 //!
@@ -11,7 +11,7 @@
 //! lock of the job (class `job`, fails at once); the others skip the tick. The lease of the lock follows
 //! the length of earlier runs of the class, of all jobs together, and the renewal actor extends it every
 //! half of this estimate: so a run that takes longer keeps its lock, and a server that died blocks the job
-//! for one and a half estimates. The database ratifies the fence of each run, and what the run writes names
+//! for one and a half estimates. A run that panics counts as failed, and the next tick tries again. The database ratifies the fence of each run, and what the run writes names
 //! it: a run that lost its lock, because its server froze, writes nothing after the next run has begun.
 
 pub(crate) mod http;

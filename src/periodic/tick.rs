@@ -6,15 +6,18 @@
 //! tick is that of the new time. No job depends on the number of ticks: it reads from the database what
 //! is due, and claims it there.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::domain::limits::JOB_TICKS;
-use crate::periodic::{Job, Jobs};
+use crate::periodic::{Job, Jobs, count};
 
 /// The longest sleep: a step of the clock is noticed after it.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -48,11 +51,11 @@ fn next(now: DateTime<Utc>, due: DateTime<Utc>, tick: Duration) -> Next {
 
 impl Jobs {
     /// Runs each job at its ticks, until `stop`. A run under way then ends before its next step.
-    pub async fn keep_ticking(self, stop: CancellationToken) {
-        join_all(self.0.jobs.iter().map(|job| self.keep_job_ticking(job.as_ref(), &stop))).await;
+    pub async fn run_ticks(self, stop: CancellationToken) {
+        join_all(self.0.jobs.iter().map(|job| self.run_ticks_of(job.as_ref(), &stop))).await;
     }
 
-    async fn keep_job_ticking(&self, job: &dyn Job, stop: &CancellationToken) {
+    async fn run_ticks_of(&self, job: &dyn Job, stop: &CancellationToken) {
         let tick = job.tick();
         // Clients of a server that has just started connect again within the first interval.
         let mut due = next_tick(next_tick(Utc::now(), tick), tick);
@@ -72,10 +75,19 @@ impl Jobs {
 }
 
 impl Jobs {
+    /// A panic ends this run alone: the seats of the server do not depend on a job.
     async fn run_or_log(&self, job: &dyn Job, stop: &CancellationToken) {
-        if let Err(error) = self.run_job(job, stop).await {
-            tracing::warn!(%error, job = job.name(), "a job did not run; the next tick tries again");
-        }
+        let span = tracing::debug_span!("periodic", work = job.name());
+        let run = AssertUnwindSafe(self.run_job(job, stop).instrument(span)).catch_unwind();
+        let reason = match run.await {
+            Ok(Ok(_run)) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_logged) => {
+                count(job, "failed", 1);
+                "a panic, which the log has before this line".to_owned()
+            }
+        };
+        tracing::warn!(%reason, job = job.name(), "a job did not run; the next tick tries again");
     }
 }
 

@@ -28,7 +28,7 @@ impl Work {
     }
 
     /// Runs until the caller drops the future.
-    pub async fn keep_running(mut self) {
+    pub async fn run_for_ever(mut self) {
         let mut ticker = interval(self.every);
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -1,6 +1,5 @@
 //! `/api/me/reminders`: the caller's settings of reminders.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use chrono::Utc;
@@ -13,7 +12,6 @@ use crate::http::extract::JsonBody;
 use crate::http::guest_budgets::Storing;
 use crate::http::routes::Routes;
 use crate::reminders::{Reminders, RemindersError};
-use crate::seats::SeatService;
 
 /// Bytes that the settings take: a row and its index entry.
 const ROW_BYTES: usize = 256;
@@ -90,16 +88,13 @@ async fn show(
 /// `PUT /api/me/reminders`
 async fn set(
     Extension(reminders): Extension<Reminders>,
-    State(sessions): State<SeatService>,
     storing: Storing,
     caller: Caller,
     JsonBody(body): JsonBody<RemindersBody>,
 ) -> Result<Json<RemindersBody>, ApiError> {
     let settings = body.settings()?;
     storing.charge(ROW_BYTES)?;
-    let user = caller.user().clone();
-    let storing = async move { reminders.set(&user, &settings, Utc::now()).await };
-    sessions.complete(storing).await?;
+    reminders.set(caller.user(), &settings, Utc::now()).await?;
     Ok(Json(settings.into()))
 }
 

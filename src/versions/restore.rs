@@ -74,8 +74,7 @@ impl Versions {
                 restored_from: Some(version.number),
                 ..new_version(document, user, packed.clone(), VersionKind::Restore, seq + 1)
             };
-            let restoring = self.clone().commit(append, before, after);
-            match self.seats.complete(restoring).await? {
+            match self.commit(append, before, after).await? {
                 Some(restored) => return Ok(Restored::Now(restored)),
                 None => self.rooms.read_on(document).await,
             }
@@ -86,7 +85,7 @@ impl Versions {
     /// Commits the edit with its two versions, and delivers it. `None`: the text has changed since
     /// the server made the edit.
     async fn commit(
-        self,
+        &self,
         edit: Append,
         before: NewVersion,
         after: NewVersion,

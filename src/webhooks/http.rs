@@ -1,6 +1,5 @@
 //! `/api/admin/webhooks`: lists the outbox, and makes dead webhooks pending again.
 
-use axum::extract::State;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +10,6 @@ use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
-use crate::seats::SeatService;
 use crate::storage::webhooks::StoredWebhook;
 use crate::webhooks::Webhooks;
 
@@ -72,11 +70,9 @@ async fn replay(
 /// `POST /api/admin/webhooks/replay`
 async fn replay_all(
     Extension(webhooks): Extension<Webhooks>,
-    State(sessions): State<SeatService>,
     admin: Admin,
 ) -> Result<Json<ReplayedBody>, ApiError> {
-    // A task of the server: a client that disconnects stops no half of it.
-    let replayed = sessions.complete(async move { webhooks.replay_all().await }).await?;
+    let replayed = webhooks.replay_all().await?;
     tracing::info!(%admin, replayed, "an administrator replayed the dead webhooks");
     Ok(Json(ReplayedBody { replayed }))
 }

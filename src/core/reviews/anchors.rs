@@ -86,7 +86,7 @@ impl Reviews {
                 self.store_anchor(stored, part, current).await;
             }
             let anchors = resolved.into_iter().map(|resolved| resolved.anchor).collect();
-            reviews.push(served(stored.clone(), anchors));
+            reviews.push(to_review(stored.clone(), anchors));
         }
         Ok(reviews)
     }
@@ -115,7 +115,7 @@ impl Reviews {
         let stored = Arc::clone(stored);
         let find = move |text: &Text| {
             let mut effort = Effort::default();
-            stored.iter().map(|review| stands(text, review, &mut effort)).collect()
+            stored.iter().map(|review| resolve_in(text, review, &mut effort)).collect()
         };
         rooms.read_text(document, snapshot, find).await
     }
@@ -125,14 +125,14 @@ impl Reviews {
 pub fn placed_in(text: &Text, stored: Vec<StoredReview>) -> Vec<Review> {
     let mut effort = Effort::default();
     let placed = stored.into_iter().map(|review| {
-        let resolved = stands(text, &review, &mut effort);
-        served(review, resolved.into_iter().map(|resolved| resolved.anchor).collect())
+        let resolved = resolve_in(text, &review, &mut effort);
+        to_review(review, resolved.into_iter().map(|resolved| resolved.anchor).collect())
     });
     placed.collect()
 }
 
 /// The places of a review in the text: one of a comment, one for each part of a suggestion.
-fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Vec<Resolved> {
+fn resolve_in(text: &Text, review: &StoredReview, effort: &mut Effort) -> Vec<Resolved> {
     if review.is_summary {
         return Vec::new();
     }
@@ -140,11 +140,16 @@ fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Vec<Resolv
         return vec![text.resolve_within(&review.origin, &review.current, effort)];
     }
     let is_accepted = review.status == ReviewStatus::Accepted;
-    review.parts().map(|part| part_stands(text, part, is_accepted, effort)).collect()
+    review.parts().map(|part| resolve_part(text, part, is_accepted, effort)).collect()
 }
 
 /// An accepted text has replaced the quote of its part, so the search uses the text instead.
-fn part_stands(text: &Text, part: PartRef<'_>, is_accepted: bool, effort: &mut Effort) -> Resolved {
+fn resolve_part(
+    text: &Text,
+    part: PartRef<'_>,
+    is_accepted: bool,
+    effort: &mut Effort,
+) -> Resolved {
     if is_accepted && !part.text.is_empty() {
         let origin = AnchorOrigin { quote: part.text.to_owned(), ..part.origin.clone() };
         let Resolved { anchor, relocated } = text.resolve_within(&origin, part.current, effort);
@@ -156,20 +161,20 @@ fn part_stands(text: &Text, part: PartRef<'_>, is_accepted: bool, effort: &mut E
     text.resolve_within(part.origin, part.current, effort)
 }
 
-fn nowhere(origin: &AnchorOrigin) -> Anchor {
+fn orphaned(origin: &AnchorOrigin) -> Anchor {
     let AnchorOrigin { quote, prefix, suffix, .. } = origin.clone();
     Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix }
 }
 
 fn unplaced(review: StoredReview) -> Review {
     let anchors = match review.suggestion {
-        Some(_) => review.parts().map(|part| nowhere(part.origin)).collect(),
-        None => vec![nowhere(&review.origin)],
+        Some(_) => review.parts().map(|part| orphaned(part.origin)).collect(),
+        None => vec![orphaned(&review.origin)],
     };
-    served(review, anchors)
+    to_review(review, anchors)
 }
 
-fn served(stored: StoredReview, anchors: Vec<Anchor>) -> Review {
+pub(super) fn to_review(stored: StoredReview, anchors: Vec<Anchor>) -> Review {
     let texts: Vec<_> = stored.parts().map(|part| part.text.to_owned()).collect();
     let first = anchors.first().cloned();
     let parts = anchors.into_iter().zip(texts);

@@ -42,8 +42,8 @@ pub struct DecisionMade {
     pub reviews: Vec<Review>,
 }
 
-struct Intent {
-    link: MemberLink,
+struct Intent<'a> {
+    link: &'a MemberLink,
     verdict: Verdict,
     guard: FenceGuard,
     authors: Vec<User>,
@@ -83,7 +83,7 @@ impl Reviews {
                 self.stored_membership(&link.user.id, link.id).await?;
                 return Ok(result_of(&items, None, &plan.left, Vec::new()));
             }
-            let intent = Intent { link: link.clone(), verdict, guard, authors };
+            let intent = Intent { link, verdict, guard, authors };
             let Plan { edit, parts, left } = plan;
             let new = NewDecision {
                 id: DecisionId::generate(),
@@ -95,8 +95,7 @@ impl Reviews {
                 parts,
             };
             let made = (new.id, new.at + DECISION_UNDO_WINDOW);
-            let deciding = self.clone().commit(intent, new, edit, before);
-            match self.seats.complete(deciding).await? {
+            match self.commit(intent, new, edit, before).await? {
                 Some(reviews) => return Ok(result_of(&items, Some(made), &left, reviews)),
                 None => self.rooms.read_on(link.document).await,
             }
@@ -174,14 +173,14 @@ impl Reviews {
     /// Commits a decision and delivers it. `None`: the text or a review has changed since the server
     /// planned it.
     async fn commit(
-        self,
-        intent: Intent,
+        &self,
+        intent: Intent<'_>,
         new: NewDecision,
         edit: Option<Edit>,
         before: Option<Snapshot>,
     ) -> Result<Option<Vec<Review>>, ReviewError> {
         let Intent { link, verdict, guard, authors } = intent;
-        let edit = edit.map(|edit| append_of(&link, guard, edit, before.as_ref()));
+        let edit = edit.map(|edit| append_of(link, guard, edit, before.as_ref()));
         let storage = &self.storage;
         let decided = storage.decide(&new, guard, edit.as_ref()).await?;
         if matches!(decided, Guarded::Stale) {
@@ -189,14 +188,14 @@ impl Reviews {
         }
         let Committed { seq, change, reviews } = done(decided, guard)?;
         let edited = seq.zip(edit.map(|edit| edit.update));
-        self.show(&link, guard, authors, before, edited).await;
+        self.show(link, guard, authors, before, edited).await;
         let mut done = reviews_of(&new.parts);
         if done.len() <= DECIDED_ONE_BY_ONE_MAX {
-            return Ok(Some(self.updated_all(&link, reviews).await));
+            return Ok(Some(self.updated_all(link, reviews).await));
         }
         done.iter_mut().for_each(|(_, version)| *version += 1);
         let event = Event::DecisionMade { id: new.id, verdict, done: &done, by: &link.user };
-        self.announce(&link, change, &event).await;
+        self.announce(link, change, &event).await;
         Ok(Some(Vec::new()))
     }
 

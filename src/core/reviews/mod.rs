@@ -2,6 +2,11 @@
 //!
 //! A session that creates, changes or decides a review must hold the seat for it at that moment.
 //! [`member`] checks it, and the database again in the transaction of the write.
+//!
+//! # Cancel safety
+//!
+//! A change that its caller drops may be committed without its messages. The other sessions then receive
+//! the effect at their next tick (G15). So a route runs its handler to the end.
 
 pub mod anchors;
 pub(crate) mod decide;
@@ -21,7 +26,7 @@ use chrono::Utc;
 use tokio_util::task::TaskTracker;
 
 use crate::bounds::permits::Requester;
-use crate::domain::anchor::{AnchorOrigin, AnchorRequest, RelativeRange};
+use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorRequest, RelativeRange};
 use crate::domain::ids::{DocumentId, ReviewId};
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
 use crate::domain::printable::has_control_character;
@@ -30,6 +35,7 @@ use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::pubsub::{Message, Pubsub, Topic};
+use crate::reviews::anchors::to_review;
 pub use crate::reviews::error::ReviewError;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
@@ -42,7 +48,8 @@ use crate::storage::Storage;
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{NewReview, ReviewChange, StoredReview};
 use crate::storage::seats::FenceGuard;
-use crate::yjs::text::Text;
+use crate::yjs::error::AnchorMismatch;
+use crate::yjs::text::{Effort, Resolved, Text};
 
 /// Bytes of an event about a review besides its texts: ids, names, times.
 const EVENT_BYTES: usize = 512;
@@ -111,8 +118,10 @@ impl Reviews {
     pub async fn list(
         &self,
         link: &MemberLink,
-        (after, rows): (Option<Cursor<ReviewId>>, u32),
-        (status, kind): (Option<ReviewStatus>, Option<ReviewKind>),
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+        status: Option<ReviewStatus>,
+        kind: Option<ReviewKind>,
     ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
         let storage = &self.storage;
         let page = storage.reviews_for(link.id, &link.user.id, after, rows).await?;
@@ -159,9 +168,9 @@ impl Reviews {
         let suggested = draft.suggestion.as_ref().map_or(0, String::len);
         self.charge(&link.user, quoted + draft.body.len() + suggested)?;
         let is_summary = draft.anchor.is_none();
-        let (origin, current) = match draft.anchor {
+        let (origin, current, anchors) = match draft.anchor {
             Some(request) => self.anchor(link, request).await?,
-            None => (AnchorOrigin::of_whole_text(), RelativeRange::of_whole_text()),
+            None => (AnchorOrigin::of_whole_text(), RelativeRange::of_whole_text(), Vec::new()),
         };
         let new = NewReview {
             id: ReviewId::generate(),
@@ -174,27 +183,29 @@ impl Reviews {
             suggestion: draft.suggestion,
             now: Utc::now(),
         };
-        let (this, link) = (self.clone(), link.clone());
-        let creating = async move {
-            let storage = &this.storage;
-            let stored = done(storage.create_review(&new, guard).await?, guard)?;
-            let (_, change) = stored.changes;
-            let review = this.resolve_committed(&link, stored).await;
-            this.announce(&link, change, &Event::ReviewCreated(&review)).await;
-            Ok(review)
-        };
-        self.seats.complete(creating).await
+        let stored = done(self.storage.create_review(&new, guard).await?, guard)?;
+        let (_, change) = stored.changes;
+        let review = to_review(stored, anchors);
+        self.announce(link, change, &Event::ReviewCreated(&review)).await;
+        Ok(review)
     }
 
+    /// The anchor to store, and its place in the text that was built for it.
     async fn anchor(
         &self,
         link: &MemberLink,
         request: AnchorRequest,
-    ) -> Result<(AnchorOrigin, RelativeRange), ReviewError> {
+    ) -> Result<(AnchorOrigin, RelativeRange, Vec<Anchor>), ReviewError> {
         let rooms = &self.rooms;
         let snapshot = rooms.snapshot(link.document, &link.requester).await?;
-        let anchored = rooms.read_text(link.document, snapshot, move |text| text.anchor(&request));
-        anchored.await?.map_err(|_| ReviewError::AnchorMismatch)
+        let anchor = move |text: &Text| {
+            let (origin, current) = text.anchor(&request)?;
+            let Resolved { anchor, .. } =
+                text.resolve_within(&origin, &current, &mut Effort::default());
+            Ok::<_, AnchorMismatch>((origin, current, vec![anchor]))
+        };
+        let anchored = rooms.read_text(link.document, snapshot, anchor).await?;
+        anchored.map_err(|_| ReviewError::AnchorMismatch)
     }
 
     /// Only its author may, with the own seat. [`ReviewError::VersionMismatch`]: `expected` is no longer
@@ -266,16 +277,11 @@ impl Reviews {
         let guard = self.guard(link, link.role).await?;
         let stored = self.own(link, id).await?;
         self.charge(&link.user, stored.bytes())?;
-        let (this, link) = (self.clone(), link.clone());
-        let deleting = async move {
-            let storage = &this.storage;
-            let deleted = storage.delete_review(link.id, id, expected, guard).await?;
-            let change = done(deleted, guard)?;
-            let review = this.resolve_committed(&link, stored).await;
-            this.announce(&link, change, &Event::ReviewDeleted(&review)).await;
-            Ok(())
-        };
-        self.seats.complete(deleting).await
+        let deleted = self.storage.delete_review(link.id, id, expected, guard).await?;
+        let change = done(deleted, guard)?;
+        let review = self.resolve_committed(link, stored).await;
+        self.announce(link, change, &Event::ReviewDeleted(&review)).await;
+        Ok(())
     }
 
     /// Rejects new content while the database is above its bound.
@@ -298,14 +304,10 @@ impl Reviews {
         expected: Option<i64>,
         guard: FenceGuard,
     ) -> Result<Review, ReviewError> {
-        let (this, link) = (self.clone(), link.clone());
-        let changing = async move {
-            let storage = &this.storage;
-            let changed =
-                storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
-            Ok(this.updated(&link, done(changed, guard)?).await)
-        };
-        self.seats.complete(changing).await
+        let storage = &self.storage;
+        let changed =
+            storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
+        Ok(self.updated(link, done(changed, guard)?).await)
     }
 
     pub(crate) async fn updated(&self, link: &MemberLink, stored: StoredReview) -> Review {

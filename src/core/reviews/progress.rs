@@ -43,19 +43,14 @@ impl Reviews {
     pub async fn pass_turn(&self, link: &MemberLink, to: Role) -> Result<ReviewTurn, ReviewError> {
         let guard = self.guard(link, link.role).await?;
         self.charge(&link.user, 0)?;
-        let (this, link) = (self.clone(), link.clone());
-        let passing = async move {
-            let storage = &this.storage;
-            let passed = storage.pass_turn(link.id, to, &link.user, guard, Utc::now()).await?;
-            match done(passed, guard)? {
-                Passed::Same(turn) => Ok(turn),
-                Passed::Changed(passed) => {
-                    let event = Event::TurnChanged(&passed.turn);
-                    this.announce(&link, passed.change, &event).await;
-                    Ok(passed.turn)
-                }
+        let passed = self.storage.pass_turn(link.id, to, &link.user, guard, Utc::now()).await?;
+        match done(passed, guard)? {
+            Passed::Same(turn) => Ok(turn),
+            Passed::Changed(passed) => {
+                let event = Event::TurnChanged(&passed.turn);
+                self.announce(link, passed.change, &event).await;
+                Ok(passed.turn)
             }
-        };
-        self.seats.complete(passing).await
+        }
     }
 }

@@ -31,13 +31,8 @@ impl Reviews {
         self.charge(&link.user, stored.bytes() + body.len())?;
         let now = Utc::now();
         let reply = NewReply { id: ReplyId::generate(), author: link.user.clone(), body };
-        let (this, link) = (self.clone(), link.clone());
-        let replying = async move {
-            let storage = &this.storage;
-            let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
-            Ok(this.updated(&link, done(replied, guard)?).await)
-        };
-        self.seats.complete(replying).await
+        let replied = self.storage.add_reply(link.id, id, &reply, guard, now).await?;
+        Ok(self.updated(link, done(replied, guard)?).await)
     }
 
     /// In a review of any status. Only its author may, with the own seat.
@@ -63,13 +58,8 @@ impl Reviews {
         }
         self.charge(&link.user, stored.bytes() + body.len())?;
         let own = OwnReply { link: link.id, review: id, id: reply, author: link.user.id.clone() };
-        let (this, link) = (self.clone(), link.clone());
-        let editing = async move {
-            let storage = &this.storage;
-            let edited = storage.edit_reply(&own, &body, expected, guard, Utc::now()).await?;
-            Ok(this.updated(&link, done_to_reply(edited, guard)?).await)
-        };
-        self.seats.complete(editing).await
+        let edited = self.storage.edit_reply(&own, &body, expected, guard, Utc::now()).await?;
+        Ok(self.updated(link, done_to_reply(edited, guard)?).await)
     }
 
     /// As [`edit_reply`](Self::edit_reply).
@@ -84,13 +74,8 @@ impl Reviews {
         own_reply(&stored, reply, &link.user)?;
         self.charge(&link.user, stored.bytes())?;
         let own = OwnReply { link: link.id, review: id, id: reply, author: link.user.id.clone() };
-        let (this, link) = (self.clone(), link.clone());
-        let deleting = async move {
-            let storage = &this.storage;
-            let deleted = storage.delete_reply(&own, expected, guard, Utc::now()).await?;
-            Ok(this.updated(&link, done_to_reply(deleted, guard)?).await)
-        };
-        self.seats.complete(deleting).await
+        let deleted = self.storage.delete_reply(&own, expected, guard, Utc::now()).await?;
+        Ok(self.updated(link, done_to_reply(deleted, guard)?).await)
     }
 }
 

@@ -63,8 +63,7 @@ impl Reviews {
                 parts,
             };
             let ids = ids_of(&undone);
-            let undoing = self.clone().commit_undo(link.clone(), guard, undone, edit, before);
-            if self.seats.complete(undoing).await? {
+            if self.commit_undo(link, guard, undone, edit, before).await? {
                 return Ok(ids);
             }
             self.rooms.read_on(link.document).await;
@@ -128,14 +127,14 @@ impl Reviews {
     /// Commits an undo and delivers it. False: the text or a review has changed since the server
     /// planned it.
     async fn commit_undo(
-        self,
-        link: MemberLink,
+        &self,
+        link: &MemberLink,
         guard: FenceGuard,
         undone: UndoneDecision,
         edit: Option<Edit>,
         before: Snapshot,
     ) -> Result<bool, ReviewError> {
-        let edit = edit.map(|edit| append_of(&link, guard, edit, Some(&before)));
+        let edit = edit.map(|edit| append_of(link, guard, edit, Some(&before)));
         let storage = &self.storage;
         let committed = storage.undo_decision(&undone, guard, edit.as_ref()).await?;
         if matches!(committed, Guarded::Stale) {
@@ -144,15 +143,15 @@ impl Reviews {
         let Committed { seq, change, reviews } = done(committed, guard)?;
         if let Some(edited) = seq.zip(edit.map(|edit| edit.update)) {
             let writer = vec![link.user.clone()];
-            self.show(&link, guard, writer, Some(before), Some(edited)).await;
+            self.show(link, guard, writer, Some(before), Some(edited)).await;
         }
         let ids = ids_of(&undone);
         if ids.len() <= DECIDED_ONE_BY_ONE_MAX {
-            self.updated_all(&link, reviews).await;
+            self.updated_all(link, reviews).await;
             return Ok(true);
         }
         let event = Event::DecisionUndone { id: undone.id, undone: &ids };
-        self.announce(&link, change, &event).await;
+        self.announce(link, change, &event).await;
         Ok(true)
     }
 }

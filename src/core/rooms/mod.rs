@@ -72,8 +72,10 @@ struct Opened {
 impl Rooms {
     #[must_use]
     pub fn new(
-        (storage, pubsub): (Storage, Pubsub),
-        (persister, missed_reviews): (Persister, Missed),
+        storage: Storage,
+        pubsub: Pubsub,
+        persister: Persister,
+        missed_reviews: Missed,
         limits: RoomLimits,
         tasks: TaskTracker,
     ) -> Self {

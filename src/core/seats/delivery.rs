@@ -1,8 +1,8 @@
 //! Delivery of committed effects: a commit and its messages are one task (G15).
 //!
-//! The server drops a handler's future when its client disconnects or its time is over. A commit in
-//! flight then finishes in the database without its messages. So a handler runs a commit and all
-//! its messages in a task of the server, and awaits that task.
+//! The server drops a request's future when its client disconnects or its time is over. A commit in
+//! flight then finishes in the database without its messages. So the route of a change runs its handler in
+//! a task of the server ([`complete`](SeatService::complete)), and awaits that task.
 //!
 //! A server that dies between the two publishes no message. The comparison at each tick
 //! ([`reconcile`](crate::seats::reconcile)) delivers the effect in this case.

@@ -154,8 +154,10 @@ impl SeatService {
         let (history, jobs) = history();
         let (missed, missed_queue) = missed();
         let rooms = Rooms::new(
-            (storage.clone(), pubsub.clone()),
-            (persister.clone(), missed),
+            storage.clone(),
+            pubsub.clone(),
+            persister.clone(),
+            missed,
             limits,
             tasks.clone(),
         );

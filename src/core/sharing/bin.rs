@@ -100,7 +100,8 @@ impl Sharing {
     /// both count towards the quota.
     pub async fn restore_document(
         &self,
-        (caller, address): (&UserId, IpAddr),
+        caller: &UserId,
+        address: IpAddr,
         id: DocumentId,
         now: DateTime<Utc>,
     ) -> Result<Document, SharingError> {

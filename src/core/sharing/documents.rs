@@ -21,9 +21,11 @@ impl Sharing {
     /// Line breaks of `text` become line feeds. The creations of one `address` take turns.
     pub async fn create_document(
         &self,
-        (owner, address): (&User, IpAddr),
+        owner: &User,
+        address: IpAddr,
         title: &str,
-        (text, sections): (String, Vec<NewSection>),
+        text: String,
+        sections: Vec<NewSection>,
         now: DateTime<Utc>,
     ) -> Result<Document, SharingError> {
         let title = Line::Title.parse(title)?;

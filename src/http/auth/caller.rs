@@ -26,10 +26,18 @@ use crate::http::peer::{Peer, network};
 use crate::http::security_log::SecurityLog;
 use crate::sharing::Sharing;
 
-pub(crate) type Checks = (Tokens, Access, Limiter, Origins, SecurityLog);
+/// The services that [`identify`] uses.
+#[derive(Clone)]
+pub(crate) struct Checks {
+    pub(crate) tokens: Tokens,
+    pub(crate) access: Access,
+    pub(crate) limiter: Limiter,
+    pub(crate) origins: Origins,
+    pub(crate) log: SecurityLog,
+}
 
 pub(crate) async fn identify(
-    State((tokens, access, limiter, origins, log)): State<Checks>,
+    State(Checks { tokens, access, limiter, origins, log }): State<Checks>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -49,7 +57,7 @@ pub(crate) async fn identify(
     let user = presented.user().cloned();
     request.extensions_mut().insert(presented);
     let response = next.run(request).await;
-    log.refused(&response, peer, user.as_ref(), (origin.as_ref(), &origins));
+    log.refused(&response, peer, user.as_ref(), origin.as_ref(), &origins);
     response
 }
 

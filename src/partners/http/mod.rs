@@ -26,7 +26,6 @@ use crate::http::peer::Peer;
 use crate::http::routes::Routes;
 use crate::partners::people::Reachable;
 use crate::partners::{Partners, PartnersError};
-use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::storage::partners::Partner;
 
@@ -133,8 +132,8 @@ async fn address(
 
 /// `PUT /api/me/address`: a taken handle is a user's, so each try counts as a name.
 async fn set_handle(
-    (Extension(partners), State(sharing)): (Extension<Partners>, State<Sharing>),
-    State(sessions): State<SeatService>,
+    Extension(partners): Extension<Partners>,
+    State(sharing): State<Sharing>,
     State(origins): State<Origins>,
     caller: Caller,
     _counted: MayName,
@@ -144,13 +143,9 @@ async fn set_handle(
     let taken =
         body.handle.as_ref().map(|_handle| storing.take(guest_budgets::HANDLES)).transpose()?;
     caller.save_name(&sharing).await?;
-    let changing = async move {
-        let handle = body.handle.as_deref();
-        let reachable = partners.set_handle(caller.user(), handle, Utc::now()).await?;
-        taken.unwrap_or_default().spend();
-        Ok::<_, PartnersError>(reachable)
-    };
-    let reachable = sessions.complete(changing).await?;
+    let handle = body.handle.as_deref();
+    let reachable = partners.set_handle(caller.user(), handle, Utc::now()).await?;
+    taken.unwrap_or_default().spend();
     Ok(Json(AddressBody::new(&reachable, &origins)))
 }
 
@@ -158,13 +153,11 @@ async fn set_handle(
 async fn renew(
     Extension(partners): Extension<Partners>,
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
     State(origins): State<Origins>,
     caller: Caller,
 ) -> Result<Json<AddressBody>, ApiError> {
     caller.save_name(&sharing).await?;
-    let renewing = async move { partners.renew_link(caller.user(), Utc::now()).await };
-    let reachable = sessions.complete(renewing).await?;
+    let reachable = partners.renew_link(caller.user(), Utc::now()).await?;
     Ok(Json(AddressBody::new(&reachable, &origins)))
 }
 
@@ -194,12 +187,10 @@ async fn partners(
 /// `DELETE /api/partners/{user_id}`
 async fn remove(
     Extension(partners): Extension<Partners>,
-    State(sessions): State<SeatService>,
     caller: Caller,
     Path(partner): Path<UserId>,
 ) -> Result<StatusCode, ApiError> {
-    let removing = async move { partners.remove(&caller.user().id, &partner, Utc::now()).await };
-    sessions.complete(removing).await?;
+    partners.remove(&caller.user().id, &partner, Utc::now()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,6 +1,6 @@
 //! `/api/review-requests`: requests of one user to another.
 
-use axum::extract::{FromRef, FromRequestParts, State};
+use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::http::request::Parts;
@@ -42,16 +42,11 @@ const REQUESTS_PAGE: &str = "/#requests";
 
 /// The caller is charged with the pushes.
 struct Delivery {
-    sessions: SeatService,
     notify: Notify,
     cause: Cause,
 }
 
-impl<S> FromRequestParts<S> for Delivery
-where
-    S: Send + Sync,
-    SeatService: FromRef<S>,
-{
+impl<S: Send + Sync> FromRequestParts<S> for Delivery {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
@@ -64,7 +59,7 @@ where
         };
         let notify = Extension::<Notify>::from_request_parts(parts, state).await;
         let Extension(notify) = notify.map_err(|error| ApiError::Internal(error.to_string()))?;
-        Ok(Self { sessions: SeatService::from_ref(state), notify, cause })
+        Ok(Self { notify, cause })
     }
 }
 
@@ -75,11 +70,11 @@ pub(crate) fn routes() -> Routes {
         .get("/api/review-requests/{id}", show)
         .post("/api/review-requests/decline-all", decline_all)
         .post("/api/review-requests/{id}/accept", accept)
-        .post("/api/review-requests/{id}/decline", |partners, sessions, caller, id| {
-            refuse(partners, sessions, caller, id, Refusal::Decline)
+        .post("/api/review-requests/{id}/decline", |partners, caller, id| {
+            refuse(partners, caller, id, Refusal::Decline)
         })
-        .post("/api/review-requests/{id}/withdraw", |partners, sessions, caller, id| {
-            refuse(partners, sessions, caller, id, Refusal::Withdraw)
+        .post("/api/review-requests/{id}/withdraw", |partners, caller, id| {
+            refuse(partners, caller, id, Refusal::Withdraw)
         })
 }
 
@@ -138,22 +133,18 @@ async fn create(
     storing: Storing,
     JsonBody(body): JsonBody<NewRequestBody>,
 ) -> Result<Response, ApiError> {
-    let Delivery { sessions, notify, cause } = delivery;
+    let Delivery { notify, cause } = delivery;
     let taken = storing.take(guest_budgets::REQUESTS)?;
     caller.save_name(&sharing).await?;
     storing.charge(REQUEST_BYTES + body.message.as_ref().map_or(0, String::len))?;
     let NewRequestBody { to, sender_role, message, document_id: document } = body;
     let is_guest = caller.identity.is_guest();
     let new = NewReviewRequest { to, sender_role, message, document, is_guest };
-    let user = caller.user().clone();
-    let creating = async move {
-        // The response has the time that the database stores.
-        let request = partners.request(&user, new, Utc::now().trunc_subsecs(3)).await?;
-        taken.spend();
-        notify.push_beside(cause, request.to.id.clone(), received(&request));
-        Ok(request)
-    };
-    let request = may_name.counted(sessions.complete(creating).await)?;
+    // The response has the time that the database stores.
+    let now = Utc::now().trunc_subsecs(3);
+    let request = may_name.counted(partners.request(caller.user(), new, now).await)?;
+    taken.spend();
+    notify.push_beside(cause, request.to.id.clone(), received(&request));
     let location = [(LOCATION, format!("/api/review-requests/{}", request.id))];
     Ok((StatusCode::CREATED, location, Json(request)).into_response())
 }
@@ -221,49 +212,41 @@ async fn show(
 /// `POST /api/review-requests/{id}/accept`
 async fn accept(
     Extension(partners): Extension<Partners>,
+    State(sessions): State<SeatService>,
     delivery: Delivery,
     caller: Caller,
     Path(id): Path<RequestId>,
 ) -> Result<Json<AcceptedBody>, ApiError> {
-    let Delivery { sessions, notify, cause } = delivery;
-    let (live, user) = (sessions.clone(), caller.user().clone());
-    let accepting = async move {
-        let now = Utc::now().trunc_subsecs(3);
-        let accepted = partners.accept(&user.id, id, now).await?;
-        if let LinkOutcome::ReviewerExists { document, is_noted: true } = accepted.link {
-            let refused = Event::InviteRefused { user: &accepted.request.to, at: now };
-            live.notify_writer(document, &refused).await;
-        }
-        if accepted.is_first {
-            let sender = accepted.request.from.id.clone();
-            notify.push_beside(cause, sender, acceptance_of(&accepted.request));
-        }
-        Ok::<_, ApiError>(accepted)
-    };
-    Ok(Json(sessions.complete(accepting).await?.into()))
+    let Delivery { notify, cause } = delivery;
+    let now = Utc::now().trunc_subsecs(3);
+    let accepted = partners.accept(&caller.user().id, id, now).await?;
+    if let LinkOutcome::ReviewerExists { document, is_noted: true } = accepted.link {
+        let refused = Event::InviteRefused { user: &accepted.request.to, at: now };
+        sessions.notify_writer(document, &refused).await;
+    }
+    if accepted.is_first {
+        let sender = accepted.request.from.id.clone();
+        notify.push_beside(cause, sender, acceptance_of(&accepted.request));
+    }
+    Ok(Json(accepted.into()))
 }
 
 /// `POST /api/review-requests/decline-all`: every pending request to the caller.
 async fn decline_all(
     Extension(partners): Extension<Partners>,
-    State(sessions): State<SeatService>,
     caller: Caller,
 ) -> Result<Json<Value>, ApiError> {
-    let declining = async move { partners.decline_all(&caller.user().id, Utc::now()).await };
-    Ok(Json(json!({ "declined": sessions.complete(declining).await? })))
+    let declined = partners.decline_all(&caller.user().id, Utc::now()).await?;
+    Ok(Json(json!({ "declined": declined })))
 }
 
 /// `POST /api/review-requests/{id}/decline`, and `withdraw`.
 async fn refuse(
     Extension(partners): Extension<Partners>,
-    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<RequestId>,
     refusal: Refusal,
 ) -> Result<Json<ReviewRequest>, ApiError> {
-    let refusing = async move {
-        let now = Utc::now().trunc_subsecs(3);
-        partners.refuse(&caller.user().id, id, refusal, now).await
-    };
-    Ok(Json(sessions.complete(refusing).await?))
+    let now = Utc::now().trunc_subsecs(3);
+    Ok(Json(partners.refuse(&caller.user().id, id, refusal, now).await?))
 }

@@ -1,21 +1,25 @@
 //! Batches of reminders without a server: the lock, the fence, the watchdog and the stop.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{TimeDelta, Utc};
-use futures_util::future::join;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join, ready};
 use galley::domain::fence::Fence;
 use galley::domain::ids::NodeId;
 use galley::domain::limits::REMINDER_KIND_MAX;
-use galley::locks::Locks;
+use galley::locks::{Guard, Locks};
 use galley::outgoing::Outgoing;
 use galley::partners::request::{NewRequest, Requested};
 use galley::partners::store::requests;
 use galley::periodic;
-use galley::periodic::Jobs;
-use galley::periodic::store::{JobOutcome, JobRun};
+use galley::periodic::store::{JobCursors, JobOutcome, JobRun};
+use galley::periodic::{Job, Jobs};
 use galley::push;
 use galley::push::Notify;
 use galley::push::store::PushAddress;
@@ -273,4 +277,46 @@ async fn a_stopping_server_ends_its_batch_after_the_reminders_under_way() {
     let run = waiting.run(&jobs).await;
     assert_eq!((run.outcome, run.counts["sent"]), (JobOutcome::Done, 3));
     assert_eq!(waiting.reminded(), 4);
+}
+
+/// A job whose first run panics.
+struct PanicsOnce(Arc<AtomicU32>);
+
+impl Job for PanicsOnce {
+    fn name(&self) -> &'static str {
+        "panics-once"
+    }
+
+    fn tick(&self) -> Duration {
+        TICK
+    }
+
+    fn run<'a>(
+        &'a self,
+        _guard: &'a Guard,
+        _cursors: &'a mut JobCursors,
+        _stop: &'a CancellationToken,
+    ) -> BoxFuture<'a, (JobOutcome, BTreeMap<String, u64>)> {
+        let runs = self.0.fetch_add(1, Ordering::Relaxed);
+        assert!(0 < runs, "on purpose");
+        ready((JobOutcome::Done, BTreeMap::new())).boxed()
+    }
+}
+
+/// Goal: a fault of a job ends neither its later ticks nor the server.
+#[tokio::test]
+async fn a_job_that_panics_runs_again_at_a_later_tick() {
+    let (desk, runs) = (Desk::sqlite().await, Arc::new(AtomicU32::new(0)));
+    let job: Vec<Box<dyn Job>> = vec![Box::new(PanicsOnce(Arc::clone(&runs)))];
+    let jobs = Jobs::new(desk.storage.clone(), Locks::memory(), NodeId::generate(), job);
+    let stop = CancellationToken::new();
+    let again = async {
+        let began = Instant::now();
+        while runs.load(Ordering::Relaxed) < 2 {
+            assert!(began.elapsed() < TEST_TIMEOUT, "no second run");
+            sleep(Duration::from_millis(20)).await;
+        }
+        stop.cancel();
+    };
+    join(jobs.run_ticks(stop.clone()), again).await;
 }

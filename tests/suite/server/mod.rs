@@ -4,7 +4,8 @@
 //! The tests of a route are in the file with the name of its path: those of `/api/review-offers` in
 //! `review_offers.rs`, those of `/api/admin/locks` in `admin_locks.rs`. Below a document or a share link the
 //! next part names the file: `/api/share-links/{id}/reviews` is in `reviews.rs`. The first lines of such a file
-//! name its paths. The other files are about a property of many routes or of the sockets.
+//! name its paths, and a search for a path that is in another file finds them. The other files are about a
+//! property of many routes or of the sockets.
 
 mod bin;
 mod document_quota;

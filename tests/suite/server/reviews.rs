@@ -83,7 +83,7 @@ async fn the_list_of_reviews_is_read_whole_or_paged_oldest_first() {
         let body = json!({ "anchor": at("책임감이", TEXT), "body": body });
         made.push(server.post(&desk.reviewer, &all(&desk), body).await.ok(201));
     }
-    let sort_key = |review: &Value| ["created_at", "id"].map(|key| review[key].to_string());
+    let sort_key = |review: &Value| (time(&review["created_at"]), review["id"].to_string());
     assert!(made.is_sorted_by_key(|review| time(&review["created_at"])));
     // Of two reviews of one millisecond, the one with the lower id is first.
     made.sort_by_key(sort_key);

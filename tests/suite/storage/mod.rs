@@ -2,7 +2,7 @@
 //! that the tests start.
 //!
 //! Tests that begin with `g2_` to `g17_` prove the promises of those numbers; `d1_` to `d8_`
-//! those of `galley::storage`.
+//! those of `galley_core::storage`.
 
 mod bin;
 mod crash;

@@ -79,30 +79,24 @@ async fn move_rows(
     connection: &mut SqliteConnection,
     of: Option<DocumentId>,
 ) -> Result<(), StorageError> {
-    /// The three statements, for all rows of the journal or for some.
-    macro_rules! moving {
-        ($of:literal) => {
-            [
-                concat!(
-                    "INSERT INTO updates (document_id, seq, bytes) \
-                     SELECT document_id, seq, bytes FROM journal ",
-                    $of,
-                    " ORDER BY document_id, seq"
-                ),
-                concat!(
-                    "UPDATE documents SET last_seq = j.seq, updated_at = MAX(updated_at, j.at) \
-                     FROM (SELECT document_id, MAX(seq) AS seq, MAX(at) AS at FROM journal ",
-                    $of,
-                    " GROUP BY document_id) j WHERE documents.id = j.document_id"
-                ),
-                // Without a condition, SQLite drops the pages and does not read the rows.
-                concat!("DELETE FROM journal ", $of),
-            ]
-        };
-    }
     let statements = match of {
-        Some(_) => moving!("WHERE document_id = $1"),
-        None => moving!(""),
+        None => [
+            "INSERT INTO updates (document_id, seq, bytes) \
+             SELECT document_id, seq, bytes FROM journal ORDER BY document_id, seq",
+            "UPDATE documents SET last_seq = j.seq, updated_at = MAX(updated_at, j.at) \
+             FROM (SELECT document_id, MAX(seq) AS seq, MAX(at) AS at FROM journal \
+             GROUP BY document_id) j WHERE documents.id = j.document_id",
+            // Without a condition, SQLite drops the pages and does not read the rows.
+            "DELETE FROM journal",
+        ],
+        Some(_) => [
+            "INSERT INTO updates (document_id, seq, bytes) \
+             SELECT document_id, seq, bytes FROM journal WHERE document_id = $1 ORDER BY seq",
+            "UPDATE documents SET last_seq = j.seq, updated_at = MAX(updated_at, j.at) \
+             FROM (SELECT document_id, MAX(seq) AS seq, MAX(at) AS at FROM journal \
+             WHERE document_id = $1 GROUP BY document_id) j WHERE documents.id = j.document_id",
+            "DELETE FROM journal WHERE document_id = $1",
+        ],
     };
     for statement in statements {
         let mut query = sqlx::query(statement);
