@@ -73,12 +73,12 @@ async fn show(
 /// `DELETE /api/admin/sessions/{session_id}`
 async fn evict(
     Extension(console): Extension<Console>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     admin: Admin,
     peer: Option<Extension<Peer>>,
     Path(session): Path<SessionId>,
 ) -> Result<StatusCode, ApiError> {
-    let evicted = sessions.complete(async move { console.evict(session).await }).await?;
+    let evicted = seats.complete(async move { console.evict(session).await }).await?;
     let Some((seat, user)) = evicted else {
         return Err(ApiError::NotFound("session"));
     };
@@ -91,18 +91,18 @@ async fn evict(
 /// `DELETE /api/admin/share-links/{id}`
 async fn revoke(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     admin: Admin,
     peer: Option<Extension<Peer>>,
     Path(link): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
-    let live = sessions.clone();
+    let live = seats.clone();
     let revoking = async move {
         sharing.revoke_for_admin(link, Utc::now()).await?;
         live.revoke(link).await;
         Ok::<_, ApiError>(())
     };
-    sessions.complete(revoking).await?;
+    seats.complete(revoking).await?;
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer).0;
     tracing::info!(%admin, %peer, %link, "an administrator revoked a share link");
     Ok(StatusCode::NO_CONTENT)

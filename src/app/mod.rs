@@ -150,12 +150,12 @@ impl App {
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        let (sessions, reviews) = start_sessions(&settings, &storage, &locks, &pubsub, &tasks);
+        let (seats, reviews) = start_seats(&settings, &storage, &locks, &pubsub, &tasks);
         let origins = match &settings.server.public_url {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
         };
-        let readiness = readiness::start(&storage, &locks, &sessions);
+        let readiness = readiness::start(&storage, &locks, &seats);
         let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
             MetricsHandle::new(move || figures.render())
         });
@@ -167,11 +167,11 @@ impl App {
             locks: &locks,
             pubsub: &pubsub,
             tasks: &tasks,
-            seats: &sessions,
+            seats: &seats,
             invites: &invites,
         })?;
         let entry = Entry { secret, admin_token, origins, invites };
-        let state = state(&settings, &storage, (sessions, reviews), entry, readiness, scrape);
+        let state = state(&settings, &storage, (seats, reviews), entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
@@ -227,7 +227,7 @@ impl App {
         // After the ready line, so that a warning does not hide the address.
         open_files::raise_bound(*settings.limits.connections);
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
-        let (sessions, readiness) = (state.sessions.clone(), state.readiness.clone());
+        let (seats, readiness) = (state.seats.clone(), state.readiness.clone());
         let work = work(&settings, &state, &storage, locks, figures).into_iter();
         let work = work.chain(features.work()).map(|row| {
             let (name, stopped) = (row.name(), stop.clone());
@@ -259,7 +259,7 @@ impl App {
             }
             _ended = edge => Some("the listener"),
             ended = work.next() => ended,
-            () = sessions.died() => Some("a task of the sessions"),
+            () = seats.died() => Some("a task of the sessions"),
         };
         if let Some(task) = died {
             tracing::error!(task, "a critical task ended; stopping");
@@ -267,7 +267,7 @@ impl App {
         let drain = *settings.server.drain;
         let listening = stop;
         let stopping =
-            Stopping { linger, drain, readiness, sessions, sockets, listening, tasks, storage };
+            Stopping { linger, drain, readiness, seats, sockets, listening, tasks, storage };
         tokio::select! {
             () = stopping.run() => {}
             signal = signals.next() => {
@@ -305,24 +305,23 @@ fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
     Metrics::start().map(Some).map_err(|error| AppError::Metrics(error.to_string()))
 }
 
-fn start_sessions(
+fn start_seats(
     settings: &Settings,
     storage: &Storage,
     locks: &Locks,
     pubsub: &Pubsub,
     tasks: &TaskTracker,
 ) -> (SeatService, Reviews) {
-    let seats = &settings.seats;
-    let limits = &settings.limits;
-    let (sessions, missed) = SeatService::start(SeatServiceDeps {
+    let (seat_settings, limits) = (&settings.seats, &settings.limits);
+    let (seats, missed) = SeatService::start(SeatServiceDeps {
         storage: storage.clone(),
         locks: locks.clone(),
         pubsub: pubsub.clone(),
         terms: SeatTerms {
-            lease: seats.terms(),
-            client_timeout: *seats.client_timeout,
-            resume_grace: *seats.resume_grace,
-            idle_release: *seats.idle_release,
+            lease: seat_settings.terms(),
+            client_timeout: *seat_settings.client_timeout,
+            resume_grace: *seat_settings.resume_grace,
+            idle_release: *seat_settings.idle_release,
         },
         limits: RoomLimits {
             message_bytes: as_size(*limits.message_bytes),
@@ -339,14 +338,14 @@ fn start_sessions(
         tasks: tasks.clone(),
     });
     let (storage, pubsub, tasks) = (storage.clone(), pubsub.clone(), tasks.clone());
-    let reviews = Reviews::start(sessions.clone(), storage, pubsub, tasks, missed);
-    (sessions, reviews)
+    let reviews = Reviews::start(seats.clone(), storage, pubsub, tasks, missed);
+    (seats, reviews)
 }
 
 fn state(
     settings: &Settings,
     storage: &Storage,
-    (sessions, reviews): (SeatService, Reviews),
+    (seats, reviews): (SeatService, Reviews),
     entry: Entry,
     readiness: Readiness,
     scrape: MetricsHandle,
@@ -393,7 +392,7 @@ fn state(
         origins,
         sharing: Sharing::new(storage.clone(), invites, document_bytes, quota),
         reviews,
-        sessions,
+        seats,
         readiness,
         scrape,
         tarpit: Tarpit::default(),
@@ -416,7 +415,7 @@ fn work(
     figures: Option<Metrics>,
 ) -> Vec<Work> {
     let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
-    let (seats, departures) = (state.sessions.clone(), state.sessions.clone());
+    let (seats, departures) = (state.seats.clone(), state.seats.clone());
     let (storage, bytes_max) = (storage.clone(), *settings.limits.stored_bytes);
     let (sharing, search) = (state.sharing.clone(), Arc::new(Mutex::new(Search::default())));
     // Drains metrics and drops idle counters, so that memory does not grow.

@@ -114,7 +114,7 @@ async fn create(
 /// `GET /api/documents`
 async fn list(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Query(ListQuery { deleted, limit, cursor }): Query<ListQuery>,
 ) -> Result<Response, ApiError> {
@@ -132,7 +132,7 @@ async fn list(
     for row in &mut rows {
         // A list with an older count is better than none. The document may also have been deleted
         // meanwhile.
-        let counted = count_now(row, &sessions, &caller.requester()).await;
+        let counted = count_now(row, &seats, &caller.requester()).await;
         let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
     }
     Ok(Json(ListBody { documents: rows, next_cursor, retention_seconds: None }).into_response())
@@ -141,12 +141,12 @@ async fn list(
 /// `GET /api/documents/{id}`
 async fn show(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Json<Document>, ApiError> {
     let mut document = sharing.document(&caller.user().id, id).await?;
-    count_now(&mut document, &sessions, &caller.requester()).await?;
+    count_now(&mut document, &seats, &caller.requester()).await?;
     Ok(Json(document))
 }
 
@@ -154,11 +154,11 @@ async fn show(
 /// slow to read, the stored count remains.
 async fn count_now(
     document: &mut Document,
-    sessions: &SeatService,
+    seats: &SeatService,
     requester: &Requester,
 ) -> Result<(), ApiError> {
-    if sessions.is_open(document.id) {
-        match sessions.text(document.id, requester).await {
+    if seats.is_open(document.id) {
+        match seats.text(document.id, requester).await {
             Ok(text) => document.characters = count_characters(&text),
             Err(RoomError::Unreadable | RoomError::TooCostly | RoomError::Busy) => {}
             Err(error) => return Err(error.into()),
@@ -170,7 +170,7 @@ async fn count_now(
 /// `PATCH /api/documents/{id}`
 async fn rename(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     JsonBody(body): JsonBody<TitleBody>,
@@ -178,19 +178,19 @@ async fn rename(
     let mut renamed =
         sharing.rename_document(&caller.user().id, id, &body.title, Utc::now()).await?;
     // The title is stored: an older count is better than a failure.
-    let _older = count_now(&mut renamed, &sessions, &caller.requester()).await;
+    let _older = count_now(&mut renamed, &seats, &caller.requester()).await;
     Ok(Json(renamed))
 }
 
 /// `DELETE /api/documents/{id}`
 async fn delete(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     Query(query): Query<DeleteQuery>,
 ) -> Result<StatusCode, ApiError> {
-    let live = sessions.clone();
+    let live = seats.clone();
     let deleting = async move {
         let user = caller.user();
         if query.permanent {
@@ -205,13 +205,13 @@ async fn delete(
         sharing.bound_bin(&user.id).await;
         Ok(StatusCode::NO_CONTENT)
     };
-    sessions.complete(deleting).await
+    seats.complete(deleting).await
 }
 
 /// `POST /api/documents/{id}/restore`
 async fn restore(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     peer: Option<Extension<Peer>>,
     caller: Caller,
     Path(id): Path<DocumentId>,
@@ -221,14 +221,14 @@ async fn restore(
         let restorer = (&caller.user().id, address);
         Ok(Json(sharing.restore_document(restorer, id, Utc::now()).await?))
     };
-    sessions.complete(restoring).await
+    seats.complete(restoring).await
 }
 
 /// `GET /api/documents/{id}/text`: for the owner, and the reviewer of its share link.
 async fn text(
     State(sharing): State<Sharing>,
     State(reviews): State<Reviews>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     Query(TextQuery { view }): Query<TextQuery>,
@@ -236,7 +236,7 @@ async fn text(
     sharing.may_read(&caller.user().id, id).await?;
     let plain = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     match view {
-        None => Ok((plain, sessions.text(id, &caller.requester()).await?).into_response()),
+        None => Ok((plain, seats.text(id, &caller.requester()).await?).into_response()),
         Some(TextView::Accepted) => {
             let (text, left) = reviews.accepted_text(id, &caller.requester()).await?;
             Ok((plain, [(LEFT, HeaderValue::from(left))], text).into_response())

@@ -91,7 +91,7 @@ pub struct HttpState {
     pub sharing: Sharing,
     pub readiness: Readiness,
     pub scrape: MetricsHandle,
-    pub sessions: SeatService,
+    pub seats: SeatService,
     pub reviews: Reviews,
     pub tarpit: Tarpit,
     pub guest_budgets: GuestBudgets,

@@ -53,7 +53,7 @@ struct ReplacementBody {
 async fn renew(
     State(sharing): State<Sharing>,
     State(origins): State<Origins>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<Json<LinkBody>, ApiError> {
@@ -64,7 +64,7 @@ async fn renew(
         let invite = sharing.invite_of(id, &invite_state);
         Ok(Json(LinkBody::with_invite(link, &invite, invite_state, &origins)))
     };
-    sessions.complete(renewing).await
+    seats.complete(renewing).await
 }
 
 /// `POST /api/share-links/{id}/invite/check`: needs no token, so that a page can refuse a visitor
@@ -88,41 +88,41 @@ async fn check(
 /// `PUT /api/share-links/{id}/reviewer`: a refused user becomes the reviewer.
 async fn replace(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
     JsonBody(body): JsonBody<ReplacementBody>,
 ) -> Result<Json<LinkBody>, ApiError> {
-    let live = sessions.clone();
+    let live = seats.clone();
     let replacing = async move {
         let owner = &caller.user().id;
         let changed = sharing.replace_reviewer(owner, id, &body.user_id, Utc::now()).await?;
         end_former(&live, id, &changed).await;
         shown(&sharing, &live, &reviews, &caller, id).await
     };
-    sessions.complete(replacing).await
+    seats.complete(replacing).await
 }
 
 /// `DELETE /api/share-links/{id}/reviewer`
 async fn remove(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
-    let live = sessions.clone();
+    let live = seats.clone();
     let removing = async move {
         let changed = sharing.remove_reviewer(&caller.user().id, id, Utc::now()).await?;
         end_former(&live, id, &changed).await;
         Ok(StatusCode::NO_CONTENT)
     };
-    sessions.complete(removing).await
+    seats.complete(removing).await
 }
 
-async fn end_former(sessions: &SeatService, link: ShareLinkId, changed: &ReviewerChanged) {
+async fn end_former(seats: &SeatService, link: ShareLinkId, changed: &ReviewerChanged) {
     if let Some(former) = &changed.former {
         tracing::info!(%link, document = %changed.document, user = %former, "a reviewer was removed");
-        sessions.reviewer_removed(link, former).await;
+        seats.reviewer_removed(link, former).await;
     }
 }

@@ -91,7 +91,7 @@ fn tagged(version: i64, sections: Vec<Section>) -> Response {
 /// `GET /api/documents/{id}/sections`: for the owner, and the reviewer of its share link.
 async fn show(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Response, ApiError> {
@@ -100,13 +100,13 @@ async fn show(
         return Ok(tagged(version, Vec::new()));
     }
     let read = move |text: &Text| text.resolve_sections(stored);
-    Ok(tagged(version, sessions.read_text(id, &caller.requester(), read).await?))
+    Ok(tagged(version, seats.read_text(id, &caller.requester(), read).await?))
 }
 
 /// `PUT /api/documents/{id}/sections`: for the owner.
 async fn set(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     storing: Storing,
     caller: Caller,
     Path(id): Path<DocumentId>,
@@ -117,7 +117,7 @@ async fn set(
     sharing.document(&caller.user().id, id).await?;
     storing.charge(body.sections.len() * SECTION_BYTES)?;
     let new = body.sections.into_iter().map(NewSection::from).collect();
-    let live = sessions.clone();
+    let live = seats.clone();
     let setting = async move {
         let read = move |text: &Text| {
             let stored = text.anchor_sections(new)?;
@@ -129,5 +129,5 @@ async fn set(
         live.deliver_change(id, version, &Event::SectionsChanged(&sections)).await;
         Ok(tagged(version, sections))
     };
-    sessions.complete(setting).await
+    seats.complete(setting).await
 }

@@ -158,21 +158,21 @@ async fn show(
 /// `POST /api/review-offers/{id}/close`
 async fn close(
     Extension(offers): Extension<Offers>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(origins): State<Origins>,
     caller: Caller,
     Path(id): Path<OfferId>,
 ) -> Result<Json<OfferBody>, ApiError> {
     // The commit and the notification of the waiting claims are one task.
     let closing = async move { offers.close(&caller.user().id, id, Utc::now()).await };
-    Ok(Json(OfferBody::new(sessions.complete(closing).await?, &origins)))
+    Ok(Json(OfferBody::new(seats.complete(closing).await?, &origins)))
 }
 
 /// `POST /api/review-offers/{id}/claims`: waits for the caller's turn and claims a place. A client that
 /// disconnects leaves the wait queue.
 async fn claim(
     Extension(offers): Extension<Offers>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(sharing): State<Sharing>,
     storing: Storing,
     caller: Caller,
@@ -192,7 +192,7 @@ async fn claim(
         let _older = saved.inspect_err(|error| tracing::debug!(%error, "a name is not stored"));
         Ok::<_, ApiError>(claim)
     };
-    let claim = sessions.complete(claiming).await?;
+    let claim = seats.complete(claiming).await?;
     let location = [(LOCATION, format!("/api/review-offers/{id}/claims/{}", claim.id))];
     Ok((StatusCode::CREATED, location, Json(claim)).into_response())
 }
@@ -213,7 +213,7 @@ async fn claims(
 /// `DELETE /api/review-offers/{id}/claims/{cid}`: the claimant withdraws, or the owner declines.
 async fn end_claim(
     Extension(offers): Extension<Offers>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path((offer, claim)): Path<(OfferId, ClaimId)>,
 ) -> Result<StatusCode, ApiError> {
@@ -221,19 +221,19 @@ async fn end_claim(
         offers.end_claim(&caller.user().id, offer, claim, Utc::now()).await?;
         Ok(StatusCode::NO_CONTENT)
     };
-    sessions.complete(ending).await
+    seats.complete(ending).await
 }
 
 /// `POST /api/review-offers/{id}/claims/{cid}/accept`: both users are partners.
 async fn accept_claim(
     Extension(offers): Extension<Offers>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path((offer, claim)): Path<(OfferId, ClaimId)>,
 ) -> Result<Json<AcceptedBody>, ApiError> {
     let accepting =
         async move { offers.accept_claim(&caller.user().id, offer, claim, Utc::now()).await };
-    let claim = sessions.complete(accepting).await?;
+    let claim = seats.complete(accepting).await?;
     Ok(Json(AcceptedBody { partner: claim.user.clone(), claim }))
 }
 

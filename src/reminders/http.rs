@@ -90,7 +90,7 @@ async fn show(
 /// `PUT /api/me/reminders`
 async fn set(
     Extension(reminders): Extension<Reminders>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     storing: Storing,
     caller: Caller,
     JsonBody(body): JsonBody<RemindersBody>,
@@ -99,7 +99,7 @@ async fn set(
     storing.charge(ROW_BYTES)?;
     let user = caller.user().clone();
     let storing = async move { reminders.set(&user, &settings, Utc::now()).await };
-    sessions.complete(storing).await?;
+    seats.complete(storing).await?;
     Ok(Json(settings.into()))
 }
 

@@ -72,11 +72,11 @@ async fn replay(
 /// `POST /api/admin/webhooks/replay`
 async fn replay_all(
     Extension(webhooks): Extension<Webhooks>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     admin: Admin,
 ) -> Result<Json<ReplayedBody>, ApiError> {
     // A task of the server: a client that disconnects stops no half of it.
-    let replayed = sessions.complete(async move { webhooks.replay_all().await }).await?;
+    let replayed = seats.complete(async move { webhooks.replay_all().await }).await?;
     tracing::info!(%admin, replayed, "an administrator replayed the dead webhooks");
     Ok(Json(ReplayedBody { replayed }))
 }

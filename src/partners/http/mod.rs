@@ -134,7 +134,7 @@ async fn address(
 /// `PUT /api/me/address`: a taken handle is a user's, so each try counts as a name.
 async fn set_handle(
     (Extension(partners), State(sharing)): (Extension<Partners>, State<Sharing>),
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(origins): State<Origins>,
     caller: Caller,
     _counted: MayName,
@@ -150,7 +150,7 @@ async fn set_handle(
         taken.unwrap_or_default().spend();
         Ok::<_, PartnersError>(reachable)
     };
-    let reachable = sessions.complete(changing).await?;
+    let reachable = seats.complete(changing).await?;
     Ok(Json(AddressBody::new(&reachable, &origins)))
 }
 
@@ -158,13 +158,13 @@ async fn set_handle(
 async fn renew(
     Extension(partners): Extension<Partners>,
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(origins): State<Origins>,
     caller: Caller,
 ) -> Result<Json<AddressBody>, ApiError> {
     caller.save_name(&sharing).await?;
     let renewing = async move { partners.renew_link(caller.user(), Utc::now()).await };
-    let reachable = sessions.complete(renewing).await?;
+    let reachable = seats.complete(renewing).await?;
     Ok(Json(AddressBody::new(&reachable, &origins)))
 }
 
@@ -194,12 +194,12 @@ async fn partners(
 /// `DELETE /api/partners/{user_id}`
 async fn remove(
     Extension(partners): Extension<Partners>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(partner): Path<UserId>,
 ) -> Result<StatusCode, ApiError> {
     let removing = async move { partners.remove(&caller.user().id, &partner, Utc::now()).await };
-    sessions.complete(removing).await?;
+    seats.complete(removing).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

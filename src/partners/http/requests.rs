@@ -42,7 +42,7 @@ const REQUESTS_PAGE: &str = "/#requests";
 
 /// The caller is charged with the pushes.
 struct Delivery {
-    sessions: SeatService,
+    seats: SeatService,
     notify: Notify,
     cause: Cause,
 }
@@ -64,7 +64,7 @@ where
         };
         let notify = Extension::<Notify>::from_request_parts(parts, state).await;
         let Extension(notify) = notify.map_err(|error| ApiError::Internal(error.to_string()))?;
-        Ok(Self { sessions: SeatService::from_ref(state), notify, cause })
+        Ok(Self { seats: SeatService::from_ref(state), notify, cause })
     }
 }
 
@@ -75,11 +75,11 @@ pub(crate) fn routes() -> Routes {
         .get("/api/review-requests/{id}", show)
         .post("/api/review-requests/decline-all", decline_all)
         .post("/api/review-requests/{id}/accept", accept)
-        .post("/api/review-requests/{id}/decline", |partners, sessions, caller, id| {
-            refuse(partners, sessions, caller, id, Refusal::Decline)
+        .post("/api/review-requests/{id}/decline", |partners, seats, caller, id| {
+            refuse(partners, seats, caller, id, Refusal::Decline)
         })
-        .post("/api/review-requests/{id}/withdraw", |partners, sessions, caller, id| {
-            refuse(partners, sessions, caller, id, Refusal::Withdraw)
+        .post("/api/review-requests/{id}/withdraw", |partners, seats, caller, id| {
+            refuse(partners, seats, caller, id, Refusal::Withdraw)
         })
 }
 
@@ -138,7 +138,7 @@ async fn create(
     storing: Storing,
     JsonBody(body): JsonBody<NewRequestBody>,
 ) -> Result<Response, ApiError> {
-    let Delivery { sessions, notify, cause } = delivery;
+    let Delivery { seats, notify, cause } = delivery;
     let taken = storing.take(guest_budgets::REQUESTS)?;
     caller.save_name(&sharing).await?;
     storing.charge(REQUEST_BYTES + body.message.as_ref().map_or(0, String::len))?;
@@ -153,7 +153,7 @@ async fn create(
         notify.push_beside(cause, request.to.id.clone(), received(&request));
         Ok(request)
     };
-    let request = may_name.counted(sessions.complete(creating).await)?;
+    let request = may_name.counted(seats.complete(creating).await)?;
     let location = [(LOCATION, format!("/api/review-requests/{}", request.id))];
     Ok((StatusCode::CREATED, location, Json(request)).into_response())
 }
@@ -225,8 +225,8 @@ async fn accept(
     caller: Caller,
     Path(id): Path<RequestId>,
 ) -> Result<Json<AcceptedBody>, ApiError> {
-    let Delivery { sessions, notify, cause } = delivery;
-    let (live, user) = (sessions.clone(), caller.user().clone());
+    let Delivery { seats, notify, cause } = delivery;
+    let (live, user) = (seats.clone(), caller.user().clone());
     let accepting = async move {
         let now = Utc::now().trunc_subsecs(3);
         let accepted = partners.accept(&user.id, id, now).await?;
@@ -240,23 +240,23 @@ async fn accept(
         }
         Ok::<_, ApiError>(accepted)
     };
-    Ok(Json(sessions.complete(accepting).await?.into()))
+    Ok(Json(seats.complete(accepting).await?.into()))
 }
 
 /// `POST /api/review-requests/decline-all`: every pending request to the caller.
 async fn decline_all(
     Extension(partners): Extension<Partners>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
 ) -> Result<Json<Value>, ApiError> {
     let declining = async move { partners.decline_all(&caller.user().id, Utc::now()).await };
-    Ok(Json(json!({ "declined": sessions.complete(declining).await? })))
+    Ok(Json(json!({ "declined": seats.complete(declining).await? })))
 }
 
 /// `POST /api/review-requests/{id}/decline`, and `withdraw`.
 async fn refuse(
     Extension(partners): Extension<Partners>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<RequestId>,
     refusal: Refusal,
@@ -265,5 +265,5 @@ async fn refuse(
         let now = Utc::now().trunc_subsecs(3);
         partners.refuse(&caller.user().id, id, refusal, now).await
     };
-    Ok(Json(sessions.complete(refusing).await?))
+    Ok(Json(seats.complete(refusing).await?))
 }
