@@ -107,7 +107,7 @@ pub struct App {
     address: SocketAddr,
     storage: Storage,
     locks: Locks,
-    figures: Option<Metrics>,
+    metrics: Option<Metrics>,
     signals: Signals,
     tasks: TaskTracker,
 }
@@ -122,7 +122,7 @@ impl App {
     async fn start_services(settings: Settings, node: NodeId) -> Result<Self, AppError> {
         // First, so that a signal during a slow start is not lost.
         let signals = Signals::listen().map_err(AppError::Signals)?;
-        let figures = start_figures(&settings)?;
+        let metrics = start_metrics(&settings)?;
         let secret = secrets::find_or_make(&settings.auth.secret_file)?;
         let admin_token = match &settings.admin.token {
             Some(token) => token.clone(),
@@ -156,8 +156,8 @@ impl App {
             None => Origins::of_listener(address),
         };
         let readiness = readiness::start(&storage, &locks, &seats);
-        let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
-            MetricsHandle::new(move || figures.render())
+        let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
+            MetricsHandle::new(move || metrics.render())
         });
         let invites = Invites::new(secret.expose_secret().as_bytes());
         let features = Features::prepare(&Core {
@@ -185,7 +185,7 @@ impl App {
             address,
             storage,
             locks,
-            figures,
+            metrics,
             signals,
             tasks,
         })
@@ -223,12 +223,12 @@ impl App {
 
     async fn serve_and_stop(self) -> Result<(), AppError> {
         let Self { settings, state, features, listener, storage, locks, tasks, .. } = self;
-        let (figures, mut signals) = (self.figures, self.signals);
+        let (metrics, mut signals) = (self.metrics, self.signals);
         // After the ready line, so that a warning does not hide the address.
         open_files::raise_bound(*settings.limits.connections);
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let (seats, readiness) = (state.seats.clone(), state.readiness.clone());
-        let work = work(&settings, &state, &storage, locks, figures).into_iter();
+        let work = work(&settings, &state, &storage, locks, metrics).into_iter();
         let work = work.chain(features.work()).map(|row| {
             let (name, stopped) = (row.name(), stop.clone());
             let running = async move { stopped.run_until_cancelled(row.keep_running()).await };
@@ -296,7 +296,7 @@ struct Entry {
     invites: Invites,
 }
 
-fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
+fn start_metrics(settings: &Settings) -> Result<Option<Metrics>, AppError> {
     if !settings.metrics.enabled {
         // Fails for a second server of the process, which shares the first one's recorder.
         let _second = metrics::set_global_recorder(Tee(NoopRecorder));
@@ -412,7 +412,7 @@ fn work(
     state: &HttpState,
     storage: &Storage,
     locks: Locks,
-    figures: Option<Metrics>,
+    metrics: Option<Metrics>,
 ) -> Vec<Work> {
     let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
     let (seats, departures) = (state.seats.clone(), state.seats.clone());
@@ -420,7 +420,7 @@ fn work(
     let (sharing, search) = (state.sharing.clone(), Arc::new(Mutex::new(Search::default())));
     // Drains metrics and drops idle counters, so that memory does not grow.
     let upkeep = move || {
-        figures.iter().for_each(Metrics::upkeep);
+        metrics.iter().for_each(Metrics::upkeep);
         limiter.forget_the_quiet();
         guest_budgets.forget_idle();
         seats.forget_idle_users();

@@ -178,10 +178,10 @@ fn compare(
     table: &mut Table,
     what: &str,
     (ours, theirs): (&[Taken], &[Taken]),
-    figure: fn(&Taken) -> f64,
+    measurement: fn(&Taken) -> f64,
     bar: Bar,
 ) {
-    let of = |taken: &[Taken]| -> Vec<f64> { taken.iter().map(figure).collect() };
+    let of = |taken: &[Taken]| -> Vec<f64> { taken.iter().map(measurement).collect() };
     let (ours, theirs) = (of(ours), of(theirs));
     let shown = |values: &[f64]| format!("{:.0} µs", median(values));
     table.row(what, (shown(&ours), shown(&theirs)), ratio(&ours, &theirs), bar);

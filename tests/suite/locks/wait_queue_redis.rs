@@ -26,7 +26,7 @@ async fn commands(server: &Server) -> u64 {
     let counts = info.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split_once(':'));
     counts
         .filter(|(name, _)| !["info", "config|resetstat", "hello", "client|setinfo"].contains(name))
-        .filter_map(|(_, figures)| figures.strip_prefix("calls=")?.split(',').next()?.parse().ok())
+        .filter_map(|(_, counts)| counts.strip_prefix("calls=")?.split(',').next()?.parse().ok())
         .map(|calls: u64| calls)
         .sum()
 }

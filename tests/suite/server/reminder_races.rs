@@ -87,7 +87,7 @@ async fn ticks(server: &Server) -> f64 {
     let mut ticks = 0.0;
     for outcome in ["done", "stopped", "lock-lost", "failed", "skipped"] {
         let name = format!("galley_jobs_total{{job=\"reminders\",outcome=\"{outcome}\"}}");
-        ticks += server.figure(&name).await.expect("a metric");
+        ticks += server.metric(&name).await.expect("a metric");
     }
     ticks
 }
