@@ -168,7 +168,7 @@ async fn close(
     Ok(Json(OfferBody::new(seats.complete(closing).await?, &origins)))
 }
 
-/// `POST /api/review-offers/{id}/claims`: waits for the caller's turn and claims a place. A client that
+/// `POST /api/review-offers/{id}/claims`: waits for the offer's lock and claims a place. A client that
 /// disconnects leaves the wait queue.
 async fn claim(
     Extension(offers): Extension<Offers>,
@@ -182,10 +182,10 @@ async fn claim(
     let taken = storing.take(guest_budgets::CLAIMS)?;
     let message = body.and_then(|JsonBody(body)| body.message);
     storing.charge(ROW_BYTES + message.as_ref().map_or(0, String::len))?;
-    let turn = offers.await_turn(caller.user(), id, message.as_deref()).await?;
+    let grant = offers.await_grant(caller.user(), id, message.as_deref()).await?;
     // From the grant on, the claim runs to its end: its client does not delay the next waiter.
     let claiming = async move {
-        let claim = offers.claim(turn, Utc::now()).await?;
+        let claim = offers.claim(grant, Utc::now()).await?;
         taken.spend();
         // The claim holds its place with an older name as well.
         let saved = caller.save_name(&sharing).await;

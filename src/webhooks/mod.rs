@@ -310,7 +310,7 @@ impl Webhooks {
             return Ok(());
         }
         self.end_orphans().await?;
-        storage.restore_webhook_turns(WEBHOOK_RETRY_AFTER_MAX).await?;
+        storage.restore_due_webhooks(WEBHOOK_RETRY_AFTER_MAX).await?;
         Ok(())
     }
 
@@ -339,8 +339,8 @@ impl Webhooks {
         Ok(())
     }
 
-    /// An orphan is a webhook whose endpoint left the settings. The server ends it once its time is over. Each end gives the next webhook of its lane its
-    /// turn, so this repeats until none is found.
+    /// An orphan is a webhook whose endpoint left the settings. The server ends it once its time is over.
+    /// Each end makes the next webhook of its lane due, so this repeats until none is found.
     async fn end_orphans(&self) -> Result<(), StorageError> {
         let names: Vec<_> = self.0.endpoints.iter().map(|it| it.name.clone()).collect();
         let (storage, began) = (&self.0.storage, Instant::now());

@@ -5,7 +5,7 @@
 //! - **D9** The transaction of an event writes its webhooks, one for each endpoint that wants it. Both
 //!   are committed, or neither.
 //! - **D10** The webhooks of one document and endpoint are a *lane*. At most one webhook of a lane has a
-//!   next attempt (`next_at`): the first pending one. The end of a webhook gives the next one its turn.
+//!   next attempt (`next_at`): the first pending one. The end of a webhook makes the next one due.
 //! - **D11** A claim moves `next_at` to the end of its lease, by the clock of the database, and raises the
 //!   fence. A server that lost its claim changes no row.
 //!

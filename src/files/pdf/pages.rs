@@ -98,7 +98,7 @@ impl<'a> Pages<'a> {
         notes: impl Iterator<Item = usize>,
     ) -> Result<(), ExportFailure> {
         if BOTTOM < self.text_top + line.height {
-            self.turn()?;
+            self.next_page()?;
         }
         let top = self.text_top;
         self.text_top += line.height;
@@ -120,7 +120,7 @@ impl<'a> Pages<'a> {
 
     /// Begins a new page unless this height is free.
     pub(super) fn need(&mut self, height: f32) -> Result<(), ExportFailure> {
-        if BOTTOM < self.text_top + height { self.turn() } else { Ok(()) }
+        if BOTTOM < self.text_top + height { self.next_page() } else { Ok(()) }
     }
 
     /// The notes that found no place beside the text, which ends here. Their order is that of the text.
@@ -180,7 +180,7 @@ impl<'a> Pages<'a> {
         self.notes_top += NOTE_GAP;
     }
 
-    fn turn(&mut self) -> Result<(), ExportFailure> {
+    fn next_page(&mut self) -> Result<(), ExportFailure> {
         self.write()?;
         if PDF_PAGES_MAX <= self.written {
             return Err(ExportFailure::TooLarge);
@@ -232,7 +232,7 @@ impl<'a> Pages<'a> {
 
     pub(super) fn finish(mut self, metadata: Metadata) -> Result<Vec<u8>, ExportFailure> {
         while !self.rest.is_empty() {
-            self.turn()?;
+            self.next_page()?;
         }
         self.write()?;
         self.gauge.check()?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use galley::locks::{AcquireOptions, AlarmKind, Lease, LockName, Locks};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use crate::locks::wait_queue::{SHORT, enter, turn};
+use crate::locks::wait_queue::{SHORT, await_grant, enter};
 use crate::support::fixtures::{LONG, claim, kim, lee, seat, seated};
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
     let old = seated(&locks, &held_seat, &kim(), LONG).await;
     let (waiting, _at) = enter(&locks, &claim(&held_seat, &lee())).await;
     locks.release(&held_seat, &old.value).await.expect("a reply");
-    turn(waiting).await;
+    await_grant(waiting).await;
 
     let metrics = recorder.handle().render();
     for (line, value) in [

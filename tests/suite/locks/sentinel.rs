@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::locks::cluster::{seats, verdicts};
 use crate::locks::pubsub::SECRET;
-use crate::locks::wait_queue::{enter, turn};
+use crate::locks::wait_queue::{await_grant, enter};
 use crate::support::fixtures::{LONG, kim};
 use crate::support::fixtures::{claim, granted, lee, seat, seated, until};
 use crate::support::redis_server::{Server, TEST_TIMEOUT, free_port};
@@ -124,7 +124,7 @@ async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
         assert!(died.elapsed() < FAILOVER_MAX, "{:?}", died.elapsed());
         assert!(last.iter().all(|verdict| *verdict != Verdict::Lost), "{last:?}");
         assert_eq!(locks.release(&all[0].name, &all[0].value).await, Ok(Released::Freed));
-        assert!(all[0].fence < turn(waiting).await.fence);
+        assert!(all[0].fence < await_grant(waiting).await.fence);
         assert!(seated(&locks, &seat(), &kim(), LONG).await.fence > all[19].fence);
         until("delivery resumes", async || {
             let _published = relays[0].publish(topic, &Message::Hello).await;
