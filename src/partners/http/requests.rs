@@ -30,7 +30,7 @@ use crate::partners::request::{
 };
 use crate::partners::requests::NewReviewRequest;
 use crate::push::Notify;
-use crate::push::beside::Cause;
+use crate::push::background::Cause;
 use crate::push::notification::{Notification, NotificationKind};
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
@@ -150,7 +150,7 @@ async fn create(
         // The response has the time that the database stores.
         let request = partners.request(&user, new, Utc::now().trunc_subsecs(3)).await?;
         taken.spend();
-        notify.push_beside(cause, request.to.id.clone(), received(&request));
+        notify.push_in_background(cause, request.to.id.clone(), received(&request));
         Ok(request)
     };
     let request = may_name.counted(seats.complete(creating).await)?;
@@ -236,7 +236,7 @@ async fn accept(
         }
         if accepted.is_first {
             let sender = accepted.request.from.id.clone();
-            notify.push_beside(cause, sender, acceptance_of(&accepted.request));
+            notify.push_in_background(cause, sender, acceptance_of(&accepted.request));
         }
         Ok::<_, ApiError>(accepted)
     };
