@@ -37,7 +37,7 @@ pub async fn put(
     if !tx.hooks.want(event) {
         return Ok(());
     }
-    let rows = json(&tx.hooks.rows_of(event))?;
+    let rows = json(&tx.hooks.reserve(event))?;
     if rows == "[]" {
         return Ok(());
     }
