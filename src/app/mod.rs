@@ -53,8 +53,8 @@ use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
 use crate::http::readiness::{Finding, Readiness};
 use crate::http::security_log::SecurityLog;
+use crate::http::service::HttpService;
 use crate::http::tarpit::Tarpit;
-use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::periodic::Work;
@@ -209,11 +209,11 @@ impl App {
         }
     }
 
-    /// The router of this server, for a caller in the same process.
+    /// The service of this server, for a caller in the same process.
     #[must_use]
-    pub fn front(&self) -> Front {
+    pub fn service(&self) -> HttpService {
         let body_bytes = as_size(*self.settings.limits.body_bytes);
-        Front::new(self.state.clone(), self.features.routes.clone(), body_bytes)
+        HttpService::new(self.state.clone(), self.features.routes.clone(), body_bytes)
     }
 
     /// Until a signal or the end of a critical task; then stops from the top down.
@@ -236,7 +236,7 @@ impl App {
         });
         let mut work: FuturesUnordered<_> = work.collect();
         let body_bytes = as_size(*settings.limits.body_bytes);
-        let front = Front::new(state, features.routes.clone(), body_bytes);
+        let service = HttpService::new(state, features.routes.clone(), body_bytes);
         for task in features.until(&stop) {
             tasks.spawn(task);
         }
@@ -244,7 +244,7 @@ impl App {
             all: u64::from(*settings.limits.connections),
             address: u64::from(*settings.limits.connections_per_address),
         };
-        let edge = serve::run(listener, front, connections, sockets.clone(), stop.clone());
+        let edge = serve::run(listener, service, connections, sockets.clone(), stop.clone());
         let edge = tasks.spawn(edge);
         let mut linger = Duration::ZERO;
         let died = tokio::select! {

@@ -7,7 +7,6 @@
 pub(super) mod inbound;
 mod params;
 mod socket;
-pub mod upgrade;
 mod waiting;
 
 use std::collections::HashMap;
