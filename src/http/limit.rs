@@ -52,7 +52,7 @@ struct Limits {
     transfers: DefaultKeyedRateLimiter<IpAddr>,
     /// Handles, personal links and ids of other users, by user.
     people: DefaultKeyedRateLimiter<UserId>,
-    /// Those of them that no user has, by address: they may be guesses.
+    /// Look-ups of names that no user has, by address: they may be guesses.
     unknown_people: Arc<Allowances>,
     clock: DefaultClock,
 }

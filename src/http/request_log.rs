@@ -36,7 +36,7 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     response
 }
 
-/// The same for a websocket request that bypassed the router, whether or not it was upgraded.
+/// Counts, times and logs a websocket request that bypassed the router, whether or not it was upgraded.
 pub(crate) fn socket(response: &Response, started_at: Instant) {
     /// Cached handles: thousands of sockets open at the same moment.
     static OPENED: LazyLock<RequestMetrics> =
@@ -54,7 +54,7 @@ pub(crate) fn socket(response: &Response, started_at: Instant) {
     requests.increment(1);
 }
 
-/// The same for a request that was rejected before the router.
+/// Counts and logs a request that the service rejected before the router.
 pub(crate) fn rejected(method: &Method, response: &Response) {
     log(response);
     request_metrics(method_name(method), UNMATCHED, response.status()).requests.increment(1);

@@ -83,7 +83,7 @@ const ALONE_KEYSTROKES: u32 = 5_000;
 /// The first rate of the search, and the next ones.
 const MOST_FROM: f64 = 4_000.0;
 const FASTER: f64 = 1.25;
-/// The same for a server of npm, and the bar: Galley's rate as a multiple of its rate.
+/// The first rate of a server of npm, and the bar: Galley's rate as a multiple of its rate.
 const PEERS_FROM: f64 = 1_000.0;
 const PEERS_BAR: f64 = 3.0;
 const MOST_LASTS: Duration = Duration::from_secs(2);

@@ -135,9 +135,9 @@ impl Hooks {
 /// The most webhooks that a claim takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClaimSize {
-    /// Those without an attempt.
+    /// Webhooks without an attempt.
     pub first: u32,
-    /// Those whose last attempt failed, or ended with its server.
+    /// Webhooks whose last attempt failed, or ended with its server.
     pub repeated: u32,
 }
 

@@ -91,7 +91,7 @@ pub(crate) async fn connect(
     open(&state, presented, (&link, &role), from, pairs, &headers, upgrade)
 }
 
-/// The same for a caller that has parsed the request already.
+/// Opens a socket for a request that its caller has parsed: the router or the short path before it.
 pub(crate) fn open(
     state: &HttpState,
     presented: Credential,

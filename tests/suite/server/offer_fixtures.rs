@@ -29,7 +29,7 @@ impl Fleet {
         Self::with(servers, &[]).await
     }
 
-    /// The same with these settings.
+    /// Servers with one Redis, one PostgreSQL and these settings.
     pub(crate) async fn with(servers: usize, more: &[(&str, &str)]) -> Self {
         let redis = redis_server::Server::start().await;
         let database = postgres_server::shared().database().await;

@@ -260,7 +260,7 @@ async fn g16_a_held_lock_gives_lock_wait_timeout_and_a_client_that_disconnects_l
     let answered = async {
         let answers = join_all(at_one).await;
         assert!(split(answers, "offer-closed").is_empty());
-        // Those of the other offer still wait.
+        // The claims of the other offer still wait.
         assert!(0 < queued(&fleet, &held).await);
     };
     let (late, ((), ())) = join(waiting, join(closing, answered)).await;
