@@ -89,13 +89,13 @@ async fn evict(
 /// `DELETE /api/admin/share-links/{id}`
 async fn revoke(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     admin: Admin,
     peer: Option<Extension<Peer>>,
     Path(link): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
     sharing.revoke_for_admin(link, Utc::now()).await?;
-    sessions.revoke(link).await;
+    seats.revoke(link).await;
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer).0;
     tracing::info!(%admin, %peer, %link, "an administrator revoked a share link");
     Ok(StatusCode::NO_CONTENT)

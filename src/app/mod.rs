@@ -53,8 +53,8 @@ use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
 use crate::http::readiness::{Finding, Readiness};
 use crate::http::security_log::SecurityLog;
+use crate::http::service::HttpService;
 use crate::http::tarpit::Tarpit;
-use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::periodic::Work;
@@ -107,7 +107,7 @@ pub struct App {
     address: SocketAddr,
     storage: Storage,
     locks: Locks,
-    figures: Option<Metrics>,
+    metrics: Option<Metrics>,
     signals: Signals,
     tasks: TaskTracker,
 }
@@ -122,7 +122,7 @@ impl App {
     async fn start_services(settings: Settings, node: NodeId) -> Result<Self, AppError> {
         // First, so that a signal during a slow start is not lost.
         let signals = Signals::listen().map_err(AppError::Signals)?;
-        let figures = start_figures(&settings)?;
+        let metrics = start_metrics(&settings)?;
         let secret = secrets::find_or_make(&settings.auth.secret_file)?;
         let admin_token = match &settings.admin.token {
             Some(token) => token.clone(),
@@ -150,14 +150,14 @@ impl App {
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        let (sessions, reviews) = start_sessions(&settings, &storage, &locks, &pubsub, &tasks);
+        let (seats, reviews) = start_seats(&settings, &storage, &locks, &pubsub, &tasks);
         let origins = match &settings.server.public_url {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
         };
-        let readiness = readiness::start(&storage, &locks, &sessions);
-        let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
-            MetricsHandle::new(move || figures.render())
+        let readiness = readiness::start(&storage, &locks, &seats);
+        let scrape = metrics.clone().map_or_else(MetricsHandle::off, |metrics| {
+            MetricsHandle::new(move || metrics.render())
         });
         let invites = Invites::new(secret.expose_secret().as_bytes());
         let features = Features::prepare(&Core {
@@ -167,11 +167,11 @@ impl App {
             locks: &locks,
             pubsub: &pubsub,
             tasks: &tasks,
-            seats: &sessions,
+            seats: &seats,
             invites: &invites,
         })?;
         let entry = Entry { secret, admin_token, origins, invites };
-        let state = state(&settings, &storage, sessions, reviews, entry, readiness, scrape);
+        let state = state(&settings, &storage, seats, reviews, entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
@@ -185,7 +185,7 @@ impl App {
             address,
             storage,
             locks,
-            figures,
+            metrics,
             signals,
             tasks,
         })
@@ -209,11 +209,11 @@ impl App {
         }
     }
 
-    /// The router of this server, for a caller in the same process.
+    /// The service of this server, for a caller in the same process.
     #[must_use]
-    pub fn front(&self) -> Front {
+    pub fn service(&self) -> HttpService {
         let body_bytes = as_size(*self.settings.limits.body_bytes);
-        Front::new(self.state.clone(), self.features.routes.clone(), body_bytes)
+        HttpService::new(self.state.clone(), self.features.routes.clone(), body_bytes)
     }
 
     /// Until a signal or the end of a critical task; then stops from the top down.
@@ -223,18 +223,18 @@ impl App {
 
     async fn serve_and_stop(self) -> Result<(), AppError> {
         let Self { settings, state, features, listener, storage, locks, tasks, .. } = self;
-        let (figures, mut signals) = (self.figures, self.signals);
+        let (metrics, mut signals) = (self.metrics, self.signals);
         // After the ready line, so that a warning does not hide the address.
         open_files::raise_bound(*settings.limits.connections);
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
-        let (sessions, readiness) = (state.sessions.clone(), state.readiness.clone());
-        let work = work(&settings, &state, &storage, locks, figures).into_iter();
+        let (seats, readiness) = (state.seats.clone(), state.readiness.clone());
+        let work = work(&settings, &state, &storage, locks, metrics).into_iter();
         let work = work.chain(features.work()).map(|row| {
             let stop = stop.clone();
             (row.name(), stop.run_until_cancelled_owned(row.run_for_ever()).map(drop).boxed())
         });
         let body_bytes = as_size(*settings.limits.body_bytes);
-        let front = Front::new(state, features.routes.clone(), body_bytes);
+        let service = HttpService::new(state, features.routes.clone(), body_bytes);
         let work = work.chain(features.until(&stop));
         let work = work.map(|(name, work)| tasks.spawn(work).map(move |_ended| name));
         let mut work: FuturesUnordered<_> = work.collect();
@@ -242,7 +242,7 @@ impl App {
             all: u64::from(*settings.limits.connections),
             address: u64::from(*settings.limits.connections_per_address),
         };
-        let edge = serve::run(listener, front, connections, sockets.clone(), stop.clone());
+        let edge = serve::run(listener, service, connections, sockets.clone(), stop.clone());
         let edge = tasks.spawn(edge);
         let mut linger = Duration::ZERO;
         let died = tokio::select! {
@@ -257,7 +257,7 @@ impl App {
             }
             _ended = edge => Some("the listener"),
             ended = work.next() => ended,
-            () = sessions.died() => Some("a task of the sessions"),
+            () = seats.died() => Some("a task of the sessions"),
         };
         if let Some(task) = died {
             tracing::error!(task, "a critical task ended; stopping");
@@ -265,7 +265,7 @@ impl App {
         let drain = *settings.server.drain;
         let listening = stop;
         let stopping =
-            Stopping { linger, drain, readiness, sessions, sockets, listening, tasks, storage };
+            Stopping { linger, drain, readiness, seats, sockets, listening, tasks, storage };
         tokio::select! {
             () = stopping.run() => {}
             signal = signals.next() => {
@@ -294,7 +294,7 @@ struct Entry {
     invites: Invites,
 }
 
-fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
+fn start_metrics(settings: &Settings) -> Result<Option<Metrics>, AppError> {
     if !settings.metrics.enabled {
         // Fails for a second server of the process, which shares the first one's recorder.
         let _second = metrics::set_global_recorder(Tee(NoopRecorder));
@@ -303,24 +303,23 @@ fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
     Metrics::start().map(Some).map_err(|error| AppError::Metrics(error.to_string()))
 }
 
-fn start_sessions(
+fn start_seats(
     settings: &Settings,
     storage: &Storage,
     locks: &Locks,
     pubsub: &Pubsub,
     tasks: &TaskTracker,
 ) -> (SeatService, Reviews) {
-    let seats = &settings.seats;
-    let limits = &settings.limits;
-    let (sessions, missed) = SeatService::start(SeatServiceDeps {
+    let (seat_settings, limits) = (&settings.seats, &settings.limits);
+    let (seats, missed) = SeatService::start(SeatServiceDeps {
         storage: storage.clone(),
         locks: locks.clone(),
         pubsub: pubsub.clone(),
         terms: SeatTerms {
-            lease: seats.terms(),
-            client_timeout: *seats.client_timeout,
-            resume_grace: *seats.resume_grace,
-            idle_release: *seats.idle_release,
+            lease: seat_settings.terms(),
+            client_timeout: *seat_settings.client_timeout,
+            resume_grace: *seat_settings.resume_grace,
+            idle_release: *seat_settings.idle_release,
         },
         limits: RoomLimits {
             message_bytes: as_size(*limits.message_bytes),
@@ -337,14 +336,14 @@ fn start_sessions(
         tasks: tasks.clone(),
     });
     let (storage, pubsub, tasks) = (storage.clone(), pubsub.clone(), tasks.clone());
-    let reviews = Reviews::start(sessions.clone(), storage, pubsub, tasks, missed);
-    (sessions, reviews)
+    let reviews = Reviews::start(seats.clone(), storage, pubsub, tasks, missed);
+    (seats, reviews)
 }
 
 fn state(
     settings: &Settings,
     storage: &Storage,
-    sessions: SeatService,
+    seats: SeatService,
     reviews: Reviews,
     entry: Entry,
     readiness: Readiness,
@@ -392,7 +391,7 @@ fn state(
         origins,
         sharing: Sharing::new(storage.clone(), invites, document_bytes, quota),
         reviews,
-        sessions,
+        seats,
         readiness,
         scrape,
         tarpit: Tarpit::default(),
@@ -412,15 +411,15 @@ fn work(
     state: &HttpState,
     storage: &Storage,
     locks: Locks,
-    figures: Option<Metrics>,
+    metrics: Option<Metrics>,
 ) -> Vec<Work> {
     let (limiter, guest_budgets) = (state.limiter.clone(), state.guest_budgets.clone());
-    let (seats, departures) = (state.sessions.clone(), state.sessions.clone());
+    let (seats, departures) = (state.seats.clone(), state.seats.clone());
     let (storage, bytes_max) = (storage.clone(), *settings.limits.stored_bytes);
     let (sharing, search) = (state.sharing.clone(), Arc::new(Mutex::new(Search::default())));
     // Drains metrics and drops idle counters, so that memory does not grow.
     let upkeep = move || {
-        figures.iter().for_each(Metrics::upkeep);
+        metrics.iter().for_each(Metrics::upkeep);
         limiter.forget_the_quiet();
         guest_budgets.forget_idle();
         seats.forget_idle_users();

@@ -26,18 +26,18 @@ const LOCKS_AWAY: &str = "Redis does not answer as it should, so no seat can be 
                           it runs, has room, and is where `locks.url` leads; the server's log has \
                           its own words";
 
-pub(super) fn start(storage: &Storage, locks: &Locks, sessions: &SeatService) -> Readiness {
-    let (storage, locks, sessions) = (storage.clone(), locks.clone(), sessions.clone());
+pub(super) fn start(storage: &Storage, locks: &Locks, seats: &SeatService) -> Readiness {
+    let (storage, locks, seats) = (storage.clone(), locks.clone(), seats.clone());
     Readiness::new(vec![
         Probe::new("storage", move || {
-            let (storage, sessions) = (storage.clone(), sessions.clone());
+            let (storage, seats) = (storage.clone(), seats.clone());
             async move {
                 let down = |error: &StorageError, remedy: &str| Down {
                     cause: error.to_string(),
                     remedy: remedy.to_owned(),
                 };
                 storage.check().await.map_err(|error| down(&error, remedy_of(&error)))?;
-                match sessions.storage_trouble() {
+                match seats.storage_trouble() {
                     None => Ok(Vec::new()),
                     Some(error @ StorageError::Full(_)) => Err(down(&error, STORAGE_FULL)),
                     Some(error) => Err(down(&error, STORAGE_STUCK)),

@@ -36,7 +36,7 @@ pub(super) struct Stopping {
     /// The period over which the server spreads the closes of its sockets.
     pub(super) drain: Duration,
     pub(super) readiness: Readiness,
-    pub(super) sessions: SeatService,
+    pub(super) seats: SeatService,
     pub(super) sockets: TaskTracker,
     pub(super) listening: CancellationToken,
     pub(super) tasks: TaskTracker,
@@ -45,11 +45,11 @@ pub(super) struct Stopping {
 
 impl Stopping {
     pub(super) async fn run(self) {
-        self.sessions.refuse();
+        self.seats.refuse();
         self.readiness.refuse();
         sleep(self.linger).await;
         self.listening.cancel();
-        self.sessions.drain(self.drain).await;
+        self.seats.drain(self.drain).await;
         if timeout(AFTER_DRAIN_MAX, self.end()).await.is_err() {
             tracing::error!("the stop timed out; the process exits with tasks still running");
         }
@@ -57,17 +57,17 @@ impl Stopping {
     }
 
     async fn end(&self) {
-        let Self { sockets, sessions, tasks, storage, .. } = self;
+        let Self { sockets, seats, tasks, storage, .. } = self;
         sockets.close();
         if timeout(SOCKETS_MAX, sockets.wait()).await.is_err() {
             tracing::warn!(left = sockets.len(), "sockets did not close in time");
         }
-        sessions.finish(FINISH_MAX).await;
+        seats.finish(FINISH_MAX).await;
         tasks.close();
         if timeout(TASKS_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(left = tasks.len(), "tasks did not end in time");
         }
-        if timeout(TASKS_MAX, sessions.disconnect()).await.is_err() {
+        if timeout(TASKS_MAX, seats.disconnect()).await.is_err() {
             tracing::warn!("releases are still pending; those seats expire within the lease");
         }
         storage.close().await;

@@ -343,10 +343,10 @@ pub const PUSH_RETRIES_PER_USER_MAX: u64 = 20;
 pub const PUSH_ATTEMPTS_MAX: u32 = 5;
 /// How long a push waits for further attempts. A later one would report an old state.
 pub const PUSH_RETRY_WINDOW: Duration = Duration::from_hours(1);
-/// Pushes that run beside the requests that cause them. Beyond it the server drops a push.
-pub const PUSHES_BESIDE_MAX: u64 = 256;
-/// Pushes beside requests of one user, or of one address of guests: a push to a slow host takes seconds.
-pub const PUSHES_BESIDE_PER_CAUSE_MAX: u64 = 16;
+/// Pushes that run in the background of the requests that cause them. Beyond it the server drops a push.
+pub const BACKGROUND_PUSHES_MAX: u64 = 256;
+/// Background pushes of one user, or of one address of guests: a push to a slow host takes seconds.
+pub const BACKGROUND_PUSHES_PER_CAUSE_MAX: u64 = 16;
 /// Requests to other programs at once. Each holds a connection and some 100 KiB.
 pub const OUTGOING_MAX: usize = 64;
 /// Requests to one host at once: a slow host leaves most connections to others.
@@ -464,7 +464,7 @@ const _: () = assert!(EXPORTS_PER_LINK_BYTES_MAX < EXPORTS_BYTES_MAX);
 const _: () = assert!(CLAIM_LEASE.as_millis() * 2 < CLAIM_WAIT.1.as_millis());
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
 const _: () = assert!(PEER_ACK_TIMEOUT.as_millis() < PROBE_TIMEOUT.as_millis());
-const _: () = assert!(PUSHES_BESIDE_PER_CAUSE_MAX * 4 < PUSHES_BESIDE_MAX);
+const _: () = assert!(BACKGROUND_PUSHES_PER_CAUSE_MAX * 4 < BACKGROUND_PUSHES_MAX);
 const _: () = assert!(PUSH_PAYLOAD_BYTES_MAX + 103 <= 4_096);
 const _: () = assert!(OUTGOING_PER_HOST_MAX < OUTGOING_UNPROVEN_MAX);
 const _: () = assert!(OUTGOING_HEAD_BYTES_MAX + OUTGOING_BODY_BYTES_MAX <= 64 * 1024);

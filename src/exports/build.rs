@@ -41,7 +41,7 @@ use crate::exports::store;
 use crate::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
 };
-use crate::files::paper::{Heading, Paper};
+use crate::files::render_model::{Heading, RenderModel};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks};
 use crate::periodic::Work;
 use crate::reviews::anchors::placed_in;
@@ -89,7 +89,7 @@ pub enum Export {
 }
 
 #[derive(Debug)]
-pub enum Look {
+pub enum Lookup {
     Found(Export),
     /// A build is due, from this state.
     Due(Box<ExportState>),
@@ -121,32 +121,32 @@ impl Exports {
 
     /// [`ExportError::NotFound`] for a user who is no member, [`ExportError::Failed`] shortly after a
     /// build failed, [`ExportError::NotAvailable`] if this server cannot build the file.
-    pub async fn look(&self, user: &User, key: ExportKey) -> Result<Look, ExportError> {
+    pub async fn look_up(&self, user: &User, key: ExportKey) -> Result<Lookup, ExportError> {
         let state = store::export_state(&self.storage, key).await?;
         let state =
             state.filter(|state| state.has_member(&user.id)).ok_or(ExportError::NotFound)?;
         let now = Utc::now();
         if let Some(file) = servable(key, &state, now) {
             let title = state.now.title;
-            return Ok(Look::Found(Export::Ready { file, title }));
+            return Ok(Lookup::Found(Export::Ready { file, title }));
         }
         let failed = state.build.as_ref().filter(|build| now < build.changed_at + FAILED_FOR);
         if let Some(failure) = failed.and_then(|build| build.failure) {
             return Err(failure.into());
         }
         let Err(not_available) = Rendering::new(key.format, &self.fonts).await else {
-            return Ok(Look::Due(Box::new(state)));
+            return Ok(Lookup::Due(Box::new(state)));
         };
         // Another server, which has the fonts, may be at it. Its clock may differ, so the lock decides.
         let holder = self.locks.holder(&lock_of(key)).await.map_err(SeatError::Locks)?;
         let Some(build) = state.build else { return Err(not_available) };
         if holder.is_some() {
-            return Ok(Look::Found(Export::Building { progress: build.progress.min(99) }));
+            return Ok(Lookup::Found(Export::Building { progress: build.progress.min(99) }));
         }
         // A build stores its file before it releases its lock.
         let state = store::export_state(&self.storage, key).await?.ok_or(ExportError::NotFound)?;
         let file = servable(key, &state, now).ok_or(not_available)?;
-        Ok(Look::Found(Export::Ready { file, title: state.now.title }))
+        Ok(Lookup::Found(Export::Ready { file, title: state.now.title }))
     }
 
     /// `None`: another file has replaced it.
@@ -350,12 +350,12 @@ impl Build<'_> {
         let heading = Heading { title, writer, built_at: Utc::now(), zone: key.zone };
         let rendering = Rendering::new(key.format, &self.exports.fonts).await;
         let rendering = rendering.map_err(Stop::Failed)?;
-        let paper = rooms.read_text(state.document, snapshot, move |text| {
+        let model = rooms.read_text(state.document, snapshot, move |text| {
             let reviews = placed_in(text, reviews);
-            Paper::new(heading, text.content(), reviews)
+            RenderModel::new(heading, text.content(), reviews)
         });
-        let paper = paper.await?;
-        let bytes = self.render_paper(rendering, paper, Arc::clone(permit)).await?;
+        let model = model.await?;
+        let bytes = self.render_model(rendering, model, Arc::clone(permit)).await?;
         self.progress(90).await?;
         Ok((mark, bytes))
     }
@@ -363,17 +363,17 @@ impl Build<'_> {
     /// Renders on a blocking thread of its own: the typesetting of a long text takes many seconds, and the
     /// text and its build permit are free meanwhile. The thread holds the file permit until its end, also
     /// after the build lost its lock.
-    async fn render_paper(
+    async fn render_model(
         &mut self,
         rendering: Rendering,
-        paper: Paper,
+        model: RenderModel,
         permit: Arc<Permit>,
     ) -> Result<Bytes, Stop> {
         let _stop = rendering.stop_on_drop();
         let thread = rendering.clone();
         let work = self.exports.tasks.spawn_blocking(move || {
             let _permit = permit;
-            thread.render(&paper)
+            thread.render(&model)
         });
         let mut work = pin!(timeout(RENDER_TIMEOUT, work));
         let rendered = loop {

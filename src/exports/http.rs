@@ -17,7 +17,7 @@ use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::ids::ShareLinkId;
 use crate::domain::limits::IMPORT_BYTES_MAX;
 use crate::domain::reminder::{InvalidTimeZone, TimeZone};
-use crate::exports::build::{Export, Exports, Look};
+use crate::exports::build::{Export, Exports, Lookup};
 use crate::exports::error::ExportError;
 use crate::exports::store::{ExportKey, StoredExport};
 use crate::files::error::ImportError;
@@ -98,9 +98,9 @@ async fn export(
     let zone =
         zone.map_err(|error: InvalidTimeZone| ApiError::Invalid(format!("zone: {error}")))?;
     let key = ExportKey { link, format, has_reviews, zone };
-    let found = match exports.look(caller.user(), key).await? {
-        Look::Found(found) => found,
-        Look::Due(state) => {
+    let found = match exports.look_up(caller.user(), key).await? {
+        Lookup::Found(found) => found,
+        Lookup::Due(state) => {
             let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
             let charge = || limiter.check_build(&caller.user().id, peer);
             exports.build(key, *state, caller.requester(), charge).await?

@@ -1,4 +1,4 @@
-//! The rendering of a file on its thread: the format, what it needs, and the word to stop.
+//! The rendering of a file on its thread: the format, its fonts, its progress, and its stop flag.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use tokio::task::spawn_blocking;
 
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::exports::error::ExportError;
-use crate::files::gauge::Gauge;
-use crate::files::paper::Paper;
+use crate::files::build_progress::BuildProgress;
 use crate::files::pdf::font_files::{is_font, load};
 use crate::files::pdf::fonts::Fonts;
+use crate::files::render_model::RenderModel;
 use crate::files::{docx, html, markdown, pdf, text};
 
 /// The fonts of PDFs, read when the first PDF is built. Clones share them.
@@ -59,7 +59,7 @@ impl PdfFonts {
 pub(crate) struct Rendering {
     format: ExportFormat,
     fonts: Option<Arc<Fonts>>,
-    gauge: Arc<Gauge>,
+    progress: Arc<BuildProgress>,
 }
 
 impl Rendering {
@@ -68,32 +68,32 @@ impl Rendering {
             ExportFormat::Pdf => Some(fonts.load().await?),
             _ => None,
         };
-        Ok(Self { format, fonts, gauge: Arc::default() })
+        Ok(Self { format, fonts, progress: Arc::default() })
     }
 
-    pub(crate) fn render(&self, paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+    pub(crate) fn render(&self, model: &RenderModel) -> Result<Vec<u8>, ExportFailure> {
         match (self.format, &self.fonts) {
-            (ExportFormat::Docx, _) => docx::render(paper),
-            (ExportFormat::Html, _) => html::render(paper),
-            (ExportFormat::Markdown, _) => markdown::render(paper),
-            (ExportFormat::Text, _) => text::render(paper),
-            (ExportFormat::Pdf, Some(fonts)) => pdf::render(paper, fonts, &self.gauge),
+            (ExportFormat::Docx, _) => docx::render(model),
+            (ExportFormat::Html, _) => html::render(model),
+            (ExportFormat::Markdown, _) => markdown::render(model),
+            (ExportFormat::Text, _) => text::render(model),
+            (ExportFormat::Pdf, Some(fonts)) => pdf::render(model, fonts, &self.progress),
             (ExportFormat::Pdf, None) => Err(ExportFailure::Unavailable),
         }
     }
 
     pub(crate) fn percent(&self) -> u8 {
-        self.gauge.percent()
+        self.progress.percent()
     }
 
     /// Stops the thread when the caller drops the guard: it stopped waiting, or its lock is lost.
     pub(crate) fn stop_on_drop(&self) -> StopOnDrop {
-        StopOnDrop(Arc::clone(&self.gauge))
+        StopOnDrop(Arc::clone(&self.progress))
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct StopOnDrop(Arc<Gauge>);
+pub(crate) struct StopOnDrop(Arc<BuildProgress>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -104,15 +104,15 @@ impl Drop for StopOnDrop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::words::Words;
+    use crate::files::labels::Labels;
 
-    fn paper(text: &str) -> Paper {
-        Paper {
+    fn model(text: &str) -> RenderModel {
+        RenderModel {
             title: "자기소개서".to_owned(),
             writer: "Kim".to_owned(),
             text: text.to_owned(),
             notes: Vec::new(),
-            words: Words::of([text]),
+            labels: Labels::of([text]),
             built_at: chrono::DateTime::UNIX_EPOCH,
         }
     }
@@ -128,7 +128,7 @@ mod tests {
         for format in ExportFormat::ALL.iter().copied() {
             let rendering = Rendering::new(format, &fonts).await;
             assert_eq!(rendering.is_err(), format == ExportFormat::Pdf, "{format}");
-            let file = rendering.map(|rendering| rendering.render(&paper("a")));
+            let file = rendering.map(|rendering| rendering.render(&model("a")));
             assert!(matches!(file, Ok(Ok(_)) | Err(ExportError::NotAvailable)), "{format}");
         }
         assert!(!fonts.are_there(), "a damaged font is none");
@@ -139,8 +139,8 @@ mod tests {
         let fonts = PdfFonts::new(Vec::new());
         let rendering = Rendering::new(ExportFormat::Html, &fonts).await.expect("no font needed");
         let guard = rendering.clone().stop_on_drop();
-        assert_eq!(rendering.gauge.check(), Ok(()));
+        assert_eq!(rendering.progress.check(), Ok(()));
         drop(guard);
-        assert_eq!(rendering.gauge.check(), Err(ExportFailure::Unavailable));
+        assert_eq!(rendering.progress.check(), Err(ExportFailure::Unavailable));
     }
 }

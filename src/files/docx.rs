@@ -3,45 +3,45 @@
 //! The body is compressed while it is written, and only the current paragraph is in memory. A document
 //! of eight million empty lines would take gigabytes as a tree of paragraphs.
 
+use crate::bounded_text::pieces;
 use crate::docx_comments::{self, CommentIds, escaped, run};
 use crate::docx_parts::{
     APPLICATION, CONTENT_TYPES, CORE_BEGINS, DOCUMENT_BEGINS, DOCUMENT_ENDS, DOCUMENT_RELATIONS,
     PACKAGE_RELATIONS, SETTINGS, STYLES,
 };
-use crate::paper::{Edge, Location, Note, Paper};
-use crate::sheet::pieces;
+use crate::render_model::{Edge, Location, Note, RenderModel};
 use crate::zip::{Entry, ZipWriter};
 use galley_domain::export::ExportFailure;
 
 /// Longest paragraph, in bytes of XML: four times the text of a document. Tabs take twenty times theirs.
 const PARAGRAPH_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
+pub fn render(model: &RenderModel) -> Result<Vec<u8>, ExportFailure> {
     let mut zip = ZipWriter::default();
     zip.add("[Content_Types].xml", CONTENT_TYPES)?;
     zip.add("_rels/.rels", PACKAGE_RELATIONS)?;
-    zip.add("docProps/core.xml", &core(paper))?;
+    zip.add("docProps/core.xml", &core(model))?;
     zip.add("docProps/app.xml", APPLICATION)?;
     zip.add("word/_rels/document.xml.rels", DOCUMENT_RELATIONS)?;
     zip.add("word/styles.xml", STYLES)?;
     zip.add("word/settings.xml", SETTINGS)?;
-    let ids = CommentIds::of(paper);
-    let mut body = Body::new(paper, &ids, zip.entry("word/document.xml"));
+    let ids = CommentIds::of(model);
+    let mut body = Body::new(model, &ids, zip.entry("word/document.xml"));
     body.write()?;
     zip.finish(body.entry)?;
-    docx_comments::write(paper, &ids, &mut zip)?;
+    docx_comments::write(model, &ids, &mut zip)?;
     zip.into_bytes()
 }
 
-fn core(paper: &Paper) -> String {
-    let at = paper.words.date(paper.built_at);
+fn core(model: &RenderModel) -> String {
+    let at = model.labels.date(model.built_at);
     format!(
         "{CORE_BEGINS}<dc:title>{}</dc:title><dc:creator>{}</dc:creator>\
          <dcterms:created xsi:type=\"dcterms:W3CDTF\">{at}</dcterms:created>\
          <dcterms:modified xsi:type=\"dcterms:W3CDTF\">{at}</dcterms:modified>\
          </cp:coreProperties>",
-        escaped(&paper.title),
-        escaped(&paper.writer)
+        escaped(&model.title),
+        escaped(&model.writer)
     )
 }
 
@@ -55,7 +55,7 @@ enum Mark {
 }
 
 struct Body<'a> {
-    paper: &'a Paper,
+    model: &'a RenderModel,
     ids: &'a CommentIds,
     entry: Entry,
     paragraph: String,
@@ -66,9 +66,9 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn new(paper: &'a Paper, ids: &'a CommentIds, entry: Entry) -> Self {
+    fn new(model: &'a RenderModel, ids: &'a CommentIds, entry: Entry) -> Self {
         let (paragraph, style) = (String::new(), "");
-        Self { paper, ids, entry, paragraph, style, deletes: None, changes: 0 }
+        Self { model, ids, entry, paragraph, style, deletes: None, changes: 0 }
     }
 
     fn write(&mut self) -> Result<(), ExportFailure> {
@@ -76,12 +76,12 @@ impl<'a> Body<'a> {
         // A remark on the whole text is a comment on all of it.
         self.edges_of_whole(Self::begin_comments);
         let mut from = 0;
-        for (at, edge) in self.paper.edges() {
-            self.text(self.paper.text.get(from..at).unwrap_or_default())?;
+        for (at, edge) in self.model.edges() {
+            self.text(self.model.text.get(from..at).unwrap_or_default())?;
             from = at;
             self.edge(edge)?;
         }
-        self.text(self.paper.text.get(from..).unwrap_or_default())?;
+        self.text(self.model.text.get(from..).unwrap_or_default())?;
         self.edges_of_whole(Self::end_comments);
         self.end_paragraph(Mark::Plain)?;
         self.lost()?;
@@ -89,7 +89,7 @@ impl<'a> Body<'a> {
     }
 
     fn edges_of_whole(&mut self, write: impl Fn(&mut Self, usize)) {
-        for (index, note) in self.paper.notes.iter().enumerate() {
+        for (index, note) in self.model.notes.iter().enumerate() {
             if note.location == Location::Whole {
                 write(self, index);
             }
@@ -98,11 +98,11 @@ impl<'a> Body<'a> {
 
     /// Reviews without a place: each is a comment on its quote, behind the text.
     fn lost(&mut self) -> Result<(), ExportFailure> {
-        let notes = self.paper.notes.iter().enumerate();
+        let notes = self.model.notes.iter().enumerate();
         let mut lost = notes.filter(|(_, note)| note.location == Location::Lost).peekable();
         if lost.peek().is_some() {
             self.style = "Section";
-            self.paragraph.push_str(&run(self.paper.words.lost, false));
+            self.paragraph.push_str(&run(self.model.labels.lost, false));
             self.end_paragraph(Mark::Plain)?;
         }
         for (index, note) in lost {
@@ -154,8 +154,8 @@ impl<'a> Body<'a> {
     }
 
     fn insertion(&mut self, index: usize) -> Result<(), ExportFailure> {
-        let paper = self.paper;
-        let note = paper.notes.get(index).filter(|note| note.is_change);
+        let model = self.model;
+        let note = model.notes.get(index).filter(|note| note.is_change);
         let Some(suggestion) = note.and_then(|note| note.suggestion.as_ref()) else {
             return Ok(());
         };
@@ -192,9 +192,9 @@ impl<'a> Body<'a> {
 
     fn attributes(&mut self, index: usize) -> String {
         self.changes = self.changes.saturating_add(1);
-        let words = self.paper.words;
-        let of = |note: &Note| (escaped(&note.author), words.date(note.at));
-        let (author, at) = self.paper.notes.get(index).map(of).unwrap_or_default();
+        let labels = self.model.labels;
+        let of = |note: &Note| (escaped(&note.author), labels.date(note.at));
+        let (author, at) = self.model.notes.get(index).map(of).unwrap_or_default();
         format!(" w:id=\"{}\" w:author=\"{author}\" w:date=\"{at}\"", self.changes)
     }
 
@@ -225,14 +225,14 @@ impl<'a> Body<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::tests::{paper, reply, review, suggestion};
+    use crate::render_model::tests::{model, reply, review, suggestion};
     use crate::word_text;
     use crate::zip::tests::unpacked;
     use galley_domain::review::ReviewStatus;
 
     /// The content of the body, without times and styles of references.
-    fn body(paper: &Paper) -> String {
-        let file = render(paper).expect("a file");
+    fn body(model: &RenderModel) -> String {
+        let file = render(model).expect("a file");
         let xml = unpacked(&file, "word/document.xml").expect("a body");
         let xml = xml.strip_prefix(DOCUMENT_BEGINS).expect("a document");
         let xml = xml.strip_suffix(DOCUMENT_ENDS).expect("a document").to_owned();
@@ -246,18 +246,18 @@ mod tests {
         let text = "가 < & \" \u{1}\u{FFFE}\n\n\t끝";
         let expected = "<w:p><w:r><w:t>가 &lt; &amp; &quot; </w:t></w:r></w:p><w:p/>\
                         <w:p><w:r><w:tab/><w:t>끝</w:t></w:r></w:p>";
-        assert_eq!(body(&paper(text, vec![])), expected);
-        assert_eq!(body(&paper("", vec![])), "<w:p/>");
+        assert_eq!(body(&model(text, vec![])), expected);
+        assert_eq!(body(&model("", vec![])), "<w:p/>");
     }
 
     #[test]
     fn g13_a_long_line_has_several_runs_and_a_paragraph_has_a_bound() {
         let line = "가".repeat(50_000);
-        let file = render(&paper(&line, vec![])).expect("a file");
+        let file = render(&model(&line, vec![])).expect("a file");
         assert_eq!(word_text::read(&file, usize::MAX).map(|file| file.text), Ok(line.clone()));
-        assert!(1 < body(&paper(&line, vec![])).matches("<w:r>").count());
+        assert!(1 < body(&model(&line, vec![])).matches("<w:r>").count());
         let tabs = "a\t".repeat(1_000_000);
-        assert!(matches!(render(&paper(&tabs, vec![])), Err(ExportFailure::TooLarge)));
+        assert!(matches!(render(&model(&tabs, vec![])), Err(ExportFailure::TooLarge)));
     }
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
         let mut one = review(text, Some("글을\n쓴"), "왜 <이> 글?");
         one.replies.push(reply("그냥"));
         one.status = ReviewStatus::Resolved;
-        let paper = paper(text, vec![one]);
+        let model = model(text, vec![one]);
         let starts = "<w:commentRangeStart w:id=\"0\"/><w:commentRangeStart w:id=\"1\"/>";
         let end = |id: u8| {
             format!(
@@ -279,8 +279,8 @@ mod tests {
             end(0),
             end(1)
         );
-        assert_eq!(body(&paper), expected);
-        let file = render(&paper).expect("a file");
+        assert_eq!(body(&model), expected);
+        let file = render(&model).expect("a file");
         let comments = unpacked(&file, "word/comments.xml").expect("comments");
         for part in [
             "w:id=\"0\" w:author=\"이검토\" w:date=\"2026-09-21T14:13:20Z\" w:initials=\"이\"",
@@ -307,7 +307,7 @@ mod tests {
              <w:ins w:id=\"4\" w:author=\"이검토\"><w:r><w:t>c</w:t></w:r></w:ins></w:p>\
              <w:p><w:ins w:id=\"6\" w:author=\"이검토\"><w:r><w:t>d</w:t></w:r></w:ins>\
              <w:r><w:t>y</w:t></w:r></w:p>";
-        assert_eq!(body(&paper(text, vec![suggestion(text, "a\nb", "c\nd")])), expected);
+        assert_eq!(body(&model(text, vec![suggestion(text, "a\nb", "c\nd")])), expected);
     }
 
     #[test]
@@ -316,7 +316,7 @@ mod tests {
         let mut decided = suggestion(text, "쓴다", "적는다");
         decided.status = ReviewStatus::Rejected;
         let (lost, whole) = (suggestion(text, "없다", ""), review(text, None, "!"));
-        let file = paper(text, vec![decided, lost, whole]);
+        let file = model(text, vec![decided, lost, whole]);
         let body = body(&file);
         assert!(!body.contains("<w:del") && !body.contains("<w:ins"), "{body}");
         assert!(body.starts_with("<w:p><w:commentRangeStart w:id=\"1\"/>"), "{body}");
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn g13_a_file_of_a_million_lines_is_small_in_memory_and_on_disk() {
         let text = "\n".repeat(1_000_000);
-        let file = render(&paper(&text, vec![])).expect("a file");
+        let file = render(&model(&text, vec![])).expect("a file");
         assert!(file.len() < 100_000, "{}", file.len());
     }
 }

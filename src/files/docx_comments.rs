@@ -1,7 +1,7 @@
 //! The comments of a Word document: `comments.xml`, and `commentsExtended.xml` with replies and states.
 
 use crate::docx_parts::{COMMENTS_BEGIN, COMMENTS_EXTENDED_BEGIN};
-use crate::paper::{Note, Paper};
+use crate::render_model::{Note, RenderModel};
 use crate::zip::ZipWriter;
 use galley_domain::export::ExportFailure;
 use galley_domain::review::ReviewStatus;
@@ -13,9 +13,9 @@ pub(super) struct CommentIds(Vec<(usize, usize)>);
 
 impl CommentIds {
     /// Numbers the comments. A change without words needs none.
-    pub(super) fn of(paper: &Paper) -> Self {
+    pub(super) fn of(model: &RenderModel) -> Self {
         let mut next = 0_usize;
-        let ids = paper.notes.iter().map(|note| {
+        let ids = model.notes.iter().map(|note| {
             let first = next;
             let is_wordless = note.is_change && note.body.is_empty() && note.replies.is_empty();
             if !is_wordless {
@@ -34,23 +34,23 @@ impl CommentIds {
 
 /// Writes both parts.
 pub(super) fn write(
-    paper: &Paper,
+    model: &RenderModel,
     ids: &CommentIds,
     zip: &mut ZipWriter,
 ) -> Result<(), ExportFailure> {
     let mut comments = zip.entry("word/comments.xml");
     let mut extended = String::from(COMMENTS_EXTENDED_BEGIN);
     comments.push(COMMENTS_BEGIN)?;
-    for (index, note) in paper.notes.iter().enumerate() {
+    for (index, note) in model.notes.iter().enumerate() {
         let mut ids = ids.of_note(index);
         let Some(first) = ids.next() else { continue };
-        let at = paper.words.date(note.at);
-        comments.push(&comment(first, &note.author, &at, &words_of(note, paper)))?;
+        let at = model.labels.date(note.at);
+        comments.push(&comment(first, &note.author, &at, &lines_of(note, model)))?;
         let done = u8::from(note.status != ReviewStatus::Open);
         let parent = paragraph_id(first);
         extended.push_str(&format!("<w15:commentEx w15:paraId=\"{parent}\" w15:done=\"{done}\"/>"));
         for (reply, id) in note.replies.iter().zip(ids) {
-            let (at, lines) = (paper.words.date(reply.created_at), [reply.body.clone()]);
+            let (at, lines) = (model.labels.date(reply.created_at), [reply.body.clone()]);
             comments.push(&comment(id, &reply.author.name, &at, &lines))?;
             let paragraph = paragraph_id(id);
             extended.push_str(&format!(
@@ -65,10 +65,10 @@ pub(super) fn write(
     zip.add("word/commentsExtended.xml", &extended)
 }
 
-fn words_of(note: &Note, paper: &Paper) -> Vec<String> {
-    let words = paper.words;
-    let status = words.status(note.status).map(|status| format!("[{status}]"));
-    let suggestion = note.suggestion(&words).filter(|_| !note.is_change);
+fn lines_of(note: &Note, model: &RenderModel) -> Vec<String> {
+    let labels = model.labels;
+    let status = labels.status(note.status).map(|status| format!("[{status}]"));
+    let suggestion = note.suggestion(&labels).filter(|_| !note.is_change);
     let body = Some(note.body.clone()).filter(|body| !body.is_empty());
     status.into_iter().chain(suggestion).chain(body).collect()
 }

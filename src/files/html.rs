@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::paper::{Edge, Location, Note, Paper};
-use crate::sheet::{Sheet, pieces};
-use crate::words::Words;
+use crate::bounded_text::{BoundedText, pieces};
+use crate::labels::Labels;
+use crate::render_model::{Edge, Location, Note, RenderModel};
 use galley_domain::export::ExportFailure;
 
 const STYLE: &str = "\
@@ -30,38 +30,38 @@ sup a{text-decoration:none;color:inherit;font-weight:600}
 mark{background:none;border-bottom:1px solid #8a8371}@page{size:A4;margin:2cm}}
 ";
 
-pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
-    let mut sheet = Sheet::default();
-    let title = escaped(&paper.title);
-    let class = if paper.notes.is_empty() { "" } else { " class=\"has-notes\"" };
-    sheet.push(&format!(
+pub fn render(model: &RenderModel) -> Result<Vec<u8>, ExportFailure> {
+    let mut output = BoundedText::default();
+    let title = escaped(&model.title);
+    let class = if model.notes.is_empty() { "" } else { " class=\"has-notes\"" };
+    output.push(&format!(
         "<!DOCTYPE html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body{class}>\n\
          <header><h1>{title}</h1><div class=\"by\">{}, {}</div></header>\n<main>\n",
-        paper.words.lang,
-        escaped(&paper.writer),
-        paper.words.time(paper.built_at),
+        model.labels.lang,
+        escaped(&model.writer),
+        model.labels.time(model.built_at),
     ))?;
     let (covering, is_deleted) = (BTreeSet::new(), false);
-    Body { paper, sheet: &mut sheet, covering, is_deleted }.write()?;
-    sheet.push("</main>\n")?;
-    for (heading, notes) in paper.sections() {
-        sheet.push(&format!("<h2>{heading}</h2>\n"))?;
+    Body { model, output: &mut output, covering, is_deleted }.write()?;
+    output.push("</main>\n")?;
+    for (heading, notes) in model.sections() {
+        output.push(&format!("<h2>{heading}</h2>\n"))?;
         for note in notes {
-            write_note(&mut sheet, note, &paper.words)?;
+            write_note(&mut output, note, &model.labels)?;
         }
     }
-    sheet.push("</body>\n</html>\n")?;
-    Ok(sheet.into_bytes())
+    output.push("</body>\n</html>\n")?;
+    Ok(output.into_bytes())
 }
 
-/// The text under construction. The sheet takes each piece at once: no line is in memory beside it.
+/// The text under construction. The output takes each piece at once: no line is in memory beside it.
 struct Body<'a> {
-    paper: &'a Paper,
-    sheet: &'a mut Sheet,
+    model: &'a RenderModel,
+    output: &'a mut BoundedText,
     /// The notes whose range covers the current position.
     covering: BTreeSet<usize>,
     is_deleted: bool,
@@ -69,21 +69,21 @@ struct Body<'a> {
 
 impl Body<'_> {
     fn write(mut self) -> Result<(), ExportFailure> {
-        let (paper, edges) = (self.paper, self.paper.edges());
+        let (model, edges) = (self.model, self.model.edges());
         let (mut later, mut from) = (edges.as_slice(), 0);
-        for line in paper.text.split('\n') {
+        for line in model.text.split('\n') {
             let end = from + line.len();
             let here = later.partition_point(|(at, _)| *at <= end);
             let (edges, rest) = later.split_at(here);
             later = rest;
             let end_line = self.begin_line(edges)?;
             for (at, edge) in edges {
-                self.text(paper.text.get(from..*at).unwrap_or_default())?;
+                self.text(model.text.get(from..*at).unwrap_or_default())?;
                 from = *at;
                 self.edge(*edge)?;
             }
-            self.text(paper.text.get(from..end).unwrap_or_default())?;
-            self.sheet.push(end_line)?;
+            self.text(model.text.get(from..end).unwrap_or_default())?;
+            self.output.push(end_line)?;
             from = end + 1;
         }
         Ok(())
@@ -91,22 +91,22 @@ impl Body<'_> {
 
     /// Begins a line, with the notes whose range ends in it. Returns its end.
     fn begin_line(&mut self, edges: &[(usize, Edge)]) -> Result<&'static str, ExportFailure> {
-        let paper = self.paper;
+        let model = self.model;
         let ended = edges.iter().filter_map(|(_, edge)| match edge {
-            Edge::NoteEnds(index) | Edge::Point(index) => paper.notes.get(*index),
+            Edge::NoteEnds(index) | Edge::Point(index) => model.notes.get(*index),
             Edge::NoteBegins(_) | Edge::ChangeBegins(_) | Edge::ChangeEnds(_) => None,
         });
         let mut ended = ended.peekable();
         if ended.peek().is_none() {
-            self.sheet.push("<p>")?;
+            self.output.push("<p>")?;
             return Ok("</p>\n");
         }
-        self.sheet.push("<div class=\"noted\">")?;
+        self.output.push("<div class=\"noted\">")?;
         // A float begins at the line that follows it. In a narrow window the line comes first.
         for note in ended {
-            write_note(self.sheet, note, &paper.words)?;
+            write_note(self.output, note, &model.labels)?;
         }
-        self.sheet.push("<p>")?;
+        self.output.push("<p>")?;
         Ok("</p></div>\n")
     }
 
@@ -117,11 +117,11 @@ impl Body<'_> {
         let (mark, end_mark) =
             if self.covering.is_empty() { ("", "") } else { ("<mark>", "</mark>") };
         let (del, end_del) = if self.is_deleted { ("<del>", "</del>") } else { ("", "") };
-        self.sheet.push(mark)?;
-        self.sheet.push(del)?;
-        pieces(text).try_for_each(|piece| self.sheet.push(&escaped(piece)))?;
-        self.sheet.push(end_del)?;
-        self.sheet.push(end_mark)
+        self.output.push(mark)?;
+        self.output.push(del)?;
+        pieces(text).try_for_each(|piece| self.output.push(&escaped(piece)))?;
+        self.output.push(end_del)?;
+        self.output.push(end_mark)
     }
 
     fn edge(&mut self, edge: Edge) -> Result<(), ExportFailure> {
@@ -150,55 +150,55 @@ impl Body<'_> {
     }
 
     fn insertion(&mut self, index: usize) -> Result<(), ExportFailure> {
-        let note = self.paper.notes.get(index).filter(|note| note.is_change);
+        let note = self.model.notes.get(index).filter(|note| note.is_change);
         let suggestion = note.and_then(|note| note.suggestion.as_ref());
         match suggestion.filter(|suggestion| !suggestion.is_empty()) {
-            Some(suggestion) => self.sheet.push(&format!("<ins>{}</ins>", escaped(suggestion))),
+            Some(suggestion) => self.output.push(&format!("<ins>{}</ins>", escaped(suggestion))),
             None => Ok(()),
         }
     }
 
     fn reference(&mut self, index: usize) -> Result<(), ExportFailure> {
         let number = index.saturating_add(1);
-        self.sheet.push(&format!(
+        self.output.push(&format!(
             "<sup><a id=\"ref-{number}\" href=\"#note-{number}\">{number}</a></sup>"
         ))
     }
 }
 
-fn write_note(sheet: &mut Sheet, note: &Note, words: &Words) -> Result<(), ExportFailure> {
+fn write_note(output: &mut BoundedText, note: &Note, labels: &Labels) -> Result<(), ExportFailure> {
     let number = note.number;
-    let status = words.status(note.status).map(|it| format!(" · {it}")).unwrap_or_default();
-    sheet.push(&format!(
+    let status = labels.status(note.status).map(|it| format!(" · {it}")).unwrap_or_default();
+    output.push(&format!(
         "<aside class=\"note\" id=\"note-{number}\"><a href=\"#ref-{number}\">{number}</a> \
          <strong>{}</strong> <time>{}{status}</time>",
         escaped(&note.author),
-        words.time(note.at),
+        labels.time(note.at),
     ))?;
     if !matches!(note.location, Location::Range(_)) && !note.quote.is_empty() {
-        sheet.push(&format!("<blockquote>{}</blockquote>", escaped(&note.quote)))?;
+        output.push(&format!("<blockquote>{}</blockquote>", escaped(&note.quote)))?;
     }
     // A change stands in the text, too, but a note without a word is none.
     let is_shown = !note.is_change || note.body.is_empty();
     if let Some(suggestion) = note.suggestion.as_deref().filter(|_| is_shown) {
-        let (label, quote) = (words.suggested(suggestion), escaped(&note.quote));
-        sheet.push(&match suggestion {
+        let (label, quote) = (labels.suggested(suggestion), escaped(&note.quote));
+        output.push(&match suggestion {
             "" => format!("<p>{label}: “<del>{quote}</del>”</p>"),
             new => format!("<p>{label}: <del>{quote}</del> <ins>{}</ins></p>", escaped(new)),
         })?;
     }
     if !note.body.is_empty() {
-        sheet.push(&format!("<p>{}</p>", escaped(&note.body)))?;
+        output.push(&format!("<p>{}</p>", escaped(&note.body)))?;
     }
     for reply in &note.replies {
-        sheet.push(&format!(
+        output.push(&format!(
             "<div class=\"reply\"><strong>{}</strong> <time>{}</time><p>{}</p></div>",
             escaped(&reply.author.name),
-            words.time(reply.created_at),
+            labels.time(reply.created_at),
             escaped(&reply.body)
         ))?;
     }
-    sheet.push("</aside>\n")
+    output.push("</aside>\n")
 }
 
 /// The text with the characters of markup escaped. HTML has no other control character than tab and
@@ -225,11 +225,11 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::tests::{paper, reply, review, suggestion};
+    use crate::render_model::tests::{model, reply, review, suggestion};
     use galley_domain::limits::EXPORT_BYTES_MAX;
 
-    fn rendered(paper: &Paper) -> String {
-        String::from_utf8(render(paper).expect("a file")).expect("UTF-8")
+    fn rendered(model: &RenderModel) -> String {
+        String::from_utf8(render(model).expect("a file")).expect("UTF-8")
     }
 
     #[test]
@@ -238,10 +238,10 @@ mod tests {
         let mut one = review(evil, Some(evil), evil);
         evil.clone_into(&mut one.author.name);
         one.replies.push(reply(evil));
-        let mut paper = paper(evil, vec![one, review(evil, Some("gone<b>"), "<i>")]);
-        evil.clone_into(&mut paper.title);
-        evil.clone_into(&mut paper.writer);
-        let file = rendered(&paper);
+        let mut model = model(evil, vec![one, review(evil, Some("gone<b>"), "<i>")]);
+        evil.clone_into(&mut model.title);
+        evil.clone_into(&mut model.writer);
+        let file = rendered(&model);
         assert!(
             !file.contains("<script") && !file.contains("<b>") && !file.contains("<i>"),
             "{file}"
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_range_over_several_lines_is_marked_in_each() {
         let text = "하나\n둘\n셋";
-        let file = rendered(&paper(text, vec![suggestion(text, "나\n둘", "A\nB")]));
+        let file = rendered(&model(text, vec![suggestion(text, "나\n둘", "A\nB")]));
         let body = "<p>하<mark><del>나</del></mark></p>\n<div class=\"noted\"><aside class=\"note\" \
                     id=\"note-1\">";
         assert!(file.contains(body), "{file}");
@@ -266,16 +266,16 @@ mod tests {
     #[test]
     fn g13_a_long_line_takes_no_more_memory_than_the_file_may() {
         let fits = "\"".repeat(2_700_000);
-        let file = rendered(&paper(&fits, vec![]));
+        let file = rendered(&model(&fits, vec![]));
         assert_eq!(file.matches("&quot;").count(), fits.len());
         for text in [fits.repeat(3), "\"\n".repeat(2_000_000)] {
-            let mut sheet = Sheet::default();
-            let body = paper(&text, vec![]);
+            let mut output = BoundedText::default();
+            let body = model(&text, vec![]);
             let (covering, is_deleted) = (BTreeSet::new(), false);
-            let written = Body { paper: &body, sheet: &mut sheet, covering, is_deleted }.write();
+            let written = Body { model: &body, output: &mut output, covering, is_deleted }.write();
             assert_eq!(written, Err(ExportFailure::TooLarge));
-            // The sheet took the text piece by piece, up to its bound.
-            let left = EXPORT_BYTES_MAX - sheet.into_bytes().len();
+            // The output took the text piece by piece, up to its bound.
+            let left = EXPORT_BYTES_MAX - output.into_bytes().len();
             assert!(left < 1_024 * 1_024, "{left}");
         }
     }
@@ -289,7 +289,7 @@ mod tests {
         for (body, is_shown) in [("", true), ("왜?", false)] {
             body.clone_into(&mut deletion.body);
             body.clone_into(&mut other.body);
-            let file = rendered(&paper(text, vec![deletion.clone(), other.clone()]));
+            let file = rendered(&model(text, vec![deletion.clone(), other.clone()]));
             for note in [
                 "</time><p>삭제 제안: “<del>글을 </del>”</p></aside>",
                 "</time><p>제안: <del>쓴다</del> <ins>적는다</ins></p></aside>",
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn the_file_needs_no_other_file() {
-        let file = rendered(&paper("글\n\n끝", vec![]));
+        let file = rendered(&model("글\n\n끝", vec![]));
         assert!(file.contains("<p>글</p>\n<p></p>\n<p>끝</p>\n</main>"));
         for foreign in ["http://", "https://", "src=", "<link", "@import", "url("] {
             assert!(!file.contains(foreign), "{foreign}");

@@ -5,8 +5,8 @@
 use encoding_rs::{DecoderResult, EUC_KR, Encoding, UTF_8};
 
 use crate::error::ImportError;
+use crate::labels::Labels;
 use crate::word_text::{self, Imported};
-use crate::words::Words;
 use galley_domain::limits::{IMPORT_BYTES_MAX, LABEL_CHARS_MAX};
 use galley_domain::line::Line;
 
@@ -126,7 +126,7 @@ pub fn title_of(Imported { text, heading, .. }: &Imported, name: Option<&str>) -
         title.chars().filter(|c| !c.is_control()).take(LABEL_CHARS_MAX).collect::<String>()
     });
     let mut titles = titles.filter_map(|title| Line::Title.parse(&title).ok());
-    let is_korean = || Words::of([text.as_str()]).lang == "ko";
+    let is_korean = || Labels::of([text.as_str()]).lang == "ko";
     let untitled = || if is_korean() { "제목 없음" } else { "Untitled" }.to_owned();
     titles.next().unwrap_or_else(untitled)
 }

@@ -3,51 +3,55 @@
 //! The text may be Markdown, so it is not escaped. The words of the notes are: a note is no heading,
 //! link or HTML of the file.
 
-use crate::paper::{Location, Note, Paper};
-use crate::sheet::Sheet;
-use crate::words::Words;
+use crate::bounded_text::BoundedText;
+use crate::labels::Labels;
+use crate::render_model::{Location, Note, RenderModel};
 use galley_domain::export::ExportFailure;
 
 /// Prefixes of the footnotes' labels, by preference. A text may have footnotes of its own.
 const LABELS: [&str; 3] = ["r", "review-", "galley-review-"];
 
-pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
-    let is_free = |label: &&str| !paper.text.contains(&format!("[^{label}"));
+pub fn render(model: &RenderModel) -> Result<Vec<u8>, ExportFailure> {
+    let is_free = |label: &&str| !model.text.contains(&format!("[^{label}"));
     let label = LABELS.into_iter().find(is_free).unwrap_or("note-of-galley-");
-    let mut sheet = Sheet::default();
-    sheet.push_text(paper, |number| format!("[^{label}{number}]"))?;
-    if paper.notes.is_empty() {
-        return Ok(sheet.into_bytes());
+    let mut output = BoundedText::default();
+    output.push_text(model, |number| format!("[^{label}{number}]"))?;
+    if model.notes.is_empty() {
+        return Ok(output.into_bytes());
     }
-    sheet.push(if sheet.ends_with('\n') { "" } else { "\n" })?;
-    for note in paper.notes.iter().filter(|note| matches!(note.location, Location::Range(_))) {
-        let (first, rest) = lines(note, &paper.words);
-        sheet.push(&format!("\n[^{label}{}]: {first}\n", note.number))?;
-        push_block(&mut sheet, "    ", &rest)?;
+    output.push(if output.ends_with('\n') { "" } else { "\n" })?;
+    for note in model.notes.iter().filter(|note| matches!(note.location, Location::Range(_))) {
+        let (first, rest) = lines(note, &model.labels);
+        output.push(&format!("\n[^{label}{}]: {first}\n", note.number))?;
+        push_block(&mut output, "    ", &rest)?;
     }
-    for (heading, notes) in paper.sections() {
-        sheet.push(&format!("\n---\n\n## {heading}\n"))?;
+    for (heading, notes) in model.sections() {
+        output.push(&format!("\n---\n\n## {heading}\n"))?;
         for note in notes {
-            let (first, rest) = lines(note, &paper.words);
+            let (first, rest) = lines(note, &model.labels);
             // The text has no mark of it, so a number would name nothing.
-            sheet.push(&format!("\n- {first}\n"))?;
-            push_block(&mut sheet, "  ", &rest)?;
+            output.push(&format!("\n- {first}\n"))?;
+            push_block(&mut output, "  ", &rest)?;
         }
     }
-    Ok(sheet.into_bytes())
+    Ok(output.into_bytes())
 }
 
-fn push_block(sheet: &mut Sheet, indent: &str, lines: &[String]) -> Result<(), ExportFailure> {
+fn push_block(
+    output: &mut BoundedText,
+    indent: &str,
+    lines: &[String],
+) -> Result<(), ExportFailure> {
     for line in lines {
         let indent = if line.is_empty() { "" } else { indent };
-        sheet.push(&format!("{indent}{line}\n"))?;
+        output.push(&format!("{indent}{line}\n"))?;
     }
     Ok(())
 }
 
-fn lines(note: &Note, words: &Words) -> (String, Vec<String>) {
-    let status = words.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
-    let first = format!("**{}**, {}{status}", escaped(&note.author), words.time(note.at));
+fn lines(note: &Note, labels: &Labels) -> (String, Vec<String>) {
+    let status = labels.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
+    let first = format!("**{}**, {}{status}", escaped(&note.author), labels.time(note.at));
     let mut lines = Vec::new();
     let mut block = |prefix: &str, text: &str| {
         lines.push(String::new());
@@ -57,7 +61,7 @@ fn lines(note: &Note, words: &Words) -> (String, Vec<String>) {
     if !note.quote.is_empty() && !note.is_deletion() {
         block("> ", &note.quote);
     }
-    if let Some(suggestion) = note.suggestion(words) {
+    if let Some(suggestion) = note.suggestion(labels) {
         block("", &suggestion);
     }
     if !note.body.is_empty() {
@@ -66,7 +70,7 @@ fn lines(note: &Note, words: &Words) -> (String, Vec<String>) {
     for reply in &note.replies {
         block(
             "",
-            &format!("↳ {}, {}\n{}", reply.author.name, words.time(reply.created_at), reply.body),
+            &format!("↳ {}, {}\n{}", reply.author.name, labels.time(reply.created_at), reply.body),
         );
     }
     (first, lines)
@@ -94,16 +98,16 @@ fn escaped(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::tests::{paper, reply, review, suggestion};
+    use crate::render_model::tests::{model, reply, review, suggestion};
 
-    fn rendered(paper: &Paper) -> String {
-        String::from_utf8(render(paper).expect("a file")).expect("UTF-8")
+    fn rendered(model: &RenderModel) -> String {
+        String::from_utf8(render(model).expect("a file")).expect("UTF-8")
     }
 
     #[test]
     fn a_text_without_reviews_is_exported_byte_for_byte() {
         for text in ["", "# 제목\n\n* 하나", "a\n\n"] {
-            assert_eq!(rendered(&paper(text, vec![])), text);
+            assert_eq!(rendered(&model(text, vec![])), text);
         }
     }
 
@@ -112,7 +116,7 @@ mod tests {
         let text = "# 나는\n글을 쓴다";
         let mut first = review(text, Some("나는"), "# <b>왜</b>?\n- 정말\n1. [링크](x)");
         first.replies.push(reply("*그냥*"));
-        let file = rendered(&paper(text, vec![first, suggestion(text, "쓴다", "적는다")]));
+        let file = rendered(&model(text, vec![first, suggestion(text, "쓴다", "적는다")]));
         assert!(file.starts_with("# 나는[^r1]\n글을 쓴다[^r2]\n\n[^r1]: **이검토**, "), "{file}");
         for part in [
             "\n\n    > 나는  \n\n    \\# \\<b\\>왜\\</b\\>?  \n    \\- 정말  \n    1\\. \\[링크\\](x)  \n",
@@ -127,14 +131,14 @@ mod tests {
     fn a_mark_stands_before_the_line_feed_of_its_passage() {
         let text = "하나\n\n# 제목";
         let reviews = vec![review(text, Some("하나\n"), "?"), suggestion(text, "하나\n\n", "")];
-        let file = rendered(&paper(text, reviews));
+        let file = rendered(&model(text, reviews));
         assert!(file.starts_with("하나[^r1][^r2]\n\n# 제목\n\n[^r1]: "), "{file}");
     }
 
     #[test]
     fn footnotes_of_the_text_keep_their_labels() {
         let text = "글[^r1]\n\n[^r1]: 내 각주";
-        let file = rendered(&paper(text, vec![review(text, Some("글"), "?")]));
+        let file = rendered(&model(text, vec![review(text, Some("글"), "?")]));
         assert!(
             file.starts_with("글[^review-1][^r1]\n\n[^r1]: 내 각주\n\n[^review-1]: "),
             "{file}"
@@ -148,7 +152,7 @@ mod tests {
             review("글", None, "좋다\n1. 정말"),
             suggestion("글", "글", ""),
         ];
-        let file = rendered(&paper("글", reviews));
+        let file = rendered(&model("글", reviews));
         let head = "**이검토**, 2026-09-21 14:13 UTC";
         let expected = format!(
             "글[^r1]\n\n[^r1]: {head}\n\n    삭제 제안: “글”  \n\n---\n\n## 총평\n\n- {head}\n\n  좋다  \n  \

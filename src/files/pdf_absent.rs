@@ -1,12 +1,12 @@
 //! In place of [`pdf`](super::pdf) in a server that is built without that feature.
 
-use crate::gauge::Gauge;
-use crate::paper::Paper;
+use crate::build_progress::BuildProgress;
 use crate::pdf::fonts::Fonts;
+use crate::render_model::RenderModel;
 use galley_domain::export::ExportFailure;
 
 /// No caller exists: [`Fonts`] has no value.
-pub fn render(_: &Paper, fonts: &Fonts, _: &Gauge) -> Result<Vec<u8>, ExportFailure> {
+pub fn render(_: &RenderModel, fonts: &Fonts, _: &BuildProgress) -> Result<Vec<u8>, ExportFailure> {
     match *fonts {}
 }
 

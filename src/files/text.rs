@@ -1,54 +1,54 @@
 //! Plain text: the text as it is, with its reviews as footnotes.
 
-use crate::paper::{Location, Note, Paper};
-use crate::sheet::Sheet;
-use crate::words::Words;
+use crate::bounded_text::BoundedText;
+use crate::labels::Labels;
+use crate::render_model::{Location, Note, RenderModel};
 use galley_domain::export::ExportFailure;
 
 const RULE: &str = "────────────────────";
 
-pub fn render(paper: &Paper) -> Result<Vec<u8>, ExportFailure> {
-    let mut sheet = Sheet::default();
-    sheet.push_text(paper, |number| format!("[{number}]"))?;
-    if paper.notes.is_empty() {
-        return Ok(sheet.into_bytes());
+pub fn render(model: &RenderModel) -> Result<Vec<u8>, ExportFailure> {
+    let mut output = BoundedText::default();
+    output.push_text(model, |number| format!("[{number}]"))?;
+    if model.notes.is_empty() {
+        return Ok(output.into_bytes());
     }
-    let line_break = if sheet.ends_with('\n') { "" } else { "\n" };
-    sheet.push(&format!("{line_break}\n{RULE}\n{}\n", paper.words.reviews))?;
-    let ranges = paper.notes.iter().filter(|note| matches!(note.location, Location::Range(_)));
+    let line_break = if output.ends_with('\n') { "" } else { "\n" };
+    output.push(&format!("{line_break}\n{RULE}\n{}\n", model.labels.reviews))?;
+    let ranges = model.notes.iter().filter(|note| matches!(note.location, Location::Range(_)));
     for note in ranges {
-        write_note(&mut sheet, note, &paper.words)?;
+        write_note(&mut output, note, &model.labels)?;
     }
-    for (heading, notes) in paper.sections() {
-        sheet.push(&format!("\n{RULE}\n{heading}\n"))?;
+    for (heading, notes) in model.sections() {
+        output.push(&format!("\n{RULE}\n{heading}\n"))?;
         for note in notes {
-            write_note(&mut sheet, note, &paper.words)?;
+            write_note(&mut output, note, &model.labels)?;
         }
     }
-    Ok(sheet.into_bytes())
+    Ok(output.into_bytes())
 }
 
-fn write_note(sheet: &mut Sheet, note: &Note, words: &Words) -> Result<(), ExportFailure> {
-    let status = words.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
-    sheet.push(&format!(
+fn write_note(output: &mut BoundedText, note: &Note, labels: &Labels) -> Result<(), ExportFailure> {
+    let status = labels.status(note.status).map(|it| format!(" ({it})")).unwrap_or_default();
+    output.push(&format!(
         "\n[{}] {}, {}{status}\n",
         note.number,
         note.author,
-        words.time(note.at)
+        labels.time(note.at)
     ))?;
     if !note.quote.is_empty() && !note.is_deletion() {
-        sheet.push(&indented(&format!("“{}”", note.quote)))?;
+        output.push(&indented(&format!("“{}”", note.quote)))?;
     }
-    if let Some(suggestion) = note.suggestion(words) {
-        sheet.push(&indented(&suggestion))?;
+    if let Some(suggestion) = note.suggestion(labels) {
+        output.push(&indented(&suggestion))?;
     }
     if !note.body.is_empty() {
-        sheet.push(&indented(&note.body))?;
+        output.push(&indented(&note.body))?;
     }
     for reply in &note.replies {
-        let head = format!("↳ {}, {}", reply.author.name, words.time(reply.created_at));
-        sheet.push(&indented(&head))?;
-        sheet.push(&indented(&reply.body))?;
+        let head = format!("↳ {}, {}", reply.author.name, labels.time(reply.created_at));
+        output.push(&indented(&head))?;
+        output.push(&indented(&reply.body))?;
     }
     Ok(())
 }
@@ -60,17 +60,17 @@ fn indented(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::tests::{paper, reply, review, suggestion};
+    use crate::render_model::tests::{model, reply, review, suggestion};
     use galley_domain::review::ReviewStatus;
 
-    fn rendered(paper: &Paper) -> String {
-        String::from_utf8(render(paper).expect("a file")).expect("UTF-8")
+    fn rendered(model: &RenderModel) -> String {
+        String::from_utf8(render(model).expect("a file")).expect("UTF-8")
     }
 
     #[test]
     fn a_text_without_reviews_is_exported_byte_for_byte() {
         for text in ["", "나는\n글을 쓴다", "a\n\n", "\t[1] \u{1F469}"] {
-            assert_eq!(rendered(&paper(text, vec![])), text);
+            assert_eq!(rendered(&model(text, vec![])), text);
         }
     }
 
@@ -83,7 +83,7 @@ mod tests {
         first.replies.push(reply("그냥"));
         let lost = suggestion(text, "없다", "");
         let all = vec![first, decided, review(text, None, "좋다"), lost];
-        let file = rendered(&paper(text, all));
+        let file = rendered(&model(text, all));
         assert!(file.starts_with("나는[1] 글을 쓴다[2]\n\n"), "{file}");
         for part in [
             "\n[1] 이검토, 2026-09-21 14:13 UTC\n    “나는”\n    왜?\n    정말?\n    ↳ 김작가",

@@ -2,7 +2,7 @@
 
 use crate::docx;
 use crate::error::ImportError;
-use crate::paper::tests::{paper, reply, review, suggestion};
+use crate::render_model::tests::{model, reply, review, suggestion};
 use crate::word_text::{ImportChanges, Imported, MAIN_PART, read};
 use crate::zip::tests::archive;
 use galley_domain::limits::IMPORT_NOTES_MAX;
@@ -35,7 +35,7 @@ fn g13_the_text_of_a_file_has_a_bound() {
 fn an_export_without_reviews_is_imported_as_the_same_text() {
     let rare = "a\u{301} \u{1100}\u{1161} 👩‍👩‍👧 & < > \" ' \t\tx  y ";
     for text in ["", "나는\n글을 쓴다", "\n\na\n\n", rare, "]]>&amp;&#65;"] {
-        let file = docx::render(&paper(text, vec![])).expect("a file");
+        let file = docx::render(&model(text, vec![])).expect("a file");
         assert_eq!(whole(&file).as_deref(), Ok(text));
     }
 }
@@ -49,7 +49,7 @@ fn tracked_changes_are_taken_as_accepted() {
         [("c\nd", "xc\ndy\n끝"), ("", "xy\n끝"), ("z", "xzy\n끝"), ("1\n2\n3", "x1\n2\n3y\n끝")]
     {
         let reviews = vec![suggestion(text, "a\nb", put_in), comment.clone()];
-        let file = docx::render(&paper(text, reviews)).expect("a file");
+        let file = docx::render(&model(text, reviews)).expect("a file");
         let Imported { text, changes, .. } = read(&file, usize::MAX).expect("a text");
         assert_eq!(text, expected);
         // Word shows a replacement as two changes, over however many paragraphs it goes.
@@ -270,7 +270,7 @@ fn g12_a_hostile_document_is_refused_with_its_reason() {
 
 #[test]
 fn g12_no_cut_of_a_document_is_imported() {
-    let file = docx::render(&paper("나는 글을 쓴다", vec![])).expect("a file");
+    let file = docx::render(&model("나는 글을 쓴다", vec![])).expect("a file");
     for length in (0..file.len()).step_by(7) {
         assert!(whole(&file[..length]).is_err(), "{length}");
     }

@@ -15,7 +15,7 @@ use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Object, Path};
 use crate::http::response_budget::BodyCharge;
 use crate::reviews::Reviews;
-use crate::reviews::plan::Item;
+use crate::reviews::plan::Selection;
 
 /// The server charges a decision about many reviews before it reads them, as a page of the list.
 const READ_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
@@ -37,12 +37,12 @@ struct Made {
     id: Option<DecisionId>,
     decision: Verdict,
     done: Vec<ReviewId>,
-    skipped: Vec<Left>,
+    skipped: Vec<SkippedReview>,
     undo_until: Option<DateTime<Utc>>,
 }
 
 #[derive(Serialize)]
-struct Left {
+struct SkippedReview {
     id: ReviewId,
     reason: &'static str,
 }
@@ -67,12 +67,14 @@ pub(crate) async fn decide(
         charge.grow(READ_BYTES)?;
     }
     let named = new.reviews.into_iter();
-    let items = named.map(|Object(Named { id, version })| Item { id, version: Some(version) });
+    let selections =
+        named.map(|Object(Named { id, version })| Selection { id, version: Some(version) });
     let link = reviews.member(caller.user(), caller.requester(), link).await?;
-    let result = reviews.decide_many(&link, new.decision, items.collect()).await?;
+    let result = reviews.decide_many(&link, new.decision, selections.collect()).await?;
     let (id, undo_until) = result.made.unzip();
     let skipped = result.skipped.into_iter();
-    let skipped = skipped.map(|(id, reason)| Left { id, reason: reason.as_str() }).collect();
+    let skipped = skipped.map(|(id, reason)| SkippedReview { id, reason: reason.as_str() });
+    let skipped = skipped.collect();
     let made = Made { id, decision: new.decision, done: result.done, skipped, undo_until };
     Ok(Json(made).into_response())
 }

@@ -115,7 +115,7 @@ async fn create(
 /// `GET /api/documents`
 async fn list(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Query(ListQuery { deleted, limit, cursor }): Query<ListQuery>,
 ) -> Result<Response, ApiError> {
@@ -133,7 +133,7 @@ async fn list(
     for row in &mut rows {
         // A list with an older count is better than none. The document may also have been deleted
         // meanwhile.
-        let counted = count_now(row, &sessions, &caller.requester()).await;
+        let counted = count_now(row, &seats, &caller.requester()).await;
         let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
     }
     Ok(Json(ListBody { documents: rows, next_cursor, retention_seconds: None }).into_response())
@@ -142,12 +142,12 @@ async fn list(
 /// `GET /api/documents/{id}`
 async fn show(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Json<Document>, ApiError> {
     let mut document = sharing.document(&caller.user().id, id).await?;
-    count_now(&mut document, &sessions, &caller.requester()).await?;
+    count_now(&mut document, &seats, &caller.requester()).await?;
     Ok(Json(document))
 }
 
@@ -155,11 +155,11 @@ async fn show(
 /// slow to read, the stored count remains.
 async fn count_now(
     document: &mut Document,
-    sessions: &SeatService,
+    seats: &SeatService,
     requester: &Requester,
 ) -> Result<(), ApiError> {
-    if sessions.is_open(document.id) {
-        match sessions.text(document.id, requester).await {
+    if seats.is_open(document.id) {
+        match seats.text(document.id, requester).await {
             Ok(text) => document.characters = count_characters(&text),
             Err(RoomError::Unreadable | RoomError::TooCostly | RoomError::Busy) => {}
             Err(error) => return Err(error.into()),
@@ -171,7 +171,7 @@ async fn count_now(
 /// `PATCH /api/documents/{id}`
 async fn rename(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     JsonBody(body): JsonBody<TitleBody>,
@@ -179,14 +179,14 @@ async fn rename(
     let mut renamed =
         sharing.rename_document(&caller.user().id, id, &body.title, Utc::now()).await?;
     // The title is stored: an older count is better than a failure.
-    let _older = count_now(&mut renamed, &sessions, &caller.requester()).await;
+    let _older = count_now(&mut renamed, &seats, &caller.requester()).await;
     Ok(Json(renamed))
 }
 
 /// `DELETE /api/documents/{id}`
 async fn delete(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     Query(query): Query<DeleteQuery>,
@@ -200,7 +200,7 @@ async fn delete(
     // One transaction moves the document and revokes its link. From then on no claim succeeds and no
     // edit is stored. Then the server ends each session.
     let deletion = sharing.delete_document(user, id, Utc::now()).await?;
-    sessions.document_deleted(id, deletion).await;
+    seats.document_deleted(id, deletion).await;
     sharing.bound_bin(&user.id).await;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -220,7 +220,7 @@ async fn restore(
 async fn text(
     State(sharing): State<Sharing>,
     State(reviews): State<Reviews>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     Query(TextQuery { view }): Query<TextQuery>,
@@ -228,7 +228,7 @@ async fn text(
     sharing.may_read(&caller.user().id, id).await?;
     let plain = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
     match view {
-        None => Ok((plain, sessions.text(id, &caller.requester()).await?).into_response()),
+        None => Ok((plain, seats.text(id, &caller.requester()).await?).into_response()),
         Some(TextView::Accepted) => {
             let (text, left) = reviews.accepted_text(id, &caller.requester()).await?;
             Ok((plain, [(LEFT, HeaderValue::from(left))], text).into_response())

@@ -38,9 +38,9 @@ pub struct Rate {
 }
 
 #[derive(Clone)]
-pub struct Limiter(Arc<Both>);
+pub struct Limiter(Arc<Limits>);
 
-struct Both {
+struct Limits {
     requests: Buckets,
     joins: Buckets,
     builds: Buckets,
@@ -52,7 +52,7 @@ struct Both {
     transfers: DefaultKeyedRateLimiter<IpAddr>,
     /// Handles, personal links and ids of other users, by user.
     people: DefaultKeyedRateLimiter<UserId>,
-    /// Those of them that no user has, by address: they may be guesses.
+    /// Look-ups of names that no user has, by address: they may be guesses.
     unknown_people: Arc<Allowances>,
     clock: DefaultClock,
 }
@@ -70,7 +70,7 @@ impl Limiter {
         let builds = Rate { per_second: EXPORT_BUILDS_PER_SECOND, burst: EXPORT_BUILDS_BURST };
         let refused = Quota::per_second(REFUSED_BEARERS_PER_SECOND);
         let entries = Quota::per_second(entries.per_second).allow_burst(entries.burst);
-        Self(Arc::new(Both {
+        Self(Arc::new(Limits {
             requests: Buckets::new(requests),
             joins: Buckets::new(joins),
             builds: Buckets::new(builds),

@@ -133,7 +133,7 @@ async fn share(
 /// `GET /api/share-links`: the links in which the caller writes or reviews, newest first.
 async fn list(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Query(query): Query<PageQuery>,
@@ -142,11 +142,11 @@ async fn list(
     let mut links = sharing.links_of(&caller.user().id, &request.page()).await?;
     let next_cursor = request.cut(&mut links, ShareLink::cursor);
     let ids: Vec<_> = links.iter().map(|link| link.id).collect();
-    let mut seats = sessions.seats_of(&ids).await.into_iter();
+    let mut views = seats.seats_of(&ids).await.into_iter();
     let mut progress = reviews.progress_of(&caller.user().id, &ids).await?;
     let body = |link: ShareLink| {
         let progress = progress.remove(&link.id).unwrap_or_default();
-        let seats = seats.next().unwrap_or_default();
+        let seats = views.next().unwrap_or_default();
         LinkBody::new(link, Rest::Member(MemberBody { seats, progress }))
     };
     Ok(Json(ListBody { share_links: links.into_iter().map(body).collect(), next_cursor }))
@@ -155,18 +155,18 @@ async fn list(
 /// `GET /api/share-links/{id}`
 async fn show(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<Json<LinkBody>, ApiError> {
-    shown(&sharing, &sessions, &reviews, &caller, id).await
+    shown(&sharing, &seats, &reviews, &caller, id).await
 }
 
 /// `POST /api/share-links/{id}/join`
 async fn join(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
@@ -177,11 +177,11 @@ async fn join(
     // The event has the time that the database stores.
     let now = Utc::now().trunc_subsecs(3);
     match sharing.join(user, id, &body.invite, now).await? {
-        Joining::Reviewer(link) => for_member(link, None, &caller, &sessions, &reviews).await,
+        Joining::Reviewer(link) => for_member(link, None, &caller, &seats, &reviews).await,
         Joining::Refused { document, is_noted } => {
             if is_noted {
                 let refused = Event::InviteRefused { user, at: now };
-                sessions.notify_writer(document, &refused).await;
+                seats.notify_writer(document, &refused).await;
             }
             Err(SharingError::ReviewerExists.into())
         }
@@ -191,37 +191,37 @@ async fn join(
 /// `DELETE /api/share-links/{id}`
 async fn revoke(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
     sharing.revoke(&caller.user().id, id, Utc::now()).await?;
-    sessions.revoke(id).await;
+    seats.revoke(id).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn shown(
     sharing: &Sharing,
-    sessions: &SeatService,
+    seats: &SeatService,
     reviews: &Reviews,
     caller: &Caller,
     id: ShareLinkId,
 ) -> Result<Json<LinkBody>, ApiError> {
     let (link, role) = sharing.link(&caller.user().id, id).await?;
     let invite_state = sharing.invite_state(id, role).await?;
-    for_member(link, invite_state, caller, sessions, reviews).await
+    for_member(link, invite_state, caller, seats, reviews).await
 }
 
 async fn for_member(
     link: ShareLink,
     invite_state: Option<InviteState>,
     caller: &Caller,
-    sessions: &SeatService,
+    seats: &SeatService,
     reviews: &Reviews,
 ) -> Result<Json<LinkBody>, ApiError> {
-    let seats = sessions.seats_of(&[link.id]).await.pop().unwrap_or_default();
+    let view = seats.seats_of(&[link.id]).await.pop().unwrap_or_default();
     let mut progress = reviews.progress_of(&caller.user().id, &[link.id]).await?;
     let progress = progress.remove(&link.id).unwrap_or_default();
-    let rest = Rest::Member(MemberBody { seats, progress });
+    let rest = Rest::Member(MemberBody { seats: view, progress });
     Ok(Json(LinkBody { invite_state, ..LinkBody::new(link, rest) }))
 }

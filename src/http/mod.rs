@@ -4,7 +4,7 @@
 //! A request passes these layers from the outside in: response headers, metrics, problem documents for
 //! bare failures, the panic handler, the timeout, the close after an unread body. On the way to `/api`
 //! and `/ws` it also passes the verification of its token, the rate limit and the byte budget. Then the
-//! handler runs. The server answers a plain websocket request without these layers ([`ws::upgrade`]).
+//! handler runs. The server answers a plain websocket request without these layers ([`service`]).
 
 pub mod access;
 pub mod assets;
@@ -23,6 +23,7 @@ pub mod readiness;
 pub(crate) mod request_log;
 pub(crate) mod response_budget;
 pub mod serve;
+pub mod service;
 mod unread_body;
 
 mod decisions;
@@ -92,7 +93,7 @@ pub struct HttpState {
     pub sharing: Sharing,
     pub readiness: Readiness,
     pub scrape: MetricsHandle,
-    pub sessions: SeatService,
+    pub seats: SeatService,
     pub reviews: Reviews,
     pub tarpit: Tarpit,
     pub guest_budgets: GuestBudgets,

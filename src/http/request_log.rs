@@ -30,48 +30,48 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     let response = next.run(request).instrument(span.clone()).await;
     let status = response.status();
     span.in_scope(|| log(&response));
-    let Figures { requests, seconds } = figures(method, route, status);
+    let RequestMetrics { requests, seconds } = request_metrics(method, route, status);
     seconds.record(started_at.elapsed());
     requests.increment(1);
     response
 }
 
-/// The same for a websocket request that bypassed the router, whether or not it was upgraded.
+/// Counts, times and logs a websocket request that bypassed the router, whether or not it was upgraded.
 pub(crate) fn socket(response: &Response, started_at: Instant) {
     /// Cached handles: thousands of sockets open at the same moment.
-    static OPENED: LazyLock<Figures> =
-        LazyLock::new(|| figures("GET", SOCKET, StatusCode::SWITCHING_PROTOCOLS));
+    static OPENED: LazyLock<RequestMetrics> =
+        LazyLock::new(|| request_metrics("GET", SOCKET, StatusCode::SWITCHING_PROTOCOLS));
     let status = response.status();
     log(response);
     let other;
-    let Figures { requests, seconds } = if status == StatusCode::SWITCHING_PROTOCOLS {
+    let RequestMetrics { requests, seconds } = if status == StatusCode::SWITCHING_PROTOCOLS {
         &*OPENED
     } else {
-        other = figures("GET", SOCKET, status);
+        other = request_metrics("GET", SOCKET, status);
         &other
     };
     seconds.record(started_at.elapsed());
     requests.increment(1);
 }
 
-/// The same for a request that was rejected before the router.
+/// Counts and logs a request that the service rejected before the router.
 pub(crate) fn rejected(method: &Method, response: &Response) {
     log(response);
-    figures(method_name(method), UNMATCHED, response.status()).requests.increment(1);
+    request_metrics(method_name(method), UNMATCHED, response.status()).requests.increment(1);
 }
 
-struct Figures {
+struct RequestMetrics {
     requests: metrics::Counter,
     seconds: metrics::Histogram,
 }
 
-fn figures(method: &'static str, route: &str, status: StatusCode) -> Figures {
+fn request_metrics(method: &'static str, route: &str, status: StatusCode) -> RequestMetrics {
     let labels = [("method", method.to_owned()), ("route", route.to_owned())];
     let seconds = metrics::histogram!("galley_http_request_seconds", &labels);
     let [method, route] = labels;
     let labels = [method, route, ("status", status.as_str().to_owned())];
     let requests = metrics::counter!("galley_http_requests_total", &labels);
-    Figures { requests, seconds }
+    RequestMetrics { requests, seconds }
 }
 
 fn log(response: &Response) {

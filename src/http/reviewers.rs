@@ -84,7 +84,7 @@ async fn check(
 /// `PUT /api/share-links/{id}/reviewer`: a refused user becomes the reviewer.
 async fn replace(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
@@ -92,25 +92,25 @@ async fn replace(
 ) -> Result<Json<LinkBody>, ApiError> {
     let owner = &caller.user().id;
     let changed = sharing.replace_reviewer(owner, id, &body.user_id, Utc::now()).await?;
-    end_former(&sessions, id, &changed).await;
-    shown(&sharing, &sessions, &reviews, &caller, id).await
+    end_former(&seats, id, &changed).await;
+    shown(&sharing, &seats, &reviews, &caller, id).await
 }
 
 /// `DELETE /api/share-links/{id}/reviewer`
 async fn remove(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
     let changed = sharing.remove_reviewer(&caller.user().id, id, Utc::now()).await?;
-    end_former(&sessions, id, &changed).await;
+    end_former(&seats, id, &changed).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn end_former(sessions: &SeatService, link: ShareLinkId, changed: &ReviewerChanged) {
+async fn end_former(seats: &SeatService, link: ShareLinkId, changed: &ReviewerChanged) {
     if let Some(former) = &changed.former {
         tracing::info!(%link, document = %changed.document, user = %former, "a reviewer was removed");
-        sessions.reviewer_removed(link, former).await;
+        seats.reviewer_removed(link, former).await;
     }
 }

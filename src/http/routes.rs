@@ -31,7 +31,7 @@ impl<H: Handler<T, HttpState>, T: 'static> Handler<T, HttpState> for ToItsEnd<H>
     type Future = BoxFuture<'static, Response>;
 
     fn call(self, request: Request, state: HttpState) -> Self::Future {
-        let seats = state.sessions.clone();
+        let seats = state.seats.clone();
         // One type of task for all handlers.
         let handled: BoxFuture<'static, Response> = self.0.call(request, state).boxed();
         async move { seats.complete(handled).await }.boxed()

@@ -91,7 +91,7 @@ fn tagged(version: i64, sections: Vec<Section>) -> Response {
 /// `GET /api/documents/{id}/sections`: for the owner, and the reviewer of its share link.
 async fn show(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Response, ApiError> {
@@ -100,13 +100,13 @@ async fn show(
         return Ok(tagged(version, Vec::new()));
     }
     let read = move |text: &Text| text.resolve_sections(stored);
-    Ok(tagged(version, sessions.read_text(id, &caller.requester(), read).await?))
+    Ok(tagged(version, seats.read_text(id, &caller.requester(), read).await?))
 }
 
 /// `PUT /api/documents/{id}/sections`: for the owner.
 async fn set(
     State(sharing): State<Sharing>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     storing: Storing,
     caller: Caller,
     Path(id): Path<DocumentId>,
@@ -121,9 +121,9 @@ async fn set(
         let stored = text.anchor_sections(new)?;
         Ok((text.resolve_sections(stored.clone()), stored))
     };
-    let read = sessions.read_text(id, &caller.requester(), read).await?;
+    let read = seats.read_text(id, &caller.requester(), read).await?;
     let (sections, stored) = read.map_err(SharingError::Section)?;
     let version = sharing.set_sections(id, &stored, expected).await?;
-    sessions.deliver_change(id, version, &Event::SectionsChanged(&sections)).await;
+    seats.deliver_change(id, version, &Event::SectionsChanged(&sections)).await;
     Ok(tagged(version, sections))
 }

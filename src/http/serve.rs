@@ -27,8 +27,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::http::connection_slots::{ConnectionLimits, Slot, Slots};
 use crate::http::peer::Peer;
+use crate::http::service::HttpService;
 use crate::http::ws::inbound::FrameHeads;
-use crate::http::ws::upgrade::Front;
 
 /// Time limit of a request's head, counted from the end of the previous request.
 const HEAD_MAX: Duration = Duration::from_secs(10);
@@ -65,12 +65,12 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves `front` until `stop`, then waits for responses in progress.
+/// Serves `service` until `stop`, then waits for responses in progress.
 ///
 /// The function does not wait for websockets: they hold tokens of `tasks`, for which the caller waits.
 pub async fn run(
     listener: TcpListener,
-    front: Front,
+    service: HttpService,
     connections: ConnectionLimits,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -88,7 +88,7 @@ pub async fn run(
             }
         };
         // A proxy carries the connections of many clients, so no address counts them.
-        let address = (!front.trusts(peer.ip())).then_some(peer.ip());
+        let address = (!service.trusts(peer.ip())).then_some(peer.ip());
         let Some(slot) = slots.take(address) else { continue };
         // Without it the kernel may delay a keystroke until the client acknowledges the previous one.
         if let Err(error) = stream.set_nodelay(true) {
@@ -96,7 +96,7 @@ pub async fn run(
             continue;
         }
         let socket = Socket::new(stream, slot, tasks.token());
-        answering.spawn(serve(socket, peer, front.clone(), stop.clone()));
+        answering.spawn(serve(socket, peer, service.clone(), stop.clone()));
     }
     drop(listener);
     answering.close();
@@ -112,11 +112,11 @@ fn is_the_peers(error: &io::Error) -> bool {
 }
 
 /// Serves one connection until it ends or is upgraded; after `stop`, until its response is sent.
-async fn serve(socket: Socket, peer: SocketAddr, front: Front, stop: CancellationToken) {
+async fn serve(socket: Socket, peer: SocketAddr, service: HttpService, stop: CancellationToken) {
     let peer = Peer(peer.ip());
     let inbound = Arc::clone(socket.frames.inbound());
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        front.answer(request.map(Body::new), peer, &inbound)
+        service.answer(request.map(Body::new), peer, &inbound)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -63,7 +63,7 @@ impl<'de> Visitor<'de> for BoundedItems {
 }
 
 #[derive(Deserialize)]
-struct Put {
+struct SuggestionBody {
     id: ReviewId,
     version: Option<i64>,
     parts: Vec<Part>,
@@ -149,7 +149,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T, Refusal> {
     serde_json::from_str(text.get()).map_err(|_error| Refusal::Malformed)
 }
 
-fn put(body: Put) -> Result<BatchItem, Refusal> {
+fn put(body: SuggestionBody) -> Result<BatchItem, Refusal> {
     let parts = body.parts.into_iter().map(|part| {
         let at = match (part.start, part.end, part.quote, part.at) {
             (Some(start), Some(end), Some(quote), None) => {

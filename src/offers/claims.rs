@@ -34,10 +34,10 @@ use crate::offers::waiting_claims::WaitingClaim;
 use crate::offers::{Offers, parse_message};
 use crate::storage::pagination::Page;
 
-/// The turn of a claimant: the offer's lock, held for [`CLAIM_LEASE`]. A drop releases it.
+/// The grant of an offer's lock to a claimant, held for [`CLAIM_LEASE`]. A drop releases it.
 #[must_use = "a drop releases the lock"]
 #[derive(Debug)]
-pub struct Turn {
+pub struct OfferGrant {
     claimant: User,
     offer: OfferId,
     message: Option<String>,
@@ -52,12 +52,12 @@ impl Offers {
     /// # Cancel safety
     ///
     /// A drop leaves the queue and passes a hand-over on to the next waiter; nothing is stored (O3).
-    pub async fn await_turn(
+    pub async fn await_grant(
         &self,
         claimant: &User,
         offer: OfferId,
         message: Option<&str>,
-    ) -> Result<Turn, OfferError> {
+    ) -> Result<OfferGrant, OfferError> {
         let message = parse_message(message)?;
         self.admit()?;
         let mut waiting = self.waiting.enter(&claimant.id, offer)?;
@@ -67,12 +67,12 @@ impl Offers {
             guard = self.acquire(offer, terms.fence) => guard?,
             refused = self.refusal(&mut waiting, &claimant.id, offer) => return Err(refused),
         };
-        let turn = Turn { claimant: claimant.clone(), offer, message, guard, waiting };
-        if turn.waiting.is_notified() {
+        let grant = OfferGrant { claimant: claimant.clone(), offer, message, guard, waiting };
+        if grant.waiting.is_notified() {
             // Other waiters need the lock: one read answers instead of a transaction.
             self.terms(&claimant.id, offer, Utc::now()).await?;
         }
-        Ok(turn)
+        Ok(grant)
     }
 
     /// Acquires the lock of an offer in order of arrival, with a fence above `floor`. A claim that Redis
@@ -98,14 +98,18 @@ impl Offers {
         }
     }
 
-    /// Claims a place in the claimant's turn, and releases the lock. [`OfferError::LockWaitTimeout`]: a
+    /// Claims a place under the claimant's grant, and releases the lock. [`OfferError::LockWaitTimeout`]: a
     /// later grant of the lock took a place, because this one's lease has ended (O2).
     ///
     /// # Cancel safety
     ///
     /// Dropped in flight, the claim may or may not be stored, and a background task releases the lock.
-    pub async fn claim(&self, turn: Turn, now: DateTime<Utc>) -> Result<OfferClaim, OfferError> {
-        let Turn { claimant, offer, message, guard, waiting } = turn;
+    pub async fn claim(
+        &self,
+        grant: OfferGrant,
+        now: DateTime<Utc>,
+    ) -> Result<OfferClaim, OfferError> {
+        let OfferGrant { claimant, offer, message, guard, waiting } = grant;
         let new = NewClaim {
             id: ClaimId::generate(),
             offer,

@@ -38,7 +38,7 @@ pub enum OfferError {
     ClaimLimit { retry_after: Duration },
     #[error("too many claims at once")]
     TooManyAtOnce { retry_after: Duration },
-    /// The claimant's turn did not come in time, or it passed. Nothing is stored.
+    /// The lock was not granted in time, or its lease ended. Nothing is stored.
     #[error("too many users claim this offer now")]
     LockWaitTimeout,
     #[error(transparent)]
@@ -61,7 +61,7 @@ pub enum OfferError {
 impl From<LockError> for OfferError {
     fn from(error: LockError) -> Self {
         match error {
-            // A full queue, and a grant whose reply came after its lease, are waits without a turn.
+            // A full queue, and a grant whose reply came after its lease, are waits without a grant.
             LockError::Busy(_) | LockError::WaitTimeout(_) | LockError::Lost(_) => {
                 Self::LockWaitTimeout
             }

@@ -166,11 +166,11 @@ async fn close(
     Ok(Json(OfferBody::new(closed, &origins)))
 }
 
-/// `POST /api/review-offers/{id}/claims`: waits for the caller's turn and claims a place. A client that
+/// `POST /api/review-offers/{id}/claims`: waits for the offer's lock and claims a place. A client that
 /// disconnects leaves the wait queue.
 async fn claim(
     Extension(offers): Extension<Offers>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     State(sharing): State<Sharing>,
     storing: Storing,
     caller: Caller,
@@ -180,17 +180,17 @@ async fn claim(
     let taken = storing.take(guest_budgets::CLAIMS)?;
     let message = body.and_then(|JsonBody(body)| body.message);
     storing.charge(ROW_BYTES + message.as_ref().map_or(0, String::len))?;
-    let turn = offers.await_turn(caller.user(), id, message.as_deref()).await?;
+    let grant = offers.await_grant(caller.user(), id, message.as_deref()).await?;
     // From the grant on, the claim runs to its end: its client does not delay the next waiter.
     let claiming = async move {
-        let claim = offers.claim(turn, Utc::now()).await?;
+        let claim = offers.claim(grant, Utc::now()).await?;
         taken.spend();
         // The claim holds its place with an older name as well.
         let saved = caller.save_name(&sharing).await;
         let _older = saved.inspect_err(|error| tracing::debug!(%error, "a name is not stored"));
         Ok::<_, ApiError>(claim)
     };
-    let claim = sessions.complete(claiming).await?;
+    let claim = seats.complete(claiming).await?;
     let location = [(LOCATION, format!("/api/review-offers/{id}/claims/{}", claim.id))];
     Ok((StatusCode::CREATED, location, Json(claim)).into_response())
 }

@@ -1,6 +1,6 @@
 //! Review offers and their claims.
 //!
-//! The lock of an offer grants the claimants their turns in order of arrival. The database decides
+//! The lock of an offer is granted to the claimants in order of arrival. The database decides
 //! beside it: one conditional update takes a place in the transaction that inserts the claim, so an
 //! offer never has more claims than places. A user has one claim of an offer that holds a place, by a
 //! unique index (G11). The update also compares the fence of the lock's grant: a claimant whose lease

@@ -1,6 +1,6 @@
 //! The claims that this server handles: their bounds, and their notifications.
 //!
-//! A claim that waits for its turn holds a place in the queue of its offer's lock, up to ten seconds.
+//! A claim that waits for its grant holds a place in the queue of its offer's lock, up to ten seconds.
 //! When this server finds an offer without a free place, it notifies its waiting claims of that offer.
 //! Each then reads the offer once and leaves the queue. Without that, 500 claimants would acquire the
 //! lock one after another, each to find that all places are taken.

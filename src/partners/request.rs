@@ -85,7 +85,7 @@ pub enum Direction {
 pub struct RequestFilter {
     pub user: UserId,
     pub direction: Direction,
-    /// Those in this state. `None`: in any.
+    /// The state of the requests. `None`: any.
     pub state: Option<RequestState>,
     /// The time of the read, which decides on expiry.
     pub now: DateTime<Utc>,

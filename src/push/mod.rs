@@ -1,10 +1,10 @@
 //! Notifications of users who have no page open: Web Push.
 //!
 //! [`Notify::push`] sends a [`Notification`] to each browser of a user and reports the outcome of each.
-//! [`Notify::push_beside`] does so without delay for the caller. A push is an addition to the page: a
-//! failed one fails no request.
+//! [`Notify::push_in_background`] does so without delay for the caller. A push is an addition to the
+//! page: a failed one fails no request.
 
-pub mod beside;
+pub mod background;
 pub mod encryption;
 pub(crate) mod http;
 pub mod notification;
@@ -27,7 +27,7 @@ use crate::domain::ids::{PushSubscriptionId, UserId};
 use crate::domain::limits::{OUTGOING_MAX, PUSH_SUBSCRIPTIONS_MAX};
 use crate::domain::user::User;
 use crate::outgoing::Outgoing;
-use crate::push::beside::Cause;
+use crate::push::background::Cause;
 use crate::push::encryption::is_point;
 use crate::push::notification::Notification;
 use crate::push::retries::Retry;
@@ -60,7 +60,7 @@ pub struct Notify(Arc<Inner>);
 struct Inner {
     storage: Storage,
     web_push: Option<WebPush>,
-    beside: Shares<Cause>,
+    background: Shares<Cause>,
     tasks: TaskTracker,
 }
 
@@ -69,8 +69,8 @@ impl Notify {
     #[must_use]
     pub fn new(storage: Storage, outgoing: Outgoing, push: Option<PushOptions>) -> Self {
         let web_push = push.map(|options| WebPush::new(options, outgoing));
-        let (beside, tasks) = (Shares::default(), TaskTracker::new());
-        Self(Arc::new(Inner { storage, web_push, beside, tasks }))
+        let (background, tasks) = (Shares::default(), TaskTracker::new());
+        Self(Arc::new(Inner { storage, web_push, background, tasks }))
     }
 
     /// The public key for which browsers subscribe.
@@ -141,11 +141,11 @@ impl Notify {
     }
 
     /// Pushes in the background. When too many pushes run, in all or for this cause, it drops the push.
-    pub fn push_beside(&self, cause: Cause, user: UserId, notification: Notification) {
+    pub fn push_in_background(&self, cause: Cause, user: UserId, notification: Notification) {
         if self.0.web_push.is_none() {
             return;
         }
-        let Some(permit) = beside::take(&self.0.beside, cause) else {
+        let Some(permit) = background::take(&self.0.background, cause) else {
             count(PushOutcome::Dropped);
             return;
         };

@@ -154,7 +154,7 @@ impl Versions {
                 text,
                 now: Utc::now(),
             };
-            match self.storage.keep_versions(&[new]).await?.pop() {
+            match self.storage.store_versions(&[new]).await?.pop() {
                 Some(StoreOutcome::Stored(version)) => {
                     self.rooms.version_stored(document, seq);
                     return Ok(version);

@@ -49,11 +49,11 @@ use crate::storage::webhooks::{
 };
 use crate::webhooks::signature::WebhookSecret;
 
-/// The period of the upkeep: counts, and rows that no delivery ends.
-const TEND_EVERY: Duration = Duration::from_secs(15);
+/// The period of the maintenance: counts, and rows that no delivery ends.
+const MAINTENANCE_EVERY: Duration = Duration::from_secs(15);
 /// Orphans that one query reads: the first ones of as many lanes.
 const ORPHANS_AT_ONCE: u32 = 100;
-/// How long one round of the upkeep ends orphans.
+/// How long one round of the maintenance ends orphans.
 const ORPHANS_FOR: Duration = Duration::from_secs(5);
 /// Dead webhooks that one transaction makes pending.
 const REPLAYED_TOGETHER: u32 = 100;
@@ -166,7 +166,7 @@ impl Webhooks {
     pub async fn keep_delivering(self, stop: CancellationToken) {
         let delivering = join_all(self.0.endpoints.iter().map(|it| self.deliver_to(it)));
         let work = async {
-            tokio::join!(delivering, self.tend_for_ever());
+            tokio::join!(delivering, self.run_maintenance());
         };
         stop.run_until_cancelled(work).await;
         self.0.tasks.close();
@@ -286,19 +286,19 @@ impl Webhooks {
         }
     }
 
-    async fn tend_for_ever(&self) {
-        let mut ticker = interval(TEND_EVERY);
+    async fn run_maintenance(&self) {
+        let mut ticker = interval(MAINTENANCE_EVERY);
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticker.tick().await;
-            if let Err(error) = self.tend().await {
-                tracing::debug!(%error, "the outbox was not tended; the next tick repeats it");
+            if let Err(error) = self.maintain().await {
+                tracing::debug!(%error, "the outbox was not maintained; the next tick repeats it");
             }
         }
     }
 
     /// Counts the rows, deletes dead ones beyond the bound, and ends those without an endpoint.
-    async fn tend(&self) -> Result<(), StorageError> {
+    async fn maintain(&self) -> Result<(), StorageError> {
         let storage = &self.0.storage;
         let found = storage.measure_webhooks().await?;
         let age = found.oldest.map_or(0, |oldest| (Utc::now() - oldest).num_seconds().max(0));
@@ -310,7 +310,7 @@ impl Webhooks {
             return Ok(());
         }
         self.end_orphans().await?;
-        storage.restore_webhook_turns(WEBHOOK_RETRY_AFTER_MAX).await?;
+        storage.restore_due_webhooks(WEBHOOK_RETRY_AFTER_MAX).await?;
         Ok(())
     }
 
@@ -339,8 +339,8 @@ impl Webhooks {
         Ok(())
     }
 
-    /// An orphan is a webhook whose endpoint left the settings. The server ends it once its time is over. Each end gives the next webhook of its lane its
-    /// turn, so this repeats until none is found.
+    /// An orphan is a webhook whose endpoint left the settings. The server ends it once its time is over.
+    /// Each end makes the next webhook of its lane due, so this repeats until none is found.
     async fn end_orphans(&self) -> Result<(), StorageError> {
         let names: Vec<_> = self.0.endpoints.iter().map(|it| it.name.clone()).collect();
         let (storage, began) = (&self.0.storage, Instant::now());

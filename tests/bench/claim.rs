@@ -102,8 +102,8 @@ fn compare(table: &mut Table, tasks: usize, contenders: &[Contender], rates: &[R
             Contender::Rslock(_) | Contender::Redlock(_) => Bar::AtLeast(1.0),
             _ => Bar::None,
         };
-        let figures = (format!("{:.0}", median(ours)), format!("{:.0}", median(theirs)));
+        let medians = (format!("{:.0}", median(ours)), format!("{:.0}", median(theirs)));
         let what = format!("{tasks} tasks, against {}", contender.name());
-        table.row(what, figures, ratio(ours, theirs), bar);
+        table.row(what, medians, ratio(ours, theirs), bar);
     }
 }

@@ -7,7 +7,7 @@
 //!   hash: no session, no deadline, no concurrency.
 //!
 //! Each with 1, 1,000 and 100,000 seats held by as many users. The order of the checks jumps, so
-//! that at 100,000 the entry is seldom in the processor's cache. After criterion's own figures the
+//! that at 100,000 the entry is seldom in the processor's cache. After criterion's own measurements the
 //! three run in turn, and the benchmark prints their medians:
 //!
 //! ```text

@@ -83,7 +83,7 @@ const ALONE_KEYSTROKES: u32 = 5_000;
 /// The first rate of the search, and the next ones.
 const MOST_FROM: f64 = 4_000.0;
 const FASTER: f64 = 1.25;
-/// The same for a server of npm, and the bar: Galley's rate as a multiple of its rate.
+/// The first rate of a server of npm, and the bar: Galley's rate as a multiple of its rate.
 const PEERS_FROM: f64 = 1_000.0;
 const PEERS_BAR: f64 = 3.0;
 const MOST_LASTS: Duration = Duration::from_secs(2);
@@ -178,10 +178,10 @@ fn compare(
     table: &mut Table,
     what: &str,
     (ours, theirs): (&[Taken], &[Taken]),
-    figure: fn(&Taken) -> f64,
+    measurement: fn(&Taken) -> f64,
     bar: Bar,
 ) {
-    let of = |taken: &[Taken]| -> Vec<f64> { taken.iter().map(figure).collect() };
+    let of = |taken: &[Taken]| -> Vec<f64> { taken.iter().map(measurement).collect() };
     let (ours, theirs) = (of(ours), of(theirs));
     let shown = |values: &[f64]| format!("{:.0} µs", median(values));
     table.row(what, (shown(&ours), shown(&theirs)), ratio(&ours, &theirs), bar);

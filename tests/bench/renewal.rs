@@ -167,15 +167,15 @@ impl Bench {
                 single.push(timed(self.one_by_one()).await);
             }
         }
-        let figures =
+        let medians =
             |theirs: &[f64]| (format!("{:.3}", median(&galley)), format!("{:.3}", median(theirs)));
         let locks = self.held.len();
         let bar = if locks == 10_000 { Bar::AtLeast(0.9) } else { Bar::None };
         let what = format!("{locks} locks, against a bare socket");
-        table.row(what, figures(&bare), ratio(&bare, &galley), bar);
+        table.row(what, medians(&bare), ratio(&bare, &galley), bar);
         if 0 < singles {
             let what = format!("{locks} locks, against one by one");
-            table.row(what, figures(&single), ratio(&single, &galley), Bar::AtLeast(10.0));
+            table.row(what, medians(&single), ratio(&single, &galley), Bar::AtLeast(10.0));
         }
     }
 
@@ -214,15 +214,15 @@ impl Bench {
     async fn scripts_took(&self) -> (f64, f64, f64) {
         let mean: String = self.server.run("INFO commandstats").await;
         let share: String = self.server.run("INFO latencystats").await;
-        let figure = |text: &str, line: &str, field: &str| -> f64 {
+        let statistic = |text: &str, line: &str, field: &str| -> f64 {
             let line = text.lines().find_map(|it| it.strip_prefix(line)).expect("the line");
             let field = line.split(',').find_map(|it| it.strip_prefix(field)).expect("the field");
             field.trim().parse().expect("a number")
         };
         (
-            figure(&mean, "cmdstat_evalsha:", "usec_per_call="),
-            figure(&share, "latency_percentiles_usec_evalsha:", "p99="),
-            figure(&share, "latency_percentiles_usec_evalsha:", "p99.9="),
+            statistic(&mean, "cmdstat_evalsha:", "usec_per_call="),
+            statistic(&share, "latency_percentiles_usec_evalsha:", "p99="),
+            statistic(&share, "latency_percentiles_usec_evalsha:", "p99.9="),
         )
     }
 }

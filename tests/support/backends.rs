@@ -71,7 +71,7 @@ impl TestBackend {
         }
     }
 
-    /// The same backend, through another server's client.
+    /// The backend through another server's client.
     pub(crate) async fn another(&self) -> Locks {
         match self.server.url() {
             Some(url) => Locks::connect(&url).await.expect("a good address"),

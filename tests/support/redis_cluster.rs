@@ -37,7 +37,7 @@ impl ClusterServer {
         self.url_as("")
     }
 
-    /// The same with credentials.
+    /// The address with credentials.
     pub(crate) fn url_as(&self, credentials: &str) -> String {
         let nodes = self.nodes.iter().take(self.nodes.len() - 1);
         let nodes: Vec<_> = nodes.map(|node| format!("127.0.0.1:{}", node.port())).collect();

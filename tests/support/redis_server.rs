@@ -31,7 +31,7 @@ impl Server {
         Self::start_with(&[]).await
     }
 
-    /// The same with more arguments.
+    /// An empty Redis without persistence, with more arguments.
     pub(crate) async fn start_with(arguments: &[&str]) -> Self {
         let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
         // Another process may take a free port a moment later; then the next attempt uses another

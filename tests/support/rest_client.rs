@@ -105,7 +105,7 @@ impl Server {
         Answer { status, etag, retry_after, json }
     }
 
-    /// The same; a 503 is sent again after its `Retry-After`, as the protocol asks of a client. The
+    /// Sends a request, after a 503 again once its `Retry-After` is over, as the protocol requires. The
     /// writes of SQLite wait for one another, and on a slow disk the last ones wait in vain.
     pub(crate) async fn call_patiently(
         &self,

@@ -15,15 +15,15 @@ impl Server {
     }
 
     /// All metrics of the server.
-    pub(crate) async fn figures(&self) -> String {
-        let figures = self.http.get(format!("{}/metrics", self.url)).send().await;
-        figures.expect("an answer").text().await.expect("text")
+    pub(crate) async fn metrics(&self) -> String {
+        let metrics = self.http.get(format!("{}/metrics", self.url)).send().await;
+        metrics.expect("an answer").text().await.expect("text")
     }
 
     /// One metric, by its name and labels, if it exists.
-    pub(crate) async fn figure(&self, name: &str) -> Option<f64> {
-        let figures = self.figures().await;
-        let found = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    pub(crate) async fn metric(&self, name: &str) -> Option<f64> {
+        let metrics = self.metrics().await;
+        let found = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         found.map(|value| value.parse().expect("a number"))
     }
 
@@ -49,7 +49,7 @@ impl Server {
     pub(crate) async fn has(&self, name: &str, wanted: u32) {
         let began = Instant::now();
         loop {
-            let found = self.figure(name).await;
+            let found = self.metric(name).await;
             if found == Some(f64::from(wanted)) {
                 return;
             }

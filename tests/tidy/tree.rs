@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Files of tools, or of a running server. The rules do not apply to them.
 const FOREIGN: &[&str] = &["data", "static/vendor/LICENSES.txt", "target"];
-/// The same, in any folder. In a worktree `.git` is a file.
+/// Names that are foreign in any folder. In a worktree `.git` is a file.
 const FOREIGN_ANYWHERE: &[&str] = &[".git", "node_modules"];
 /// Bundles, besides those whose names contain their hashes.
 const BUNDLES: &[&str] = &["static/vendor/docs.", "static/vendor/editor."];

@@ -7,7 +7,7 @@
 use crate::domain::ids::ReviewId;
 use crate::domain::review::{Decision, Review, Verdict};
 use crate::reviews::member::MemberLink;
-use crate::reviews::plan::Item;
+use crate::reviews::plan::Selection;
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::server_edit::TRIES;
 use crate::storage::reviews::{ReviewChange, StoredReview};
@@ -39,7 +39,7 @@ impl Reviews {
         verdict: Verdict,
         version: Option<i64>,
     ) -> Result<Review, ReviewError> {
-        let mut made = self.decide_many(link, verdict, vec![Item { id, version }]).await?;
+        let mut made = self.decide_many(link, verdict, vec![Selection { id, version }]).await?;
         if let Some((_, reason)) = made.skipped.first() {
             return Err(reason.failure());
         }

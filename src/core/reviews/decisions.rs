@@ -18,7 +18,7 @@ use crate::outbox::event::Event;
 use crate::reviews::decision_versions::authors_of;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
-use crate::reviews::plan::{self, Edit, Item, Left, Plan, Skipped};
+use crate::reviews::plan::{self, Edit, Plan, Selection, Skipped, SkippedReviews};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
@@ -33,7 +33,7 @@ const EVENT_BYTES_OF_ONE: usize = 80;
 
 #[derive(Clone, Debug)]
 pub struct DecisionMade {
-    /// The decision and the time until which the writer can undo it. `None`: every review is left.
+    /// The decision and the time until which the writer can undo it. `None`: every review is skipped.
     pub made: Option<(DecisionId, DateTime<Utc>)>,
     /// In the order of the request, as `skipped`.
     pub done: Vec<ReviewId>,
@@ -50,17 +50,17 @@ struct Intent<'a> {
 }
 
 impl Reviews {
-    /// Needs the writer's seat. Leaves suggestions that it cannot reach, each with a reason. On an error
+    /// Needs the writer's seat. Skips suggestions that it cannot decide, each with a reason. On an error
     /// nothing is decided.
     pub async fn decide_many(
         &self,
         link: &MemberLink,
         verdict: Verdict,
-        items: Vec<Item>,
+        selections: Vec<Selection>,
     ) -> Result<DecisionMade, ReviewError> {
-        check_selection(&items)?;
+        check_selections(&selections)?;
         let guard = self.guard(link, verdict.decision().needs_seat_of()).await?;
-        let ids: Vec<_> = items.iter().map(|item| item.id).collect();
+        let ids: Vec<_> = selections.iter().map(|it| it.id).collect();
         let mut is_charged = false;
         for _ in 0..TRIES {
             let Some(snapshot) = self.text_for(link, verdict).await? else { continue };
@@ -70,21 +70,21 @@ impl Reviews {
                 self.charge_for(&link.user, &found)?;
                 is_charged = true;
             }
-            let (selected, left) = plan::select(&items, found, verdict);
+            let (selected, skipped) = plan::select(&selections, found, verdict);
             let authors = authors_of(&link.user, &selected);
             let before = snapshot.as_ref().map(|text| Snapshot { permit: None, ..text.clone() });
-            let plan = self.plan(link, snapshot, selected, left).await?;
+            let plan = self.plan(link, snapshot, selected, skipped).await?;
             let is_empty = plan.parts.is_empty();
-            if is_empty && self.is_left_too_early(link, before.as_ref(), &plan.left).await {
+            if is_empty && self.is_skipped_too_early(link, before.as_ref(), &plan.skipped).await {
                 continue;
             }
             if is_empty {
                 // No transaction has checked the link.
                 self.stored_membership(&link.user.id, link.id).await?;
-                return Ok(result_of(&items, None, &plan.left, Vec::new()));
+                return Ok(result_of(&selections, None, &plan.skipped, Vec::new()));
             }
             let intent = Intent { link, verdict, guard, authors };
-            let Plan { edit, parts, left } = plan;
+            let Plan { edit, parts, skipped } = plan;
             let new = NewDecision {
                 id: DecisionId::generate(),
                 document: link.document,
@@ -96,7 +96,7 @@ impl Reviews {
             };
             let made = (new.id, new.at + DECISION_UNDO_WINDOW);
             match self.commit(intent, new, edit, before).await? {
-                Some(reviews) => return Ok(result_of(&items, Some(made), &left, reviews)),
+                Some(reviews) => return Ok(result_of(&selections, Some(made), &skipped, reviews)),
                 None => self.rooms.read_on(link.document).await,
             }
         }
@@ -134,29 +134,29 @@ impl Reviews {
         link: &MemberLink,
         snapshot: Option<Snapshot>,
         selected: Vec<StoredReview>,
-        mut left: Left,
+        mut skipped: SkippedReviews,
     ) -> Result<Plan, ReviewError> {
         let Some(snapshot) = snapshot.filter(|_| !selected.is_empty()) else {
-            return Ok(plan::rejection(&selected, left));
+            return Ok(plan::rejection(&selected, skipped));
         };
         let merged = snapshot.merged.clone();
         let limit = self.seats.limits().document_bytes;
-        let look = move |text: &Text| plan::acceptance(text, merged, &selected, limit);
+        let read = move |text: &Text| plan::acceptance(text, merged, &selected, limit);
         let rooms = &self.rooms;
-        let mut plan = rooms.read_text(link.document, snapshot, look).await??;
-        left.append(&mut plan.left);
-        Ok(Plan { left, ..plan })
+        let mut plan = rooms.read_text(link.document, snapshot, read).await??;
+        skipped.append(&mut plan.skipped);
+        Ok(Plan { skipped, ..plan })
     }
 
-    /// Whether reviews are left because of a text that is no longer the last one. No commit has checked
+    /// Whether reviews are skipped because of a text that is no longer the last one. No commit has checked
     /// that text.
-    async fn is_left_too_early(
+    async fn is_skipped_too_early(
         &self,
         link: &MemberLink,
         text: Option<&Snapshot>,
-        left: &Left,
+        skipped: &SkippedReviews,
     ) -> bool {
-        match text.filter(|_| left.iter().any(|(_, why)| why.is_of_the_text())) {
+        match text.filter(|_| skipped.iter().any(|(_, why)| why.is_of_the_text())) {
             Some(text) => self.is_behind(link, text).await,
             None => false,
         }
@@ -241,29 +241,29 @@ pub(crate) fn append_of(
 
 /// The result, with the reviews in the order of the request.
 fn result_of(
-    items: &[Item],
+    selections: &[Selection],
     made: Option<(DecisionId, DateTime<Utc>)>,
-    left: &Left,
+    reasons: &SkippedReviews,
     mut reviews: Vec<Review>,
 ) -> DecisionMade {
-    let reasons: std::collections::HashMap<_, _> = left.iter().copied().collect();
+    let reasons: std::collections::HashMap<_, _> = reasons.iter().copied().collect();
     let (mut done, mut skipped) = (Vec::new(), Vec::new());
-    for item in items {
-        match reasons.get(&item.id) {
-            Some(reason) => skipped.push((item.id, *reason)),
-            None => done.push(item.id),
+    for Selection { id, .. } in selections {
+        match reasons.get(id) {
+            Some(reason) => skipped.push((*id, *reason)),
+            None => done.push(*id),
         }
     }
     reviews.sort_by_key(|review| done.iter().position(|id| *id == review.id));
     DecisionMade { made, done, skipped, reviews }
 }
 
-fn check_selection(items: &[Item]) -> Result<(), ReviewError> {
-    if items.is_empty() || DECIDED_AT_ONCE_MAX < items.len() {
+fn check_selections(selections: &[Selection]) -> Result<(), ReviewError> {
+    if selections.is_empty() || DECIDED_AT_ONCE_MAX < selections.len() {
         return Err(ReviewError::Selection("a decision names 1 to 2,000 reviews"));
     }
-    let ids: HashSet<_> = items.iter().map(|item| item.id).collect();
-    if ids.len() != items.len() {
+    let ids: HashSet<_> = selections.iter().map(|it| it.id).collect();
+    if ids.len() != selections.len() {
         return Err(ReviewError::Selection("a decision names each review once"));
     }
     Ok(())

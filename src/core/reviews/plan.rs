@@ -22,7 +22,7 @@ use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::{Effort, Text};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct Selection {
     pub id: ReviewId,
     /// The version that the client has read. `None`: any.
     pub version: Option<i64>,
@@ -67,37 +67,37 @@ impl Skipped {
     }
 }
 
-/// Reviews with the reasons why they are left.
-pub(crate) type Left = Vec<(ReviewId, Skipped)>;
+/// Reviews that a decision leaves as they are, with the reasons.
+pub(crate) type SkippedReviews = Vec<(ReviewId, Skipped)>;
 
-/// Sorts out the items that `verdict` cannot reach by their state.
+/// Skips the selections whose state does not permit `verdict`.
 pub(crate) fn select(
-    items: &[Item],
+    selections: &[Selection],
     found: Vec<StoredReview>,
     verdict: Verdict,
-) -> (Vec<StoredReview>, Left) {
+) -> (Vec<StoredReview>, SkippedReviews) {
     let mut found: HashMap<_, _> = found.into_iter().map(|review| (review.id, review)).collect();
-    let (mut selected, mut left) = (Vec::new(), Vec::new());
-    for item in items {
-        let Some(review) = found.remove(&item.id) else {
-            left.push((item.id, Skipped::NotFound));
+    let (mut selected, mut skipped) = (Vec::new(), Vec::new());
+    for selection in selections {
+        let Some(review) = found.remove(&selection.id) else {
+            skipped.push((selection.id, Skipped::NotFound));
             continue;
         };
         let (current, has_suggestion) = (review.version, review.suggestion.is_some());
         let reason = match verdict.decision().apply(review.status, has_suggestion) {
             _ if review.status != ReviewStatus::Open => Some(Skipped::Decided),
             Err(_) => Some(Skipped::NoSuggestion),
-            Ok(_) if item.version.is_some_and(|version| version != current) => {
+            Ok(_) if selection.version.is_some_and(|version| version != current) => {
                 Some(Skipped::Version { current })
             }
             Ok(_) => None,
         };
         match reason {
-            Some(reason) => left.push((item.id, reason)),
+            Some(reason) => skipped.push((selection.id, reason)),
             None => selected.push(review),
         }
     }
-    (selected, left)
+    (selected, skipped)
 }
 
 /// An update by the server, with its Yjs client id.
@@ -112,17 +112,17 @@ pub(crate) struct Edit {
 pub(crate) struct Plan {
     pub(crate) edit: Option<Edit>,
     pub(crate) parts: Vec<DecisionPart>,
-    pub(crate) left: Left,
+    pub(crate) skipped: SkippedReviews,
 }
 
 /// Rejects `selected`: the text stays.
-pub(crate) fn rejection(selected: &[StoredReview], left: Left) -> Plan {
+pub(crate) fn rejection(selected: &[StoredReview], skipped: SkippedReviews) -> Plan {
     let parts = selected.iter().map(|review| part(review, 0, None)).collect();
-    Plan { edit: None, parts, left }
+    Plan { edit: None, parts, skipped }
 }
 
-/// A part of a review with the range that a text replaces.
-struct Placed<'a> {
+/// A part of a review, the range of its quote, and the text that replaces it.
+struct Replacement<'a> {
     review: &'a StoredReview,
     number: usize,
     range: TextRange,
@@ -137,67 +137,70 @@ pub(crate) fn acceptance(
     selected: &[StoredReview],
     limit: usize,
 ) -> Result<Plan, ReviewError> {
-    let (placed, left) = placed(text, selected);
-    let Some((edit, positions)) = edit_of(text, merged, &placed, limit)? else {
-        return Ok(Plan { edit: None, parts: Vec::new(), left });
+    let (replacements, skipped) = replacements(text, selected);
+    let Some((edit, positions)) = edit_of(text, merged, &replacements, limit)? else {
+        return Ok(Plan { edit: None, parts: Vec::new(), skipped });
     };
-    let parts = placed.iter().zip(positions).map(|(placed, position)| {
-        let current = (!placed.with.is_empty()).then(|| position.clone());
+    let parts = replacements.iter().zip(positions).map(|(it, position)| {
+        let current = (!it.with.is_empty()).then(|| position.clone());
         let position = Some(position);
-        DecisionPart { position, ..part(placed.review, placed.number, current) }
+        DecisionPart { position, ..part(it.review, it.number, current) }
     });
-    Ok(Plan { edit: Some(edit), parts: parts.collect(), left })
+    Ok(Plan { edit: Some(edit), parts: parts.collect(), skipped })
 }
 
-/// The text with these suggestions accepted, and the number of those that [`acceptance`] would leave.
+/// The text with these suggestions accepted, and the number of those that [`acceptance`] would skip.
 pub(crate) fn accepted_text(text: &Text, open: &[StoredReview]) -> (String, usize) {
-    let (placed, left) = placed(text, open);
-    let replaced: Vec<_> = placed.iter().map(|placed| (placed.range, placed.with)).collect();
-    (text.content_with(&replaced), left.len())
+    let (replacements, skipped) = replacements(text, open);
+    let replaced: Vec<_> = replacements.iter().map(|it| (it.range, it.with)).collect();
+    (text.content_with(&replaced), skipped.len())
 }
 
 /// The parts of the suggestions that stand, in the order of the text. All parts of a suggestion stand, or
 /// none. Where two suggestions overlap, the older one stands.
-fn placed<'a>(text: &Text, selected: &'a [StoredReview]) -> (Vec<Placed<'a>>, Left) {
+fn replacements<'a>(
+    text: &Text,
+    selected: &'a [StoredReview],
+) -> (Vec<Replacement<'a>>, SkippedReviews) {
     let mut oldest_first: Vec<_> = selected.iter().collect();
     oldest_first.sort_by_key(|review| (review.created_at, review.id));
     let mut effort = Effort::default();
-    let (mut left, mut taken) = (Left::new(), Ranges::default());
+    let (mut skipped, mut taken) = (SkippedReviews::new(), Ranges::default());
     for review in oldest_first {
-        let Some(placed) = ranges_of(text, review, &mut effort) else {
-            left.push((review.id, Skipped::AnchorMoved));
+        let Some(parts) = replacements_of(text, review, &mut effort) else {
+            skipped.push((review.id, Skipped::AnchorMoved));
             continue;
         };
         let mut own = Ranges::default();
-        let overlaps = placed.iter().any(|placed| {
-            let overlaps = taken.overlaps(placed.range) || own.overlaps_own(placed.range);
-            own.insert(placed.range, ());
+        let overlaps = parts.iter().any(|part| {
+            let overlaps = taken.overlaps(part.range) || own.overlaps_own(part.range);
+            own.insert(part.range, ());
             overlaps
         });
         if overlaps {
-            left.push((review.id, Skipped::Overlaps));
+            skipped.push((review.id, Skipped::Overlaps));
             continue;
         }
-        for placed in placed {
-            taken.insert(placed.range, placed);
+        for part in parts {
+            taken.insert(part.range, part);
         }
     }
-    (taken.into_values().collect(), left)
+    (taken.into_values().collect(), skipped)
 }
 
-/// The parts of a suggestion with their ranges, if each quote stands.
-fn ranges_of<'a>(
+/// The replacements of a suggestion's parts, if each quote stands.
+fn replacements_of<'a>(
     text: &Text,
     review: &'a StoredReview,
     effort: &mut Effort,
-) -> Option<Vec<Placed<'a>>> {
-    let placed = review.parts().map(|part| {
+) -> Option<Vec<Replacement<'a>>> {
+    let replacements = review.parts().map(|part| {
         let anchor = text.resolve_within(part.origin, part.current, effort).anchor;
         let stands = matches!(anchor.state, AnchorState::Exact | AnchorState::Moved);
         let range = TextRange { start: anchor.start, end: anchor.end };
-        stands.then_some(Placed { review, number: part.number, range, with: part.text })
+        stands.then_some(Replacement { review, number: part.number, range, with: part.text })
     });
-    placed.collect()
+    replacements.collect()
 }
 
 /// The reviews of a decision, and its parts in the order of the text, each with the place of its text; `None`
@@ -215,7 +218,7 @@ pub(crate) fn reversal(
     decided: &Decided,
     limit: usize,
 ) -> Result<Plan, ReviewError> {
-    let (mut placed, mut parts, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut replacements, mut parts, mut changed) = (Vec::new(), Vec::new(), Vec::new());
     for (id, number, position) in &decided.parts {
         let review = decided.reviews.get(id);
         let its_part = review.and_then(|review| Some((review, review.parts().nth(*number)?)));
@@ -225,7 +228,9 @@ pub(crate) fn reversal(
         };
         let with = its.origin.quote.as_str();
         match position.as_ref().map(|position| text.stands_at(position, its.text)) {
-            Some(Some(range)) => placed.push(Placed { review, number: *number, range, with }),
+            Some(Some(range)) => {
+                replacements.push(Replacement { review, number: *number, range, with });
+            }
             Some(None) => changed.push(*id),
             None => parts.push(part(review, *number, None)),
         }
@@ -235,13 +240,13 @@ pub(crate) fn reversal(
         return Err(ReviewError::UndoConflict(changed));
     }
     // Gaps at one position retain the order of the decision.
-    placed.sort_by_key(|placed| placed.range.start);
-    let Some((edit, positions)) = edit_of(text, merged, &placed, limit)? else {
-        return Ok(Plan { edit: None, parts, left: Left::new() });
+    replacements.sort_by_key(|it| it.range.start);
+    let Some((edit, positions)) = edit_of(text, merged, &replacements, limit)? else {
+        return Ok(Plan { edit: None, parts, skipped: SkippedReviews::new() });
     };
-    let put = placed.iter().zip(positions);
-    parts.extend(put.map(|(it, position)| part(it.review, it.number, Some(position))));
-    Ok(Plan { edit: Some(edit), parts, left: Left::new() })
+    let restored = replacements.iter().zip(positions);
+    parts.extend(restored.map(|(it, position)| part(it.review, it.number, Some(position))));
+    Ok(Plan { edit: Some(edit), parts, skipped: SkippedReviews::new() })
 }
 
 fn part(review: &StoredReview, number: usize, current: Option<RelativeRange>) -> DecisionPart {
@@ -253,16 +258,16 @@ fn part(review: &StoredReview, number: usize, current: Option<RelativeRange>) ->
 fn edit_of(
     text: &Text,
     merged: Bytes,
-    placed: &[Placed<'_>],
+    replacements: &[Replacement<'_>],
     limit: usize,
 ) -> Result<Option<(Edit, Vec<RelativeRange>)>, ReviewError> {
-    if placed.is_empty() {
+    if replacements.is_empty() {
         return Ok(None);
     }
     let unreadable = || SeatError::Room(RoomError::Unreadable);
     let mut log = UpdateLog::open(vec![merged]).map_err(|_| unreadable())?;
     let client = server_client_id(&log);
-    let replaced: Vec<_> = placed.iter().map(|placed| (placed.range, placed.with)).collect();
+    let replaced: Vec<_> = replacements.iter().map(|it| (it.range, it.with)).collect();
     let (update, positions) = text.replace_all(&replaced, client).map_err(|error| {
         tracing::error!(?error, "the texts of a decision cannot be put into the text");
         ReviewError::AnchorMoved

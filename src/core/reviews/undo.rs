@@ -120,8 +120,8 @@ impl Reviews {
     ) -> Result<Plan, ReviewError> {
         let merged = snapshot.merged.clone();
         let limit = self.seats.limits().document_bytes;
-        let look = move |text: &Text| plan::reversal(text, merged, &decided, limit);
-        self.rooms.read_text(link.document, snapshot, look).await?
+        let read = move |text: &Text| plan::reversal(text, merged, &decided, limit);
+        self.rooms.read_text(link.document, snapshot, read).await?
     }
 
     /// Commits an undo and delivers it. False: the text or a review has changed since the server

@@ -343,7 +343,7 @@ impl VersionRecorder {
         if self.pending.is_empty() {
             return;
         }
-        match self.storage.keep_versions(&self.pending).await {
+        match self.storage.store_versions(&self.pending).await {
             Ok(_outcomes) => {
                 self.pending.clear();
                 self.is_away = false;
@@ -361,7 +361,7 @@ impl VersionRecorder {
     async fn store_one_by_one(&mut self) {
         for version in std::mem::take(&mut self.pending) {
             let document = version.document;
-            if let Err(error) = self.storage.keep_versions(&[version]).await {
+            if let Err(error) = self.storage.store_versions(&[version]).await {
                 tracing::warn!(%document, %error, "a version was not stored");
             }
         }

@@ -96,7 +96,7 @@ impl Sharing {
     }
 
     /// Moves a document out of the caller's bin, with its share link, reviews and versions. A document
-    /// outside the bin stays as it is. Restorations take turns with the creations of their user, because
+    /// outside the bin stays as it is. Restorations alternate with the creations of their user, because
     /// both count towards the quota.
     pub async fn restore_document(
         &self,
@@ -105,7 +105,7 @@ impl Sharing {
         id: DocumentId,
         now: DateTime<Utc>,
     ) -> Result<Document, SharingError> {
-        let _turn = self.turns.next(caller, address).await?;
+        let _permit = self.permits.acquire(caller, address).await?;
         let deletion = self.storage.deletion_of(id).await?;
         if deletion.is_none() {
             return self.document(caller, id).await;

@@ -18,7 +18,7 @@ use crate::yjs::sections::anchor_first_sections;
 use crate::yjs::text::document_from_text;
 
 impl Sharing {
-    /// Line breaks of `text` become line feeds. The creations of one `address` take turns.
+    /// Line breaks of `text` become line feeds. The creations of one `address` follow one another.
     pub async fn create_document(
         &self,
         owner: &User,
@@ -32,11 +32,11 @@ impl Sharing {
         if self.document_bytes < text.len() {
             return Err(SharingError::TooLong);
         }
-        let turn = self.turns.next(&owner.id, address).await?;
-        // Megabytes of text would block this worker thread. The blocking work owns the turn, so the
-        // turn outlasts a cancelled request: otherwise sixteen clients would use all processors.
-        let work = tokio::task::spawn_blocking(move || (first_update(&text, sections), turn));
-        let (first, _turn) = work.await?;
+        let permit = self.permits.acquire(&owner.id, address).await?;
+        // Megabytes of text would block this worker thread. The blocking work owns the permit, so
+        // the permit outlasts a cancelled request: otherwise sixteen clients would use all processors.
+        let work = tokio::task::spawn_blocking(move || (first_update(&text, sections), permit));
+        let (first, _permit) = work.await?;
         let (update, characters, sections) = first?;
         if self.document_bytes < update.len() {
             return Err(SharingError::TooLong);

@@ -20,7 +20,7 @@ use crate::domain::section::SectionFault;
 use crate::domain::user::User;
 use crate::sharing::bin::Deleted;
 use crate::sharing::invite::Invites;
-use crate::sharing::quota::{Quota, Turns};
+use crate::sharing::quota::{CreationPermits, Quota};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
@@ -30,15 +30,15 @@ pub struct Sharing {
     invites: Invites,
     document_bytes: usize,
     quota: Quota,
-    turns: Turns,
+    permits: CreationPermits,
 }
 
 impl Sharing {
     /// `document_bytes` bounds a document, and `quota` what a user stores.
     #[must_use]
     pub fn new(storage: Storage, invites: Invites, document_bytes: usize, quota: Quota) -> Self {
-        let turns = Turns::new(storage.has_one_writer());
-        Self { storage, invites, document_bytes, quota, turns }
+        let permits = CreationPermits::new(storage.has_one_writer());
+        Self { storage, invites, document_bytes, quota, permits }
     }
 
     /// Stores the name of a token of `issued_at`, unless a newer token gave another.

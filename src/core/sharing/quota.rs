@@ -5,7 +5,7 @@
 //! each.
 //!
 //! SQLite has one writer: each write waits for the writes before it. There the server creates one
-//! document at a time in all, so an edit waits for one creation at most. Addresses take turns in this
+//! document at a time in all, so an edit waits for one creation at most. Addresses alternate in this
 //! queue, and each user has one creation in it. PostgreSQL has no such queue: a locked row delays the
 //! creations of its user only.
 
@@ -22,8 +22,8 @@ use crate::domain::ids::UserId;
 use crate::sharing::SharingError;
 use crate::storage::capacity::Usage;
 
-/// Longest wait of a creation for its turn, below the timeout of a request.
-const TURN_MAX: Duration = Duration::from_secs(5);
+/// Longest wait of a creation for its permits, below the timeout of a request.
+const PERMIT_WAIT_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
@@ -60,33 +60,39 @@ impl Quota {
 }
 
 #[derive(Clone)]
-pub(super) struct Turns {
+pub(super) struct CreationPermits {
     /// The permits of users that hold or await one.
     users: Arc<Mutex<HashMap<UserId, Weak<Semaphore>>>>,
     /// The permit of the one writer, if the database has one.
     writer: Option<Permits>,
 }
 
-pub(super) struct Turn {
+pub(super) struct CreationPermit {
     _own: Option<OwnedSemaphorePermit>,
     _writer: Option<Permit>,
 }
 
-impl Turns {
+impl CreationPermits {
     pub(super) fn new(has_one_writer: bool) -> Self {
         Self { users: Arc::default(), writer: has_one_writer.then(|| Permits::new(1, 1)) }
     }
 
-    /// Waits for the turn of a user: behind the user's own creations, then for the writer.
-    pub(super) async fn next(&self, user: &UserId, address: IpAddr) -> Result<Turn, SharingError> {
+    /// Waits behind the user's own creations, then for the writer.
+    pub(super) async fn acquire(
+        &self,
+        user: &UserId,
+        address: IpAddr,
+    ) -> Result<CreationPermit, SharingError> {
         let permits = async {
             // The semaphore is never closed.
             let own = self.permit_of(user).acquire_owned().await.ok();
-            let Some(writer) = &self.writer else { return Some(Turn { _own: own, _writer: None }) };
+            let Some(writer) = &self.writer else {
+                return Some(CreationPermit { _own: own, _writer: None });
+            };
             let permit = writer.take(Requester::User(user.clone(), address)).await?;
-            Some(Turn { _own: own, _writer: Some(permit) })
+            Some(CreationPermit { _own: own, _writer: Some(permit) })
         };
-        timeout(TURN_MAX, permits).await.ok().flatten().ok_or(SharingError::Busy)
+        timeout(PERMIT_WAIT_MAX, permits).await.ok().flatten().ok_or(SharingError::Busy)
     }
 
     fn permit_of(&self, user: &UserId) -> Arc<Semaphore> {
@@ -127,43 +133,44 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn g16_a_creation_waits_for_its_turn_with_a_timeout() {
-        let turns = Turns::new(true);
-        let first = turns.next(&user("kim"), address(1)).await.expect("the first turn");
-        let late = turns.next(&user("lee"), address(2)).await;
+    async fn g16_a_creation_waits_for_its_permits_with_a_timeout() {
+        let permits = CreationPermits::new(true);
+        let first = permits.acquire(&user("kim"), address(1)).await.expect("the first permit");
+        let late = permits.acquire(&user("lee"), address(2)).await;
         assert!(matches!(late, Err(SharingError::Busy)));
         drop(first);
-        assert!(turns.next(&user("lee"), address(2)).await.is_ok());
-        let used = turns.users.lock().expect("a map").len();
+        assert!(permits.acquire(&user("lee"), address(2)).await.is_ok());
+        let used = permits.users.lock().expect("a map").len();
         assert_eq!(used, 1, "the map contains no unused permits");
     }
 
     /// The creations of 60 guests wait first. Each takes 200 ms, all of them 12 s.
     #[tokio::test(start_paused = true)]
     async fn g17_the_creations_of_one_address_do_not_delay_another() {
-        let turns = Turns::new(true);
+        let permits = CreationPermits::new(true);
         let create = async |guest: u32| {
-            let turn = turns.next(&user(&format!("guest-{guest}")), address(1)).await;
+            let permit = permits.acquire(&user(&format!("guest-{guest}")), address(1)).await;
             tokio::time::sleep(Duration::from_millis(200)).await;
-            drop(turn);
+            drop(permit);
         };
         let crowd = futures_util::future::join_all((0..60).map(create));
         let honest = async {
             tokio::time::sleep(Duration::from_millis(100)).await;
             let start = tokio::time::Instant::now();
-            turns.next(&user("kim"), address(2)).await.map(|_turn| start.elapsed())
+            permits.acquire(&user("kim"), address(2)).await.map(|_permit| start.elapsed())
         };
         let (_, waited) = tokio::join!(crowd, honest);
-        assert!(waited.expect("a turn") < Duration::from_secs(1));
+        assert!(waited.expect("a permit") < Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn g16_without_one_writer_a_user_delays_only_their_own_creations() {
-        let turns = Turns::new(false);
-        let _stuck = turns.next(&user("kim"), address(1)).await.expect("a turn");
-        let own = turns.next(&user("kim"), address(1)).await;
+        let permits = CreationPermits::new(false);
+        let _stuck = permits.acquire(&user("kim"), address(1)).await.expect("a permit");
+        let own = permits.acquire(&user("kim"), address(1)).await;
         assert!(matches!(own, Err(SharingError::Busy)));
-        let other = timeout(Duration::from_millis(1), turns.next(&user("lee"), address(1))).await;
+        let other =
+            timeout(Duration::from_millis(1), permits.acquire(&user("lee"), address(1))).await;
         assert!(other.expect("at once").is_ok());
     }
 }

@@ -57,7 +57,7 @@ const MARKS: [(&str, &str, &str); 9] = [
     ("hex", "unhex($)", "decode($, 'hex')"),
     // The time of the database, which all servers share.
     ("now", "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)", "statement_timestamp()"),
-    // The same after some milliseconds.
+    // A time some milliseconds after that of the database.
     (
         "after",
         "(CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) + $)",

@@ -5,7 +5,7 @@
 //! - **D9** The transaction of an event writes its webhooks, one for each endpoint that wants it. Both
 //!   are committed, or neither.
 //! - **D10** The webhooks of one document and endpoint are a *lane*. At most one webhook of a lane has a
-//!   next attempt (`next_at`): the first pending one. The end of a webhook gives the next one its turn.
+//!   next attempt (`next_at`): the first pending one. The end of a webhook makes the next one due.
 //! - **D11** A claim moves `next_at` to the end of its lease, by the clock of the database, and raises the
 //!   fence. A server that lost its claim changes no row.
 //!
@@ -52,8 +52,9 @@ struct Inner {
 #[derive(Debug)]
 struct Target {
     is: WebhookTarget,
-    /// Rows below the share: as of the last measurement, less those that this server added.
-    room: AtomicI64,
+    /// Rows that the endpoint may still add: its share minus the rows at the last measurement and those
+    /// that this server added since.
+    free_rows: AtomicI64,
 }
 
 impl Default for Inner {
@@ -110,11 +111,12 @@ impl Hooks {
         self.want(WebhookEvent::SeatTaken) || self.want(WebhookEvent::SeatLeft)
     }
 
-    /// The rows of an event; none without an endpoint that wants it, or without room.
-    pub(crate) fn rows_of<'a>(&'a self, event: WebhookEvent) -> Vec<HookRow<'a>> {
+    /// Reserves a row for each endpoint that wants the event. An endpoint without free rows gets none, and
+    /// the server counts its webhook as dropped.
+    pub(crate) fn reserve<'a>(&'a self, event: WebhookEvent) -> Vec<HookRow<'a>> {
         let wanting = self.targets().iter().filter(|target| target.is.events.contains(&event));
         let (spent, rows): (Vec<_>, Vec<_>) =
-            wanting.partition(|target| target.room.fetch_sub(1, Ordering::Relaxed) < 1);
+            wanting.partition(|target| target.free_rows.fetch_sub(1, Ordering::Relaxed) < 1);
         if !spent.is_empty() {
             let dropped = u64::try_from(spent.len()).unwrap_or(u64::MAX);
             metrics::counter!("galley_webhook_total", "outcome" => "dropped").increment(dropped);
@@ -133,9 +135,9 @@ impl Hooks {
 /// The most webhooks that a claim takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClaimSize {
-    /// Those without an attempt.
+    /// Webhooks without an attempt.
     pub first: u32,
-    /// Those whose last attempt failed, or ended with its server.
+    /// Webhooks whose last attempt failed, or ended with its server.
     pub repeated: u32,
 }
 
@@ -235,10 +237,10 @@ impl Storage {
 
     /// Sets the endpoints, once, for all clones. Events before it write no webhooks.
     pub fn set_webhooks(&self, targets: Vec<WebhookTarget>) {
-        let with_room = |is| Target { is, room: AtomicI64::new(0) };
-        let targets: Vec<_> = targets.into_iter().map(with_room).collect();
+        let target = |is| Target { is, free_rows: AtomicI64::new(0) };
+        let targets: Vec<_> = targets.into_iter().map(target).collect();
         let share = WEBHOOKS_MAX / i64::try_from(targets.len() + 1).unwrap_or(i64::MAX);
-        targets.iter().for_each(|target| target.room.store(share, Ordering::Relaxed));
+        targets.iter().for_each(|target| target.free_rows.store(share, Ordering::Relaxed));
         if self.hooks().0.targets.set(targets).is_err() {
             tracing::error!("the endpoints of webhooks are set already");
         }
@@ -255,13 +257,13 @@ impl Storage {
         self.hooks().want_seats()
     }
 
-    /// The count sets the room for new webhooks of this server.
+    /// The count sets the free rows for new webhooks of this server.
     pub async fn measure_webhooks(&self) -> Result<WebhookCount, StorageError> {
         let count = self.count_webhooks().await?;
         let hooks = self.hooks();
         for target in hooks.targets() {
             let rows = count.endpoints.get(&target.is.endpoint).map_or(0, EndpointCount::rows);
-            target.room.store(hooks.share().saturating_sub(rows), Ordering::Relaxed);
+            target.free_rows.store(hooks.share().saturating_sub(rows), Ordering::Relaxed);
         }
         Ok(count)
     }

@@ -15,12 +15,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use krilla::metadata::Metadata;
 
-use crate::gauge::Gauge;
-use crate::paper::{Edge, Location, Note, Paper};
+use crate::build_progress::BuildProgress;
 use crate::pdf::fonts::Fonts;
 use crate::pdf::pages::{NARROW, Pages, WIDE};
 use crate::pdf::rich::{Ink, Rich, Role};
 use crate::pdf::typeset::{Column, Measure, Typesetter};
+use crate::render_model::{Edge, Location, Note, RenderModel};
 use galley_domain::export::ExportFailure;
 
 /// Sizes and leadings of the fonts, in points.
@@ -35,20 +35,25 @@ const NOTE_SPACE: f32 = 9.0;
 /// Space below the title, and above a heading.
 const SPACE: f32 = 22.0;
 
-pub fn render(paper: &Paper, fonts: &Fonts, gauge: &Gauge) -> Result<Vec<u8>, ExportFailure> {
+pub fn render(
+    model: &RenderModel,
+    fonts: &Fonts,
+    progress: &BuildProgress,
+) -> Result<Vec<u8>, ExportFailure> {
     // A font may be damaged where no sample shows it.
-    let rendered = catch_unwind(AssertUnwindSafe(|| Press::new(paper, fonts, gauge).run()));
+    let rendered =
+        catch_unwind(AssertUnwindSafe(|| PdfRenderer::new(model, fonts, progress).run()));
     rendered.unwrap_or_else(|_panic| {
         tracing::error!("a PDF cannot be built: is a file of exports.fonts damaged?");
         Err(ExportFailure::Unavailable)
     })
 }
 
-struct Press<'a> {
-    paper: &'a Paper,
+struct PdfRenderer<'a> {
+    model: &'a RenderModel,
     pages: Pages<'a>,
     typesetter: Typesetter<'a>,
-    gauge: &'a Gauge,
+    progress: &'a BuildProgress,
     column: Column,
     line: Rich,
     /// The notes whose range covers the current position.
@@ -56,15 +61,15 @@ struct Press<'a> {
     is_deleted: bool,
 }
 
-impl<'a> Press<'a> {
-    fn new(paper: &'a Paper, fonts: &'a Fonts, gauge: &'a Gauge) -> Self {
+impl<'a> PdfRenderer<'a> {
+    fn new(model: &'a RenderModel, fonts: &'a Fonts, progress: &'a BuildProgress) -> Self {
         let is_beside = |note: &Note| matches!(note.location, Location::Range(_));
         Self {
-            paper,
-            pages: Pages::new(paper, fonts, gauge),
-            typesetter: Typesetter::new(fonts, paper.words.lang),
-            gauge,
-            column: if paper.notes.iter().any(is_beside) { NARROW } else { WIDE },
+            model,
+            pages: Pages::new(model, fonts, progress),
+            typesetter: Typesetter::new(fonts, model.labels.lang),
+            progress,
+            column: if model.notes.iter().any(is_beside) { NARROW } else { WIDE },
             line: Rich::default(),
             covering: BTreeSet::new(),
             is_deleted: false,
@@ -72,38 +77,38 @@ impl<'a> Press<'a> {
     }
 
     fn run(mut self) -> Result<Vec<u8>, ExportFailure> {
-        self.paragraph(&Rich::of(&self.paper.title, Role::Text), TITLE, 0.0)?;
-        self.paragraph(&Rich::of(&self.paper.writer, Role::Soft), BYLINE, 0.0)?;
+        self.paragraph(&Rich::of(&self.model.title, Role::Text), TITLE, 0.0)?;
+        self.paragraph(&Rich::of(&self.model.writer, Role::Soft), BYLINE, 0.0)?;
         self.pages.skip(SPACE);
         self.text()?;
         self.rest()?;
-        let Paper { title, writer, words, .. } = self.paper;
+        let RenderModel { title, writer, labels, .. } = self.model;
         let metadata = Metadata::new()
             .title(title.clone())
             .authors(vec![writer.clone()])
-            .language(words.lang.to_owned())
+            .language(labels.lang.to_owned())
             .creator("Galley".to_owned());
         self.pages.finish(metadata)
     }
 
     fn text(&mut self) -> Result<(), ExportFailure> {
         let mut from = 0;
-        for (at, edge) in self.paper.edges() {
+        for (at, edge) in self.model.edges() {
             self.piece(from, at)?;
             from = at;
             self.edge(edge)?;
         }
-        self.piece(from, self.paper.text.len())?;
+        self.piece(from, self.model.text.len())?;
         self.end_line()
     }
 
     /// A part of the text without an edge in it.
     fn piece(&mut self, from: usize, to: usize) -> Result<(), ExportFailure> {
-        let paper = self.paper;
-        self.gauge.passed(from, paper.text.len());
+        let model = self.model;
+        self.progress.passed(from, model.text.len());
         let role = if self.is_deleted { Role::Deleted } else { Role::Text };
         let ink = Ink { role, is_marked: !self.covering.is_empty() };
-        self.push(paper.text.get(from..to).unwrap_or_default(), ink, from)
+        self.push(model.text.get(from..to).unwrap_or_default(), ink, from)
     }
 
     fn push(&mut self, text: &str, ink: Ink, from: usize) -> Result<(), ExportFailure> {
@@ -111,7 +116,7 @@ impl<'a> Press<'a> {
         for (number, line) in text.split('\n').enumerate() {
             if number != 0 {
                 self.end_line()?;
-                self.gauge.passed(at, self.paper.text.len());
+                self.progress.passed(at, self.model.text.len());
             }
             self.line.push(line, ink);
             at = at.saturating_add(line.len()).saturating_add(1);
@@ -142,8 +147,8 @@ impl<'a> Press<'a> {
     }
 
     fn insertion(&mut self, index: usize) -> Result<(), ExportFailure> {
-        let paper = self.paper;
-        let note = paper.notes.get(index).filter(|note| note.is_change);
+        let model = self.model;
+        let note = model.notes.get(index).filter(|note| note.is_change);
         let Some(suggestion) = note.and_then(|note| note.suggestion.as_deref()) else {
             return Ok(());
         };
@@ -176,11 +181,11 @@ impl<'a> Press<'a> {
     }
 
     fn rest(&mut self) -> Result<(), ExportFailure> {
-        let Paper { notes, words, .. } = self.paper;
+        let RenderModel { notes, labels, .. } = self.model;
         let left_over = self.pages.take_left_over();
         let left_over = left_over.into_iter().filter_map(|index| notes.get(index)).collect();
-        self.section(words.reviews, left_over)?;
-        self.paper.sections().try_for_each(|(heading, notes)| self.section(heading, notes))
+        self.section(labels.reviews, left_over)?;
+        self.model.sections().try_for_each(|(heading, notes)| self.section(heading, notes))
     }
 
     fn section(&mut self, heading: &str, notes: Vec<&Note>) -> Result<(), ExportFailure> {
@@ -192,7 +197,7 @@ impl<'a> Press<'a> {
         self.paragraph(&Rich::of(heading, Role::Text), HEADING, 0.0)?;
         for note in notes {
             self.pages.skip(NOTE_SPACE);
-            for (rich, indent) in notes::paragraphs(note, &self.paper.words) {
+            for (rich, indent) in notes::paragraphs(note, &self.model.labels) {
                 self.paragraph(&rich, NOTE, indent)?;
             }
         }

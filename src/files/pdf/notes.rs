@@ -1,9 +1,9 @@
 //! The paragraphs of a note: its head, the suggestion as old → new, the comment and the replies.
 
-use crate::paper::{Location, Note, Paper};
+use crate::labels::Labels;
 use crate::pdf::rich::{Ink, Rich, Role};
 use crate::pdf::typeset::{Column, Line, Measure, Typesetter};
-use crate::words::Words;
+use crate::render_model::{Location, Note, RenderModel};
 use galley_domain::export::ExportFailure;
 
 pub(super) const NOTES: Column = Column { left: 409.0, width: 136.0 };
@@ -18,13 +18,13 @@ const REPLY_INDENT: f32 = 8.0;
 /// None: the note is too long to stand beside the text.
 pub(super) fn beside(
     typesetter: &mut Typesetter<'_>,
-    paper: &Paper,
+    model: &RenderModel,
     index: usize,
 ) -> Result<Vec<Line>, ExportFailure> {
     let mut lines = Vec::new();
-    let Some(note) = paper.notes.get(index).filter(|note| is_short(note)) else { return Ok(lines) };
+    let Some(note) = model.notes.get(index).filter(|note| is_short(note)) else { return Ok(lines) };
     let (size, leading) = BESIDE;
-    for (rich, indent) in paragraphs(note, &paper.words) {
+    for (rich, indent) in paragraphs(note, &model.labels) {
         let measure = Measure { size, leading, width: NOTES.width, indent };
         typesetter.lines(&rich, measure, &mut |line| {
             lines.push(line);
@@ -40,17 +40,17 @@ fn is_short(note: &Note) -> bool {
     own.chain(replies).map(String::len).sum::<usize>() <= BESIDE_BYTES_MAX
 }
 
-pub(super) fn paragraphs(note: &Note, words: &Words) -> Vec<(Rich, f32)> {
+pub(super) fn paragraphs(note: &Note, labels: &Labels) -> Vec<(Rich, f32)> {
     let mut writing = Writing::default();
-    let status = words.status(note.status).map(|it| format!(" · {it}")).unwrap_or_default();
+    let status = labels.status(note.status).map(|it| format!(" · {it}")).unwrap_or_default();
     writing.text(&format!("{} ", note.number), Role::Head);
-    writing.head(&note.author, &format!("{}{status}", words.time(note.at)));
+    writing.head(&note.author, &format!("{}{status}", labels.time(note.at)));
     if !matches!(note.location, Location::Range(_)) && !note.quote.is_empty() {
         writing.text(&format!("“{}”", note.quote), Role::Soft);
         writing.end();
     }
     if let Some(suggestion) = &note.suggestion {
-        writing.suggestion(note, suggestion, words);
+        writing.suggestion(note, suggestion, labels);
     }
     if !note.body.is_empty() {
         writing.text(&note.body, Role::Text);
@@ -58,7 +58,7 @@ pub(super) fn paragraphs(note: &Note, words: &Words) -> Vec<(Rich, f32)> {
     }
     writing.indent = REPLY_INDENT;
     for reply in &note.replies {
-        writing.head(&reply.author.name, &words.time(reply.created_at));
+        writing.head(&reply.author.name, &labels.time(reply.created_at));
         writing.text(&reply.body, Role::Text);
         writing.end();
     }
@@ -99,9 +99,9 @@ impl Writing {
     }
 
     /// The old words and the new ones. A change stands in the text, too, so both are shortened here.
-    fn suggestion(&mut self, note: &Note, suggestion: &str, words: &Words) {
+    fn suggestion(&mut self, note: &Note, suggestion: &str, labels: &Labels) {
         let shown = |text: &str| if note.is_change { shortened(text) } else { text.to_owned() };
-        self.text(&format!("{}: ", words.suggested(suggestion)), Role::Soft);
+        self.text(&format!("{}: ", labels.suggested(suggestion)), Role::Soft);
         let quote = shown(&note.quote);
         if note.is_deletion() {
             self.text(&format!("“{quote}”"), Role::Deleted);

@@ -10,12 +10,12 @@ use krilla::document::Document;
 use krilla::metadata::Metadata;
 use krilla::page::PageSettings;
 
-use crate::gauge::Gauge;
-use crate::paper::Paper;
+use crate::build_progress::BuildProgress;
 use crate::pdf::fonts::Fonts;
 use crate::pdf::notes::{self, NOTES};
 use crate::pdf::rich::{Rich, Role};
 use crate::pdf::typeset::{Column, Line, Measure, Typesetter, fill_box};
+use crate::render_model::RenderModel;
 use galley_domain::export::ExportFailure;
 use galley_domain::limits::{EXPORT_BYTES_MAX, PDF_PAGES_MAX};
 
@@ -34,7 +34,7 @@ const NOTE_LINES_MIN: usize = 3;
 pub(super) const WIDE: Column = Column { left: 72.0, width: 451.28 };
 pub(super) const NARROW: Column = Column { left: 56.0, width: 326.0 };
 
-struct Placed {
+struct PlacedLine {
     left: f32,
     top: f32,
     line: Line,
@@ -49,15 +49,15 @@ struct Waiting {
 }
 
 pub(super) struct Pages<'a> {
-    paper: &'a Paper,
+    model: &'a RenderModel,
     /// Sets the notes: the text has a typesetter of its own, which is in use meanwhile.
     typesetter: Typesetter<'a>,
     document: Document,
-    gauge: &'a Gauge,
+    progress: &'a BuildProgress,
     /// The pages before the current one.
     written: usize,
-    text: Vec<Placed>,
-    notes: Vec<Placed>,
+    text: Vec<PlacedLine>,
+    notes: Vec<PlacedLine>,
     /// The next free point of each column.
     text_top: f32,
     notes_top: f32,
@@ -67,12 +67,16 @@ pub(super) struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    pub(super) fn new(paper: &'a Paper, fonts: &'a Fonts, gauge: &'a Gauge) -> Self {
+    pub(super) fn new(
+        model: &'a RenderModel,
+        fonts: &'a Fonts,
+        progress: &'a BuildProgress,
+    ) -> Self {
         Self {
-            paper,
-            typesetter: Typesetter::new(fonts, paper.words.lang),
+            model,
+            typesetter: Typesetter::new(fonts, model.labels.lang),
             document: Document::new(),
-            gauge,
+            progress,
             written: 0,
             text: Vec::new(),
             notes: Vec::new(),
@@ -98,11 +102,11 @@ impl<'a> Pages<'a> {
         notes: impl Iterator<Item = usize>,
     ) -> Result<(), ExportFailure> {
         if BOTTOM < self.text_top + line.height {
-            self.turn()?;
+            self.next_page()?;
         }
         let top = self.text_top;
         self.text_top += line.height;
-        self.text.push(Placed { left: column.left, top, line });
+        self.text.push(PlacedLine { left: column.left, top, line });
         for index in notes {
             self.waiting.push_back(Waiting { index, page: self.written, lines: None });
             self.put_notes(top)?;
@@ -120,7 +124,7 @@ impl<'a> Pages<'a> {
 
     /// Begins a new page unless this height is free.
     pub(super) fn need(&mut self, height: f32) -> Result<(), ExportFailure> {
-        if BOTTOM < self.text_top + height { self.turn() } else { Ok(()) }
+        if BOTTOM < self.text_top + height { self.next_page() } else { Ok(()) }
     }
 
     /// The notes that found no place beside the text, which ends here. Their order is that of the text.
@@ -140,7 +144,7 @@ impl<'a> Pages<'a> {
                 Some(lines) => lines,
                 None => note
                     .lines
-                    .insert(notes::beside(&mut self.typesetter, self.paper, index)?.into()),
+                    .insert(notes::beside(&mut self.typesetter, self.model, index)?.into()),
             };
             let height: f32 = lines.iter().map(|line| line.height).sum();
             if lines.is_empty() || BOTTOM - TOP < height {
@@ -175,12 +179,12 @@ impl<'a> Pages<'a> {
         for line in lines {
             let top = self.notes_top;
             self.notes_top += line.height;
-            self.notes.push(Placed { left: NOTES.left, top, line });
+            self.notes.push(PlacedLine { left: NOTES.left, top, line });
         }
         self.notes_top += NOTE_GAP;
     }
 
-    fn turn(&mut self) -> Result<(), ExportFailure> {
+    fn next_page(&mut self) -> Result<(), ExportFailure> {
         self.write()?;
         if PDF_PAGES_MAX <= self.written {
             return Err(ExportFailure::TooLarge);
@@ -201,7 +205,7 @@ impl<'a> Pages<'a> {
     }
 
     fn write(&mut self) -> Result<(), ExportFailure> {
-        self.gauge.check()?;
+        self.progress.check()?;
         self.written = self.written.saturating_add(1);
         let mut number = None;
         let measure = Measure { size: 9.0, leading: 12.0, width: PAGE.0, indent: 0.0 };
@@ -232,10 +236,10 @@ impl<'a> Pages<'a> {
 
     pub(super) fn finish(mut self, metadata: Metadata) -> Result<Vec<u8>, ExportFailure> {
         while !self.rest.is_empty() {
-            self.turn()?;
+            self.next_page()?;
         }
         self.write()?;
-        self.gauge.check()?;
+        self.progress.check()?;
         self.document.set_metadata(metadata);
         let file = self.document.finish().map_err(|error| {
             tracing::error!(%error, "a PDF cannot be written");

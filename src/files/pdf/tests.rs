@@ -8,9 +8,9 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::*;
-use crate::paper::Heading;
-use crate::paper::tests::{at, paper, reply, review, suggestion, user};
 use crate::pdf::font_files::load;
+use crate::render_model::Heading;
+use crate::render_model::tests::{at, model, reply, review, suggestion, user};
 use galley_domain::limits::PDF_PAGES_MAX;
 use galley_domain::review::{Reply, Review, ReviewStatus};
 
@@ -21,8 +21,8 @@ fn fonts() -> Fonts {
 }
 
 /// The file, whose name is for the eye.
-fn rendered(name: &str, paper: &Paper) -> Vec<u8> {
-    let file = render(paper, &fonts(), &Gauge::default()).expect("a file");
+fn rendered(name: &str, model: &RenderModel) -> Vec<u8> {
+    let file = render(model, &fonts(), &BuildProgress::default()).expect("a file");
     if let Some(folder) = std::env::var_os("GALLEY_PDF_FOLDER") {
         std::fs::write(PathBuf::from(folder).join(name).with_extension("pdf"), &file)
             .expect("kept");
@@ -62,7 +62,7 @@ fn each_once(text: &str, reviews: usize) {
 #[test]
 fn a_text_is_set_in_order_on_numbered_pages_with_an_embedded_subset() {
     let text: String = (1..=120).map(|n| format!("{n}번째 줄: 나는 글을 쓴다.\n\n")).collect();
-    let file = rendered("plain", &paper(&text, vec![]));
+    let file = rendered("plain", &model(&text, vec![]));
     let found = read("pdftotext", &["-raw"], &file);
     assert!(found.starts_with("자기소개서\n김작가\n1번째 줄: 나는 글을 쓴다.\n2번째"), "{found}");
     let all = found.replace('\u{c}', "");
@@ -81,7 +81,7 @@ fn a_text_is_set_in_order_on_numbered_pages_with_an_embedded_subset() {
 #[test]
 fn the_same_document_gives_the_same_bytes_whenever_it_is_built() {
     let text = "나는 글을 쓴다";
-    let mut first = paper(text, vec![review(text, Some("글을"), "왜?")]);
+    let mut first = model(text, vec![review(text, Some("글을"), "왜?")]);
     let file = rendered("same", &first);
     first.built_at += chrono::TimeDelta::days(1);
     assert_eq!(file, rendered("same", &first));
@@ -106,7 +106,7 @@ fn reviews_are_numbered_notes_with_their_replies_and_states() {
         review(text, None, "전체적으로 좋아요"),
         review(text, Some("사라진 문장"), "어디 갔나요"),
     ];
-    let found = text_of(&rendered("reviews", &paper(text, reviews)));
+    let found = text_of(&rendered("reviews", &model(text, reviews)));
     for part in [
         "지원동기1 나는 글을소설을2 쓴다. 매일3 조금씩4 나아진다.5",
         "1 이검토 2026-09-21 14:13 UTC 제목을 더 구체적으로 김작가 2026-09-21 14:14 UTC 네, 고칠게요",
@@ -142,7 +142,7 @@ fn an_english_text_has_english_words_and_breaks_between_its_own() {
         built_at: at(0),
         zone: "Asia/Seoul".parse().expect("a zone"),
     };
-    let found = text_of(&rendered("english", &Paper::new(heading, text.to_owned(), reviews)));
+    let found = text_of(&rendered("english", &RenderModel::new(heading, text.to_owned(), reviews)));
     for part in [
         "Letter Kim I have written since",
         "Every day a page1",
@@ -163,7 +163,7 @@ fn notes_that_overflow_their_column_are_all_there_once() {
     let mut reviews = comments(&text, &words, 8);
     reviews[3].body.push_str(&"제법 긴 의견입니다. ".repeat(40));
     reviews[5].body.push_str(&"기나긴 의견입니다. ".repeat(500));
-    let found = text_of(&rendered("overflow", &paper(&text, reviews)));
+    let found = text_of(&rendered("overflow", &model(&text, reviews)));
     each_once(&found, 60);
     assert_eq!(found.matches("기나긴").count(), 500);
     assert_eq!(found.matches("제법").count(), 40);
@@ -176,7 +176,7 @@ fn notes_that_overflow_their_column_are_all_there_once() {
 fn a_line_without_a_space_is_broken_and_loses_nothing() {
     let text: String =
         (0..30_000_u32).filter_map(|n| char::from_u32(0xAC00 + n % 11_172)).collect();
-    let found = text_of(&rendered("endless", &paper(&text, vec![])));
+    let found = text_of(&rendered("endless", &model(&text, vec![])));
     let is_hangul = |c: &char| ('가'..='힣').contains(c);
     let set: String = found.chars().filter(is_hangul).collect();
     let set = set.strip_prefix("자기소개서김작가").expect("title and writer first");
@@ -185,7 +185,7 @@ fn a_line_without_a_space_is_broken_and_loses_nothing() {
 
 #[test]
 fn right_to_left_text_is_set_in_its_direction() {
-    let file = rendered("bidi", &paper("English, then שלום עולם and on.", vec![]));
+    let file = rendered("bidi", &model("English, then שלום עולם and on.", vec![]));
     // The font has no Hebrew: its boxes still carry the text.
     assert!(text_of(&file).contains("English, then"));
 }
@@ -203,34 +203,34 @@ fn g12_no_text_is_too_strange_for_a_page() {
     text.push_str(&"\u{301}".repeat(20_000));
     text.push_str(&"\u{202e}a\u{202c}".repeat(3_000));
     let reviews = strange.iter().map(|it| review(&text, Some(it), it)).collect();
-    let file = rendered("strange", &paper(&text, reviews));
+    let file = rendered("strange", &model(&text, reviews));
     assert!(read("pdfinfo", &[], &file).contains("Pages:"));
-    let empty = rendered("empty", &paper("", vec![]));
+    let empty = rendered("empty", &model("", vec![]));
     assert!(read("pdfinfo", &[], &empty).contains("Pages:           1\n"));
 }
 
 #[test]
 fn g13_empty_lines_make_no_pages_and_pages_have_a_bound() {
     let lines = format!("하나\n{}둘", "\n".repeat(1_000_000));
-    let file = rendered("empty-lines", &paper(&lines, vec![]));
+    let file = rendered("empty-lines", &model(&lines, vec![]));
     assert!(read("pdfinfo", &[], &file).contains("Pages:           2\n"));
     let text = "줄\n".repeat(100);
-    let (paper, fonts, gauge) = (paper(&text, vec![]), fonts(), Gauge::default());
+    let (model, fonts, progress) = (model(&text, vec![]), fonts(), BuildProgress::default());
     for (written, outcome) in [(3, None), (2, Some(ExportFailure::TooLarge))] {
-        let mut press = Press::new(&paper, &fonts, &gauge);
-        press.pages.begin_at(PDF_PAGES_MAX - written);
-        assert_eq!(press.run().err(), outcome);
+        let mut renderer = PdfRenderer::new(&model, &fonts, &progress);
+        renderer.pages.begin_at(PDF_PAGES_MAX - written);
+        assert_eq!(renderer.run().err(), outcome);
     }
 }
 
 #[test]
 fn a_stopped_build_ends_at_its_next_page() {
     let text = "글\n".repeat(10_000);
-    let gauge = Gauge::default();
-    gauge.stop();
-    let paper = paper(&text, vec![]);
-    assert_eq!(render(&paper, &fonts(), &gauge), Err(ExportFailure::Unavailable));
-    assert!(gauge.percent() < 2, "{}", gauge.percent());
+    let progress = BuildProgress::default();
+    progress.stop();
+    let model = model(&text, vec![]);
+    assert_eq!(render(&model, &fonts(), &progress), Err(ExportFailure::Unavailable));
+    assert!(progress.percent() < 2, "{}", progress.percent());
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn a_thousand_notes_on_a_long_text_are_all_there_once() {
     let words: Vec<_> = (1..=1_000).map(|number| format!("낱말{number}끝")).collect();
     let text = words.iter().map(|word| format!("{word} {}\n", "나는 글을 쓴다. ".repeat(6)));
     let text = text.collect::<String>();
-    let found = text_of(&rendered("thousand", &paper(&text, comments(&text, &words, 2))));
+    let found = text_of(&rendered("thousand", &model(&text, comments(&text, &words, 2))));
     each_once(&found, 1_000);
     for word in words {
         assert_eq!(found.matches(&format!("{word} ")).count(), 0, "its number follows");

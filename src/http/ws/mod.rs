@@ -7,7 +7,6 @@
 pub(super) mod inbound;
 mod params;
 mod socket;
-pub mod upgrade;
 mod waiting;
 
 use std::collections::HashMap;
@@ -92,7 +91,7 @@ pub(crate) async fn connect(
     open(&state, presented, (&link, &role), from, pairs, &headers, upgrade)
 }
 
-/// The same for a caller that has parsed the request already.
+/// Opens a socket for a request that its caller has parsed: the router or the short path before it.
 pub(crate) fn open(
     state: &HttpState,
     presented: Credential,
@@ -102,7 +101,7 @@ pub(crate) fn open(
     headers: &HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
-    let HttpState { sessions, tokens, origins, tarpit, limiter, security_log, budget, .. } = state;
+    let HttpState { seats, tokens, origins, tarpit, limiter, security_log, budget, .. } = state;
     pairs.extend(offered_tokens(headers));
     let named = pairs.len();
     let query: HashMap<_, _> = pairs.into_iter().collect();
@@ -126,9 +125,9 @@ pub(crate) fn open(
     let may_join = limiter.may_join(user, peer);
     let payer = Payer::of(user, peer);
     // Above the server's own limit, so that a slightly longer message still gets its close code.
-    let longest = sessions.limits().message_bytes + WRITE_SLACK_BYTES;
+    let longest = seats.limits().message_bytes + WRITE_SLACK_BYTES;
     inbound.begin(budget.open(payer.clone()), longest as u64);
-    inbound.begin_wait(sessions.limits().message_bytes as u64);
+    inbound.begin_wait(seats.limits().message_bytes as u64);
     let claim = identity.and_then(|identity| {
         if query.len() < named {
             // A repeated parameter is ambiguous.
@@ -138,13 +137,13 @@ pub(crate) fn open(
         let request = SeatRequest { store_budget, ..seat_request(&identity, link, role, &query)? };
         Ok((request, identity))
     });
-    let document_bytes = sessions.limits().document_bytes;
+    let document_bytes = seats.limits().document_bytes;
     let admission = match claim {
         _ if !may_join => Err((TOO_MANY_JOINS, JOIN_DELAY)),
         Ok((request, identity)) => {
-            let (sessions, tarpit) = (sessions.clone(), tarpit.clone());
+            let (seats, tarpit) = (seats.clone(), tarpit.clone());
             let early = EarlyMessages::new(budget.open(payer));
-            Ok(Box::new(Admission { sessions, request, identity, tarpit, early }))
+            Ok(Box::new(Admission { seats, request, identity, tarpit, early }))
         }
         Err(close) => Err((close, Duration::ZERO)),
     };
@@ -159,7 +158,7 @@ pub(crate) fn open(
 }
 
 struct Admission {
-    sessions: SeatService,
+    seats: SeatService,
     request: SeatRequest,
     identity: Identity,
     tarpit: Tarpit,
@@ -192,7 +191,7 @@ impl Socket {
         &mut self,
         admission: Result<Box<Admission>, (Close, Duration)>,
     ) -> Option<Box<SeatedSocket>> {
-        let Admission { sessions, request, identity, tarpit, early } = match admission {
+        let Admission { seats, request, identity, tarpit, early } = match admission {
             Ok(admission) => *admission,
             Err((close, delay)) => {
                 self.refuse(close, delay).await;
@@ -204,13 +203,13 @@ impl Socket {
         let claimed_at = Instant::now();
         let gone = request.gone.clone();
         let arriving = request.arriving.clone();
-        let (outbox, mut queue) = sessions.outbox();
+        let (outbox, mut queue) = seats.outbox();
         let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
         let valid_until = Instant::now() + valid_for;
-        let silence_max = sessions.terms().client_timeout;
-        let payer = (sessions.clone(), user.clone());
+        let silence_max = seats.terms().client_timeout;
+        let payer = (seats.clone(), user.clone());
         let unseated = UnseatedSocket { arriving, silence_max, valid_until, payer };
-        let claim = sessions.acquire_seat(request, outbox);
+        let claim = seats.acquire_seat(request, outbox);
         let (seated, mut early) = self.wait_for(claim, &mut queue, &gone, unseated, early).await;
         let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
             Ok(seated) => seated,

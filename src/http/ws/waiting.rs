@@ -175,11 +175,11 @@ impl EarlyMessages {
     fn take(
         &mut self,
         incoming: Option<Result<Message, axum::Error>>,
-        UnseatedSocket { arriving, payer: (sessions, user), .. }: &UnseatedSocket,
+        UnseatedSocket { arriving, payer: (seats, user), .. }: &UnseatedSocket,
     ) -> Took {
         if matches!(incoming, Some(Ok(_))) {
             arriving.heard();
-            if !sessions.may_send(user) {
+            if !seats.may_send(user) {
                 self.close = Some(TOO_MANY_MESSAGES);
                 return Took::End;
             }

@@ -253,7 +253,7 @@ impl Locks {
 }
 
 impl Policy {
-    /// The same policy, with its total time reduced by `over`.
+    /// Reduces the total time of the policy by `over`.
     fn after(self, over: Duration) -> Self {
         match self {
             Self::FailAtOnce => self,

@@ -134,7 +134,7 @@ impl<B: DeadlineRule> World<B> {
         // Every orphaned lease expires, also after steps back of the clock.
         self.run_until(self.now + TTL_US + ON_ITS_WAY + self.stepped_back)?;
         self.check_bounds()?;
-        for _turn in 0..=self.sessions.len() {
+        for _round in 0..=self.sessions.len() {
             let seated = (0..self.sessions.len()).filter(|who| self.sessions[*who].is_seated());
             seated.collect::<Vec<_>>().into_iter().for_each(|who| self.ends(who));
             if self.is_quiet() {

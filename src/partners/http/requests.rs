@@ -30,7 +30,7 @@ use crate::partners::request::{
 };
 use crate::partners::requests::NewReviewRequest;
 use crate::push::Notify;
-use crate::push::beside::Cause;
+use crate::push::background::Cause;
 use crate::push::notification::{Notification, NotificationKind};
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
@@ -144,7 +144,7 @@ async fn create(
     let now = Utc::now().trunc_subsecs(3);
     let request = may_name.counted(partners.request(caller.user(), new, now).await)?;
     taken.spend();
-    notify.push_beside(cause, request.to.id.clone(), received(&request));
+    notify.push_in_background(cause, request.to.id.clone(), received(&request));
     let location = [(LOCATION, format!("/api/review-requests/{}", request.id))];
     Ok((StatusCode::CREATED, location, Json(request)).into_response())
 }
@@ -212,7 +212,7 @@ async fn show(
 /// `POST /api/review-requests/{id}/accept`
 async fn accept(
     Extension(partners): Extension<Partners>,
-    State(sessions): State<SeatService>,
+    State(seats): State<SeatService>,
     delivery: Delivery,
     caller: Caller,
     Path(id): Path<RequestId>,
@@ -222,11 +222,11 @@ async fn accept(
     let accepted = partners.accept(&caller.user().id, id, now).await?;
     if let LinkOutcome::ReviewerExists { document, is_noted: true } = accepted.link {
         let refused = Event::InviteRefused { user: &accepted.request.to, at: now };
-        sessions.notify_writer(document, &refused).await;
+        seats.notify_writer(document, &refused).await;
     }
     if accepted.is_first {
         let sender = accepted.request.from.id.clone();
-        notify.push_beside(cause, sender, acceptance_of(&accepted.request));
+        notify.push_in_background(cause, sender, acceptance_of(&accepted.request));
     }
     Ok(Json(accepted.into()))
 }

@@ -50,7 +50,7 @@ struct Conditions {
     /// Pending requests that the sender has sent, and those that the receiver has received.
     sent: i64,
     received: i64,
-    /// Those of them that guests have sent, and whether the receiver takes any.
+    /// Pending requests that guests have sent to the receiver, and whether the receiver takes any.
     of_guests: i64,
     takes_guests: bool,
     /// The request whose end of the day admits the next one, if the day is full.
@@ -119,8 +119,8 @@ pub fn create_request<'a>(
             return refusal.ok_or_else(TxError::missing_row);
         }
         if conditions.has_old_ones {
-            // Those of any user. Each new request deletes more than one, so the table shrinks to
-            // the requests of the retention time.
+            // Each new request deletes more than one old request, of any user, so the table shrinks
+            // to the requests of the retention time.
             sql!(
                 "DELETE FROM review_requests WHERE id IN (SELECT id FROM review_requests \
                    WHERE created_at <= $1 ORDER BY created_at LIMIT $2)",

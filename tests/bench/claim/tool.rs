@@ -81,7 +81,7 @@ impl Tool {
             .await
             .expect("redis-benchmark is installed");
         let output = String::from_utf8_lossy(&output.stdout);
-        // The last line is `"the command","times a second",` and six more figures.
+        // The last line is `"the command","times a second",` and six more values.
         let rate = output.trim_end().rsplit('"').nth(13).expect("eight columns");
         rate.parse().expect("a number")
     }

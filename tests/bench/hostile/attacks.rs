@@ -255,7 +255,7 @@ async fn documents(attacker: Arc<Attacker>) {
     join_all((0..16).map(stores)).await;
 }
 
-/// The same from fifty addresses.
+/// Documents from fifty addresses.
 async fn documents_of_many(attacker: Arc<Attacker>) {
     let body = json!({ "title": "disk", "text": "a".repeat(LONG) });
     let addresses = attacker.at_addresses(FIFTY);

@@ -60,7 +60,7 @@ pub(crate) async fn half_heads(attacker: Arc<Attacker>) {
     join_all((0..HEADS).map(|_| hold_again(&attacker, head))).await;
 }
 
-/// The same on bodies that their guests may send, from fifty addresses.
+/// Half bodies that their guests may send, from fifty addresses.
 pub(crate) async fn bodies_of_many(attacker: Arc<Attacker>) {
     let addresses = attacker.at_addresses(FIFTY);
     let holds = async |attacker: &Attacker| {

@@ -45,7 +45,7 @@ pub(crate) async fn builds(attacker: Arc<Attacker>) {
     join_all(attacks).await;
 }
 
-/// The same builds from fifty addresses, without imports.
+/// Builds of texts of 2 MB from fifty addresses, without imports.
 pub(crate) async fn builds_of_many(attacker: Arc<Attacker>) {
     let addresses = attacker.at_addresses(FIFTY);
     let long = [updates::first(1, LONG)];

@@ -29,7 +29,7 @@ pub(crate) struct Crowd {
 pub(crate) struct Taken {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
-    /// The same from the time at which a keystroke was due to be sent.
+    /// The 99th percentile, counted from the time at which a keystroke was due to be sent.
     pub(crate) p99_since_due: f64,
     /// Of a keystroke.
     pub(crate) processor: f64,

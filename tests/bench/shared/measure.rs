@@ -1,4 +1,4 @@
-//! Shared by the benchmarks: figures of rounds that ran in turn, and the table with the verdict on
+//! Shared by the benchmarks: measurements of rounds that ran in turn, and the table with the verdict on
 //! each bar.
 //!
 //! A bar is on a ratio and never on a time. Contenders take turns, round by round, and the ratio is

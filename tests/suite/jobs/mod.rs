@@ -63,7 +63,7 @@ pub(crate) fn jobs_of(storage: &Storage, locks: &Locks, age: Duration) -> Jobs {
     jobs_within(storage, locks, age, REMINDER_KIND_MAX)
 }
 
-/// The same, with the time of each kind.
+/// The jobs of [`jobs_of`], with the time of each kind.
 fn jobs_within(storage: &Storage, locks: &Locks, age: Duration, kind_max: Duration) -> Jobs {
     let key = PushKey::parse(&PushKey::generate().expect("random")).expect("a key");
     let subject = Some("mailto:ops@example.com".to_owned());

@@ -12,7 +12,7 @@ use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::locks::lost_replies::World;
-use crate::locks::wait_queue::{QUEUE_ENTRY_TTL, SLACK, enter, turn};
+use crate::locks::wait_queue::{QUEUE_ENTRY_TTL, SLACK, await_grant, enter};
 use crate::support::fixtures::{
     LONG, claim, granted, held, kim, lee, refused, seat, seated, until, until_free,
 };
@@ -43,7 +43,7 @@ async fn g5_with_lost_messages_a_waiter_is_served_by_its_poll_within_half_a_queu
     let (waiting, _at) = enter(&world.locks, &claim(&name, &lee())).await;
     let released = Instant::now();
     world.other.release(&name, &old.value).await.expect("a reply");
-    turn(waiting).await;
+    await_grant(waiting).await;
     let served = released.elapsed();
     assert!(QUEUE_ENTRY_TTL / 4 < served && served < QUEUE_ENTRY_TTL / 2 + SLACK, "{served:?}");
 }
@@ -156,7 +156,7 @@ async fn all_operations_work_under_high_latency() {
         assert_eq!((at.position, &at.holder.value), (1, &old.value));
         world.other.release(&name, &old.value).await.expect("a reply");
         let released = Instant::now();
-        let grant = turn(waiting).await;
+        let grant = await_grant(waiting).await;
         assert!(old.fence < grant.fence);
         assert!(released.elapsed() < 3 * LATE + SLACK, "told: {:?}", released.elapsed());
         let next = [held(&next, &grant)];
@@ -251,7 +251,7 @@ async fn g1_repeated_connection_resets_never_make_two_holders() {
     let world = World::start().await;
     let (name, inside) = (seat(), AtomicBool::new(false));
     let over = CancellationToken::new();
-    let turn = async |locks: &Locks| {
+    let hold_once = async |locks: &Locks| {
         let options = claim(&name, &kim());
         let Ok(Claimed::Granted(_)) = locks.claim(&options).await else { return 0 };
         assert!(!inside.swap(true, SeqCst), "two holders");
@@ -260,12 +260,12 @@ async fn g1_repeated_connection_resets_never_make_two_holders() {
         // Without a reply the release stays pending.
         usize::from(locks.release(&name, &options.value).await.is_ok())
     };
-    let turns = async |locks| {
-        let mut turns = 0;
+    let hold_often = async |locks| {
+        let mut holds = 0;
         while !over.is_cancelled() {
-            turns += turn(locks).await;
+            holds += hold_once(locks).await;
         }
-        turns
+        holds
     };
     let resets = async {
         let mut tick = interval(Duration::from_millis(150));
@@ -275,7 +275,7 @@ async fn g1_repeated_connection_resets_never_make_two_holders() {
         }
         over.cancel();
     };
-    let (one, other, ()) = join3(turns(&world.locks), turns(&world.other), resets).await;
+    let (one, other, ()) = join3(hold_often(&world.locks), hold_often(&world.other), resets).await;
     assert!(0 < one && 0 < other, "{one} {other}");
     until_free(&world.other, &name).await;
     granted(&world.other, &claim(&name, &lee())).await;

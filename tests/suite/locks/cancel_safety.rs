@@ -300,7 +300,7 @@ async fn dropped_queries_change_nothing(backend: TestBackend) {
         .await;
     }
     guard.release().await.expect("a reply");
-    let grant = crate::locks::wait_queue::turn(waiting.into_inner()).await;
+    let grant = crate::locks::wait_queue::await_grant(waiting.into_inner()).await;
     // The backend renewed it, although the caller dropped the call.
     let one = [held(&first, &grant)];
     dropped_at_each_step(

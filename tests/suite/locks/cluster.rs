@@ -9,7 +9,7 @@ use galley::locks::{
 use redis::Value;
 use tokio::time::Instant;
 
-use crate::locks::wait_queue::{enter, turn};
+use crate::locks::wait_queue::{await_grant, enter};
 use crate::support::fixtures::{LONG, claim, fit, granted, kim, lee, refused, seat, seated, until};
 use crate::support::redis_cluster::ClusterServer;
 use crate::support::redis_server::Server;
@@ -139,7 +139,7 @@ async fn a_slot_migration_moves_its_locks() {
     assert_eq!(verdicts(&locks, &both).await, [Verdict::Renewed; 2]);
     let fence = writer.fence;
     assert_eq!(locks.release(&writer.name, &writer.value).await, Ok(Released::Freed));
-    let grant = turn(waiting).await;
+    let grant = await_grant(waiting).await;
     assert!(fence < grant.fence);
     assert_eq!(verdicts(&locks, &both).await, [Verdict::Lost, Verdict::Renewed]);
 }
@@ -159,7 +159,7 @@ async fn a_cluster_account_needs_the_same_permissions_as_a_single_redis() {
     assert_eq!(round.verdicts, vec![Verdict::Renewed; 30]);
     assert_eq!(locks.seats().await.expect("a reply").len(), 30);
     locks.release(&all[0].name, &all[0].value).await.expect("a reply");
-    turn(waiting).await;
+    await_grant(waiting).await;
     let wrong = Locks::connect(&cluster.url_as("galley:wrong@")).await.expect("a good address");
     let Err(LocksError::Misconfigured(why)) = wrong.check().await else { panic!("it was let in") };
     assert!(why.contains("password") && !why.contains("wrong@"), "{why}");

@@ -9,7 +9,7 @@ use redis::Value;
 use tokio::time::Instant;
 
 use crate::locks::cluster::{locks_at, seats, verdicts};
-use crate::locks::wait_queue::{SLACK, enter, turn};
+use crate::locks::wait_queue::{SLACK, await_grant, enter};
 use crate::support::fixtures::{LONG, claim, fit, kim, lee, seat, seated, until};
 use crate::support::redis_cluster::{ClusterServer, FAILOVER_MAX};
 use crate::support::redis_server::Server;
@@ -140,7 +140,7 @@ async fn g6_a_failover_to_a_replica_loses_no_seat() {
 
     // The replica has the queue too, and the fence rises.
     assert_eq!(locks.release(&old.name, &old.value).await, Ok(Released::Freed));
-    let grant = turn(waiting).await;
+    let grant = await_grant(waiting).await;
     assert!(old.fence < grant.fence);
     for held in all.iter().filter(|held| held.name != old.name).take(70) {
         assert_eq!(locks.release(&held.name, &held.value).await, Ok(Released::Freed));
@@ -233,6 +233,6 @@ async fn listening(nodes: &[Server]) -> usize {
 async fn assert_handed_over(locks: &Locks, (held, waiting): (HeldLock, Waiter)) {
     let released = Instant::now();
     assert_eq!(locks.release(&held.name, &held.value).await, Ok(Released::Freed));
-    turn(waiting).await;
+    await_grant(waiting).await;
     assert!(released.elapsed() < SLACK, "told, not found out: {:?}", released.elapsed());
 }

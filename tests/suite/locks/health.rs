@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
-use crate::locks::wait_queue::{enter, turn};
+use crate::locks::wait_queue::{await_grant, enter};
 use crate::support::fixtures::{LONG, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
@@ -122,7 +122,7 @@ async fn without_the_right_to_subscribe_waiters_are_served_by_their_polls() {
     let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
     locks.release(&one.name, &one.value).await.expect("a reply");
     let freed_at = Instant::now();
-    turn(waiting).await;
+    await_grant(waiting).await;
     assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
     allow(&server, "+subscribe").await;
     until("it receives messages", async || {
@@ -143,7 +143,7 @@ async fn waiters_are_served_under_a_repeatedly_killed_subscription() {
         assert_eq!(killed, 1, "one subscription for any waiters");
         locks.release(&one.name, &one.value).await.expect("a reply");
         let freed_at = Instant::now();
-        turn(waiting).await;
+        await_grant(waiting).await;
         assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
         until("it receives messages", async || {
             locks.check().await.is_ok() && locks.warnings().is_empty()
@@ -221,14 +221,14 @@ impl Proxy {
         }));
         let (swallows, clock_ahead) = (Arc::clone(&self.swallows), Arc::clone(&self.clock_ahead));
         self.tasks.spawn(pump(from_redis, to_client, move |bytes| {
-            turn_clock(bytes, clock_ahead.load(Ordering::Relaxed));
+            advance_clock(bytes, clock_ahead.load(Ordering::Relaxed));
             !(swallows.load(Ordering::Relaxed) && listens.load(Ordering::Relaxed))
         }));
     }
 }
 
 /// Shifts the time in the reply to the check: µs, sixteen digits.
-fn turn_clock(answer: &mut [u8], seconds: i64) {
+fn advance_clock(answer: &mut [u8], seconds: i64) {
     const BEFORE: &[u8] = b"$16\r\n";
     let Some(at) = answer.windows(BEFORE.len()).position(|part| part == BEFORE) else { return };
     let time = &mut answer[at + BEFORE.len()..][..16];

@@ -8,7 +8,7 @@ use galley::locks::{
 };
 use tokio::time::{Instant, timeout};
 
-use crate::locks::wait_queue::{SLACK, enter, turn};
+use crate::locks::wait_queue::{SLACK, await_grant, enter};
 use crate::support::fixtures::{
     LONG, claim, fit, granted, kim, lee, seat, seated, until, until_free,
 };
@@ -267,7 +267,7 @@ async fn g5_a_hand_over_with_a_lost_reply_is_found_by_the_next_poll() {
     world.proxy.on_answer(name.key(), Fate::Reset);
     let released = Instant::now();
     world.other.release(&name, &old.value).await.expect("a reply");
-    turn(waiting).await;
+    await_grant(waiting).await;
     world.proxy.has_struck().await;
     assert!(released.elapsed() < SLACK, "{:?}", released.elapsed());
     assert_eq!(holder(&world.other, &name).await, Some(next.value));

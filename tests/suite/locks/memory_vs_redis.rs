@@ -173,7 +173,7 @@ impl Side {
     }
 
     /// The waiters that received the lock accept it.
-    async fn turns(&mut self, claims: &[Claim]) -> Vec<usize> {
+    async fn accept_hand_overs(&mut self, claims: &[Claim]) -> Vec<usize> {
         let mut had = Vec::new();
         for (value, _) in self.state().await.into_iter().flatten() {
             let number = claims.iter().position(|claim| claim.value == value);
@@ -283,8 +283,9 @@ async fn compare(seed: u64, both_backends: [TestBackend; 2], is_alone: bool) {
         };
         assert_eq!(said.0, said.1, "{}", notified());
         assert_eq!(sides[0].state().await, sides[1].state().await, "{}", notified());
-        let turns = (sides[0].turns(&claims).await, sides[1].turns(&claims).await);
-        assert_eq!(turns.0, turns.1, "{}", notified());
+        let accepted =
+            (sides[0].accept_hand_overs(&claims).await, sides[1].accept_hand_overs(&claims).await);
+        assert_eq!(accepted.0, accepted.1, "{}", notified());
     }
 }
 

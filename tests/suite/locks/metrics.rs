@@ -5,7 +5,7 @@ use std::time::Duration;
 use galley::locks::{AcquireOptions, AlarmKind, Lease, LockName, Locks};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
-use crate::locks::wait_queue::{SHORT, enter, turn};
+use crate::locks::wait_queue::{SHORT, await_grant, enter};
 use crate::support::fixtures::{LONG, claim, kim, lee, seat, seated};
 
 #[tokio::test]
@@ -27,9 +27,9 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
     let old = seated(&locks, &held_seat, &kim(), LONG).await;
     let (waiting, _at) = enter(&locks, &claim(&held_seat, &lee())).await;
     locks.release(&held_seat, &old.value).await.expect("a reply");
-    turn(waiting).await;
+    await_grant(waiting).await;
 
-    let figures = recorder.handle().render();
+    let metrics = recorder.handle().render();
     for (line, value) in [
         ("galley_lock_acquisitions_total{class=\"export\",outcome=\"granted\"}", 2),
         ("galley_lock_acquisitions_total{class=\"export\",outcome=\"busy\"}", 1),
@@ -39,10 +39,10 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
         ("galley_lock_wait_seconds_count{class=\"export\"}", 5),
         ("galley_lock_wait_seconds_count{class=\"seat\"}", 2),
     ] {
-        assert!(figures.contains(&format!("{line} {value}\n")), "{line} {value}\n{figures}");
+        assert!(metrics.contains(&format!("{line} {value}\n")), "{line} {value}\n{metrics}");
     }
-    assert!(!figures.contains("doc_secret") && !figures.contains("shr_"), "{figures}");
-    let waited: f64 = figures
+    assert!(!metrics.contains("doc_secret") && !metrics.contains("shr_"), "{metrics}");
+    let waited: f64 = metrics
         .lines()
         .find_map(|line| line.strip_prefix("galley_lock_wait_seconds_sum{class=\"export\"} "))
         .expect("a sum")

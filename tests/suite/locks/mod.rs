@@ -1,4 +1,4 @@
-//! Locks and relay, against real `redis-server` processes, one for each test.
+//! Locks and pub/sub, against real `redis-server` processes, one for each test.
 
 mod backend_contract;
 mod bad_network;

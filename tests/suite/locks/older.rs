@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::locks::lease_holders::{Notification, RecordingHolder};
-use crate::locks::wait_queue::{SLACK, enter, turn};
+use crate::locks::wait_queue::{SLACK, await_grant, enter};
 use crate::support::fixtures::{
     LONG, apart, claim, fit, granted, held, kim, lee, refused, seat, seated, until,
 };
@@ -131,7 +131,7 @@ async fn no_seat_is_lost(arguments: &[&str]) {
         }
     }
     for (claim, waiting) in line {
-        sessions.push(Session::of(&locks, &claim, &turn(waiting).await));
+        sessions.push(Session::of(&locks, &claim, &await_grant(waiting).await));
     }
     for name in names.iter().skip(4).step_by(5) {
         sessions.push(Session::begin(&locks, &claim_of(name, &kim(), Fence::ZERO)).await);

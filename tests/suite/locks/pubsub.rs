@@ -18,7 +18,7 @@ use crate::support::redis_server::{Server, TEST_TIMEOUT};
 /// The shared secret of the servers of one service.
 pub(crate) const SECRET: &[u8] = b"the secret of these servers";
 
-async fn relay(server: &Server) -> Pubsub {
+async fn connect(server: &Server) -> Pubsub {
     Pubsub::connect(&server.url(), NodeId::generate(), SECRET).await.expect("a good address")
 }
 
@@ -27,8 +27,8 @@ async fn next(subscription: &mut Subscription) -> Signal {
 }
 
 /// Subscribes, and waits until the subscription is in force.
-async fn listening(relay: &Pubsub, topic: Topic) -> Subscription {
-    let mut subscription = relay.subscribe(topic);
+async fn listening(pubsub: &Pubsub, topic: Topic) -> Subscription {
+    let mut subscription = pubsub.subscribe(topic);
     assert_eq!(next(&mut subscription).await, Signal::Gap);
     subscription
 }
@@ -44,7 +44,7 @@ fn presence(number: usize) -> Message {
 #[tokio::test]
 async fn messages_of_one_server_arrive_at_the_others_in_order_and_not_at_itself() {
     let server = Server::start().await;
-    let (here, there) = (relay(&server).await, relay(&server).await);
+    let (here, there) = (connect(&server).await, connect(&server).await);
     let (topic, other_topic) = (room(), room());
     let mut ours = listening(&here, topic).await;
     let mut theirs = listening(&there, topic).await;
@@ -74,7 +74,7 @@ async fn messages_of_one_server_arrive_at_the_others_in_order_and_not_at_itself(
 #[tokio::test]
 async fn a_second_listener_of_a_room_begins_with_its_own_gap() {
     let server = Server::start().await;
-    let (here, there) = (relay(&server).await, relay(&server).await);
+    let (here, there) = (connect(&server).await, connect(&server).await);
     let topic = room();
     let mut first = listening(&there, topic).await;
     let mut second = listening(&there, topic).await;
@@ -88,7 +88,7 @@ async fn a_second_listener_of_a_room_begins_with_its_own_gap() {
 #[tokio::test]
 async fn a_lost_connection_is_a_gap_and_delivery_resumes() {
     let server = Server::start().await;
-    let (here, there) = (relay(&server).await, relay(&server).await);
+    let (here, there) = (connect(&server).await, connect(&server).await);
     let topics: Vec<_> = (0..3).map(|_| room()).collect();
     let mut theirs = Vec::new();
     for topic in &topics {
@@ -111,7 +111,7 @@ async fn a_lost_connection_is_a_gap_and_delivery_resumes() {
 #[tokio::test]
 async fn a_restart_of_redis_is_a_gap() {
     let mut server = Server::start().await;
-    let there = relay(&server).await;
+    let there = connect(&server).await;
     let mut theirs = listening(&there, Topic::Cluster).await;
     server.stop().await;
     until("it is detected", async || there.publish(Topic::Cluster, &Message::Hello).await.is_err())
@@ -123,7 +123,7 @@ async fn a_restart_of_redis_is_a_gap() {
 #[tokio::test]
 async fn an_unsent_message_is_a_gap_for_its_listeners() {
     let server = Server::start().await;
-    let (here, there) = (relay(&server).await, relay(&server).await);
+    let (here, there) = (connect(&server).await, connect(&server).await);
     let topic = room();
     let mut theirs = listening(&there, topic).await;
     listening(&here, Topic::Cluster).await;
@@ -141,7 +141,7 @@ async fn an_unsent_message_is_a_gap_for_its_listeners() {
 #[tokio::test]
 async fn a_flood_costs_a_slow_listener_a_gap_and_the_publisher_no_wait() {
     let server = Server::start().await;
-    let (here, there) = (relay(&server).await, relay(&server).await);
+    let (here, there) = (connect(&server).await, connect(&server).await);
     let topic = room();
     let mut theirs = listening(&there, topic).await;
     let mut end = listening(&there, Topic::Cluster).await;
@@ -166,7 +166,7 @@ async fn a_flood_costs_a_slow_listener_a_gap_and_the_publisher_no_wait() {
 #[tokio::test]
 async fn publishing_to_a_frozen_redis_never_blocks_and_is_bounded() {
     let server = Server::start().await;
-    let here = relay(&server).await;
+    let here = connect(&server).await;
     listening(&here, Topic::Cluster).await;
     server.freeze().await;
     let began = Instant::now();
@@ -183,7 +183,7 @@ async fn publishing_to_a_frozen_redis_never_blocks_and_is_bounded() {
 #[tokio::test]
 async fn a_leaving_listener_unsubscribes_and_each_server_has_one_connection() {
     let server = Server::start().await;
-    let there = relay(&server).await;
+    let there = connect(&server).await;
     let mut rooms = Vec::new();
     for _ in 0..1_200 {
         rooms.push(there.subscribe(room()));
@@ -212,7 +212,7 @@ async fn a_leaving_listener_unsubscribes_and_each_server_has_one_connection() {
 #[tokio::test]
 async fn an_unreadable_message_is_a_gap() {
     let server = Server::start().await;
-    let there = relay(&server).await;
+    let there = connect(&server).await;
     let mut theirs = listening(&there, Topic::Cluster).await;
     let _: u64 = server.run("PUBLISH share-link:cluster nonsense").await;
     assert_eq!(next(&mut theirs).await, Signal::Gap);
@@ -222,7 +222,7 @@ async fn an_unreadable_message_is_a_gap() {
 async fn a_server_that_starts_before_redis_subscribes_when_redis_is_up() {
     let mut server = Server::start().await;
     server.stop().await;
-    let there = relay(&server).await;
+    let there = connect(&server).await;
     let mut theirs = there.subscribe(Topic::Cluster);
     assert!(there.publish(Topic::Cluster, &Message::Hello).await.is_err());
     server.start_again().await;
@@ -272,7 +272,7 @@ async fn on_a_cluster_all_servers_receive_messages_and_a_dead_node_is_a_gap() {
 #[tokio::test]
 async fn g12_a_forged_message_is_a_gap_and_stops_no_server() {
     let server = Server::start().await;
-    let (here, there) = (relay(&server).await, relay(&server).await);
+    let (here, there) = (connect(&server).await, connect(&server).await);
     let stranger = Pubsub::connect(&server.url(), NodeId::generate(), b"another secret").await;
     let stranger = stranger.expect("a good address");
     let topic = room();
@@ -334,7 +334,7 @@ async fn g12_a_forged_message_is_a_gap_and_stops_no_server() {
 #[tokio::test]
 async fn g15_a_rejected_message_is_reported_as_a_gap_at_once() {
     let server = Server::start().await;
-    let (here, there) = (relay(&server).await, relay(&server).await);
+    let (here, there) = (connect(&server).await, connect(&server).await);
     let topic = room();
     let mut theirs = listening(&there, topic).await;
     until("it is sent", async || here.publish(topic, &Message::Hello).await.is_ok()).await;

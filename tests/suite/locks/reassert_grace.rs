@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::locks::cluster::locks_at;
 use crate::locks::cluster_failures::HALF_IS_ENOUGH;
-use crate::locks::wait_queue::{SLACK, enter, turn};
+use crate::locks::wait_queue::{SLACK, await_grant, enter};
 use crate::support::fixtures::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::support::redis_cluster::{ClusterServer, FAILOVER_MAX};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
@@ -199,9 +199,9 @@ async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder(
         let locks = if at % 2 == 0 { &locks } else { &other };
         line.push((claim.value.clone(), enter(locks, claim).await.0));
     }
-    let mut turns = Vec::new();
+    let mut grants = Vec::new();
     for (value, waiting) in line {
-        turns.push((value, apart(turn(waiting))));
+        grants.push((value, apart(await_grant(waiting))));
     }
     server.stop().await;
     // One plain claim and one waiter arrive before any holder has reasserted.
@@ -218,9 +218,9 @@ async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder(
     until("all are in the queue", async || server.run::<u64>(&length).await == 4).await;
 
     let mut holder = old.value;
-    for (value, turn) in turns {
+    for (value, grant) in grants {
         locks.release(&name, &holder).await.expect("a reply");
-        turn.await.expect("the grants follow the old order");
+        grant.await.expect("the grants follow the old order");
         holder = value;
     }
     locks.release(&name, &holder).await.expect("a reply");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use galley::locks::{Claim, LockName, Locks, Owner, ReclaimToken, Takeover, Verdict};
 
-use crate::locks::wait_queue::{enter, turn};
+use crate::locks::wait_queue::{await_grant, enter};
 use crate::support::backends::TestBackend;
 use crate::support::fixtures::{
     LONG, claim, granted, held, kim, lee, owner, refused, seat, until_free,
@@ -87,7 +87,7 @@ async fn a_released_or_handed_over_lock_cannot_be_reclaimed(backend: TestBackend
     backend.locks.release(&name, &first.value).await.expect("a reply");
     // The second session holds the lock from here on; it has not yet received the hand-over.
     is_refused(&backend.locks, &with("one", &name, &kim()), &second).await;
-    turn(waiting).await;
+    await_grant(waiting).await;
     is_refused(&backend.locks, &with("one", &name, &kim()), &second).await;
     // A waiter that received a hand-over may reclaim its lock too.
     granted(&backend.locks, &with("two", &name, &kim())).await;
@@ -107,7 +107,7 @@ async fn g5_a_reclaim_overtakes_the_wait_queue_and_leaves_it_unchanged(backend: 
     assert_eq!(grant.replaced.as_ref().map(|holder| holder.waiting), Some(1));
     assert_eq!(refused(&backend.locks, &claim(&name, &kim())).await.waiting, 1);
     backend.locks.release(&name, &back.value).await.expect("a reply");
-    assert!(grant.fence < turn(waiting).await.fence);
+    assert!(grant.fence < await_grant(waiting).await.fence);
 }
 
 async fn a_reasserted_lock_can_be_reclaimed(backend: TestBackend) {

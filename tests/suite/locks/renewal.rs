@@ -230,9 +230,9 @@ async fn the_metric_of_the_oldest_lease_returns_to_zero_without_locks() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _here = metrics::set_default_local_recorder(&recorder);
     let oldest = || -> f64 {
-        let figures = recorder.handle().render();
+        let metrics = recorder.handle().render();
         let line =
-            figures.lines().find_map(|line| line.strip_prefix("galley_renewal_oldest_seconds "));
+            metrics.lines().find_map(|line| line.strip_prefix("galley_renewal_oldest_seconds "));
         line.expect("a metric").parse().expect("a number")
     };
     let (locks, well, silent) = (Locks::memory(), RecordingHolder::new(), RecordingHolder::new());

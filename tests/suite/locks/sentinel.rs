@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::locks::cluster::{seats, verdicts};
 use crate::locks::pubsub::SECRET;
-use crate::locks::wait_queue::{enter, turn};
+use crate::locks::wait_queue::{await_grant, enter};
 use crate::support::fixtures::{LONG, kim};
 use crate::support::fixtures::{claim, granted, lee, seat, seated, until};
 use crate::support::redis_server::{Server, TEST_TIMEOUT, free_port};
@@ -89,9 +89,9 @@ async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
         let mut redis = Watched::start().await;
         let locks = Locks::connect(&redis.url()).await.expect("a good address");
         assert_eq!(locks.check().await, Ok(()));
-        let relays = [relay(&redis).await, relay(&redis).await];
+        let servers = [connect(&redis).await, connect(&redis).await];
         let topic = Topic::Room(DocumentId::generate());
-        let mut heard = relays[1].subscribe(topic);
+        let mut heard = servers[1].subscribe(topic);
         assert_eq!(timeout(TEST_TIMEOUT, heard.next()).await, Ok(Signal::Gap));
         let all = seats(&locks, 20).await;
         let (waiting, _at) = enter(&locks, &claim(&all[0].name, &lee())).await;
@@ -124,10 +124,10 @@ async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
         assert!(died.elapsed() < FAILOVER_MAX, "{:?}", died.elapsed());
         assert!(last.iter().all(|verdict| *verdict != Verdict::Lost), "{last:?}");
         assert_eq!(locks.release(&all[0].name, &all[0].value).await, Ok(Released::Freed));
-        assert!(all[0].fence < turn(waiting).await.fence);
+        assert!(all[0].fence < await_grant(waiting).await.fence);
         assert!(seated(&locks, &seat(), &kim(), LONG).await.fence > all[19].fence);
         until("delivery resumes", async || {
-            let _published = relays[0].publish(topic, &Message::Hello).await;
+            let _published = servers[0].publish(topic, &Message::Hello).await;
             let next = timeout(Duration::from_millis(50), heard.next()).await;
             matches!(next, Ok(Signal::Message { message: Message::Hello, .. }))
         })
@@ -135,7 +135,7 @@ async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
     }
 }
 
-async fn relay(redis: &Watched) -> Pubsub {
+async fn connect(redis: &Watched) -> Pubsub {
     Pubsub::connect(&redis.url(), NodeId::generate(), SECRET).await.expect("a good address")
 }
 

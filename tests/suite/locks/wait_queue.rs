@@ -49,7 +49,7 @@ pub(crate) async fn enter(locks: &Locks, claim: &Claim) -> (Waiter, QueuePositio
 }
 
 /// Waits for the grant.
-pub(crate) async fn turn(waiting: Waiter) -> Grant {
+pub(crate) async fn await_grant(waiting: Waiter) -> Grant {
     timeout(TEST_TIMEOUT, waiting.granted()).await.expect("in time").expect("a grant")
 }
 
@@ -71,7 +71,7 @@ async fn g5_a_release_hands_the_lock_to_the_first_waiter(backend: TestBackend) {
     backend.locks.release(&name, &old.value).await.expect("a reply");
     // The hand-over precedes the message.
     assert_eq!(value_of_holder(&backend.locks, &name).await.as_ref(), Some(&first.value));
-    let grant = turn(waiting).await;
+    let grant = await_grant(waiting).await;
 
     assert!(released.elapsed() < SLACK, "told, not found out: {:?}", released.elapsed());
     assert!(old.fence < grant.fence && grant.sent_at >= released);
@@ -93,7 +93,7 @@ async fn g5_a_release_hands_the_lock_to_the_first_waiter(backend: TestBackend) {
 
 async fn g5_a_hundred_waiters_on_two_servers_are_served_in_order(backend: TestBackend) {
     let (name, other) = (seat(), backend.another().await);
-    let mut turn_of = seated(&backend.locks, &name, &kim(), LONG).await.value;
+    let mut holder = seated(&backend.locks, &name, &kim(), LONG).await.value;
     let mut line = Vec::new();
     for at in 0..100 {
         let locks = if at % 2 == 0 { backend.locks.clone() } else { other.clone() };
@@ -109,25 +109,25 @@ async fn g5_a_hundred_waiters_on_two_servers_are_served_in_order(backend: TestBa
     for (value, locks, waiting) in line {
         let (name, sender) = (name.clone(), sender.clone());
         race.spawn(async move {
-            let grant = turn(waiting).await;
+            let grant = await_grant(waiting).await;
             sender.send((value.clone(), grant.fence)).expect("a listener");
             locks.release(&name, &value).await.expect("a reply");
         });
     }
     let mut last = Fence::ZERO;
     let began = Instant::now();
-    backend.locks.release(&name, &turn_of).await.expect("a reply");
+    backend.locks.release(&name, &holder).await.expect("a reply");
     for expected in values {
         let (value, fence) =
             timeout(TEST_TIMEOUT, served.recv()).await.expect("in time").expect("one");
         assert_eq!(value, expected);
         assert!(last < fence);
-        (turn_of, last) = (value, fence);
+        (holder, last) = (value, fence);
     }
     race.join_all().await;
     assert!(began.elapsed() < QUEUE_ENTRY_TTL, "{:?}", began.elapsed());
     until("the last has released", async || {
-        value_of_holder(&backend.locks, &name).await.is_none_or(|value| value != turn_of)
+        value_of_holder(&backend.locks, &name).await.is_none_or(|value| value != holder)
     })
     .await;
 }
@@ -138,7 +138,7 @@ async fn g5_no_claim_overtakes_the_wait_queue(backend: TestBackend) {
         seated(&backend.locks, &name, &kim(), SHORT).await;
         let first = claim(&name, &lee());
         let (waiting, _at) = enter(&backend.locks, &first).await;
-        let turn = apart(turn(waiting));
+        let grant = apart(await_grant(waiting));
         // Many claims at the moment when the lease ends.
         let mut winner = None;
         until("the lease ends", async || {
@@ -153,7 +153,7 @@ async fn g5_no_claim_overtakes_the_wait_queue(backend: TestBackend) {
             winner.as_ref() == Some(&first.value)
         })
         .await;
-        turn.await.expect("no panic");
+        grant.await.expect("no panic");
         backend.locks.release(&name, &first.value).await.expect("a reply");
     }
 }
@@ -164,7 +164,7 @@ async fn g5_an_expired_lease_goes_to_the_first_waiter_without_a_message(backend:
     seated(&backend.locks, &name, &kim(), SHORT).await;
     let (waiting, at) = enter(&backend.locks, &claim(&name, &lee())).await;
     assert!(at.retry_at <= Instant::now() + SHORT + Duration::from_millis(50));
-    turn(waiting).await;
+    await_grant(waiting).await;
     let took = began.elapsed();
     assert!(SHORT - Duration::from_millis(1) <= took && took < SHORT + SLACK, "{took:?}");
 }
@@ -179,7 +179,7 @@ async fn g5_a_dead_waiter_delays_the_next_by_its_queue_deadline_at_most(backend:
     let (waiting, at) = enter(&backend.locks, &claim(&name, &lee())).await;
     assert_eq!(at.position, 2);
     backend.locks.release(&name, &old.value).await.expect("a reply");
-    turn(waiting).await;
+    await_grant(waiting).await;
     assert!(died.elapsed() < QUEUE_ENTRY_TTL + SLACK, "{:?}", died.elapsed());
 }
 
@@ -196,7 +196,7 @@ async fn g5_a_dead_waiter_is_out_of_the_queue_after_its_deadline(backend: TestBa
     assert!(died.elapsed() < QUEUE_ENTRY_TTL * 3 / 2 + SLACK, "{:?}", died.elapsed());
     backend.locks.release(&name, &old.value).await.expect("a reply");
     let released = Instant::now();
-    turn(waiting).await;
+    await_grant(waiting).await;
     assert!(released.elapsed() < SLACK);
 }
 
@@ -213,7 +213,7 @@ async fn g5_a_first_waiter_that_leaves_lets_the_next_be_first(backend: TestBacke
     .await;
     backend.locks.release(&name, &old.value).await.expect("a reply");
     assert_eq!(value_of_holder(&backend.locks, &name).await, Some(second.value));
-    turn(waiting).await;
+    await_grant(waiting).await;
 }
 
 async fn g5_a_waiter_that_leaves_after_a_hand_over_passes_it_on(backend: TestBackend) {
@@ -227,7 +227,7 @@ async fn g5_a_waiter_that_leaves_after_a_hand_over_passes_it_on(backend: TestBac
     // The waiter holds the lock and never received the message.
     drop(gone);
     let left = Instant::now();
-    turn(waiting).await;
+    await_grant(waiting).await;
     assert!(left.elapsed() < SLACK, "{:?}", left.elapsed());
 }
 
@@ -269,7 +269,7 @@ async fn a_poll_that_is_dropped_retains_the_queue_position(backend: TestBackend)
     let (_second, at) = enter(&backend.locks, &claim(&name, &kim())).await;
     assert_eq!(at.position, 2);
     backend.locks.release(&name, &old.value).await.expect("a reply");
-    let grant = turn(waiting).await;
+    let grant = await_grant(waiting).await;
     let round = backend.locks.renew(&[held(&first, &grant)], LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Renewed]);
 }
@@ -284,7 +284,7 @@ async fn a_takeover_overtakes_the_wait_queue_and_leaves_it_unchanged(backend: Te
     assert_eq!((replaced.value, replaced.waiting), (old.value, 1));
     assert_eq!(refused(&backend.locks, &claim(&name, &kim())).await.waiting, 1);
     backend.locks.release(&name, &over.value).await.expect("a reply");
-    assert!(grant.fence < turn(waiting).await.fence);
+    assert!(grant.fence < await_grant(waiting).await.fence);
 }
 
 async fn held_locks_are_listed_with_their_wait_queues(backend: TestBackend) {

@@ -7,7 +7,7 @@ use galley::locks::{LockError, Locks, Verdict};
 use redis::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::locks::wait_queue::{QUEUE_ENTRY_TTL, SHORT, SLACK, enter, turn};
+use crate::locks::wait_queue::{QUEUE_ENTRY_TTL, SHORT, SLACK, await_grant, enter};
 use crate::support::fixtures::{
     LONG, apart, claim, fit, granted, kim, lee, refused, seat, seated, until,
 };
@@ -26,7 +26,7 @@ async fn commands(server: &Server) -> u64 {
     let counts = info.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split_once(':'));
     counts
         .filter(|(name, _)| !["info", "config|resetstat", "hello", "client|setinfo"].contains(name))
-        .filter_map(|(_, figures)| figures.strip_prefix("calls=")?.split(',').next()?.parse().ok())
+        .filter_map(|(_, counts)| counts.strip_prefix("calls=")?.split(',').next()?.parse().ok())
         .map(|calls: u64| calls)
         .sum()
 }
@@ -51,7 +51,7 @@ async fn costs_in_one_line(server: &Server, locks: &Locks, waiters: usize) -> Ve
     for _ in 0..waiters {
         let claim = claim(&name, &lee());
         let waiting = enter(locks, &claim).await.0;
-        line.push_back((claim.value, apart(turn(waiting))));
+        line.push_back((claim.value, apart(await_grant(waiting))));
     }
     for _ in 0..waiters.min(15) {
         let (value, waiting) = line.pop_front().expect("a waiter");
@@ -102,7 +102,7 @@ async fn g5_a_hand_over_notifies_the_waiters_own_server_alone() {
     let subscriber = subscriber.as_mut().expect("a connection");
     subscriber.psubscribe("*").await.expect("a subscription");
     one_locks.release(&name, &held.value).await.expect("a reply");
-    turn(line.remove(0).0).await;
+    await_grant(line.remove(0).0).await;
     let message = {
         use futures_util::StreamExt as _;
         timeout(TEST_TIMEOUT, subscriber.on_message().next())
@@ -115,7 +115,7 @@ async fn g5_a_hand_over_notifies_the_waiters_own_server_alone() {
 
 /// A waiter whose last poll is almost a queue deadline ago is dead, and receives the lock. It holds
 /// the lock for the rest of its queue deadline, and no longer.
-async fn a_turn_of_the_dead(is_released: bool) {
+async fn a_hand_over_to_a_dead_waiter(is_released: bool) {
     let (server, locks) = start().await;
     let name = seat();
     let held = seated(&locks, &name, &kim(), LONG).await;
@@ -138,12 +138,12 @@ async fn a_turn_of_the_dead(is_released: bool) {
 
 #[tokio::test]
 async fn g4_a_hand_over_from_a_release_lasts_for_the_rest_of_the_queue_deadline() {
-    a_turn_of_the_dead(true).await;
+    a_hand_over_to_a_dead_waiter(true).await;
 }
 
 #[tokio::test]
 async fn g4_a_hand_over_from_a_poll_lasts_for_the_rest_of_the_queue_deadline() {
-    a_turn_of_the_dead(false).await;
+    a_hand_over_to_a_dead_waiter(false).await;
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn g5_without_messages_a_hand_over_is_found_within_half_a_queue_deadline()
         let (waiting, _at) = enter(&deaf, &next).await;
         locks.release(&name, &holder).await.expect("a reply");
         let released = Instant::now();
-        turn(waiting).await;
+        await_grant(waiting).await;
         assert!(released.elapsed() < QUEUE_ENTRY_TTL / 2 + SLACK, "{:?}", released.elapsed());
         holder = next.value;
     }
@@ -176,7 +176,7 @@ async fn g5_a_repeatedly_cut_subscription_loses_no_hand_over() {
         let released = Instant::now();
         let _: u64 = server.run("CLIENT KILL TYPE pubsub").await;
         locks.release(&name, &holder).await.expect("a reply");
-        turn(waiting).await;
+        await_grant(waiting).await;
         assert!(released.elapsed() < SLACK, "its return is told: {:?}", released.elapsed());
         holder = next.value;
     }
@@ -192,12 +192,12 @@ async fn g1_waiters_let_the_holder_reassert_in_an_empty_redis_and_retain_their_o
     let (first, _at) = enter(&locks, &one).await;
     let (second, _at) = enter(&locks, &two).await;
     // The second waiter polls first.
-    let mut line = vec![(two.value, apart(turn(second)))];
+    let mut line = vec![(two.value, apart(await_grant(second)))];
     server.stop().await;
     server.start_again().await;
     let gone = format!("EXISTS {}", name.key().replace("lock:", "line:"));
     until("the second is back in the queue", async || server.run::<u64>(&gone).await == 1).await;
-    line.insert(0, (one.value, apart(turn(first))));
+    line.insert(0, (one.value, apart(await_grant(first))));
     until("both are", async || {
         let length = gone.replace("EXISTS", "ZCARD");
         server.run::<u64>(&length).await == 2
@@ -214,9 +214,9 @@ async fn g1_waiters_let_the_holder_reassert_in_an_empty_redis_and_retain_their_o
     .await;
     assert_eq!(verdicts, [Verdict::Reasserted]);
     let mut holder = old.value;
-    for (value, turn) in line {
+    for (value, grant) in line {
         locks.release(&name, &holder).await.expect("a reply");
-        turn.await.expect("the grants follow the old order");
+        grant.await.expect("the grants follow the old order");
         holder = value;
     }
 }
@@ -232,10 +232,10 @@ async fn a_wait_without_redis_is_bounded_and_an_outage_retains_the_position() {
     let refused = locks.wait(&claim(&name, &lee()), LONG).granted().await;
     assert!(matches!(refused, Err(LockError::Unavailable(_))), "{refused:?}");
     assert!(began.elapsed() < Duration::from_millis(2_500));
-    let turn = apart(turn(waiting));
+    let grant = apart(await_grant(waiting));
     server.thaw().await;
     locks.release(&name, &old.value).await.expect("a reply");
-    turn.await.expect("no panic");
+    grant.await.expect("no panic");
 }
 
 #[tokio::test]
@@ -265,7 +265,7 @@ async fn an_ended_wait_queue_leaves_no_key() {
     let (waiting, _at) = enter(&locks, &first).await;
     let (leaves, _at) = enter(&locks, &second).await;
     locks.release(&name, &old.value).await.expect("a reply");
-    turn(waiting).await;
+    await_grant(waiting).await;
     drop(leaves);
     let keys = async || -> Vec<String> {
         let mut keys: Vec<String> = server.run("KEYS *").await;

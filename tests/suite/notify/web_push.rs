@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use galley::domain::limits::PUSH_RETRIES_PER_USER_MAX;
 use galley::domain::user::User;
 use galley::outgoing::Outgoing;
-use galley::push::beside::Cause;
+use galley::push::background::Cause;
 use galley::push::notification::{Notification, NotificationKind, Urgency};
 use galley::push::store;
 use galley::push::store::{PushAddress, PushLanguage};
@@ -267,7 +267,7 @@ async fn an_expired_subscription_is_removed_without_a_request() {
 }
 
 #[tokio::test]
-async fn a_push_beside_a_request_does_not_delay_it() {
+async fn a_background_push_does_not_delay_its_request() {
     let (pusher, service, kim) = (Pusher::start().await, PushService::start().await, user("kim"));
     let browser = Arc::new(pusher.subscribe(&kim, &service).await);
     service.script([Response::Silence]);
@@ -275,7 +275,7 @@ async fn a_push_beside_a_request_does_not_delay_it() {
     for number in 0..2 {
         let notification = Notification::new(NotificationKind::RequestAccepted, "/")
             .with("by", number.to_string());
-        pusher.notify.push_beside(Cause::User(kim.id.clone()), kim.id.clone(), notification);
+        pusher.notify.push_in_background(Cause::User(kim.id.clone()), kim.id.clone(), notification);
     }
     assert!(began.elapsed() < Duration::from_secs(1));
     until("both pushes", async || service.received().len() == 2).await;

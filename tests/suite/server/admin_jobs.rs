@@ -22,7 +22,7 @@ async fn an_administrator_reads_the_last_runs_of_a_job() {
     assert!(report["estimate_ms"].as_u64().is_some_and(|estimate| 0 < estimate));
     assert!(report["next_at"].is_string());
     assert!(
-        server.figure("galley_jobs_total{job=\"reminders\",outcome=\"done\"}").await >= Some(2.0)
+        server.metric("galley_jobs_total{job=\"reminders\",outcome=\"done\"}").await >= Some(2.0)
     );
     drop(admin(&server));
 }

@@ -176,8 +176,8 @@ async fn an_evicting_redis_fails_the_preflight_and_grants_no_seat_and_holders_ke
     let alarms = locks(&cluster.one, "").await["alarms"].clone();
     assert_eq!((&alarms[0]["class"], &alarms[0]["alarm"]), (&json!("seat"), &json!("failures")));
     assert!(alarms[0]["remedy"].as_str().is_some_and(|line| line.contains("/readyz")), "{alarms}");
-    let figures = cluster.one.figures().await;
-    assert!(figures.contains("galley_lock_alarm{class=\"seat\",alarm=\"failures\"} 1\n"));
+    let metrics = cluster.one.metrics().await;
+    assert!(metrics.contains("galley_lock_alarm{class=\"seat\",alarm=\"failures\"} 1\n"));
     // The renewal is longer than the lease.
     let renewed_at = Duration::from_secs(4);
     assert!(timeout(renewed_at, writer.closed()).await.is_err(), "a holder keeps its seat");

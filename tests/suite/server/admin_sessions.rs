@@ -72,8 +72,8 @@ async fn an_evicted_session_ends_on_any_server() {
     for part in ["the admin token", &desk.link, &desk.writer.id, &id, "20"] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    let figures = cluster.one.figures().await;
-    assert!(figures.contains("galley_seats_lost_total{reason=\"evicted\"} 1\n"), "{figures}");
+    let metrics = cluster.one.metrics().await;
+    assert!(metrics.contains("galley_seats_lost_total{reason=\"evicted\"} 1\n"), "{metrics}");
     let again = cluster.two.writer(&desk).await;
     assert!(again.is_open());
 }

@@ -35,7 +35,7 @@ pub(crate) async fn galley(folder: &Path, arguments: &[&str]) -> Ran {
     galley_with(folder, arguments, &[]).await
 }
 
-/// The same with settings, by their environment names.
+/// Runs `galley ARGUMENTS` in `folder` with settings, by their environment names.
 pub(crate) async fn galley_with(
     folder: &Path,
     arguments: &[&str],

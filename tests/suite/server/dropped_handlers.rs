@@ -22,7 +22,7 @@ use axum::response::Response;
 use galley::app::App;
 use galley::config::{Flags, Settings};
 use galley::domain::ids::NodeId;
-use galley::http::ws::upgrade::Front;
+use galley::http::service::HttpService;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::{Instant, timeout};
@@ -83,7 +83,7 @@ impl<F: Future> Future for Polls<F> {
 
 /// Two servers in this process.
 struct Pair {
-    front: Front,
+    service: HttpService,
     one: Server,
     two: Server,
     requests: AtomicU32,
@@ -113,9 +113,9 @@ impl Pair {
         ];
         let named = |(name, value): &(&str, &str)| (format!("GALLEY_{name}"), (*value).to_owned());
         let environment: HashMap<_, _> = SETTINGS.iter().chain(&more).map(named).collect();
-        let (front, one) = start(&environment, &folder).await;
+        let (service, one) = start(&environment, &folder).await;
         let (_, two) = start(&environment, &folder).await;
-        Self { front, one, two, requests: AtomicU32::new(0), _redis: redis }
+        Self { service, one, two, requests: AtomicU32::new(0), _redis: redis }
     }
 
     /// Sends the request to the router and drops the response future after this number of polls. None: it was
@@ -156,7 +156,7 @@ impl Pair {
             .expect("a request");
         // An address may try few codes in a minute.
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        self.front.request(request, IpAddr::V4(Ipv4Addr::from_bits(LOOPBACK + number)))
+        self.service.request(request, IpAddr::V4(Ipv4Addr::from_bits(LOOPBACK + number)))
     }
 
     /// A case whose response future is dropped after this number of polls, and whether it had ended by then.
@@ -241,15 +241,18 @@ impl Drops {
     }
 }
 
-async fn start(environment: &HashMap<String, String>, folder: &Arc<TempDir>) -> (Front, Server) {
+async fn start(
+    environment: &HashMap<String, String>,
+    folder: &Arc<TempDir>,
+) -> (HttpService, Server) {
     let settings = Settings::load(&Flags::default(), environment.clone()).expect("settings");
     let app = Box::pin(App::start(settings, NodeId::generate())).await.expect("it starts");
     let line = app.ready_line();
     let url = line.split_whitespace().find(|word| word.starts_with("http://"));
     let url = url.expect("the line names an address").trim_end_matches('/').to_owned();
-    let front = app.front();
+    let service = app.service();
     TaskTracker::new().spawn(app.run());
-    (front, Server::inside(Arc::clone(folder), url))
+    (service, Server::inside(Arc::clone(folder), url))
 }
 
 /// Goal: this harness covers every mutating operation.

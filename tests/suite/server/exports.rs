@@ -79,7 +79,7 @@ pub(crate) async fn builds(servers: &[&Server], outcome: &str) -> f64 {
     for server in servers {
         for format in ["docx", "html", "md", "pdf", "txt"] {
             let name = format!("galley_exports_total{{format=\"{format}\",outcome=\"{outcome}\"}}");
-            builds += server.figure(&name).await.expect("a metric");
+            builds += server.metric(&name).await.expect("a metric");
         }
     }
     builds
@@ -430,7 +430,7 @@ async fn g13_few_rendered_files_wait_for_a_slow_database() {
     server.has("galley_exports_held", 3).await;
     // The other builds had their turn meanwhile.
     assert_eq!(server.text(&desks[0].writer, &desks[0].document).await, "글");
-    assert_eq!(server.figure("galley_exports_held").await, Some(3.0));
+    assert_eq!(server.metric("galley_exports_held").await, Some(3.0));
     // Builds of more than five seconds are an alarm.
     server.has("galley_lock_alarm{class=\"export\",alarm=\"hold\"}", 1).await;
     sqlx::raw_sql("COMMIT").execute(&mut stranger).await.expect("unlocked");

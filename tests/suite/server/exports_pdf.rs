@@ -73,7 +73,7 @@ async fn a_pdf_has_the_text_in_order_and_its_reviews_as_notes() {
         text_of(&download(&server, &desk.writer, &desk, "format=pdf&reviews=0").await).await;
     assert!(plain.contains("지원동기 나는 글을 쓴다. 매일 조금씩 나아진다. 끝"), "{plain}");
     assert!(!plain.contains("구체적으로"));
-    let built = server.figure("galley_exports_total{format=\"pdf\",outcome=\"built\"}").await;
+    let built = server.metric("galley_exports_total{format=\"pdf\",outcome=\"built\"}").await;
     assert_eq!(built, Some(2.0));
 }
 

@@ -263,16 +263,16 @@ async fn metrics_are_labelled_by_route_and_hold_no_ids() {
     let desk = server.desk("text").await;
     let link = format!("/api/share-links/{}", desk.link);
     server.get(&desk.writer, &link).await.ok(200);
-    let figures = server.figures().await;
+    let metrics = server.metrics().await;
     for part in [
         "galley_http_requests_total{method=\"GET\",route=\"/api/share-links/{id}\",status=\"200\"}",
         "galley_http_request_seconds_bucket{method=\"POST\",route=\"/api/auth/guest\",le=",
         "galley_connections ",
     ] {
-        assert!(figures.contains(part), "{part} is not in\n{figures}");
+        assert!(metrics.contains(part), "{part} is not in\n{metrics}");
     }
     for id in [&desk.link, &desk.document, &desk.writer.id] {
-        assert!(!figures.contains(id.as_str()));
+        assert!(!metrics.contains(id.as_str()));
     }
     let off = Server::with(&[("METRICS__ENABLED", "false")]).await;
     let response = off.http.get(format!("{}/metrics", off.url)).send().await;

@@ -172,7 +172,7 @@ async fn edits_that_arrive_together_share_a_commit() {
         writer.saved().await;
     }
     // Where commits are slow, one commit stores more edits.
-    let commits = server.figure("galley_document_persist_seconds_count").await.expect("some");
+    let commits = server.metric("galley_document_persist_seconds_count").await.expect("some");
     assert!(commits < 500.0, "{commits} for 1,000 edits");
 }
 

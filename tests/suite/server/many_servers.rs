@@ -47,8 +47,8 @@ impl Cluster {
     }
 
     /// One of the two servers, alternating.
-    pub(crate) fn either(&self, turn: usize) -> &Server {
-        if turn.is_multiple_of(2) { &self.one } else { &self.two }
+    pub(crate) fn either(&self, index: usize) -> &Server {
+        if index.is_multiple_of(2) { &self.one } else { &self.two }
     }
 }
 

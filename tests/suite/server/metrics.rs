@@ -49,12 +49,12 @@ async fn each_event_of_a_seat_and_its_renewal_is_counted_once() {
     // The key vanishes from Redis and is reasserted.
     server.has("galley_renewal_reasserted_total", 0).await;
     let key = format!("share-link:lock:{}:writer", desk.link);
-    let rounds = server.figure("galley_renewal_round_seconds_count").await;
+    let rounds = server.metric("galley_renewal_round_seconds_count").await;
     let gone: i64 = redis.run(&format!("DEL {key}")).await;
     assert_eq!(gone, 1);
     server.has("galley_renewal_reasserted_total", 1).await;
-    assert!(rounds < server.figure("galley_renewal_round_seconds_count").await);
-    let lags = server.figure("galley_renewal_lag_seconds_count").await;
+    assert!(rounds < server.metric("galley_renewal_round_seconds_count").await);
+    let lags = server.metric("galley_renewal_lag_seconds_count").await;
     assert!(Some(0.0) < lags, "{lags:?}");
 
     // Released after the idle timeout.

@@ -29,7 +29,7 @@ impl Fleet {
         Self::with(servers, &[]).await
     }
 
-    /// The same with these settings.
+    /// Servers with one Redis, one PostgreSQL and these settings.
     pub(crate) async fn with(servers: usize, more: &[(&str, &str)]) -> Self {
         let redis = redis_server::Server::start().await;
         let database = postgres_server::shared().database().await;
@@ -46,16 +46,16 @@ impl Fleet {
         Self { servers: all, redis: Some(redis), database: Some(database) }
     }
 
-    /// One of the servers, in turn.
-    pub(crate) fn server(&self, turn: usize) -> &Server {
-        &self.servers[turn % self.servers.len()]
+    /// One of the servers, in rotation.
+    pub(crate) fn server(&self, index: usize) -> &Server {
+        &self.servers[index % self.servers.len()]
     }
 
     /// Guests who enter at all servers.
     pub(crate) async fn guests(&self, count: usize) -> Vec<Person> {
         let names: Vec<_> = (0..count).map(|number| format!("Guest {number}")).collect();
-        let enter = |(turn, name): (usize, &String)| {
-            let (server, name) = (self.server(turn), name.clone());
+        let enter = |(index, name): (usize, &String)| {
+            let (server, name) = (self.server(index), name.clone());
             async move { server.guest(&name).await }
         };
         join_all(names.iter().enumerate().map(enter)).await
@@ -64,11 +64,11 @@ impl Fleet {
     /// A claim of each guest at once, at all servers.
     pub(crate) async fn claim_at_once(&self, guests: &[Person], offer: &str) -> Vec<Answer> {
         let claims = guests.iter().enumerate();
-        join_all(claims.map(|(turn, guest)| decided(self.server(turn), guest, offer))).await
+        join_all(claims.map(|(index, guest)| decided(self.server(index), guest, offer))).await
     }
 }
 
-/// A claim, sent again while the server says 503: on a busy machine a turn or Redis comes too late.
+/// A claim, sent again while the server says 503: on a busy machine a grant or Redis comes too late.
 pub(crate) async fn decided(server: &Server, who: &Person, offer: &str) -> Answer {
     let path = format!("/api/review-offers/{offer}/claims");
     server.call_patiently(who, "POST", &path, Some(json!({}))).await

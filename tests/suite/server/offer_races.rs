@@ -21,7 +21,7 @@ use crate::support::rest_client::{Answer, Person, time};
 const CLAIMANTS: usize = 500;
 /// Kills of a server with claims in flight, unless `GALLEY_KILLS` sets the number.
 const KILLS: usize = 20;
-/// How long a claim waits for its turn, and what a busy machine adds to it.
+/// How long a claim waits for its grant, and what a busy machine adds to it.
 const WAIT: Duration = Duration::from_secs(10);
 const BUSY: Duration = Duration::from_secs(3);
 
@@ -136,8 +136,8 @@ async fn claims_and_withdrawals(fleet: &Fleet) {
     let owner = fleet.server(0).guest("Kim").await;
     let guests = fleet.guests(12).await;
     let id = an_offer(fleet.server(0), &owner, 3).await;
-    let works = guests.iter().enumerate().map(|(turn, guest)| {
-        claim_and_withdraw([fleet.server(turn), fleet.server(turn + 1)], guest, &id)
+    let works = guests.iter().enumerate().map(|(index, guest)| {
+        claim_and_withdraw([fleet.server(index), fleet.server(index + 1)], guest, &id)
     });
     let left: Vec<_> = join_all(works).await.into_iter().flatten().collect();
     assert!(left.len() <= 3, "{left:?}");
@@ -235,8 +235,8 @@ async fn g16_a_held_lock_gives_lock_wait_timeout_and_a_client_that_disconnects_l
         guards.push(locks.try_lock(&name, &options).await.expect("a free lock"));
     }
     let mut sockets = Vec::new();
-    for (turn, guest) in guests[..10].iter().enumerate() {
-        sockets.push(send_claim(fleet.server(turn), guest, &held).await);
+    for (index, guest) in guests[..10].iter().enumerate() {
+        sockets.push(send_claim(fleet.server(index), guest, &held).await);
     }
     becomes_queued(&fleet, &held, 10).await;
     sockets.clear();
@@ -244,9 +244,9 @@ async fn g16_a_held_lock_gives_lock_wait_timeout_and_a_client_that_disconnects_l
 
     let before = fleet.server(0).resident();
     let waiting = guests.iter().enumerate();
-    let waiting = join_all(waiting.map(async |(turn, guest)| {
+    let waiting = join_all(waiting.map(async |(index, guest)| {
         let began = Instant::now();
-        (claim(fleet.server(turn), guest, &held).await, began.elapsed())
+        (claim(fleet.server(index), guest, &held).await, began.elapsed())
     }));
     let at_one = guests.iter().take(10).map(|guest| claim(fleet.server(0), guest, &closed));
     let closing = async {
@@ -260,7 +260,7 @@ async fn g16_a_held_lock_gives_lock_wait_timeout_and_a_client_that_disconnects_l
     let answered = async {
         let answers = join_all(at_one).await;
         assert!(split(answers, "offer-closed").is_empty());
-        // Those of the other offer still wait.
+        // The claims of the other offer still wait.
         assert!(0 < queued(&fleet, &held).await);
     };
     let (late, ((), ())) = join(waiting, join(closing, answered)).await;

@@ -33,15 +33,15 @@ async fn g4_a_step_back_of_the_redis_clock_is_logged_counted_and_prolongs_a_dead
     let two = Server::in_folder(folder, &settings).await;
     let desk = one.desk("one").await;
     let (writer, reviewer) = (two.writer(&desk).await, one.reviewer(&desk).await);
-    assert_eq!(two.figure(STEPS).await.unwrap_or_default(), 0.0);
+    assert_eq!(two.metric(STEPS).await.unwrap_or_default(), 0.0);
     one.kill().await;
     drop(reviewer);
 
     redis.shift_clock(-STEP_MS);
     looks_again(&redis).await;
     let began = Instant::now();
-    while two.figure(STEPS).await != Some(1.0) {
-        assert!(began.elapsed() < TEST_TIMEOUT, "no step is counted: {}", two.figures().await);
+    while two.metric(STEPS).await != Some(1.0) {
+        assert!(began.elapsed() < TEST_TIMEOUT, "no step is counted: {}", two.metrics().await);
         sleep(Duration::from_millis(50)).await;
     }
     let log = two.log();
@@ -66,5 +66,5 @@ async fn g4_a_step_back_of_the_redis_clock_is_logged_counted_and_prolongs_a_dead
     looks_again(&redis).await;
     writer.append(" three");
     reviewer.reads("one two three").await;
-    assert_eq!(two.figure(STEPS).await, Some(1.0));
+    assert_eq!(two.metric(STEPS).await, Some(1.0));
 }

@@ -87,7 +87,7 @@ async fn ticks(server: &Server) -> f64 {
     let mut ticks = 0.0;
     for outcome in ["done", "stopped", "lock-lost", "failed", "skipped"] {
         let name = format!("galley_jobs_total{{job=\"reminders\",outcome=\"{outcome}\"}}");
-        ticks += server.figure(&name).await.expect("a metric");
+        ticks += server.metric(&name).await.expect("a metric");
     }
     ticks
 }
@@ -114,9 +114,9 @@ async fn remind_each_once(servers: &[ShiftedServer], rng: &mut Random) {
     }
     // Without users the first clock steps too, until each server has had its ticks.
     let began = Instant::now();
-    for turn in 0.. {
+    for round in 0.. {
         let had = join_all(servers.iter().map(|server| ticks(&server.server))).await;
-        if TICKS <= turn && had.iter().all(|had| f64::from(TICKS) <= *had) {
+        if TICKS <= round && had.iter().all(|had| f64::from(TICKS) <= *had) {
             break;
         }
         assert!(began.elapsed() < TEST_TIMEOUT, "a server has too few ticks: {had:?}");

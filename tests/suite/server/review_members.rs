@@ -144,7 +144,7 @@ const REFUSED: [(&str, u16); 13] = [
     ("turn", 403),
 ];
 
-/// The same for the writer, who decides.
+/// The statuses of a former writer, who decides.
 const REFUSED_TO_DECIDE: [(&str, u16); 3] =
     [("resolve", 404), ("decide none", 404), ("create", 403)];
 

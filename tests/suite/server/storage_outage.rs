@@ -261,7 +261,7 @@ async fn is_full_and_then_not(
     let remedy = answer["remedy"].as_str().expect("text");
     assert!(remedy.contains("no space left") && remedy.contains("free space"), "{remedy}");
     let full = "galley_storage_failing{reason=\"full\"}";
-    assert_eq!(server.figure(full).await, Some(1.0));
+    assert_eq!(server.metric(full).await, Some(1.0));
     // The peers receive it.
     reviewer.reads(&format!("{before}typed without space")).await;
     writer.append(", and more");
@@ -269,7 +269,7 @@ async fn is_full_and_then_not(
     free.await;
     writer.saved().await;
     becomes(server, 200).await;
-    assert_eq!(server.figure(full).await, Some(0.0));
+    assert_eq!(server.metric(full).await, Some(0.0));
     let whole = "typed without space, and more".to_owned();
     assert_eq!(server.text(&desk.writer, &desk.document).await, format!("{before}{whole}"));
     whole

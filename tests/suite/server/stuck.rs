@@ -28,13 +28,13 @@ fn problems(peer: &Peer) -> Vec<Value> {
 /// The writer `one` types in a document whose row is locked, and `two` in another, which the server saves
 /// each time.
 pub(crate) async fn type_beside_a_locked_row(one: &Peer, two: &Peer) {
-    for turn in 0..3 {
+    for round in 0..3 {
         one.append("stuck ");
         two.append("free ");
         let began = Instant::now();
         two.saved().await;
         let took = began.elapsed();
-        assert!(took < SAVED_WITHIN, "turn {turn}: {took:?}");
+        assert!(took < SAVED_WITHIN, "round {round}: {took:?}");
     }
 }
 

@@ -71,9 +71,9 @@ async fn a_takeover_ends_the_session_at_the_other_server_at_once() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let (mut old, mut fence, _) = seated(&cluster.one, &desk).await;
-    for turn in 1..=4 {
+    for round in 1..=4 {
         let requested_at = Instant::now();
-        let new = cluster.either(turn).claim_seat(&desk, "writer", "events=1&takeover=1").await;
+        let new = cluster.either(round).claim_seat(&desk, "writer", "events=1&takeover=1").await;
         assert_eq!(old.event("seat.lost").await["reason"], "taken_over");
         assert_eq!(old.closed().await, (4410, "taken_over".to_owned()));
         let later = fence_of(&new).await;
@@ -122,13 +122,13 @@ async fn g7_saved_text_survives_takeovers_across_servers() {
     let watching = cluster.one.reviewer(&desk).await;
     let mut old = cluster.one.writer(&desk).await;
     let mut promised = String::new();
-    for turn in 1..=6 {
+    for round in 1..=6 {
         let taking = async {
             let client = old.client_id();
             old.until("words that are saved", |s| (100 < saved(s, client)).then_some(())).await;
-            cluster.either(turn).claim_seat(&desk, "writer", "events=1&takeover=1").await
+            cluster.either(round).claim_seat(&desk, "writer", "events=1&takeover=1").await
         };
-        let (typed, new) = tokio::join!(types_until_closed(&old, turn), taking);
+        let (typed, new) = tokio::join!(types_until_closed(&old, round), taking);
         assert_eq!(old.closed().await.0, 4410);
         new.event("seat.granted").await;
         new.synced().await;
@@ -150,10 +150,10 @@ async fn g7_saved_text_survives_takeovers_across_servers() {
 }
 
 /// Types words at the beginning until the server closes the socket. Returns all of them.
-async fn types_until_closed(peer: &Peer, turn: usize) -> String {
+async fn types_until_closed(peer: &Peer, round: usize) -> String {
     let (mut typed, mut tick) = (String::new(), interval(Duration::from_millis(1)));
     while peer.is_open() {
-        let word = format!("{turn}.{} ", typed.len());
+        let word = format!("{round}.{} ", typed.len());
         peer.insert(u32::try_from(typed.len()).expect("short"), &word);
         typed.push_str(&word);
         tick.tick().await;

@@ -45,7 +45,7 @@ fn pause(document: DocumentId, seq: i64, text: &str) -> NewVersion {
 }
 
 async fn keep(storage: &Storage, new: NewVersion) -> StoreOutcome {
-    storage.keep_versions(&[new]).await.unwrap().pop().unwrap()
+    storage.store_versions(&[new]).await.unwrap().pop().unwrap()
 }
 
 async fn stored(storage: &Storage, new: NewVersion) -> Version {
@@ -140,7 +140,7 @@ pub(crate) async fn g13_versions_are_bounded_and_named_ones_stay(desk: Desk) {
     let batch: Vec<_> =
         (2..=many).map(|seq| pause(document, seq, &format!("text {seq}"))).collect();
     for some in batch.chunks(100) {
-        desk.storage.keep_versions(some).await.unwrap();
+        desk.storage.store_versions(some).await.unwrap();
     }
     let mut found = Vec::new();
     loop {

@@ -71,7 +71,7 @@ pub(crate) async fn g16_a_row_that_does_not_parse_is_dead_and_delays_no_other(de
     let dead = storage.webhooks(None, &Page { limit: 9, before: None }).await.unwrap();
     assert_eq!((dead.len(), dead[0].state), (1, WebhookState::Dead));
     assert!(dead[0].last_error.as_ref().unwrap().starts_with("its row x does not parse"));
-    // The same without a server that knows its endpoint.
+    // A row does not parse, and no server has its endpoint in its settings.
     replied(&desk, &one, 0).await;
     let damage = "UPDATE webhooks SET document_id = 'x' WHERE state = 'pending'";
     set(&desk, damage, damage).await;

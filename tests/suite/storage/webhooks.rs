@@ -37,7 +37,7 @@ crate::storage::on_both_engines! {
     g11_two_servers_claim_each_webhook_once
     a_lane_has_one_webhook_at_a_time_in_the_order_of_its_commits
     a_lane_goes_on_after_a_step_of_the_clock
-    a_dead_webhook_gives_its_turn_and_is_replayed_at_the_end
+    a_dead_webhook_makes_the_next_one_due_and_is_replayed_at_the_end
     an_orphan_is_dead_after_its_time
     g10_a_refused_event_leaves_no_webhook
     g10_a_rolled_back_event_leaves_no_webhook
@@ -271,7 +271,7 @@ pub(crate) async fn g11_two_servers_claim_each_webhook_once(desk: Desk) {
     }
 }
 
-/// The first attempt fails and keeps the turn, the second one delivers.
+/// The first attempt fails and blocks its lane, the second one delivers.
 async fn attempted_twice(storage: &Storage, webhook: ClaimedWebhook) -> Option<ClaimedWebhook> {
     if webhook.attempts == 1 {
         storage.webhook_failed(&webhook.claim, "no", SOON).await.unwrap();
@@ -289,9 +289,9 @@ pub(crate) async fn a_lane_goes_on_after_a_step_of_the_clock(desk: Desk) {
     storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap();
     let first = claim(storage, A).await.remove(0);
     storage.webhook_failed(&first.claim, "status 503", 2 * LONG).await.unwrap();
-    assert_eq!(storage.restore_webhook_turns(3 * LONG).await.unwrap(), 0);
+    assert_eq!(storage.restore_due_webhooks(3 * LONG).await.unwrap(), 0);
     assert_eq!(claim(storage, A).await, []);
-    assert_eq!(storage.restore_webhook_turns(LONG).await.unwrap(), 1);
+    assert_eq!(storage.restore_due_webhooks(LONG).await.unwrap(), 1);
     assert_eq!(claim(storage, A).await[0].claim.id, first.claim.id);
 }
 
@@ -300,7 +300,7 @@ pub(crate) async fn a_lane_has_one_webhook_at_a_time_in_the_order_of_its_commits
     let storage = &desk.storage;
     all_to_a(storage);
     let (one, two) = (quiet(&desk).await, quiet(&desk).await);
-    // Events and deliveries at the same time: no lane loses its turn.
+    // Events and deliveries at the same time: no lane loses its next attempt.
     let writing = async {
         tokio::join!(replied(&desk, &one, REPLIES), replied(&desk, &two, REPLIES));
     };
@@ -328,10 +328,10 @@ pub(crate) async fn a_lane_has_one_webhook_at_a_time_in_the_order_of_its_commits
         assert_eq!(data.len(), REPLIES + 1);
     }
     assert_eq!(rows(storage, None).await, 0);
-    assert_eq!(storage.restore_webhook_turns(LONG).await.unwrap(), 0);
+    assert_eq!(storage.restore_due_webhooks(LONG).await.unwrap(), 0);
 }
 
-pub(crate) async fn a_dead_webhook_gives_its_turn_and_is_replayed_at_the_end(desk: Desk) {
+pub(crate) async fn a_dead_webhook_makes_the_next_one_due_and_is_replayed_at_the_end(desk: Desk) {
     let storage = &desk.storage;
     all_to_a(storage);
     let seated = quiet(&desk).await;
@@ -351,7 +351,7 @@ pub(crate) async fn a_dead_webhook_gives_its_turn_and_is_replayed_at_the_end(des
     let dead = storage.webhooks(state, &Page { limit: 9, before: None }).await.unwrap();
     assert_eq!((dead.len(), dead[0].next_at), (1, None));
     assert_eq!(dead[0].last_error.as_deref(), Some("status 500\0"));
-    // The next one has its turn; the replayed one goes to the end.
+    // The next one is due; the replayed one goes to the end.
     let next = claim(storage, A).await.remove(0);
     let replayed = storage.replay_webhook(dead[0].id).await.unwrap().unwrap();
     assert_eq!(

@@ -185,17 +185,17 @@ async fn g16_faulty_documents_take_turns_and_keep_the_order_of_their_updates() {
     }
     // Not before: the database runs in real time.
     tokio::time::pause();
-    let mut turns = Vec::new();
+    let mut written = Vec::new();
     for _ in 0..2 * scenes.len() {
         // Longer than the longest pause: all are due.
         tokio::time::advance(TIMEOUT).await;
         let group = aside.take_due(Instant::now(), 2);
         let clients: Vec<_> = group.appends.iter().flat_map(|it| it.clients.clone()).collect();
         assert_eq!(clients, [1, 2]);
-        turns.push(group.appends[0].document);
+        written.push(group.appends[0].document);
         aside.put(group, Why::Faulty);
     }
-    let (first, second) = turns.split_at(scenes.len());
+    let (first, second) = written.split_at(scenes.len());
     let documents: HashSet<_> = first.iter().collect();
     assert_eq!((documents.len(), first), (scenes.len(), second));
 }

@@ -23,7 +23,7 @@ const COLUMNS: &str =
 impl Storage {
     /// In one transaction, with one outcome for each, by position. Deletes older versions to make room.
     /// After an error no version is stored.
-    pub fn keep_versions<'a>(
+    pub fn store_versions<'a>(
         &'a self,
         batch: &'a [NewVersion],
     ) -> StorageFuture<'a, Vec<StoreOutcome>> {

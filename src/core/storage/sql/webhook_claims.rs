@@ -9,7 +9,7 @@ use crate::storage::tx_error::TxError;
 use crate::storage::webhooks::{ClaimSize, ClaimedWebhook, WebhookClaim, milliseconds};
 use crate::storage::{Storage, StorageFuture};
 
-use crate::storage::sql::webhooks::give_turn;
+use crate::storage::sql::webhooks::make_due;
 
 impl Storage {
     pub fn has_due_webhook<'a>(&'a self, endpoint: &'a str) -> StorageFuture<'a, bool> {
@@ -117,7 +117,7 @@ impl Storage {
             )
             .run(tx)
             .await?;
-            give_turn(tx, lane).await
+            make_due(tx, lane).await
         })
     }
 }

@@ -37,7 +37,7 @@ pub async fn put(
     if !tx.hooks.want(event) {
         return Ok(());
     }
-    let rows = json(&tx.hooks.rows_of(event))?;
+    let rows = json(&tx.hooks.reserve(event))?;
     if rows == "[]" {
         return Ok(());
     }
@@ -79,7 +79,7 @@ impl Storage {
             if deleted.run(tx).await? == 0 {
                 return Ok(false);
             }
-            give_turn(tx, &claim.lane).await?;
+            make_due(tx, &claim.lane).await?;
             Ok(true)
         })
     }
@@ -106,7 +106,7 @@ impl Storage {
             );
             let state = state.value(tx).await?;
             if state == Some(WebhookState::Dead) {
-                give_turn(tx, &claim.lane).await?;
+                make_due(tx, &claim.lane).await?;
             }
             Ok(state)
         })
@@ -214,10 +214,10 @@ impl Storage {
         })
     }
 
-    /// Gives each lane whose first pending webhook has no turn its turn: two transactions about a purged
-    /// document, which has no lock, may cause that. A webhook whose next attempt is further away than
-    /// `longest_pause` is due as well: the clock of the database was set back. Returns their number.
-    pub fn restore_webhook_turns(&self, longest_pause: Duration) -> StorageFuture<'_, u64> {
+    /// Makes the first pending webhook of a lane due if it has no next attempt: two transactions about a
+    /// purged document, which has no lock, may cause that. A webhook whose next attempt is further away
+    /// than `longest_pause` is due as well: the clock of the database was set back. Returns their number.
+    pub fn restore_due_webhooks(&self, longest_pause: Duration) -> StorageFuture<'_, u64> {
         let latest = milliseconds(longest_pause);
         Box::pin(async move {
             // Without the writer: it reads every pending row of an outage.
@@ -248,7 +248,7 @@ async fn lock_lane(tx: &mut Tx, document: Option<DocumentId>) -> Result<(), TxEr
 }
 
 /// Makes the first pending webhook of a lane due, after the end of the one before it.
-pub(crate) async fn give_turn(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
+pub(crate) async fn make_due(tx: &mut Tx, lane: &str) -> Result<(), TxError> {
     sql!(
         "UPDATE webhooks SET next_at = {now} WHERE next_at IS NULL AND id = ( \
            SELECT id FROM webhooks WHERE lane = $1 AND state = 'pending' ORDER BY seq LIMIT 1)",

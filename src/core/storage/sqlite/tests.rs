@@ -120,7 +120,7 @@ async fn a_decision_finds_its_reviews_by_id() {
 async fn a_full_disk_is_reported_loses_nothing_and_ends_when_there_is_space() {
     let (_folder, sqlite, document) = open().await;
     sqlite.append(&edit(document, 10)).await.unwrap();
-    // The same fault as a full disk, from the same place: SQLite can add no page.
+    // SQLite can add no page, and reports it as it reports a full disk.
     let pages = pragma(&sqlite.writer, "page_count").await;
     let limit = AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));
     sqlx::query(limit).execute(&sqlite.writer).await.unwrap();

@@ -17,7 +17,7 @@ async fn seated(server: &Server) -> Seated {
     (desk, peers, path)
 }
 
-/// The same with a suggestion, and its path.
+/// A link with both seats held and a suggestion, and the path of the suggestion.
 async fn reviewed(server: &Server) -> Seated {
     let (desk, peers, path) = seated(server).await;
     let made = server.post(&desk.reviewer, &path, draft()).await.ok(201);

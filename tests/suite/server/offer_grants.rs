@@ -1,4 +1,4 @@
-//! The turns of claimants, with the services of several servers in this process.
+//! The grants of claimants, with the services of several servers in this process.
 
 use std::time::Duration;
 
@@ -49,11 +49,11 @@ impl Servers {
     }
 
     /// Sends a claim to one of the servers.
-    fn claim(&self, turn: usize, offer: OfferId) -> Claiming {
-        let offers = self.offers[turn % self.offers.len()].clone();
+    fn claim(&self, index: usize, offer: OfferId) -> Claiming {
+        let offers = self.offers[index % self.offers.len()].clone();
         TaskTracker::new().spawn(async move {
-            let turn = offers.await_turn(&a_user(), offer, None).await?;
-            offers.claim(turn, Utc::now()).await
+            let grant = offers.await_grant(&a_user(), offer, None).await?;
+            offers.claim(grant, Utc::now()).await
         })
     }
 
@@ -90,9 +90,9 @@ async fn slots_go_in_order_of_arrival(servers: &Servers) {
     let offer = servers.an_offer(5).await;
     let held = servers.hold(offer).await;
     let mut claims = Vec::new();
-    for turn in 0..12 {
-        claims.push(servers.claim(turn, offer));
-        servers.has_queued(offer, turn + 1).await;
+    for index in 0..12 {
+        claims.push(servers.claim(index, offer));
+        servers.has_queued(offer, index + 1).await;
     }
     for leaving in [0, 3] {
         claims[leaving].abort();
@@ -100,9 +100,11 @@ async fn slots_go_in_order_of_arrival(servers: &Servers) {
     servers.has_queued(offer, 10).await;
     held.release().await.expect("a reply");
     let mut numbers = Vec::new();
-    for (turn, claim) in claims.into_iter().enumerate().filter(|(turn, _)| ![0, 3].contains(turn)) {
+    for (index, claim) in
+        claims.into_iter().enumerate().filter(|(index, _)| ![0, 3].contains(index))
+    {
         match outcome(claim).await {
-            Ok(claim) => numbers.push((turn, claim.number)),
+            Ok(claim) => numbers.push((index, claim.number)),
             Err(OfferError::SoldOut) => {}
             Err(other) => panic!("{other:?}"),
         }
@@ -144,7 +146,7 @@ async fn g13_the_wait_queue_of_an_offer_has_a_bound_and_a_close_answers_it_witho
     let offer = servers.offers[0].create(&owner, terms, Utc::now()).await.expect("an offer").id;
     let held = servers.hold(offer).await;
     let began = Instant::now();
-    let claims: Vec<_> = (0..QUEUE).map(|turn| servers.claim(turn, offer)).collect();
+    let claims: Vec<_> = (0..QUEUE).map(|index| servers.claim(index, offer)).collect();
     servers.has_queued(offer, QUEUE).await;
     let beyond = outcome(servers.claim(0, offer)).await;
     assert!(matches!(beyond, Err(OfferError::LockWaitTimeout)), "{beyond:?}");
@@ -169,8 +171,8 @@ async fn g17_a_user_has_four_claims_in_flight() {
     let claim = || {
         let (offers, lee) = (servers.offers[0].clone(), lee.clone());
         TaskTracker::new().spawn(async move {
-            let turn = offers.await_turn(&lee, offer, None).await?;
-            offers.claim(turn, Utc::now()).await
+            let grant = offers.await_grant(&lee, offer, None).await?;
+            offers.claim(grant, Utc::now()).await
         })
     };
     let waiting: Vec<_> = (0..4).map(|_| claim()).collect();

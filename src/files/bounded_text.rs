@@ -1,6 +1,6 @@
 //! A text file under construction, with a bound.
 
-use crate::paper::{Edge, Paper};
+use crate::render_model::{Edge, RenderModel};
 use galley_domain::export::ExportFailure;
 use galley_domain::limits::EXPORT_BYTES_MAX;
 
@@ -18,9 +18,9 @@ pub(crate) fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Sheet(String);
+pub(crate) struct BoundedText(String);
 
-impl Sheet {
+impl BoundedText {
     pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
         if EXPORT_BYTES_MAX < self.0.len().saturating_add(text.len()) {
             return Err(ExportFailure::TooLarge);
@@ -34,16 +34,16 @@ impl Sheet {
     /// heading or an item of Markdown.
     pub(crate) fn push_text(
         &mut self,
-        paper: &Paper,
+        model: &RenderModel,
         mark: impl Fn(usize) -> String,
     ) -> Result<(), ExportFailure> {
-        let text = &paper.text;
+        let text = &model.text;
         let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
         let (mut done, mut searched) = (0, 0);
         // The end of the last character that is no line feed. Each edge searches the text since the one
         // before it: many edges may stand behind megabytes of line feeds.
         let mut last = 0;
-        for (at, edge) in paper.edges() {
+        for (at, edge) in model.edges() {
             let words = part(searched, at).trim_end_matches('\n').len();
             if words != 0 {
                 last = searched + words;
@@ -76,7 +76,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::paper::tests::{paper, review};
+    use crate::render_model::tests::{model, review};
     use galley_domain::anchor::{Anchor, AnchorState};
     use galley_domain::review::Review;
 
@@ -93,12 +93,12 @@ mod tests {
     fn g13_the_time_of_a_text_with_comments_behind_line_feeds_is_linear() {
         const LINES: u32 = 400_000;
         let text = format!("글{}", "\n".repeat(LINES as usize));
-        let paper = paper(&text, (1..=2_000).map(|number| on_line_feed(LINES - number)).collect());
+        let model = model(&text, (1..=2_000).map(|number| on_line_feed(LINES - number)).collect());
         let began = Instant::now();
-        let mut sheet = Sheet::default();
-        sheet.push_text(&paper, |number| format!("[{number}]")).expect("a short text");
+        let mut output = BoundedText::default();
+        output.push_text(&model, |number| format!("[{number}]")).expect("a short text");
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-        assert!(sheet.0.starts_with("글[1][2]"));
-        assert_eq!(sheet.0.matches('\n').count(), LINES as usize);
+        assert!(output.0.starts_with("글[1][2]"));
+        assert_eq!(output.0.matches('\n').count(), LINES as usize);
     }
 }

@@ -1,4 +1,4 @@
-//! The words of a file besides those of its users, in the language of its text.
+//! The labels of a file: its words besides those of its users, in the language of its text.
 //!
 //! The text decides the language, not the reader: so all members receive the same file.
 
@@ -7,9 +7,9 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use galley_domain::reminder::TimeZone;
 use galley_domain::review::ReviewStatus;
 
-/// The words of a file. The page uses the same ones.
+/// The page uses the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
+pub struct Labels {
     pub lang: &'static str,
     pub reviews: &'static str,
     suggestion: &'static str,
@@ -25,7 +25,7 @@ pub struct Words {
     pub zone: TimeZone,
 }
 
-const ENGLISH: Words = Words {
+const ENGLISH: Labels = Labels {
     lang: "en",
     reviews: "Comments",
     suggestion: "Suggestion",
@@ -38,7 +38,7 @@ const ENGLISH: Words = Words {
     zone: TimeZone::UTC,
 };
 
-const KOREAN: Words = Words {
+const KOREAN: Labels = Labels {
     lang: "ko",
     reviews: "검토 의견",
     suggestion: "제안",
@@ -51,7 +51,7 @@ const KOREAN: Words = Words {
     zone: TimeZone::UTC,
 };
 
-impl Words {
+impl Labels {
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let is_korean = texts.into_iter().any(|text| text.chars().any(is_hangul));
         if is_korean { KOREAN } else { ENGLISH }
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn the_text_decides_the_language() {
-        assert_eq!(Words::of(["a", "가"]).lang, "ko");
-        assert_eq!(Words::of(["", "日本"]).lang, "en");
+        assert_eq!(Labels::of(["a", "가"]).lang, "ko");
+        assert_eq!(Labels::of(["", "日本"]).lang, "en");
     }
 
     #[test]
@@ -104,8 +104,8 @@ mod tests {
             ("America/New_York", "2026-07-01 10:13 EDT", "2026-07-01T10:13:20-04:00"),
             ("America/Sao_Paulo", "2026-07-01 11:13 -03", "2026-07-01T11:13:20-03:00"),
         ] {
-            let words = Words { zone: zone.parse().expect("a zone"), ..ENGLISH };
-            assert_eq!((&*words.time(at), &*words.date(at)), (time, date), "{zone}");
+            let labels = Labels { zone: zone.parse().expect("a zone"), ..ENGLISH };
+            assert_eq!((&*labels.time(at), &*labels.date(at)), (time, date), "{zone}");
         }
     }
 }

@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 
-use crate::words::Words;
+use crate::labels::Labels;
 use galley_domain::anchor::{Anchor, AnchorState};
 use galley_domain::reminder::TimeZone;
 use galley_domain::review::{Reply, Review, ReviewStatus};
 
 #[derive(Debug)]
-pub struct Paper {
+pub struct RenderModel {
     pub title: String,
     pub writer: String,
     pub text: String,
     /// The notes on ranges by position, then those on the whole text, then those without a place.
     pub notes: Vec<Note>,
-    pub words: Words,
+    pub labels: Labels,
     pub built_at: DateTime<Utc>,
 }
 
@@ -50,10 +50,10 @@ impl Note {
         self.suggestion.as_deref() == Some("")
     }
 
-    pub fn suggestion(&self, words: &Words) -> Option<String> {
+    pub fn suggestion(&self, labels: &Labels) -> Option<String> {
         let new = self.suggestion.as_deref()?;
         let quote = format!("“{}”", self.quote);
-        Some(format!("{}: {}", words.suggested(new), if new.is_empty() { &quote } else { new }))
+        Some(format!("{}: {}", labels.suggested(new), if new.is_empty() { &quote } else { new }))
     }
 }
 
@@ -80,7 +80,7 @@ pub struct Heading {
     pub zone: TimeZone,
 }
 
-impl Paper {
+impl RenderModel {
     pub fn new(heading: Heading, text: String, reviews: Vec<Review>) -> Self {
         let Heading { title, writer, built_at, zone } = heading;
         let reviews: Vec<_> = reviews.into_iter().flat_map(by_part).collect();
@@ -105,11 +105,11 @@ impl Paper {
                 note.is_change = false;
             }
         }
-        let mut words = Words::of(
+        let mut labels = Labels::of(
             [title.as_str(), &text].into_iter().chain(notes.iter().map(|note| note.body.as_str())),
         );
-        words.zone = zone;
-        Self { title, writer, text, notes, words, built_at }
+        labels.zone = zone;
+        Self { title, writer, text, notes, labels, built_at }
     }
 
     /// The edges of all ranges with their positions, in order. The number of an edge is the index of
@@ -135,7 +135,7 @@ impl Paper {
 
     /// The notes without a range, with their headings.
     pub fn sections(&self) -> impl Iterator<Item = (&'static str, Vec<&Note>)> {
-        let all = [(Location::Whole, self.words.whole), (Location::Lost, self.words.lost)];
+        let all = [(Location::Whole, self.labels.whole), (Location::Lost, self.labels.lost)];
         let sections = all.into_iter().map(|(location, heading)| {
             (heading, self.notes.iter().filter(|note| note.location == location).collect())
         });
@@ -291,16 +291,16 @@ pub(crate) mod tests {
         Reply { id, author, body, created_at: at(60), edited_at: None }
     }
 
-    pub(crate) fn paper(text: &str, reviews: Vec<Review>) -> Paper {
+    pub(crate) fn model(text: &str, reviews: Vec<Review>) -> RenderModel {
         let (title, writer) = ("자기소개서".to_owned(), "김작가".to_owned());
         let heading = Heading { title, writer, built_at: at(0), zone: TimeZone::UTC };
-        Paper::new(heading, text.to_owned(), reviews)
+        RenderModel::new(heading, text.to_owned(), reviews)
     }
 
     #[test]
     fn notes_are_numbered_by_position_and_lost_ones_come_last() {
         let text = "😀나는 글을 쓴다";
-        let paper = paper(
+        let model = model(
             text,
             vec![
                 review(text, Some("없다"), "lost"),
@@ -309,11 +309,11 @@ pub(crate) mod tests {
                 review(text, Some("나는"), "early"),
             ],
         );
-        let found: Vec<_> = paper.notes.iter().map(|note| (note.number, &*note.body)).collect();
+        let found: Vec<_> = model.notes.iter().map(|note| (note.number, &*note.body)).collect();
         assert_eq!(found, [(1, "early"), (2, "late"), (3, "whole"), (4, "lost")]);
-        let Location::Range(range) = paper.notes[0].location.clone() else { panic!("a range") };
+        let Location::Range(range) = model.notes[0].location.clone() else { panic!("a range") };
         assert_eq!(&text[range], "나는");
-        assert_eq!(paper.words.lang, "ko");
+        assert_eq!(model.labels.lang, "ko");
     }
 
     #[test]
@@ -331,8 +331,8 @@ pub(crate) mod tests {
         moved.body = "why".to_owned();
         moved.parts.push(gap(8));
         let changes = |review: &Review| {
-            let paper = paper(text, vec![review.clone()]);
-            let notes = paper.notes.iter();
+            let model = model(text, vec![review.clone()]);
+            let notes = model.notes.iter();
             notes.map(|note| (note.body.clone(), note.is_change)).collect::<Vec<_>>()
         };
         assert_eq!(changes(&moved), [("why".to_owned(), true), (String::new(), true)]);
@@ -353,9 +353,9 @@ pub(crate) mod tests {
             decided,
             edited,
         ];
-        let paper = paper(text, reviews);
+        let model = model(text, reviews);
         let changes: Vec<_> =
-            paper.notes.iter().filter(|note| note.is_change).map(|note| &*note.quote).collect();
+            model.notes.iter().filter(|note| note.is_change).map(|note| &*note.quote).collect();
         assert_eq!(changes, ["one two"]);
     }
 
@@ -366,8 +366,8 @@ pub(crate) mod tests {
             let mut one = review(text, Some("가"), "");
             let anchor = one.anchor.as_mut().expect("an anchor");
             (anchor.start, anchor.end) = (start, end);
-            let paper = paper(text, vec![one]);
-            match paper.notes[0].location.clone() {
+            let model = model(text, vec![one]);
+            match model.notes[0].location.clone() {
                 Location::Range(range) => assert!(text.get(range).is_some(), "{start} {end}"),
                 location => assert_eq!(location, Location::Lost),
             }
@@ -377,7 +377,7 @@ pub(crate) mod tests {
     #[test]
     fn edges_of_one_position_end_before_others_begin() {
         let text = "ab";
-        let paper = paper(text, vec![suggestion(text, "a", "x"), review(text, Some("b"), "!")]);
+        let model = model(text, vec![suggestion(text, "a", "x"), review(text, Some("b"), "!")]);
         let expected = [
             (0, Edge::NoteBegins(0)),
             (0, Edge::ChangeBegins(0)),
@@ -386,6 +386,6 @@ pub(crate) mod tests {
             (1, Edge::NoteBegins(1)),
             (2, Edge::NoteEnds(1)),
         ];
-        assert_eq!(paper.edges(), expected);
+        assert_eq!(model.edges(), expected);
     }
 }

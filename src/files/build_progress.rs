@@ -1,4 +1,4 @@
-//! The progress of a build on its thread, and the word to stop it.
+//! The progress of a build on its thread, and its stop flag.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -6,12 +6,12 @@ use galley_domain::export::ExportFailure;
 
 /// Shared by a build's thread and the task that waits for it.
 #[derive(Debug, Default)]
-pub struct Gauge {
+pub struct BuildProgress {
     percent: AtomicU8,
     is_stopped: AtomicBool,
 }
 
-impl Gauge {
+impl BuildProgress {
     #[cfg_attr(not(feature = "pdf"), allow(dead_code, reason = "the other formats are quick"))]
     /// Notes that the build has passed `done` of `all` bytes. The progress never falls.
     pub fn passed(&self, done: usize, all: usize) {
@@ -42,14 +42,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gauge_counts_to_a_hundred_and_stops() {
-        let gauge = Gauge::default();
+    fn progress_counts_to_a_hundred_and_stops() {
+        let progress = BuildProgress::default();
         for (done, all, percent) in [(0, 0, 0), (1, 3, 33), (0, 3, 33), (3, 3, 100), (4, 3, 100)] {
-            gauge.passed(done, all);
-            assert_eq!(gauge.percent(), percent);
+            progress.passed(done, all);
+            assert_eq!(progress.percent(), percent);
         }
-        assert_eq!(gauge.check(), Ok(()));
-        gauge.stop();
-        assert_eq!(gauge.check(), Err(ExportFailure::Unavailable));
+        assert_eq!(progress.check(), Ok(()));
+        progress.stop();
+        assert_eq!(progress.check(), Err(ExportFailure::Unavailable));
     }
 }

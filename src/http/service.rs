@@ -1,4 +1,4 @@
-//! The service of a connection: the router, and before it a shorter path for sockets.
+//! The service of all connections: the router, and before it a shorter path for sockets.
 //!
 //! After a restart thousands of clients open their sockets at the same moment. The router's layers serve
 //! responses that have a body or take time, and were a fifth of the cost of a join. An upgrade has
@@ -35,14 +35,14 @@ use crate::http::ws::inbound::Inbound;
 use crate::http::{HttpState, request_log, router};
 
 #[derive(Clone)]
-pub struct Front {
+pub struct HttpService {
     router: Router,
     state: Arc<HttpState>,
 }
 
 type Answering = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
 
-impl Front {
+impl HttpService {
     /// Puts the short path before the [`router`], whose bodies are at most `body_bytes` long.
     pub(crate) fn new(state: HttpState, features: Routes, body_bytes: usize) -> Self {
         Self { router: router(state.clone(), features, body_bytes), state: Arc::new(state) }
