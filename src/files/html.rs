@@ -225,8 +225,8 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EXPORT_BYTES_MAX;
     use crate::paper::tests::{paper, reply, review, suggestion};
-    use galley_domain::limits::EXPORT_BYTES_MAX;
 
     fn rendered(paper: &Paper) -> String {
         String::from_utf8(render(paper).expect("a file")).expect("UTF-8")

@@ -7,7 +7,12 @@ use std::net::IpAddr;
 
 use crate::bounds::shares::{Share, Shares};
 use crate::domain::ids::UserId;
-use crate::domain::limits::{PUSHES_BESIDE_MAX, PUSHES_BESIDE_PER_CAUSE_MAX};
+
+/// Pushes that run beside the requests that cause them. Beyond it the server drops a push.
+const PUSHES_BESIDE_MAX: u64 = 256;
+/// Pushes beside requests of one user, or of one address of guests: a push to a slow host takes seconds.
+const PUSHES_BESIDE_PER_CAUSE_MAX: u64 = 16;
+const _: () = assert!(PUSHES_BESIDE_PER_CAUSE_MAX * 4 < PUSHES_BESIDE_MAX);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {

@@ -11,7 +11,7 @@ use super::*;
 use crate::paper::Heading;
 use crate::paper::tests::{at, paper, reply, review, suggestion, user};
 use crate::pdf::font_files::load;
-use galley_domain::limits::PDF_PAGES_MAX;
+use crate::pdf::pages::PDF_PAGES_MAX;
 use galley_domain::review::{Reply, Review, ReviewStatus};
 
 const FONT: &str = "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc";
