@@ -29,10 +29,6 @@ use tokio_util::task::TaskTracker;
 use crate::bounds::permits::{Permit, Permits, Requester};
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::fence::Fence;
-use crate::domain::limits::{
-    EXPORT_AGE_MAX, EXPORTS_BYTES_MAX, EXPORTS_HELD_MAX, EXPORTS_HELD_PER_ADDRESS_MAX, EXPORTS_MAX,
-    EXPORTS_PER_LINK_BYTES_MAX,
-};
 use crate::domain::user::User;
 use crate::exports::error::ExportError;
 use crate::exports::rendering::{PdfFonts, Rendering};
@@ -41,6 +37,7 @@ use crate::exports::store;
 use crate::exports::store::{
     ExportBounds, ExportBuild, ExportKey, ExportMark, ExportState, NewExport, StoredExport,
 };
+use crate::files::EXPORT_BYTES_MAX;
 use crate::files::render_model::{Heading, RenderModel};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks};
 use crate::periodic::Work;
@@ -50,6 +47,21 @@ use crate::seats::{SeatError, SeatService};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::versions::sha256;
+
+/// Exported files that the server holds in memory at once, from the rendering until they are stored: 64 MiB.
+const EXPORTS_HELD_MAX: usize = 4;
+/// Exported files held for one address: the memory of one remains for others.
+const EXPORTS_HELD_PER_ADDRESS_MAX: usize = EXPORTS_HELD_MAX - 1;
+/// Bytes of the stored exports of one share link: each format once, and the largest ones twice.
+const EXPORTS_PER_LINK_BYTES_MAX: i64 = 2 * 16 * 1024 * 1024;
+/// Bytes of all stored exports. They are a cache: beyond it the server deletes the oldest ones.
+const EXPORTS_BYTES_MAX: i64 = 256 * 1024 * 1024;
+/// Stored exports. The trim after each build reads the sizes of all.
+const EXPORTS_MAX: i64 = 10_000;
+/// How long the database stores an export: a day's downloads.
+const EXPORT_AGE_MAX: TimeDelta = TimeDelta::hours(24);
+const _: () = assert!(2 * (EXPORT_BYTES_MAX as i64) <= EXPORTS_PER_LINK_BYTES_MAX);
+const _: () = assert!(EXPORTS_PER_LINK_BYTES_MAX < EXPORTS_BYTES_MAX);
 
 /// How long the request that starts a build waits for its file. Most files take a few milliseconds.
 const WAIT: Duration = Duration::from_secs(1);

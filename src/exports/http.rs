@@ -15,13 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::export::{ExportFailure, ExportFormat};
 use crate::domain::ids::ShareLinkId;
-use crate::domain::limits::IMPORT_BYTES_MAX;
 use crate::domain::reminder::{InvalidTimeZone, TimeZone};
 use crate::exports::build::{Export, Exports, Lookup};
 use crate::exports::error::ExportError;
 use crate::exports::store::{ExportKey, StoredExport};
 use crate::files::error::ImportError;
-use crate::files::import::{self, ImportFormat};
+use crate::files::import::{self, IMPORT_BYTES_MAX, ImportFormat};
 use crate::files::word_text::ImportChanges;
 use crate::http::auth::caller::Caller;
 use crate::http::error::{ApiError, Contract, Failure, Members, member};

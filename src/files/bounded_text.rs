@@ -1,8 +1,8 @@
 //! A text file under construction, with a bound.
 
+use crate::EXPORT_BYTES_MAX;
 use crate::render_model::{Edge, RenderModel};
 use galley_domain::export::ExportFailure;
-use galley_domain::limits::EXPORT_BYTES_MAX;
 
 /// Longest piece of a text that a format escapes at once, in bytes.
 const PIECE_BYTES: usize = 64 * 1024;

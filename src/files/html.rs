@@ -225,8 +225,8 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EXPORT_BYTES_MAX;
     use crate::render_model::tests::{model, reply, review, suggestion};
-    use galley_domain::limits::EXPORT_BYTES_MAX;
 
     fn rendered(model: &RenderModel) -> String {
         String::from_utf8(render(model).expect("a file")).expect("UTF-8")

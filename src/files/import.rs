@@ -7,8 +7,11 @@ use encoding_rs::{DecoderResult, EUC_KR, Encoding, UTF_8};
 use crate::error::ImportError;
 use crate::labels::Labels;
 use crate::word_text::{self, Imported};
-use galley_domain::limits::{IMPORT_BYTES_MAX, LABEL_CHARS_MAX};
+use galley_domain::limits::LABEL_CHARS_MAX;
 use galley_domain::line::Line;
+
+/// Longest file of an import, in bytes: a Word document with pictures.
+pub const IMPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportFormat {

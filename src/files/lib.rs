@@ -30,3 +30,7 @@ pub mod word_text;
 mod word_text_tests;
 mod word_xml;
 mod zip;
+
+/// Bytes of an exported file: twice the largest text. The server holds one such file in memory for each
+/// build, and SQLite writes it in one commit while edits wait. A longer one is a typed problem.
+pub const EXPORT_BYTES_MAX: usize = 16 * 1024 * 1024;

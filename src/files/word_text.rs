@@ -11,9 +11,15 @@ use crate::error::ImportError;
 use crate::word_formats::{Format, Formats};
 use crate::word_xml::{Element, Step, elements, value, walk};
 use crate::zip::{Inflated, ZipReader};
-use galley_domain::limits::{
-    IMPORT_INFLATED_BYTES_MAX, IMPORT_NOTES_MAX, IMPORT_RATIO_MAX, LABEL_CHARS_MAX,
-};
+use galley_domain::limits::LABEL_CHARS_MAX;
+
+/// Bytes of an imported part after decompression. The server reads it as a stream.
+const IMPORT_INFLATED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// An imported part may inflate to a megabyte, and beyond it by this factor. Deflate reaches 1,032 with
+/// one repeated byte; prose in XML stays far below this.
+const IMPORT_RATIO_MAX: u64 = 200;
+/// Footnotes and endnotes of an imported Word document. A dissertation has a thousand.
+pub(super) const IMPORT_NOTES_MAX: usize = 10_000;
 
 /// The main part in nearly every file.
 pub(super) const MAIN_PART: &str = "word/document.xml";

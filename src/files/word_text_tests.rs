@@ -3,9 +3,8 @@
 use crate::docx;
 use crate::error::ImportError;
 use crate::render_model::tests::{model, reply, review, suggestion};
-use crate::word_text::{ImportChanges, Imported, MAIN_PART, read};
+use crate::word_text::{IMPORT_NOTES_MAX, ImportChanges, Imported, MAIN_PART, read};
 use crate::zip::tests::archive;
-use galley_domain::limits::IMPORT_NOTES_MAX;
 
 const OPEN: &str = "<w:document xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" \
                     xmlns:mc=\"http://schemas.openxmlformats.org/markup-compatibility/2006\" \

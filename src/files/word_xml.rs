@@ -11,7 +11,12 @@ use quick_xml::{NsReader, XmlVersion};
 
 use crate::error::ImportError;
 use crate::zip::Inflated;
-use galley_domain::limits::{IMPORT_DEPTH_MAX, IMPORT_NAMESPACES_MAX};
+
+/// Deepest nesting of XML in an import. Tables in tables in text boxes reach some fifty.
+const IMPORT_DEPTH_MAX: usize = 256;
+/// Namespaces of all open elements of an import. Word declares some forty at the root; the reader
+/// searches them for each element.
+const IMPORT_NAMESPACES_MAX: usize = 256;
 
 const WORD: [&[u8]; 2] = [
     b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",

@@ -11,9 +11,14 @@ use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
+use crate::EXPORT_BYTES_MAX;
 use crate::error::ImportError;
 use galley_domain::export::ExportFailure;
-use galley_domain::limits::{EXPORT_BYTES_MAX, EXPORT_INFLATED_BYTES_MAX, IMPORT_ENTRIES_MAX};
+
+/// Bytes of all parts of a Word document before compression: eight million lines take 50 MiB.
+const EXPORT_INFLATED_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Parts of an imported Word document. A long one with pictures has some hundred.
+const IMPORT_ENTRIES_MAX: usize = 2_000;
 
 const LOCAL: u32 = 0x0403_4B50;
 const CENTRAL: u32 = 0x0201_4B50;

@@ -19,13 +19,30 @@ use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::bounds::allowances::{Allowance, Allowances};
 use crate::domain::ids::UserId;
-use crate::domain::limits::{
-    EXPORT_BUILDS_BURST, EXPORT_BUILDS_PER_SECOND, PEOPLE_TRIES_PER_MINUTE, REFUSED_BEARERS_BURST,
-    REFUSED_BEARERS_PER_SECOND, TRANSFER_TRIES_PER_MINUTE, UNKNOWN_PEOPLE_PER_MINUTE,
-};
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
 use crate::http::peer::{Peer, network};
+
+/// Codes that one address may try, on average and at once. A code has 40 bits: at this rate an address
+/// tries 150 of 10¹² within the lifetime of a code.
+const TRANSFER_TRIES_PER_MINUTE: NonZeroU32 = at_least_one(10);
+/// Builds of exports and imports that one user starts in a second, on average; ten times as many from one
+/// address. Each builds the whole text.
+const EXPORT_BUILDS_PER_SECOND: NonZeroU32 = at_least_one(1);
+/// Burst of those builds: each format of some documents.
+const EXPORT_BUILDS_BURST: NonZeroU32 = at_least_one(30);
+/// Handles, personal links and ids that one user may try in a minute, and at once: people type them.
+/// A guess of a handle costs one.
+const PEOPLE_TRIES_PER_MINUTE: NonZeroU32 = at_least_one(30);
+/// Unknown handles, links and ids that one address may name in a minute, and at once: ten users.
+/// Guests are free, so a limit by user restricts no guest.
+const UNKNOWN_PEOPLE_PER_MINUTE: NonZeroU32 = at_least_one(300);
+/// Invalid bearer tokens from one address in a second: they may be guesses of the admin token. A
+/// backend with a wrong secret stays below it.
+const REFUSED_BEARERS_PER_SECOND: NonZeroU32 = at_least_one(10);
+/// Burst of invalid bearer tokens from one address: all users behind one address whose tokens expire in
+/// the same minute.
+const REFUSED_BEARERS_BURST: NonZeroU32 = at_least_one(1_000);
 
 /// How many times the rate of a user an address has: a class room, an office.
 const PEOPLE_PER_ADDRESS: u32 = 10;
@@ -167,6 +184,10 @@ pub(crate) async fn by_address(
         Ok(()) => next.run(request).await,
         Err(retry_after) => ApiError::TooManyRequests { retry_after }.into_response(),
     }
+}
+
+pub(super) const fn at_least_one(number: u32) -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(number - 1)
 }
 
 #[cfg(test)]

@@ -11,11 +11,18 @@ use axum::{Extension, Router};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-use crate::domain::limits::{
-    MESSAGE_REQUEST_BYTES_MAX, REVIEW_REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX,
-};
 use crate::http::HttpState;
 use crate::http::extract::BodyLimit;
+
+/// Longest request body without a text or a review, in bytes. A title, a name, a label or an invite
+/// takes at most 2,400 bytes with each character escaped.
+const SMALL_REQUEST_BYTES_MAX: usize = 4 * 1024;
+/// Longest request body with a message to another user, in bytes: its characters take twelve bytes each
+/// if a client escapes them.
+pub(crate) const MESSAGE_REQUEST_BYTES_MAX: usize = 16 * 1024;
+/// Longest request body with a review or a reply, in bytes. Body, suggestion and quote take 140 KiB
+/// in UTF-8, and three times as much if a client escapes each character.
+const REVIEW_REQUEST_BYTES_MAX: usize = 512 * 1024;
 
 const SMALL: BodyLimit = BodyLimit(SMALL_REQUEST_BYTES_MAX);
 const MESSAGE: BodyLimit = BodyLimit(MESSAGE_REQUEST_BYTES_MAX);

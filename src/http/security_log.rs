@@ -13,10 +13,16 @@ use axum::response::Response;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
-use crate::domain::limits::{SECURITY_LINES_BURST, SECURITY_LINES_PER_MINUTE};
 use crate::http::error::ApiError;
+use crate::http::limit::at_least_one;
 use crate::http::origin::Origins;
 use crate::http::peer::Peer;
+
+/// Log lines of one kind of security event per minute, and at once. A flood does not fill the disk,
+/// and the log still shows one address's burst line by line.
+const SECURITY_LINES_PER_MINUTE: NonZeroU32 = at_least_one(60);
+/// See [`SECURITY_LINES_PER_MINUTE`].
+const SECURITY_LINES_BURST: NonZeroU32 = at_least_one(60);
 
 /// Maximum bytes of a foreign `Origin` in a line: the longest host name has 253.
 const ORIGIN_BYTES_SHOWN: usize = 300;

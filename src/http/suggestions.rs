@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::domain::anchor::{PartRequest, Position};
 use crate::domain::ids::{ReviewId, ShareLinkId};
-use crate::domain::limits::{SUGGESTION_ITEM_BYTES_MAX, SUGGESTIONS_AT_ONCE_MAX};
+use crate::domain::limits::SUGGESTIONS_AT_ONCE_MAX;
 use crate::domain::suggestion::{BatchItem, NewPart, NewSuggestion, Refusal};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
@@ -22,6 +22,9 @@ use crate::http::guest_budgets::Storing;
 use crate::reviews::Reviews;
 use crate::reviews::suggestions::ItemState;
 use crate::sharing::Sharing;
+
+/// Longest item of a batch of suggestions as JSON, in bytes.
+const SUGGESTION_ITEM_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Deserialize)]
 pub(crate) struct SuggestionBatch {

@@ -16,12 +16,13 @@
 //!   is taken, notifies the waiting claims of its server. Each reads the offer once and leaves the queue,
 //!   so few of them acquire the lock in vain: about one for each server.
 
-use chrono::{DateTime, Utc};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{ClaimId, OfferId, UserId};
-use crate::domain::limits::{CLAIM_DAY, CLAIM_LEASE, CLAIM_RETRIES, CLAIM_WAIT};
 use crate::domain::offer::{ClaimState, OfferState};
 use crate::domain::user::User;
 use crate::locks::{
@@ -33,6 +34,20 @@ use crate::offers::store;
 use crate::offers::waiting_claims::WaitingClaim;
 use crate::offers::{Offers, parse_message};
 use crate::storage::pagination::Page;
+
+/// The day of `store::CLAIMS_PER_DAY_MAX`.
+const CLAIM_DAY: TimeDelta = TimeDelta::hours(24);
+/// Interval at which a waiting claim polls the queue without a message, and its longest wait.
+/// 500 waiters send 500 short scripts a second in all. The wait is below the timeout of a request.
+const CLAIM_WAIT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
+/// Lease of an offer's lock, never renewed: a claim commits within some milliseconds. The waiters of
+/// a dead server's claim continue after it, within their own wait.
+const CLAIM_LEASE: Duration = Duration::from_secs(4);
+/// Further attempts of a claim that Redis does not answer in time. Each takes a second and a half at
+/// most, so a claim without Redis fails within five seconds.
+const CLAIM_RETRIES: u32 = 2;
+// A waiter outlasts the lease of a dead claimant before it.
+const _: () = assert!(CLAIM_LEASE.as_millis() * 2 < CLAIM_WAIT.1.as_millis());
 
 /// The grant of an offer's lock to a claimant, held for [`CLAIM_LEASE`]. A drop releases it.
 #[must_use = "a drop releases the lock"]

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::domain::ids::ClaimId;
-use crate::domain::limits::{OFFER_CAPACITY_MAX, OFFER_MESSAGE_CHARS_MAX};
 use crate::domain::line::InvalidLine;
 use crate::locks::{LockError, LocksError};
 use crate::offers::waiting_claims::TooMany;
+use crate::offers::{OFFER_CAPACITY_MAX, OFFER_MESSAGE_CHARS_MAX};
 use crate::storage::error::StorageError;
 
 const CLAIM_RETRY: Duration = Duration::from_secs(1);

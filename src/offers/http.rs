@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{ClaimId, OfferId};
+use crate::domain::limits::TITLE_CHARS_MAX;
 use crate::domain::offer::OfferState;
 use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
@@ -19,12 +20,14 @@ use crate::http::extract::{JsonBody, Path, Query};
 use crate::http::guest_budgets::{self, Storing};
 use crate::http::origin::Origins;
 use crate::http::pagination::PageQuery;
-use crate::http::routes::Routes;
+use crate::http::routes::{MESSAGE_REQUEST_BYTES_MAX, Routes};
 use crate::offers::error::OfferError;
 use crate::offers::offer::{Offer, OfferClaim};
-use crate::offers::{OfferTerms, Offers};
+use crate::offers::{OFFER_MESSAGE_CHARS_MAX, OfferTerms, Offers};
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
+
+const _: () = assert!((TITLE_CHARS_MAX + OFFER_MESSAGE_CHARS_MAX) * 12 < MESSAGE_REQUEST_BYTES_MAX);
 
 const ROWS_DEFAULT: u32 = 50;
 /// All claims of an offer.

@@ -10,7 +10,6 @@ mod waiting_claims;
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{OfferId, UserId};
-use crate::domain::limits::{OFFER_CAPACITY_MAX, OFFER_MESSAGE_CHARS_MAX};
 use crate::domain::line::Line;
 use crate::domain::printable::has_control_character;
 use crate::domain::text::normalize_line_breaks;
@@ -21,6 +20,11 @@ use crate::offers::offer::{NewOffer, Offer, OfferView};
 use crate::offers::waiting_claims::WaitingClaims;
 use crate::storage::Storage;
 use crate::storage::pagination::Page;
+
+/// Places of one review offer: the reviews of a class. Also a page of its claims.
+const OFFER_CAPACITY_MAX: u32 = 100;
+/// Longest message of an offer or a claim, in characters.
+const OFFER_MESSAGE_CHARS_MAX: usize = 1_000;
 
 #[derive(Clone)]
 pub struct Offers {

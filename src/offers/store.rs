@@ -3,10 +3,6 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{ClaimId, OfferId, UserId};
-use crate::domain::limits::{
-    CLAIMS_PER_DAY_MAX, CLAIMS_PURGED_AT_ONCE, CLOSED_OFFERS_STORED, OFFERS_PURGED_AT_ONCE,
-    OPEN_OFFERS_MAX,
-};
 use crate::domain::offer::ClaimState;
 use crate::offers::offer::{
     Accepted, ClaimTerms, Claimed, NewClaim, NewOffer, Offer, OfferClaim, OfferView,
@@ -21,6 +17,19 @@ use crate::storage::{Storage, StorageFuture};
 
 use crate::storage::sql::partners::put_partners;
 use crate::storage::sql::users::put_user;
+
+/// Open offers of one user. With all places claimed they have 10,000 claims.
+const OPEN_OFFERS_MAX: i64 = 100;
+/// Closed offers of one user. A new offer deletes the oldest ones beyond it, with their claims;
+/// partners stay partners.
+const CLOSED_OFFERS_STORED: i64 = 200;
+/// Closed offers that a new one deletes, so that its transaction stays short.
+const OFFERS_PURGED_AT_ONCE: i64 = 10;
+/// Claims of one user within a day, withdrawn ones too: a user who works through many offers, and no
+/// program that takes the places of others.
+const CLAIMS_PER_DAY_MAX: i64 = 50;
+/// Ended claims that a withdrawal deletes: all of a day.
+const CLAIMS_PURGED_AT_ONCE: i64 = CLAIMS_PER_DAY_MAX;
 
 /// Selects offers, each with the claim of the user `$2` that holds a place of it.
 const OFFERS: &str = "SELECT o.id, o.owner_id, ou.name AS owner_name, o.title, o.message, \

@@ -12,7 +12,12 @@ use tokio::sync::watch;
 
 use crate::bounds::shares::{Share, Shares};
 use crate::domain::ids::{OfferId, UserId};
-use crate::domain::limits::{CLAIMS_WAITING_MAX, CLAIMS_WAITING_PER_USER_MAX};
+
+/// Claims of one user that one server handles at once: some tabs.
+const CLAIMS_WAITING_PER_USER_MAX: u64 = 4;
+/// Claims that one server handles at once. Each takes some kilobytes. The wait queue of one offer
+/// holds 1,000 claims of all servers.
+const CLAIMS_WAITING_MAX: u64 = 4_096;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitingClaims {

@@ -37,13 +37,26 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::limits::{
-    OUTGOING_BODY_BYTES_MAX, OUTGOING_CONNECT_TIMEOUT, OUTGOING_HEAD_BYTES_MAX,
-    OUTGOING_LOOKUPS_MAX, OUTGOING_TIMEOUT,
-};
 use crate::outgoing::address::is_public;
 use crate::outgoing::destination::{Destination, Scope};
 use crate::outgoing::slots::{Slot, Slots};
+
+/// Requests to one host at once: a slow host leaves most connections to others.
+pub const OUTGOING_PER_HOST_MAX: usize = 16;
+/// Look-ups of hosts at once whose last request succeeded, and as many of all others: a name that no
+/// server of names resolves takes a thread until the system's resolver gives up.
+const OUTGOING_LOOKUPS_MAX: usize = 8;
+/// Time limit of one request to another program: look-up, connection, TLS and response.
+pub(crate) const OUTGOING_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit of one attempt to connect: a host with several addresses gets three attempts.
+const OUTGOING_CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest head of a response that the server reads, in bytes.
+const OUTGOING_HEAD_BYTES_MAX: usize = 32 * 1024;
+/// The most that the server reads of a response's body, in bytes. Push services explain a refusal in a
+/// few hundred.
+const OUTGOING_BODY_BYTES_MAX: usize = 32 * 1024;
+const _: () = assert!(OUTGOING_HEAD_BYTES_MAX + OUTGOING_BODY_BYTES_MAX <= 64 * 1024);
+const _: () = assert!(OUTGOING_CONNECT_TIMEOUT.as_millis() * 3 < OUTGOING_TIMEOUT.as_millis());
 
 /// Addresses of one host that the server tries.
 const ADDRESSES_MAX: usize = 3;

@@ -10,9 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::domain::limits::{
-    OUTGOING_MAX, OUTGOING_PER_HOST_MAX, OUTGOING_UNPROVEN_MAX, OUTGOING_WAITING_MAX,
-};
+use crate::domain::limits::OUTGOING_MAX;
+use crate::outgoing::OUTGOING_PER_HOST_MAX;
+
+/// Requests at once to all hosts whose last request failed or that had none: half of the connections
+/// remains for hosts that work.
+const OUTGOING_UNPROVEN_MAX: usize = OUTGOING_MAX / 2;
+/// Requests that wait for one of [`OUTGOING_MAX`]. Beyond it a request fails at once.
+const OUTGOING_WAITING_MAX: usize = 1_024;
+const _: () = assert!(OUTGOING_PER_HOST_MAX < OUTGOING_UNPROVEN_MAX);
 
 /// Idle hosts whose success the server remembers. There are about ten push services.
 const PROVEN_HOSTS_MAX: usize = 256;

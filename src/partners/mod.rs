@@ -26,7 +26,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::handle::{Handle, InvalidHandle};
 use crate::domain::ids::{RequestId, UserId};
-use crate::domain::limits::{PARTNERS_MAX, REQUEST_LEASE, REQUEST_MESSAGE_CHARS_MAX};
+use crate::domain::limits::PARTNERS_MAX;
 use crate::domain::review_request::RequestState;
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks};
 use crate::sharing::invite::Invites;
@@ -34,6 +34,12 @@ use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
 use crate::storage::partners::Partner;
+
+/// Longest message of a request, in characters: a paragraph.
+const REQUEST_MESSAGE_CHARS_MAX: usize = 1_000;
+/// Lease of the lock of a pair: longer than a transaction, whose bound is fifteen seconds. A pair waits
+/// that long for a server that died.
+const REQUEST_LEASE: Duration = Duration::from_secs(20);
 
 const CLASS: &str = "request";
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
-use crate::domain::limits::REQUEST_MESSAGE_CHARS_MAX;
 use crate::domain::printable::has_control_character;
 use crate::domain::review_request::RequestState;
 use crate::domain::seat::Role;
@@ -16,7 +15,7 @@ use crate::partners::request::{
     ReviewRequest,
 };
 use crate::partners::store;
-use crate::partners::{Partners, PartnersError, unlock, wait_until};
+use crate::partners::{Partners, PartnersError, REQUEST_MESSAGE_CHARS_MAX, unlock, wait_until};
 use crate::storage::pagination::Page;
 use crate::storage::seats::Guarded;
 

@@ -8,7 +8,12 @@ use std::net::IpAddr;
 
 use crate::bounds::shares::{Share, Shares};
 use crate::domain::ids::UserId;
-use crate::domain::limits::{BACKGROUND_PUSHES_MAX, BACKGROUND_PUSHES_PER_CAUSE_MAX};
+
+/// Pushes that run in the background of the requests that cause them. Beyond it the server drops a push.
+const BACKGROUND_PUSHES_MAX: u64 = 256;
+/// Background pushes of one user, or of one address of guests: a push to a slow host takes seconds.
+const BACKGROUND_PUSHES_PER_CAUSE_MAX: u64 = 16;
+const _: () = assert!(BACKGROUND_PUSHES_PER_CAUSE_MAX * 4 < BACKGROUND_PUSHES_MAX);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {

@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::bounds::shares::Shares;
 use crate::domain::ids::{PushSubscriptionId, UserId};
-use crate::domain::limits::{OUTGOING_MAX, PUSH_SUBSCRIPTIONS_MAX};
+use crate::domain::limits::OUTGOING_MAX;
 use crate::domain::user::User;
 use crate::outgoing::Outgoing;
 use crate::push::background::Cause;
@@ -35,6 +35,13 @@ use crate::push::store::{PushAddress, PushSubscription, StoredPush};
 use crate::push::web_push::{PushOptions, PushOutcome, WebPush};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+
+/// Browsers of one user that receive pushes. A further one replaces the oldest.
+pub const PUSH_SUBSCRIPTIONS_MAX: u32 = 10;
+/// Pushes that wait for another attempt, in all: some 5 MB.
+const PUSH_RETRIES_MAX: u64 = 1_024;
+/// Pushes of one user that wait for another attempt: two for each browser.
+pub const PUSH_RETRIES_PER_USER_MAX: u64 = 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {

@@ -10,8 +10,8 @@ use tokio_util::time::DelayQueue;
 
 use crate::bounds::shares::{Share, Shares};
 use crate::domain::ids::{PushSubscriptionId, UserId};
-use crate::domain::limits::{PUSH_RETRIES_MAX, PUSH_RETRIES_PER_USER_MAX};
 use crate::push::notification::Notification;
+use crate::push::{PUSH_RETRIES_MAX, PUSH_RETRIES_PER_USER_MAX};
 
 #[derive(Clone, Debug)]
 pub(super) struct Retry {

@@ -21,7 +21,6 @@ use chrono::Utc;
 use tokio::time::Instant;
 
 use crate::domain::ids::{PushSubscriptionId, UserId};
-use crate::domain::limits::{PUSH_ATTEMPTS_MAX, PUSH_ENDPOINT_BYTES_MAX, PUSH_RETRY_WINDOW};
 use crate::outgoing::address::is_private_name;
 use crate::outgoing::destination::{Destination, InvalidDestination, Scope};
 use crate::outgoing::{Outgoing, Reply, SendError};
@@ -31,6 +30,13 @@ use crate::push::pauses::Pauses;
 use crate::push::retries::{Retries, Retry};
 use crate::push::store::PushSubscription;
 use crate::push::vapid::PushKey;
+
+/// Longest address of a push service's endpoint, in bytes. The services use some 200 to 800.
+const PUSH_ENDPOINT_BYTES_MAX: usize = 2 * 1024;
+/// Attempts of one push, the first one included.
+const PUSH_ATTEMPTS_MAX: u32 = 5;
+/// How long a push waits for further attempts. A later one would report an old state.
+const PUSH_RETRY_WINDOW: Duration = Duration::from_hours(1);
 
 /// Bounds of the pause before another attempt. A service may ask for a longer one; then the push ends
 /// with its window.

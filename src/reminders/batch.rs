@@ -25,10 +25,6 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::limits::{
-    ABSENT_WAITER_TTL, ABSENT_WAITERS_TRIMMED_AT_ONCE, REMINDER_CANDIDATES_MAX, REMINDER_PAGE_ROWS,
-    REMINDER_WINDOW,
-};
 use crate::domain::reminder::ReminderKind;
 use crate::domain::seat::{Role, Seat};
 use crate::locks::{Guard, LockName, LocksError};
@@ -41,6 +37,18 @@ use crate::reminders::reminder::{
 use crate::reminders::store;
 use crate::reminders::{REMINDERS, Reminders};
 use crate::storage::error::StorageError;
+
+/// Reminders of one page of candidates.
+const REMINDER_PAGE_ROWS: u32 = 200;
+/// Candidates of one kind that a batch looks at. The next batch continues after them.
+const REMINDER_CANDIDATES_MAX: usize = 1_000;
+/// How long after it became due a reminder is still sent. It outlasts quiet hours and a weekend without
+/// a server; a batch reads no older reviews.
+const REMINDER_WINDOW: TimeDelta = TimeDelta::hours(72);
+/// How long a waiter who left the queue of a seat by a disconnect is remembered.
+const ABSENT_WAITER_TTL: TimeDelta = TimeDelta::hours(24);
+/// Absent waiters that a batch deletes. A seat has one, so there are no more than seats.
+const ABSENT_WAITERS_TRIMMED_AT_ONCE: u32 = 1_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]

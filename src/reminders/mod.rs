@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::UserId;
-use crate::domain::limits::{REMINDER_KIND_MAX, REMINDERS_AT_ONCE};
+use crate::domain::limits::OUTGOING_MAX;
 use crate::domain::reminder::ReminderSettings;
 use crate::domain::user::User;
 use crate::locks::{Guard, Locks};
@@ -26,6 +26,12 @@ use crate::push::Notify;
 use crate::reminders::batch::Batch;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+
+/// Reminders that a batch sends at once: half of [`OUTGOING_MAX`].
+pub const REMINDERS_AT_ONCE: usize = OUTGOING_MAX / 2;
+/// How long a batch claims reminders of one kind. A push service without answers takes ten seconds for
+/// each, and the other kinds wait meanwhile.
+pub const REMINDER_KIND_MAX: Duration = Duration::from_secs(100);
 
 pub const REMINDERS: &str = "reminders";
 

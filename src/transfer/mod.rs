@@ -11,13 +11,15 @@ pub mod store;
 use std::fmt;
 
 use aws_lc_rs::rand::fill;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::domain::limits::TRANSFER_TTL;
 use crate::domain::user::User;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
+
+/// Lifetime of a code that signs a guest in on another device: time to type eight characters.
+const TRANSFER_TTL: TimeDelta = TimeDelta::minutes(15);
 
 /// Separates this use of the secret from every other.
 const PURPOSE: &[u8] = b"galley transfer code\0";

@@ -14,6 +14,7 @@
 //! each tick; the tick finds the webhooks of other servers.
 
 pub(crate) mod http;
+pub mod limits;
 pub mod settings;
 pub mod signature;
 
@@ -33,11 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::{DocumentId, ShareLinkId, WebhookId};
-use crate::domain::limits::{
-    WEBHOOK_ATTEMPT_MAX, WEBHOOK_DELAY_FIRST, WEBHOOK_DELAY_MAX, WEBHOOK_FIRST_AT_ONCE,
-    WEBHOOK_LEASE, WEBHOOK_LOOKUPS_MAX, WEBHOOK_REPEATED_AT_ONCE, WEBHOOK_RETRY_AFTER_MAX,
-    WEBHOOK_SLOT_MAX, WEBHOOK_SLOW_AT_ONCE, WEBHOOK_TICK, WEBHOOKS_REPLAYED_AT_ONCE,
-};
+use crate::domain::limits::WEBHOOK_LEASE;
 use crate::domain::webhook::{WebhookEvent, WebhookState};
 use crate::outgoing::Outgoing;
 use crate::outgoing::destination::Destination;
@@ -46,6 +43,11 @@ use crate::storage::error::StorageError;
 use crate::storage::pagination::Page;
 use crate::storage::webhooks::{
     ClaimSize, ClaimedWebhook, EndpointCount, StoredWebhook, WebhookCount, WebhookTarget,
+};
+use crate::webhooks::limits::{
+    WEBHOOK_ATTEMPT_MAX, WEBHOOK_DELAY_FIRST, WEBHOOK_DELAY_MAX, WEBHOOK_FIRST_AT_ONCE,
+    WEBHOOK_LOOKUPS_MAX, WEBHOOK_REPEATED_AT_ONCE, WEBHOOK_RETRY_AFTER_MAX, WEBHOOK_SLOT_MAX,
+    WEBHOOK_SLOW_AT_ONCE, WEBHOOK_TICK, WEBHOOKS_REPLAYED_AT_ONCE,
 };
 use crate::webhooks::signature::WebhookSecret;
 

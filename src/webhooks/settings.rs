@@ -5,14 +5,18 @@ use std::collections::HashSet;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::limits::{
-    WEBHOOK_ENDPOINTS_MAX, WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_URL_BYTES_MAX,
-};
 use crate::domain::webhook::WebhookEvent;
 use crate::outgoing::destination::{Destination, Scope};
 use crate::setting::{FoundFaults, hidden, list, without_query};
 use crate::webhooks::WebhookEndpoint;
 use crate::webhooks::signature::WebhookSecret;
+
+/// Endpoints of webhooks. Each polls the database every [`WEBHOOK_TICK`](crate::webhooks::limits::WEBHOOK_TICK).
+const WEBHOOK_ENDPOINTS_MAX: usize = 20;
+/// Shortest secret of an endpoint, in bytes: a guess of 128 bits.
+const WEBHOOK_SECRET_BYTES_MIN: usize = 16;
+/// Longest address of an endpoint, in bytes.
+const WEBHOOK_URL_BYTES_MAX: usize = 2 * 1024;
 
 /// The secrets of the examples in the README and the manual. Every reader of these knows them.
 pub(crate) const EXAMPLE_SECRETS: [&str; 2] =

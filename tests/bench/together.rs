@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
-use galley::domain::limits::REMINDERS_AT_ONCE;
+use galley::reminders::REMINDERS_AT_ONCE;
 use serde_json::json;
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;

@@ -15,7 +15,10 @@ use crate::pdf::fonts::{Face, Fonts, empty_context};
 use crate::pdf::rich::{Rich, Role};
 use crate::pdf::typeset::{Measure, Typesetter};
 use galley_domain::export::ExportFailure;
-use galley_domain::limits::FONT_BYTES_MAX;
+
+/// Longest font of PDFs, in bytes: all weights of a collection of East Asian faces. A server holds each
+/// font in memory.
+const FONT_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// The face that a collection of East Asian faces is used with.
 const KOREAN_FACE: &str = "KR";

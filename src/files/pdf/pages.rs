@@ -10,6 +10,7 @@ use krilla::document::Document;
 use krilla::metadata::Metadata;
 use krilla::page::PageSettings;
 
+use crate::EXPORT_BYTES_MAX;
 use crate::build_progress::BuildProgress;
 use crate::pdf::fonts::Fonts;
 use crate::pdf::notes::{self, NOTES};
@@ -17,7 +18,10 @@ use crate::pdf::rich::{Rich, Role};
 use crate::pdf::typeset::{Column, Line, Measure, Typesetter, fill_box};
 use crate::render_model::RenderModel;
 use galley_domain::export::ExportFailure;
-use galley_domain::limits::{EXPORT_BYTES_MAX, PDF_PAGES_MAX};
+
+/// Pages of a PDF: the longest text of a document, set with notes beside it, takes 3,500. Lines of few
+/// characters take more; each page costs 3 KiB of memory besides its text.
+pub(super) const PDF_PAGES_MAX: usize = 5_000;
 
 /// A4, in points.
 const PAGE: (f32, f32) = (595.28, 841.89);

@@ -9,9 +9,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::pdf::font_files::load;
+use crate::pdf::pages::PDF_PAGES_MAX;
 use crate::render_model::Heading;
 use crate::render_model::tests::{at, model, reply, review, suggestion, user};
-use galley_domain::limits::PDF_PAGES_MAX;
 use galley_domain::review::{Reply, Review, ReviewStatus};
 
 const FONT: &str = "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc";

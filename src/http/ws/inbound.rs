@@ -15,8 +15,13 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::domain::limits::{EARLY_BYTES_MAX, LONG_MESSAGE_BYTES, UNCHARGED_BYTES_MAX};
+use crate::domain::limits::LONG_MESSAGE_BYTES;
 use crate::http::byte_budget::Charge;
+use crate::http::ws::EARLY_BYTES_MAX;
+
+/// Bytes of an unfinished websocket message that the server does not charge to the budget, for each
+/// socket. An edit or a cursor stays below it, so the hot path takes no lock.
+const UNCHARGED_BYTES_MAX: u64 = 16 * 1024;
 
 /// Maximum length of a frame's head in bytes: two, a length of eight, and a mask of four.
 const HEAD_BYTES_MAX: usize = 14;

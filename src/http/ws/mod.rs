@@ -45,6 +45,10 @@ use crate::seats::SeatService;
 use crate::seats::claim::SeatRequest;
 use crate::seats::handle::{SeatHandle, SocketEnd, TOO_MANY_MESSAGES};
 
+/// Bytes of messages that the server stores for a waiter before the grant. A waiting client sends
+/// one sync request and cursors; the server requests its edits after the grant.
+const EARLY_BYTES_MAX: usize = 64 * 1024;
+
 /// The read buffer is the largest part of an idle socket's memory; tungstenite's default is 128 KiB. A
 /// keystroke has some forty bytes, a cursor three hundred; the library reads longer messages in parts.
 const READ_BUFFER_BYTES: usize = 1_024;

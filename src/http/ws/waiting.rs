@@ -16,10 +16,9 @@ use tokio::time::{Instant, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::UserId;
-use crate::domain::limits::EARLY_BYTES_MAX;
 use crate::http::byte_budget::Charge;
-use crate::http::ws::TOKEN_EXPIRED;
 use crate::http::ws::socket::{Socket, fault_of, message};
+use crate::http::ws::{EARLY_BYTES_MAX, TOKEN_EXPIRED};
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, Outgoing};
 use crate::seats::SeatService;

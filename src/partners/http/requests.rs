@@ -21,19 +21,21 @@ use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::guest_budgets::{self, Storing};
 use crate::http::pagination::PageQuery;
 use crate::http::peer::{Peer, network};
-use crate::http::routes::Routes;
+use crate::http::routes::{MESSAGE_REQUEST_BYTES_MAX, Routes};
 use crate::outbox::event::Event;
-use crate::partners::Partners;
 use crate::partners::http::{MayName, ROWS, ROWS_MAX};
 use crate::partners::request::{
     AcceptedRequest, Direction, LinkOutcome, Refusal, RequestFilter, ReviewRequest,
 };
 use crate::partners::requests::NewReviewRequest;
+use crate::partners::{Partners, REQUEST_MESSAGE_CHARS_MAX};
 use crate::push::Notify;
 use crate::push::background::Cause;
 use crate::push::notification::{Notification, NotificationKind};
 use crate::seats::SeatService;
 use crate::sharing::Sharing;
+
+const _: () = assert!(REQUEST_MESSAGE_CHARS_MAX * 12 < MESSAGE_REQUEST_BYTES_MAX);
 
 /// Bytes of a request's row and its index entries, besides its message, that the address of a guest pays.
 const REQUEST_BYTES: usize = 1_024;

@@ -6,14 +6,19 @@
 
 use crate::domain::handle::Handle;
 use crate::domain::ids::{PersonalLinkId, UserId};
-use crate::domain::limits::{HANDLE_RESERVED_FOR, HANDLES_RESERVED_MAX};
 use crate::domain::user::User;
 use crate::storage::sql::users::put_user;
 use crate::storage::statement::{Row, sql};
 use crate::storage::tx::{Tx, lock_users, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// How long a handle that its user gave up is reserved for them. Another user with it would receive the
+/// requests of those who know the former one.
+const HANDLE_RESERVED_FOR: TimeDelta = TimeDelta::days(30);
+/// Reserved handles of one user, so that changes take no name away from others.
+const HANDLES_RESERVED_MAX: i64 = 3;
 
 #[derive(Clone, Debug)]
 pub struct NewPersonalLink {

@@ -7,10 +7,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 
 use crate::domain::ids::{DocumentId, RequestId, UserId};
-use crate::domain::limits::{
-    REQUEST_RETENTION, REQUEST_TTL, REQUESTS_PENDING_MAX, REQUESTS_PER_DAY,
-    REQUESTS_PER_PAIR_AND_DAY, REQUESTS_PURGED_AT_ONCE, REQUESTS_RECEIVED_MAX,
-};
 use crate::domain::review_request::RequestState;
 use crate::domain::webhook::WebhookEvent;
 use crate::partners::request::{
@@ -32,6 +28,23 @@ use crate::storage::sql::links::{fetch_active, find_or_create, put_reviewer};
 use crate::storage::sql::partners::put_partners;
 use crate::storage::sql::users::put_user;
 use crate::storage::sql::webhooks::put;
+
+/// Pending requests that one user has sent: each waits in the list of another user.
+const REQUESTS_PENDING_MAX: i64 = 20;
+/// Pending requests that one user has received. Beyond it that list helps no reader.
+const REQUESTS_RECEIVED_MAX: i64 = 200;
+/// Requests of one user to one other within a day: a receiver who declines is left alone.
+const REQUESTS_PER_PAIR_AND_DAY: i64 = 3;
+/// Requests of one user within a day.
+const REQUESTS_PER_DAY: i64 = 50;
+/// How long a request is pending.
+const REQUEST_TTL: TimeDelta = TimeDelta::days(30);
+/// How long a request stays in the lists of its users. With [`REQUESTS_PER_DAY`] it bounds the rows of a
+/// sender to 4,500.
+const REQUEST_RETENTION: TimeDelta = TimeDelta::days(90);
+/// Requests beyond their retention that one new request deletes, at most.
+const REQUESTS_PURGED_AT_ONCE: i64 = 10;
+const _: () = assert!(REQUEST_TTL.num_days() < REQUEST_RETENTION.num_days());
 
 const DAY: TimeDelta = TimeDelta::days(1);
 

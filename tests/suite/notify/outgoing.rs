@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use galley::domain::limits::OUTGOING_PER_HOST_MAX;
 use galley::outgoing::destination::{Destination, Scope};
-use galley::outgoing::{Outgoing, Reply, SendError};
+use galley::outgoing::{OUTGOING_PER_HOST_MAX, Outgoing, Reply, SendError};
 use hyper::HeaderMap;
 use rustls::RootCertStore;
 use tokio::net::TcpListener;

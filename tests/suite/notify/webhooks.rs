@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use galley::domain::limits::{WEBHOOK_ATTEMPT_MAX, WEBHOOK_LEASE};
+use galley::domain::limits::WEBHOOK_LEASE;
 use galley::domain::webhook::WebhookEvent;
 use galley::outgoing::Outgoing;
 use galley::outgoing::destination::{Destination, Scope};
 use galley::storage::seats::Guarded;
+use galley::webhooks::limits::WEBHOOK_ATTEMPT_MAX;
 use galley::webhooks::signature::WebhookSecret;
 use galley::webhooks::{WebhookEndpoint, Webhooks};
 use rustls::RootCertStore;

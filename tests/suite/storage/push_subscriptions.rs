@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use chrono::Utc;
 use galley::domain::ids::PushSubscriptionId;
-use galley::domain::limits::PUSH_SUBSCRIPTIONS_MAX;
+use galley::push::PUSH_SUBSCRIPTIONS_MAX;
 use galley::push::store;
 use galley::push::store::{PushAddress, PushLanguage};
 use tokio::task::JoinSet;
