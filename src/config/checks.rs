@@ -86,7 +86,7 @@ fn texts(all: &Settings, faults: &mut FoundFaults) {
     let token = all.admin.token.as_ref().map(ExposeSecret::expose_secret);
     // The token travels in a header.
     faults.unless(
-        token.is_none_or(|it| ADMIN_TOKEN_BYTES_MIN <= it.len() && is_printable(it)),
+        token.is_none_or(|it| it.len() >= ADMIN_TOKEN_BYTES_MIN && is_printable(it)),
         &["admin.token"],
         "must be at least 32 bytes of printable ASCII without spaces; make one with `openssl rand \
          -hex 32`, or leave the setting out, and the first start makes one",

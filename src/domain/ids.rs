@@ -189,7 +189,7 @@ impl FromStr for ReviewId {
     type Err = InvalidId;
 
     fn from_str(text: &str) -> Result<Self, InvalidId> {
-        let is_long_enough = REVIEW_ID_BYTES_MIN <= text.len();
+        let is_long_enough = text.len() >= REVIEW_ID_BYTES_MIN;
         let id = check_opaque(text, "review").map(Self::of)?;
         is_long_enough.then_some(id).ok_or(InvalidId { expected: "review" })
     }
@@ -255,7 +255,7 @@ fn opaque(text: &str, expected: &'static str) -> Result<Arc<str>, InvalidId> {
 
 fn check_opaque<'a>(text: &'a str, expected: &'static str) -> Result<&'a str, InvalidId> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if text.is_empty() || ID_BYTES_MAX < text.len() || !text.bytes().all(allowed) {
+    if text.is_empty() || text.len() > ID_BYTES_MAX || !text.bytes().all(allowed) {
         return Err(InvalidId { expected });
     }
     Ok(text)

@@ -118,7 +118,7 @@ impl NewSection {
         if !is_count(limit) || !is_count(floor) || !is_ordered {
             return Err(SectionFault::Count);
         }
-        if line_break.is_some_and(|weight| 2 < weight) {
+        if line_break.is_some_and(|weight| weight > 2) {
             return Err(SectionFault::LineBreak);
         }
         Ok(Self { title: Line::Heading.parse(&self.title)?, ..self })

@@ -81,9 +81,9 @@ impl NewSuggestion {
         if checked.parts.is_empty() || has_control_character(body) {
             return Err(Refusal::Malformed);
         }
-        let is_long = PARTS_PER_SUGGESTION_MAX < checked.parts.len()
-            || REVIEW_BODY_BYTES_MAX < body.len()
-            || REVIEW_BYTES_MAX < i64::try_from(checked.bytes()).unwrap_or(i64::MAX);
+        let is_long = checked.parts.len() > PARTS_PER_SUGGESTION_MAX
+            || body.len() > REVIEW_BODY_BYTES_MAX
+            || i64::try_from(checked.bytes()).unwrap_or(i64::MAX) > REVIEW_BYTES_MAX;
         if is_long { Err(Refusal::TooLong) } else { Ok(checked) }
     }
 
@@ -105,7 +105,7 @@ fn quote_of(at: &PartRequest) -> Option<&str> {
 
 fn check_part(part: &NewPart) -> Result<(), Refusal> {
     let quote = quote_of(&part.at);
-    if SUGGESTION_BYTES_MAX < part.text.len() || quote.is_some_and(is_long) {
+    if part.text.len() > SUGGESTION_BYTES_MAX || quote.is_some_and(is_long) {
         return Err(Refusal::TooLong);
     }
     let is_nothing = quote.map_or(part.text.is_empty(), str::is_empty);

@@ -33,7 +33,7 @@ pub(super) fn servable(
     let is_current = file.mark.seq == *seq;
     let took = Duration::from_millis(u64::try_from(file.took_ms).unwrap_or_default());
     let is_fresh = now < file.built_at + SERVED_FOR;
-    let (outlives_typing, outlives_all) = (is_fresh && QUICK < took, is_fresh && LONG < took);
+    let (outlives_typing, outlives_all) = (is_fresh && took > QUICK, is_fresh && took > LONG);
     (has_state && (is_current || outlives_typing) || outlives_all).then(|| file.clone())
 }
 

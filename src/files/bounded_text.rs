@@ -22,7 +22,7 @@ pub(crate) struct BoundedText(String);
 
 impl BoundedText {
     pub(crate) fn push(&mut self, text: &str) -> Result<(), ExportFailure> {
-        if EXPORT_BYTES_MAX < self.0.len().saturating_add(text.len()) {
+        if self.0.len().saturating_add(text.len()) > EXPORT_BYTES_MAX {
             return Err(ExportFailure::TooLarge);
         }
         self.0.push_str(text);

@@ -43,7 +43,7 @@ impl ImportFormat {
 
 /// A small file may hold a long text, so the reader stops beyond `text_max` bytes.
 pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<Imported, ImportError> {
-    if IMPORT_BYTES_MAX < bytes.len() {
+    if bytes.len() > IMPORT_BYTES_MAX {
         return Err(ImportError::TooLarge("the file itself"));
     }
     let mut clean = CleanText { text: String::new(), text_max, is_after_return: false };

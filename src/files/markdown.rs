@@ -88,7 +88,7 @@ fn escaped(line: &str) -> String {
     // The beginning of a list, a rule or a heading.
     let digits = escaped.bytes().take_while(u8::is_ascii_digit).count();
     match escaped.as_bytes().get(digits) {
-        Some(b'.' | b')') if 0 < digits => escaped.insert(digits, '\\'),
+        Some(b'.' | b')') if digits > 0 => escaped.insert(digits, '\\'),
         Some(b'-' | b'+' | b'=') if digits == 0 => escaped.insert(0, '\\'),
         _ => {}
     }

@@ -133,7 +133,7 @@ impl Reading {
                 Step::Text(text) if self.is_in(Element::Text) => self.write(text),
                 Step::Text(_) => {}
             }
-            if IMPORT_NOTES_MAX < self.notes.len() {
+            if self.notes.len() > IMPORT_NOTES_MAX {
                 return Err(ImportError::TooLarge("it has too many notes"));
             }
             // The mark of the last paragraph is no part of the text.
@@ -172,7 +172,7 @@ impl Reading {
                     *cells
                 });
                 self.is_apart = false;
-                if cells.is_some_and(|cells| 1 < cells) {
+                if cells.is_some_and(|cells| cells > 1) {
                     self.text.push('\t');
                 }
             }

@@ -159,7 +159,7 @@ impl<'a> ZipReader<'a> {
         let end = Fields(bytes.get(end_of(bytes).ok_or(BROKEN)?..).ok_or(BROKEN)?);
         let count = usize::from(end.u16(10)?);
         // An archive of more than 65,534 entries or 4 GB has a record of its own.
-        if count == 0xFFFF || IMPORT_ENTRIES_MAX < count {
+        if count == 0xFFFF || count > IMPORT_ENTRIES_MAX {
             return Err(ImportError::TooLarge("it has too many parts"));
         }
         let mut at = end.usize(16)?;

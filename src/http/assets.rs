@@ -216,7 +216,7 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     for part in lists.flat_map(|list| list.split(',')) {
         let (coding, weight) = part.split_once(';').unwrap_or((part, ""));
         let weight = weight.trim().trim_start_matches("q=").parse::<f32>();
-        let is_wanted = weight.is_ok_and(|weight| 0.0 < weight) || !part.contains(';');
+        let is_wanted = weight.is_ok_and(|weight| weight > 0.0) || !part.contains(';');
         match coding.trim() {
             coding if coding.eq_ignore_ascii_case("gzip") => return is_wanted,
             "*" => by_star = is_wanted,
@@ -250,7 +250,7 @@ mod tests {
             let html = String::from_utf8_lossy(page.whole);
             let paths = html.split(['"', '\'']).filter_map(|part| part.strip_prefix('/'));
             let files = Vec::from_iter(paths.filter(|path| path.contains('.')));
-            assert!(2 <= files.len(), "{}: {files:?}", page.name);
+            assert!(files.len() >= 2, "{}: {files:?}", page.name);
             for path in files {
                 assert!(File::find(path).is_some(), "{}: {path}", page.name);
                 let is_bundle = is_hashed(path) || path == "icon.svg" || page.name == DOCS;

@@ -62,7 +62,7 @@ pub(crate) async fn decide(
     JsonBody(new): JsonBody<NewDecision>,
 ) -> Result<Response, ApiError> {
     if let Some(Extension(charge)) = charge
-        && DECIDED_ONE_BY_ONE_MAX < new.reviews.len()
+        && new.reviews.len() > DECIDED_ONE_BY_ONE_MAX
     {
         charge.grow(READ_BYTES)?;
     }

@@ -145,7 +145,7 @@ impl Readiness {
                 tracing::warn!(probe, cause, "not ready");
             }
             (Some(cause), Some(outage)) => {
-                if REMIND_EVERY <= now.duration_since(outage.logged_at) {
+                if now.duration_since(outage.logged_at) >= REMIND_EVERY {
                     outage.logged_at = now;
                     tracing::warn!(probe, cause, seconds = seconds(outage), "still not ready");
                 }

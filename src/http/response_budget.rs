@@ -50,7 +50,7 @@ pub(crate) async fn charge(
     request.extensions_mut().insert(body.clone());
     let response = next.run(request).await;
     drop(body);
-    let Some(length) = response.body().size_hint().exact().filter(|all| LARGE_BYTES <= *all) else {
+    let Some(length) = response.body().size_hint().exact().filter(|all| *all >= LARGE_BYTES) else {
         return response;
     };
     let mut charge = budget.open(payer);

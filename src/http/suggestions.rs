@@ -146,7 +146,7 @@ fn id_of(text: &RawValue) -> Option<String> {
 }
 
 fn read<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T, Refusal> {
-    if SUGGESTION_ITEM_BYTES_MAX < text.get().len() {
+    if text.get().len() > SUGGESTION_ITEM_BYTES_MAX {
         return Err(Refusal::TooLong);
     }
     serde_json::from_str(text.get()).map_err(|_error| Refusal::Malformed)

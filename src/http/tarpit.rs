@@ -40,15 +40,15 @@ impl Tarpit {
     pub(crate) fn delay(&self, user: &UserId, seat: Seat, claimed_at: Instant) -> Duration {
         let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if REMEMBERED_MAX <= refusals.len() {
+        if refusals.len() >= REMEMBERED_MAX {
             refusals.retain(|_, refusals| now.duration_since(refusals.last) < FORGET_AFTER);
         }
-        if REMEMBERED_MAX <= refusals.len() {
+        if refusals.len() >= REMEMBERED_MAX {
             return DELAY_MAX;
         }
         let fresh = Refusals { count: 0, last: now };
         let entry = refusals.entry((user.clone(), seat)).or_insert(fresh);
-        if FORGET_AFTER <= now.duration_since(entry.last) {
+        if now.duration_since(entry.last) >= FORGET_AFTER {
             entry.count = 0;
         }
         if entry.last < claimed_at {

@@ -103,7 +103,7 @@ pub(super) fn parse_message(message: Option<&str>) -> Result<Option<String>, Off
         return Ok(None);
     };
     let message = normalize_line_breaks(message);
-    let is_too_long = OFFER_MESSAGE_CHARS_MAX < message.chars().count();
+    let is_too_long = message.chars().count() > OFFER_MESSAGE_CHARS_MAX;
     if is_too_long || has_control_character(&message) {
         return Err(OfferError::Message);
     }

@@ -131,7 +131,7 @@ pub fn close_offer<'a>(
             owner,
             now
         );
-        Ok(0 < closed.run(tx).await?)
+        Ok(closed.run(tx).await? > 0)
     })
 }
 
@@ -342,7 +342,7 @@ async fn fetch(tx: &mut Tx, id: OfferId, viewer: &UserId) -> Result<Option<Offer
 async fn free_slot(tx: &mut Tx, offer: OfferId) -> Result<bool, TxError> {
     let freed =
         sql!("UPDATE review_offers SET claimed = claimed - 1 WHERE id = $1 AND 0 < claimed", offer);
-    Ok(0 < freed.run(tx).await?)
+    Ok(freed.run(tx).await? > 0)
 }
 
 /// Moves a claim that holds a place from one state to another. False: it has another state, or has ended.
@@ -358,7 +358,7 @@ async fn move_state(
         from,
         to
     );
-    Ok(0 < moved.run(tx).await?)
+    Ok(moved.run(tx).await? > 0)
 }
 
 fn view_of(row: &Row) -> Result<OfferView, TxError> {

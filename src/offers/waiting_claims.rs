@@ -46,7 +46,7 @@ impl WaitingClaims {
     /// the offer after this misses none.
     pub(super) fn enter(&self, user: &UserId, offer: OfferId) -> Result<WaitingClaim, TooMany> {
         let share = self.shares.take(Some(user.clone()), |all, own| {
-            if CLAIMS_WAITING_MAX <= all {
+            if all >= CLAIMS_WAITING_MAX {
                 return Err(TooMany::InAll);
             }
             if own < CLAIMS_WAITING_PER_USER_MAX { Ok(()) } else { Err(TooMany::OfUser) }

@@ -88,8 +88,8 @@ impl Slots {
         let under_way: usize = hosts.values().map(|host| host.requests).sum();
         let unproven: usize =
             hosts.values().filter(|host| !host.is_proven).map(|host| host.requests).sum();
-        let is_full = OUTGOING_MAX + OUTGOING_WAITING_MAX <= under_way
-            || !is_proven && OUTGOING_UNPROVEN_MAX + OUTGOING_WAITING_MAX / 2 <= unproven;
+        let is_full = under_way >= OUTGOING_MAX + OUTGOING_WAITING_MAX
+            || !is_proven && unproven >= OUTGOING_UNPROVEN_MAX + OUTGOING_WAITING_MAX / 2;
         if is_full {
             return Err(Full);
         }
@@ -129,7 +129,7 @@ impl Drop for Entry {
         let Some(host) = hosts.get_mut(&self.host) else { return };
         host.requests = host.requests.saturating_sub(1);
         host.used_at = Instant::now();
-        if 0 < host.requests {
+        if host.requests > 0 {
             return;
         }
         if !host.is_proven {
@@ -138,7 +138,7 @@ impl Drop for Entry {
         }
         // Many hosts that succeed once each do not displace a service in use.
         let idle = || hosts.iter().filter(|(_, host)| host.is_proven && host.requests == 0);
-        if PROVEN_HOSTS_MAX < idle().count()
+        if idle().count() > PROVEN_HOSTS_MAX
             && let Some(oldest) = idle().min_by_key(|(_, host)| host.used_at)
         {
             let oldest = oldest.0.clone();

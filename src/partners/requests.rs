@@ -175,7 +175,7 @@ fn done<T>(decided: Decided<T>, other_side: PartnersError) -> Result<T, Partners
 /// The message without white space around it; `None` if nothing is left.
 fn checked_message(message: &str) -> Result<Option<String>, PartnersError> {
     let message = normalize_line_breaks(message.trim());
-    let is_too_long = REQUEST_MESSAGE_CHARS_MAX < message.chars().count();
+    let is_too_long = message.chars().count() > REQUEST_MESSAGE_CHARS_MAX;
     if is_too_long || has_control_character(&message) {
         return Err(PartnersError::Message);
     }

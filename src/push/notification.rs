@@ -154,7 +154,7 @@ impl Notification {
                 return json;
             }
             let longest = params.values_mut().max_by_key(|value| value.len());
-            match longest.filter(|value| 1 < value.chars().count()) {
+            match longest.filter(|value| value.chars().count() > 1) {
                 Some(value) => cut(value),
                 None => params.clear(),
             }

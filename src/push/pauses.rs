@@ -36,11 +36,11 @@ impl Pauses {
     pub(super) fn refused(&self, host: &str, user: &UserId, delay: Duration) {
         let now = Instant::now();
         let mut hosts = self.lock();
-        if HOSTS_MAX <= hosts.len() && !hosts.contains_key(host) {
+        if hosts.len() >= HOSTS_MAX && !hosts.contains_key(host) {
             hosts.retain(|_, it| {
                 now < it.last + FORGET_AFTER || it.until.is_some_and(|until| now < until)
             });
-            if HOSTS_MAX <= hosts.len() {
+            if hosts.len() >= HOSTS_MAX {
                 return;
             }
         }

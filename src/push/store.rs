@@ -157,7 +157,7 @@ pub fn delete_push_subscription<'a>(
     run!(storage, One, tx => {
         let deleted =
             sql!("DELETE FROM push_subscriptions WHERE id = $1 AND user_id = $2", id, user);
-        Ok(0 < deleted.run(tx).await?)
+        Ok(deleted.run(tx).await? > 0)
     })
 }
 

@@ -101,7 +101,7 @@ impl PushKey {
             None => {
                 let token = self.sign(origin, subject, now)?;
                 let text = token.text.clone();
-                if TOKENS_MAX <= tokens.len() {
+                if tokens.len() >= TOKENS_MAX {
                     tokens.clear();
                 }
                 tokens.insert(origin.to_owned(), token);

@@ -114,7 +114,7 @@ impl WebPush {
 
     /// The destination of an endpoint, if the server pushes to it.
     pub(super) fn destination(&self, endpoint: &str) -> Result<Destination, InvalidDestination> {
-        if PUSH_ENDPOINT_BYTES_MAX < endpoint.len() {
+        if endpoint.len() > PUSH_ENDPOINT_BYTES_MAX {
             return Err(InvalidDestination("it is too long"));
         }
         if self.options.allow_private {

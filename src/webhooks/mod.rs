@@ -331,7 +331,7 @@ impl Webhooks {
                 true => above_former.min(rows.dead),
                 false => storage.dead_webhooks_above(rows),
             };
-            if 0 < above {
+            if above > 0 {
                 count("dropped", storage.delete_dead_webhooks(name, above).await?);
             }
             if is_former(name) {
@@ -368,7 +368,7 @@ impl Webhooks {
 /// rest of the lease (W3), or `None`.
 fn time_for(since_claim: Duration) -> Option<Duration> {
     let left = WEBHOOK_LEASE.saturating_sub(since_claim);
-    (ATTEMPT_MIN <= left).then(|| left.min(WEBHOOK_ATTEMPT_MAX))
+    (left >= ATTEMPT_MIN).then(|| left.min(WEBHOOK_ATTEMPT_MAX))
 }
 
 struct Failure {

@@ -60,7 +60,7 @@ impl NotifySettings {
             faults.unless(urls.insert(url), &[&at_url], "is that of another endpoint");
             let secret = secret.expose_secret();
             let is_secret =
-                WEBHOOK_SECRET_BYTES_MIN <= secret.len() && !EXAMPLE_SECRETS.contains(&secret);
+                secret.len() >= WEBHOOK_SECRET_BYTES_MIN && !EXAMPLE_SECRETS.contains(&secret);
             let fault = format!(
                 "must be at least {WEBHOOK_SECRET_BYTES_MIN} bytes, and no example of the manual; \
                  make one with `openssl rand -hex 32`"

@@ -41,7 +41,7 @@ pub fn decode_awareness(bytes: &[u8]) -> Result<Vec<AwarenessEntry>, FrameError>
 }
 
 fn state(text: &str) -> Result<Option<String>, FrameError> {
-    if AWARENESS_BYTES_MAX < text.len() {
+    if text.len() > AWARENESS_BYTES_MAX {
         return Err(FrameError::TooLarge("a state has too many bytes"));
     }
     match json::check(text) {

@@ -108,7 +108,7 @@ impl Run {
 
     fn push_struct(&mut self, new: &Struct<'_>) {
         let at = self.bytes.len();
-        if self.marks.last().is_none_or(|mark| MARK_EVERY <= at.saturating_sub(mark.at)) {
+        if self.marks.last().is_none_or(|mark| at.saturating_sub(mark.at) >= MARK_EVERY) {
             self.marks.push(Mark { clock: new.clock, at, before: self.count });
         }
         new.write(&mut self.bytes);
@@ -160,7 +160,7 @@ impl Run {
     fn continue_text(&mut self, tail: Tail, piece: Piece<'_>) -> Option<Tail> {
         let text_at = tail.text_at?;
         let length = self.bytes.len().saturating_sub(text_at).saturating_add(piece.bytes());
-        if PIECE_BYTES_MAX < length {
+        if length > PIECE_BYTES_MAX {
             return None;
         }
         piece.write(&mut self.bytes);
@@ -187,7 +187,7 @@ impl Run {
     ) -> Result<(), Rejected> {
         let mut compacted = Self::default();
         let mut ranges =
-            ranges.filter(|(from, to)| FORGOTTEN_MIN <= to.saturating_sub(*from)).peekable();
+            ranges.filter(|(from, to)| to.saturating_sub(*from) >= FORGOTTEN_MIN).peekable();
         let mut reader = Reader::new(&self.bytes);
         while compacted.end < self.end {
             let found = Struct::read(&mut reader, compacted.end)?;

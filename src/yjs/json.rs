@@ -89,7 +89,7 @@ fn check_depth(text: &str) -> Result<(), JsonFault> {
             b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if NESTING_MAX < depth {
+        if depth > NESTING_MAX {
             return Err(JsonFault::TooDeep);
         }
     }
@@ -199,7 +199,7 @@ mod tests {
             Ok(())
         });
         judged.unwrap();
-        assert!(500 < accepted.get() && 500 < rejected.get(), "{accepted:?} {rejected:?}");
+        assert!(accepted.get() > 500 && rejected.get() > 500, "{accepted:?} {rejected:?}");
     }
 
     fn nested(levels: usize) -> String {

@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
             }
             shift += 7;
             // Eight bytes hold 56 bits, more than any valid number has.
-            if 49 < shift {
+            if shift > 49 {
                 return Err(Malformed("a number is out of range"));
             }
         }

@@ -146,7 +146,7 @@ pub(crate) fn find(text: &str, wanted: &Wanted<'_>, effort: &mut Effort) -> Opti
     let mut candidates = 0_usize;
     for (at, _) in text.match_indices(wanted.quote) {
         candidates = candidates.saturating_add(1);
-        if CANDIDATES_MAX < candidates || 1.0 - MARGIN < second || !effort.spend(STEPS_A_CANDIDATE)
+        if candidates > CANDIDATES_MAX || second > 1.0 - MARGIN || !effort.spend(STEPS_A_CANDIDATE)
         {
             return None;
         }
@@ -170,9 +170,9 @@ pub(crate) fn find(text: &str, wanted: &Wanted<'_>, effort: &mut Effort) -> Opti
     }
     let is_alone = candidates == 1;
     // A quote as long as its context does not occur twice by accident.
-    let speaks_for_itself = is_alone && CONTEXT_CHARS <= length;
-    let is_clear = is_alone || MARGIN <= score.mean() - second;
-    (speaks_for_itself || (SCORE_MIN <= score.mean() && is_clear)).then_some(at)
+    let speaks_for_itself = is_alone && length >= CONTEXT_CHARS;
+    let is_clear = is_alone || score.mean() - second >= MARGIN;
+    (speaks_for_itself || (score.mean() >= SCORE_MIN && is_clear)).then_some(at)
 }
 
 /// The matching share of the context on each side, from 0 to 1.
@@ -197,7 +197,7 @@ impl Score {
     }
 
     fn one_side_stands(self) -> bool {
-        1.0 <= self.before.max(self.after)
+        self.before.max(self.after) >= 1.0
     }
 }
 
@@ -290,6 +290,6 @@ mod tests {
         assert!((like - 2.0 / 3.0).abs() < 1e-9);
         // Distinct characters take no more memory than a text of the same length.
         let distinct: String = ('\u{4E00}'..='\u{9FFF}').collect();
-        assert!(likeness(&distinct, &distinct, 0.6, &mut effort).is_some_and(|like| 1.0 <= like));
+        assert!(likeness(&distinct, &distinct, 0.6, &mut effort).is_some_and(|like| like >= 1.0));
     }
 }

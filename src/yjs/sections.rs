@@ -25,7 +25,7 @@ impl Text {
         &self,
         new: Vec<NewSection>,
     ) -> Result<Vec<StoredSection>, SectionFault> {
-        if SECTIONS_MAX < new.len() {
+        if new.len() > SECTIONS_MAX {
             return Err(SectionFault::TooMany);
         }
         let mut lines = HashSet::new();

@@ -85,7 +85,7 @@ impl Text {
         if request.end <= request.start {
             return Err(AnchorMismatch::Empty);
         }
-        if QUOTE_UTF16_MAX < request.end.saturating_sub(request.start) {
+        if request.end.saturating_sub(request.start) > QUOTE_UTF16_MAX {
             return Err(AnchorMismatch::TooLong);
         }
         let range = TextRange { start: request.start, end: request.end };
@@ -218,7 +218,7 @@ impl Text {
             return Some(AnchorState::Exact);
         }
         let likeness = quote_search::likeness(text, &origin.quote, EDITED_MIN, effort)?;
-        (EDITED_MIN <= likeness).then_some(AnchorState::Edited)
+        (likeness >= EDITED_MIN).then_some(AnchorState::Edited)
     }
 
     fn find(
@@ -427,7 +427,7 @@ mod tests {
             (0..20_000).map(|n| format!("{n} 학교에서 {word} 배운 것을 적는다. 🙂\n")).collect()
         };
         let (old, new) = (text("나는"), text("우리가 함께"));
-        assert!(900_000 < old.len());
+        assert!(old.len() > 900_000);
         let began = std::time::Instant::now();
         let written = document_from_text(&old, 9);
         let client = *log::SERVER_IDS.end();

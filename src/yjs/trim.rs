@@ -70,7 +70,7 @@ fn read_sections(
             }
             next = after;
         }
-        if 0 < section.count {
+        if section.count > 0 {
             sections.push(section);
         }
     }

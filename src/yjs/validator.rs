@@ -280,7 +280,7 @@ impl Sections {
         self.all.push(section);
         if self.all.len() == SECTIONS_SEARCHED + 1 {
             self.index = self.all.iter().enumerate().map(|(at, one)| (one.client, at)).collect();
-        } else if SECTIONS_SEARCHED < self.all.len() {
+        } else if self.all.len() > SECTIONS_SEARCHED {
             self.index.insert(client, self.last());
         }
         Ok(section)

@@ -140,7 +140,7 @@ impl Console {
         let ttl = holder.map(|holder| holder.ttl).filter(|ttl| *ttl <= lease.ttl);
         let by_ttl = || ttl.map(|ttl| ago(as_ms(lease.ttl.saturating_sub(ttl))));
         let trusted =
-            |facts: &LocalFacts| (0 < facts.trusted_for).then(|| from_now(facts.trusted_for));
+            |facts: &LocalFacts| (facts.trusted_for > 0).then(|| from_now(facts.trusted_for));
         let mut details = SessionDetails {
             why: String::new(),
             told_by,

@@ -157,9 +157,9 @@ impl State {
         if matches!(requester, Requester::User(..)) {
             let address = self.addresses.get(&requester.address());
             let queue = address.and_then(|address| address.requesters.get(requester));
-            let is_full = TEXTS_WAITING_MAX <= self.waiting
-                || address.is_some_and(|it| TEXTS_WAITING_PER_ADDRESS_MAX <= it.waiting)
-                || queue.is_some_and(|it| TEXTS_WAITING_PER_USER_MAX <= it.waiting.len());
+            let is_full = self.waiting >= TEXTS_WAITING_MAX
+                || address.is_some_and(|it| it.waiting >= TEXTS_WAITING_PER_ADDRESS_MAX)
+                || queue.is_some_and(|it| it.waiting.len() >= TEXTS_WAITING_PER_USER_MAX);
             if is_full {
                 return None;
             }
@@ -195,7 +195,7 @@ impl State {
         let may_run = |address: &Address| {
             address.running < per_address && address.requesters.values().any(Queue::may_run)
         };
-        let addresses = self.addresses.iter_mut().filter(|_| 0 < self.free);
+        let addresses = self.addresses.iter_mut().filter(|_| self.free > 0);
         let (_, address) = addresses
             .filter(|(_, address)| may_run(address))
             .min_by_key(|(_, address)| (address.running, address.served))?;
@@ -335,7 +335,7 @@ mod tests {
             drop(greedy.remove(0));
             drop(waits.await.expect("a permit"));
         }
-        assert!(6 < greedy.len());
+        assert!(greedy.len() > 6);
     }
 
     #[tokio::test]

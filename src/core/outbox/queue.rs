@@ -75,7 +75,7 @@ impl<T> Queue<T> {
     pub fn try_pop(&self) -> Option<T> {
         let mut waiting = self.waiting();
         let item = waiting.pop_front();
-        if waiting.is_empty() && RETAINED_CAPACITY < waiting.capacity() {
+        if waiting.is_empty() && waiting.capacity() > RETAINED_CAPACITY {
             *waiting = VecDeque::new();
         }
         item

@@ -123,7 +123,7 @@ impl Reviews {
         reviews: impl IntoIterator<Item = &'a StoredReview, IntoIter: ExactSizeIterator>,
     ) -> Result<(), ReviewError> {
         let mut reviews = reviews.into_iter();
-        if DECIDED_ONE_BY_ONE_MAX < reviews.len() {
+        if reviews.len() > DECIDED_ONE_BY_ONE_MAX {
             return self.charge(user, reviews.len() * EVENT_BYTES_OF_ONE);
         }
         reviews.try_for_each(|review| self.charge(user, review.bytes()))
@@ -259,7 +259,7 @@ fn result_of(
 }
 
 fn check_selections(selections: &[Selection]) -> Result<(), ReviewError> {
-    if selections.is_empty() || DECIDED_AT_ONCE_MAX < selections.len() {
+    if selections.is_empty() || selections.len() > DECIDED_AT_ONCE_MAX {
         return Err(ReviewError::Selection("a decision names 1 to 2,000 reviews"));
     }
     let ids: HashSet<_> = selections.iter().map(|it| it.id).collect();

@@ -371,10 +371,10 @@ fn check_words(body: &str, suggestion: Option<&str>) -> Result<(), ReviewError> 
     if body.trim().is_empty() && suggestion.is_none() {
         return Err(ReviewError::Empty("a review needs a comment or a suggestion"));
     }
-    if REVIEW_BODY_BYTES_MAX < body.len() {
+    if body.len() > REVIEW_BODY_BYTES_MAX {
         return Err(ReviewError::TooLong("the comment"));
     }
-    if suggestion.is_some_and(|suggestion| SUGGESTION_BYTES_MAX < suggestion.len()) {
+    if suggestion.is_some_and(|suggestion| suggestion.len() > SUGGESTION_BYTES_MAX) {
         return Err(ReviewError::TooLong("the suggestion"));
     }
     if has_control_character(body) {

@@ -43,7 +43,7 @@ impl Reviews {
         link: &MemberLink,
         items: Vec<Result<BatchItem, Refusal>>,
     ) -> Result<Vec<ItemState>, ReviewError> {
-        if SUGGESTIONS_AT_ONCE_MAX < items.len() {
+        if items.len() > SUGGESTIONS_AT_ONCE_MAX {
             return Err(ReviewError::Batch);
         }
         let guard = self.guard(link, Role::Reviewer).await?;

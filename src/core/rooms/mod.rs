@@ -224,7 +224,7 @@ impl Rooms {
             self.tasks.spawn(async move { rooms.maintain(&room, Trigger::Working).await });
         }
         // Removes the cells in which every caller failed to open a room.
-        self.open.retain(|_, cell| cell.get().is_some() || 1 < Arc::strong_count(cell));
+        self.open.retain(|_, cell| cell.get().is_some() || Arc::strong_count(cell) > 1);
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; rooms are few")]
         metrics::gauge!("galley_rooms").set(self.open.len() as f64);
     }

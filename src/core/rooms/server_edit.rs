@@ -30,7 +30,7 @@ pub(crate) fn excess(log: &mut UpdateLog, update: &Bytes, limit: usize) -> Optio
         Err(_) => return None,
     }
     let after = log.merged().len();
-    after.checked_sub(limit).filter(|excess| 0 < *excess && before < after)
+    after.checked_sub(limit).filter(|excess| *excess > 0 && before < after)
 }
 
 /// Attempts of one edit. The bound ends an edit whose text changes during every attempt.

@@ -240,7 +240,7 @@ impl VersionRecorder {
     }
 
     async fn take_in(&mut self, checkpoints: Vec<Checkpoint>, waiter: Option<&Arc<Waiter>>) {
-        if self.is_away && BATCH_MAX <= self.pending.len().max(self.unbuilt.len()) {
+        if self.is_away && self.pending.len().max(self.unbuilt.len()) >= BATCH_MAX {
             tracing::warn!(
                 checkpoints = checkpoints.len(),
                 "versions cannot be stored, and some are dropped"
@@ -250,7 +250,7 @@ impl VersionRecorder {
         for checkpoint in checkpoints {
             let document = checkpoint.document;
             let jobs = self.jobs_of(document);
-            if CHECKPOINTS_AT_ONCE <= jobs {
+            if jobs >= CHECKPOINTS_AT_ONCE {
                 tracing::warn!(%document, "a version is dropped: earlier ones of the document still run");
                 continue;
             }
@@ -273,14 +273,14 @@ impl VersionRecorder {
 
     async fn make_room(&mut self, due: &Due) {
         let is_full = |recorder: &Self| match due.is_short {
-            true => SHORT_AT_ONCE <= recorder.short,
+            true => recorder.short >= SHORT_AT_ONCE,
             false => recorder.is_backlog_full(&due.checkpoint),
         };
         while is_full(self)
             && let Some(built) = self.building.next().await
         {
             self.take_built(built);
-            if BATCH_MAX <= self.pending.len() {
+            if self.pending.len() >= BATCH_MAX {
                 self.store().await;
             }
         }
@@ -295,7 +295,7 @@ impl VersionRecorder {
     fn is_backlog_full(&self, checkpoint: &Checkpoint) -> bool {
         let waiting: usize =
             self.backlog.iter().map(|due| due.checkpoint.snapshot.merged.len()).sum();
-        !self.backlog.is_empty() && BACKLOG_BYTES_MAX < waiting + checkpoint.snapshot.merged.len()
+        !self.backlog.is_empty() && waiting + checkpoint.snapshot.merged.len() > BACKLOG_BYTES_MAX
     }
 
     fn build_backlog(&mut self) {

@@ -114,7 +114,7 @@ impl SeatHandle {
                 self.update(message, update, Origin::Answer, now)
             }
             ClientFrame::Update(update) => self.update(message, update, Origin::Client, now),
-            ClientFrame::Awareness(update) if AWARENESS_BYTES_MAX < update.len() => {
+            ClientFrame::Awareness(update) if update.len() > AWARENESS_BYTES_MAX => {
                 Err(Close::TooLarge("awareness"))
             }
             ClientFrame::Awareness(update) => self.room.receive_presence(session, update, now),

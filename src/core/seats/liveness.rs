@@ -54,7 +54,7 @@ impl Liveness {
         if let Some(probe) = probes.get(&session_id).and_then(Weak::upgrade) {
             return probe;
         }
-        probes.retain(|_, probe| 0 < probe.strong_count());
+        probes.retain(|_, probe| probe.strong_count() > 0);
         let probe = Arc::default();
         probes.insert(session_id, Arc::downgrade(&probe));
         probe

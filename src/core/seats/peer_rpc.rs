@@ -46,7 +46,7 @@ struct InFlight<'a> {
 impl PendingRequests {
     fn open(&self, to: NodeId) -> Result<InFlight<'_>, RequestError> {
         let mut pending = self.pending();
-        if REQUESTS_MAX <= pending.callers.len() {
+        if pending.callers.len() >= REQUESTS_MAX {
             return Err(RequestError::TooMany);
         }
         pending.last_id += 1;

@@ -88,7 +88,7 @@ async fn tick_for_ever(seats: &SeatService) {
         ticker.tick().await;
         let now = Instant::now();
         let mut call = ProbeKind::Ping;
-        if KEEP_ALIVE_EVERY <= now.duration_since(keep_alive_at) + every {
+        if now.duration_since(keep_alive_at) + every >= KEEP_ALIVE_EVERY {
             keep_alive_at = now;
             call = ProbeKind::KeepAlive;
         }
@@ -173,7 +173,7 @@ fn enforce_idle_timeout(seats: &SeatService, session: &Arc<Session>, now: Instan
     let left = limit.saturating_sub(idle);
     let release_at = Utc::now() + TimeDelta::from_std(left).unwrap_or_default();
     // If `idle_release` ≤ 60 s, the warning is sent after half of it.
-    let warning = if IDLE_WARNING < limit { IDLE_WARNING } else { limit / 2 };
+    let warning = if limit > IDLE_WARNING { IDLE_WARNING } else { limit / 2 };
     session.warn_of_idleness(left <= warning, release_at);
     false
 }

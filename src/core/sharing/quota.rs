@@ -97,7 +97,7 @@ impl CreationPermits {
 
     fn permit_of(&self, user: &UserId) -> Arc<Semaphore> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        users.retain(|_, permit| 0 < permit.strong_count());
+        users.retain(|_, permit| permit.strong_count() > 0);
         if let Some(permit) = users.get(user).and_then(Weak::upgrade) {
             return permit;
         }

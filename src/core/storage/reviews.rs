@@ -99,7 +99,7 @@ pub(crate) fn rows_of_page(listed: &[Listed], rows: u32) -> usize {
 /// Whether a review that grew from `before` to `after` bytes exceeds its bound, or all reviews of
 /// its link exceed theirs.
 pub(crate) fn is_too_large(before: i64, after: i64, all: i64) -> bool {
-    before < after && (REVIEW_BYTES_MAX < after || REVIEWS_BYTES_MAX < all)
+    before < after && (after > REVIEW_BYTES_MAX || all > REVIEWS_BYTES_MAX)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,5 +14,5 @@ pub fn changes(
 ) -> bool {
     let Some((stored, since)) = stored else { return true };
     let newer_by = issued_at.timestamp_millis() - since.timestamp_millis();
-    if stored == name { NAME_TIME_STEP_SECONDS * 1_000 < newer_by } else { 0 <= newer_by }
+    if stored == name { newer_by > NAME_TIME_STEP_SECONDS * 1_000 } else { newer_by >= 0 }
 }

@@ -46,7 +46,7 @@ pub(super) fn plan(
     let newest = rows.last();
     let last_seq = rows.iter().map(|one| one.seq).max();
     let is_new = if new.kind.is_automatic() {
-        newest.map_or(0 < new.text.characters, |newest| newest.hash != new.text.hash)
+        newest.map_or(new.text.characters > 0, |newest| newest.hash != new.text.hash)
             && last_seq.is_none_or(|last| last < seq)
     } else {
         last_seq.is_none_or(|last| last <= seq)

@@ -70,7 +70,7 @@ pub fn is_font(path: &Path) -> bool {
 fn face(path: &Path) -> Result<Face, Fault> {
     let unusable = |why: &str| Fault::Unusable(why.to_owned());
     let Ok(metadata) = std::fs::metadata(path) else { return Err(Fault::Missing) };
-    if FONT_BYTES_MAX < metadata.len() {
+    if metadata.len() > FONT_BYTES_MAX {
         return Err(unusable("is larger than 128 MiB"));
     }
     if !is_font(path) {

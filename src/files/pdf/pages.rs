@@ -105,7 +105,7 @@ impl<'a> Pages<'a> {
         line: Line,
         notes: impl Iterator<Item = usize>,
     ) -> Result<(), ExportFailure> {
-        if BOTTOM < self.text_top + line.height {
+        if self.text_top + line.height > BOTTOM {
             self.next_page()?;
         }
         let top = self.text_top;
@@ -120,7 +120,7 @@ impl<'a> Pages<'a> {
 
     /// Leaves an empty space, which ends with its page: empty lines make no empty pages.
     pub(super) fn skip(&mut self, height: f32) {
-        if self.text.is_empty() && 0 < self.written {
+        if self.text.is_empty() && self.written > 0 {
             return;
         }
         self.text_top = (self.text_top + height).min(BOTTOM);
@@ -128,7 +128,7 @@ impl<'a> Pages<'a> {
 
     /// Begins a new page unless this height is free.
     pub(super) fn need(&mut self, height: f32) -> Result<(), ExportFailure> {
-        if BOTTOM < self.text_top + height { self.next_page() } else { Ok(()) }
+        if self.text_top + height > BOTTOM { self.next_page() } else { Ok(()) }
     }
 
     /// The notes that found no place beside the text, which ends here. Their order is that of the text.
@@ -151,7 +151,7 @@ impl<'a> Pages<'a> {
                     .insert(notes::beside(&mut self.typesetter, self.model, index)?.into()),
             };
             let height: f32 = lines.iter().map(|line| line.height).sum();
-            if lines.is_empty() || BOTTOM - TOP < height {
+            if lines.is_empty() || height > BOTTOM - TOP {
                 self.left_over.push(index);
                 self.waiting.pop_front();
                 continue;
@@ -163,7 +163,7 @@ impl<'a> Pages<'a> {
                 .iter()
                 .take_while(|line| {
                     room -= line.height;
-                    0.0 <= room
+                    room >= 0.0
                 })
                 .count();
             if fitting < lines.len().min(NOTE_LINES_MIN) {
@@ -190,7 +190,7 @@ impl<'a> Pages<'a> {
 
     fn next_page(&mut self) -> Result<(), ExportFailure> {
         self.write()?;
-        if PDF_PAGES_MAX <= self.written {
+        if self.written >= PDF_PAGES_MAX {
             return Err(ExportFailure::TooLarge);
         }
         (self.text_top, self.notes_top) = (TOP, TOP);
@@ -249,6 +249,6 @@ impl<'a> Pages<'a> {
             tracing::error!(%error, "a PDF cannot be written");
             ExportFailure::Unavailable
         })?;
-        if EXPORT_BYTES_MAX < file.len() { Err(ExportFailure::TooLarge) } else { Ok(file) }
+        if file.len() > EXPORT_BYTES_MAX { Err(ExportFailure::TooLarge) } else { Ok(file) }
     }
 }

@@ -127,7 +127,7 @@ impl Tokens {
 
     /// The error names the part of the token that is at fault.
     pub fn verify(&self, token: &str) -> Result<Identity, TokenRefused> {
-        if TOKEN_BYTES_MAX < token.len() {
+        if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenRefused("length"));
         }
         if demands_more(token) {

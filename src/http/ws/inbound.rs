@@ -109,7 +109,7 @@ impl Inbound {
         let mut charge = charge.lock().unwrap_or_else(PoisonError::into_inner);
         // `arrived` has charged both of them.
         let held = pending.max(self.retained.load(Ordering::Relaxed));
-        let left = if UNCHARGED_BYTES_MAX < held { held } else { 0 };
+        let left = if held > UNCHARGED_BYTES_MAX { held } else { 0 };
         let released = charge.bytes().saturating_sub(left);
         charge.shrink(released);
         self.is_charged.store(left != 0, Ordering::Relaxed);
@@ -205,7 +205,7 @@ impl FrameHeads {
             if self.left != 0 && self.is_reserved() {
                 self.inbound.arrived(self.length)?;
             }
-            if LONG_MESSAGE_BYTES < self.left && !bytes.is_empty() {
+            if self.left > LONG_MESSAGE_BYTES && !bytes.is_empty() {
                 return Ok(whole.len() - bytes.len());
             }
         }
@@ -277,7 +277,7 @@ impl FrameHeads {
             short => (0, u64::from(short)),
         };
         let mask_bytes = if second & MASKED == 0 { 0 } else { 4 };
-        if 2 <= self.head_bytes && self.head_bytes == 2 + length_bytes + mask_bytes {
+        if self.head_bytes >= 2 && self.head_bytes == 2 + length_bytes + mask_bytes {
             let long = long.iter().take(length_bytes);
             self.length = long.fold(short, |length, byte| length << 8 | u64::from(*byte));
             self.left = self.length;

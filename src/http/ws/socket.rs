@@ -88,7 +88,7 @@ impl Socket {
         });
         let incoming = incoming.await;
         match &incoming {
-            Some(Ok(Message::Binary(message))) if LONG_MESSAGE_BYTES < message.len() as u64 => {
+            Some(Ok(Message::Binary(message))) if message.len() as u64 > LONG_MESSAGE_BYTES => {
                 *long = Some(message.clone());
             }
             Some(Ok(Message::Binary(message))) => inbound.release(message.len() as u64),

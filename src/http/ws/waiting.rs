@@ -76,8 +76,8 @@ impl EarlyMessages {
         };
         let bytes = self.bytes - replaced + message.len();
         let more = u64::try_from(message.len()).unwrap_or(u64::MAX);
-        let is_full = EARLY_MESSAGES_MAX <= self.messages.len() && !is_step_1(message);
-        if is_full || EARLY_BYTES_MAX < bytes || self.charge.grow(more).is_err() {
+        let is_full = self.messages.len() >= EARLY_MESSAGES_MAX && !is_step_1(message);
+        if is_full || bytes > EARLY_BYTES_MAX || self.charge.grow(more).is_err() {
             self.is_over = true;
             return;
         }

@@ -165,7 +165,7 @@ impl Alarms {
         }
         self.note(class, |class, slot| {
             let left = class.lasting.remove(&began).unwrap_or(1) - 1;
-            if 0 < left {
+            if left > 0 {
                 class.lasting.insert(began, left);
             }
             slot.longest_hold = slot.longest_hold.max(began.elapsed());
@@ -208,7 +208,7 @@ impl Alarms {
         let (now, number) = self.now();
         let mut classes = self.classes();
         if !classes.contains_key(class) {
-            if CLASSES_MAX <= classes.len() {
+            if classes.len() >= CLASSES_MAX {
                 return;
             }
             classes.insert(class.to_owned(), Class::default());
@@ -271,12 +271,12 @@ impl Class {
             AlarmKind::Failures => {
                 let attempts = sum(|slot| slot.attempts);
                 let share = f64::from(sum(|slot| slot.failures)) / f64::from(attempts.max(1));
-                (ATTEMPTS_MIN <= attempts).then_some(share)
+                (attempts >= ATTEMPTS_MIN).then_some(share)
             }
             AlarmKind::Wait => {
                 let waited: Duration = self.slots.iter().map(|slot| slot.waited).sum();
                 let waits = sum(|slot| slot.waits);
-                (0 < waits).then(|| waited.as_secs_f64() / f64::from(waits))
+                (waits > 0).then(|| waited.as_secs_f64() / f64::from(waits))
             }
             AlarmKind::Hold => {
                 let over = self.slots.iter().map(|slot| slot.longest_hold);

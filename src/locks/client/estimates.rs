@@ -17,7 +17,7 @@ pub(crate) struct Estimates(Mutex<HashMap<String, VecDeque<Duration>>>);
 impl Estimates {
     pub(crate) fn learn(&self, class: &str, took: Duration) {
         let mut classes = self.classes();
-        if !classes.contains_key(class) && CLASSES_MAX <= classes.len() {
+        if !classes.contains_key(class) && classes.len() >= CLASSES_MAX {
             return;
         }
         let holds = classes.entry(class.to_owned()).or_default();

@@ -211,7 +211,7 @@ impl Waiter {
     fn accept_handover(&self, handover: Handover) -> Option<EarlyGrant> {
         let now = Instant::now();
         let until = trusted_until(self.polled_at, QUEUE_ENTRY_TTL);
-        let is_news = self.seen.is_some_and(|seen| Fence::ZERO < seen && seen < handover.fence);
+        let is_news = self.seen.is_some_and(|seen| seen > Fence::ZERO && seen < handover.fence);
         let Handover { fence, since } = handover;
         let grant = Grant { fence, since, sent_at: now, replaced: None };
         (is_news && now < until).then_some(EarlyGrant { grant, until: Some(until) })

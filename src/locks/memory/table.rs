@@ -320,7 +320,7 @@ impl Entry {
         let index = self.queue.iter().position(|queued| queued.value == claim.value);
         let index = match index {
             Some(index) => index,
-            None if QUEUE_LENGTH_MAX <= self.queue.len() => return None,
+            None if self.queue.len() >= QUEUE_LENGTH_MAX => return None,
             None => {
                 let tail = self.queue.last().map_or(0, |queued| queued.arrival);
                 let arrival = match waiter.arrival {

@@ -92,7 +92,7 @@ impl ModelBackend {
 
     /// Takes a snapshot.
     pub(crate) fn save(&mut self) {
-        if SNAPSHOTS <= self.snapshots.len() {
+        if self.snapshots.len() >= SNAPSHOTS {
             self.snapshots.remove(0);
         }
         self.snapshots.push(self.state.clone());

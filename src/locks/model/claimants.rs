@@ -203,7 +203,7 @@ impl<B: DeadlineRule> World<B> {
             (Operation::Release(who), Reply::Released(released)) => {
                 let session = &mut self.sessions[*who];
                 session.denials += 1;
-                let is_sure = !session.is_in_doubt || 2 <= session.denials;
+                let is_sure = !session.is_in_doubt || session.denials >= 2;
                 if released == Released::NotHeld && !is_sure {
                     self.call(call.server, Operation::Release(*who), CALL_TIMEOUT);
                 }

@@ -29,7 +29,7 @@ impl<B: DeadlineRule> World<B> {
             }
             let State::Seated { rule, held: lease } = &session.state else { continue };
             let is_silent = session.silent.is_some_and(|(at, ..)| {
-                CLIENT_TIMEOUT <= self.now.saturating_sub(at) && !overslept
+                self.now.saturating_sub(at) >= CLIENT_TIMEOUT && !overslept
             });
             if !rule.is_renewable(now) || is_silent {
                 self.ends(who);

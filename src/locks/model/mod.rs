@@ -242,7 +242,7 @@ mod tests {
     fn g1_to_g6_hold_in_five_thousand_random_schedules() {
         let seen = check::<GuardState>(0..5_000);
         assert!(
-            env_seed().is_some() || 100 < seen.least(),
+            env_seed().is_some() || seen.least() > 100,
             "the schedules are worth little: {seen:?}"
         );
     }
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!((more.lost_to_a_restart, more.doubted), (0, 0), "GALLEY_SEED={seed}");
             seen += more;
         }
-        assert!(env_seed().is_some() || 300 < seen.reasserted, "{seen:?}");
+        assert!(env_seed().is_some() || seen.reasserted > 300, "{seen:?}");
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
             seen += run::<GuardState>(&plan, None)
                 .unwrap_or_else(|it| panic!("GALLEY_SEED={seed}: {it:?}"));
         }
-        assert!(env_seed().is_some() || 0 < seen.restored, "{seen:?}");
+        assert!(env_seed().is_some() || seen.restored > 0, "{seen:?}");
     }
 
     #[test]

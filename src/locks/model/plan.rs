@@ -159,7 +159,7 @@ fn what(dice: &mut Dice) -> What {
 pub(crate) fn shrunk(plan: &[Step], fails: impl Fn(&[Step]) -> bool) -> Vec<Step> {
     let mut shortest = plan.to_vec();
     let mut size = shortest.len() / 2;
-    while 0 < size {
+    while size > 0 {
         let mut at = 0;
         while at < shortest.len() {
             let end = (at + size).min(shortest.len());

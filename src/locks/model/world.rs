@@ -337,7 +337,7 @@ impl<B: DeadlineRule> World<B> {
         // The process reads no clock during the halt.
         server.slept += sleeps;
         server.asleep_until = now + sleeps;
-        self.disturbances += u64::from(0 < sleeps);
+        self.disturbances += u64::from(sleeps > 0);
     }
 
     /// The backend restarts. Each server detects that before its next call.

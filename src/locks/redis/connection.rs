@@ -249,7 +249,7 @@ impl OpenConnection {
 
     fn record_timeout(&self, sent_at: Instant) {
         let mut since = self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
-        if SILENCE_MAX <= since.get_or_insert(sent_at).elapsed() {
+        if since.get_or_insert(sent_at).elapsed() >= SILENCE_MAX {
             self.dead.cancel();
         }
     }
@@ -269,7 +269,7 @@ impl Supervisor {
             match self.open().await {
                 Ok(line) => {
                     tracing::info!(openings, failures, "connected to Redis");
-                    self.serve(line, 0 < openings + failures).await;
+                    self.serve(line, openings + failures > 0).await;
                     openings += 1;
                     (pause, failures) = (PAUSES.0, 0);
                     // The pause limits reconnects to a Redis that accepts and then closes each

@@ -120,7 +120,7 @@ impl Health {
                     tracing::info!("Redis is fit to keep locks again");
                 }
                 self.found().clock_ahead = *ahead;
-                self.warn(CLOCK, CLOCK_OFF_MAX < ahead.abs());
+                self.warn(CLOCK, ahead.abs() > CLOCK_OFF_MAX);
             }
             Err(error) => {
                 let before = self.found().unfit.replace(error.clone());

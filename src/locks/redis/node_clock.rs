@@ -42,7 +42,7 @@ impl Clock {
         let last = last.replace(reading)?;
         let passed = sent_at.saturating_duration_since(last.answered_at);
         let back = (last.showed + passed - showed).to_std().ok()?;
-        (STEP_MIN <= back).then_some(back)
+        (back >= STEP_MIN).then_some(back)
     }
 }
 

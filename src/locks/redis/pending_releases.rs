@@ -142,7 +142,7 @@ impl PendingReleases {
 
     fn add(&self, name: &LockName, value: &str, rest: Duration) {
         let mut by_value = self.by_value();
-        if PENDING_MAX <= by_value.len() {
+        if by_value.len() >= PENDING_MAX {
             tracing::warn!(lock = %name, "too many pending releases; left to the lease");
             return;
         }
@@ -159,7 +159,7 @@ impl PendingReleases {
         let mut by_value = self.by_value();
         let Some(release) = by_value.get_mut(value) else { return };
         release.denials += 1;
-        if DENIALS <= release.denials {
+        if release.denials >= DENIALS {
             by_value.remove(value);
         }
     }

@@ -145,7 +145,7 @@ impl Calls {
             Redirect::Elsewhere => vec![BatchCall { asking: None, ..call }],
             Redirect::Asking(there) => vec![BatchCall { asking: Some(there), ..call }],
             // The slot migrates: the source has some of these locks and the target the others.
-            Redirect::Later(_) if 1 < call.at.len() => {
+            Redirect::Later(_) if call.at.len() > 1 => {
                 let alone = |at: &usize| BatchCall { slot: call.slot, at: vec![*at], asking: None };
                 call.at.iter().map(alone).collect()
             }
@@ -262,7 +262,7 @@ fn chunks(batch_calls: Vec<BatchCall>) -> Vec<Vec<BatchCall>> {
     for call in batch_calls {
         locks += call.at.len();
         chunk.push(call);
-        if LOCKS_PER_CALL <= locks {
+        if locks >= LOCKS_PER_CALL {
             chunks.push(std::mem::take(&mut chunk));
             locks = 0;
         }

@@ -44,7 +44,7 @@ pub(crate) async fn check(calls: &Calls, server: NodeId) -> Result<TimeDelta, Lo
             });
             let aheads = try_join_all(primaries).await?;
             let missing = view.missing();
-            if 0 < missing {
+            if missing > 0 {
                 return Err(LocksError::Unavailable(format!(
                     "{missing} slots of the Cluster have no node: see `redis-cli --cluster check`"
                 )));
@@ -99,7 +99,7 @@ async fn exercise_permissions(
     node.identity.mark_serving();
     let answered_at = Utc::now();
     let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
-    if FENCE_END <= theirs.timestamp_micros() {
+    if theirs.timestamp_micros() >= FENCE_END {
         return Err(LocksError::Misconfigured(FENCES_END.to_owned()));
     }
     let back = node.clock.seen(theirs, began, Instant::now());

@@ -110,7 +110,7 @@ impl RenewalActor {
                 continue;
             }
             let is_good = self.round(backend, round, now).await;
-            if !is_good || OLDEST_EVERY <= measured_at.elapsed() {
+            if !is_good || measured_at.elapsed() >= OLDEST_EVERY {
                 measured_at = Instant::now();
                 let oldest = self.register().oldest();
                 show_oldest(oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed()));
@@ -187,7 +187,7 @@ impl RenewalActor {
                 }
             }
         }
-        let is_mass = MASS_LOSS <= lost.len() && round.len() <= lost.len() * 2;
+        let is_mass = lost.len() >= MASS_LOSS && round.len() <= lost.len() * 2;
         if is_mass {
             metrics::counter!("galley_renewal_mass_losses_total").increment(1);
             let (lost, of) = (lost.len(), round.len());
@@ -233,7 +233,7 @@ async fn renew(
     metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
     metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
     let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();
-    if 0 < reasserted {
+    if reasserted > 0 {
         metrics::counter!("galley_renewal_reasserted_total").increment(reasserted as u64);
     }
     Ok(round)

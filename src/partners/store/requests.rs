@@ -348,13 +348,13 @@ impl Conditions {
         if let Some(first) = self.day_of {
             return Some(Requested::DayFull { until: first + DAY });
         }
-        if REQUESTS_PENDING_MAX <= self.sent {
+        if self.sent >= REQUESTS_PENDING_MAX {
             return Some(Requested::SenderFull);
         }
         match new.guests {
             Some(_) if !self.takes_guests => Some(Requested::NoGuests),
             Some(most) if most <= self.of_guests => Some(Requested::GuestsFull),
-            _ => (REQUESTS_RECEIVED_MAX <= self.received).then_some(Requested::ReceiverFull),
+            _ => (self.received >= REQUESTS_RECEIVED_MAX).then_some(Requested::ReceiverFull),
         }
     }
 }
@@ -425,7 +425,7 @@ async fn decide(
         state,
         now
     );
-    Ok(0 < decided.run(tx).await?)
+    Ok(decided.run(tx).await? > 0)
 }
 
 /// Makes the receiver the reviewer of the document of the request, under the lock of the document.

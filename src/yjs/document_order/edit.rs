@@ -85,8 +85,8 @@ impl DocumentOrder {
             count = count.saturating_add(1);
         }
         let mut out = Vec::with_capacity(structs.len().saturating_add(32));
-        put_length(&mut out, usize::from(0 < count));
-        if 0 < count {
+        put_length(&mut out, usize::from(count > 0));
+        if count > 0 {
             put_length(&mut out, count);
             put_number(&mut out, client);
             put_number(&mut out, start);

@@ -44,7 +44,7 @@ fn g17_a_state_vector_that_ends_inside_long_texts_costs_a_piece_of_each() {
         assert!(missing <= answer.len() && answer.len() < missing + missing / 100 + 200);
     }
     let (answer, cost) = log.answer(&state_vector(LETTERS - 1)).unwrap();
-    assert!(answer.len() < 100 && 4_000 < cost, "the walk is charged: {cost}");
+    assert!(answer.len() < 100 && cost > 4_000, "the walk is charged: {cost}");
 }
 
 /// Goal: pieces spell the same text on every replica in any order of updates, and no cut splits a

@@ -203,7 +203,7 @@ impl Writer {
             }
             wait = (wait * 2).min(RETRY_MAX);
         };
-        if RETRY_FIRST < wait {
+        if wait > RETRY_FIRST {
             let seconds = started.elapsed().as_secs();
             tracing::info!(updates = group.appends.len(), seconds, "updates can be stored again");
             self.health.set_error(None);

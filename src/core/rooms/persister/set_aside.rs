@@ -130,7 +130,7 @@ impl Aside {
 
     pub(super) fn give_up(&self) {
         let updates: usize = self.documents.values().map(|stuck| stuck.updates.len()).sum();
-        if 0 < updates {
+        if updates > 0 {
             tracing::error!(updates, "stopping with unsaved updates of documents set aside");
         }
     }

@@ -94,7 +94,7 @@ impl State {
             return;
         }
         self.checkpoints.span = None;
-        if self.seq == self.checkpoints.seq || READY_MAX <= self.checkpoints.ready.len() {
+        if self.seq == self.checkpoints.seq || self.checkpoints.ready.len() >= READY_MAX {
             return;
         }
         self.checkpoints.seq = self.seq;

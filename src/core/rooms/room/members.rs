@@ -24,7 +24,7 @@ impl Room {
         if self.retired.is_cancelled() {
             return Err(NotJoined::Retired);
         }
-        if SESSIONS_PER_ROOM_MAX <= state.members.len() {
+        if state.members.len() >= SESSIONS_PER_ROOM_MAX {
             return Err(NotJoined::Full);
         }
         state.send_sync_request(session);

@@ -290,12 +290,12 @@ impl Room {
             return Err(Close::Forbidden("client-id-of-another"));
         }
         // An empty backlog accepts an update of any size: no commit could make room for a larger one.
-        if 0 < state.unsaved_bytes && self.limits.unsaved_bytes < state.unsaved_bytes + update.len()
+        if state.unsaved_bytes > 0 && self.limits.unsaved_bytes < state.unsaved_bytes + update.len()
         {
             state.is_full = true;
             return refuse(session, UNSAVED_FULL);
         }
-        if LONG_MESSAGE_BYTES < update.len() as u64 && state.memory.is_full() {
+        if update.len() as u64 > LONG_MESSAGE_BYTES && state.memory.is_full() {
             state.is_full = true;
             return refuse(session, MEMORY_FULL);
         }

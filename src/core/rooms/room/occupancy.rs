@@ -133,10 +133,10 @@ impl Occupancy {
             Some(index) => index,
             None => {
                 // Drops empty seats, such as those of revoked links.
-                if SESSIONS_PER_ROOM_MAX <= self.0.len() {
+                if self.0.len() >= SESSIONS_PER_ROOM_MAX {
                     self.0.retain(|entry| entry.identity.is_some());
                 }
-                if SESSIONS_PER_ROOM_MAX <= self.0.len() {
+                if self.0.len() >= SESSIONS_PER_ROOM_MAX {
                     return None;
                 }
                 // A link has two seats, and most documents have one link; a push would reserve four.

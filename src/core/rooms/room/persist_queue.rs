@@ -124,7 +124,7 @@ impl Persister {
     /// Whether half of the queue is free, and the database has its reserve. Then a room requests its
     /// rejected edits again.
     pub(crate) fn has_room(&self) -> bool {
-        QUEUE_MAX / 2 <= self.queue.capacity() && self.storage.has_reserve()
+        self.queue.capacity() >= QUEUE_MAX / 2 && self.storage.has_reserve()
     }
 
     /// The places of the queue that one room may occupy at this moment.

@@ -89,7 +89,7 @@ impl Presence {
             let shown = stored.and_then(|stored| stored.owner.as_ref());
             let owner = writers.get(&entry.client).or(shown);
             if owner.is_some_and(|owner| owner != user)
-                || CLOCK_MAX < entry.clock
+                || entry.clock > CLOCK_MAX
                 || (stored.is_none() && self.is_full_for(from))
             {
                 continue;
@@ -156,7 +156,7 @@ impl Presence {
     /// to broadcast.
     pub fn expire(&mut self, now: Instant) -> Vec<AwarenessEntry> {
         let outdated =
-            |stored: &PeerPresence| OUTDATED_AFTER <= now.saturating_duration_since(stored.at);
+            |stored: &PeerPresence| now.saturating_duration_since(stored.at) >= OUTDATED_AFTER;
         self.entries.retain(|_, stored| stored.state.is_some() || !outdated(stored));
         self.drop_presence(now, outdated)
     }
@@ -194,7 +194,7 @@ impl Presence {
 
     fn is_full_for(&self, from: Source) -> bool {
         let own = self.entries.values().filter(|stored| stored.from == from).count();
-        CLIENTS_PER_SESSION_MAX <= own || ENTRIES_MAX <= self.entries.len()
+        own >= CLIENTS_PER_SESSION_MAX || self.entries.len() >= ENTRIES_MAX
     }
 }
 

@@ -171,7 +171,7 @@ impl State {
     fn may_collect(&self, now: Instant) -> bool {
         self.quota
             .collected_at
-            .is_none_or(|then| GC_INTERVAL <= now.saturating_duration_since(then))
+            .is_none_or(|then| now.saturating_duration_since(then) >= GC_INTERVAL)
     }
 
     /// Collects garbage, so that the size counts live text only.

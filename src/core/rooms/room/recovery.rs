@@ -94,7 +94,7 @@ impl Room {
             return;
         }
         state.set_back_seen = state.set_back_seen.saturating_add(1);
-        let is_sure = SET_BACK_COMPARISONS <= state.set_back_seen;
+        let is_sure = state.set_back_seen >= SET_BACK_COMPARISONS;
         drop(state);
         if is_sure {
             tracing::error!(document = %self.document, last, expected, "the database was set back");

@@ -265,7 +265,7 @@ fn in_parts<'a>(batch: &'a [Append], plan: &Plan) -> Vec<Updates<'a>> {
     let (mut part, mut size) = (Updates::default(), 0);
     for &(position, seq) in &plan.rows {
         let Some(append) = batch.get(position) else { continue };
-        if STATEMENT_BYTES < size + append.update.len() && 0 < size {
+        if size + append.update.len() > STATEMENT_BYTES && size > 0 {
             parts.push(std::mem::take(&mut part));
             size = 0;
         }

@@ -115,7 +115,7 @@ pub(crate) async fn ratify(
         user,
         now
     );
-    if 0 < ratified.run(tx).await? {
+    if ratified.run(tx).await? > 0 {
         note_grant(tx, locked, grant).await?;
         return Ok(Ratified::Accepted);
     }

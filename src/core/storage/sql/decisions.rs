@@ -180,7 +180,7 @@ async fn numbered(
     reviews: &[(ReviewId, i64)],
     parts: &[DecisionPart],
 ) -> Result<(String, i64), TxError> {
-    let is_one = DECIDED_ONE_BY_ONE_MAX < reviews.len();
+    let is_one = reviews.len() > DECIDED_ONE_BY_ONE_MAX;
     let count = if is_one { 1 } else { i64::try_from(reviews.len()).map_err(corrupt)? };
     let last = next_numbers(tx, link, count).await?;
     let firsts = parts.iter().filter(|part| part.part == 0);

@@ -43,7 +43,7 @@ impl Storage {
             )
             .run(tx)
             .await?;
-            if 0 < first {
+            if first > 0 {
                 sql!(
                     "INSERT INTO updates (document_id, seq, bytes) VALUES ($1, $2, $3)",
                     new.id,

@@ -147,7 +147,7 @@ async fn put_invite(tx: &mut Tx, link: ShareLinkId, invite: &NewInvite) -> Resul
         invite.hash,
         invite.now
     );
-    Ok(0 < renewed.run(tx).await?)
+    Ok(renewed.run(tx).await? > 0)
 }
 
 /// Stores that the link refused a user who has a row, under the lock of its document. False: the user's
@@ -190,5 +190,5 @@ pub(crate) async fn forget_attempt(
 ) -> Result<bool, TxError> {
     let deleted =
         sql!("DELETE FROM invite_attempts WHERE link_id = $1 AND user_id = $2", link, user);
-    Ok(0 < deleted.run(tx).await?)
+    Ok(deleted.run(tx).await? > 0)
 }

@@ -150,7 +150,7 @@ pub async fn put_partners(
         now,
         PARTNERS_MAX
     );
-    if 0 < made.run(tx).await? {
+    if made.run(tx).await? > 0 {
         return Ok(Partnership::Made);
     }
     let are_partners = are_partners(tx, one, other).await?;

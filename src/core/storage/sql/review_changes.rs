@@ -34,7 +34,7 @@ impl Storage {
             let mut changes = ReviewChanges { upto, ..ReviewChanges::default() };
             let changed = changed_after(tx, document, after).await?;
             for same in changed.chunk_by(|one, next| one.change == next.change) {
-                if DECIDED_ONE_BY_ONE_MAX < same.len()
+                if same.len() > DECIDED_ONE_BY_ONE_MAX
                     && let Some(many) = fetch_many(tx, same).await?
                 {
                     changes.decided.push(many);

@@ -227,7 +227,7 @@ pub(crate) async fn fetch_among(
 
 fn has_more_parts(rows: &[Row]) -> Result<bool, TxError> {
     for row in rows {
-        if 0 < row.get::<i64>("more_parts")? {
+        if row.get::<i64>("more_parts")? > 0 {
             return Ok(true);
         }
     }

@@ -254,7 +254,7 @@ async fn admit_one_more(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
         Some(_) => counts.open_suggestions,
         None => counts.open_comments,
     };
-    if REVIEWS_PER_LINK_MAX <= counts.all || OPEN_PER_LINK_MAX <= open {
+    if counts.all >= REVIEWS_PER_LINK_MAX || open >= OPEN_PER_LINK_MAX {
         return Err(TxError::Refused(Guarded::Full));
     }
     if new.is_summary {
@@ -264,7 +264,7 @@ async fn admit_one_more(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
             new.link,
             new.author.id
         );
-        if SUMMARIES_PER_AUTHOR_MAX <= summaries.one(tx).await?.get(0)? {
+        if summaries.one(tx).await?.get::<i64>(0)? >= SUMMARIES_PER_AUTHOR_MAX {
             return Err(TxError::Refused(Guarded::Full));
         }
     }
@@ -372,7 +372,7 @@ async fn insert_reply(
     now: DateTime<Utc>,
 ) -> Result<(), TxError> {
     let replies = sql!("SELECT count(*) FROM replies WHERE review_id = $1", review);
-    if REPLIES_PER_REVIEW_MAX <= replies.one(tx).await?.get(0)? {
+    if replies.one(tx).await?.get::<i64>(0)? >= REPLIES_PER_REVIEW_MAX {
         return Err(TxError::Refused(Guarded::Full));
     }
     put_user(tx, &reply.author, now).await?;

@@ -129,7 +129,7 @@ impl Batch<'_> {
             return Ok(Some(found));
         }
         let other = sql!("SELECT count(*) FROM reviews WHERE id = $1", id);
-        let is_of_another_link = 0 < other.one(tx).await?.get::<i64>(0)?;
+        let is_of_another_link = other.one(tx).await?.get::<i64>(0)? > 0;
         Ok(is_of_another_link.then_some(None))
     }
 
@@ -179,10 +179,10 @@ impl Batch<'_> {
         let parts = stored.parts().count();
         let grown_parts = new.parts.len().saturating_sub(parts);
         let grown_bytes = bytes.saturating_sub(stored.bytes());
-        if is_long(bytes) && 0 < grown_bytes {
+        if is_long(bytes) && grown_bytes > 0 {
             return Ok(ItemOutcome::Refused(Refusal::TooLong, Some(stored.version)));
         }
-        let grows = 0 < grown_parts || 0 < grown_bytes;
+        let grows = grown_parts > 0 || grown_bytes > 0;
         if grows && !self.reserve(tx, 0, grown_parts, grown_bytes).await? {
             return Ok(ItemOutcome::Refused(Refusal::Full, Some(stored.version)));
         }
@@ -264,7 +264,7 @@ impl Batch<'_> {
 }
 
 fn is_long(bytes: usize) -> bool {
-    i64::try_from(bytes).map_or(true, |bytes| REVIEW_BYTES_MAX < bytes)
+    i64::try_from(bytes).map_or(true, |bytes| bytes > REVIEW_BYTES_MAX)
 }
 
 async fn insert_parts(tx: &mut Tx, review: ReviewId, more: &[StoredPart]) -> Result<(), TxError> {

@@ -220,7 +220,7 @@ impl Cluster {
         }
         match (well, doubtful) {
             (Some((at, ranges)), _) => {
-                if 0 < at {
+                if at > 0 {
                     // The guide is partitioned or does not reply.
                     self.guide.reopen();
                 }
