@@ -106,10 +106,10 @@ impl Features {
         stop: &CancellationToken,
     ) -> Vec<(&'static str, BoxFuture<'static, ()>)> {
         let Self { jobs, notify, webhooks, .. } = self;
-        let pushing = stop.clone().run_until_cancelled_owned(notify.keep_pushing());
+        let pushing = stop.clone().run_until_cancelled_owned(notify.run_retries());
         vec![
             ("jobs", Box::pin(jobs.run_ticks(stop.clone()))),
-            ("webhooks", Box::pin(webhooks.keep_delivering(stop.clone()))),
+            ("webhooks", Box::pin(webhooks.run_deliveries(stop.clone()))),
             ("pushes", Box::pin(pushing.map(drop))),
         ]
     }

@@ -203,16 +203,6 @@ pub const WEBHOOK_RETRY_WINDOW: Duration = Duration::from_hours(24);
 pub const WEBHOOK_LEASE: Duration = Duration::from_secs(15);
 /// Seats whose locks one round of the search for departed sessions reads.
 pub const WEBHOOK_SEATS_AT_ONCE: u32 = 250;
-
-/// Shortest and longest interval of the ticks of jobs.
-pub const JOB_TICKS: (Duration, Duration) =
-    (Duration::from_millis(100), Duration::from_secs(60 * 60));
-/// Estimated length of a run before enough runs are known: a sixth of the tick, within these bounds. A
-/// server that dies in its first run blocks the job for one and a half of it.
-pub const JOB_ESTIMATES: (Duration, Duration) =
-    (Duration::from_millis(500), Duration::from_secs(10));
-/// Stored runs of a job.
-pub const JOB_RUNS_STORED: u32 = 20;
 /// Absent waiters that wait for their commit. A client that waits and leaves again and again adds no more.
 pub const ABSENT_WAITERS_QUEUED_MAX: usize = 16;
 

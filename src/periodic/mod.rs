@@ -30,7 +30,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
-use crate::domain::limits::{JOB_ESTIMATES, JOB_RUNS_STORED};
 use crate::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks, LocksError};
 use crate::periodic::store::{JobCursors, JobOutcome, JobRun};
 use crate::periodic::tick::next_tick;
@@ -39,6 +38,11 @@ use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
 const CLASS: &str = "job";
+/// Estimated length of a run before enough runs are known: a sixth of the tick, within these bounds. A
+/// server that dies in its first run blocks the job for one and a half of it.
+const JOB_ESTIMATES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// Stored runs of a job.
+const JOB_RUNS_STORED: u32 = 20;
 
 /// Work that one server of all does at each tick.
 pub trait Job: Send + Sync + 'static {

@@ -16,9 +16,11 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::domain::limits::JOB_TICKS;
 use crate::periodic::{Job, Jobs, count};
 
+/// Shortest and longest interval of the ticks of jobs.
+pub(crate) const JOB_TICKS: (Duration, Duration) =
+    (Duration::from_millis(100), Duration::from_secs(60 * 60));
 /// The longest sleep: a step of the clock is noticed after it.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 

@@ -166,7 +166,7 @@ impl Notify {
     }
 
     /// Makes the further attempts of pushes, until the caller drops the future.
-    pub async fn keep_pushing(self) {
+    pub async fn run_retries(self) {
         let Some(web_push) = &self.0.web_push else { return std::future::pending().await };
         let slots = Arc::new(Semaphore::new(OUTGOING_MAX));
         loop {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::limits::JOB_TICKS;
+use crate::periodic::tick::JOB_TICKS;
 use crate::reminders::ReminderTerms;
 use crate::setting::{DAY, HOUR, Lasting};
 

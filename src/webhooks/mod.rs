@@ -165,7 +165,7 @@ impl Webhooks {
     }
 
     /// Delivers until `stop` fires, and then waits some seconds for attempts that run.
-    pub async fn keep_delivering(self, stop: CancellationToken) {
+    pub async fn run_deliveries(self, stop: CancellationToken) {
         let delivering = join_all(self.0.endpoints.iter().map(|it| self.deliver_to(it)));
         let work = async {
             tokio::join!(delivering, self.run_maintenance());

@@ -94,6 +94,7 @@ test("a request about a document with a message is accepted, and its receiver op
   await write(kim, handles.lee)
   await kim.page.locator("#ask-go").click()
   await kim.page.locator("#ask-to-error").getByText("You are partners already.").waitFor()
+  await reading(kim, partner(kim, "Lee").waitFor())
   await partner(kim, "Lee").getByRole("button", { name: "Remove: Lee" }).click()
   await kim.page.locator("#confirm").getByRole("button", { name: "Remove" }).click()
   await says(kim, "Lee is no longer your partner.")

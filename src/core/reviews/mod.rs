@@ -113,8 +113,8 @@ impl Reviews {
         reviews
     }
 
-    /// Those of a page that have this status and kind, each with its current place; the cursor is that of the
-    /// next page.
+    /// The reviews of a page that have this status and kind, with their current places; the cursor is
+    /// that of the next page.
     pub async fn list(
         &self,
         link: &MemberLink,

@@ -57,7 +57,7 @@ impl Pusher {
         let options = PushOptions { key, subject, allow_private, hosts: Vec::new() };
         let notify = Notify::new(storage.clone(), outgoing, Some(options));
         let stop = CancellationToken::new();
-        let pushing = notify.clone().keep_pushing();
+        let pushing = notify.clone().run_retries();
         drop(apart(stop.clone().run_until_cancelled_owned(pushing)));
         Self { notify, storage, key: public, _folder: folder, _stop: stop.drop_guard() }
     }

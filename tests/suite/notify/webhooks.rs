@@ -44,7 +44,7 @@ fn webhooks(desk: &Desk, receivers: &[&PushService], limit: Duration) -> Webhook
 fn deliver(desk: &Desk, receivers: &[&PushService], limit: Duration) -> CancellationToken {
     let webhooks = webhooks(desk, receivers, limit);
     let stop = CancellationToken::new();
-    drop(apart(webhooks.keep_delivering(stop.clone())));
+    drop(apart(webhooks.run_deliveries(stop.clone())));
     stop
 }
 
@@ -134,7 +134,7 @@ async fn a_claim_whose_answer_came_late_is_attempted_within_its_lease() {
     let lock = "BEGIN; LOCK TABLE webhooks IN SHARE MODE";
     sqlx::raw_sql(lock).execute(&mut other).await.expect("locked");
     let stop = CancellationToken::new();
-    drop(apart(webhooks.keep_delivering(stop.clone())));
+    drop(apart(webhooks.run_deliveries(stop.clone())));
     // The time of the freeze, not a wait for an event.
     sleep(WEBHOOK_LEASE - WEBHOOK_ATTEMPT_MAX + Duration::from_millis(300)).await;
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("free");
