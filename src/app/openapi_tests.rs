@@ -116,7 +116,7 @@ fn every_route_is_documented_and_every_documented_route_is_there() {
     let undocumented: Vec<_> = routed.difference(&documented).collect();
     let missing: Vec<_> = documented.difference(&routed).collect();
     assert!(undocumented.is_empty(), "not in an openapi.json: {undocumented:?}");
-    assert!(missing.is_empty(), "only in http/openapi: {missing:?}");
+    assert!(missing.is_empty(), "only in an openapi.json: {missing:?}");
 }
 
 #[test]

@@ -46,6 +46,12 @@ impl WebhookEvent {
     /// Every kind.
     pub const ALL: &[Self] = Self::VARIANTS;
 
+    /// Whether an event of this kind may have no document, and so no order among others.
+    #[must_use]
+    pub const fn may_lack_document(self) -> bool {
+        matches!(self, Self::RequestAccepted)
+    }
+
     /// The name in the settings, in JSON and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {

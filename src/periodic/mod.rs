@@ -3,7 +3,7 @@
 //! # Every server
 //!
 //! A [`Work`] is a row of the table in `app`: its name, its period and its run. The table starts each row,
-//! and the end of a row by itself stops the server. The loop of the jobs is such a row, too.
+//! and the end of a row by itself stops the server. The loop of the jobs is watched in the same way.
 //!
 //! # One server of all
 //!
@@ -49,7 +49,8 @@ pub trait Job: Send + Sync + 'static {
     /// Its name, in the lock, in the database and on the page of administrators.
     fn name(&self) -> &'static str;
 
-    /// A server that restarts more often than every two ticks runs the job never; another server does.
+    /// From 100 ms to an hour. A server that restarts more often than every two ticks runs the job never;
+    /// another server does.
     fn tick(&self) -> Duration;
 
     fn is_ready(&self) -> bool {

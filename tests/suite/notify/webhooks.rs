@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::database::{Desk, Location, Seated, at, new_reply, new_review};
-use crate::storage::webhooks::expire;
+use crate::storage::webhook_fixtures::expire;
 use crate::support::fixtures::{apart, until};
 use crate::support::postgres_server;
 use crate::support::push_service::{PushService, Received, Response};

@@ -32,8 +32,9 @@ mod suggestions;
 mod talk;
 mod versions;
 mod webhook_claims;
+pub(crate) mod webhook_fixtures;
 mod webhook_turns;
-pub(crate) mod webhooks;
+mod webhooks;
 
 /// One suite for both engines: each test is a function of an open, empty database.
 macro_rules! on_both_engines {

@@ -5,7 +5,7 @@ use galley::storage::pagination::Page;
 use galley::storage::webhooks::ClaimSize;
 
 use crate::storage::database::Desk;
-use crate::storage::webhooks::{
+use crate::storage::webhook_fixtures::{
     A, B, SOON, all_to_a, claim, drain, expire, kinds, quiet, replied, rows, set, wake,
 };
 

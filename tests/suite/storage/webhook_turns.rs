@@ -6,7 +6,7 @@ use galley::storage::seats::FenceGuard;
 use serde_json::Value;
 
 use crate::storage::database::{Desk, at, ratify, user};
-use crate::storage::webhooks::{A, all_to_a, drain, kinds, quiet, replied};
+use crate::storage::webhook_fixtures::{A, all_to_a, drain, kinds, quiet, replied};
 
 crate::storage::on_both_engines! {
     webhook_turns:

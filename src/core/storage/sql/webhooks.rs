@@ -42,6 +42,8 @@ pub async fn put(
         return Ok(());
     }
     let (document, link) = subject.ids();
+    let has_lane = document.is_some() || link.is_some();
+    debug_assert!(has_lane || event.may_lack_document(), "{} names no document", event.as_str());
     let put = sql!(
         "INSERT INTO webhooks (id, seq, endpoint, url, type, lane, document_id, link_id, data, \
            created_at, give_up_at, state, attempts, fence, next_at) \
