@@ -10,7 +10,9 @@ use axum::http::request::Parts;
 use futures_util::StreamExt as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use tokio::time::timeout;
 
+use crate::http::ANSWER_MAX;
 use crate::http::error::ApiError;
 use crate::http::response_budget::BodyCharge;
 
@@ -78,7 +80,15 @@ impl<S: Send + Sync, T: DeserializeOwned> OptionalFromRequest<S> for JsonBody<T>
 /// and reserves the announced length when the first bytes arrive: a buffer that grows in steps holds two
 /// copies. The charge is the capacity of the buffer, since the allocator may reuse memory that another
 /// body has touched.
+///
+/// A body that has not arrived within [`ANSWER_MAX`] is given up. The handler of a change runs in a task of
+/// the server, which the end of its request does not end.
 async fn read(parts: &Parts, body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    let too_slow = |_elapsed| ApiError::Unavailable("the body took too long".into());
+    timeout(ANSWER_MAX, read_to_end(parts, body, limit)).await.map_err(too_slow)?
+}
+
+async fn read_to_end(parts: &Parts, body: Body, limit: usize) -> Result<Bytes, ApiError> {
     // Not the body's own hint: a layer around it drops the hint.
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let announced = length.and_then(|length| length.parse().ok()).unwrap_or(0);

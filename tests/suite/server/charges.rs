@@ -70,6 +70,19 @@ async fn g17_a_server_without_guests_answers_before_it_reads_the_body() {
     assert_eq!(status.as_deref(), Some("403"));
 }
 
+/// The handler of a change runs in a task of its own, which could read a body behind the end of its request.
+#[tokio::test]
+async fn g13_a_body_that_never_ends_is_given_up_with_its_request() {
+    let server = Server::start().await;
+    let kim = server.guest("Kim").await;
+    let mut socket = half_body(&server, "/api/documents", &kim.token).await;
+    let answer = status_within(&mut socket, Duration::from_secs(40)).await;
+    assert_eq!(answer.as_deref(), Some("503"), "an answer may take thirty seconds");
+    let mut rest = Vec::new();
+    let closed = timeout(Duration::from_secs(5), socket.read_to_end(&mut rest)).await;
+    assert!(closed.is_ok(), "the connection is open, and its body is read");
+}
+
 /// M7: the body of a guest without room was read before it was rejected.
 #[tokio::test]
 async fn g17_a_body_above_the_rest_of_a_guests_budget_is_rejected_before_it_is_read() {
