@@ -8,11 +8,12 @@
 //! # One server of all
 //!
 //! A [`Job`] has the same tick on every server ([`tick`]). At each one a server tries once to acquire the
-//! lock of the job (class `job`, fails at once); the others skip the tick. The lease of the lock follows
-//! the length of earlier runs of the class, of all jobs together, and the renewal actor extends it every
-//! half of this estimate: so a run that takes longer keeps its lock, and a server that died blocks the job
-//! for one and a half estimates. A run that panics counts as failed, and the next tick tries again. The database ratifies the fence of each run, and what the run writes names
-//! it: a run that lost its lock, because its server froze, writes nothing after the next run has begun.
+//! lock of the job (class `job`, fails at once); the others skip the tick. The lease of the lock follows the
+//! length of earlier runs of the class, of all jobs together, and the renewal actor extends it every half of
+//! this estimate: so a run that takes longer keeps its lock, and a server that died blocks the job for one
+//! and a half estimates. A run that panics counts as failed, and the next tick tries again. The database
+//! ratifies the fence of each run, and what the run writes names it: a run that lost its lock, because its
+//! server froze, writes nothing after the next run has begun.
 
 pub(crate) mod http;
 pub mod store;

@@ -22,14 +22,14 @@ use crate::storage::{Storage, StorageFuture};
 #[derive(EnumString, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum JobOutcome {
-    /// It has not ended, or its server died and no later run has begun.
+    /// It has not ended; or it panicked or its server died, and no later run has begun.
     Running,
     Done,
     /// It ended early, because its server stopped.
     Stopped,
     /// It ended early, because it lost its lock.
     LockLost,
-    /// A dependency failed, or its server died.
+    /// A dependency failed, it panicked, or its server died.
     Failed,
 }
 
@@ -81,7 +81,7 @@ pub fn begin_job<'a>(
             run.fence
         );
         let Some(cursors) = cursors.value::<String>(tx).await? else { return Ok(None) };
-        // The server of a run without an end died, or its batch has lost its lock and says so later.
+        // A run without an end panicked, or its server died, or its batch has lost its lock and says so later.
         sql!(
             "UPDATE job_runs SET outcome = $2 WHERE job = $1 AND outcome = $3",
             job,

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -30,7 +29,7 @@ use galley::storage::Storage;
 use galley::storage::reviews::NewReview;
 use rustls::RootCertStore;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::database::{Desk, new_review, user};
@@ -279,8 +278,8 @@ async fn a_stopping_server_ends_its_batch_after_the_reminders_under_way() {
     assert_eq!(waiting.reminded(), 4);
 }
 
-/// A job whose first run panics.
-struct PanicsOnce(Arc<AtomicU32>);
+/// A job whose first run panics, and whose second one stops its server.
+struct PanicsOnce(AtomicBool, CancellationToken);
 
 impl Job for PanicsOnce {
     fn name(&self) -> &'static str {
@@ -297,10 +296,11 @@ impl Job for PanicsOnce {
         _cursors: &'a mut JobCursors,
         _stop: &'a CancellationToken,
     ) -> BoxFuture<'a, (JobOutcome, BTreeMap<String, u64>)> {
-        if self.0.fetch_add(1, Ordering::Relaxed) == 0 {
+        if !self.0.swap(true, Ordering::Relaxed) {
             // Without a backtrace, whose symbols would be the peak memory of this process.
             resume_unwind(Box::new("on purpose"));
         }
+        self.1.cancel();
         ready((JobOutcome::Done, BTreeMap::new())).boxed()
     }
 }
@@ -308,17 +308,12 @@ impl Job for PanicsOnce {
 /// Goal: a fault of a job ends neither its later ticks nor the server.
 #[tokio::test]
 async fn a_job_that_panics_runs_again_at_a_later_tick() {
-    let (desk, runs) = (Desk::sqlite().await, Arc::new(AtomicU32::new(0)));
-    let job: Vec<Box<dyn Job>> = vec![Box::new(PanicsOnce(Arc::clone(&runs)))];
-    let jobs = Jobs::new(desk.storage.clone(), Locks::memory(), NodeId::generate(), job);
-    let stop = CancellationToken::new();
-    let again = async {
-        let began = Instant::now();
-        while runs.load(Ordering::Relaxed) < 2 {
-            assert!(began.elapsed() < TEST_TIMEOUT, "no second run");
-            sleep(Duration::from_millis(20)).await;
-        }
-        stop.cancel();
-    };
-    join(jobs.run_ticks(stop.clone()), again).await;
+    let (desk, stop) = (Desk::sqlite().await, CancellationToken::new());
+    let job = PanicsOnce(AtomicBool::new(false), stop.clone());
+    let (node, storage) = (NodeId::generate(), desk.storage.clone());
+    let jobs = Jobs::new(storage.clone(), Locks::memory(), node, vec![Box::new(job)]);
+    timeout(TEST_TIMEOUT, jobs.run_ticks(stop)).await.expect("a second run");
+    let runs = periodic::store::job_runs(&storage, "panics-once").await.expect("runs");
+    let outcomes: Vec<_> = runs.iter().map(|run| run.outcome).collect();
+    assert_eq!(outcomes, [JobOutcome::Done, JobOutcome::Failed], "the newest first");
 }
