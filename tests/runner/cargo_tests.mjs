@@ -1,0 +1,63 @@
+// @ts-check
+/**
+ * Runs test binaries of cargo, one after the other. Each runs even if an earlier one fails.
+ *
+ *     node tests/runner/cargo_tests.mjs [--result FILE] [--failures FOLDER] NAME=BINARY…
+ *
+ * The library of the tests prints times as JSON alone, which a stable compiler calls unstable: `RUSTC_BOOTSTRAP` is set for
+ * the run of the binaries, and no crate is compiled with it.
+ */
+
+import { spawn } from "node:child_process"
+import { createInterface } from "node:readline"
+import { parseArgs } from "node:util"
+
+import { Results } from "./results.mjs"
+
+const { values, positionals } = parseArgs({
+  options: { result: { type: "string", default: "/dev/null" }, failures: { type: "string", default: "failures" } },
+  allowPositionals: true,
+})
+
+/**
+ * @param {string} of the binary's name @param {string} path @param {string[]} arguments_
+ * @returns {Promise<import("./results.mjs").Outcome[]>}
+ */
+async function outcomes(of, path, arguments_) {
+  const words = ["-Z", "unstable-options", "--format", "json", "--report-time", ...arguments_]
+  const child = spawn(path, words, { env: { ...process.env, RUSTC_BOOTSTRAP: "1" }, stdio: ["ignore", "pipe", "inherit"] })
+  /** @type {Promise<number | null>} */
+  const ended = new Promise((done) => child.once("close", done))
+  /** @type {import("./results.mjs").Outcome[]} */
+  const found = []
+  const running = new Set()
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (!line.startsWith("{ \"type\": \"test\"")) {
+      // What a process of a test printed beside the library.
+      if (!line.startsWith("{ \"type\": \"suite\"")) console.log(line)
+      continue
+    }
+    const { name, event, exec_time: seconds = 0, stdout: output = "" } = JSON.parse(line)
+    if (event === "started") {
+      running.add(name)
+      continue
+    }
+    running.delete(name)
+    const state = event === "ok" ? "passed" : event === "ignored" ? "skipped" : "failed"
+    found.push({ name, of, state, seconds, output })
+    console.log(`${state} ${of} ${name} (${seconds.toFixed(1)} s)`)
+  }
+  const status = await ended
+  const isWhole = status === 0 || found.some(({ state }) => state === "failed")
+  if (!isWhole) found.push({ name: "(the binary)", of, state: "failed", seconds: 0, output: `ended with ${status} in ${[...running].join(", ")}` })
+  return found
+}
+
+const binaries = new Map(positionals.map((word) => /** @type {[string, string]} */ (word.split("="))))
+const results = new Results()
+for (const [of, path] of binaries) for (const outcome of await outcomes(of, path, [])) results.add(outcome)
+await results.tryAgain(async ({ name, of }) => {
+  const found = await outcomes(of, binaries.get(of) ?? "", name.startsWith("(") ? [] : ["--exact", name])
+  return 0 < found.length && found.every(({ state }) => state === "passed")
+})
+results.write(values.result, values.failures)

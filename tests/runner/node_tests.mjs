@@ -1,0 +1,83 @@
+// @ts-check
+/**
+ * Runs node's test files, several at once and the longest first, each in a process of its own.
+ *
+ *     node tests/runner/node_tests.mjs [--at-once COUNT] [--result FILE] [--failures FOLDER] FOLDER|FILE…
+ *
+ * A browser test file has a browser of its own: the windows of a browser share its clipboard, and its start takes 0.4 s
+ * of the processor. Two files keep two cores busy; with four the load was nine, and pages lost races against the tests.
+ */
+
+import { setMaxListeners } from "node:events"
+import { readdirSync, statSync } from "node:fs"
+import { basename, join, resolve } from "node:path"
+import { run } from "node:test"
+import { parseArgs } from "node:util"
+
+import { Results } from "./results.mjs"
+
+/** The files that take longest. At the end of a run a long file runs alone. @type {readonly string[]} */
+const LONGEST = ["axe", "suggesting", "margin", "states", "decisions", "deciding", "partners", "bin", "keyboard_people", "unsaved", "collaboration", "offers"]
+
+const { values, positionals } = parseArgs({
+  options: {
+    "at-once": { type: "string", default: "2" },
+    result: { type: "string", default: "/dev/null" },
+    failures: { type: "string", default: "failures" },
+  },
+  allowPositionals: true,
+})
+const stop = new AbortController()
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stop.abort())
+// Each file listens to it.
+setMaxListeners(0, stop.signal)
+
+/** @param {string} path */
+const filesOf = (path) =>
+  statSync(path).isDirectory() ? readdirSync(path).filter((name) => /\.test\.m?js$/.test(name)).sort().map((name) => join(path, name)) : [path]
+
+/** @param {string} file */
+function rank(file) {
+  const at = LONGEST.indexOf(basename(file).split(".")[0] ?? "")
+  return at < 0 ? LONGEST.length : at
+}
+
+/**
+ * @param {string[]} files @param {RegExp} [only] tests of that name
+ * @returns {Promise<import("./results.mjs").Outcome[]>}
+ */
+function outcomes(files, only) {
+  return new Promise((done, fail) => {
+    /** @type {import("./results.mjs").Outcome[]} */
+    const found = []
+    const take = (/** @type {"passed" | "failed"} */ state) => (/** @type {any} */ { name, file, skip, todo, details }) => {
+      const { type, duration_ms: duration, error } = details
+      const isOther = typeof skip === "string" && skip.includes("does not match pattern")
+      if (type === "suite" || isOther) return
+      const isSkipped = skip !== undefined || todo !== undefined
+      const of = basename(file ?? name)
+      const output = error ? `${error.cause?.stack ?? error.stack ?? error}` : ""
+      found.push({ name, of, state: isSkipped ? "skipped" : state, seconds: duration / 1_000, output })
+      console.log(`${isSkipped ? "skipped" : state} ${of} ${name} (${(duration / 1_000).toFixed(1)} s)`)
+    }
+    const tests = run({ files, concurrency: Number(values["at-once"]), signal: stop.signal, ...(only ? { testNamePatterns: [only] } : {}) })
+    tests.on("test:pass", take("passed"))
+    tests.on("test:fail", take("failed"))
+    for (const stream of /** @type {const} */ (["test:stdout", "test:stderr"])) tests.on(stream, ({ message }) => process.stdout.write(message))
+    tests.on("error", fail)
+    tests.on("end", () => done(found))
+    tests.resume()
+  })
+}
+
+const files = positionals.flatMap(filesOf).map((path) => resolve(path)).sort((one, other) => rank(one) - rank(other))
+const results = new Results()
+for (const outcome of await outcomes(files)) results.add(outcome)
+await results.tryAgain(async ({ name, of }) => {
+  const file = files.filter((path) => basename(path) === of)
+  // A file that fails outside of its tests has its path as its name.
+  const isFile = file.includes(name)
+  const found = await outcomes(file, isFile ? undefined : new RegExp(`^${name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}$`, "u"))
+  return 0 < found.length && found.every(({ state }) => state === "passed")
+})
+results.write(values.result, values.failures)
