@@ -19,7 +19,7 @@ pub enum Refusal {
     QuoteChanged,
     /// The suggestion has another version, or the server has none of that id.
     Version,
-    /// The writer has decided it.
+    /// The writer has decided it, or its author has withdrawn it: its id is spent.
     Decided,
     /// A part overlaps a part of another open suggestion of the author.
     Overlaps,

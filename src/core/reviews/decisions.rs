@@ -122,11 +122,11 @@ impl Reviews {
         user: &User,
         reviews: impl IntoIterator<Item = &'a StoredReview, IntoIter: ExactSizeIterator>,
     ) -> Result<(), ReviewError> {
-        let mut reviews = reviews.into_iter();
+        let reviews = reviews.into_iter();
         if reviews.len() > DECIDED_ONE_BY_ONE_MAX {
             return self.charge(user, reviews.len() * EVENT_BYTES_OF_ONE);
         }
-        reviews.try_for_each(|review| self.charge(user, review.bytes()))
+        self.charge_all(user, reviews.map(StoredReview::bytes))
     }
 
     async fn plan(

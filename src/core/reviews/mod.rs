@@ -296,6 +296,18 @@ impl Reviews {
         charged.map_err(ReviewError::TooFast)
     }
 
+    /// Charges the events of several reviews as one: a refusal charges none of them.
+    pub(crate) fn charge_all(
+        &self,
+        user: &User,
+        bytes: impl Iterator<Item = usize>,
+    ) -> Result<(), ReviewError> {
+        match bytes.map(|bytes| EVENT_BYTES + bytes).sum::<usize>() {
+            0 => Ok(()),
+            all => self.charge(user, all - EVENT_BYTES),
+        }
+    }
+
     pub(crate) async fn change(
         &self,
         link: &MemberLink,

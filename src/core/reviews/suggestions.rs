@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::Utc;
 
-use crate::domain::anchor::{PartRequest, Position, RelativeRange, TextRange};
+use crate::domain::anchor::{PartRequest, Position, TextRange};
 use crate::domain::ids::{ReviewId, UserId};
 use crate::domain::limits::SUGGESTIONS_AT_ONCE_MAX;
-use crate::domain::review::{Review, ReviewOutcome};
+use crate::domain::review::ReviewOutcome;
 use crate::domain::seat::Role;
 use crate::domain::suggestion::{BatchItem, NewPart, NewSuggestion, Refusal};
 use crate::outbox::event::Event;
@@ -19,8 +19,14 @@ use crate::reviews::member::MemberLink;
 use crate::reviews::ranges::Ranges;
 use crate::reviews::{ReviewError, Reviews};
 use crate::storage::reviews::{PartRef, StoredPart, StoredReview};
-use crate::storage::suggestions::{AnchoredItem, AnchoredSuggestion, ItemOutcome, refusal};
+use crate::storage::seats::Guarded;
+use crate::storage::suggestions::{
+    AnchoredItem, AnchoredSuggestion, ItemOutcome, OpenParts, refusal,
+};
 use crate::yjs::text::Text;
+
+/// How often a batch is placed: each time but the last, another batch of the author was stored meanwhile.
+const PLACED_MAX: usize = 32;
 
 /// The state of an item after its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +38,7 @@ pub enum ItemState {
     Refused(Refusal, Option<i64>),
 }
 
-/// The positions of the parts of the author's other open suggestions; `true` marks a gap.
-type OpenPositions = Vec<(ReviewId, RelativeRange, bool)>;
+type Known = HashMap<ReviewId, StoredReview>;
 
 impl Reviews {
     /// Needs the reviewer's seat. Each item has its own state, in the order of `items`; those refused are
@@ -50,27 +55,45 @@ impl Reviews {
         self.demand_room()?;
         let items: Vec<_> = items.into_iter().map(checked).collect();
         let items = without_repeated_ids(items);
-        for item in &items {
-            let bytes = if let Ok(BatchItem::Put(new)) = item { new.bytes() } else { 0 };
-            self.charge(&link.user, bytes)?;
+        let mut known = self.known(link, &items).await?;
+        // A page repeats a whole batch when a part of it was refused: what is stored already costs nothing.
+        let costs = items.iter().filter(|item| !is_repeat(item, &known)).map(bytes_of);
+        self.charge_all(&link.user, costs)?;
+        for _ in 0..PLACED_MAX {
+            let (anchored, seen) = self.anchor_all(link, items.clone(), known).await?;
+            let (storage, now) = (&self.storage, Utc::now());
+            let stored = storage.suggest(link.id, &link.user, &anchored, seen, guard, now).await?;
+            // Another batch of the author has put a part that this one does not know.
+            if matches!(stored, Guarded::Stale) {
+                known = self.known(link, &items).await?;
+                continue;
+            }
+            let outcomes = done(stored, guard)?;
+            let states = outcomes.iter().map(state_of).collect();
+            self.announce_all(link, outcomes).await;
+            return Ok(states);
         }
-        let anchored = self.anchor_all(link, items).await?;
-        let storage = &self.storage;
-        let stored = storage.suggest(link.id, &link.user, &anchored, guard, Utc::now()).await?;
-        let outcomes = done(stored, guard)?;
-        let states = outcomes.iter().map(state_of).collect();
-        self.announce_all(link, outcomes).await;
-        Ok(states)
+        Err(ReviewError::Contended)
     }
 
+    /// The stored reviews that the items name.
+    async fn known(
+        &self,
+        link: &MemberLink,
+        items: &[Result<BatchItem, Refusal>],
+    ) -> Result<Known, ReviewError> {
+        let ids: Vec<_> = ids_of(items).collect();
+        let stored = self.storage.reviews_among(link.id, &ids).await?;
+        Ok(stored.into_iter().map(|review| (review.id, review)).collect())
+    }
+
+    /// With the last change of the open suggestions beside which the parts were placed.
     async fn anchor_all(
         &self,
         link: &MemberLink,
         items: Vec<Result<BatchItem, Refusal>>,
-    ) -> Result<Vec<AnchoredItem>, ReviewError> {
-        let ids: Vec<_> = items.iter().filter_map(|item| item.as_ref().ok()).map(id_of).collect();
-        let stored = self.storage.reviews_among(link.id, &ids).await?;
-        let stored: HashMap<_, _> = stored.into_iter().map(|review| (review.id, review)).collect();
+        stored: Known,
+    ) -> Result<(Vec<AnchoredItem>, Option<i64>), ReviewError> {
         let needs_text = items.iter().any(|item| match item {
             Ok(BatchItem::Put(new)) => stays(new, stored.get(&new.id)).is_none(),
             Ok(BatchItem::Withdraw { id, .. }) => {
@@ -79,14 +102,15 @@ impl Reviews {
             Err(_) => false,
         });
         if !needs_text {
-            return Ok(items.into_iter().map(|item| stayed(item, &stored)).collect());
+            return Ok((items.into_iter().map(|item| stayed(item, &stored)).collect(), None));
         }
-        let mut others = self.storage.open_positions(link.id, &link.user.id).await?;
-        let named: HashSet<_> = ids.into_iter().collect();
-        others.retain(|(id, ..)| !named.contains(id));
+        let mut others = self.storage.open_parts(link.id, &link.user.id).await?;
+        let seen = Some(others.last_change);
+        let named: HashSet<_> = ids_of(&items).collect();
+        others.positions.retain(|(id, ..)| !named.contains(id));
         let author = link.user.id.clone();
         let read = move |text: &Text| anchored(text, items, &stored, &others, &author);
-        Ok(self.seats.read_text(link.document, &link.requester, read).await?)
+        Ok((self.seats.read_text(link.document, &link.requester, read).await?, seen))
     }
 
     /// Broadcasts the changes of a batch in the order of their numbers.
@@ -95,11 +119,12 @@ impl Reviews {
         for outcome in outcomes {
             match outcome {
                 ItemOutcome::Stored(review) | ItemOutcome::Closed(review) => {
-                    changes.push((review.changes.1, false));
+                    let (first, last) = review.changes;
+                    changes.push((last, Some(first)));
                     stored.push(*review);
                 }
                 ItemOutcome::Deleted(review, change) => {
-                    changes.push((change, true));
+                    changes.push((change, None));
                     stored.push(*review);
                 }
                 ItemOutcome::StoredBefore(_)
@@ -111,18 +136,31 @@ impl Reviews {
             return;
         }
         let reviews = self.resolve_all_committed(link, stored).await;
-        for ((change, is_deleted), review) in changes.iter().zip(&reviews) {
-            self.announce(link, *change, &event_of(review, *is_deleted)).await;
+        for ((change, first), review) in changes.iter().zip(&reviews) {
+            let event = match first {
+                Some(first) if first == change => Event::ReviewCreated(review),
+                Some(_) => Event::ReviewUpdated(review),
+                None => Event::ReviewDeleted(review),
+            };
+            self.announce(link, *change, &event).await;
         }
     }
 }
 
-fn event_of(review: &Review, is_deleted: bool) -> Event<'_> {
-    match review.version {
-        _ if is_deleted => Event::ReviewDeleted(review),
-        1 => Event::ReviewCreated(review),
-        _ => Event::ReviewUpdated(review),
+/// Whether the item changes nothing.
+fn is_repeat(item: &Result<BatchItem, Refusal>, known: &Known) -> bool {
+    match item {
+        Ok(BatchItem::Put(new)) => known.get(&new.id).is_some_and(|stored| {
+            let parts = stays(new, Some(stored));
+            parts.is_some_and(|parts| suggestion(new.clone(), parts).equals(stored))
+        }),
+        Ok(BatchItem::Withdraw { id, .. }) => !known.contains_key(id),
+        Err(_) => false,
     }
+}
+
+fn bytes_of(item: &Result<BatchItem, Refusal>) -> usize {
+    if let Ok(BatchItem::Put(new)) = item { new.bytes() } else { 0 }
 }
 
 fn checked(item: Result<BatchItem, Refusal>) -> Result<BatchItem, Refusal> {
@@ -140,6 +178,10 @@ fn without_repeated_ids(items: Vec<Result<BatchItem, Refusal>>) -> Vec<Result<Ba
         item => item,
     });
     once.collect()
+}
+
+fn ids_of(items: &[Result<BatchItem, Refusal>]) -> impl Iterator<Item = ReviewId> {
+    items.iter().filter_map(|item| item.as_ref().ok()).map(id_of)
 }
 
 fn id_of(item: &BatchItem) -> ReviewId {
@@ -170,10 +212,7 @@ fn stays(new: &NewSuggestion, stored: Option<&StoredReview>) -> Option<Vec<Store
     parts.collect()
 }
 
-fn stayed(
-    item: Result<BatchItem, Refusal>,
-    stored: &HashMap<ReviewId, StoredReview>,
-) -> AnchoredItem {
+fn stayed(item: Result<BatchItem, Refusal>, stored: &Known) -> AnchoredItem {
     match item {
         Err(reason) => AnchoredItem::Refused(reason),
         Ok(BatchItem::Withdraw { id, version }) => {
@@ -187,8 +226,12 @@ fn stayed(
 }
 
 fn put(new: NewSuggestion, parts: Vec<StoredPart>) -> AnchoredItem {
+    AnchoredItem::Put(suggestion(new, parts))
+}
+
+fn suggestion(new: NewSuggestion, parts: Vec<StoredPart>) -> AnchoredSuggestion {
     let NewSuggestion { id, version, body, .. } = new;
-    AnchoredItem::Put(AnchoredSuggestion { id, version, body, parts })
+    AnchoredSuggestion { id, version, body, parts }
 }
 
 /// Anchors the items of a batch. A part overlaps no part of another suggestion of the author, nor of the
@@ -196,12 +239,12 @@ fn put(new: NewSuggestion, parts: Vec<StoredPart>) -> AnchoredItem {
 fn anchored(
     text: &Text,
     items: Vec<Result<BatchItem, Refusal>>,
-    stored: &HashMap<ReviewId, StoredReview>,
-    others: &OpenPositions,
+    stored: &Known,
+    others: &OpenParts,
     author: &UserId,
 ) -> Vec<AnchoredItem> {
     let mut taken = Ranges::default();
-    for (_, position, is_gap) in others {
+    for (_, position, is_gap) in &others.positions {
         if let Some(range) = text.range_of(position, *is_gap) {
             taken.insert(range, ());
         }

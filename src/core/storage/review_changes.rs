@@ -10,9 +10,14 @@ use crate::storage::decisions::ManyChanged;
 use crate::storage::progress::StoredTurn;
 use crate::storage::reviews::StoredReview;
 
-/// The database stores a deletion for this many further changes of the document's reviews. A room
-/// reconciles at each tick, and the rate limit allows far fewer changes between two ticks.
-pub const DELETIONS_MAX: i64 = 1_000;
+/// A room reads at most this many missed changes, and their deletions. It reconciles at each tick, and the
+/// rate limit allows far fewer changes between two ticks.
+pub const MISSED_MAX: i64 = 1_000;
+
+/// The database stores a deletion for this many further changes of the document's reviews: some 4 MB. The
+/// id of a deleted review is spent meanwhile. Afterwards a review begins above each version of it
+/// (`first_version` in `sql/reviews.rs`), so a version that a client has read never names other words.
+pub const DELETIONS_MAX: i64 = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeletedReview {
@@ -38,9 +43,9 @@ pub struct ReviewChanges {
 }
 
 impl ReviewChanges {
-    /// Whether it contains every deletion after number `after`.
+    /// Whether a room may deliver it; otherwise the members read all reviews again.
     #[must_use]
     pub fn is_whole(&self, after: i64) -> bool {
-        self.upto - after <= DELETIONS_MAX
+        self.upto - after <= MISSED_MAX
     }
 }

@@ -1,5 +1,6 @@
 //! Batches of typed suggestions, anchored to the text.
 
+use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, UserId};
 use crate::domain::review::{ReviewOutcome, ReviewStatus};
 use crate::domain::suggestion::Refusal;
@@ -49,6 +50,15 @@ pub(crate) fn refusal(
         }
         Some(stored) => (stored.status != ReviewStatus::Open).then_some(Refusal::Decided),
     }
+}
+
+/// The parts of an author's open suggestions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenParts {
+    /// `true` marks a gap.
+    pub positions: Vec<(ReviewId, RelativeRange, bool)>,
+    /// The number of the last change of these suggestions.
+    pub last_change: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

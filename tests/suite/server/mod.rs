@@ -85,6 +85,7 @@ mod statements;
 mod stopping;
 mod storage_outage;
 mod stuck;
+mod suggestion_batches;
 mod suggestion_kills;
 mod suggestions;
 mod takeover;

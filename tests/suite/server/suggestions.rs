@@ -29,6 +29,7 @@ macro_rules! on_both_engines {
         }
     };
 }
+pub(crate) use on_both_engines;
 
 on_both_engines! {
     typed_suggestions_are_seen_accepted_and_undone
@@ -65,7 +66,7 @@ fn acknowledged(id: &str, version: i64) -> Value {
     json!({ "id": format!("typed-0000-0000-{id}"), "state": "kept", "version": version })
 }
 
-async fn send(server: &Server, who: &Person, desk: &Desk, body: Value) -> Answer {
+pub(crate) async fn send(server: &Server, who: &Person, desk: &Desk, body: Value) -> Answer {
     server.post(who, &format!("/api/share-links/{}/suggestions", desk.link), body).await
 }
 
@@ -75,11 +76,11 @@ async fn suggest(pair: &Pair, table: &Table<'_>, puts: &[Value]) -> Vec<Value> {
     items(send(&pair.two, &table.desk.reviewer, &table.desk, body).await)
 }
 
-fn items(answer: Answer) -> Vec<Value> {
+pub(crate) fn items(answer: Answer) -> Vec<Value> {
     answer.ok(200)["items"].as_array().expect("items").clone()
 }
 
-async fn reviews(pair: &Pair, table: &Table<'_>) -> Vec<Value> {
+pub(crate) async fn reviews(pair: &Pair, table: &Table<'_>) -> Vec<Value> {
     let list = pair.one.get(&table.desk.writer, &table.path("/reviews")).await.ok(200);
     list["reviews"].as_array().expect("reviews").clone()
 }

@@ -6,9 +6,10 @@ use galley::domain::ids::{DecisionId, ReviewId};
 use galley::domain::limits::{
     OPEN_PARTS_PER_LINK_MAX, OPEN_PER_LINK_MAX, PARTS_PER_SUGGESTION_MAX,
 };
-use galley::domain::review::{ReviewOrigin, ReviewStatus, Verdict};
+use galley::domain::review::{ReviewOrigin, ReviewOutcome, ReviewStatus, Verdict};
 use galley::domain::suggestion::Refusal;
 use galley::storage::decisions::{DecisionPart, NewDecision, UndoneDecision};
+use galley::storage::review_changes::DELETIONS_MAX;
 use galley::storage::reviews::{StoredPart, StoredReview};
 use galley::storage::seats::{FenceGuard, Guarded};
 use galley::storage::suggestions::{AnchoredItem, AnchoredSuggestion, ItemOutcome};
@@ -21,6 +22,9 @@ crate::storage::on_both_engines! {
     the_parts_of_a_suggestion_are_in_each_reader_and_follow_its_decision
     g2_a_batch_under_an_older_fence_stores_nothing
     g13_a_link_has_a_bound_of_open_suggestions_and_of_their_parts
+    the_id_of_a_deleted_suggestion_is_spent_and_no_version_of_it_comes_again
+    a_reviewer_withdraws_no_suggestion_of_the_former_reviewer
+    a_batch_that_was_placed_before_another_one_is_placed_again
 }
 
 fn part(byte: u8, quote: &str, text: &str) -> StoredPart {
@@ -43,7 +47,8 @@ fn suggestion(parts: Vec<StoredPart>) -> AnchoredSuggestion {
 async fn suggest(desk: &Desk, seated: Seated, new: &AnchoredSuggestion) -> ItemOutcome {
     let items = [AnchoredItem::Put(new.clone())];
     let (link, guard) = (seated.link, seated.reviewer);
-    let outcomes = desk.storage.suggest(link, &user("lee"), &items, guard, at(4)).await.unwrap();
+    let author = user("lee");
+    let outcomes = desk.storage.suggest(link, &author, &items, None, guard, at(4)).await.unwrap();
     done(outcomes).pop().expect("an outcome")
 }
 
@@ -81,7 +86,8 @@ pub(crate) async fn the_parts_of_a_suggestion_are_in_each_reader_and_follow_its_
     );
     assert_eq!(read(&desk, seated, made.id).await, made);
     assert_eq!(suggest(&desk, seated, &new).await, ItemOutcome::StoredBefore(1));
-    let positions = desk.storage.open_positions(seated.link, &user("lee").id).await.unwrap();
+    let open = desk.storage.open_parts(seated.link, &user("lee").id).await.unwrap();
+    let positions = open.positions;
     let gaps = positions.iter().filter(|(_, _, is_gap)| *is_gap).count();
     assert_eq!((positions.len(), gaps), (3, 1));
 
@@ -149,7 +155,7 @@ pub(crate) async fn g2_a_batch_under_an_older_fence_stores_nothing(desk: Desk) {
     let items = [AnchoredItem::Put(suggestion(vec![part(1, "옛", "새")]))];
     for guard in [old, FenceGuard { seat: desk.seated().await.reviewer.seat, ..seated.reviewer }] {
         let author = user("lee");
-        let outcome = desk.storage.suggest(seated.link, &author, &items, guard, at(4)).await;
+        let outcome = desk.storage.suggest(seated.link, &author, &items, None, guard, at(4)).await;
         assert_eq!(outcome.unwrap(), Guarded::Fenced);
     }
     assert_eq!(desk.storage.reviews(seated.link, None, 9).await.unwrap().reviews, []);
@@ -172,8 +178,96 @@ pub(crate) async fn g13_a_link_has_a_bound_of_open_suggestions_and_of_their_part
         .collect();
     for items in items.chunks(200) {
         let (link, guard) = (elsewhere.link, elsewhere.reviewer);
-        let outcomes = desk.storage.suggest(link, &user("lee"), items, guard, at(4)).await.unwrap();
+        let author = user("lee");
+        let outcomes =
+            desk.storage.suggest(link, &author, items, None, guard, at(4)).await.unwrap();
         assert!(done(outcomes).iter().all(|it| matches!(it, ItemOutcome::Stored(_))));
     }
     assert_eq!(suggest(&desk, elsewhere, &one).await, full);
+}
+
+fn withdrawal(id: ReviewId, version: i64) -> AnchoredItem {
+    AnchoredItem::Withdraw { id, version, outcome: ReviewOutcome::Withdrawn }
+}
+
+/// The outcome of one item of an author.
+async fn send(desk: &Desk, seated: Seated, author: &str, item: AnchoredItem) -> ItemOutcome {
+    let (link, guard, author) = (seated.link, seated.reviewer, user(author));
+    let outcomes = desk.storage.suggest(link, &author, &[item], None, guard, at(5)).await.unwrap();
+    done(outcomes).pop().expect("an outcome")
+}
+
+/// The reviewer withdrew a suggestion and put other words under its id: the version that the writer had read
+/// named them.
+pub(crate) async fn the_id_of_a_deleted_suggestion_is_spent_and_no_version_of_it_comes_again(
+    desk: Desk,
+) {
+    let seated = desk.seated().await;
+    let new = suggestion(vec![part(1, "옛", "새")]);
+    let other = AnchoredSuggestion { parts: vec![part(2, "둘", "셋")], ..new.clone() };
+    let spent = ItemOutcome::Refused(Refusal::Decided, None);
+    let gone = ItemOutcome::Refused(Refusal::Version, None);
+    let made = stored(suggest(&desk, seated, &new).await);
+    let changed = AnchoredSuggestion { version: Some(made.version), ..other.clone() };
+    let changed = stored(suggest(&desk, seated, &changed).await);
+    let withdrawn = send(&desk, seated, "lee", withdrawal(new.id, changed.version)).await;
+    assert!(matches!(withdrawn, ItemOutcome::Deleted(..)), "{withdrawn:?}");
+    for late in [&new, &other] {
+        assert_eq!(suggest(&desk, seated, late).await, spent);
+        let named = AnchoredSuggestion { version: Some(1), ..(*late).clone() };
+        assert_eq!(suggest(&desk, seated, &named).await, gone);
+    }
+    let again = send(&desk, seated, "lee", withdrawal(new.id, changed.version)).await;
+    assert_eq!(again, ItemOutcome::WithdrawnBefore);
+    // Its author deletes one by the form.
+    let deleted = stored(suggest(&desk, seated, &suggestion(vec![part(3, "넷", "")])).await);
+    let deleting = desk.storage.delete_review(seated.link, deleted.id, None, seated.reviewer);
+    done(deleting.await.unwrap());
+    let late = AnchoredSuggestion { id: deleted.id, ..new.clone() };
+    assert_eq!(suggest(&desk, seated, &late).await, spent);
+
+    // The last of so many changes that the database forgets both.
+    let mut stranger = desk.location.stranger().await;
+    let changes = DELETIONS_MAX - 1;
+    stranger.run(format!("UPDATE documents SET review_changes = review_changes + {changes}")).await;
+    assert_eq!(suggest(&desk, seated, &late).await, spent);
+    let last = stored(suggest(&desk, seated, &suggestion(vec![part(4, "다섯", "")])).await);
+    send(&desk, seated, "lee", withdrawal(last.id, last.version)).await;
+    let revived = stored(suggest(&desk, seated, &other).await);
+    assert!(changed.version < revived.version, "{} {}", changed.version, revived.version);
+    assert_eq!(revived.changes.0, revived.changes.1, "it is new");
+}
+
+pub(crate) async fn a_reviewer_withdraws_no_suggestion_of_the_former_reviewer(desk: Desk) {
+    let seated = desk.seated().await;
+    let made = stored(suggest(&desk, seated, &suggestion(vec![part(1, "옛", "새")])).await);
+    let foreign = send(&desk, seated, "park", withdrawal(made.id, made.version)).await;
+    assert_eq!(foreign, ItemOutcome::Refused(Refusal::NotYours, None));
+    let over = AnchoredSuggestion { id: made.id, ..suggestion(vec![part(2, "둘", "셋")]) };
+    let over = AnchoredSuggestion { version: Some(made.version), ..over };
+    let foreign = send(&desk, seated, "park", AnchoredItem::Put(over)).await;
+    assert_eq!(foreign, ItemOutcome::Refused(Refusal::NotYours, None));
+    assert_eq!(read(&desk, seated, made.id).await, made);
+}
+
+/// Two batches that were placed beside the same parts kept two suggestions on one passage.
+pub(crate) async fn a_batch_that_was_placed_before_another_one_is_placed_again(desk: Desk) {
+    let seated = desk.seated().await;
+    let seen = async || {
+        Some(desk.storage.open_parts(seated.link, &user("lee").id).await.unwrap().last_change)
+    };
+    let batch = async |seen, item| {
+        let (link, guard, author) = (seated.link, seated.reviewer, user("lee"));
+        desk.storage.suggest(link, &author, &[item], seen, guard, at(5)).await.unwrap()
+    };
+    let one = AnchoredItem::Put(suggestion(vec![part(1, "옛", "새")]));
+    let two = AnchoredItem::Put(suggestion(vec![part(1, "옛", "헌")]));
+    let (first, second) = (seen().await, seen().await);
+    let outcome = done(batch(first, one).await).pop().expect("an outcome");
+    let made = stored(outcome);
+    assert_eq!(batch(second, two.clone()).await, Guarded::Stale);
+    // A withdrawal takes no room.
+    let before = seen().await;
+    done(batch(before, withdrawal(made.id, made.version)).await);
+    assert!(matches!(batch(before, two).await, Guarded::Done(_)));
 }

@@ -155,6 +155,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<i64, StorageError> {
         (20, "guest_requests", include_str!("migrations/0020_guest_requests.sql")),
         (21, "sections", include_str!("migrations/0021_sections.sql")),
         (22, "suggestions", include_str!("migrations/0022_suggestions.sql")),
+        (23, "spent_ids", include_str!("migrations/0023_spent_ids.sql")),
     ];
     let newest = migrations.iter().map(|(version, ..)| *version).max().unwrap_or_default();
     let migrations = migrations.into_iter().map(|(version, name, sql)| {

@@ -32,6 +32,9 @@ impl Storage {
             let upto = sql!("SELECT review_changes FROM documents WHERE id = $1", document);
             let Some(upto) = upto.value(tx).await? else { return Ok(None) };
             let mut changes = ReviewChanges { upto, ..ReviewChanges::default() };
+            if !changes.is_whole(after) {
+                return Ok(Some(changes));
+            }
             let changed = changed_after(tx, document, after).await?;
             for same in changed.chunk_by(|one, next| one.change == next.change) {
                 if same.len() > DECIDED_ONE_BY_ONE_MAX
@@ -125,7 +128,7 @@ pub(crate) async fn note_change(tx: &mut Tx, seat: Seat, id: ReviewId) -> Result
     sql!(
         "UPDATE reviews SET last_change = $2, changed_by_number = $2, \
          changed_by = (SELECT user_id FROM seats WHERE link_id = $3 AND role = $4), \
-         first_change = CASE WHEN version = 1 THEN $2 ELSE first_change END WHERE id = $1",
+         first_change = CASE WHEN first_change = 0 THEN $2 ELSE first_change END WHERE id = $1",
         id,
         change,
         seat.link,

@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId, UserId};
 use crate::domain::limits::{
     OPEN_PARTS_PER_LINK_MAX, OPEN_PER_LINK_MAX, REVIEW_BYTES_MAX, REVIEWS_BYTES_MAX,
@@ -21,7 +20,9 @@ use crate::storage::sql::review_webhooks::{put_created, put_status};
 use crate::storage::sql::reviews::{Counts, admit, count, insert, the_review, update};
 use crate::storage::sql::webhook_seats::count_review;
 use crate::storage::statement::sql;
-use crate::storage::suggestions::{AnchoredItem, AnchoredSuggestion, ItemOutcome, refusal};
+use crate::storage::suggestions::{
+    AnchoredItem, AnchoredSuggestion, ItemOutcome, OpenParts, refusal,
+};
 use crate::storage::tx::{Tx, guarded, run};
 use crate::storage::tx_error::TxError;
 use crate::storage::{Storage, StorageFuture};
@@ -37,19 +38,36 @@ struct Batch<'a> {
     counts: Option<Counts>,
 }
 
+/// A review by its id.
+enum Found {
+    Here(Box<StoredReview>),
+    /// On another link.
+    Elsewhere,
+    /// Deleted from this link: no other suggestion gets the id.
+    Spent,
+    Nowhere,
+}
+
 impl Storage {
     /// Stores a batch of typed suggestions. Each item has its own outcome, in the order of `items`. A
-    /// repeated item is stored once.
+    /// repeated item is stored once. `seen` is the last change of the [`OpenParts`] beside which the parts
+    /// were placed: `Stale` if another batch has put a part since. `None`: no part has another place.
     pub fn suggest<'a>(
         &'a self,
         link: ShareLinkId,
         author: &'a User,
         items: &'a [AnchoredItem],
+        seen: Option<i64>,
         guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> StorageFuture<'a, Guarded<Vec<ItemOutcome>>> {
         guarded!(self, tx => {
             let locked = admit(tx, link, guard).await?;
+            if let Some(seen) = seen
+                && seen < last_open_change(tx, link, &author.id).await?
+            {
+                return Err(TxError::Refused(Guarded::Stale));
+            }
             let mut batch = Batch { link, author, guard, locked, now, counts: None };
             let mut outcomes = Vec::with_capacity(items.len());
             for item in items {
@@ -65,13 +83,14 @@ impl Storage {
         })
     }
 
-    /// The positions of the parts of an author's open suggestions on a link; `true` marks a gap.
-    pub fn open_positions<'a>(
+    /// The parts of an author's open suggestions on a link.
+    pub fn open_parts<'a>(
         &'a self,
         link: ShareLinkId,
         author: &'a UserId,
-    ) -> StorageFuture<'a, Vec<(ReviewId, RelativeRange, bool)>> {
+    ) -> StorageFuture<'a, OpenParts> {
         run!(self, Snapshot, tx => {
+            let last_change = last_open_change(tx, link, author).await?;
             let rows = sql!(
                 "SELECT id, current_start, current_end, quote = '' AS is_gap FROM reviews \
                  WHERE link_id = $1 AND author_id = $2 AND status = 'open' \
@@ -88,16 +107,32 @@ impl Storage {
                 let range = row.range("current_start", "current_end")?;
                 positions.push((row.get("id")?, range, row.get("is_gap")?));
             }
-            Ok(positions)
+            Ok(OpenParts { positions, last_change })
         })
     }
+}
+
+/// The last change of an author's open suggestions on a link: one that puts a part exceeds it.
+async fn last_open_change(tx: &mut Tx, link: ShareLinkId, author: &UserId) -> Result<i64, TxError> {
+    let last = sql!(
+        "SELECT COALESCE(MAX(last_change), 0) FROM reviews \
+         WHERE link_id = $1 AND author_id = $2 AND status = 'open' AND suggestion IS NOT NULL",
+        link,
+        author
+    );
+    last.one(tx).await?.get(0)
 }
 
 impl Batch<'_> {
     async fn put(&mut self, tx: &mut Tx, new: &AnchoredSuggestion) -> Result<ItemOutcome, TxError> {
         let found = match self.find(tx, new.id).await? {
-            Some(None) => return Ok(ItemOutcome::Refused(Refusal::NotYours, None)),
-            found => found.flatten(),
+            Found::Elsewhere => return Ok(ItemOutcome::Refused(Refusal::NotYours, None)),
+            // A repeat that arrives after the withdrawal does not bring the suggestion back.
+            Found::Spent if new.version.is_none() => {
+                return Ok(ItemOutcome::Refused(Refusal::Decided, None));
+            }
+            Found::Here(stored) => Some(*stored),
+            Found::Spent | Found::Nowhere => None,
         };
         let refused = refusal(found.as_ref(), &self.author.id, new.version);
         let Some(stored) = found else {
@@ -118,19 +153,22 @@ impl Batch<'_> {
         }
     }
 
-    /// A review by its id. The inner `None`: it is of another link.
-    async fn find(
-        &self,
-        tx: &mut Tx,
-        id: ReviewId,
-    ) -> Result<Option<Option<StoredReview>>, TxError> {
-        let found = fetch_one(tx, self.link, None, id).await?;
-        if found.is_some() {
-            return Ok(Some(found));
+    async fn find(&self, tx: &mut Tx, id: ReviewId) -> Result<Found, TxError> {
+        if let Some(found) = fetch_one(tx, self.link, None, id).await? {
+            return Ok(Found::Here(Box::new(found)));
         }
-        let other = sql!("SELECT count(*) FROM reviews WHERE id = $1", id);
-        let is_of_another_link = other.one(tx).await?.get::<i64>(0)? > 0;
-        Ok(is_of_another_link.then_some(None))
+        let used = sql!(
+            "SELECT (SELECT count(*) FROM reviews WHERE id = $1) AS elsewhere, \
+             (SELECT count(*) FROM deleted_reviews WHERE review_id = $1 AND link_id = $2) AS spent",
+            id,
+            self.link
+        );
+        let used = used.one(tx).await?;
+        Ok(match (used.get("elsewhere")?, used.get("spent")?) {
+            (0_i64, 0_i64) => Found::Nowhere,
+            (0, _) => Found::Spent,
+            _ => Found::Elsewhere,
+        })
     }
 
     async fn create(
@@ -205,11 +243,12 @@ impl Batch<'_> {
         version: i64,
         outcome: ReviewOutcome,
     ) -> Result<ItemOutcome, TxError> {
-        let Some(stored) = self.find(tx, id).await? else {
-            return Ok(ItemOutcome::WithdrawnBefore);
-        };
-        let Some(stored) = stored.filter(|stored| stored.author.id == self.author.id) else {
-            return Ok(ItemOutcome::Refused(Refusal::NotYours, None));
+        let stored = match self.find(tx, id).await? {
+            Found::Here(stored) if stored.author.id == self.author.id => stored,
+            Found::Here(_) | Found::Elsewhere => {
+                return Ok(ItemOutcome::Refused(Refusal::NotYours, None));
+            }
+            Found::Spent | Found::Nowhere => return Ok(ItemOutcome::WithdrawnBefore),
         };
         if stored.outcome.is_some() {
             return Ok(ItemOutcome::WithdrawnBefore);
@@ -224,7 +263,7 @@ impl Batch<'_> {
         if stored.replies.is_empty() {
             sql!("DELETE FROM reviews WHERE id = $1", id).run(tx).await?;
             let change = note_deletion(tx, self.link, id).await?;
-            return Ok(ItemOutcome::Deleted(Box::new(stored), change));
+            return Ok(ItemOutcome::Deleted(stored, change));
         }
         let status = Some(ReviewStatus::Resolved);
         update(tx, id, &ReviewChange { status, ..ReviewChange::default() }, self.now).await?;

@@ -198,6 +198,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), Opening> {
         (21, "guest_requests", include_str!("migrations/0021_guest_requests.sql")),
         (22, "sections", include_str!("migrations/0022_sections.sql")),
         (23, "suggestions", include_str!("migrations/0023_suggestions.sql")),
+        (24, "spent_ids", include_str!("migrations/0024_spent_ids.sql")),
     ];
     let migrations = migrations.into_iter().map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
