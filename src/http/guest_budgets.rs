@@ -10,11 +10,12 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::extract::{FromRef, FromRequestParts};
+use axum::extract::{FromRef, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::request::Parts;
-use governor::clock::DefaultClock;
+use axum::middleware::Next;
+use axum::response::Response;
 
 use crate::bounds::allowances::{Allowance, Allowances};
 use crate::bounds::store_budget::StoreBudget;
@@ -33,7 +34,6 @@ pub struct GuestBudgets(Arc<Inner>);
 
 struct Inner {
     per_hour: NonZeroU32,
-    clock: DefaultClock,
     budgets: Mutex<HashMap<IpAddr, StoreBudget>>,
     /// By setting. A missing one has no limit.
     acts: HashMap<&'static str, Arc<Allowances>>,
@@ -47,8 +47,7 @@ impl GuestBudgets {
         let per_day = |most| Allowances::per(Duration::from_hours(24), most);
         let act = |(key, most)| Some((key, NonZeroU32::new(most).map(per_day)?));
         let acts = acts.into_iter().filter_map(act).collect();
-        let (clock, budgets) = (DefaultClock::default(), Mutex::default());
-        Self(Arc::new(Inner { per_hour, clock, budgets, acts }))
+        Self(Arc::new(Inner { per_hour, budgets: Mutex::default(), acts }))
     }
 
     /// The budget that a user's stored bytes draw on. `None`: the user is no guest.
@@ -56,16 +55,16 @@ impl GuestBudgets {
         if !identity.is_guest() {
             return None;
         }
-        let Inner { per_hour, clock, budgets, .. } = &*self.0;
+        let Inner { per_hour, budgets, .. } = &*self.0;
         let mut budgets = budgets.lock().unwrap_or_else(PoisonError::into_inner);
         let budget = budgets.entry(network(peer.0));
-        Some(budget.or_insert_with(|| StoreBudget::new(*per_hour, clock)).clone())
+        Some(budget.or_insert_with(|| StoreBudget::new(*per_hour)).clone())
     }
 
     /// Removes the budgets that are full again and that no session uses. The upkeep task calls it.
     pub fn forget_idle(&self) {
         let mut budgets = self.0.budgets.lock().unwrap_or_else(PoisonError::into_inner);
-        budgets.retain(|_, budget| !budget.take_if_full());
+        budgets.retain(|_, budget| !budget.is_idle());
         self.0.acts.values().for_each(|acts| acts.forget_the_quiet(Instant::now()));
     }
 }
@@ -88,15 +87,35 @@ impl Failure for GuestLimit {
     }
 }
 
+/// The bytes that a request has charged to a store budget.
+#[derive(Clone, Default)]
+struct Charged(Arc<Mutex<Option<(StoreBudget, usize)>>>);
+
+/// Returns the bytes of a refused request, which has stored nothing: a client that another limit delays
+/// does not spend this one by its tries.
+pub(crate) async fn give_back(mut request: Request, next: Next) -> Response {
+    let charged = Charged::default();
+    request.extensions_mut().insert(charged.clone());
+    let response = next.run(request).await;
+    let charged = charged.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some((budget, bytes)) = charged.filter(|_| response.status().is_client_error()) {
+        budget.give_back(bytes);
+    }
+    response
+}
+
 /// The extraction rejects a request whose `Content-Length` exceeds the budget, before the handler reads
 /// the body.
-pub(crate) struct Storing(Option<(StoreBudget, GuestBudgets, IpAddr)>);
+pub(crate) struct Storing(Option<(StoreBudget, GuestBudgets, IpAddr)>, Charged);
 
 impl Storing {
     /// Charges a document or a review to the address of its guest.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), ApiError> {
-        let charged = self.0.as_ref().map_or(Ok(()), |(budget, ..)| budget.charge(bytes));
-        charged.map_err(|retry_after| ApiError::TooManyRequests { retry_after })
+        let Some((budget, ..)) = &self.0 else { return Ok(()) };
+        let charged = budget.charge(bytes);
+        charged.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?;
+        *self.1.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((budget.clone(), bytes));
+        Ok(())
     }
 
     /// Takes an act of the day. A drop without `Allowance::spend` returns it.
@@ -128,13 +147,15 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
         let presented = parts.extensions.get::<Credential>();
-        let storing = Self(match presented {
+        let of_guest = match presented {
             Some(Credential::Person { identity, .. }) => {
                 let all = GuestBudgets::from_ref(state);
                 all.budget_of(identity, peer).map(|budget| (budget, all, network(peer.0)))
             }
             _ => None,
-        });
+        };
+        let charged = parts.extensions.get::<Charged>().cloned().unwrap_or_default();
+        let storing = Self(of_guest, charged);
         storing.check(parts)?;
         Ok(storing)
     }

@@ -6,7 +6,6 @@
 //! an address, so an address has a higher rate. The entry of guests has a rate of its own. The address
 //! is that of the connection, or the one that a [trusted proxy](crate::http::host::Proxies) names.
 
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,10 +13,8 @@ use std::time::{Duration, Instant};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use governor::clock::{Clock, DefaultClock, QuantaInstant};
-use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
-use crate::bounds::allowances::{Allowance, Allowances};
+use crate::bounds::allowances::{Allowance, Allowances, spend_both};
 use crate::domain::ids::UserId;
 use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
@@ -62,21 +59,20 @@ struct Limits {
     joins: Buckets,
     builds: Buckets,
     /// Invalid bearer tokens, by address.
-    refused_bearers: DefaultKeyedRateLimiter<IpAddr>,
+    refused_bearers: Arc<Allowances>,
     /// New guests, by address.
-    entries: DefaultKeyedRateLimiter<IpAddr>,
+    entries: Arc<Allowances>,
     /// Codes that sign a guest in on another device, by address.
-    transfers: DefaultKeyedRateLimiter<IpAddr>,
+    transfers: Arc<Allowances>,
     /// Handles, personal links and ids of other users, by user.
-    people: DefaultKeyedRateLimiter<UserId>,
+    people: Arc<Allowances<UserId>>,
     /// Look-ups of names that no user has, by address: they may be guesses.
     unknown_people: Arc<Allowances>,
-    clock: DefaultClock,
 }
 
 struct Buckets {
-    users: DefaultKeyedRateLimiter<UserId>,
-    addresses: DefaultKeyedRateLimiter<IpAddr>,
+    users: Arc<Allowances<UserId>>,
+    addresses: Arc<Allowances>,
 }
 
 impl Limiter {
@@ -84,92 +80,97 @@ impl Limiter {
     /// `entries` of guests as they are.
     #[must_use]
     pub fn new(requests: Rate, joins: Rate, entries: Rate) -> Self {
+        let minute = Duration::from_mins(1);
         let builds = Rate { per_second: EXPORT_BUILDS_PER_SECOND, burst: EXPORT_BUILDS_BURST };
-        let refused = Quota::per_second(REFUSED_BEARERS_PER_SECOND);
-        let entries = Quota::per_second(entries.per_second).allow_burst(entries.burst);
         Self(Arc::new(Limits {
             requests: Buckets::new(requests),
             joins: Buckets::new(joins),
             builds: Buckets::new(builds),
-            refused_bearers: RateLimiter::keyed(refused.allow_burst(REFUSED_BEARERS_BURST)),
-            entries: RateLimiter::keyed(entries),
-            transfers: RateLimiter::keyed(Quota::per_minute(TRANSFER_TRIES_PER_MINUTE)),
-            people: RateLimiter::keyed(Quota::per_minute(PEOPLE_TRIES_PER_MINUTE)),
-            unknown_people: Allowances::per(Duration::from_mins(1), UNKNOWN_PEOPLE_PER_MINUTE),
-            clock: DefaultClock::default(),
+            refused_bearers: Allowances::rate(REFUSED_BEARERS_PER_SECOND, REFUSED_BEARERS_BURST),
+            entries: Allowances::rate(entries.per_second, entries.burst),
+            transfers: Allowances::per(minute, TRANSFER_TRIES_PER_MINUTE),
+            people: Allowances::per(minute, PEOPLE_TRIES_PER_MINUTE),
+            unknown_people: Allowances::per(minute, UNKNOWN_PEOPLE_PER_MINUTE),
         }))
     }
 
     /// The error is the time until the limit accepts the next request, as in the checks below.
     pub(crate) fn check(&self, presented: &Credential, peer: Peer) -> Result<(), Duration> {
-        let user = presented.user();
-        self.wait(self.0.requests.check(user, peer))
+        self.0.requests.spend(presented.user(), peer, Instant::now())
     }
 
     /// An invalid bearer token may be a guess of the admin token.
     pub(crate) fn check_refused_bearer(&self, peer: Peer) -> Result<(), Duration> {
-        self.wait(self.0.refused_bearers.check_key(&network(peer.0)).err())
+        spend(&self.0.refused_bearers, peer)
     }
 
     pub(crate) fn check_entry(&self, peer: Peer) -> Result<(), Duration> {
-        self.wait(self.0.entries.check_key(&network(peer.0)).err())
+        spend(&self.0.entries, peer)
     }
 
     /// A code for another device may be a guess.
     pub(crate) fn check_transfer(&self, peer: Peer) -> Result<(), Duration> {
-        self.wait(self.0.transfers.check_key(&network(peer.0)).err())
+        spend(&self.0.transfers, peer)
     }
 
     pub(crate) fn check_build(&self, user: &UserId, peer: Peer) -> Result<(), Duration> {
-        self.wait(self.0.builds.check(Some(user), peer))
+        self.0.builds.spend(Some(user), peer, Instant::now())
     }
 
     /// Also takes one of the guesses of the address. The caller spends it if no user has that handle, link or id.
     pub(crate) fn check_people(&self, user: &UserId, peer: Peer) -> Result<Allowance, Duration> {
-        let guess = self.0.unknown_people.take(network(peer.0), Instant::now())?;
-        self.wait(self.0.people.check_key(user).err())?;
-        Ok(guess)
-    }
-
-    fn wait(&self, refused: Option<NotUntil<QuantaInstant>>) -> Result<(), Duration> {
-        refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
+        let now = Instant::now();
+        let guess = self.0.unknown_people.take(network(peer.0), now);
+        let named = self.0.people.take(user.clone(), now);
+        match (guess, named) {
+            (Ok(guess), Ok(named)) => {
+                named.spend();
+                Ok(guess)
+            }
+            (guess, named) => Err(guess.err().max(named.err()).unwrap_or_default()),
+        }
     }
 
     /// False above the rate.
     pub(crate) fn may_join(&self, user: Option<&UserId>, peer: Peer) -> bool {
-        self.0.joins.check(user, peer).is_none()
+        self.0.joins.spend(user, peer, Instant::now()).is_ok()
     }
 
     /// Removes full buckets. The upkeep task calls it, or memory would grow with every user and address.
     pub fn forget_the_quiet(&self) {
-        for buckets in [&self.0.requests, &self.0.joins, &self.0.builds] {
-            buckets.users.retain_recent();
-            buckets.addresses.retain_recent();
+        let now = Instant::now();
+        let Limits { requests, joins, builds, .. } = &*self.0;
+        for buckets in [requests, joins, builds] {
+            buckets.users.forget_the_quiet(now);
+            buckets.addresses.forget_the_quiet(now);
         }
-        self.0.refused_bearers.retain_recent();
-        self.0.entries.retain_recent();
-        self.0.transfers.retain_recent();
-        self.0.people.retain_recent();
-        self.0.unknown_people.forget_the_quiet(Instant::now());
+        let Limits { refused_bearers, entries, transfers, unknown_people, people, .. } = &*self.0;
+        for addresses in [refused_bearers, entries, transfers, unknown_people] {
+            addresses.forget_the_quiet(now);
+        }
+        people.forget_the_quiet(now);
     }
 }
 
+fn spend(addresses: &Arc<Allowances>, peer: Peer) -> Result<(), Duration> {
+    addresses.take(network(peer.0), Instant::now()).map(Allowance::spend)
+}
+
 impl Buckets {
-    fn new(rate: Rate) -> Self {
+    fn new(Rate { per_second, burst }: Rate) -> Self {
         let many = NonZeroU32::MIN.saturating_add(PEOPLE_PER_ADDRESS - 1);
-        let quota = |times: NonZeroU32| {
-            Quota::per_second(rate.per_second.saturating_mul(times))
-                .allow_burst(rate.burst.saturating_mul(times))
-        };
-        let (users, addresses) = (quota(NonZeroU32::MIN), quota(many));
-        Self { users: RateLimiter::keyed(users), addresses: RateLimiter::keyed(addresses) }
+        let (per_address, at_once) = (per_second.saturating_mul(many), burst.saturating_mul(many));
+        Self {
+            users: Allowances::rate(per_second, burst),
+            addresses: Allowances::rate(per_address, at_once),
+        }
     }
 
-    fn check(&self, user: Option<&UserId>, peer: Peer) -> Option<NotUntil<QuantaInstant>> {
-        // The user's bucket comes first: a request that it rejects takes nothing from other users of the
-        // address.
-        user.and_then(|user| self.users.check_key(user).err())
-            .or_else(|| self.addresses.check_key(&network(peer.0)).err())
+    /// A request that the user's bucket rejects takes nothing from other users of the address, and one that
+    /// the address's rejects takes nothing from the user.
+    fn spend(&self, user: Option<&UserId>, peer: Peer, now: Instant) -> Result<(), Duration> {
+        let user = user.map_or(Ok(Allowance::default()), |user| self.users.take(user.clone(), now));
+        spend_both(user, self.addresses.take(network(peer.0), now))
     }
 }
 
@@ -192,7 +193,7 @@ pub(super) const fn at_least_one(number: u32) -> NonZeroU32 {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
     use super::*;
     use crate::http::auth::credential::CredentialSource;
@@ -215,6 +216,50 @@ mod tests {
         assert!(wait <= Duration::from_secs(1));
         let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
         assert_eq!(limiter.check(&Credential::Nothing, other), Ok(()));
+    }
+
+    type Try = fn(&Limits, &UserId, Peer, Instant) -> Result<(), Duration>;
+
+    /// A client spends each limit, tries twenty times more, and waits as it is told.
+    #[test]
+    fn g17_each_limit_passes_a_client_that_waits_as_it_is_told_and_a_refused_try_costs_nothing() {
+        fn take(of: &Arc<Allowances>, peer: Peer, now: Instant) -> Result<(), Duration> {
+            of.take(network(peer.0), now).map(Allowance::spend)
+        }
+        let limits: [(&str, Try); 10] = [
+            ("requests", |it, kim, peer, now| it.requests.spend(Some(kim), peer, now)),
+            ("requests of an address", |it, _, peer, now| it.requests.spend(None, peer, now)),
+            ("joins", |it, kim, peer, now| it.joins.spend(Some(kim), peer, now)),
+            ("joins of an address", |it, _, peer, now| it.joins.spend(None, peer, now)),
+            ("builds", |it, kim, peer, now| it.builds.spend(Some(kim), peer, now)),
+            ("bearers", |it, _, peer, now| take(&it.refused_bearers, peer, now)),
+            ("entries", |it, _, peer, now| take(&it.entries, peer, now)),
+            ("transfers", |it, _, peer, now| take(&it.transfers, peer, now)),
+            ("unknown people", |it, _, peer, now| take(&it.unknown_people, peer, now)),
+            ("people", |it, kim, _, now| it.people.take(kim.clone(), now).map(Allowance::spend)),
+        ];
+        let (limiter, kim) = (limiter(3), UserId::generate());
+        for (name, spend) in limits {
+            let mut now = Instant::now() + Duration::from_hours(24);
+            let spend = |now| spend(&limiter.0, &kim, Peer::default(), now);
+            while spend(now).is_ok() {}
+            for _ in 0..3 {
+                let wait = spend(now).expect_err(name);
+                assert!((0..20).all(|_| spend(now) == Err(wait)), "{name}");
+                now += wait;
+                assert_eq!(spend(now), Ok(()), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn g17_a_user_whose_address_is_spent_has_the_own_requests_afterwards() {
+        let (limiter, kim, now) = (limiter(1), UserId::generate(), Instant::now());
+        let spend = |user, now| limiter.0.requests.spend(user, Peer::default(), now);
+        while spend(None, now).is_ok() {}
+        let wait = spend(Some(&kim), now).expect_err("the address is spent");
+        assert!((0..20).all(|_| spend(Some(&kim), now) == Err(wait)));
+        assert_eq!(spend(Some(&kim), now + wait), Ok(()));
     }
 
     #[test]

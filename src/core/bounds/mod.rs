@@ -2,9 +2,9 @@
 //!
 //! - [`shares`]: at once. The drop of a share returns it: connections, bytes in memory, pushes, claims.
 //! - [`permits`]: at once, with a fair queue: builds of texts, files, creations of documents.
-//! - token buckets of `governor`: in time. Here is [`store_budget`]; `sessions/budgets` and `http/limit` have
-//!   the others.
-//! - [`allowances`]: in time, for tries that cost nothing if they fail, or nothing unless they fail.
+//! - [`allowances`]: in time, by key. A refused try costs nothing, and its wait is true. `sessions/budgets` and
+//!   `http/limit` use them; a websocket above a rate is closed, and has the token buckets of `governor`.
+//! - [`store_budget`]: in time, without a lock.
 //!
 //! [`limits`](crate::domain::limits) and the settings name the numbers.
 

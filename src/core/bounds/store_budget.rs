@@ -7,14 +7,11 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use governor::clock::{Clock as _, DefaultClock};
-use governor::middleware::StateInformationMiddleware;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter};
-
-const HOUR: Duration = Duration::from_secs(3_600);
+/// Nanoseconds.
+const HOUR: u64 = 3_600 * 1_000_000_000;
 
 /// The budget of one address. Cloning is shallow.
 #[derive(Clone, Debug)]
@@ -22,61 +19,70 @@ pub struct StoreBudget(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    bytes: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
     per_hour: NonZeroU32,
-    clock: DefaultClock,
+    /// When the budget was made. Times count in nanoseconds from it.
+    made: Instant,
+    /// When the budget is full again.
+    full_at: AtomicU64,
 }
 
 impl StoreBudget {
     /// A full budget: `per_hour` bytes at once, and as many again within an hour.
     #[must_use]
-    pub fn new(per_hour: NonZeroU32, clock: &DefaultClock) -> Self {
-        let every = (HOUR / per_hour.get()).max(Duration::from_nanos(1));
-        let quota = Quota::with_period(every).unwrap_or_else(|| Quota::per_hour(per_hour));
-        // One byte more, which `check` spends.
-        let quota = quota.allow_burst(per_hour.saturating_add(1));
-        let bytes = RateLimiter::direct_with_clock(quota, clock.clone()).with_middleware();
-        Self(Arc::new(Inner { bytes, per_hour, clock: clock.clone() }))
+    pub fn new(per_hour: NonZeroU32) -> Self {
+        Self(Arc::new(Inner { per_hour, made: Instant::now(), full_at: AtomicU64::new(0) }))
     }
 
     /// Charges bytes that are about to be stored. A larger update than the whole budget costs all of
     /// it. Otherwise a small setting would reject an edit of one message for ever. `Err` is the wait
-    /// until the budget has room for them.
+    /// until the budget has room for them; it charges nothing.
     pub fn charge(&self, bytes: usize) -> Result<(), Duration> {
-        self.spend(bytes).map(drop)
+        let full_at = &self.0.full_at;
+        let now = self.now();
+        let charge = |end| self.charged(end, bytes, now).ok();
+        match full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, charge) {
+            Ok(_before) => Ok(()),
+            Err(end) => self.charged(end, bytes, now).map(drop),
+        }
     }
 
-    /// Checks whether the budget has room for the bytes that a client announces. The check spends one
-    /// byte: an announcement alone takes no share from the other guests of the address. `Err` is the
-    /// wait until the budget has room for them.
+    /// Returns bytes that were charged and are not stored.
+    pub fn give_back(&self, bytes: usize) {
+        let cost = self.cost(bytes);
+        let give_back = |end: u64| Some(end.saturating_sub(cost));
+        let _before = self.0.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, give_back);
+    }
+
+    /// Checks whether the budget has room for the bytes that a client announces. `Err` is the wait until
+    /// it has. An announcement takes no share from the other guests of the address.
     pub fn check(&self, announced: usize) -> Result<(), Duration> {
-        let left = self.spend(1)?;
-        let per_hour = self.0.per_hour.get();
-        let announced = u32::try_from(announced).unwrap_or(u32::MAX).min(per_hour);
-        match announced.saturating_sub(left) {
-            0 => Ok(()),
-            missing => Err(HOUR.mul_f64(f64::from(missing) / f64::from(per_hour))),
+        self.charged(self.0.full_at.load(Ordering::Relaxed), announced, self.now()).map(drop)
+    }
+
+    /// When a budget that is full at `end` is full again after the bytes, or the wait for them.
+    fn charged(&self, end: u64, bytes: usize, now: u64) -> Result<u64, Duration> {
+        let end = end.max(now) + self.cost(bytes);
+        match end.saturating_sub(now + HOUR) {
+            0 => Ok(end),
+            wait => Err(Duration::from_nanos(wait)),
         }
     }
 
-    fn spend(&self, bytes: usize) -> Result<u32, Duration> {
-        let Inner { bytes: bucket, per_hour, clock } = &*self.0;
-        let bytes = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
-        let bytes = bytes.unwrap_or(NonZeroU32::MIN).min(*per_hour);
-        match bucket.check_n(bytes) {
-            Ok(Ok(state)) => Ok(state.remaining_burst_capacity()),
-            Ok(Err(until)) => Err(until.wait_time_from(clock.now())),
-            // Excluded by the minimum above.
-            Err(_) => Err(HOUR),
-        }
+    fn cost(&self, bytes: usize) -> u64 {
+        let per_hour = u64::from(self.0.per_hour.get());
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX).clamp(1, per_hour);
+        bytes * (HOUR / per_hour)
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.0.made.elapsed().as_nanos()).unwrap_or(u64::MAX / 2)
     }
 
     /// Whether the budget is full and has no other handle. A new budget equals it, so its owner may
-    /// drop it. The check spends the budget.
+    /// drop it.
     #[must_use]
-    pub fn take_if_full(&self) -> bool {
-        Arc::strong_count(&self.0) == 1
-            && matches!(self.0.bytes.check_n(self.0.per_hour), Ok(Ok(_full)))
+    pub fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.0) == 1 && self.0.full_at.load(Ordering::Relaxed) <= self.now()
     }
 }
 
@@ -85,7 +91,7 @@ mod tests {
     use super::*;
 
     fn budget(per_hour: u32) -> StoreBudget {
-        StoreBudget::new(NonZeroU32::new(per_hour).expect("not zero"), &DefaultClock::default())
+        StoreBudget::new(NonZeroU32::new(per_hour).expect("not zero"))
     }
 
     #[test]
@@ -119,14 +125,24 @@ mod tests {
     }
 
     #[test]
+    fn g17_bytes_that_are_given_back_are_there_again() {
+        let budget = budget(65_536);
+        for _ in 0..10 {
+            assert_eq!(budget.charge(60_000), Ok(()));
+            assert!(budget.charge(60_000).is_err());
+            budget.give_back(60_000);
+        }
+    }
+
+    #[test]
     fn g13_a_store_budget_stays_while_it_is_spent_or_in_use() {
         let spent = budget(65_536);
         assert_eq!(spent.charge(10_000), Ok(()));
-        assert!(!spent.take_if_full());
+        assert!(!spent.is_idle());
         let used = budget(65_536);
         let handle = used.clone();
-        assert!(!used.take_if_full());
+        assert!(!used.is_idle());
         drop(handle);
-        assert!(used.take_if_full());
+        assert!(used.is_idle());
     }
 }

@@ -1,6 +1,5 @@
 //! A seated session as its socket task uses it.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::rooms::room::Room;
 use crate::seats::SeatService;
-use crate::sessions::budgets::{byte_quota, message_quota};
+use crate::sessions::budgets::{byte_quota, is_within, message_quota};
 use crate::sessions::session::{Session, SessionState};
 use crate::yjs::log::Origin;
 use crate::yjs::protocol::{self, ClientFrame};
@@ -58,9 +57,8 @@ impl SeatHandle {
 
     fn may_move(&self, bytes: usize) -> bool {
         let user = &self.session.identity.user.id;
-        let count = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
-        let of_socket = self.bytes.check_n(count.unwrap_or(NonZeroU32::MIN));
-        matches!(of_socket, Ok(Ok(()))) && self.seats.shared.budgets.may_move(user, bytes)
+        is_within(bytes, |bytes| Ok(self.bytes.check_n(bytes)?.is_ok()))
+            && self.seats.shared.budgets.may_move(user, bytes)
     }
 
     /// Charges this socket for the cost of a message beyond its own bytes.

@@ -10,11 +10,12 @@
 //! The upkeep removes the entries of users whose budgets are full again.
 
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::{DefaultKeyedRateLimiter, InsufficientCapacity, Quota, RateLimiter};
 
+use crate::bounds::allowances::{Allowance, Allowances};
 use crate::domain::ids::UserId;
 use crate::domain::limits::{
     REVIEW_EVENT_BURST, REVIEW_EVENT_BYTES_PER_SECOND, SESSIONS_OF_A_BUDGET,
@@ -26,20 +27,17 @@ use crate::sessions::options::RoomLimits;
 pub(crate) struct UserBudgets {
     messages: DefaultKeyedRateLimiter<UserId>,
     bytes: DefaultKeyedRateLimiter<UserId>,
-    review_events: DefaultKeyedRateLimiter<UserId>,
-    clock: DefaultClock,
+    review_events: Arc<Allowances<UserId>>,
 }
 
 impl UserBudgets {
     pub(crate) fn new(limits: &RoomLimits) -> Self {
         let (messages, bytes) = (of_a_user(message_quota(limits)), of_a_user(byte_quota(limits)));
-        let review_events =
-            Quota::per_second(REVIEW_EVENT_BYTES_PER_SECOND).allow_burst(REVIEW_EVENT_BURST);
+        let review_events = Allowances::rate(REVIEW_EVENT_BYTES_PER_SECOND, REVIEW_EVENT_BURST);
         Self {
             messages: RateLimiter::keyed(messages),
             bytes: RateLimiter::keyed(bytes),
-            review_events: RateLimiter::keyed(review_events),
-            clock: DefaultClock::default(),
+            review_events,
         }
     }
 
@@ -49,25 +47,22 @@ impl UserBudgets {
 
     /// Charges bytes that are received from a socket of the user, or sent at its request.
     pub(crate) fn may_move(&self, user: &UserId, bytes: usize) -> bool {
-        matches!(self.bytes.check_key_n(user, count(bytes)), Ok(Ok(())))
+        is_within(bytes, |bytes| Ok(self.bytes.check_key_n(user, bytes)?.is_ok()))
     }
 
-    /// Charges an event about a review. `Err` is the wait until the budget has room for it.
+    /// Charges events about reviews. Those of a batch may exceed the burst, and cost all of it. `Err` is the wait until the budget has room for it.
     pub(crate) fn announce(&self, user: &UserId, bytes: usize) -> Result<(), Duration> {
-        // A review is bounded well below the burst, so that its event always fits an idle budget.
-        let bytes = count(bytes).min(REVIEW_EVENT_BURST);
-        match self.review_events.check_key_n(user, bytes) {
-            Ok(Ok(())) | Err(_) => Ok(()),
-            Ok(Err(until)) => Err(until.wait_time_from(self.clock.now())),
-        }
+        let taken = self.review_events.take_units(user.clone(), count(bytes), Instant::now());
+        taken.map(Allowance::spend)
     }
 
     /// Removes the budgets that are full again. Otherwise each user that ever connected keeps an
     /// entry.
     pub(crate) fn forget_idle(&self) {
-        for budgets in [&self.messages, &self.bytes, &self.review_events] {
+        for budgets in [&self.messages, &self.bytes] {
             budgets.retain_recent();
         }
+        self.review_events.forget_the_quiet(Instant::now());
     }
 }
 
@@ -92,9 +87,21 @@ fn of_a_user(socket: Quota) -> Quota {
     quota.unwrap_or(socket).allow_burst(burst)
 }
 
+/// Whether a token bucket has so many bytes. More than a full one has cost all of it: a document above its
+/// limit, because an operator has lowered the limit, would be unreadable for ever.
+pub(crate) fn is_within(
+    bytes: usize,
+    check: impl Fn(NonZeroU32) -> Result<bool, InsufficientCapacity>,
+) -> bool {
+    check(count(bytes)).or_else(|InsufficientCapacity(most)| check(at_least(most))) == Ok(true)
+}
+
+fn at_least(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
+}
+
 fn count(bytes: usize) -> NonZeroU32 {
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN)
+    at_least(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -125,6 +132,14 @@ mod tests {
         let wait = budgets.announce(&kim, 256 * 1_024).expect_err("the budget is spent");
         assert!(Duration::from_secs(1) < wait && wait < Duration::from_secs(3), "{wait:?}");
         assert_eq!(budgets.announce(&UserId::generate(), 256 * 1_024), Ok(()));
+    }
+
+    /// An operator has lowered `limits.document_bytes`: the answer to its clients exceeds a burst.
+    #[test]
+    fn g17_a_message_above_a_burst_passes_an_idle_budget() {
+        let (budgets, kim) = (budgets(1, 1), UserId::generate());
+        assert!(budgets.may_move(&kim, usize::MAX));
+        assert!(!budgets.may_move(&kim, usize::MAX));
     }
 
     #[test]

@@ -41,6 +41,8 @@ export class Sender extends EventTarget {
   /** When the first unsent key was typed, in ms; 0: there is none. */
   #typedAt = 0
   #retryDelay = RETRY_DELAY
+  /** The server refuses a batch before, in ms of `performance.now()`. */
+  #refusedUntil = 0
 
   /**
    * @param {import("./mirror.js").Mirror} mirror
@@ -78,7 +80,8 @@ export class Sender extends EventTarget {
   /** @param {number} after in ms */
   #sendLater(after) {
     window.clearTimeout(this.#timer)
-    this.#timer = window.setTimeout(() => void this.send(), after)
+    const wait = Math.max(after, this.#refusedUntil - performance.now())
+    this.#timer = window.setTimeout(() => void this.send(), wait)
   }
 
   /** The seat is here again: what waits is sent. */
@@ -134,7 +137,8 @@ export class Sender extends EventTarget {
   #failed(error) {
     if (error instanceof api.Problem && error.status === 507) this.refusal = "full"
     const wait = error instanceof api.Problem ? error.retryAfter : 0
-    this.#sendLater(Math.max(wait, this.#retryDelay))
+    this.#refusedUntil = performance.now() + wait
+    this.#sendLater(this.#retryDelay)
     this.#retryDelay = Math.min(this.#retryDelay * 2, RETRY_DELAY_MAX)
   }
 
