@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::server::delivery::QUICK;
 use crate::server::many_servers::Cluster;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::Desk;
@@ -62,6 +63,30 @@ async fn sections_are_delivered_on_two_servers_and_follow_their_headings() {
     put("\"0\"", &empty).await.problem(412, "version-mismatch");
     assert_eq!(put(&tag, &empty).await.ok(200)["sections"], json!([]));
     put(&tag, &Some(body)).await.problem(412, "version-mismatch");
+}
+
+#[tokio::test]
+async fn g15_sections_that_no_message_announced_arrive_within_a_tick() {
+    let server = Server::with(&QUICK).await;
+    let desk = server.desk(FORM).await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let titles = |sections: &Value| {
+        let list = sections["sections"].as_array().expect("a list");
+        list.iter().map(|it| it["title"].clone()).collect::<Vec<_>>()
+    };
+    let body = json!({ "sections": [{ "title": "지원동기", "at": at("1."), "limit": 500 }] });
+    server.call(&desk.writer, "PUT", &path(&desk), Some(body)).await.ok(200);
+    for peer in [&writer, &reviewer] {
+        assert_eq!(titles(&peer.event("sections.changed").await), [json!("지원동기")]);
+    }
+    // Another process of the same database commits a change and sends no message.
+    let (storage, document) = (server.storage().await, desk.document.parse().expect("an id"));
+    let (version, mut sections) = storage.sections(document).await.expect("the sections");
+    "성격".clone_into(&mut sections[0].title);
+    storage.set_sections(document, &sections, Some(version)).await.expect("stored");
+    for peer in [&writer, &reviewer] {
+        assert_eq!(titles(&peer.event("sections.changed").await), [json!("성격")]);
+    }
 }
 
 #[tokio::test]

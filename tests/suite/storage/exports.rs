@@ -22,6 +22,8 @@ crate::storage::on_both_engines! {
     g11_of_overlapping_builds_the_one_with_the_last_fence_stores
     g11_of_many_builds_that_store_at_once_one_stores
     g16_a_large_file_is_stored_in_pieces_that_leave_with_it
+    g11_a_build_that_was_overtaken_stores_no_piece
+    g11_a_trim_spares_the_pieces_of_a_build_that_runs
     a_failure_is_read_by_every_caller_until_the_next_build
     g14_a_revoked_link_has_no_export
     g13_files_beyond_the_bounds_are_deleted_oldest_first
@@ -149,10 +151,8 @@ pub(crate) async fn g11_of_many_builds_that_store_at_once_one_stores(desk: Desk)
 pub(crate) async fn g16_a_large_file_is_stored_in_pieces_that_leave_with_it(desk: Desk) {
     let (storage, key) = (&desk.storage, key(linked(&desk).await));
     let bounds = ExportBounds { rows: 9, bytes: 1 << 30, link_bytes: 1 << 30, built_after: at(0) };
-    let mut stranger = desk.location.stranger().await;
-    let mut pieces = async || stranger.run("UPDATE export_pieces SET number = number").await;
-    let large: &'static [u8] =
-        (0..1_200_000_u32).map(|at| at.to_le_bytes()[1]).collect::<Vec<_>>().leak();
+    let pieces = async || pieces(&desk).await;
+    let large = bytes_of(1_200_000, 0);
     store(&desk, key, large, at(1)).await;
     assert_eq!(store::export_bytes(storage, key, [7; 32]).await.unwrap().as_deref(), Some(large));
     assert_eq!(pieces().await, 3);
@@ -170,6 +170,45 @@ pub(crate) async fn g16_a_large_file_is_stored_in_pieces_that_leave_with_it(desk
         1
     );
     assert_eq!(pieces().await, 0);
+}
+
+/// `length` bytes that differ from one piece to the next.
+fn bytes_of(length: u32, seed: u32) -> &'static [u8] {
+    (0..length).map(|at| (at ^ seed).to_le_bytes()[1]).collect::<Vec<_>>().leak()
+}
+
+async fn pieces(desk: &Desk) -> u64 {
+    desk.location.stranger().await.run("UPDATE export_pieces SET number = number").await
+}
+
+pub(crate) async fn g11_a_build_that_was_overtaken_stores_no_piece(desk: Desk) {
+    let (storage, key) = (&desk.storage, key(linked(&desk).await));
+    let (old, new) = (bytes_of(1_200_000, 1), bytes_of(1_100_000, 2));
+    assert!(store::begin_export(storage, key, Fence(1), at(0)).await.unwrap());
+    assert!(store::begin_export(storage, key, Fence(2), at(1)).await.unwrap());
+    assert!(!store::store_export(storage, Fence(1), &file(key, old, at(2))).await.unwrap());
+    assert_eq!(pieces(&desk).await, 0);
+    assert!(store::store_export(storage, Fence(2), &file(key, new, at(3))).await.unwrap());
+    assert_eq!(pieces(&desk).await, 3);
+    assert!(!store::store_export(storage, Fence(1), &file(key, old, at(4))).await.unwrap());
+    assert_eq!(pieces(&desk).await, 3);
+    assert_eq!(store::export_bytes(storage, key, [7; 32]).await.unwrap().as_deref(), Some(new));
+}
+
+pub(crate) async fn g11_a_trim_spares_the_pieces_of_a_build_that_runs(desk: Desk) {
+    let (storage, key) = (&desk.storage, key(linked(&desk).await));
+    let bounds = ExportBounds { rows: 9, bytes: 1 << 30, link_bytes: 1 << 30, built_after: at(0) };
+    store(&desk, key, bytes_of(1_200_000, 1), at(1)).await;
+    // A second build has stored as many pieces, and not its file.
+    assert!(store::begin_export(storage, key, Fence(2), at(2)).await.unwrap());
+    let mut stranger = desk.location.stranger().await;
+    stranger.run("UPDATE export_pieces SET fence = 2").await;
+    store::trim_exports(storage, bounds, None).await.unwrap();
+    assert_eq!(pieces(&desk).await, 3);
+    // Its server died: the pieces leave when the build is as old as a file that leaves.
+    let later = ExportBounds { built_after: at(2), ..bounds };
+    store::trim_exports(storage, later, None).await.unwrap();
+    assert_eq!(pieces(&desk).await, 0);
 }
 
 pub(crate) async fn a_failure_is_read_by_every_caller_until_the_next_build(desk: Desk) {

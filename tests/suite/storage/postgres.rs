@@ -4,6 +4,7 @@
 use galley::storage::Storage;
 use galley::storage::error::StorageError;
 use galley::storage::log::{Append, Appended};
+use galley::storage::reviews::ReviewChange;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
@@ -313,6 +314,29 @@ async fn g2_an_edit_read_before_a_new_fence_is_rejected_after_it() {
         assert_eq!(within(appending.join_all()).await, [Appended::Fenced], "{change}");
         assert_eq!(desk.text(seated.document).await, before);
     }
+}
+
+/// The database has committed the change, and its reply is lost. A second run would change the review again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_whose_commit_has_no_reply_runs_once() {
+    let desk = Desk::postgres().await;
+    let seated = desk.seated().await;
+    let review = new_review(seated.link);
+    desk.storage.create_review(&review, seated.reviewer).await.unwrap();
+    let proxy = Proxy::to(&desk.location.url());
+    let far = within(Storage::open(&proxy.url())).await.unwrap();
+    proxy.hold("COMMIT");
+    let mut changing = JoinSet::new();
+    changing.spawn(async move {
+        let change = ReviewChange { body: Some("once".to_owned()), ..ReviewChange::default() };
+        let (link, guard) = (seated.link, seated.reviewer);
+        far.change_review(link, review.id, &change, None, guard, at(5)).await.is_ok()
+    });
+    within(proxy.holds()).await;
+    proxy.cut();
+    assert_eq!(within(changing.join_all()).await, [false], "the caller learns that it is unknown");
+    let stored = desk.storage.review(seated.link, &user("kim").id, review.id).await.unwrap();
+    assert_eq!(stored.map(|it| (it.version, it.body)), Some((2, "once".to_owned())));
 }
 
 /// Waits until `wanted` statements of Galley wait for a lock in this database.

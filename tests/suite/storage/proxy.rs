@@ -1,8 +1,8 @@
-//! A proxy for PostgreSQL that delays one chosen reply and counts all of them. Its drop closes it.
+//! A proxy for PostgreSQL that delays or loses one chosen reply and counts all of them. Its drop closes it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -27,6 +27,8 @@ struct Shared {
     /// The proxy delays the reply that contains this text, and all later replies.
     wanted: watch::Sender<Option<String>>,
     is_held: watch::Sender<bool>,
+    /// The connection of a delayed reply ends without it.
+    is_cut: AtomicBool,
     /// Replies that ended a round trip.
     replies: AtomicUsize,
 }
@@ -69,6 +71,12 @@ impl Proxy {
         held.wait_for(|is_held| *is_held).await.unwrap();
     }
 
+    /// Ends the connection of the delayed reply, which its client does not receive.
+    pub(crate) fn cut(&self) {
+        self.shared.is_cut.store(true, Ordering::SeqCst);
+        self.heal();
+    }
+
     /// Forwards the delayed reply.
     pub(crate) fn heal(&self) {
         self.shared.wanted.send_replace(None);
@@ -100,7 +108,9 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, holds: Option<Arc
     let mut last = Vec::new();
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
         if let Some(shared) = &holds {
-            shared.let_through(&bytes[..read]).await;
+            if !shared.let_through(&bytes[..read]).await {
+                return;
+            }
             shared.count(&mut last, &bytes[..read]);
         }
         if to.write_all(&bytes[..read]).await.is_err() {
@@ -118,14 +128,16 @@ impl Shared {
         last.drain(..last.len().saturating_sub(READY.len() - 1));
     }
 
-    /// Waits while these bytes are to be delayed.
-    async fn let_through(&self, bytes: &[u8]) {
+    /// Waits while these bytes are to be delayed. False: their connection ends.
+    async fn let_through(&self, bytes: &[u8]) -> bool {
         let mut wanted = self.wanted.subscribe();
         let is_in = |text: &String| bytes.windows(text.len()).any(|some| some == text.as_bytes());
         if wanted.borrow_and_update().as_ref().is_some_and(is_in) {
             self.is_held.send_replace(true);
             // `self` owns the sender, so the channel stays open.
             wanted.wait_for(Option::is_none).await.unwrap();
+            return !self.is_cut.swap(false, Ordering::SeqCst);
         }
+        true
     }
 }
