@@ -164,6 +164,16 @@ pub(crate) enum What {
         version: i64,
         marks: Vec<String>,
     },
+    /// The reviewer's page shows that a server refuses the last words of the suggestion.
+    Refused {
+        suggestion: String,
+        marks: Vec<String>,
+    },
+    /// The reviewer's page ends, and retains the last words of the suggestion as unsent.
+    Unsent {
+        suggestion: String,
+        marks: Vec<String>,
+    },
     /// At rest: the typed suggestions of a link at one server.
     Listed {
         link: String,

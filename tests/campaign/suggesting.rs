@@ -47,6 +47,7 @@ impl Typing {
         let is_new = self.link != desk.link || self.id.is_empty();
         if is_new || (self.unanswered.is_none() && random.below(6) == 0) {
             let Some(new) = Self::begun(desks, desk, peer, random) else { return };
+            self.end(desks);
             *self = new;
         }
         let marks = self.unanswered.take().unwrap_or_else(|| {
@@ -72,9 +73,20 @@ impl Typing {
                 desks.recorder.note(What::Acknowledged { link, suggestion, version, marks });
             }
             // The writer has decided it, or another suggestion stands at its position.
-            (200, _) => *self = Self::default(),
+            (200, Some("refused")) => {
+                let suggestion = std::mem::take(self).id;
+                desks.recorder.note(What::Refused { suggestion, marks });
+            }
             // Without the seat, or without an answer: the same batch is due.
             _ => self.unanswered = Some(marks),
+        }
+    }
+
+    /// The page ends: a batch without an answer stays in the browser.
+    pub(crate) fn end(&mut self, desks: &Desks) {
+        if let Some(marks) = self.unanswered.take() {
+            let suggestion = self.id.clone();
+            desks.recorder.note(What::Unsent { suggestion, marks });
         }
     }
 

@@ -79,6 +79,7 @@ impl Tab {
             }
             self.pause(60, 500).await;
         }
+        self.typing.end(&self.desks);
         self.unsaved
     }
 

@@ -315,6 +315,27 @@ fn g7_an_acknowledged_suggestion_that_is_missing_or_older_is_found() {
 }
 
 #[test]
+fn g7_a_change_that_is_in_no_list_and_that_its_author_takes_for_stored_is_found() {
+    let (first, second) = (["typed.s1.0"], ["typed.s2.0"]);
+    let marks = || second.map(str::to_owned).to_vec();
+    let sent = History::writer().add(suggested(&first)).add(acknowledged(1, &first));
+    let changed = sent.add(suggested(&second));
+    let old = listed("server 0", 1, &first);
+    let one = || "one".to_owned();
+    let refused = What::Refused { suggestion: one(), marks: marks() };
+    let unsent = What::Unsent { suggestion: one(), marks: marks() };
+    for known in [refused, unsent.clone()] {
+        assert_eq!(changed.clone().add(known).add(old.clone()).breaks(), Vec::<&str>::new());
+    }
+    assert_eq!(changed.clone().add(old.clone()).breaks(), ["G7"]);
+    // The page called the words before it unsent.
+    let earlier = What::Unsent { suggestion: one(), marks: first.map(str::to_owned).to_vec() };
+    assert_eq!(changed.clone().add(earlier).add(old).breaks(), ["G7"]);
+    let stored = listed("server 0", 2, &second);
+    assert_eq!(changed.add(unsent).add(stored).breaks(), Vec::<&str>::new());
+}
+
+#[test]
 fn g8_servers_that_list_other_suggestions_are_found() {
     let marks = ["typed.s1.0"];
     let sent = History::writer().add(suggested(&marks)).add(listed("server 0", 1, &marks));

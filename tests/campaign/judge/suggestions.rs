@@ -1,4 +1,5 @@
-//! G7, G8 and G10 of typed suggestions: what was acknowledged is listed, all servers list the same, and no
+//! G7, G8 and G10 of typed suggestions: what was acknowledged is listed, what is not listed is known to its author
+//! as refused or unsent, all servers list the same, and no
 //! suggested text is in the log before its acceptance.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use crate::judge::{Story, Violation};
 pub(super) fn judge(story: &Story<'_>) -> Vec<Violation> {
     let lists = lists_of(story);
     let mut violations = acknowledged_versions_are_listed(story, &lists);
+    violations.extend(what_is_in_no_list_is_known(story, &lists));
     violations.extend(servers_agree(&lists));
     violations.extend(texts_are_accepted_before_they_are_stored(story));
     violations.extend(parts_are_put_in_together(story));
@@ -61,6 +63,39 @@ fn acknowledged_versions_are_listed(story: &Story<'_>, lists: &Lists<'_>) -> Vec
                 Some(_) => continue,
             };
             violations.push(Violation { law: "G7", why, about: vec![(*id).clone()] });
+        }
+    }
+    violations
+}
+
+/// G7: the last words of each suggestion are listed, or its author's page calls them refused or unsent.
+fn what_is_in_no_list_is_known(story: &Story<'_>, lists: &Lists<'_>) -> Vec<Violation> {
+    let mut last = BTreeMap::new();
+    let mut known = BTreeSet::new();
+    for event in story.events {
+        match &event.what {
+            What::Suggested { link, suggestion, marks } => {
+                last.insert(suggestion, (link, marks));
+            }
+            // Another law judges what was acknowledged.
+            What::Acknowledged { suggestion, marks, .. }
+            | What::Refused { suggestion, marks }
+            | What::Unsent { suggestion, marks } => {
+                known.insert((suggestion, marks));
+            }
+            _ => {}
+        }
+    }
+    let mut violations = Vec::new();
+    for (id, (link, marks)) in last {
+        for (source, list) in lists.get(link.as_str()).into_iter().flatten() {
+            let is_listed = list.iter().any(|listed| listed.id == *id && listed.marks == *marks);
+            if !is_listed && !known.contains(&(id, marks)) {
+                let why = format!(
+                    "{source} does not list {marks:?} of {id}, and its author's page has not called it unsent"
+                );
+                violations.push(Violation { law: "G7", why, about: vec![id.clone()] });
+            }
         }
     }
     violations
