@@ -91,15 +91,15 @@ impl Failure for GuestLimit {
 #[derive(Clone, Default)]
 struct Charged(Arc<Mutex<Option<(StoreBudget, usize)>>>);
 
-/// Returns the bytes of a refused request, which has stored nothing: a client that another limit delays
+/// Releases the bytes of a refused request, which has stored nothing: a client that another limit delays
 /// does not spend this one by its tries.
-pub(crate) async fn give_back(mut request: Request, next: Next) -> Response {
+pub(crate) async fn release_refused(mut request: Request, next: Next) -> Response {
     let charged = Charged::default();
     request.extensions_mut().insert(charged.clone());
     let response = next.run(request).await;
     let charged = charged.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some((budget, bytes)) = charged.filter(|_| response.status().is_client_error()) {
-        budget.give_back(bytes);
+        budget.release(bytes);
     }
     response
 }

@@ -220,9 +220,9 @@ mod tests {
 
     type Try = fn(&Limits, &UserId, Peer, Instant) -> Result<(), Duration>;
 
-    /// A client spends each limit, tries twenty times more, and waits as it is told.
+    /// A client spends each limit, tries twenty times more, and waits for the time of the error.
     #[test]
-    fn g17_each_limit_passes_a_client_that_waits_as_it_is_told_and_a_refused_try_costs_nothing() {
+    fn g17_each_limit_passes_a_client_that_obeys_the_wait_and_a_refused_try_costs_nothing() {
         fn take(of: &Arc<Allowances>, peer: Peer, now: Instant) -> Result<(), Duration> {
             of.take(network(peer.0), now).map(Allowance::spend)
         }

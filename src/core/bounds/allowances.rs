@@ -149,7 +149,7 @@ mod tests {
 
     /// A refused try spent what came back meanwhile, and one above the burst was refused for ever.
     #[test]
-    fn g17_a_client_that_waits_as_it_is_told_passes_and_its_refused_tries_cost_nothing() {
+    fn g17_a_client_that_obeys_the_wait_passes_and_its_refused_tries_cost_nothing() {
         let units = |number| NonZeroU32::new(number).expect("units");
         for (per_second, burst) in [(1, 1), (128 * 1_024, 2 * 1_024 * 1_024), (7, 3), (3, 1_000)] {
             let bucket = Allowances::rate(units(per_second), units(burst));

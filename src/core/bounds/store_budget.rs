@@ -46,11 +46,11 @@ impl StoreBudget {
         }
     }
 
-    /// Returns bytes that were charged and are not stored.
-    pub fn give_back(&self, bytes: usize) {
+    /// Releases bytes that were charged and are not stored.
+    pub fn release(&self, bytes: usize) {
         let cost = self.cost(bytes);
-        let give_back = |end: u64| Some(end.saturating_sub(cost));
-        let _before = self.0.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, give_back);
+        let release = |end: u64| Some(end.saturating_sub(cost));
+        let _before = self.0.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, release);
     }
 
     /// Checks whether the budget has room for the bytes that a client announces. `Err` is the wait until
@@ -125,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn g17_bytes_that_are_given_back_are_there_again() {
+    fn g17_released_bytes_are_there_again() {
         let budget = budget(65_536);
         for _ in 0..10 {
             assert_eq!(budget.charge(60_000), Ok(()));
             assert!(budget.charge(60_000).is_err());
-            budget.give_back(60_000);
+            budget.release(60_000);
         }
     }
 
