@@ -145,7 +145,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // Compresses the texts of versions and Word files.
     ("flate2", &["files", "storage"]),
     // Both bound rates: `http` of requests, the others of messages of one socket.
-    ("governor", &["bounds", "http", "seats", "sessions"]),
+    ("governor", &["http", "seats", "sessions"]),
     ("http_body_util", &["outgoing"]),
     ("humantime", &["setting"]),
     // The server, and requests to other programs.

@@ -38,7 +38,7 @@ pub enum ItemState {
     Refused(Refusal, Option<i64>),
 }
 
-type Known = HashMap<ReviewId, StoredReview>;
+type StoredById = HashMap<ReviewId, StoredReview>;
 
 impl Reviews {
     /// Needs the reviewer's seat. Each item has its own state, in the order of `items`; those refused are
@@ -55,17 +55,17 @@ impl Reviews {
         self.demand_room()?;
         let items: Vec<_> = items.into_iter().map(checked).collect();
         let items = without_repeated_ids(items);
-        let mut known = self.known(link, &items).await?;
+        let mut by_id = self.stored_by_id(link, &items).await?;
         // A page repeats a whole batch when a part of it was refused: what is stored already costs nothing.
-        let costs = items.iter().filter(|item| !is_repeat(item, &known)).map(bytes_of);
+        let costs = items.iter().filter(|item| !is_repeat(item, &by_id)).map(bytes_of);
         self.charge_all(&link.user, costs)?;
         for _ in 0..PLACED_MAX {
-            let (anchored, seen) = self.anchor_all(link, items.clone(), known).await?;
+            let (anchored, seen) = self.anchor_all(link, items.clone(), by_id).await?;
             let (storage, now) = (&self.storage, Utc::now());
             let stored = storage.suggest(link.id, &link.user, &anchored, seen, guard, now).await?;
             // Another batch of the author has put a part that this one does not know.
             if matches!(stored, Guarded::Stale) {
-                known = self.known(link, &items).await?;
+                by_id = self.stored_by_id(link, &items).await?;
                 continue;
             }
             let outcomes = done(stored, guard)?;
@@ -77,11 +77,11 @@ impl Reviews {
     }
 
     /// The stored reviews that the items name.
-    async fn known(
+    async fn stored_by_id(
         &self,
         link: &MemberLink,
         items: &[Result<BatchItem, Refusal>],
-    ) -> Result<Known, ReviewError> {
+    ) -> Result<StoredById, ReviewError> {
         let ids: Vec<_> = ids_of(items).collect();
         let stored = self.storage.reviews_among(link.id, &ids).await?;
         Ok(stored.into_iter().map(|review| (review.id, review)).collect())
@@ -92,7 +92,7 @@ impl Reviews {
         &self,
         link: &MemberLink,
         items: Vec<Result<BatchItem, Refusal>>,
-        stored: Known,
+        stored: StoredById,
     ) -> Result<(Vec<AnchoredItem>, Option<i64>), ReviewError> {
         let needs_text = items.iter().any(|item| match item {
             Ok(BatchItem::Put(new)) => stays(new, stored.get(&new.id)).is_none(),
@@ -148,13 +148,13 @@ impl Reviews {
 }
 
 /// Whether the item changes nothing.
-fn is_repeat(item: &Result<BatchItem, Refusal>, known: &Known) -> bool {
+fn is_repeat(item: &Result<BatchItem, Refusal>, by_id: &StoredById) -> bool {
     match item {
-        Ok(BatchItem::Put(new)) => known.get(&new.id).is_some_and(|stored| {
+        Ok(BatchItem::Put(new)) => by_id.get(&new.id).is_some_and(|stored| {
             let parts = stays(new, Some(stored));
             parts.is_some_and(|parts| suggestion(new.clone(), parts).equals(stored))
         }),
-        Ok(BatchItem::Withdraw { id, .. }) => !known.contains_key(id),
+        Ok(BatchItem::Withdraw { id, .. }) => !by_id.contains_key(id),
         Err(_) => false,
     }
 }
@@ -212,7 +212,7 @@ fn stays(new: &NewSuggestion, stored: Option<&StoredReview>) -> Option<Vec<Store
     parts.collect()
 }
 
-fn stayed(item: Result<BatchItem, Refusal>, stored: &Known) -> AnchoredItem {
+fn stayed(item: Result<BatchItem, Refusal>, stored: &StoredById) -> AnchoredItem {
     match item {
         Err(reason) => AnchoredItem::Refused(reason),
         Ok(BatchItem::Withdraw { id, version }) => {
@@ -239,7 +239,7 @@ fn suggestion(new: NewSuggestion, parts: Vec<StoredPart>) -> AnchoredSuggestion 
 fn anchored(
     text: &Text,
     items: Vec<Result<BatchItem, Refusal>>,
-    stored: &Known,
+    stored: &StoredById,
     others: &OpenParts,
     author: &UserId,
 ) -> Vec<AnchoredItem> {

@@ -324,8 +324,8 @@ fn g7_a_change_that_is_in_no_list_and_that_its_author_takes_for_stored_is_found(
     let one = || "one".to_owned();
     let refused = What::Refused { suggestion: one(), marks: marks() };
     let unsent = What::Unsent { suggestion: one(), marks: marks() };
-    for known in [refused, unsent.clone()] {
-        assert_eq!(changed.clone().add(known).add(old.clone()).breaks(), Vec::<&str>::new());
+    for noted in [refused, unsent.clone()] {
+        assert_eq!(changed.clone().add(noted).add(old.clone()).breaks(), Vec::<&str>::new());
     }
     assert_eq!(changed.clone().add(old.clone()).breaks(), ["G7"]);
     // The page called the words before it unsent.

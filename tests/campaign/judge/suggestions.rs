@@ -1,6 +1,5 @@
-//! G7, G8 and G10 of typed suggestions: what was acknowledged is listed, what is not listed is known to its author
-//! as refused or unsent, all servers list the same, and no
-//! suggested text is in the log before its acceptance.
+//! G7, G8 and G10 of typed suggestions: what was acknowledged is listed, and the page of its author shows what is
+//! not listed as refused or unsent; all servers list the same; no suggested text is in the log before its acceptance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +10,7 @@ use crate::judge::{Story, Violation};
 pub(super) fn judge(story: &Story<'_>) -> Vec<Violation> {
     let lists = lists_of(story);
     let mut violations = acknowledged_versions_are_listed(story, &lists);
-    violations.extend(what_is_in_no_list_is_known(story, &lists));
+    violations.extend(unlisted_words_are_refused_or_unsent(story, &lists));
     violations.extend(servers_agree(&lists));
     violations.extend(texts_are_accepted_before_they_are_stored(story));
     violations.extend(parts_are_put_in_together(story));
@@ -69,9 +68,9 @@ fn acknowledged_versions_are_listed(story: &Story<'_>, lists: &Lists<'_>) -> Vec
 }
 
 /// G7: the last words of each suggestion are listed, or its author's page calls them refused or unsent.
-fn what_is_in_no_list_is_known(story: &Story<'_>, lists: &Lists<'_>) -> Vec<Violation> {
+fn unlisted_words_are_refused_or_unsent(story: &Story<'_>, lists: &Lists<'_>) -> Vec<Violation> {
     let mut last = BTreeMap::new();
-    let mut known = BTreeSet::new();
+    let mut noted = BTreeSet::new();
     for event in story.events {
         match &event.what {
             What::Suggested { link, suggestion, marks } => {
@@ -81,7 +80,7 @@ fn what_is_in_no_list_is_known(story: &Story<'_>, lists: &Lists<'_>) -> Vec<Viol
             What::Acknowledged { suggestion, marks, .. }
             | What::Refused { suggestion, marks }
             | What::Unsent { suggestion, marks } => {
-                known.insert((suggestion, marks));
+                noted.insert((suggestion, marks));
             }
             _ => {}
         }
@@ -90,7 +89,7 @@ fn what_is_in_no_list_is_known(story: &Story<'_>, lists: &Lists<'_>) -> Vec<Viol
     for (id, (link, marks)) in last {
         for (source, list) in lists.get(link.as_str()).into_iter().flatten() {
             let is_listed = list.iter().any(|listed| listed.id == *id && listed.marks == *marks);
-            if !is_listed && !known.contains(&(id, marks)) {
+            if !is_listed && !noted.contains(&(id, marks)) {
                 let why = format!(
                     "{source} does not list {marks:?} of {id}, and its author's page has not called it unsent"
                 );
