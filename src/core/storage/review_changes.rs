@@ -16,7 +16,7 @@ pub const MISSED_MAX: i64 = 1_000;
 
 /// The database stores a deletion for this many further changes of the document's reviews: some 4 MB. The
 /// id of a deleted review is spent meanwhile. Afterwards a review begins above each version of it
-/// (`first_version` in `sql/reviews.rs`), so a version that a client has read never names other words.
+/// (`insert` in `sql/reviews.rs`), so a version that a client has read never names other words.
 pub const DELETIONS_MAX: i64 = 20_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -272,18 +272,22 @@ async fn admit_one_more(tx: &mut Tx, new: &NewReview) -> Result<(), TxError> {
     Ok(())
 }
 
+/// Its version is one, until the document has had more changes than the database stores deletions for. The
+/// last version of a forgotten deletion is below its number, since each version takes a number.
 pub(crate) async fn insert(
     tx: &mut Tx,
     new: &NewReview,
     source: ReviewOrigin,
 ) -> Result<(), TxError> {
     put_user(tx, &new.author, new.now).await?;
-    let version = first_version(tx, new.link).await?;
     sql!(
         "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
          prefix, suffix, current_start, current_end, body, suggestion, status, version, \
          created_at, updated_at, bytes, kind, origin) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $18, $14, $14, $15, $16, $17)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+         (SELECT 1 + CASE WHEN $18 < d.review_changes THEN d.review_changes - $18 ELSE 0 END \
+         FROM documents d JOIN share_links l ON l.document_id = d.id WHERE l.id = $2), \
+         $14, $14, $15, $16, $17)",
         new.id,
         new.link,
         new.author.id,
@@ -301,23 +305,11 @@ pub(crate) async fn insert(
         new.bytes(),
         new.is_summary.then_some(SUMMARY),
         source,
-        version
+        DELETIONS_MAX
     )
     .run(tx)
     .await?;
     Ok(())
-}
-
-/// One, until the document has had more changes than the database stores deletions for. The last version of
-/// a forgotten deletion is below its number, since each version takes a number.
-async fn first_version(tx: &mut Tx, link: ShareLinkId) -> Result<i64, TxError> {
-    let changes = sql!(
-        "SELECT d.review_changes FROM documents d JOIN share_links l ON l.document_id = d.id \
-         WHERE l.id = $1",
-        link
-    );
-    let changes: i64 = changes.one(tx).await?.get(0)?;
-    Ok(1 + (changes - DELETIONS_MAX).max(0))
 }
 
 /// Refuses unless the guard is of that link, and holds.
