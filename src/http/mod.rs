@@ -113,8 +113,8 @@ fn router(state: HttpState, features: Routes, body_bytes: usize) -> Router {
     let guarded = guarded()
         .merge(features)
         .into_router()
-        .route_layer(from_fn_with_state(state.budget.clone(), response_budget::charge))
         .route_layer(from_fn(guest_budgets::release_refused))
+        .route_layer(from_fn_with_state(state.budget.clone(), response_budget::charge))
         .route_layer(from_fn_with_state(checks, auth::caller::identify));
     guarded
         .merge(open().into_router().merge(pages()).fallback(assets::file).layer(by_address))
