@@ -12,8 +12,8 @@ import { test } from "node:test"
 
 import { chromium } from "playwright-core"
 
-import { browserPath, TIMEOUT_MS, User, until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+import { browserPath, Galley, TIMEOUT_MS, User, until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, inEachLook, replaceGalley, withGalley } from "./support.mjs"
 
 withGalley({ per: "test" })
 
@@ -107,6 +107,57 @@ test("a tab crash loses no journaled edit, and the page recovers it once", async
   await again.seated()
   await again.waitForText("Here. Before the crash.")
   assert.equal(await stored(again), "Here. Before the crash.")
+})
+
+/** So many letters in lines. @param {string} letter @param {number} letters */
+const lines = (letter, letters) => `${letter.repeat(59)}\n`.repeat(letters / 60)
+
+/** Pastes at the end, or over all. @param {User} writer @param {string} text @param {string} [at] */
+async function paste({ page }, text, at = "Control+End") {
+  await page.evaluate((pasted) => navigator.clipboard.writeText(pasted), text)
+  await page.locator(".cm-content").click()
+  await page.keyboard.press(at)
+  await page.keyboard.press("Control+v")
+}
+
+test("three pastes of 300,000 letters without the server are stored when it is back, and shown after a reload", async () => {
+  const writer = await browser.newUser(galley)
+  await writer.begin("Kim", "Begun. ")
+  await galley.end("SIGKILL")
+  await writer.notice.getByText("Connection lost.").waitFor()
+  const pasted = ["가", "나", "다"].map((letter) => lines(letter, 300_000))
+  for (const text of pasted) await paste(writer, text)
+  await galley.run()
+  await until(async () => (await stored(writer)) === `Begun. ${pasted.join("")}`, "all of it is stored")
+  await writer.seated()
+  await noStoredEdits(writer.page)
+  await writer.page.reload()
+  await writer.seated()
+  assert.match(await writer.text(), /^Begun\. 가{59}/)
+  assert.equal(await stored(writer), `Begun. ${pasted.join("")}`)
+})
+
+test("one paste above the longest message is stored, and a journal above it is recovered", async () => {
+  await replaceGalley(await Galley.start({ GALLEY_LIMITS__MESSAGE_BYTES: "16384" }))
+  const writer = await browser.newUser(galley)
+  const { page } = writer
+  await writer.begin("Kim", "Begun. ")
+  const pasted = lines("가😀", 30_000)
+  await paste(writer, pasted, "Control+a")
+  await until(async () => (await stored(writer)) === pasted, "the paste is stored")
+  await noStoredEdits(page)
+  await galley.end("SIGKILL")
+  await writer.notice.getByText("Connection lost.").waitFor()
+  await paste(writer, lines("나😀", 30_000), "Control+Home")
+  await until(async () => (await storedEdits(page)) === 1, "the journal has it")
+  page.on("dialog", (dialog) => dialog.accept())
+  const desk = page.url()
+  await page.goto("about:blank")
+  await galley.run()
+  await page.goto(desk)
+  await page.getByText("has been put back").waitFor()
+  await until(async () => (await stored(writer)) === lines("나😀", 30_000) + pasted, "the journal is stored")
+  await noStoredEdits(page)
 })
 
 /** A browser whose profile outlives it. @param {string} profile */

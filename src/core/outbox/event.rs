@@ -31,6 +31,8 @@ pub enum Event<'a> {
         lease_ms: u64,
         resume: &'a str,
         user: &'a User,
+        /// The longest message that the server reads. Clients divide longer updates.
+        message_bytes: usize,
     },
     /// Another session holds the seat; this one is in its wait queue.
     SeatWaiting {
@@ -200,13 +202,14 @@ impl Event<'_> {
 
     fn seat_fields<M: SerializeMap>(&self, object: &mut M) -> Result<(), M::Error> {
         match self {
-            Self::SeatGranted { session, role, fence, lease_ms, resume, user } => {
+            Self::SeatGranted { session, role, fence, lease_ms, resume, user, message_bytes } => {
                 object.serialize_entry("session_id", session)?;
                 object.serialize_entry("role", role)?;
                 object.serialize_entry("fence", fence)?;
                 object.serialize_entry("lease_ms", lease_ms)?;
                 object.serialize_entry("resume", resume)?;
                 object.serialize_entry("user", user)?;
+                object.serialize_entry("message_bytes", message_bytes)?;
             }
             Self::SeatWaiting { position, holder, own, since, retry_at } => {
                 let mut holder = json!({ "name": holder, "since": since });

@@ -354,6 +354,7 @@ impl SeatService {
             lease_ms: u64::try_from(lease_ms).unwrap_or(u64::MAX),
             resume: &identity.resume,
             user: &identity.user,
+            message_bytes: self.shared.limits.message_bytes,
         };
         // A session whose claim began before the drain is not seated either.
         let joined = match self.not_draining() {

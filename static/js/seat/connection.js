@@ -13,7 +13,7 @@ import { Awareness } from "../lib/vendor.js"
 import { holderIn, lossReason, retryDelay } from "./close_codes.js"
 import { storeResumeSecret, takeResumeSecret } from "./resume_secret.js"
 import { holderOf, positionOf, secondsToWait } from "./wait_queue.js"
-import { YjsSocket } from "./yjs_socket.js"
+import { MESSAGE_BYTES, YjsSocket } from "./yjs_socket.js"
 
 /**
  * @typedef {import("../store.js").Phase} Phase
@@ -205,6 +205,7 @@ export class Connection extends EventTarget {
     }
     if (event.event === "seat.granted") {
       this.#granted = true
+      if (this.#socket) this.#socket.messageBytes = Number(event.message_bytes) || MESSAGE_BYTES
       this.draining = false
       // Only the user starts a second takeover, or two tabs would evict each other.
       this.#takesOver = false

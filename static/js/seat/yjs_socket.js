@@ -17,20 +17,25 @@ import {
   removeAwarenessStates,
   toUint8Array,
   writeSyncStep1,
-  writeUpdate,
   writeVarUint,
   writeVarUint8Array,
 } from "../lib/vendor.js"
+import { piecesOf } from "./update_pieces.js"
 
+/** The longest message of a server that does not name it (`limits.message_bytes`), in bytes. */
+export const MESSAGE_BYTES = 2 * 1024 * 1024
+/** The types of a frame and the length of its update, in bytes, at most. */
+const HEAD_BYTES = 16
 /** The types of frames. */
 const SYNC = 0
 const AWARENESS = 1
 /** A query of all presence: the shortest message with a certain reply. */
 const QUERY_AWARENESS = 3
 const EVENT = 100
-/** The types of sync messages: "send me what I lack", and the reply. */
+/** The types of sync messages: "send me what I lack", the reply, and an edit. */
 const STEP_1 = 0
 const STEP_2 = 1
+const UPDATE = 2
 
 /**
  * @typedef {import("../lib/vendor.js").Awareness} Awareness
@@ -43,6 +48,8 @@ const STEP_2 = 1
 
 export class YjsSocket {
   isSynced = false
+  /** The longest message that the server reads, in bytes. */
+  messageBytes = MESSAGE_BYTES
   /** When the last message arrived; before the first one, when the socket was made or opened. In ms. */
   lastMessageAt = Date.now()
   #socket
@@ -100,7 +107,11 @@ export class YjsSocket {
     writeVarUint(reply, SYNC)
     const type = readSyncMessage(decoder, reply, this.doc, this)
     if (type === STEP_1) {
-      this.#socket.send(toUint8Array(reply))
+      const answer = createDecoder(toUint8Array(reply))
+      // The two types.
+      readVarUint(answer)
+      readVarUint(answer)
+      this.#sendPieces(STEP_2, readVarUint8Array(answer))
       this.handlers.replied()
     } else if (type === STEP_2 && !this.isSynced) {
       this.isSynced = true
@@ -110,7 +121,17 @@ export class YjsSocket {
 
   /** @param {Uint8Array} update @param {unknown} origin */
   #sendUpdate = (update, origin) => {
-    if (origin !== this) this.#send(SYNC, (encoder) => writeUpdate(encoder, update))
+    if (origin !== this && this.isOpen) this.#sendPieces(UPDATE, update)
+  }
+
+  /** @param {number} type of the sync messages @param {Uint8Array} update */
+  #sendPieces(type, update) {
+    for (const piece of piecesOf(update, this.messageBytes - HEAD_BYTES)) {
+      this.#send(SYNC, (encoder) => {
+        writeVarUint(encoder, type)
+        writeVarUint8Array(encoder, piece)
+      })
+    }
   }
 
   /** Sends our own presence. @param {Record<"added" | "updated" | "removed", number[]>} clients */
