@@ -34,6 +34,17 @@ test("clocks of other clients prove nothing about local edits", () => {
   assert.equal(unsaved.count, 3)
 })
 
+test("an insertion is not saved with a later one of another client", () => {
+  const unsaved = new Unsaved()
+  unsaved.edited(clocks([1, 0]), clocks([1, 1]), 1_000)
+  unsaved.edited(clocks(), clocks(), 2_000)
+  unsaved.edited(clocks([7, 0]), clocks([7, 5]), 3_000)
+  unsaved.saved(clocks([7, 5]))
+  assert.equal(unsaved.savedTo, 0, "the first piece of an answer had the second client alone")
+  unsaved.saved(clocks([1, 1], [7, 5]))
+  assert.equal(unsaved.savedTo, 3)
+})
+
 test("a deletion is saved with a later insertion that is", () => {
   const unsaved = new Unsaved()
   unsaved.edited(clocks(), clocks(), 1)

@@ -80,8 +80,9 @@ export class Unsaved {
     )
     const isProof = this.#resent !== null && this.#resent <= this.#savedCount + last
     if (isProof) this.#denied = 0
-    const stays = this.#edits.findIndex(
-      ({ clocks: need }, index) => need.size === 0 && this.#savedCount + index < this.#denied,
+    // The pieces of an answer (`seat/update_pieces.js`) may bring an insertion before an older one of another client.
+    const stays = this.#edits.findIndex(({ clocks: need }, index) =>
+      need.size === 0 ? this.#savedCount + index < this.#denied : !covers(this.#savedClocks, need),
     )
     const end = stays === -1 ? last + 1 : Math.min(last + 1, stays)
     this.#edits = this.#edits.slice(end)
