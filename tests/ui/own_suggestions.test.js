@@ -365,6 +365,7 @@ test("a refused item stays unsaved and is not sent in a loop, until a key or an 
   await after(400)
   await after(60_000)
   assert.equal(server.calls.length, 1)
+  assert.equal(sender.refusal, "quote-changed")
   assert.equal(own.model?.unsaved().put.length, 1)
   text.insert(0, "And ")
   await after(400)

@@ -18,6 +18,7 @@ import { OwnSuggestions } from "./own_suggestions.js"
 import { originalText } from "./original_text.js"
 import { ownPieces } from "./pieces.js"
 import { entering, placedParts, textsOf } from "./recovery.js"
+import { MENDED } from "./refusals.js"
 import { Sender } from "./sender.js"
 import { Unsent } from "./unsent.js"
 
@@ -212,7 +213,7 @@ export class ReviewerPage {
     const { savedAt = null, refusal = "" } = this.sender ?? {}
     const since = this.#since === 0 ? null : new Date(this.#since)
     const slow = this.#since !== 0 && SLOW <= Date.now() - this.#since
-    const refusing = refusal !== "" && 0 < count ? refusal : "no"
+    const refusing = refusal !== "" && 0 < count && (slow || !MENDED.includes(refusal)) ? refusal : "no"
     const before = this.store.state.saving
     const isSame = count === before.count && since?.getTime() === before.since?.getTime() && savedAt === before.savedAt && slow === before.slow && refusing === before.refusing
     if (!isSame) this.store.change({ saving: { ...before, count, since, savedAt, slow, refusing } })

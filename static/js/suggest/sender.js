@@ -13,6 +13,7 @@ import * as api from "../lib/api.js"
 import { relativeAt } from "../desk/positions.js"
 import { Y } from "../lib/vendor.js"
 import { divided } from "./batches.js"
+import { gravest } from "./refusals.js"
 import { putSuggestions } from "./suggestions_api.js"
 
 /**
@@ -33,8 +34,10 @@ const RETRY_DELAY_MAX = 30_000
 export class Sender extends EventTarget {
   /** @type {Date | null} */
   savedAt = null
-  /** Why the last batch was not stored as a whole. @type {"" | "full" | "too-long"} */
+  /** Why something is not stored. @type {import("./refusals.js").Refusal | ""} */
   refusal = ""
+  /** Why the server refused a suggestion when it was sent last. @type {Map<string, string>} */
+  #refused = new Map()
   /** @type {Promise<void> | null} */
   #sending = null
   #timer = 0
@@ -125,7 +128,12 @@ export class Sender extends EventTarget {
   /** @param {Result[]} results */
   #answered(results) {
     const refused = results.filter(({ state }) => state === "refused").map(({ reason = "" }) => reason)
-    this.refusal = refused.find((reason) => reason === "full" || reason === "too-long") ?? ""
+    for (const { id, state, reason = "" } of results) {
+      if (state === "refused") this.#refused.set(id, reason)
+      else this.#refused.delete(id)
+    }
+    for (const id of this.#refused.keys()) if (this.own.model?.stateOf(id) === undefined) this.#refused.delete(id)
+    this.refusal = gravest(this.#refused.values())
     if (refused.length < results.length) this.savedAt = new Date()
     // The list has the newer version, or the decision, of what another page changed.
     if (refused.some((reason) => ["version", "decided", "not-yours"].includes(reason))) {
@@ -135,7 +143,7 @@ export class Sender extends EventTarget {
 
   /** @param {unknown} error */
   #failed(error) {
-    if (error instanceof api.Problem && error.status === 507) this.refusal = "full"
+    if (error instanceof api.Problem && error.status === 507) this.refusal = "storage"
     const wait = error instanceof api.Problem ? error.retryAfter : 0
     this.#refusedUntil = performance.now() + wait
     this.#sendLater(this.#retryDelay)
