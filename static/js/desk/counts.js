@@ -141,8 +141,12 @@ function wordsIn(line) {
   return words
 }
 
-/** @param {string} line @returns {Counts} */
-function countAny(line) {
+/** Decomposed Hangul, as macOS writes it in names and a stock client may store it: a form counts its syllables. */
+const JAMO = /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+/g
+
+/** @param {string} stored @returns {Counts} */
+function countAny(stored) {
+  const line = stored.replace(JAMO, (jamo) => jamo.normalize("NFC"))
   const counts = { ...nothing(), utf8: utf8.encode(line).length, words: wordsIn(line) }
   for (const grapheme of graphemesOf(line)) {
     counts.all++

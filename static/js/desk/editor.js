@@ -23,6 +23,7 @@ import { textShown } from "../reviews/text_view.js"
 import { drawnSections } from "../sections/meters.js"
 import { base } from "./base_text.js"
 import { Find, findPhrases } from "./find_panel.js"
+import { incomingEdits } from "./incoming_edits.js"
 import { lineDirection } from "./line_direction.js"
 import { peerDrawing } from "./presence.js"
 import { languageOf, sampleOf } from "./text_language.js"
@@ -32,9 +33,6 @@ import { languageOf, sampleOf } from "./text_language.js"
  * @typedef {import("../reviews/highlights.js").Passage} Passage
  * @typedef {import("./shared_editing.js").Binding} Binding
  */
-
-/** The line break of Yjs and of Galley. Any other in a paste becomes this one. */
-const normalizeBreaks = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
 
 /**
  * Fires `edit`, `select`, `geometry` (`detail`: the range of the lines that an edit changed, or `null`), `press` (a passage;
@@ -79,7 +77,7 @@ export class Editor extends EventTarget {
         extensions: [
           // Yjs counts "\r\n" as two, and so must the editor, or every offset after it is wrong.
           EditorState.lineSeparator.of("\n"),
-          EditorView.clipboardInputFilter.of(normalizeBreaks),
+          incomingEdits((change) => binding.isRemote(change)),
           EditorView.cspNonce.of(nonce),
           EditorView.lineWrapping,
           EditorView.scrollMargins.of(() => ({ top: Math.max(byId("bar").offsetHeight + 24, 140), bottom: 90 })),

@@ -11,7 +11,11 @@ import { SearchQuery } from "../lib/vendor.js"
 /** A count stops here: more matches are "10,000+". */
 export const MATCHES_MAX = 10_000
 
+/** The rest of a decomposed letter, as a stock client may store it: 가 is not found in such a 각 either. */
+const CONTINUES = /^[\p{M}\u1160-\u11ff\ud7b0-\ud7fb]/u
+
 /**
+ * @typedef {import("@codemirror/state").EditorState} EditorState
  * @typedef {{ search: string, replace: string, caseSensitive: boolean }} Wanted
  * @typedef {{ from: number, to: number }} Match
  */
@@ -25,7 +29,8 @@ export function fold(text, caseSensitive) {
 /** @param {Wanted} wanted */
 export function queryOf({ search, replace, caseSensitive }) {
   const folded = fold(search, caseSensitive)
-  const test = (/** @type {string} */ match) => fold(match, caseSensitive) === folded
+  const test = (/** @type {string} */ match, /** @type {EditorState} */ state, /** @type {number} */ _from, /** @type {number} */ to) =>
+    fold(match, caseSensitive) === folded && !CONTINUES.test(state.sliceDoc(to, to + 2))
   return new SearchQuery({ search, replace, caseSensitive, literal: true, test })
 }
 
@@ -33,7 +38,7 @@ export function queryOf({ search, replace, caseSensitive }) {
  * The matches from the beginning, at most `MATCHES_MAX` and one more.
  *
  * @param {SearchQuery} query
- * @param {import("@codemirror/state").EditorState} state
+ * @param {EditorState} state
  * @returns {Match[]}
  */
 export function matchesOf(query, state) {

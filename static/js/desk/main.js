@@ -2,12 +2,14 @@
 /** Where `editor.html` begins: from the address to the desk. */
 
 import { i18n, translateAll } from "../lib/i18n.js"
+import { cleanFields } from "../lib/incoming.js"
 import { enter } from "../seat/entry.js"
 import { EntryDialog } from "../seat/entry_dialog.js"
 import { DeskPage } from "./wiring.js"
 
 await i18n.start()
 translateAll(document)
+cleanFields()
 const dialog = new EntryDialog()
 const arrival = await enter(dialog)
 if (arrival) {

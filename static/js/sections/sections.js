@@ -35,13 +35,15 @@ const UNSAID = { unit: "spaces", limit: null, floor: null, line_break: null }
  * @param {string} text @param {readonly Setting[]} [settings] @returns {Section[]}
  */
 export function findSections(text, settings = []) {
-  const lines = text.split("\n")
-  const starts = startsOf(lines)
+  // A stock client may have stored decomposed letters. The offsets are those of the stored text.
+  const stored = text.split("\n")
+  const lines = text.normalize("NFC").split("\n")
+  const starts = startsOf(stored)
   const settingByLine = new Map(settings.map((setting) => [lineAt(starts, setting.at), setting]))
   const headings = withSettings(lines, selectHeadings(lines, candidatesIn(lines)), settingByLine)
   return headings.map((heading, at) => {
     const next = headings[at + 1]?.first ?? lines.length
-    return sectionOf(lines, starts, heading, next, settingOf(heading, settingByLine))
+    return sectionOf(stored, starts, heading, next, settingOf(heading, settingByLine))
   })
 }
 
@@ -106,7 +108,7 @@ const indices = (first, last) => Array.from({ length: last - first + 1 }, (_, at
  */
 function sectionOf(lines, starts, { first, last, limit }, next, setting) {
   const { at: _, question: __, ...set } = setting ?? {}
-  const title = lines[first]?.trim() ?? ""
+  const title = lines[first]?.trim().normalize("NFC") ?? ""
   let [top, bottom] = [last + 1, next - 1]
   while (top <= bottom && isBlank(lines[top])) top++
   while (top <= bottom && isBlank(lines[bottom])) bottom--

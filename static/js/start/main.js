@@ -10,6 +10,7 @@ import { button, byId, el, onSubmit, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
 import { i18n, t } from "../lib/i18n.js"
+import { cleanFields } from "../lib/incoming.js"
 import { signInAddress } from "../lib/sign_in.js"
 import { DocumentList } from "./document_list.js"
 import { ImportFile } from "./import_file.js"
@@ -245,4 +246,5 @@ function linkPath(text, origin) {
 }
 
 await i18n.start()
+cleanFields()
 await new StartPage().start()
