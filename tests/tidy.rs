@@ -151,6 +151,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // The server, and requests to other programs.
     ("hyper", &["http", "outgoing"]),
     ("hyper_util", &["http", "outgoing"]),
+    ("icu_normalizer", &["domain"]),
     ("ipnet", &["http"]),
     // Tokens of users, and the server's own for push services.
     ("jsonwebtoken", &["http", "push"]),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::limits::{HEADING_CHARS_MAX, LABEL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX};
 use crate::printable::{LineFault, check_line};
+use crate::text::composed;
 
 /// A text that the page shows on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,17 +28,17 @@ pub struct InvalidLine {
 }
 
 impl Line {
-    /// Trims and checks a text.
+    /// Trims, composes and checks a text. A control character is an error: a name may not lose a letter.
     ///
     /// # Errors
     ///
     /// [`InvalidLine`] when it is empty, too long, more than one line, or has characters that a page
     /// draws as nothing.
     pub fn parse(self, text: &str) -> Result<String, InvalidLine> {
-        let text = text.trim();
+        let text = composed(text.trim());
         let is_too_long = self.chars_max() < text.chars().count();
-        let checked = if is_too_long { Err(LineFault::TooLong) } else { check_line(text) };
-        checked.map(|()| text.to_owned()).map_err(|fault| InvalidLine { line: self, fault })
+        let checked = if is_too_long { Err(LineFault::TooLong) } else { check_line(&text) };
+        checked.map(|()| text.into_owned()).map_err(|fault| InvalidLine { line: self, fault })
     }
 
     fn chars_max(self) -> usize {
@@ -86,6 +87,7 @@ mod tests {
         for (line, most) in [(Line::Name, 80), (Line::Title, 200), (Line::Label, 100)] {
             assert_eq!(line.parse("  김민수 "), Ok("김민수".to_owned()));
             assert_eq!(line.parse("👩‍👩‍👧"), Ok("👩‍👩‍👧".to_owned()));
+            assert_eq!(line.parse("\u{1100}\u{1161}\u{11a8} e\u{301}"), Ok("각 é".to_owned()));
             assert!(line.parse(&format!(" {} ", "가".repeat(most))).is_ok());
         }
     }

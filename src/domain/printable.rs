@@ -4,7 +4,7 @@
 //! rule rejects every character that a browser draws as nothing, and every mark that changes the
 //! writing direction. It accepts an invisible character only where a script needs it. Such are a
 //! joiner inside a word of a joining script or inside an emoji, and a variation selector after a
-//! character that has variants. Comments and suggestions have a wider rule of their own.
+//! character that has variants. Comments and suggestions follow `text::incoming` alone.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineFault {
@@ -49,13 +49,6 @@ pub(super) fn check_line(text: &str) -> Result<(), LineFault> {
         before = Some(c);
     }
     if is_blank { Err(LineFault::Blank) } else { Ok(()) }
-}
-
-/// Whether a comment, a reply or a suggestion has a control character other than line feed and tab.
-/// A page shows none of them, and JSON needs six bytes for each.
-#[must_use]
-pub fn has_control_character(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t'))
 }
 
 fn is_control(c: char) -> bool {
@@ -178,13 +171,5 @@ mod tests {
         ] {
             assert_eq!(check_line(text), Ok(()), "{text:?}");
         }
-    }
-
-    #[test]
-    fn a_comment_may_break_its_lines_and_nothing_else() {
-        assert!(!has_control_character("가\n\t- b"));
-        assert!(
-            ["\0", "a\u{1}", "\r\n", "\u{1b}[1m", "\u{7f}"].into_iter().all(has_control_character)
-        );
     }
 }

@@ -8,8 +8,7 @@ use crate::limits::{
     PARTS_PER_SUGGESTION_MAX, QUOTE_UTF16_MAX, REVIEW_BODY_BYTES_MAX, REVIEW_BYTES_MAX,
     SUGGESTION_BYTES_MAX,
 };
-use crate::printable::has_control_character;
-use crate::text::normalize_line_breaks;
+use crate::text::incoming;
 
 /// Why the server refuses an item of a batch. The other items are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
@@ -66,23 +65,22 @@ pub struct NewSuggestion {
 }
 
 impl NewSuggestion {
-    /// The suggestion with line feeds alone.
+    /// The suggestion with clean texts. Its quotes stay: the server compares them with the stored text.
     ///
     /// # Errors
     ///
-    /// [`Refusal::Malformed`]: no part, an insertion of nothing, an empty quote, a control character.
+    /// [`Refusal::Malformed`]: no part, an insertion of nothing, an empty quote.
     /// [`Refusal::TooLong`]: it, a quote or a text is longer than it may be.
     pub fn check(self) -> Result<Self, Refusal> {
-        let body = self.body.as_deref().map(normalize_line_breaks);
-        let part = |NewPart { at, text }| NewPart { at, text: normalize_line_breaks(&text) };
+        let body = self.body.as_deref().map(incoming);
+        let part = |NewPart { at, text }| NewPart { at, text: incoming(&text) };
         let checked = Self { body, parts: self.parts.into_iter().map(part).collect(), ..self };
         checked.parts.iter().try_for_each(check_part)?;
-        let body = checked.body.as_deref().unwrap_or_default();
-        if checked.parts.is_empty() || has_control_character(body) {
+        if checked.parts.is_empty() {
             return Err(Refusal::Malformed);
         }
         let is_long = checked.parts.len() > PARTS_PER_SUGGESTION_MAX
-            || body.len() > REVIEW_BODY_BYTES_MAX
+            || checked.body.as_ref().is_some_and(|body| body.len() > REVIEW_BODY_BYTES_MAX)
             || i64::try_from(checked.bytes()).unwrap_or(i64::MAX) > REVIEW_BYTES_MAX;
         if is_long { Err(Refusal::TooLong) } else { Ok(checked) }
     }
@@ -109,10 +107,7 @@ fn check_part(part: &NewPart) -> Result<(), Refusal> {
         return Err(Refusal::TooLong);
     }
     let is_nothing = quote.map_or(part.text.is_empty(), str::is_empty);
-    match is_nothing || has_control_character(&part.text) {
-        true => Err(Refusal::Malformed),
-        false => Ok(()),
-    }
+    if is_nothing { Err(Refusal::Malformed) } else { Ok(()) }
 }
 
 fn is_long(quote: &str) -> bool {
@@ -163,9 +158,11 @@ mod tests {
         }
         let none = NewSuggestion { parts: Vec::new(), ..suggestion(None, "b") };
         assert_eq!(refusal(none), Some(Refusal::Malformed));
-        assert_eq!(refusal(suggestion(None, "a\u{0}b")), Some(Refusal::Malformed));
-        let checked = suggestion(None, "a\r\nb").check().expect("a suggestion");
-        assert_eq!(checked.parts[0].text, "a\nb");
+        assert_eq!(refusal(suggestion(None, "\u{0}\u{FEFF}")), Some(Refusal::Malformed));
+        let quote = "\u{1100}\u{1161}\u{B}";
+        let checked = suggestion(Some(quote), "a\u{B}\u{1100}\u{1161}\u{0}b").check();
+        let part = checked.expect("a suggestion").parts.remove(0);
+        assert_eq!((quote_of(&part.at), part.text.as_str()), (Some(quote), "a\n가b"));
     }
 
     #[test]

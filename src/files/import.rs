@@ -9,6 +9,7 @@ use crate::labels::Labels;
 use crate::word_text::{self, Imported};
 use galley_domain::limits::LABEL_CHARS_MAX;
 use galley_domain::line::Line;
+use galley_domain::text::{IncomingText, composed};
 
 /// Longest file of an import, in bytes: a Word document with pictures.
 pub const IMPORT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -46,7 +47,7 @@ pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<Impor
     if bytes.len() > IMPORT_BYTES_MAX {
         return Err(ImportError::TooLarge("the file itself"));
     }
-    let mut clean = CleanText { text: String::new(), text_max, is_after_return: false };
+    let mut clean = CleanText { text: IncomingText::default(), text_max };
     let mut imported = Imported::default();
     match format {
         ImportFormat::Docx => {
@@ -55,31 +56,29 @@ pub fn read(format: ImportFormat, bytes: &[u8], text_max: usize) -> Result<Impor
         }
         ImportFormat::Text => decode(bytes, &mut clean)?,
     }
-    Ok(Imported { text: clean.text, ..imported })
+    Ok(Imported { text: clean.finish()?, ..imported })
 }
 
-/// A text under construction, with line feeds and without control characters.
+/// A text under construction.
 struct CleanText {
-    text: String,
+    text: IncomingText,
     text_max: usize,
-    /// The last character was a carriage return, which a line feed may follow.
-    is_after_return: bool,
 }
 
 impl CleanText {
     fn push(&mut self, part: &str) -> Result<(), ImportError> {
-        for c in part.chars() {
-            let is_second = std::mem::replace(&mut self.is_after_return, c == '\r') && c == '\n';
-            match c {
-                '\0' => return Err(ImportError::Unreadable("it is no text")),
-                '\n' if is_second => {}
-                '\n' | '\r' => self.text.push('\n'),
-                c if c.is_ascii_control() && c != '\t' => {}
-                c => self.text.push(c),
-            }
+        // The rule drops it from a paste. A file with one is no text.
+        if part.contains('\0') {
+            return Err(ImportError::Unreadable("it is no text"));
         }
-        let is_bounded = self.text.len() <= self.text_max;
+        self.text.push(part);
+        let is_bounded = self.text.bytes() <= self.text_max;
         is_bounded.then_some(()).ok_or(ImportError::TextTooLong)
+    }
+
+    fn finish(self) -> Result<String, ImportError> {
+        let text = self.text.finish();
+        if text.len() <= self.text_max { Ok(text) } else { Err(ImportError::TextTooLong) }
     }
 }
 
@@ -126,7 +125,11 @@ pub fn title_of(Imported { text, heading, .. }: &Imported, name: Option<&str>) -
         .map(|line| line.trim_start_matches(['#', ' ', '\t']).trim());
     let first = first.filter(|line| !line.is_empty()).take(1);
     let titles = heading.as_deref().into_iter().chain(stem).chain(first).map(|title| {
-        title.chars().filter(|c| !c.is_control()).take(LABEL_CHARS_MAX).collect::<String>()
+        composed(title)
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(LABEL_CHARS_MAX)
+            .collect::<String>()
     });
     let mut titles = titles.filter_map(|title| Line::Title.parse(&title).ok());
     let is_korean = || Labels::of([text.as_str()]).lang == "ko";
@@ -145,7 +148,7 @@ mod tests {
     #[test]
     fn a_text_of_any_usual_encoding_is_read() {
         let text_of = |bytes: &[u8]| text(bytes).expect("a text");
-        assert_eq!(text_of("나는\r\n글을\r쓴다\u{C}".as_bytes()), "나는\n글을\n쓴다");
+        assert_eq!(text_of("나는\r\n글을\r쓴다\u{1}".as_bytes()), "나는\n글을\n쓴다");
         assert_eq!(text_of("\u{FEFF}나는".as_bytes()), "나는");
         let utf16 = |order: fn(u16) -> [u8; 2]| -> Vec<u8> {
             "\u{FEFF}나는 😀".encode_utf16().flat_map(order).collect()
@@ -155,8 +158,8 @@ mod tests {
         // 뷁 is in code page 949 alone, not in the older standard.
         assert_eq!(text_of(b"\xB3\xAA\xB4\xC2 \x94\xEE\r\n"), "나는 뷁\n");
         assert_eq!(text_of(b""), "");
-        // The bytes keep their normalization.
-        assert_eq!(text_of("\u{1100}\u{1161}".as_bytes()), "\u{1100}\u{1161}");
+        // The one rule of `domain/text.rs`.
+        assert_eq!(text_of("\u{1100}\u{1161}\u{B}\u{2028}".as_bytes()), "가\n\n");
     }
 
     #[test]
@@ -176,17 +179,16 @@ mod tests {
             read(ImportFormat::Text, &korean, 400_000).map(|file| file.text.len()),
             Ok(400_000)
         );
-        let mut clean =
-            CleanText { text: String::new(), text_max: 300_000, is_after_return: false };
+        let mut clean = CleanText { text: IncomingText::default(), text_max: 300_000 };
         assert_eq!(decode(&korean, &mut clean), Err(ImportError::TextTooLong));
-        assert!(clean.text.len() <= 300_000 + DECODED_AT_ONCE, "{}", clean.text.len());
+        assert!(clean.text.bytes() <= 300_000 + DECODED_AT_ONCE, "{}", clean.text.bytes());
     }
 
     #[test]
     fn a_line_break_between_two_pieces_is_one() {
-        let mut clean = CleanText { text: String::new(), text_max: 9, is_after_return: false };
+        let mut clean = CleanText { text: IncomingText::default(), text_max: 9 };
         ["a\r", "\n\r\r", "\nb"].iter().try_for_each(|part| clean.push(part)).expect("short");
-        assert_eq!(clean.text, "a\n\n\nb");
+        assert_eq!(clean.finish().as_deref(), Ok("a\n\n\nb"));
     }
 
     #[test]

@@ -45,10 +45,7 @@ pub enum OfferError {
     Title(#[from] InvalidLine),
     #[error("capacity is a whole number from 1 to {OFFER_CAPACITY_MAX}")]
     Capacity,
-    #[error(
-        "a message has at most {OFFER_MESSAGE_CHARS_MAX} characters, and no control characters but \
-         line feed and tab"
-    )]
+    #[error("a message has at most {OFFER_MESSAGE_CHARS_MAX} characters")]
     Message,
     #[error("the server has no room for anything new")]
     StorageSpent,

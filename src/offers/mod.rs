@@ -11,8 +11,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{OfferId, UserId};
 use crate::domain::line::Line;
-use crate::domain::printable::has_control_character;
-use crate::domain::text::normalize_line_breaks;
+use crate::domain::text::incoming;
 use crate::domain::user::User;
 use crate::locks::Locks;
 use crate::offers::error::OfferError;
@@ -97,17 +96,13 @@ impl Offers {
     }
 }
 
-/// A message of an offer or a claim, trimmed, with line feeds. An empty one is none.
+/// A message of an offer or a claim, clean and trimmed. An empty one is none.
 pub(super) fn parse_message(message: Option<&str>) -> Result<Option<String>, OfferError> {
-    let Some(message) = message.map(str::trim).filter(|message| !message.is_empty()) else {
-        return Ok(None);
-    };
-    let message = normalize_line_breaks(message);
-    let is_too_long = message.chars().count() > OFFER_MESSAGE_CHARS_MAX;
-    if is_too_long || has_control_character(&message) {
+    let message = message.map(incoming).unwrap_or_default().trim().to_owned();
+    if message.chars().count() > OFFER_MESSAGE_CHARS_MAX {
         return Err(OfferError::Message);
     }
-    Ok(Some(message))
+    Ok((!message.is_empty()).then_some(message))
 }
 
 #[cfg(test)]
@@ -121,8 +116,9 @@ mod tests {
         let two_lines = parse_message(Some(" 한 줄\r\n두 줄 ")).expect("valid");
         assert_eq!(two_lines.as_deref(), Some("한 줄\n두 줄"));
         assert!(parse_message(Some(&"가".repeat(OFFER_MESSAGE_CHARS_MAX))).is_ok());
-        for bad in ["a\u{0}b", &"가".repeat(OFFER_MESSAGE_CHARS_MAX + 1)] {
-            assert!(matches!(parse_message(Some(bad)), Err(OfferError::Message)));
-        }
+        let clean = parse_message(Some("\u{FEFF} a\u{0}\u{B}b\u{2028}")).expect("valid");
+        assert_eq!(clean.as_deref(), Some("a\nb"));
+        let long = "가".repeat(OFFER_MESSAGE_CHARS_MAX + 1);
+        assert!(matches!(parse_message(Some(&long)), Err(OfferError::Message)));
     }
 }

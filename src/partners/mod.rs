@@ -66,10 +66,7 @@ pub enum PartnersError {
     Handle(#[from] InvalidHandle),
     #[error("another user has this handle")]
     HandleTaken,
-    #[error(
-        "a message has at most {REQUEST_MESSAGE_CHARS_MAX} characters, and no control character but \
-         line feed and tab"
-    )]
+    #[error("a message has at most {REQUEST_MESSAGE_CHARS_MAX} characters")]
     Message,
     #[error("only the writer of a document asks for its review: send document_id with as = writer")]
     DocumentOfReviewer,

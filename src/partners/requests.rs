@@ -5,10 +5,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, RequestId, ShareLinkId, UserId};
-use crate::domain::printable::has_control_character;
 use crate::domain::review_request::RequestState;
 use crate::domain::seat::Role;
-use crate::domain::text::normalize_line_breaks;
+use crate::domain::text::incoming;
 use crate::domain::user::User;
 use crate::partners::request::{
     AcceptedRequest, Decided, LinkToOffer, NewRequest, Refusal, RequestFilter, Requested,
@@ -172,11 +171,10 @@ fn done<T>(decided: Decided<T>, other_side: PartnersError) -> Result<T, Partners
     }
 }
 
-/// The message without white space around it; `None` if nothing is left.
+/// The clean message without white space around it; `None` if nothing is left.
 fn checked_message(message: &str) -> Result<Option<String>, PartnersError> {
-    let message = normalize_line_breaks(message.trim());
-    let is_too_long = message.chars().count() > REQUEST_MESSAGE_CHARS_MAX;
-    if is_too_long || has_control_character(&message) {
+    let message = incoming(message).trim().to_owned();
+    if message.chars().count() > REQUEST_MESSAGE_CHARS_MAX {
         return Err(PartnersError::Message);
     }
     Ok((!message.is_empty()).then_some(message))

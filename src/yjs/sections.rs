@@ -7,6 +7,7 @@ use crate::utf16;
 use galley_domain::anchor::{AnchorRequest, AnchorState, Position};
 use galley_domain::limits::{HEADING_LINE_UTF16_MAX, SECTIONS_MAX};
 use galley_domain::section::{NewSection, Section, SectionFault, StoredSection};
+use galley_domain::text::composed;
 
 /// Anchors the sections of a new document, whose only update is `update`. Builds its text, which blocks.
 pub fn anchor_first_sections(
@@ -71,12 +72,12 @@ impl Text {
         self.heading(start, end)
     }
 
-    /// The first line that equals `title` without the white space at its ends.
+    /// The first line that equals `title`, which is composed, without the white space at its ends.
     fn line_of(&self, title: &str) -> Option<AnchorRequest> {
         let mut start = 0;
         for line in self.content_str().split('\n') {
             let end = start + line.len();
-            if line.trim() == title {
+            if composed(line.trim()) == title {
                 return self.heading(start, end);
             }
             start = end + 1;

@@ -22,7 +22,7 @@ test("each reason of the server has a sentence in both languages", () => {
   for (const reason of REFUSALS) {
     for (const sentences of [suggestingEn, suggestingKo]) {
       const sentence = sentences[`suggesting.${reason}`]
-      // What happened, and what to do.
+      // The cause, and the way out.
       assert.ok(2 <= (sentence.match(/[.?!](?= |$)/g) ?? []).length, `${reason}: ${sentence}`)
     }
   }

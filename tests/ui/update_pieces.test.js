@@ -51,7 +51,7 @@ test("the pieces of any update give the same document, in order and below the li
   const below = numbers(seed)
   for (let round = 0; round < 200; round++) {
     const doc = writtenByMany(below)
-    const known = receive([Y.encodeStateAsUpdate(doc)], new Y.Doc())
+    const receiver = receive([Y.encodeStateAsUpdate(doc)], new Y.Doc())
     const text = doc.getText("content")
     // Deletions of what the receiver has, beside new text.
     for (let step = below(20); 0 < step; step--) {
@@ -62,7 +62,7 @@ test("the pieces of any update give the same document, in order and below the li
     const max = 48 + below(300)
     for (const [update, before] of [
       [Y.encodeStateAsUpdate(doc), new Y.Doc()],
-      [Y.encodeStateAsUpdate(doc, Y.encodeStateVector(known)), known],
+      [Y.encodeStateAsUpdate(doc, Y.encodeStateVector(receiver)), receiver],
     ]) {
       const pieces = piecesOf(/** @type {Uint8Array} */ (update), max)
       assert.ok(pieces.every((piece) => piece.length <= max), `seed ${seed}: a piece of more than ${max} bytes`)
@@ -90,30 +90,30 @@ test("an insertion is in no piece before what was deleted in front of it", () =>
   const doc = new Y.Doc()
   const text = doc.getText("content")
   text.insert(0, "begun ".repeat(50))
-  const known = receive([Y.encodeStateAsUpdate(doc)], new Y.Doc())
+  const receiver = receive([Y.encodeStateAsUpdate(doc)], new Y.Doc())
   text.insert(0, "early ".repeat(50))
   text.delete(0, 6)
   text.delete(text.length - 6, 6)
   text.insert(102, "late ".repeat(50))
-  for (const piece of piecesOf(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(known)), 64)) {
-    Y.applyUpdate(known, piece)
-    const now = known.getText("content").toString()
+  for (const piece of piecesOf(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(receiver)), 64)) {
+    Y.applyUpdate(receiver, piece)
+    const now = receiver.getText("content").toString()
     if (now.includes("late")) assert.equal((now.match(/early |begun /g) ?? []).length, 98)
   }
-  assert.equal(known.getText("content").toString(), text.toString())
+  assert.equal(receiver.getText("content").toString(), text.toString())
 })
 
 test("many deletions are divided, too, and a document of a megabyte in no more pieces than twice as many", () => {
   const doc = new Y.Doc()
   const text = doc.getText("content")
   text.insert(0, "가나".repeat(300_000))
-  const known = receive([Y.encodeStateAsUpdate(doc)], new Y.Doc())
+  const receiver = receive([Y.encodeStateAsUpdate(doc)], new Y.Doc())
   doc.transact(() => {
     for (let at = 2_000; 0 < at; at--) text.delete(at * 3, 1)
   })
-  const pieces = piecesOf(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(known)), 1_000)
+  const pieces = piecesOf(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(receiver)), 1_000)
   assert.ok(pieces.length > 1 && pieces.every((piece) => piece.length <= 1_000))
-  assert.equal(receive(pieces, known).getText("content").toString(), text.toString())
+  assert.equal(receive(pieces, receiver).getText("content").toString(), text.toString())
   const whole = Y.encodeStateAsUpdate(doc)
   assert.ok(piecesOf(whole, 100_000).length < 2 * (whole.length / 100_000) + 12)
 })

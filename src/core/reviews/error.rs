@@ -38,8 +38,6 @@ pub enum ReviewError {
     Batch,
     #[error("{0} is too long")]
     TooLong(&'static str),
-    #[error("{0} may not contain control characters other than line breaks and tabs")]
-    Control(&'static str),
     #[error("there are too many {0} already, or they are as long as they may become")]
     Full(&'static str),
     #[error("too much about reviews at once; try again later")]

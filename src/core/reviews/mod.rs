@@ -29,9 +29,8 @@ use crate::bounds::permits::Requester;
 use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorRequest, RelativeRange};
 use crate::domain::ids::{DocumentId, ReviewId};
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
-use crate::domain::printable::has_control_character;
 use crate::domain::review::{DecisionRefused, Review, ReviewKind, ReviewStatus};
-use crate::domain::text::normalize_line_breaks;
+use crate::domain::text::incoming;
 use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::pubsub::{Message, Pubsub, Topic};
@@ -70,19 +69,19 @@ pub struct Revision {
 }
 
 impl Draft {
-    fn with_line_feeds(self) -> Self {
-        let body = normalize_line_breaks(&self.body);
-        let suggestion = self.suggestion.as_deref().map(normalize_line_breaks);
+    fn with_clean_texts(self) -> Self {
+        let body = incoming(&self.body);
+        let suggestion = self.suggestion.as_deref().map(incoming);
         Self { body, suggestion, ..self }
     }
 }
 
 impl Revision {
-    fn with_line_feeds(&self) -> Self {
+    fn with_clean_texts(&self) -> Self {
         let suggestion = self.suggestion.as_ref();
         Self {
-            body: self.body.as_deref().map(normalize_line_breaks),
-            suggestion: suggestion.map(|text| text.as_deref().map(normalize_line_breaks)),
+            body: self.body.as_deref().map(incoming),
+            suggestion: suggestion.map(|text| text.as_deref().map(incoming)),
         }
     }
 }
@@ -157,7 +156,7 @@ impl Reviews {
 
     /// Needs the caller's own seat, and for a suggestion the reviewer's.
     pub async fn create(&self, link: &MemberLink, draft: Draft) -> Result<Review, ReviewError> {
-        let draft = draft.with_line_feeds();
+        let draft = draft.with_clean_texts();
         check_words(&draft.body, draft.suggestion.as_deref())?;
         if draft.anchor.is_none() && draft.suggestion.is_some() {
             return Err(ReviewError::NothingToReplace);
@@ -217,7 +216,7 @@ impl Reviews {
         revision: Revision,
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
-        let revision = revision.with_line_feeds();
+        let revision = revision.with_clean_texts();
         let suggested = revision.suggestion.as_ref().and_then(Option::as_ref);
         let guard = self.guard(link, link.role_for(suggested)).await?;
         for _ in 0..TRIES {
@@ -388,12 +387,6 @@ fn check_words(body: &str, suggestion: Option<&str>) -> Result<(), ReviewError> 
     }
     if suggestion.is_some_and(|suggestion| suggestion.len() > SUGGESTION_BYTES_MAX) {
         return Err(ReviewError::TooLong("the suggestion"));
-    }
-    if has_control_character(body) {
-        return Err(ReviewError::Control("the comment"));
-    }
-    if suggestion.is_some_and(has_control_character) {
-        return Err(ReviewError::Control("the suggestion"));
     }
     Ok(())
 }

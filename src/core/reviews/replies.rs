@@ -7,7 +7,7 @@ use chrono::Utc;
 
 use crate::domain::ids::{ReplyId, ReviewId};
 use crate::domain::review::{Reply, Review};
-use crate::domain::text::normalize_line_breaks;
+use crate::domain::text::incoming;
 use crate::domain::user::User;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
@@ -79,9 +79,9 @@ impl Reviews {
     }
 }
 
-/// The text of a reply with line feeds.
+/// The clean text of a reply.
 fn words_of(body: &str) -> Result<String, ReviewError> {
-    let body = normalize_line_breaks(body);
+    let body = incoming(body);
     if body.trim().is_empty() {
         return Err(ReviewError::Empty("a reply needs words"));
     }

@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
+use crate::domain::anchor::Position;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::line::Line;
 use crate::domain::section::{NewSection, SectionFault, StoredSection};
-use crate::domain::text::{count_characters, normalize_line_breaks};
+use crate::domain::text::{count_characters, incoming};
 use crate::domain::user::User;
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::documents::{Document, NewDocument};
@@ -18,7 +19,7 @@ use crate::yjs::sections::anchor_first_sections;
 use crate::yjs::text::document_from_text;
 
 impl Sharing {
-    /// Line breaks of `text` become line feeds. The creations of one `address` follow one another.
+    /// The document has the clean `text`. The creations of one `address` follow one another.
     pub async fn create_document(
         &self,
         owner: &User,
@@ -108,7 +109,15 @@ fn first_update(
     text: &str,
     sections: Vec<NewSection>,
 ) -> Result<(Bytes, i64, Vec<StoredSection>), SectionFault> {
-    let text = normalize_line_breaks(text);
+    let clean = incoming(text);
+    let is_clean = clean == text;
+    let placed = sections.into_iter().map(|section| match section.at {
+        Some(Position::Offset(offset)) if !is_clean => {
+            NewSection { at: Some(Position::Offset(clean_offset(text, offset))), ..section }
+        }
+        _ => section,
+    });
+    let (text, sections) = (clean, placed.collect());
     let update = if text.is_empty() {
         Bytes::new()
     } else {
@@ -118,18 +127,47 @@ fn first_update(
     Ok((update, count_characters(&text), sections))
 }
 
+/// The UTF-16 offset in the clean text of an offset in the text as it came.
+fn clean_offset(text: &str, offset: u32) -> u32 {
+    let units = |text: &str| u32::try_from(text.encode_utf16().count()).unwrap_or(u32::MAX);
+    let mut left = offset;
+    let is_before = |c: &char| {
+        let is_before = 0 < left;
+        left = left.saturating_sub(if *c < '\u{10000}' { 1 } else { 2 });
+        is_before
+    };
+    let before: String = text.chars().take_while(is_before).collect();
+    // Beyond the text there is no line.
+    if units(&before) < offset { u32::MAX } else { units(&incoming(&before)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::section::SectionSettings;
     use crate::yjs::text::Text;
 
     #[test]
-    fn a_created_document_stores_its_text_with_line_feeds() {
+    fn a_created_document_stores_its_clean_text() {
         let first = |text| first_update(text, Vec::new());
-        let (update, characters, _) = first("지원동기\r\n👩‍👩‍👧 e\u{301}").expect("an update");
+        let (update, characters, _) =
+            first("\u{FEFF}지원동기\r\n👩‍👩‍👧\u{B}e\u{301}").expect("an update");
         let text = Text::build(&update).expect("a document");
-        assert_eq!(text.content(), "지원동기\n👩‍👩‍👧 e\u{301}");
+        assert_eq!(text.content(), "지원동기\n👩‍👩‍👧\né");
         assert_eq!(characters, 8);
         assert_eq!(first(""), Ok((Bytes::new(), 0, Vec::new())));
+        // The offset names a line of the text as it came.
+        let came = "\u{1100}\u{1161}\r\n\r\n1. 지원동기\r\n2. 성격";
+        let section = |at| NewSection {
+            title: "x".to_owned(),
+            at: Some(Position::Offset(at)),
+            settings: SectionSettings::default(),
+        };
+        let start_of = |at| {
+            let (_, _, stored) = first_update(came, vec![section(at)])?;
+            Ok(stored.first().map(|section| section.origin.range.start))
+        };
+        assert_eq!((start_of(7), start_of(16)), (Ok(Some(3)), Ok(Some(11))));
+        assert_eq!(start_of(99), Err(SectionFault::NotFound("x".to_owned())));
     }
 }

@@ -59,7 +59,6 @@ impl Failure for ReviewError {
             Self::Empty(_)
             | Self::NothingToReplace
             | Self::TooLong(_)
-            | Self::Control(_)
             | Self::TypedParts
             | Self::Selection(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
             Self::Full(_) => (Is::CONFLICT, "too-many", "Too many"),

@@ -98,7 +98,7 @@ function inOrder(structs) {
       }
     }
   }
-  // What is left builds on what is nowhere.
+  // The others build on structs that no update brought.
   return [...ordered, ...[...runs].flatMap(([client, run]) => run.slice(taken.get(client)))]
 }
 

@@ -11,8 +11,8 @@ export const REFUSALS = /** @type {const} */ ([
 /** The page mends these by itself, mostly: the sentence waits until the suggestions are late. @type {readonly string[]} */
 export const MENDED = /** @satisfies {readonly Refusal[]} */ (["overlaps", "position", "version", "decided", "quote-changed"])
 
-/** The refusal to show, or `""`. One of a newer server may be unknown here. @param {Iterable<string>} reasons @returns {Refusal | ""} */
+/** The refusal to show, or `""`. The page has no name for one of a newer server. @param {Iterable<string>} reasons @returns {Refusal | ""} */
 export function gravest(reasons) {
-  const known = new Set(Array.from(reasons, (reason) => REFUSALS.find((one) => one === reason) ?? "malformed"))
-  return REFUSALS.find((reason) => known.has(reason)) ?? ""
+  const named = new Set(Array.from(reasons, (reason) => REFUSALS.find((one) => one === reason) ?? "malformed"))
+  return REFUSALS.find((reason) => named.has(reason)) ?? ""
 }

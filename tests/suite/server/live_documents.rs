@@ -20,9 +20,10 @@ fn utf16(text: &str) -> u32 {
 #[tokio::test]
 async fn an_edit_of_the_writer_reaches_the_reviewer() {
     let server = Server::start().await;
-    let desk = server.desk(KOREAN).await;
+    let desk = server.desk("").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    assert_eq!(writer.text(), KOREAN);
+    writer.insert(0, KOREAN);
+    reviewer.reads(KOREAN).await;
     writer.insert(utf16("저는 "), "오늘 🙂 ");
     let expected = KOREAN.replacen("저는 ", "저는 오늘 🙂 ", 1);
     reviewer.reads(&expected).await;

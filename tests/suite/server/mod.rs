@@ -40,6 +40,7 @@ mod gaps;
 mod hostile_clients;
 mod http_edge;
 mod imports;
+mod incoming_text;
 mod input_validation;
 mod kill_campaign;
 mod live_documents;

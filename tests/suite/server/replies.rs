@@ -148,7 +148,7 @@ async fn g13_a_link_takes_a_bounded_number_of_remarks_on_the_whole_text() {
     let invalid = [
         json!({ "anchor": null }),
         json!({ "anchor": null, "body": " \n" }),
-        json!({ "anchor": null, "body": "a\u{7}" }),
+        json!({ "anchor": null, "body": "\u{7}" }),
         json!({ "anchor": null, "body": "가".repeat(16 * 1024) }),
         json!({ "anchor": null, "body": "x", "suggestion": "y" }),
         json!({ "anchor": null, "body": "", "suggestion": "y" }),
@@ -218,7 +218,7 @@ async fn s2_4_an_author_edits_and_deletes_the_own_replies() {
         let answer = server.call(&desk.writer, "PATCH", &reply, Some(body)).await;
         assert_eq!(answer.status.as_u16(), 422);
     }
-    for body in ["", " \n", "a\u{7}", &"가".repeat(16 * 1024)] {
+    for body in ["", " \n", "\u{7}", &"가".repeat(16 * 1024)] {
         edit(&desk.writer, &reply, body, None).await.problem(422, "invalid");
     }
     let stranger = server.guest("Park").await;
