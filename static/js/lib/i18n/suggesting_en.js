@@ -18,7 +18,7 @@ export const suggestingEn = {
   "suggesting.too-long": "One suggestion is too long to be saved. Shorten it, or put the rest in once the writer has decided about the beginning.",
   "suggesting.full": "This text has as many open suggestions as it can hold. More are saved once the writer has decided some.",
   "suggesting.storage": "The server has no room for new suggestions. They are saved once it has; if this lasts, please tell whoever runs it.",
-  "suggesting.malformed": "The server cannot store a suggestion of this form. Take it back and type it anew; if that does not help, copy your words and reload the page.",
+  "suggesting.malformed": "The server cannot store a suggestion of this form. Take it back and type it again; if that does not help, copy your words and reload the page.",
   "suggesting.not-yours": "The server has another suggestion under the same id. Copy your words, reload the page, and type them again.",
   "suggesting.overlaps": "A suggestion overlaps another one of yours. Take one of the two back.",
   "suggesting.position": "The server does not find the place of a suggestion. Copy your words, reload the page, and type them again.",
