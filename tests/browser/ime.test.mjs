@@ -116,6 +116,31 @@ test("a cancelled IME composition leaves no text", async () => {
   assert.equal(await stored(writer), "가나다")
 })
 
+test("an emoji that an input method changes is stored whole", async () => {
+  const { writer, reviewer } = await desk("가나")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  const ime = await inputMethod(writer)
+  for (const text of ["😀", "😁"]) await ime.compose(text)
+  await ime.commit("😁")
+  await writer.waitForText("가나😁")
+  await reviewer.waitForText("가나😁")
+  assert.equal(await stored(writer), "가나😁")
+})
+
+test("a syllable that replaces a selection behind a suggestion's new words is composed whole", async () => {
+  const { writer, reviewer } = await desk("저는 물류가 좋습니다.")
+  await reviewer.review("물류", { suggestion: "유통", body: "더 넓게" })
+  await writer.page.locator("ins.passage-new", { hasText: "유통" }).waitFor()
+  await writer.select("가")
+  const ime = await inputMethod(writer)
+  for (const text of ["ㄴ", "느", "는"]) await ime.compose(text)
+  await ime.commit("는")
+  await writer.waitForText("저는 물류는 좋습니다.")
+  await reviewer.waitForBase("저는 물류는 좋습니다.")
+  assert.equal(await stored(writer), "저는 물류는 좋습니다.")
+})
+
 test("a comment is composed while the text above it changes", async () => {
   const { writer, reviewer } = await desk("첫 줄.\n둘째 줄입니다.")
   await reviewer.select("둘째")

@@ -71,6 +71,17 @@ test("M2 a syllable that is done is collected although the next one is composed"
   assert.equal(model.overlay.view.toString(), "끝한")
 })
 
+test("M2 the deletion of a selection that a composition replaces is of that composition", () => {
+  const { view, model, composed } = page("저는 물류가 좋습니다.")
+  view.dispatch({ changes: { from: 3, to: 5 }, userEvent: "delete.compose" })
+  view.compose(3, 3, "ㅇ")
+  view.compose(3, 4, "유")
+  assert.deepEqual(model.collect().put, [])
+  composed()
+  mock.timers.tick(70)
+  assert.deepEqual(model.collect().put.flatMap(({ parts }) => parts.map(({ quote, text }) => [quote, text])), [["물류가", "유가"]])
+})
+
 test("M3 an edit of another line enters during a composition", () => {
   const all = page("첫 줄\n둘째 줄")
   all.view.compose(3, 3, "하")

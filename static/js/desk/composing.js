@@ -1,17 +1,16 @@
 // @ts-check
 /**
- * Decorations that never touch a line with an IME composition.
+ * IME compositions that nothing interrupts.
  *
  * While an input method composes (Hangul, kana, pinyin) the browser owns that piece of the page:
  * replacing or wrapping the node it composes in breaks the composition, and half a syllable is
  * lost. So a change of that line waits until the composition ends. Existing decorations of the line
- * move along with the text.
+ * move along with the text, and a selection is deleted before the composition begins.
  */
 
-import { ViewPlugin } from "../lib/vendor.js"
+import { EditorView, ViewPlugin } from "../lib/vendor.js"
 
 /**
- * @typedef {import("../lib/vendor.js").EditorView} EditorView
  * @typedef {import("@codemirror/state").EditorState} State
  * @typedef {import("@codemirror/view").DecorationSet} Drawn
  * @typedef {import("@codemirror/state").Line} Line
@@ -71,6 +70,21 @@ export function drawnApartFromComposing(draw, changed, { byViewport = false } = 
     },
   })
 }
+
+/**
+ * The editor deletes the selection that a composition replaces. The browser's own deletion takes out the widgets that the
+ * selection touches, and drawing them again would end the composition.
+ *
+ * @param {() => boolean} mayType whether the composed text will be accepted
+ */
+export const deletedByComposing = (mayType) =>
+  EditorView.domEventObservers({
+    compositionstart(_event, view) {
+      const { main } = view.state.selection
+      if (main.empty || view.state.readOnly || !mayType()) return
+      view.dispatch({ changes: { from: main.from, to: main.to }, userEvent: "delete.compose" })
+    },
+  })
 
 /** Whether both draw the same on that line. @param {Line} line @param {Drawn} a @param {Drawn} b */
 function sameOn(line, a, b) {

@@ -22,6 +22,7 @@ import { highlights, marked, setActive, setPending, setPassages } from "../revie
 import { textShown } from "../reviews/text_view.js"
 import { drawnSections } from "../sections/meters.js"
 import { base } from "./base_text.js"
+import { deletedByComposing } from "./composing.js"
 import { Find, findPhrases } from "./find_panel.js"
 import { incomingEdits } from "./incoming_edits.js"
 import { lineDirection } from "./line_direction.js"
@@ -91,6 +92,7 @@ export class Editor extends EventTarget {
             beforeinput: () => this.#deny(),
             paste: () => this.#deny(),
           }),
+          deletedByComposing(() => this.#mayGrow || role === "reviewer"),
           peerDrawing,
           drawnSections,
           lineDirection,

@@ -68,7 +68,8 @@ function draw(state) {
   const value = state.field(peer)
   if (!value || state.doc.length < Math.max(value.anchor, value.head)) return Decoration.none
   const { anchor, head, name, role } = value
-  const ranges = [Decoration.widget({ widget: new Caret(name, role), side: head < anchor ? -1 : 1 }).range(head)]
+  // Beside our own caret another side would end a composition.
+  const ranges = [Decoration.widget({ widget: new Caret(name, role), side: 1 }).range(head)]
   if (anchor !== head) {
     const mark = Decoration.mark({ class: `peer-selection peer-${role}` })
     ranges.push(mark.range(Math.min(anchor, head), Math.max(anchor, head)))

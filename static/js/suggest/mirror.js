@@ -50,6 +50,8 @@ export class Mirror extends EventTarget {
   #queued = null
   /** The edits of the running composition, over the view of the model. @type {ChangeSet | null} */
   #composing = null
+  /** Whether these are only the deletion of a selection so far (`composing.js`). */
+  #replaces = false
   /** Calls that wait for its end. @type {(() => void)[]} */
   #waiting = []
   #timer = 0
@@ -280,8 +282,11 @@ export class Mirror extends EventTarget {
     for (const transaction of transactions) {
       if (!transaction.docChanged || this.isRemote(transaction)) continue
       // A syllable that is taken back is no typing, and still of the composition.
-      const composes = this.view.compositionStarted || transaction.isUserEvent("input.type.compose")
-      if (!composes || transaction.isUserEvent("input.type.compose.start")) this.#endComposing()
+      const replaces = transaction.isUserEvent("delete.compose")
+      const begins = replaces || (transaction.isUserEvent("input.type.compose.start") && !this.#replaces)
+      const composes = replaces || this.view.compositionStarted || transaction.isUserEvent("input.type.compose")
+      if (!composes || begins) this.#endComposing()
+      this.#replaces = replaces
       this.#composing = this.#composing ? this.#composing.compose(transaction.changes) : transaction.changes
       if (!composes) this.#endComposing()
     }
