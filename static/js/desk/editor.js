@@ -21,6 +21,7 @@ import {
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
 import { textShown } from "../reviews/text_view.js"
 import { drawnSections } from "../sections/meters.js"
+import { announcedInput } from "./announced_input.js"
 import { base } from "./base_text.js"
 import { deletedByComposing } from "./composing.js"
 import { Find, findPhrases } from "./find_panel.js"
@@ -93,6 +94,7 @@ export class Editor extends EventTarget {
             paste: () => this.#deny(),
           }),
           deletedByComposing(() => this.#mayGrow || role === "reviewer"),
+          announcedInput(),
           peerDrawing,
           drawnSections,
           lineDirection,
