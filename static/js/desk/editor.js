@@ -29,6 +29,7 @@ import { incomingEdits } from "./incoming_edits.js"
 import { lineDirection } from "./line_direction.js"
 import { peerDrawing } from "./presence.js"
 import { languageOf, sampleOf } from "./text_language.js"
+import { undivided } from "./undivided.js"
 
 /**
  * @typedef {import("../reviews/highlights.js").Range} Range
@@ -86,6 +87,7 @@ export class Editor extends EventTarget {
           this.#mayType.of(EditorState.readOnly.of(true)),
           this.#sentences.of(this.#localized()),
           EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? change : [])),
+          undivided((change) => binding.isRemote(change)),
           binding.extensions,
           keymap.of(standardKeymap),
           highlights((review) => this.#fire("press", review)),
