@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { beforeEach, mock, test } from "node:test"
 
-import { Y } from "../../static/js/lib/vendor.js"
+import { ChangeSet, Y } from "../../static/js/lib/vendor.js"
 import { Mirror } from "../../static/js/suggest/mirror.js"
 import { Suggesting } from "../../static/js/suggest/suggesting.js"
 import { FakeView } from "./reviewer_editor.js"
@@ -80,6 +80,20 @@ test("M2 the deletion of a selection that a composition replaces is of that comp
   composed()
   mock.timers.tick(70)
   assert.deepEqual(model.collect().put.flatMap(({ parts }) => parts.map(({ quote, text }) => [quote, text])), [["물류가", "유가"]])
+})
+
+test("at rest a difference from the shared text or from the model is mended", () => {
+  const all = page("가😀나")
+  const other = new Y.Doc()
+  Y.applyUpdate(other, Y.encodeStateAsUpdate(/** @type {Y.Doc} */ (all.text.doc)))
+  other.getText("content").insert(2, "x")
+  Y.applyUpdate(/** @type {Y.Doc} */ (all.text.doc), Y.encodeStateAsUpdate(other))
+  assert.equal(all.text.toString(), "가\uFFFDx\uFFFD나", "Yjs replaces both halves of a pair that is divided")
+  all.view.type(0, 0, "새")
+  all.model.own(ChangeSet.of({ from: 1, to: 2 }, all.model.overlay.view.length))
+  mock.timers.tick(1_100)
+  assertWhole(all)
+  assert.equal(all.view.text, "새가\uFFFDx\uFFFD나")
 })
 
 test("M3 an edit of another line enters during a composition", () => {

@@ -6,6 +6,7 @@
  * Its settings (read-only, language) are reconfigured in spot.
  */
 
+import { showToast } from "../lib/announce.js"
 import { byId } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import {
@@ -105,7 +106,10 @@ export class Editor extends EventTarget {
         ],
       }),
     })
-    binding.attach(this.view)
+    binding.attach(this.view, () => {
+      console.error("the editor differed from the shared text")
+      showToast(t("desk.text.mended"))
+    })
   }
 
   /** Shows the text as the server has it, until the shared text takes over. @param {string} served */

@@ -5,17 +5,17 @@
  * The shared text has an undo history that leaves the edits of other sessions alone.
  */
 
-import { EditorState, keymap, Y, yCollab, ySyncAnnotation, ySyncFacet, yUndoManagerKeymap } from "../lib/vendor.js"
+import { EditorState, EditorView, keymap, Y, yCollab, ySyncAnnotation, ySyncFacet, yUndoManagerKeymap } from "../lib/vendor.js"
+import { AtRest } from "./at_rest.js"
 import { differenceOf } from "./difference.js"
 import { relativeAt } from "./positions.js"
 
 /**
- * @typedef {import("../lib/vendor.js").EditorView} EditorView
  * @typedef {import("@codemirror/state").Transaction} Transaction
  *
  * @typedef {object} Binding how the editor follows the shared text
  * @property {import("@codemirror/state").Extension} extensions
- * @property {(view: EditorView) => void} attach
+ * @property {(view: EditorView, mended: () => void) => void} attach `mended`: the editor differed from the shared text
  * @property {(change: Transaction) => boolean} isRemote whether a change is not the user's
  * @property {(served: string) => void} showServed
  * @property {() => void} endServed
@@ -29,6 +29,10 @@ export class SharedEditing {
   #view = null
   /** Whether the page shows a copy of the server's text in place of the shared one. */
   #isServed = false
+  /** Whether the shared text has had changes of others since it was last seen to be that of the editor. */
+  #hasReceived = false
+  /** @type {AtRest | null} */
+  #rest = null
   #undo
 
   /** @param {Y.Text} text */
@@ -40,12 +44,15 @@ export class SharedEditing {
       EditorState.transactionFilter.of((change) => this.#withoutServed(change)),
       keymap.of(yUndoManagerKeymap),
       yCollab(text, null, { undoManager: this.#undo }),
+      EditorView.updateListener.of((update) => this.#updated(update)),
     ]
   }
 
-  /** @param {EditorView} view */
-  attach(view) {
+  /** @param {EditorView} view @param {() => void} mended */
+  attach(view, mended) {
     this.#view = view
+    this.#rest = new AtRest(() => this.#mend(), mended)
+    this.text.observe(this.#received)
     // The undo history asks where the caret is before each edit, and Yjs would walk there.
     view.state.facet(ySyncFacet).toYPos = (index, side = 0) => relativeAt(this.text, index, side)
   }
@@ -72,7 +79,9 @@ export class SharedEditing {
 
   stop() {
     this.text.doc?.off("beforeAllTransactions", this.#beforeShared)
+    this.text.unobserve(this.#received)
     this.#undo.destroy()
+    this.#rest?.stop()
   }
 
   /** Makes an edit one step of the undo history. @param {() => void} act @returns {() => void} undoes it, if it is still the last */
@@ -84,6 +93,39 @@ export class SharedEditing {
     return () => {
       if (step === this.#undo.undoStack.at(-1)) this.#undo.undo()
     }
+  }
+
+  /** @param {Y.YTextEvent} _event @param {Y.Transaction} transaction */
+  #received = (_event, { origin }) => {
+    if (origin === this.#view?.state.facet(ySyncFacet)) return
+    this.#hasReceived = true
+    this.#rest?.changed(false)
+  }
+
+  /** @param {import("@codemirror/view").ViewUpdate} update */
+  #updated({ docChanged, state }) {
+    if (docChanged) this.#rest?.changed(!this.#isServed && state.doc.length !== this.text.length)
+  }
+
+  /** The user's own letters enter the shared text; else the editor shows what is stored. */
+  #mend() {
+    const view = this.#view
+    if (!view || this.#isServed) return false
+    if (view.compositionStarted) return null
+    const [shown, shared] = [view.state.doc.toString(), this.text.toString()]
+    const lost = this.#hasReceived ? null : differenceOf(shared, shown)
+    this.#hasReceived = shown !== shared
+    if (lost) this.#put(lost)
+    else this.#replace(shared)
+    return shown !== shared
+  }
+
+  /** @param {{ from: number, to: number, insert: string }} change of the shared text that the editor has */
+  #put({ from, to, insert }) {
+    this.text.doc?.transact(() => {
+      this.text.delete(from, to - from)
+      this.text.insert(from, insert)
+    }, this.#view?.state.facet(ySyncFacet))
   }
 
   /** @param {string} next */

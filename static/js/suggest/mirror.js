@@ -8,6 +8,7 @@
  *   after it: base, overlay and view stay together at the older state. A composition that lasts is not waited for.
  */
 
+import { AtRest } from "../desk/at_rest.js"
 import { base } from "../desk/base_text.js"
 import { differenceOf } from "../desk/difference.js"
 import { ChangeSet, EditorView, history, keymap, redo, Transaction, undo } from "../lib/vendor.js"
@@ -59,6 +60,8 @@ export class Mirror extends EventTarget {
   #composedAt = 0
   /** Since when anything waits, in ms. */
   #waitsSince = 0
+  /** @type {AtRest | null} */
+  #rest = null
 
   /** @param {YText} text @param {(review: string) => boolean} isInView */
   constructor(text, isInView) {
@@ -79,14 +82,16 @@ export class Mirror extends EventTarget {
     ]
   }
 
-  /** @param {EditorView} view */
-  attach(view) {
+  /** @param {EditorView} view @param {() => void} [mended] */
+  attach(view, mended = () => {}) {
     this.#view = view
+    this.#rest = new AtRest(() => this.#mend(), mended)
     this.text.observe(this.#observe)
   }
 
   stop() {
     this.text.unobserve(this.#observe)
+    this.#rest?.stop()
     window.clearTimeout(this.#timer)
   }
 
@@ -197,6 +202,21 @@ export class Mirror extends EventTarget {
     this.dispatchEvent(new Event("moved"))
   }
 
+  /** At rest the base is the shared text, and the view of the model that of the editor. */
+  #mend() {
+    if (this.#isServed) return false
+    if (this.#queued || this.#composing || this.#composes || 0 < this.#waitsSince) return null
+    const { base: now, view } = (this.#model ?? this).overlay
+    const shared = this.text.toString()
+    const typed = this.#model && differenceOf(view.toString(), this.view.state.doc.toString())
+    if (!typed && now.toString() === shared) return false
+    if (typed) this.#model?.own(ChangeSet.of(typed, view.length, "\n"))
+    this.refresh()
+    this.#rebase(shared)
+    if (typed) this.dispatchEvent(new Event("own"))
+    return true
+  }
+
   /**
    * Changes the model, and the view with it, outside of a composition: the change may come later.
    *
@@ -279,6 +299,8 @@ export class Mirror extends EventTarget {
 
   /** @param {import("@codemirror/view").ViewUpdate} update */
   #updated({ transactions }) {
+    const isBehind = !this.#isServed && !this.#queued && this.overlay.base.length !== this.text.length
+    if (transactions.some(({ docChanged }) => docChanged)) this.#rest?.changed(isBehind)
     for (const transaction of transactions) {
       if (!transaction.docChanged || this.isRemote(transaction)) continue
       // A syllable that is taken back is no typing, and still of the composition.

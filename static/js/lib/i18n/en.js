@@ -65,6 +65,7 @@ export const en = {
   "desk.title": "Title",
   "desk.title.saved": "Title changed.",
   "desk.text": "The text",
+  "desk.text.mended": "The text on this page differed from the stored one, and has been corrected. Please check your last words.",
   "desk.text.reader": "The text (you review: select a passage to comment on it)",
   "desk.text.empty": "The page is empty. Write, or paste a text.",
   "desk.text.empty.reader": "The writer has not written anything yet.",

@@ -66,6 +66,7 @@ export const ko = {
   "desk.title": "제목",
   "desk.title.saved": "제목을 바꾸었습니다.",
   "desk.text": "본문",
+  "desk.text.mended": "화면의 글이 저장된 글과 달라 바로잡았습니다. 마지막에 쓰신 부분을 확인해 주세요.",
   "desk.text.reader": "본문 (검토자: 문장을 선택하면 의견을 달 수 있습니다)",
   "desk.text.empty": "빈 문서입니다. 쓰거나 붙여넣으세요.",
   "desk.text.empty.reader": "작성자가 아직 아무것도 쓰지 않았습니다.",

@@ -1,0 +1,34 @@
+// @ts-check
+/** Compares the editor with the shared text at rest: a difference would be called saved. */
+
+/** After the last change, in ms. */
+const REST = 1_000
+
+export class AtRest {
+  #timer = 0
+
+  /**
+   * @param {() => boolean | null} mend whether there was a difference, which is mended; `null`: the text is not at rest
+   * @param {() => void} mended
+   */
+  constructor(mend, mended) {
+    this.mend = mend
+    this.mended = mended
+  }
+
+  /** A text has changed. @param {boolean} differs whether the other one should have, too: then the look is not put off by typing */
+  changed(differs) {
+    window.clearTimeout(this.#timer)
+    this.#timer = window.setTimeout(() => this.#look(), differs ? 0 : REST)
+  }
+
+  stop() {
+    window.clearTimeout(this.#timer)
+  }
+
+  #look() {
+    const isMended = this.mend()
+    if (isMended === null) this.changed(false)
+    else if (isMended) this.mended()
+  }
+}
