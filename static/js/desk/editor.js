@@ -90,11 +90,13 @@ export class Editor extends EventTarget {
           EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? change : [])),
           undivided((change) => binding.isRemote(change)),
           binding.extensions,
-          keymap.of(standardKeymap),
+          keymap.of([{ key: "Enter", run: breakLine, shift: breakLine }, ...standardKeymap]),
           highlights((review) => this.#fire("press", review)),
           EditorView.domEventHandlers({
             beforeinput: () => this.#deny(),
             paste: () => this.#deny(),
+            // The browser drops nothing on what is drawn into the text, as the peer's caret.
+            dragover: ({ target }) => target instanceof Element && target.closest("[contenteditable=false]") !== null,
           }),
           deletedByComposing(() => this.#mayGrow || role === "reviewer"),
           announcedInput(),
@@ -326,6 +328,13 @@ export class Editor extends EventTarget {
   #fire(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }))
   }
+}
+
+/** A line break and no more: the editor's own would indent the line, and delete the blanks behind the caret. @param {EditorView} view */
+function breakLine(view) {
+  const { state } = view
+  if (!state.readOnly) view.dispatch(state.update(state.replaceSelection("\n"), { scrollIntoView: true, userEvent: "input" }))
+  return !state.readOnly
 }
 
 /** From the first line of an edit to its last one; `null`: the text is the same. @param {import("@codemirror/view").ViewUpdate} update */
