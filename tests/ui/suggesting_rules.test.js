@@ -146,10 +146,10 @@ test("a batch between the event of an acceptance and its text cuts no other sugg
   page.dispatch(page.suggesting.decided("s0", "accepted")).dispatch(page.suggesting.decided("s1", "accepted"))
   assert.deepEqual(page.collect().found, [])
   page.write("한 둘", "1 2")
-  assert.equal(page.view, "1 2 셋 사4")
+  assert.equal(page.view, "1 2 셋 사")
   page.write("1 2", "한 둘")
   for (const suggestion of open.slice(0, 2)) page.dispatch(page.suggesting.opened({ ...suggestion, version: 3 }))
-  assert.equal(page.view, "1 2 셋 사4")
+  assert.equal(page.view, "1 2 셋 사")
   assert.deepEqual(page.collect().found, [])
 })
 
@@ -210,32 +210,105 @@ test("the writer changes one of several suggestions of a form: the others stay a
   const page = new Page("한 둘 셋 넷들 다섯", ...form)
   assert.equal(page.view, "0 1 셋 2들 3")
   assert.deepEqual(page.write("넷", "사사").send(), [])
-  assert.equal(page.suggesting.stateOf("넷"), "edited")
+  assert.equal(page.suggesting.stateOf("넷"), "hidden")
   assert.deepEqual(page.write("다|섯", " ").send(), [])
-  assert.deepEqual(page.ids, ["한: 한→0", "둘: 둘→1", "넷: 넷→2", "다섯: 다섯→3"])
+  assert.deepEqual([page.view, page.ids], ["0 1 셋 사사들 다 ", ["한: 한→0", "둘: 둘→1"]])
 
   const other = new Page("한 학교는 둘", stored("a", part(0, "한", "1")), stored("b", part(2, "학교는", "학교에")), stored("c", part(6, "둘", "2")))
   assert.deepEqual(other.write("학교|", "들").send(), ["b/1: 학교들는→학교들에"])
 })
 
-test("the writer changes the very letters: the suggestion waits for a key in it", () => {
+test("the writer changes the very letters: the suggestion leaves the view, and a key there suggests on the new text", () => {
   const page = new Page("the big dog ran", stored("one", part(4, "big", "huge")))
   page.write("b|i", "a")
-  assert.equal(page.suggesting.stateOf("one"), "edited")
+  assert.deepEqual([page.view, page.suggesting.stateOf("one")], ["the bag dog ran", "hidden"])
   page.type("ran", "sat")
   assert.deepEqual(page.send(), ["new-1/null: ran→sat"], "a key elsewhere in the paragraph leaves it")
-  assert.equal(page.suggesting.stateOf("one"), "edited")
-  assert.match(page.type("h|uge", "").send().join(), /^one\/1: bag→/)
+  assert.equal(page.suggesting.stateOf("one"), "hidden")
+  assert.deepEqual(page.type("bag", "sack").send(), ["one/1: bag→sack"])
 })
 
-test("an edited suggestion that the server calls an orphan leaves the view with its letters, and cuts nothing", () => {
-  const page = new Page("한 둘 셋", stored("one", part(0, "한", "1")), stored("two", part(2, "둘", "2")))
-  page.write("둘", "이이")
-  assert.deepEqual([page.view, page.suggesting.stateOf("two")], ["1 이이2 셋", "edited"])
-  page.dispatch(page.suggesting.decided("one", "accepted")).write("한", "1")
-  page.dispatch(page.suggesting.orphaned("two"))
-  assert.equal(page.view, "1 이이 셋")
+test("T7 the writer deletes a letter of a quote and types it again: the page reads what will be accepted", () => {
+  const page = new Page("저는 물류를 배웠습니다.").type("물류를", "유통을")
+  assert.deepEqual(page.send(), ["new-1/null: 물류를→유통을"])
+  assert.equal(page.write("류", "").view, "저는 물를 배웠습니다.")
+  assert.equal(page.write("물|", "류").view, "저는 유통을 배웠습니다.")
+  assert.deepEqual(page.send(), ["new-1/1: 물류를→유통을"], "the server anchors it at the new letter")
+  page.write("물류를", "화물을").write("화물을", "")
+  assert.deepEqual([page.view, page.send()], ["저는  배웠습니다.", []])
+})
+
+/** The writer's edit of the very letters of `물류를→유통을`, and the reviewer's text without it. @type {[string, (page: Page) => void, string][]} */
+const edits = [
+  ["deletes a letter and types another", (page) => page.write("류", "").write("물|", "품"), "저는 물품를 배웠습니다."],
+  ["puts a letter into the word", (page) => page.write("물|", "품"), "저는 물품류를 배웠습니다."],
+  ["replaces the word", (page) => page.write("물류를", "화물을"), "저는 화물을 배웠습니다."],
+  ["deletes the word", (page) => page.write("물류를 ", ""), "저는 배웠습니다."],
+]
+for (const [what, edit, text] of edits) {
+  test(`T1 the writer ${what}: what the reviewer types beside it is a suggestion of its own`, () => {
+    /** @param {boolean} isSent */
+    const begun = (isSent) => {
+      const page = new Page("저는 물류를 배웠습니다.\n둘째 문단입니다.").type("물류를", "유통을")
+      if (isSent) page.send()
+      edit(page)
+      if (isSent) assert.equal(page.view, `${text}\n둘째 문단입니다.`)
+      return page
+    }
+    const cases = [["배웠습니다|", "만"], ["저는", "나는"], ["문단입니다", "문단이다"]]
+    for (const [old = "", fresh = ""] of cases) {
+      const page = begun(true).type(old, fresh)
+      const [kept] = page.suggesting.unsaved().put
+      assert.match(said(kept?.parts ?? []), new RegExp(`→.*${fresh}`), "the browser keeps it")
+      assert.match(page.send().join(), new RegExp(`new-\\d+/null: .*→.*${fresh}`), "it is sent")
+      assert.deepEqual([page.suggesting.isDirty, page.suggesting.unsaved()], [false, { put: [], withdraw: [] }])
+    }
+    const all = begun(true)
+    for (const [old = "", fresh = ""] of cases) all.type(old, fresh)
+    assert.match(all.send().join(), /→나는.*배웠습니다만.*→문단이다/s)
+    const unsent = begun(false)
+    assert.match(unsent.suggesting.unsaved().put.map(({ parts }) => said(parts)).join(), /→.*유통을/, "words that the server does not have stay")
+    assert.match(unsent.send().join(), /→.*유통을/)
+  })
+}
+
+test("T1 words that the reviewer typed in a suggestion before the writer's edit of it arrived are sent", () => {
+  const page = new Page("저는 물류를 배웠습니다.").type("물류를", "유통을")
+  page.send()
+  page.type("유통|", "업").write("류", "품")
+  assert.match(page.view, /유통업을/)
+  assert.match(page.send().join(), /^new-1\/1: 물품를→.*유통업을/)
+})
+
+test("T1 one of two edited suggestions beside new words is taken over, and a move with an edited half leaves the view", () => {
+  const page = new Page("the big dog ran", stored("one", part(4, "big", "huge")), stored("two", part(8, "dog", "cow")))
+  page.write("b|i", "a").write("d|og", "x")
+  assert.equal(page.view, "the bag dx ran")
+  assert.deepEqual(page.type("bag dx", "cat").send(), ["one/1: bag dx→cat", "without two"])
+
+  const sentence = "저는 팀을 이끌어 매출을 두 배로 늘렸습니다."
+  const moved = new Page(`${sentence} 그 뒤.\n둘째.`, stored("move", part(0, `${sentence} `, ""), part(sentence.length + 9, "", ` ${sentence}`)))
+  assert.equal(moved.view, `그 뒤.\n둘째. ${sentence}`)
+  moved.write("매출", "수익")
+  assert.equal(moved.view, `${sentence.replace("매출", "수익")} 그 뒤.\n둘째.`)
+  assert.deepEqual(moved.type("그 뒤", "그 후").send(), ["new-1/null: 뒤→후"])
+})
+
+test("T1 a suggestion that the server refused counts as unsaved, and is cut on the text of now", () => {
+  const page = new Page("저는 물류를 배웠습니다.").type("물류를", "유통을")
+  page.collect()
+  page.write("류", "품")
+  page.suggesting.answered([{ id: "new-1", state: "refused", reason: "quote-changed" }])
+  assert.match(said(page.suggesting.unsaved().put[0]?.parts ?? []), /유통을/)
+  assert.match(page.send().join(), /물품를→.*유통을/)
+})
+
+test("T1 words of an acceptance whose text never arrives as it was are kept as unsaved, and a key sends them", () => {
+  const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
+  page.dispatch(page.suggesting.decided("one", "accepted"))
+  assert.deepEqual(page.suggesting.unsaved().put.map(({ parts }) => said(parts)), ["big→huge"])
   assert.deepEqual(page.collect().found, [])
+  assert.match(page.type("dog", "cow").send().join(), /big dog→huge cow/)
 })
 
 test("the writer deletes the quote or the letters around a gap: the words leave the view", () => {

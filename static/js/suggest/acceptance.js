@@ -67,12 +67,11 @@ class Split {
       while ((this.hunks[first]?.to ?? Infinity) < part.start) first++
       const hunk = this.hunks[first]
       if (!hunk || hunk.isPut || part.end < hunk.from) continue
-      // One hunk can put in several parts that touch.
-      let next = index + 1
-      while ((parts[next]?.start ?? Infinity) <= hunk.to) next++
-      const touched = parts.slice(index, next)
-      if (this.#putsIn(touched, first)) index = next - 1
-      else if (!this.#putsIn([part], first)) this.#beginsOrEnds(hunk, part)
+      // One hunk can put in several parts that touch, or the ends of two of them.
+      const [run, met] = [runFrom(parts, index, part.end), runFrom(parts, index, hunk.to)]
+      const found = [Math.max(run, met), met, index + 1].find((next) => this.#putsIn(parts.slice(index, next), first))
+      if (found) index = found - 1
+      else this.#beginsOrEnds(hunk, part)
     }
   }
 
@@ -126,4 +125,11 @@ class Split {
       return { from, to: from, insert }
     })
   }
+}
+
+/** Behind the last of the parts that touch one another from an index on. @param {readonly Part[]} parts @param {number} index @param {number} end from which a part is out of reach */
+function runFrom(parts, index, end) {
+  let next = index + 1
+  for (let part = parts[next]; part && part.start <= end; part = parts[++next]) end = Math.max(end, part.end)
+  return next
 }

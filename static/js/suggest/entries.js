@@ -18,7 +18,7 @@ import { meetsOneOf, shiftWhole } from "./ranges.js"
  * @property {Part[] | null} sent those of a batch that has no answer yet, or lost it
  * @property {number | null} tried the version in that batch; an event may bring a newer one before the answer
  * @property {"stored" | "due" | "sent" | "refused"} state
- * @property {boolean} isEdited the writer changed the very letters that it changes
+ * @property {boolean} isTouched the reviewer typed in it since the page cut its words
  * @property {boolean} isOutdated the writer changed other letters of a quote, or deleted the letter to which the server anchors a gap
  * @property {Range[] | null} sites of each part, the text that the writer has put in its position
  * @property {string} [group] of the pieces of a longer one
@@ -29,7 +29,7 @@ import { meetsOneOf, shiftWhole } from "./ranges.js"
 /** @param {Suggestion} suggestion that the server has @returns {Entry} */
 export function entryOf({ id, version, parts: given, pinned }) {
   const parts = copied(given)
-  const progress = { stored: parts, sent: null, tried: null, isEdited: false, isOutdated: false, sites: null }
+  const progress = { stored: parts, sent: null, tried: null, isTouched: false, isOutdated: false, sites: null }
   return { id, version, parts, pinned, state: "stored", ...progress }
 }
 
@@ -50,7 +50,6 @@ export function amend(entry, parts, group) {
   entry.state = entry.stored && isSame(entry.stored, parts) ? "stored" : "due"
   entry.parts = parts
   if (entry.state === "stored") entry.stored = parts
-  entry.isEdited = false
   entry.isOutdated = false
   entry.sites = null
   entry.group = group
@@ -63,7 +62,7 @@ export function amend(entry, parts, group) {
  */
 export const readAgain = ({ parts }, overlay) =>
   parts.map((part) => {
-    if (part.start === part.end) return { ...part }
+    if (part.quote === "") return { ...part }
     const { from, to } = overlay.outerRange(rangeOf(part))
     return { ...part, quote: overlay.base.sliceString(part.start, part.end), text: overlay.view.sliceString(from, to) }
   })

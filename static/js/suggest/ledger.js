@@ -44,7 +44,7 @@ export class Ledger {
   }
 
   get isDue() {
-    const isDue = (/** @type {Entry} */ { state, isOutdated, isEdited }) => state === "due" || (isOutdated && !isEdited)
+    const isDue = (/** @type {Entry} */ { state, isOutdated }) => state === "due" || isOutdated
     return this.entries.some(isDue) || 0 < this.#toWithdraw().length
   }
 
@@ -65,6 +65,12 @@ export class Ledger {
     this.entries = this.entries.filter(isOther)
     this.hidden = this.hidden.filter(isOther)
     return found
+  }
+
+  /** A hidden suggestion enters the view. The server anchors its words anew: letters of its quote may be other ones. @param {Entry} entry */
+  show(entry) {
+    this.take(entry.id)
+    this.entries.push(Object.assign(entry, { isOutdated: false, sites: null, state: "due" }))
   }
 
   /** The server closes a suggestion. @param {string} id */
@@ -95,7 +101,7 @@ export class Ledger {
     for (const entry of [...this.entries, ...this.hidden, ...this.closing.values(), ...this.accepted]) shiftEntry(entry, map)
   }
 
-  /** The text has these parts, in an edit that the view does not show. @param {ReadonlySet<Part>} done @returns {Entry[]} those that end by that */
+  /** The text has these parts, in an edit that the view does not show. @param {ReadonlySet<Part>} done */
   fulfil(done) {
     const isDone = (/** @type {readonly Part[] | null} */ parts) => parts !== null && 0 < parts.length && parts.every((part) => done.has(part))
     this.accepted = this.accepted.filter(({ stored }) => !isDone(stored))
@@ -106,9 +112,7 @@ export class Ledger {
         if (entry.state !== "sent") entry.state = "due"
       }
     }
-    const ended = this.entries.filter(({ id }) => this.closing.has(id))
-    this.remove(new Set(ended))
-    return ended
+    this.remove(new Set(this.closing.values()))
   }
 
   /** Takes over what was cut. @param {Plan} plan */
@@ -128,12 +132,12 @@ export class Ledger {
     const shown = untouched.filter((entry) => this.hidden.includes(entry))
     this.entries.push(...shown)
     this.hidden = this.hidden.filter((entry) => !taken.has(entry) && !shown.includes(entry))
+    for (const entry of this.entries) entry.isTouched = false
     for (const entry of untouched) {
       if (entry.state === "refused") entry.state = "due"
     }
     for (const entry of withdraw) this.withdraw(entry)
     this.remove(new Set(withdraw))
-    for (const { id, version, sent } of this.closing.values()) if (version === null && sent === null) this.closing.delete(id)
   }
 
   /**
@@ -145,7 +149,7 @@ export class Ledger {
     /** @type {Set<Entry>} */
     const ended = new Set()
     for (const entry of this.entries) {
-      if (!entry.isOutdated || entry.isEdited) continue
+      if (!entry.isOutdated) continue
       const parts = readAgain(entry, overlay).filter(({ quote, text }) => quote !== text)
       amend(entry, parts, entry.group)
       // The server anchors the same words anew.
@@ -158,6 +162,7 @@ export class Ledger {
 
   /** @returns {Batch} */
   send() {
+    for (const { id, version, sent } of this.closing.values()) if (version === null && sent === null) this.closing.delete(id)
     const withdraw = this.#toWithdraw().slice(0, ITEMS_MAX)
     const entries = this.entries.filter(({ state }) => state === "due").slice(0, ITEMS_MAX - withdraw.length)
     for (const entry of entries) Object.assign(entry, { state: "sent", sent: entry.parts })

@@ -11,8 +11,9 @@
  */
 
 import { ChangeSet } from "../lib/vendor.js"
+import { rangeOf } from "./identity.js"
 import { applied, byOffset, stands } from "./parts.js"
-import { mappingOf, meets, meetsOneOf, newRangesOf, shiftWhole, united } from "./ranges.js"
+import { isWithinOneOf, mappingOf, meets, meetsOneOf, newRangesOf, overlaps, shiftWhole, united } from "./ranges.js"
 import { replacedIn, specsWithin, tidy } from "./tidy.js"
 import { isWordBreak } from "./words.js"
 
@@ -63,16 +64,10 @@ export class Overlay {
     return this.#next.overlay
   }
 
-  /**
-   * The writer's edit (O2). `isTrimmed` if it put letters in that a change had, too.
-   *
-   * @param {ChangeSet} edit of the base @returns {Step & { isTrimmed: boolean }}
-   */
+  /** The writer's edit (O2). @param {ChangeSet} edit of the base @returns {Step} */
   written(edit) {
     const viewEdit = edit.map(this.changes, true)
-    const changes = this.changes.map(edit)
-    const overlay = this.#after(edit.apply(this.base), viewEdit, changes)
-    return { overlay, edit: viewEdit, isTrimmed: overlay.changes !== changes }
+    return { overlay: this.#after(edit.apply(this.base), viewEdit, this.changes.map(edit)), edit: viewEdit }
   }
 
   /** An edit puts parts into the base that the view has already (O3). @param {ChangeSet} edit of the base @param {readonly Part[]} parts */
@@ -83,20 +78,30 @@ export class Overlay {
     return new Overlay(edit.apply(this.base), this.view, changes).#compared(ranges)
   }
 
-  /** Whether parts may enter: each stands, and no change meets it. @param {readonly Part[]} parts */
-  mayPut(parts) {
+  /**
+   * Whether parts may enter: each stands, and no change meets it but one of other suggestions that only touches it.
+   *
+   * @param {readonly Part[]} parts @param {readonly Part[]} others of the suggestions in the view
+   */
+  mayPut(parts, others = []) {
     const inOrder = [...parts].sort(byOffset)
+    const ranges = others.map(rangeOf)
+    const isOther = isWithinOneOf(united(ranges))
     return inOrder.every((part, index) => {
       const isApart = part.end <= (inOrder[index + 1]?.start ?? part.end)
-      const range = { from: part.start, to: part.end }
-      return isApart && stands(this.base, part) && !this.hunks.some(({ old }) => meets(old, range))
+      const range = rangeOf(part)
+      const isFree = !this.hunks.some(({ old }) => meets(old, range) && !isOther(old)) && !ranges.some((other) => overlaps(other, range))
+      return isApart && stands(this.base, part) && isFree
     })
   }
 
-  /** Parts enter, which `mayPut` allows. @param {readonly Part[]} parts @returns {Step} */
+  /** Parts enter, which `mayPut` allows: a gap before the changes of others that begin there. @param {readonly Part[]} parts @returns {Step} */
   put(parts) {
-    const change = applied(this.base, parts)
-    return this.#with(change.map(this.changes), [])
+    const change = (/** @type {Overlay} */ overlay, /** @type {boolean} */ isGap) =>
+      overlay.#with(applied(this.base, parts.filter(({ start, end }) => (start === end) === isGap)).map(overlay.changes, isGap), [])
+    const quotes = change(this, false)
+    const gaps = change(quotes.overlay, true)
+    return { overlay: gaps.overlay, edit: quotes.edit.compose(gaps.edit) }
   }
 
   /**
@@ -112,6 +117,17 @@ export class Overlay {
       return offset === null ? [] : specsWithin(outer.from + offset, text, quote)
     })
     return this.#with(ChangeSet.of(specs, this.view.length), parts.map(({ start, end }) => ({ from: start, to: end })))
+  }
+
+  /** The ranges of the base in which the view is not what some parts give, which are disjoint. @param {readonly Part[]} parts @returns {Range[]} */
+  unlike(parts) {
+    const joined = joinedParts(parts)
+    const other = joined.filter(({ start, end, text }) => {
+      const { from, to } = this.outerRange({ from: start, to: end })
+      return to - from !== text.length || this.view.sliceString(from, to) !== text
+    })
+    const isListed = isWithinOneOf(joined.map(rangeOf))
+    return [...other.map(rangeOf), ...this.hunks.flatMap(({ old }) => (isListed(old) ? [] : [old]))]
   }
 
   /** The view has the text of the base again, in disjoint ranges of the base. @param {readonly Range[]} ranges @returns {Step} */

@@ -35,8 +35,7 @@ export function planOf(overlay, entries, hidden, dirty, newId) {
     const inScopes = entries.filter(({ parts }) => parts.some((part) => isIn(rangeOf(part))))
     const partners = partnersOf(groups, entries, new Set(inScopes))
     if (partners.length === 0) {
-      const [previous, changed] = withoutEdited(inScopes, groups)
-      return { scopes, parts: groups.flat(), ...identify([...previous, ...replaced(hidden, previous, changed)], changed, newId) }
+      return { scopes, parts: groups.flat(), ...identify([...inScopes, ...replaced(hidden, inScopes, groups)], groups, newId) }
     }
     ranges = [...scopes, ...partners]
   }
@@ -68,25 +67,6 @@ function partnersOf(groups, entries, inScopes) {
   return entries
     .filter((entry) => !inScopes.has(entry) && passages.has(passageOf(entry.parts) ?? ""))
     .flatMap(({ parts }) => parts.map(rangeOf))
-}
-
-/**
- * The writer's letters stay where the writer changed a suggestion, until the reviewer types in it again.
- *
- * @param {readonly Entry[]} entries @param {Part[][]} groups @returns {[Entry[], Part[][]]}
- */
-function withoutEdited(entries, groups) {
-  if (!entries.some(({ isEdited }) => isEdited)) return [[...entries], groups]
-  const overlapping = overlapsIn(entries)
-  /** @type {Set<Entry>} */
-  const left = new Set()
-  const others = groups.filter((parts) => {
-    const [entry, second] = overlapping(parts)
-    if (!entry?.isEdited || second) return true
-    left.add(entry)
-    return false
-  })
-  return [entries.filter((entry) => !left.has(entry)), others]
 }
 
 /**

@@ -20,16 +20,24 @@ export const overlaps = (one, other) => shares(one, other) || (one.to === other.
 /** @param {Range} gap @param {Range} range */
 const isInside = (gap, range) => gap.from === gap.to && range.from < gap.from && gap.to < range.to
 
-/** Whether a range meets one of those that are in order. @param {readonly Range[]} inOrder @returns {(range: Range) => boolean} */
-export const meetsOneOf = (inOrder) => (range) => {
+/** The first of some ranges that does not end before an offset. @param {readonly Range[]} inOrder @param {number} at */
+function firstFrom(inOrder, at) {
   let [low, high] = [0, inOrder.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if ((inOrder[middle]?.to ?? 0) < range.from) low = middle + 1
+    if ((inOrder[middle]?.to ?? 0) < at) low = middle + 1
     else high = middle
   }
-  const found = inOrder[low]
-  return found !== undefined && found.from <= range.to
+  return inOrder[low]
+}
+
+/** Whether a range meets one of those that are in order. @param {readonly Range[]} inOrder @returns {(range: Range) => boolean} */
+export const meetsOneOf = (inOrder) => (range) => (firstFrom(inOrder, range.from)?.from ?? Infinity) <= range.to
+
+/** Whether a range is within one of those that are in order. @param {readonly Range[]} inOrder @returns {(range: Range) => boolean} */
+export const isWithinOneOf = (inOrder) => ({ from, to }) => {
+  const found = firstFrom(inOrder, from)
+  return found !== undefined && found.from <= from && to <= found.to
 }
 
 /** Ranges that meet become one. @param {readonly Range[]} ranges @returns {Range[]} in order */

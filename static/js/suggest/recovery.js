@@ -45,12 +45,12 @@ export function placedParts(text, { parts }) {
 /**
  * The edit of the view that puts parts in, in the stead of those that the server has of the same suggestion.
  *
- * @param {Overlay} overlay @param {readonly Part[]} parts @param {readonly Part[]} listed
+ * @param {Overlay} overlay @param {readonly Part[]} parts @param {readonly Part[]} listed @param {readonly Part[]} others of other suggestions
  * @returns {ChangeSet | null} `null`: other words stand there
  */
-export function entering(overlay, parts, listed) {
+export function entering(overlay, parts, listed, others = []) {
   const cleared = overlay.takeOut(listed)
-  if (!cleared.overlay.mayPut(parts)) return null
+  if (!cleared.overlay.mayPut(parts, others)) return null
   return cleared.edit.compose(cleared.overlay.put(parts).edit)
 }
 

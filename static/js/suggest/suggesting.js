@@ -7,14 +7,18 @@
  * a composition, holds all later ones back too.
  *
  * - **S1** `overlay.view` is the text of the editor, after each operation.
- * - **S2** Only `collect` cuts paragraphs anew: those with an own edit, and those in which an end or an edit changed what is whose.
+ * - **S2** Only `collect` cuts paragraphs anew: those with an own edit, and those whose view is not what the suggestions give.
  *   An edit of the writer in a quote renews its suggestion, and none beside it.
  * - **S3** Words that the reviewer typed leave the view with a suggestion that the server has, or by the reviewer.
+ * - **S4** The writer's edit of the very letters that a stored suggestion changes takes it out of the view: the server cannot
+ *   accept it. It enters again once its quote stands.
+ * - **S5** Without a batch on its way and with nothing to collect, the view is what the stored suggestions in it give, but
+ *   for `unsaved`.
  */
 
 import { ChangeSet } from "../lib/vendor.js"
 import { splitFulfilled } from "./acceptance.js"
-import { entryOf, isArrived, isTyped, losesAnchor, sitesOf, touchesOneOf } from "./entries.js"
+import { entryOf, isArrived, isTyped, losesAnchor, readAgain, sitesOf, touchesOneOf } from "./entries.js"
 import { rangeOf } from "./identity.js"
 import { Ledger, putOf } from "./ledger.js"
 import { Overlay } from "./overlay.js"
@@ -66,32 +70,25 @@ export class Suggesting {
 
   /** Whether `collect` has something to do. */
   get isDirty() {
-    return 0 < this.#dirty.length || this.#ledger.isDue || 0 < this.#strays().length
+    return 0 < this.#dirty.length || this.#ledger.isDue || 0 < this.#strays(this.#ledger.accepted).length
   }
 
   /** The reviewer's edit, which the editor has applied. @param {ChangeSet} edit of the view */
   own(edit) {
     const inverted = this.overlay.changes.invertedDesc
-    const ranges = oldRangesOf(edit)
-    const isTouched = meetsOneOf(ranges)
-    for (const entry of this.#ledger.entries) {
-      if (entry.isEdited && this.#rangesOf(entry).some(isTouched)) entry.isEdited = false
-    }
+    const ranges = oldRangesOf(edit).map(({ from, to }) => ({ from: inverted.mapPos(from, -1), to: inverted.mapPos(to, 1) }))
+    for (const entry of this.#ledger.entries.filter(touchesOneOf(united(ranges)))) entry.isTouched = true
     this.overlay = this.overlay.own(edit)
-    this.#touch(ranges.map(({ from, to }) => ({ from: inverted.mapPos(from, -1), to: inverted.mapPos(to, 1) })))
+    this.#touch(ranges)
   }
 
   /** The writer's edit, or the server's. @param {ChangeSet} edit of the base @returns {ChangeSet} of the view */
   written(edit) {
     const { done, put, rest } = this.#split(edit)
     if (0 < done.length) {
-      const map = mappingOf(put)
-      // Words typed since in a suggestion that ends belong to none.
-      const newer = this.#ledger.fulfil(new Set(done)).flatMap(({ parts }) => parts)
-      const ranges = [...done, ...newer].map((part) => shiftWhole(rangeOf(part), map))
+      this.#ledger.fulfil(new Set(done))
       this.overlay = this.overlay.accepted(put, done)
-      this.#shift(map)
-      this.#touchOwn(ranges)
+      this.#shift(mappingOf(put))
     }
     return rest.empty ? this.#unchanged() : this.#follow(rest)
   }
@@ -112,7 +109,7 @@ export class Suggesting {
     const entry = this.#ledger.close(id)
     if (!entry || !isShown) return this.#unchanged()
     const isIn = outcome === "accepted" || outcome === "fulfilled"
-    if (!isIn) return this.#takeOut(entry.stored ?? entry.parts)
+    if (!isIn) return this.#apply(this.overlay.takeOut(entry.stored ?? entry.parts))
     this.#ledger.accepted.push(entry)
     return this.#endArrived()
   }
@@ -123,11 +120,7 @@ export class Suggesting {
     const entry = this.#ledger.take(id)
     if (entry) this.orphans.add(id)
     if (!entry || !isShown) return this.#unchanged()
-    const sites = united(sitesOf(entry))
-    // Letters of a suggestion that the writer edited stand between the writer's. The reviewer has typed none in it since.
-    const leaves = entry.isEdited && entry.state === "stored" && !this.#ledger.entries.some(touchesOneOf(sites))
-    const edit = this.#takeOut(entry.stored ?? entry.parts)
-    return leaves && edit.empty ? edit.compose(this.#apply(this.overlay.revert(sites))) : edit
+    return this.#apply(this.overlay.takeOut(entry.stored ?? entry.parts))
   }
 
   /** The reviewer takes a suggestion back, with words that were typed into it since. @param {string} id @returns {ChangeSet} of the view */
@@ -152,22 +145,24 @@ export class Suggesting {
   opened(suggestion) {
     const { id, parts } = suggestion
     const entry = this.#ledger.find(id)
-    const isStored = entry !== undefined && this.#isStored(entry)
+    const isStored = entry !== undefined && isStoredWhole(entry)
     const found = this.#ledger.acknowledge(suggestion)
     if (found === "done" || (found === "other words" && !isStored)) return this.#unchanged()
     const edit = this.#apply(this.overlay.takeOut(entry?.parts ?? []))
     this.#ledger.take(id)
     this.orphans.delete(id)
-    const mayPut = this.overlay.mayPut(parts)
+    const mayPut = this.#mayPut(parts)
     const list = mayPut ? this.#ledger.entries : this.#ledger.hidden
     list.push(entryOf(suggestion))
-    return mayPut ? edit.compose(this.#apply(this.overlay.put(parts))) : edit
+    if (mayPut) return edit.compose(this.#apply(this.overlay.put(parts)))
+    // Words that the server refused because of this one may replace it.
+    this.#touch([])
+    return edit
   }
 
-  /** @param {string} id @returns {"open" | "edited" | "hidden" | "closing" | undefined} */
+  /** @param {string} id @returns {"open" | "hidden" | "closing" | undefined} */
   stateOf(id) {
-    const entry = this.#ledger.find(id)
-    if (entry) return entry.isEdited ? "edited" : "open"
+    if (this.#ledger.find(id)) return "open"
     if (this.#ledger.closing.has(id)) return "closing"
     return this.hidden.some((one) => one.id === id) ? "hidden" : undefined
   }
@@ -182,15 +177,21 @@ export class Suggesting {
   collect() {
     if (this.#ledger.isSending) return { put: [], withdraw: [] }
     // The writer may have deleted all letters between two suggestions.
-    const outdated = this.#ledger.entries.filter(({ isOutdated, isEdited }) => isOutdated && !isEdited)
+    const outdated = this.#ledger.entries.filter(({ isOutdated }) => isOutdated)
     const crowded = outdated.filter((entry) => !this.#isAlone(entry)).flatMap(({ parts }) => parts.map(rangeOf))
     this.#dirty = united([...this.#dirty, ...this.#paragraphs(crowded)])
-    const plan = this.#plan()
+    this.#cut()
+    this.#ledger.renew(this.overlay)
+    // Own changes beside one that was renewed.
+    if (0 < this.#strays(this.#ledger.accepted).length) this.#cut()
+    return this.#ledger.send()
+  }
+
+  #cut() {
+    const plan = this.#plan(this.#strays(this.#ledger.accepted))
     this.#dirty = []
     this.overlay = this.overlay.recut(plan.scopes, plan.parts)
     this.#ledger.amend(plan)
-    this.#ledger.renew(this.overlay)
-    return this.#ledger.send()
   }
 
   /** The server's answer to the last batch. @param {readonly import("./ledger.js").Result[]} results */
@@ -206,27 +207,31 @@ export class Suggesting {
 
   /** All that the server does not have yet, with the words that are not cut. */
   unsaved() {
-    const { put, withdraw } = this.#plan()
+    // The text of an accepted one may never arrive as it was.
+    const { put, withdraw } = this.#plan(this.#strays([]))
     const byId = new Map(this.#ledger.entries.flatMap((entry) => (entry.state === "stored" ? [] : [[entry.id, putOf(entry)]])))
     for (const cut of put) byId.set(cut.id, { ...cut, version: this.#ledger.find(cut.id)?.version ?? null })
     for (const { id } of withdraw) byId.delete(id)
     return { put: [...byId.values()], withdraw: [...this.#ledger.closing.keys(), ...withdraw.map(({ id }) => id)] }
   }
 
-  /** Own changes in no suggestion: the server closed theirs, or the writer's letters stand between. @returns {Range[]} of the base */
-  #strays() {
-    const { entries, accepted } = this.#ledger
-    // The paragraph of an edited suggestion waits for a key.
-    const edited = entries.flatMap((entry) => (entry.isEdited ? this.#paragraphs(sitesOf(entry)) : []))
-    const listed = [...entries.flatMap(({ parts }) => parts.map(rangeOf)), ...edited, ...accepted.flatMap(sitesOf)]
-    const isListed = meetsOneOf(united([...listed, ...this.#dirty]))
-    return this.overlay.hunks.flatMap(({ old }) => (isListed(old) ? [] : [old]))
+  /**
+   * Where the view is not what the suggestions give: the server closed one, or the writer's letters stand between.
+   *
+   * @param {readonly Entry[]} accepted those whose text is on its way @returns {Range[]} of the base
+   */
+  #strays(accepted) {
+    const { entries } = this.#ledger
+    const outdated = entries.filter(({ isOutdated }) => isOutdated)
+    const isKnown = meetsOneOf(united([...this.#dirty, ...[...outdated, ...accepted].flatMap(sitesOf)]))
+    return this.overlay.unlike(entries.flatMap(({ parts }) => parts)).filter((range) => !isKnown(range))
   }
 
-  #plan() {
+  /** @param {readonly Range[]} strays */
+  #plan(strays) {
     const { entries, hidden } = this.#ledger
     const replaceable = hidden.filter(({ id }) => !this.orphans.has(id))
-    return planOf(this.overlay, entries, replaceable, [...this.#dirty, ...this.#strays()], this.newId)
+    return planOf(this.overlay, entries, replaceable, [...this.#dirty, ...strays], this.newId)
   }
 
   /** @param {ChangeSet} edit of the base */
@@ -239,34 +244,56 @@ export class Suggesting {
     const ranges = oldRangesOf(edit)
     const isNear = touchesOneOf(ranges)
     const near = this.#ledger.entries.filter(isNear)
-    const gone = new Set(near.filter((entry) => this.#isStored(entry) && isGone(entry, edit)))
-    const stay = near.filter((entry) => !gone.has(entry))
-    const changed = stay.filter(({ parts }) => parts.some((part) => ranges.some((range) => shares(range, rangeOf(part)))))
-    for (const entry of changed) entry.isEdited ||= this.#hasOwnLetters(entry, ranges)
+    const stored = near.filter(isStoredWhole)
+    const gone = stored.filter((entry) => isGone(entry, edit))
     for (const { id } of gone) this.orphans.add(id)
-    // The server says whether one is an orphan, or stands elsewhere.
-    this.#ledger.remove(gone)
-    this.#ledger.hidden.push(...gone)
-    const first = this.#apply(this.overlay.takeOut([...gone].flatMap(({ parts }) => parts)))
-    const written = this.overlay.written(edit)
-    const second = this.#apply(written)
-    for (const entry of stay) entry.isOutdated ||= changed.includes(entry) || losesAnchor(entry, ranges)
-    for (const entry of [...stay, ...this.#ledger.accepted.filter(isNear)]) entry.sites = sitesOf(entry)
+    const first = this.#hide(new Set([...gone, ...stored.filter((entry) => this.#hasOwnLetters(entry, ranges))]))
+    const { entries, accepted, hidden } = this.#ledger
+    const stay = entries.filter(isNear)
+    for (const entry of stay) entry.isOutdated ||= isChanged(entry, ranges) || losesAnchor(entry, ranges)
+    for (const entry of [...stay, ...[...accepted, ...hidden].filter(isNear)]) entry.sites = sitesOf(entry)
+    const second = this.#apply(this.overlay.written(edit))
     this.#shift(mappingOf(edit))
-    this.#touchStray(newRangesOf(edit), stay)
-    if (written.isTrimmed) this.#touch(newRangesOf(edit))
-    const typed = new Set(stay.filter((entry) => this.#isStored(entry) && isTyped(entry, this.overlay.base) && this.#isAlone(entry)))
-    this.#ledger.remove(typed)
-    for (const entry of typed) this.#ledger.withdraw(entry)
-    const third = this.#apply(this.overlay.revert(united([...typed].flatMap(sitesOf))))
-    return first.compose(second).compose(third).compose(this.#endArrived())
+    return first.compose(second).compose(this.#endTyped(newRangesOf(edit))).compose(this.#endArrived()).compose(this.#bringBack(newRangesOf(edit)))
+  }
+
+  /** The writer changed the very letters of suggestions that the server has: it cannot accept them. @param {ReadonlySet<Entry>} entries @returns {ChangeSet} of the view */
+  #hide(entries) {
+    const isRead = (/** @type {Entry} */ entry) => entry.isOutdated && this.#isAlone(entry)
+    const parts = [...entries].flatMap((entry) => (isRead(entry) ? readAgain(entry, this.overlay) : entry.parts))
+    this.#ledger.remove(entries)
+    this.#ledger.hidden.push(...entries)
+    return this.#apply(this.overlay.takeOut(parts))
+  }
+
+  /** Suggestions whose quotes stand again enter the view. @param {readonly Range[]} ranges of the base that changed @returns {ChangeSet} of the view */
+  #bringBack(ranges) {
+    let all = this.#unchanged()
+    for (const entry of this.#ledger.hidden.filter(touchesOneOf(ranges))) {
+      if (this.orphans.has(entry.id) || !this.#mayPut(entry.parts)) continue
+      all = all.compose(this.#apply(this.overlay.put(entry.parts)))
+      this.#ledger.show(entry)
+    }
+    return all
+  }
+
+  /** Ends the suggestions whose words the writer has typed. @param {readonly Range[]} ranges of the base that changed @returns {ChangeSet} of the view */
+  #endTyped(ranges) {
+    const isNear = touchesOneOf(ranges)
+    const isEnded = (/** @type {Entry} */ entry) => isNear(entry) && isTyped(entry, this.overlay.base)
+    const shown = this.#ledger.entries.filter((entry) => isStoredWhole(entry) && isEnded(entry) && this.#isAlone(entry))
+    for (const entry of [...shown, ...this.#ledger.hidden.filter(isEnded)]) {
+      this.#ledger.take(entry.id)
+      this.#ledger.withdraw(entry)
+    }
+    return this.#apply(this.overlay.revert(united(shown.flatMap(sitesOf))))
   }
 
   /** Ends the accepted suggestions whose words the writer's text has in another edit than theirs alone. */
   #endArrived() {
     const arrived = this.#ledger.accepted.filter((entry) => isArrived(entry, this.overlay.base))
     this.#ledger.accepted = this.#ledger.accepted.filter((entry) => !arrived.includes(entry))
-    return this.#takeOut(arrived.flatMap(({ stored, parts }) => stored ?? parts))
+    return this.#apply(this.overlay.takeOut(arrived.flatMap(({ stored, parts }) => stored ?? parts)))
   }
 
   /** Takes over an edit that the overlay contains. @param {Mapping} map of the base */
@@ -288,54 +315,19 @@ export class Suggesting {
     return ranges.map(({ from, to }) => ({ from: base.lineAt(from).from, to: base.lineAt(to).to }))
   }
 
-  /** @param {readonly Part[]} parts */
-  #takeOut(parts) {
-    const edit = this.#apply(this.overlay.takeOut(parts))
-    this.#touchOwn(parts.map(rangeOf))
-    return edit
-  }
-
-  /**
-   * Marks own changes that an edit at the end of a part has moved out of it, and the suggestions that had them.
-   *
-   * @param {readonly Range[]} ranges of the base that the edit changed, in order @param {readonly Entry[]} near the suggestions there
-   */
-  #touchStray(ranges, near) {
-    const isNear = meetsOneOf(ranges)
-    const parts = near.flatMap(({ parts }) => parts.map(rangeOf))
-    // The text of accepted ones arrives around their changes, and the writer's letters stand around those of edited ones.
-    const listed = [...parts, ...[...this.#ledger.accepted, ...near.filter(({ isEdited }) => isEdited)].flatMap(sitesOf)]
-    const stray = this.overlay.hunks.flatMap(({ old }) => (isNear(old) && !listed.some((range) => meets(range, old)) ? [old] : []))
-    if (0 < stray.length) this.#touch([...stray, ...parts])
-  }
-
-  /**
-   * Marks the own changes in the ranges of a suggestion that ended, which belong to none, and the suggestions there,
-   * whose changes may be others now.
-   *
-   * @param {readonly Range[]} ranges of the base
-   */
-  #touchOwn(ranges) {
-    const inOrder = united(ranges)
-    const isTouched = meetsOneOf(inOrder)
-    const near = this.#ledger.entries.filter(touchesOneOf(inOrder)).flatMap(({ parts }) => parts.map(rangeOf))
-    this.#touch([...near, ...this.overlay.hunks.flatMap(({ old }) => (isTouched(old) ? [old] : []))])
-  }
-
   /** @param {import("./overlay.js").Step} step */
   #apply({ overlay, edit }) {
     this.overlay = overlay
     return edit
   }
 
-  #unchanged() {
-    return ChangeSet.empty(this.overlay.view.length)
+  /** @param {readonly Part[]} parts */
+  #mayPut(parts) {
+    return this.overlay.mayPut(parts, this.#ledger.entries.flatMap((entry) => entry.parts))
   }
 
-  /** Whether the server has all words of a suggestion. @param {Entry} entry */
-  #isStored(entry) {
-    const isDirty = meetsOneOf(this.#dirty)
-    return entry.state === "stored" && !entry.parts.some((part) => isDirty(rangeOf(part)))
+  #unchanged() {
+    return ChangeSet.empty(this.overlay.view.length)
   }
 
   /** Whether no other suggestion meets the letters of one, or those that the writer put in beside them. @param {Entry} entry */
@@ -374,6 +366,12 @@ function hiddenOf(base, entries) {
   }
   return hidden
 }
+
+/** Whether the server has all words that the reviewer typed in a suggestion. @param {Entry} entry */
+const isStoredWhole = ({ state, isTouched }) => state === "stored" && !isTouched
+
+/** Whether an edit changes letters of a quote. @param {Entry} entry @param {readonly Range[]} ranges of the base */
+const isChanged = ({ parts }, ranges) => parts.some((part) => ranges.some((range) => shares(range, rangeOf(part))))
 
 /**
  * Whether the writer deletes all quotes and the letters around all gaps of an entry. An edit that puts other letters in
