@@ -119,7 +119,7 @@ class Server {
     const text = this.text.toString()
     const served = parts.map((/** @type {any} */ { start, end, quote, text: words }) => {
       const [from, to] = [offsetOf(this.text, start), offsetOf(this.text, end)]
-      const state = text.slice(from, to) === quote ? "exact" : "edited"
+      const state = text.slice(from, to) === quote ? "exact" : from < to ? "edited" : "orphaned"
       return { text: words, anchor: { state, start: from, end: to, quote, prefix: text.slice(Math.max(from - 32, 0), from), suffix: text.slice(to, to + 32) } }
     })
     return structuredClone({ ...review, parts: served, anchor: served[0]?.anchor, suggestion: served[0]?.text })
@@ -297,6 +297,44 @@ test("a suggestion that its author undoes is withdrawn, and its late event does 
   await after(2_000)
   assert.equal(view.text, "One two three.")
   assert.equal(server.calls.length, 2)
+})
+
+test("T12 the writer deletes the whole text and undoes it: the own suggestions are in the text again, before the server is asked or after", async () => {
+  for (const isAsked of [false, true]) {
+    const { text, server, view, own, reviews, events } = await page("저는 물류를 배웠습니다.\n둘째 줄입니다.")
+    view.type(3, 6, "유통을")
+    await after(400)
+    await events()
+    const undo = new Y.UndoManager(text)
+    text.delete(0, text.length)
+    if (isAsked) await reviews.read()
+    await after(2_000)
+    assert.deepEqual([view.text, own.model?.suggestions.length], ["", 0])
+    undo.undo()
+    await after(2_000)
+    assert.equal(view.text, "저는 유통을 배웠습니다.\n둘째 줄입니다.")
+    assert.ok(own.isInView(lastPut(server).id))
+    assert.equal(own.model?.isDirty, false)
+  }
+})
+
+test("T7 the writer deletes a letter of a quote and types it again: the page reads what the server accepts", async () => {
+  const { text, server, view, events } = await page("저는 물류를 배웠습니다.")
+  view.type(3, 6, "유통을")
+  await after(400)
+  await events()
+  text.delete(4, 1)
+  await events()
+  await after(2_000)
+  assert.equal(view.text, "저는 물를 배웠습니다.")
+  text.insert(4, "류")
+  await events()
+  await after(2_000)
+  await events()
+  assert.equal(view.text, "저는 유통을 배웠습니다.")
+  server.accept(lastPut(server).id)
+  await events()
+  assert.deepEqual([view.text, text.toString()], ["저는 유통을 배웠습니다.", "저는 유통을 배웠습니다."])
 })
 
 test("a suggestion of another page enters the text, and one that the other deletes leaves it", async () => {

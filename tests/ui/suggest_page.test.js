@@ -131,6 +131,9 @@ test("kept parts replace those that the server has of the same suggestion, and n
   const edit = entering(served, newer, listed)
   assert.equal(edit?.apply(served.view).toString(), "one two and a half three")
   assert.equal(entering(served, newer, []), null)
+  assert.equal(entering(served, listed, [])?.empty, true, "the server had them before the page closed")
+  const beside = [{ start: 3, end: 3, quote: "", text: " and" }, { start: 7, end: 7, quote: "", text: "nd" }]
+  assert.equal(entering(served, beside, [], listed)?.apply(served.view).toString(), "one and 2nd three")
 })
 
 test("an offset of the base is found in the view by halves as by the change set", () => {

@@ -422,6 +422,14 @@ test("a refused suggestion waits for a change of its paragraph", () => {
   assert.deepEqual(page.suggesting.unsaved(), { put: [], withdraw: [] })
 })
 
+test("an id that was withdrawn is spent: the words get a new one", () => {
+  const page = new Page("the big dog").type("big", "huge")
+  page.collect()
+  page.suggesting.answered([{ id: "new-1", state: "refused", reason: "decided" }])
+  assert.deepEqual(page.send(), ["new-2/null: big→huge"])
+  assert.equal(page.suggesting.isDirty, false)
+})
+
 test("a batch has at most 200 items, and the rest follows", () => {
   const page = new Page("a b\n".repeat(250))
   for (let line = 0; line < 250; line++) {

@@ -181,8 +181,8 @@ export class Ledger {
     for (const entry of this.entries) if (entry.state === "sent") entry.state = "due"
   }
 
-  /** @param {readonly Result[]} results @returns {Entry[]} those that were refused */
-  answered(results) {
+  /** @param {readonly Result[]} results @param {() => string} newId @returns {Entry[]} those that were refused */
+  answered(results, newId) {
     this.#isSending = false
     /** @type {Entry[]} */
     const refused = []
@@ -194,6 +194,7 @@ export class Ledger {
       const isLatest = hasWordsOf(entry.parts, entry.sent)
       if (state === "kept") Object.assign(entry, { version, stored: entry.parts, state: isLatest ? "stored" : "due" })
       else if (isOutdated(entry, reason)) entry.state = "due"
+      else if (isSpent(entry, reason, version)) Object.assign(entry, { id: newId(), state: "due" })
       else refused.push(Object.assign(entry, { state: "refused" }))
       entry.sent = null
     }
@@ -227,6 +228,9 @@ export class Ledger {
     return isOwn || entry.state !== "stored" ? "done" : "other words"
   }
 }
+
+/** Whether the server had a suggestion with this id, and has no more: no other one gets the id. @param {Entry} entry @param {string} reason @param {number | null} version */
+const isSpent = (entry, reason, version) => reason === "decided" && version === null && entry.version === null
 
 /** Whether the page received the newer version already. @param {Entry} entry @param {string} reason */
 const isOutdated = (entry, reason) => reason === "version" && entry.tried !== entry.version

@@ -119,15 +119,22 @@ export class Overlay {
     return this.#with(ChangeSet.of(specs, this.view.length), parts.map(({ start, end }) => ({ from: start, to: end })))
   }
 
+  /** Whether the view has the texts of parts in their ranges. @param {readonly Part[]} parts */
+  has(parts) {
+    return joinedParts(parts).every((part) => this.#says(part))
+  }
+
   /** The ranges of the base in which the view is not what some parts give, which are disjoint. @param {readonly Part[]} parts @returns {Range[]} */
   unlike(parts) {
     const joined = joinedParts(parts)
-    const other = joined.filter(({ start, end, text }) => {
-      const { from, to } = this.outerRange({ from: start, to: end })
-      return to - from !== text.length || this.view.sliceString(from, to) !== text
-    })
     const isListed = isWithinOneOf(joined.map(rangeOf))
-    return [...other.map(rangeOf), ...this.hunks.flatMap(({ old }) => (isListed(old) ? [] : [old]))]
+    return [...joined.filter((part) => !this.#says(part)).map(rangeOf), ...this.hunks.flatMap(({ old }) => (isListed(old) ? [] : [old]))]
+  }
+
+  /** @param {Part} part */
+  #says(part) {
+    const { from, to } = this.outerRange(rangeOf(part))
+    return to - from === part.text.length && this.view.sliceString(from, to) === part.text
   }
 
   /** The view has the text of the base again, in disjoint ranges of the base. @param {readonly Range[]} ranges @returns {Step} */

@@ -14,10 +14,7 @@ import { isSuggestion } from "../reviews/parts.js"
 import { isWhole } from "../reviews/spots.js"
 import { isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js"
 
-/**
- * @typedef {import("./entries.js").Suggestion} Suggestion
- * @typedef {import("../lib/api.js").Review} Review
- */
+/** @typedef {import("../lib/api.js").Review} Review */
 
 const WITHDRAWN = "withdrawn"
 /** After a change of the base a suggestion that did not stand is tried again, in ms. */
@@ -51,7 +48,7 @@ export class OwnSuggestions extends EventTarget {
   /** @param {AbortSignal} signal */
   start(signal) {
     this.reviews.addEventListener("change", () => this.syncSoon(), { signal })
-    this.mirror.addEventListener("moved", () => this.#retrySoon(), { signal })
+    for (const kind of ["moved", "own"]) this.mirror.addEventListener(kind, () => this.#retrySoon(), { signal })
   }
 
   stop() {
@@ -95,13 +92,14 @@ export class OwnSuggestions extends EventTarget {
     })
   }
 
-  /** A suggestion that did not stand in the text before a change of the base may stand now. */
+  /** A suggestion that did not stand in the text before a change may stand now, also one that the server did not find. */
   #retrySoon() {
     window.clearTimeout(this.#timer)
-    const isHere = (/** @type {Suggestion} */ { id }) => isWhole(this.#spots(id))
-    if (!this.model?.hidden.some(isHere)) return
+    const isHere = (/** @type {Review} */ { id }) => !this.isInView(id) && this.#given.get(id) !== WITHDRAWN && isWhole(this.#spots(id))
+    const here = this.model ? this.#own.filter(isHere) : []
+    if (here.length === 0) return
     this.#timer = window.setTimeout(() => {
-      for (const { id } of this.model?.hidden.filter(isHere) ?? []) this.#given.delete(id)
+      for (const { id } of here) if (this.#given.get(id) !== WITHDRAWN) this.#given.delete(id)
       this.syncSoon()
     }, RETRY_DELAY)
   }
@@ -111,11 +109,21 @@ export class OwnSuggestions extends EventTarget {
     return this.reviews.editor.marked.passages.get(id)?.spots ?? []
   }
 
-  /** The own open suggestions of the list with a spot, the oldest first. */
-  get #open() {
+  /** The own open suggestions of the list. */
+  get #own() {
     const { all, me } = this.reviews
-    const own = all.filter((review) => review.author.id === me && review.status === "open" && isSuggestion(review) && !isOrphaned(review))
-    return own.sort((one, other) => one.created_at.localeCompare(other.created_at))
+    return all.filter((review) => review.author.id === me && review.status === "open" && isSuggestion(review))
+  }
+
+  /** Those with a spot, the oldest first. */
+  get #open() {
+    const open = this.#own.filter((review) => !this.#isLost(review))
+    return open.sort((one, other) => one.created_at.localeCompare(other.created_at))
+  }
+
+  /** Whether neither the server nor this page found a position: the writer may undo a deletion that the server read. @param {Review} review */
+  #isLost(review) {
+    return isOrphaned(review) && !isWhole(this.#spots(review.id))
   }
 
   #sync() {
@@ -146,7 +154,7 @@ export class OwnSuggestions extends EventTarget {
       const review = this.reviews.get(id)
       const given = this.#given.get(id)
       if (given === WITHDRAWN) return []
-      if (review?.status === "open") return isOrphaned(review) ? [model.orphaned(id)] : []
+      if (review?.status === "open") return this.#isLost(review) ? [model.orphaned(id)] : []
       // One that is new here may have been acknowledged before its event comes.
       if (!review && given === undefined) return []
       this.#given.delete(id)

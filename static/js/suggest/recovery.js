@@ -6,14 +6,13 @@
  * server has already keeps its id by that, because it overlaps. The rest stays a text for its author.
  */
 
-import { Y } from "../lib/vendor.js"
+import { ChangeSet, Y } from "../lib/vendor.js"
 
 /**
  * @typedef {import("./unsent.js").Kept} Kept
  * @typedef {import("./parts.js").Part} Part
  * @typedef {import("./entries.js").Suggestion} Suggestion
  * @typedef {import("./overlay.js").Overlay} Overlay
- * @typedef {import("@codemirror/state").ChangeSet} ChangeSet
  */
 
 /** @param {import("../lib/vendor.js").Y.Text} text @param {string} position in base64 @returns {number | null} */
@@ -46,9 +45,10 @@ export function placedParts(text, { parts }) {
  * The edit of the view that puts parts in, in the stead of those that the server has of the same suggestion.
  *
  * @param {Overlay} overlay @param {readonly Part[]} parts @param {readonly Part[]} listed @param {readonly Part[]} others of other suggestions
- * @returns {ChangeSet | null} `null`: other words stand there
+ * @returns {ChangeSet | null} empty if the view has them; `null`: other words stand there
  */
 export function entering(overlay, parts, listed, others = []) {
+  if (overlay.has(parts)) return ChangeSet.empty(overlay.view.length)
   const cleared = overlay.takeOut(listed)
   if (!cleared.overlay.mayPut(parts, others)) return null
   return cleared.edit.compose(cleared.overlay.put(parts).edit)

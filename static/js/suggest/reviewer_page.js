@@ -51,7 +51,7 @@ export class ReviewerPage {
   /** The seat is lost: what is unsent is offered to its author, and not sent by a later page. */
   #isLost = false
   #hasRecovered = false
-  /** Whether the user typed what is unsent. What follows from the writer's edits is sent by a page with the seat. */
+  /** Whether the user typed what is unsent. What follows from the writer's edits is the work of the page with the seat. */
   #hasTyped = false
 
   /** @param {import("../lib/vendor.js").Y.Text} text @param {import("../store.js").Store} store @param {import("../seat/entry.js").Arrival} arrival */
@@ -177,7 +177,7 @@ export class ReviewerPage {
 
   /** The words that the server has not acknowledged, with positions that later pages find. */
   #look() {
-    const model = this.#hasTyped ? this.own?.model : null
+    const model = this.#hasTyped || this.store.seated ? this.own?.model : null
     const { put: unsaved, withdraw } = model?.unsaved() ?? { put: [], withdraw: [] }
     const put = unsaved.map(({ id, version, parts }) => ({ id, version, parts: parts.flatMap((part) => this.sender?.placed(part) ?? []) }))
     return { put, withdraw, isLost: this.#isLost }
@@ -227,10 +227,14 @@ export class ReviewerPage {
     const left = []
     for (const row of rows) {
       const failed = row.put.filter((retained) => !this.#entered(retained))
-      for (const id of row.withdraw) if (this.isInView(id)) this.own?.remove(id)
-      await this.unsent.drop(row)
-      if (0 < textsOf(failed).length) left.push({ row, texts: textsOf(failed), mayEnter: false })
+      for (const id of row.withdraw) if (model.stateOf(id)) this.own?.remove(id)
+      // The row of this page has what entered before that of the closed one loses it.
+      await this.unsent.write(this.#look())
+      const texts = textsOf(failed)
+      await this.unsent.drop(row, texts.length === 0 ? [] : failed)
+      if (0 < texts.length) left.push({ row: { ...row, put: failed, withdraw: [] }, texts, mayEnter: false })
     }
+    void this.sender?.send()
     if (left.length < rows.length) showToast(t("suggesting.recovered"))
     if (0 < left.length) this.offered.show(left)
   }
@@ -240,10 +244,12 @@ export class ReviewerPage {
     const { model } = this.own ?? {}
     const parts = placedParts(this.mirror.text, retained)
     if (!parts || !model) return false
-    const listed = model.suggestions.find(({ id }) => id === retained.id)?.parts ?? []
+    const isSame = (/** @type {{ id: string }} */ { id }) => id === retained.id
+    const listed = model.suggestions.filter(isSame).flatMap((suggestion) => suggestion.parts)
+    const others = model.suggestions.filter((suggestion) => !isSame(suggestion)).flatMap((suggestion) => suggestion.parts)
     let isIn = false
     this.mirror.recover((overlay) => {
-      const edit = entering(overlay, parts, listed)
+      const edit = entering(overlay, parts, listed, others)
       isIn = edit !== null
       return edit
     })

@@ -196,7 +196,7 @@ export class Suggesting {
 
   /** The server's answer to the last batch. @param {readonly import("./ledger.js").Result[]} results */
   answered(results) {
-    const refused = this.#ledger.answered(results)
+    const refused = this.#ledger.answered(results, this.newId)
     this.#blocked.push(...refused.flatMap(({ parts }) => parts.map(rangeOf)))
   }
 

@@ -59,10 +59,13 @@ export class Unsent {
     return closed.sort((one, other) => one.at - other.at)
   }
 
-  /** @param {Row} row */
-  async drop({ document, client }) {
+  /** Leaves some suggestions of a closed page in its row, and deletes a row without any. @param {Row} row @param {Kept[]} [put] */
+  async drop(row, put = []) {
     const drafts = await this.#opening
-    if (drafts) storeOf(drafts).delete(nameOf(document, client))
+    if (!drafts) return
+    const name = nameOf(row.document, row.client)
+    if (put.length === 0) storeOf(drafts).delete(name)
+    else storeOf(drafts).put({ ...row, put, withdraw: [] }, name)
   }
 }
 
