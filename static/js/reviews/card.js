@@ -283,14 +283,14 @@ export class ReviewCard {
     if (review.status !== "open" || review.author.id !== context.me) return []
     const style = "button button-quiet"
     return [
-      ...(this.#isOwnSuggestion && context.state === "orphaned" ? this.#lostWords() : []),
+      ...(this.#isOwnSuggestion && (context.state === "orphaned" || context.state === "edited") ? this.#ownWords() : []),
       button(t("review.edit"), { class: style, icon: "pen", label: actName(t("review.edit"), review) }, () => this.edit()),
       button(t("review.delete"), { class: style, label: actName(t("review.delete"), review) }, (event) => this.#remove(event)),
     ]
   }
 
-  /** The author's actions on words whose passage is gone. */
-  #lostWords() {
+  /** The author's actions on words that the text does not have, since the writer changed or deleted their passage. */
+  #ownWords() {
     const [copies, here] = [t("common.copy"), t("suggesting.here")]
     return [
       button(here, { class: "button", label: actName(here, this.review) }, async () => {

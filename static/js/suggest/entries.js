@@ -61,11 +61,7 @@ export function amend(entry, parts, group) {
  * @param {Entry} entry @param {import("./overlay.js").Overlay} overlay
  */
 export const readAgain = ({ parts }, overlay) =>
-  parts.map((part) => {
-    if (part.quote === "") return { ...part }
-    const { from, to } = overlay.outerRange(rangeOf(part))
-    return { ...part, quote: overlay.base.sliceString(part.start, part.end), text: overlay.view.sliceString(from, to) }
-  })
+  parts.map((part) => (part.quote === "" ? { ...part } : overlay.partOf(rangeOf(part))))
 
 /** @param {readonly Part[]} ones @param {readonly Part[] | null} others */
 export const hasWordsOf = (ones, others) => ones.length === others?.length && ones.every((part, at) => hasSameWords(part, others[at]))

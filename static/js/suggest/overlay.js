@@ -137,6 +137,12 @@ export class Overlay {
     return to - from === part.text.length && this.view.sliceString(from, to) === part.text
   }
 
+  /** The change of a range of the base as it is. @param {Range} range @returns {Part} */
+  partOf({ from: start, to: end }) {
+    const { from, to } = this.outerRange({ from: start, to: end })
+    return { start, end, quote: this.base.sliceString(start, end), text: this.view.sliceString(from, to) }
+  }
+
   /** The view has the text of the base again, in disjoint ranges of the base. @param {readonly Range[]} ranges @returns {Step} */
   revert(ranges) {
     const specs = ranges.flatMap((range) => {

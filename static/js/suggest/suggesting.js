@@ -207,12 +207,16 @@ export class Suggesting {
 
   /** All that the server does not have yet, with the words that are not cut. */
   unsaved() {
+    const strays = this.#strays(this.#ledger.accepted)
+    const { put, withdraw } = this.#plan(strays)
     // The text of an accepted one may never arrive as it was.
-    const { put, withdraw } = this.#plan(this.#strays([]))
+    const isStray = meetsOneOf(united(strays))
+    const waiting = this.#strays([]).filter((range) => !isStray(range)).map((range) => this.overlay.partOf(range))
     const byId = new Map(this.#ledger.entries.flatMap((entry) => (entry.state === "stored" ? [] : [[entry.id, putOf(entry)]])))
     for (const cut of put) byId.set(cut.id, { ...cut, version: this.#ledger.find(cut.id)?.version ?? null })
     for (const { id } of withdraw) byId.delete(id)
-    return { put: [...byId.values()], withdraw: [...this.#ledger.closing.keys(), ...withdraw.map(({ id }) => id)] }
+    const more = waiting.map((part) => ({ id: this.newId(), version: null, parts: [part] }))
+    return { put: [...byId.values(), ...more], withdraw: [...this.#ledger.closing.keys(), ...withdraw.map(({ id }) => id)] }
   }
 
   /**
