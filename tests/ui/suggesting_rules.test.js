@@ -238,6 +238,19 @@ test("T7 the writer deletes a letter of a quote and types it again: the page rea
   assert.deepEqual([page.view, page.send()], ["저는  배웠습니다.", []])
 })
 
+test("T7 the writer types the first letter of a quote again, the last, or all: the page suggests on the letters of now", () => {
+  const cases = [["물", "저는 |"], ["를", "물류|"], ["물류를", "저는 |"]]
+  for (const [words = "", before = ""] of cases) {
+    const page = new Page("저는 물류를 배웠습니다.", stored("one", part(3, "물류를", "유통을")))
+    assert.equal(page.write(words, "").view, `저는 ${"물류를".replace(words, "")} 배웠습니다.`)
+    assert.equal(page.write(before, words).view, "저는 유통을 배웠습니다.", words)
+    assert.deepEqual([page.send(), page.suggesting.unsaved().put], [["one/1: 물류를→유통을"], []])
+  }
+  const other = new Page("저는 물류를 배웠습니다.", stored("one", part(3, "물류를", "유통을")))
+  other.write("물류를", "").write("저는", "물류를")
+  assert.equal(other.view, "물류를  배웠습니다.", "the same words elsewhere are other letters")
+})
+
 /** The writer's edit of the very letters of `물류를→유통을`, and the reviewer's text without it. @type {[string, (page: Page) => void, string][]} */
 const edits = [
   ["deletes a letter and types another", (page) => page.write("류", "").write("물|", "품"), "저는 물품를 배웠습니다."],

@@ -2,7 +2,7 @@
 /** An own suggestion as the reviewer's page has it: the words that were cut last, and how much of it the server has. */
 
 import { hasSameWords, isSame, rangeOf } from "./identity.js"
-import { shiftPart } from "./parts.js"
+import { shiftPart, stands } from "./parts.js"
 import { meetsOneOf, shiftWhole } from "./ranges.js"
 
 /**
@@ -65,6 +65,19 @@ export const readAgain = ({ parts }, overlay) =>
 
 /** @param {readonly Part[]} ones @param {readonly Part[] | null} others */
 export const hasWordsOf = (ones, others) => ones.length === others?.length && ones.every((part, at) => hasSameWords(part, others[at]))
+
+/**
+ * The parts of a hidden entry where the writer may have typed the letters of their quotes again; `null`: one has none.
+ *
+ * @param {Entry} entry @param {Text} base
+ */
+export function retyped(entry, base) {
+  const parts = sitesOf(entry).map(({ from, to }, index) => {
+    const part = /** @type {Part} */ (entry.parts[index])
+    return part.quote !== "" && base.sliceString(from, to) === part.quote ? { ...part, start: from, end: to } : part
+  })
+  return parts.every((part) => stands(base, part)) ? parts : null
+}
 
 /** @param {Entry} entry */
 export const sitesOf = ({ sites, parts }) => sites ?? parts.map(rangeOf)

@@ -67,10 +67,10 @@ export class Ledger {
     return found
   }
 
-  /** A hidden suggestion enters the view. The server anchors its words anew: letters of its quote may be other ones. @param {Entry} entry */
-  show(entry) {
+  /** A hidden suggestion enters the view. The server anchors its words anew: letters of its quote may be other ones. @param {Entry} entry @param {Part[]} parts */
+  show(entry, parts) {
     this.take(entry.id)
-    this.entries.push(Object.assign(entry, { isOutdated: false, sites: null, state: "due" }))
+    this.entries.push(Object.assign(entry, { parts, isOutdated: false, sites: null, state: "due" }))
   }
 
   /** The server closes a suggestion. @param {string} id */

@@ -18,7 +18,7 @@
 
 import { ChangeSet } from "../lib/vendor.js"
 import { splitFulfilled } from "./acceptance.js"
-import { entryOf, isArrived, isTyped, losesAnchor, readAgain, sitesOf, touchesOneOf } from "./entries.js"
+import { entryOf, isArrived, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
 import { rangeOf } from "./identity.js"
 import { Ledger, putOf } from "./ledger.js"
 import { Overlay } from "./overlay.js"
@@ -274,9 +274,13 @@ export class Suggesting {
   #bringBack(ranges) {
     let all = this.#unchanged()
     for (const entry of this.#ledger.hidden.filter(touchesOneOf(ranges))) {
-      if (this.orphans.has(entry.id) || !this.#mayPut(entry.parts)) continue
-      all = all.compose(this.#apply(this.overlay.put(entry.parts)))
-      this.#ledger.show(entry)
+      const parts = retyped(entry, this.overlay.base)
+      // The words around a gap that the writer deleted say where it was.
+      const isLost = this.orphans.has(entry.id) && entry.parts.some(({ quote }) => quote === "")
+      if (!parts || isLost || !this.#mayPut(parts)) continue
+      all = all.compose(this.#apply(this.overlay.put(parts)))
+      this.#ledger.show(entry, parts)
+      this.orphans.delete(entry.id)
     }
     return all
   }

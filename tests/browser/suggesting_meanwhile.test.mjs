@@ -1,0 +1,76 @@
+// @ts-check
+/** The writer edits what the reviewer suggests to change: both pages, the server and a reload agree, and no word is lost. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { accepted, caretBehind, decideFirst, desk, serverHas, struck } from "./suggesting_desk.mjs"
+import { withGalley } from "./support.mjs"
+
+withGalley()
+
+test("T1 the writer types another letter in a quote: what the reviewer types beside it is sent, and a reload shows the same", async () => {
+  const { writer, reviewer } = await desk("저는 물류를 배웠습니다.", { locale: "ko-KR" })
+  await reviewer.select("물류를")
+  await reviewer.page.keyboard.insertText("유통을")
+  await serverHas(writer, [["물류를", "유통을"]])
+  await writer.page.locator(".passage-old", { hasText: "물류를" }).waitFor()
+  await caretBehind(writer, "물류")
+  await writer.page.keyboard.press("Backspace")
+  await writer.page.keyboard.insertText("품")
+  await writer.waitForText("저는 물품를 배웠습니다.")
+  await reviewer.waitForText("저는 물품를 배웠습니다.")
+  await reviewer.card("이 부분을 고쳤습니다").waitFor()
+  await caretBehind(reviewer, "배웠습니다")
+  await reviewer.page.keyboard.insertText("만")
+  await reviewer.select("저는")
+  await reviewer.page.keyboard.insertText("나는")
+  await serverHas(writer, [["저는", "나는"], ["물류를", "유통을"], ["배웠습니다", "배웠습니다만"]])
+  await reviewer.page.locator("#saved[data-kind=saved]", { hasText: "제안 저장됨" }).waitFor()
+  await reviewer.shot("suggesting-hidden")
+  const text = "나는 물품를 배웠습니다만."
+  await reviewer.waitForText(text)
+  assert.equal(await accepted(writer), text)
+  await reviewer.page.reload()
+  await reviewer.seated()
+  await reviewer.waitForText(text)
+  assert.deepEqual(await struck(reviewer), ["저"])
+})
+
+test("T7 the writer deletes a letter of a quote and types it again: the reviewer reads what will be accepted", async () => {
+  const { writer, reviewer } = await desk("저는 물류를 배웠습니다.")
+  await reviewer.select("물류를")
+  await reviewer.page.keyboard.insertText("유통을")
+  await serverHas(writer, [["물류를", "유통을"]])
+  await writer.page.locator(".passage-old", { hasText: "물류를" }).waitFor()
+  await caretBehind(writer, "물류")
+  await writer.page.keyboard.press("Backspace")
+  await reviewer.waitForText("저는 물를 배웠습니다.")
+  await writer.page.keyboard.insertText("류")
+  await reviewer.waitForText("저는 유통을 배웠습니다.")
+  assert.deepEqual(await struck(reviewer), ["물류를"])
+  await reviewer.page.locator("#saved[data-kind=saved]").waitFor()
+  assert.equal(await accepted(writer), "저는 유통을 배웠습니다.")
+  await decideFirst(writer, "accept")
+  await writer.waitForText("저는 유통을 배웠습니다.")
+  await until(async () => (await struck(reviewer)).length === 0, "nothing is struck")
+  await reviewer.waitForText("저는 유통을 배웠습니다.")
+})
+
+test("T12 the writer deletes the whole text and takes it back: the own suggestions are text again", async () => {
+  const { writer, reviewer } = await desk("저는 물류를 배웠습니다.\n둘째 줄입니다.")
+  await reviewer.select("물류를")
+  await reviewer.page.keyboard.insertText("유통을")
+  await serverHas(writer, [["물류를", "유통을"]])
+  await writer.page.locator(".cm-content").click()
+  const asked = reviewer.page.waitForResponse((answer) => answer.url().includes("/reviews"))
+  await writer.page.keyboard.press("Control+a")
+  await writer.page.keyboard.press("Delete")
+  await reviewer.waitForText("")
+  await asked
+  await writer.page.keyboard.press("Control+z")
+  await writer.waitForText("저는 물류를 배웠습니다.\n둘째 줄입니다.")
+  await reviewer.waitForText("저는 유통을 배웠습니다.\n둘째 줄입니다.")
+  assert.deepEqual(await struck(reviewer), ["물류를"])
+})
