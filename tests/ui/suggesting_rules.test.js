@@ -293,6 +293,18 @@ test("T1 words that the reviewer typed in a suggestion before the writer's edit 
   assert.match(page.send().join(), /^new-1\/1: 물품를→.*유통업을/)
 })
 
+test("T1 new words right beside an edited suggestion leave it, and words in it take it over", () => {
+  const page = new Page("저는 물류를 배웠습니다.", stored("one", part(3, "물류를", "유통을"))).write("류", "품")
+  page.type("저는 |", "아주 ")
+  assert.deepEqual(page.send(), ["new-1/null: →아주 "])
+  assert.equal(page.suggesting.stateOf("one"), "hidden")
+  page.write("품", "류")
+  assert.equal(page.view, "저는 아주 유통을 배웠습니다.")
+  assert.deepEqual(page.send(), ["one/1: 물류를→유통을"])
+  page.write("류", "품").type("물품를", "상품을")
+  assert.match(page.send().join(), /^new-1\/1: .*→.*상품을|^one\/2: .*→.*상품을/)
+})
+
 test("T1 one of two edited suggestions beside new words is taken over, and a move with an edited half leaves the view", () => {
   const page = new Page("the big dog ran", stored("one", part(4, "big", "huge")), stored("two", part(8, "dog", "cow")))
   page.write("b|i", "a").write("d|og", "x")

@@ -29,8 +29,8 @@ export class Offered {
   }
 
   /** @param {Offer[]} offers */
-  show(offers) {
-    this.#offers = offers
+  add(offers) {
+    this.#offers = [...this.#offers, ...offers]
     this.#draw()
   }
 
@@ -42,7 +42,10 @@ export class Offered {
   /** @param {Offer} offer */
   #drawn(offer) {
     const { row, texts, mayEnter } = offer
-    const away = () => this.show(this.#offers.filter((other) => other !== offer))
+    const away = () => {
+      this.#offers = this.#offers.filter((other) => other !== offer)
+      this.#draw()
+    }
     const again = button(t("suggesting.again"), { class: "button button-strong" }, () => {
       away()
       this.actions.enter(row)

@@ -9,7 +9,7 @@
 import { identify, isSame, overlapsIn, rangeOf } from "./identity.js"
 import { passageOf } from "./moves.js"
 import { partsOf, scopesOf } from "./parts.js"
-import { meetsOneOf, united } from "./ranges.js"
+import { meetsOneOf, overlaps, united } from "./ranges.js"
 
 /**
  * @typedef {import("../reviews/word_diff.js").Range} Range
@@ -70,6 +70,8 @@ function partnersOf(groups, entries, inScopes) {
 }
 
 /**
+ * The hidden ones that new words replace: they overlap letters, and do not only stand beside them.
+ *
  * @param {readonly Entry[]} hidden @param {readonly Entry[]} previous @param {readonly Part[][]} groups
  */
 function replaced(hidden, previous, groups) {
@@ -79,5 +81,10 @@ function replaced(hidden, previous, groups) {
   const isStored = (/** @type {readonly Part[]} */ parts) =>
     previous.some((entry) => entry.state === "stored" && isSame(entry.parts, parts))
   const changed = groups.filter((parts) => !isStored(parts))
-  return new Set(changed.flatMap(overlapping))
+  const isOver = (/** @type {readonly Part[]} */ parts, /** @type {Entry} */ entry) =>
+    entry.parts.some((other) => !isDeleted(other) && parts.some((part) => overlaps(rangeOf(part), rangeOf(other))))
+  return new Set(changed.flatMap((parts) => overlapping(parts).filter((entry) => isOver(parts, entry))))
 }
+
+/** @param {Part} part */
+const isDeleted = ({ start, end, quote }) => start === end && quote !== ""

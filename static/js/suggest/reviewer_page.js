@@ -121,7 +121,7 @@ export class ReviewerPage {
     const rows = await this.unsent.ofClosedPages()
     await this.#enter(rows.filter(({ isLost }) => !isLost))
     const lost = rows.filter(({ isLost }) => isLost)
-    this.offered.show(lost.map((row) => ({ row, texts: textsOf(row.put), mayEnter: true })))
+    this.offered.add(lost.map((row) => ({ row, texts: textsOf(row.put), mayEnter: true })))
   }
 
   /** The seat is lost. */
@@ -236,7 +236,7 @@ export class ReviewerPage {
     }
     void this.sender?.send()
     if (left.length < rows.length) showToast(t("suggesting.recovered"))
-    if (0 < left.length) this.offered.show(left)
+    this.offered.add(left)
   }
 
   /** @param {import("./unsent.js").Kept} retained */

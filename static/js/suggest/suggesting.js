@@ -170,7 +170,7 @@ export class Suggesting {
   /** The suggestion at an offset of the view. @param {number} view @returns {Readonly<Suggestion> | null} */
   at(view) {
     const range = { from: view, to: view }
-    return this.#ledger.entries.find((entry) => this.#rangesOf(entry).some((one) => meets(one, range))) ?? null
+    return this.#ledger.entries.find(({ parts }) => parts.some((part) => meets(this.overlay.outerRange(rangeOf(part)), range))) ?? null
   }
 
   /** The next batch; empty while the last batch has no answer. @returns {import("./ledger.js").Batch} */
@@ -347,11 +347,6 @@ export class Suggesting {
   #hasOwnLetters(entry, ranges) {
     const own = this.overlay.hunks.filter(({ old }) => entry.parts.some((part) => meets(rangeOf(part), old)))
     return own.some(({ old }) => ranges.some((range) => shares(range, old)))
-  }
-
-  /** @param {Entry} entry @returns {Range[]} of the view */
-  #rangesOf(entry) {
-    return entry.parts.map((part) => this.overlay.outerRange(rangeOf(part)))
   }
 }
 
