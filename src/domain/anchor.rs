@@ -4,7 +4,11 @@
 //! The server computes the current range again after each change of the text. All offsets count
 //! UTF-16 code units, as the browser and Yjs do.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Confidence in the current range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -14,7 +18,8 @@ pub enum AnchorState {
     Exact,
     /// The range exists; its text has changed slightly.
     Edited,
-    /// The range collapsed; the server found the quote elsewhere by its context.
+    /// The range collapsed, and the quote came elsewhere in letters that are newer than the anchor. A guess: a
+    /// person decides whether it is the passage.
     Moved,
     /// The server does not find the quote. The review is shown with its quote and never dropped.
     Orphaned,
@@ -90,7 +95,8 @@ impl AnchorOrigin {
 /// The last resolved range of a review as Yjs relative positions, opaque outside of `yjs`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RelativeRange {
-    /// Encoded relative position of the start, association 0 (follows the next unit).
+    /// Encoded relative position of the start, association 0 (follows the next unit). Behind that of a stored
+    /// anchor stands the state vector of the text in which it was made.
     pub start: Vec<u8>,
     /// Encoded relative position of the end, association −1 (follows the preceding unit).
     pub end: Vec<u8>,
@@ -119,4 +125,21 @@ pub struct Anchor {
     pub prefix: String,
     /// Up to 32 characters after it.
     pub suffix: String,
+    /// The range as Yjs relative positions, which follow edits that the client has and the server lacks. None
+    /// for an orphan.
+    #[serde(serialize_with = "as_base64", skip_serializing_if = "Option::is_none")]
+    pub relative: Option<RelativeRange>,
+}
+
+fn as_base64<S: Serializer>(
+    range: &Option<RelativeRange>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let encode = |range: &RelativeRange| {
+        BTreeMap::from([
+            ("start", STANDARD.encode(&range.start)),
+            ("end", STANDARD.encode(&range.end)),
+        ])
+    };
+    range.as_ref().map(encode).serialize(serializer)
 }

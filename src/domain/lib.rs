@@ -58,6 +58,7 @@
 //!
 //! `locks/lib.rs` carries the terms of locks.
 
+#[cfg(feature = "product")]
 pub mod anchor;
 pub mod deletion;
 #[cfg(feature = "product")]

@@ -83,8 +83,15 @@ mod tests {
     /// A comment on a line feed of a text of line feeds.
     fn on_line_feed(at: u32) -> Review {
         let (quote, prefix, suffix) = ("\n".to_owned(), String::new(), String::new());
-        let anchor =
-            Anchor { state: AnchorState::Exact, start: at, end: at + 1, quote, prefix, suffix };
+        let anchor = Anchor {
+            state: AnchorState::Exact,
+            start: at,
+            end: at + 1,
+            quote,
+            prefix,
+            suffix,
+            relative: None,
+        };
         Review { anchor: Some(anchor), ..review("", None, "?") }
     }
 

@@ -167,10 +167,7 @@ fn by_part(review: Review) -> Vec<Review> {
 
 fn note(review: Review, location: Location) -> Note {
     // A suggestion is accepted whole, so no part is a change unless all stand.
-    let is_whole = review
-        .parts
-        .iter()
-        .all(|part| matches!(part.anchor.state, AnchorState::Exact | AnchorState::Moved));
+    let is_whole = review.parts.iter().all(|part| part.anchor.state == AnchorState::Exact);
     Note {
         number: 0,
         location,
@@ -254,7 +251,15 @@ pub(crate) mod tests {
             let (start, end) = found.map_or((0, 0), |at| (units(at), units(at + quote.len())));
             let state = if found.is_some() { AnchorState::Exact } else { AnchorState::Orphaned };
             let quote = quote.to_owned();
-            Anchor { state, start, end, quote, prefix: String::new(), suffix: String::new() }
+            Anchor {
+                state,
+                start,
+                end,
+                quote,
+                prefix: String::new(),
+                suffix: String::new(),
+                relative: None,
+            }
         });
         Review {
             id: ReviewId::generate(),
@@ -323,7 +328,7 @@ pub(crate) mod tests {
             let (start, end, quote) = (at, at, String::new());
             let (prefix, suffix, state) = (String::new(), String::new(), AnchorState::Exact);
             ReviewPart {
-                anchor: Anchor { state, start, end, quote, prefix, suffix },
+                anchor: Anchor { state, start, end, quote, prefix, suffix, relative: None },
                 text: "new ".to_owned(),
             }
         };

@@ -4,6 +4,8 @@ use axum::Extension;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,18 @@ pub(crate) struct NewDecision {
 struct Named {
     id: ReviewId,
     version: i64,
+    /// The `relative.start` of each moved part that the caller's user has seen, in base64.
+    #[serde(default)]
+    moved: Vec<String>,
+}
+
+impl Named {
+    fn selection(self) -> Selection {
+        // A faulty position is no place that the server guesses.
+        let decode = |place: &String| STANDARD.decode(place).unwrap_or_default();
+        let moved = self.moved.iter().map(decode).collect();
+        Selection { id: self.id, version: Some(self.version), moved }
+    }
 }
 
 #[derive(Serialize)]
@@ -67,8 +81,7 @@ pub(crate) async fn decide(
         charge.grow(READ_BYTES)?;
     }
     let named = new.reviews.into_iter();
-    let selections =
-        named.map(|Object(Named { id, version })| Selection { id, version: Some(version) });
+    let selections = named.map(|Object(named)| named.selection());
     let link = reviews.member(caller.user(), caller.requester(), link).await?;
     let result = reviews.decide_many(&link, new.decision, selections.collect()).await?;
     let (id, undo_until) = result.made.unzip();

@@ -32,6 +32,7 @@ mod parts;
 pub mod protocol;
 mod quote_search;
 mod replacements;
+mod returned;
 pub mod sections;
 mod structs;
 #[cfg(test)]

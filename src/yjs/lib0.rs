@@ -100,6 +100,10 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.block()?).map_err(|_| Malformed("a string is not UTF-8"))
     }
 
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes remain after the end")) }
     }

@@ -3,8 +3,11 @@
 //! A gap follows the unit after it: what another user types at a gap stands before the suggested text. It
 //! stands beside the last word before it or the first word after it; white space alone is no neighbour.
 
-use crate::quote_search::{self, Wanted};
-use crate::text::{AFTER, BEFORE, Effort, Resolved, Text, beside, edge, first_chars, last_chars};
+use crate::returned::Returned;
+use crate::text::{
+    AFTER, BEFORE, Effort, Resolved, Text, beside, edge, first_chars, last_chars, position_of,
+    split_position,
+};
 use galley_domain::anchor::{
     Anchor, AnchorOrigin, AnchorRequest, AnchorState, PartRequest, Position, RelativeRange,
     TextRange,
@@ -13,9 +16,6 @@ use galley_domain::limits::CONTEXT_CHARS;
 use galley_domain::suggestion::Refusal;
 
 use crate::error::AnchorMismatch;
-
-/// The characters on each side of a gap that are searched together.
-const NEAR_CHARS: usize = CONTEXT_CHARS / 2;
 
 impl Text {
     /// Anchors a part. Fails with [`Refusal::Position`] when a position is not in this text,
@@ -71,7 +71,10 @@ impl Text {
     fn unit_of(&self, position: &Position) -> Result<u32, Refusal> {
         match position {
             Position::Offset(offset) => Ok(*offset),
-            Position::Relative(position) => self.offset(position).ok_or(Refusal::Position),
+            Position::Relative(position) => {
+                let is_whole = split_position(position).is_some_and(|(_, rest)| rest.is_empty());
+                self.offset(position).filter(|_| is_whole).ok_or(Refusal::Position)
+            }
         }
     }
 
@@ -84,7 +87,7 @@ impl Text {
             prefix: last_chars(before, CONTEXT_CHARS).to_owned(),
             suffix: first_chars(after, CONTEXT_CHARS).to_owned(),
         };
-        Some((origin, self.relative_gap(at)))
+        Some((origin, self.knowing(self.relative_gap(at))))
     }
 
     fn relative_gap(&self, at: u32) -> RelativeRange {
@@ -96,31 +99,42 @@ impl Text {
         }
     }
 
-    /// Resolves a gap: by the unit after it, then by a search for its context.
+    /// Resolves a gap: by the unit after it, then by a search for its context. A gap whose neighbours are both
+    /// deleted is beside a lookalike at most.
     pub(super) fn resolve_gap(
         &self,
         origin: &AnchorOrigin,
         current: &RelativeRange,
         effort: &mut Effort,
     ) -> Resolved {
-        let anchor = |state, at| Anchor {
-            state,
-            start: at,
-            end: at,
-            quote: String::new(),
-            prefix: origin.prefix.clone(),
-            suffix: origin.suffix.clone(),
+        let anchor = |state, at, relative| {
+            let AnchorOrigin { prefix, suffix, .. } = origin.clone();
+            Anchor { state, start: at, end: at, quote: String::new(), prefix, suffix, relative }
         };
         let at = self.offset(&current.end);
-        if let Some(at) = at.filter(|at| self.is_beside_its_words(origin, *at)) {
-            return Resolved { anchor: anchor(AnchorState::Exact, at), relocated: None };
+        let is_own = self.is_beside_text(&current.start) || self.is_beside_text(&current.end);
+        if let Some(at) = at.filter(|at| is_own && self.is_beside_its_words(origin, *at)) {
+            let relative = Some(position_of(current));
+            return Resolved { anchor: anchor(AnchorState::Exact, at, relative), relocated: None };
         }
-        if let Some(at) = self.find_gap(origin, effort) {
-            let relocated = Some(self.relative_gap(at));
-            return Resolved { anchor: anchor(AnchorState::Moved, at), relocated };
+        match self.returned_gap(origin, current, at, effort) {
+            Some(Returned::Here(TextRange { start, .. })) => {
+                let relative = self.relative_gap(start);
+                let relocated = Some(self.knowing(relative.clone()));
+                let anchor = anchor(AnchorState::Exact, start, Some(relative));
+                Resolved { anchor, relocated }
+            }
+            Some(Returned::Elsewhere(TextRange { start, .. })) => {
+                let relative = Some(self.relative_gap(start));
+                let anchor = anchor(AnchorState::Moved, start, relative);
+                Resolved { anchor, relocated: None }
+            }
+            None => {
+                let last = self.aligned(at.unwrap_or(origin.range.start));
+                let anchor = anchor(AnchorState::Orphaned, last, None);
+                Resolved { anchor, relocated: None }
+            }
         }
-        let last = self.aligned(at.unwrap_or(origin.range.start));
-        Resolved { anchor: anchor(AnchorState::Orphaned, last), relocated: None }
     }
 
     fn is_beside_its_words(&self, origin: &AnchorOrigin, at: u32) -> bool {
@@ -142,25 +156,6 @@ impl Text {
             false => rest.is_some_and(|rest| first == origin.suffix || begins_a_word(rest)),
         };
         follows || precedes
-    }
-
-    /// The gap between its nearest contexts together, or else beside the whole of one.
-    fn find_gap(&self, origin: &AnchorOrigin, effort: &mut Effort) -> Option<u32> {
-        let AnchorOrigin { prefix, suffix, .. } = origin;
-        let (left, right) = (last_chars(prefix, NEAR_CHARS), first_chars(suffix, NEAR_CHARS));
-        let (far_left, far_right) = (prefix.strip_suffix(left)?, suffix.strip_prefix(right)?);
-        let near = format!("{left}{right}");
-        let (prefix, suffix) = (prefix.as_str(), suffix.as_str());
-        let searches = [
-            (Wanted { quote: &near, prefix: far_left, suffix: far_right }, left.len()),
-            (Wanted { quote: prefix, prefix: "", suffix }, prefix.len()),
-            (Wanted { quote: suffix, prefix, suffix: "" }, 0),
-        ];
-        let content = self.content_str();
-        let found = searches.iter().find_map(|(wanted, before)| {
-            Some(quote_search::find(content, wanted, effort)? + before)
-        });
-        found.map(|byte| self.units_before(byte))
     }
 }
 

@@ -19,7 +19,7 @@ impl Default for Effort {
 
 impl Effort {
     /// Spends `steps`, if as many remain.
-    fn spend(&mut self, steps: usize) -> bool {
+    pub(crate) fn spend(&mut self, steps: usize) -> bool {
         let left = self.steps_left.checked_sub(steps);
         self.steps_left = left.unwrap_or(self.steps_left);
         left.is_some()
@@ -119,12 +119,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) suffix: &'a str,
 }
 
-/// A quote shorter than this is ambiguous: the context on one side must match completely.
+/// Quote and matched context shorter than this, in characters, are ambiguous.
 const TELLING_CHARS: usize = 8;
-/// Lowest share of the context that must match at a candidate.
-const SCORE_MIN: f64 = 0.5;
-/// Smallest lead of the best candidate over the next one.
-const MARGIN: f64 = 0.25;
+/// Lead of the best candidate over the next one, in characters of context.
+const LEAD: isize = 8;
 /// Candidates of one quote that the search compares: a more frequent quote is too ambiguous.
 const CANDIDATES_MAX: usize = 20_000;
 /// Steps to compare the context of a candidate.
@@ -132,91 +130,90 @@ const STEPS_A_CANDIDATE: usize = 4 * CONTEXT_CHARS;
 /// Bytes that one step searches.
 const BYTES_A_STEP: usize = 4;
 
-/// The byte offset of the quote, if one candidate is clearly the best. Otherwise the search returns
-/// none: an orphaned review misleads less than a review on a wrong sentence.
+/// The byte offset of the quote in one of the `stretches` of `text`, if one candidate is clearly the best.
+/// Otherwise the search returns none: an orphaned review misleads less than a review on a wrong sentence.
 ///
-/// The search ends as soon as the result is certain: with two nearly full scores, no candidate can
-/// have a clear lead.
-pub(crate) fn find(text: &str, wanted: &Wanted<'_>, effort: &mut Effort) -> Option<usize> {
+/// A stretch is text that came together, so it brought its surroundings along: most of the context that lies
+/// in the stretch must match. The search ends as soon as no candidate can have a clear lead.
+pub(crate) fn find(
+    text: &str,
+    stretches: &[Range<usize>],
+    wanted: &Wanted<'_>,
+    effort: &mut Effort,
+) -> Option<usize> {
     if wanted.quote.is_empty() || !effort.spend(text.len() / BYTES_A_STEP) {
         return None;
     }
-    let mut best: Option<(usize, Score)> = None;
-    let mut second = 0.0;
+    let mut best: Option<(usize, Context)> = None;
+    let mut second = isize::MIN;
     let mut candidates = 0_usize;
-    for (at, _) in text.match_indices(wanted.quote) {
-        candidates = candidates.saturating_add(1);
-        if candidates > CANDIDATES_MAX || second > 1.0 - MARGIN || !effort.spend(STEPS_A_CANDIDATE)
-        {
-            return None;
-        }
-        let score = Score::of(text, at, wanted);
-        match best {
-            Some((_, leader)) if score.mean() <= leader.mean() => {
-                second = score.mean().max(second);
+    for stretch in stretches {
+        let fresh = text.get(stretch.clone()).unwrap_or_default();
+        for (at, _) in fresh.match_indices(wanted.quote) {
+            candidates = candidates.saturating_add(1);
+            let is_undecidable = second > MOST.saturating_sub(LEAD);
+            if candidates > CANDIDATES_MAX || is_undecidable || !effort.spend(STEPS_A_CANDIDATE) {
+                return None;
             }
-            Some((_, leader)) => {
-                second = leader.mean();
-                best = Some((at, score));
+            let context = Context::of(fresh, at, wanted);
+            let leader = best.map(|(_, leader)| leader.strength());
+            if leader.is_some_and(|leader| context.strength() <= leader) {
+                second = second.max(context.strength());
+            } else {
+                second = leader.unwrap_or(second);
+                best = Some((stretch.start.saturating_add(at), context));
             }
-            None => best = Some((at, score)),
         }
     }
-    let (at, score) = best?;
+    let (at, context) = best?;
+    let is_clear = second.saturating_add(LEAD) <= context.strength();
     let length = wanted.quote.chars().count();
-    let is_short = length < TELLING_CHARS;
-    if is_short && !score.one_side_stands() {
-        return None;
-    }
-    let is_alone = candidates == 1;
-    // A quote as long as its context does not occur twice by accident.
-    let speaks_for_itself = is_alone && length >= CONTEXT_CHARS;
-    let is_clear = is_alone || score.mean() - second >= MARGIN;
-    (speaks_for_itself || (score.mean() >= SCORE_MIN && is_clear)).then_some(at)
+    let is_telling = TELLING_CHARS <= length.saturating_add(context.matched);
+    // A quote that came without its context, and stands once.
+    let is_alone = || text.match_indices(wanted.quote).nth(1).is_none();
+    // A long quote outweighs a few other characters beside it, which were typed or carried along.
+    let is_carried =
+        context.possible <= context.matched.saturating_mul(2).saturating_add(length / 4);
+    (is_clear && is_telling && is_carried && (0 < context.matched || is_alone())).then_some(at)
 }
 
-/// The matching share of the context on each side, from 0 to 1.
+/// The most that a context can match.
+const MOST: isize = 2 * CONTEXT_CHARS.cast_signed();
+
+/// The context of a candidate in its stretch, in characters.
 #[derive(Clone, Copy)]
-struct Score {
-    before: f64,
-    after: f64,
+struct Context {
+    /// Counted away from the quote, up to the first difference.
+    matched: usize,
+    /// As many as could match.
+    possible: usize,
 }
 
-impl Score {
-    fn of(text: &str, at: usize, wanted: &Wanted<'_>) -> Self {
-        let before = text.get(..at).unwrap_or_default();
-        let after = text.get(at.saturating_add(wanted.quote.len())..).unwrap_or_default();
+impl Context {
+    fn of(stretch: &str, at: usize, wanted: &Wanted<'_>) -> Self {
+        let before = stretch.get(..at).unwrap_or_default();
+        let after = stretch.get(at.saturating_add(wanted.quote.len())..).unwrap_or_default();
+        let before = side(wanted.prefix.chars().rev(), before.chars().rev());
+        let after = side(wanted.suffix.chars(), after.chars());
         Self {
-            before: side(wanted.prefix.chars().rev(), before.chars().rev()),
-            after: side(wanted.suffix.chars(), after.chars()),
+            matched: before.0.saturating_add(after.0),
+            possible: before.1.saturating_add(after.1),
         }
     }
 
-    fn mean(self) -> f64 {
-        f64::midpoint(self.before, self.after)
-    }
-
-    fn one_side_stands(self) -> bool {
-        self.before.max(self.after) >= 1.0
+    fn strength(self) -> isize {
+        self.matched.saturating_mul(2).cast_signed().saturating_sub_unsigned(self.possible)
     }
 }
 
-/// The matching share of one side, counted away from the quote. At the edge of the original text the
-/// context is empty, and the candidate must have the same edge.
-fn side(wanted: impl Iterator<Item = char>, mut found: impl Iterator<Item = char>) -> f64 {
-    let mut length = 0_usize;
-    let mut same = 0_usize;
-    for character in wanted {
-        if same == length && found.next() == Some(character) {
-            same = same.saturating_add(1);
-        }
-        length = length.saturating_add(1);
+/// The matched and the possible characters of one side.
+fn side(wanted: impl Iterator<Item = char>, found: impl Iterator<Item = char>) -> (usize, usize) {
+    let (mut same, mut possible) = (0_usize, 0_usize);
+    for (wanted, found) in wanted.zip(found) {
+        same = same.saturating_add(usize::from(same == possible && wanted == found));
+        possible = possible.saturating_add(1);
     }
-    match length {
-        0 if found.next().is_none() => 1.0,
-        0 => 0.0,
-        _ => ratio(same, length),
-    }
+    (same, possible)
 }
 
 #[cfg(test)]
@@ -264,7 +261,8 @@ mod tests {
         let mut effort = Effort::default();
         let around = "a".repeat(CONTEXT_CHARS);
         let wanted = Wanted { quote: "a", prefix: &around, suffix: &around };
-        assert_eq!(find(&text, &wanted, &mut effort), None);
+        let all = [0..text.len()];
+        assert_eq!(find(&text, &all, &wanted, &mut effort), None);
         let candidates = 2 * CONTEXT_CHARS;
         assert!(effort.spent() <= text.len() / BYTES_A_STEP + candidates * STEPS_A_CANDIDATE);
     }
@@ -275,7 +273,8 @@ mod tests {
         let text = "a".repeat(1_000_000);
         let mut effort = Effort::default();
         let wanted = Wanted { quote: "a", prefix: "bbbb", suffix: "cccc" };
-        assert_eq!(find(&text, &wanted, &mut effort), None);
+        let all = [0..text.len()];
+        assert_eq!(find(&text, &all, &wanted, &mut effort), None);
         let most = text.len() / BYTES_A_STEP + CANDIDATES_MAX * STEPS_A_CANDIDATE;
         assert!(effort.spent() <= most, "{}", effort.spent());
     }

@@ -14,7 +14,8 @@ use crate::document_order::DocumentOrder;
 use crate::error::{AnchorMismatch, SyncError};
 use crate::lib0::{Reader, put_block, put_number};
 use crate::log;
-use crate::quote_search::{self, Wanted};
+use crate::quote_search;
+use crate::returned::Returned;
 use crate::structs::Id;
 use crate::utf16::{self, Index, Utf16Position};
 use crate::word_diff;
@@ -41,7 +42,7 @@ pub struct Text {
 pub struct Resolved {
     /// The anchor as the server sends it.
     pub anchor: Anchor,
-    /// The new relative range to store, if the search found the quote elsewhere.
+    /// The new relative range to store, if the quote came back in its place. A guess is not stored.
     pub relocated: Option<RelativeRange>,
 }
 
@@ -94,6 +95,7 @@ impl Text {
             return Err(AnchorMismatch::OtherText);
         }
         let current = self.relative(range).ok_or(AnchorMismatch::Outside)?;
+        let current = self.knowing(current);
         let origin = AnchorOrigin {
             range,
             quote: quote.to_owned(),
@@ -103,8 +105,8 @@ impl Text {
         Ok((origin, current))
     }
 
-    /// Resolves the anchor of a review: first by its relative positions, then by a search for its
-    /// quote.
+    /// Resolves the anchor of a review: first by its relative positions, then by a search for its quote in
+    /// letters that the anchor does not know (`returned`).
     #[must_use]
     pub fn resolve(&self, origin: &AnchorOrigin, current: &RelativeRange) -> Resolved {
         self.resolve_within(origin, current, &mut Effort::default())
@@ -124,13 +126,24 @@ impl Text {
             return self.resolve_gap(origin, current, effort);
         }
         let ends = (self.offset(&current.start), self.offset(&current.end));
-        if let (Some(start), Some(end)) = ends
-            && let Some(state) = self.stands(origin, TextRange { start, end }, effort)
-        {
-            return resolved(origin, state, TextRange { start, end }, None);
+        let own = ends.0.zip(ends.1).map(|(start, end)| TextRange { start, end });
+        let state = own.and_then(|own| self.stands(origin, own, effort));
+        if let Some((own, AnchorState::Exact)) = own.zip(state) {
+            return resolved(origin, AnchorState::Exact, own, Some(position_of(current)));
         }
-        if let Some((range, relocated)) = self.find(origin, effort) {
-            return resolved(origin, AnchorState::Moved, range, Some(relocated));
+        let returned = self.returned(origin, current, own, effort);
+        if let Some(Returned::Here(range)) = returned
+            && let Some(at) = self.relative(range)
+        {
+            let relocated = Some(self.knowing(at.clone()));
+            let placed = resolved(origin, AnchorState::Exact, range, Some(at));
+            return Resolved { relocated, ..placed };
+        }
+        if let Some((own, state)) = own.zip(state) {
+            return resolved(origin, state, own, Some(position_of(current)));
+        }
+        if let Some(Returned::Elsewhere(range)) = returned {
+            return resolved(origin, AnchorState::Moved, range, self.relative(range));
         }
         let last = self.aligned(ends.0.unwrap_or(origin.range.start));
         resolved(origin, AnchorState::Orphaned, TextRange { start: last, end: last }, None)
@@ -221,34 +234,23 @@ impl Text {
         (likeness >= EDITED_MIN).then_some(AnchorState::Edited)
     }
 
-    fn find(
-        &self,
-        origin: &AnchorOrigin,
-        effort: &mut Effort,
-    ) -> Option<(TextRange, RelativeRange)> {
-        let AnchorOrigin { quote, prefix, suffix, .. } = origin;
-        let byte = quote_search::find(&self.content, &Wanted { quote, prefix, suffix }, effort)?;
-        let start = self.index().units(&self.content, byte);
-        let range = TextRange { start, end: start.saturating_add(utf16::length(quote)) };
-        Some((range, self.relative(range)?))
-    }
-
     pub(crate) fn relative(&self, range: TextRange) -> Option<RelativeRange> {
         let (start, last) = (self.order.unit_at(range.start)?, range.end.checked_sub(1)?);
         let end = self.order.unit_at(last)?;
         Some(RelativeRange { start: beside(start, AFTER), end: beside(end, BEFORE) })
     }
 
+    /// The offset of a relative position. The bytes behind it are not read.
     pub(crate) fn offset(&self, position: &[u8]) -> Option<u32> {
         let mut reader = Reader::new(position);
         match reader.byte().ok()? {
             BESIDE_A_UNIT => {
                 let id = Id { client: reader.number().ok()?, clock: reader.clock().ok()? };
-                self.order.offset(id, is_before(reader)?)
+                self.order.offset(id, is_before(&mut reader)?)
             }
             END_OF_A_ROOT => {
                 let name = reader.text().ok()?;
-                let offset = if is_before(reader)? { 0 } else { self.order.units() };
+                let offset = if is_before(&mut reader)? { 0 } else { self.order.units() };
                 (name == ROOT).then_some(offset)
             }
             // The end of a nested type, which a document does not have.
@@ -303,17 +305,47 @@ pub(super) fn edge(association: u8) -> Vec<u8> {
 }
 
 /// Whether a position follows the preceding unit. Its association is its last byte.
-fn is_before(mut reader: Reader<'_>) -> Option<bool> {
+fn is_before(reader: &mut Reader<'_>) -> Option<bool> {
     let association = reader.byte().ok().filter(|association| association & MORE == 0)?;
-    reader.finish().ok()?;
     Some(association & SIGN != 0 && association != SIGN)
+}
+
+/// The bytes of a relative position, and those behind it.
+pub(super) fn split_position(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut reader = Reader::new(bytes);
+    match reader.byte().ok()? {
+        BESIDE_A_UNIT => drop((reader.number().ok()?, reader.clock().ok()?)),
+        END_OF_A_ROOT => drop(reader.text().ok()?),
+        _ => return None,
+    }
+    is_before(&mut reader)?;
+    let rest = reader.rest();
+    Some((bytes.strip_suffix(rest)?, rest))
+}
+
+/// Whether a stored range starts at a relative position.
+#[must_use]
+pub fn starts_at(current: &RelativeRange, position: &[u8]) -> bool {
+    split_position(&current.start).is_some_and(|(start, _)| start == position)
+}
+
+/// Whether two stored ranges have the same relative positions, whatever letters they know.
+#[must_use]
+pub fn is_same_place(one: &RelativeRange, other: &RelativeRange) -> bool {
+    position_of(one) == position_of(other)
+}
+
+/// The relative positions of a stored range, without the letters that it knows.
+pub(super) fn position_of(current: &RelativeRange) -> RelativeRange {
+    let start = split_position(&current.start).map_or(&[][..], |(position, _)| position);
+    RelativeRange { start: start.to_vec(), end: current.end.clone() }
 }
 
 fn resolved(
     origin: &AnchorOrigin,
     state: AnchorState,
     range: TextRange,
-    relocated: Option<RelativeRange>,
+    relative: Option<RelativeRange>,
 ) -> Resolved {
     let anchor = Anchor {
         state,
@@ -322,8 +354,9 @@ fn resolved(
         quote: origin.quote.clone(),
         prefix: origin.prefix.clone(),
         suffix: origin.suffix.clone(),
+        relative,
     };
-    Resolved { anchor, relocated }
+    Resolved { anchor, relocated: None }
 }
 
 pub(super) fn last_chars(text: &str, count: usize) -> &str {

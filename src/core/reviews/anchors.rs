@@ -61,8 +61,8 @@ impl Reviews {
         Self::unplaced(stored)
     }
 
-    /// Resolves the current place of each review, and stores the place of each review that was lost
-    /// and is found again. In a damaged document every review is orphaned.
+    /// Resolves the current place of each review, and stores the place of each review that came back in its
+    /// own place. The server stores no guess. In a damaged document every review is orphaned.
     pub(crate) async fn resolve(
         &self,
         document: DocumentId,
@@ -163,7 +163,8 @@ fn resolve_part(
 
 fn orphaned(origin: &AnchorOrigin) -> Anchor {
     let AnchorOrigin { quote, prefix, suffix, .. } = origin.clone();
-    Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix }
+    let (start, end) = (0, 0);
+    Anchor { state: AnchorState::Orphaned, start, end, quote, prefix, suffix, relative: None }
 }
 
 fn unplaced(review: StoredReview) -> Review {

@@ -15,7 +15,8 @@ use crate::storage::seats::FenceGuard;
 
 impl Reviews {
     /// Needs the writer's seat. To accept or to reject is a decision of one.
-    /// [`ReviewError::AnchorMoved`]: the text no longer contains a suggestion's quote.
+    /// [`ReviewError::AnchorMoved`]: the text no longer contains a suggestion's quote. [`ReviewError::Moved`]:
+    /// the server guesses where it is.
     pub async fn decide(
         &self,
         link: &MemberLink,
@@ -39,7 +40,8 @@ impl Reviews {
         verdict: Verdict,
         version: Option<i64>,
     ) -> Result<Review, ReviewError> {
-        let mut made = self.decide_many(link, verdict, vec![Selection { id, version }]).await?;
+        let selection = Selection { id, version, moved: Vec::new() };
+        let mut made = self.decide_many(link, verdict, vec![selection]).await?;
         if let Some((_, reason)) = made.skipped.first() {
             return Err(reason.failure());
         }

@@ -18,7 +18,7 @@ use crate::outbox::event::Event;
 use crate::reviews::decision_versions::authors_of;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
-use crate::reviews::plan::{self, Edit, Plan, Selection, Skipped, SkippedReviews};
+use crate::reviews::plan::{self, Edit, Plan, SeenPlaces, Selection, Skipped, SkippedReviews};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
@@ -73,7 +73,8 @@ impl Reviews {
             let (selected, skipped) = plan::select(&selections, found, verdict);
             let authors = authors_of(&link.user, &selected);
             let before = snapshot.as_ref().map(|text| Snapshot { permit: None, ..text.clone() });
-            let plan = self.plan(link, snapshot, selected, skipped).await?;
+            let named = selections.iter().map(|it| (it.id, it.moved.clone()));
+            let plan = self.plan(link, snapshot, selected, named.collect(), skipped).await?;
             let is_empty = plan.parts.is_empty();
             if is_empty && self.is_skipped_too_early(link, before.as_ref(), &plan.skipped).await {
                 continue;
@@ -134,6 +135,7 @@ impl Reviews {
         link: &MemberLink,
         snapshot: Option<Snapshot>,
         selected: Vec<StoredReview>,
+        seen: SeenPlaces,
         mut skipped: SkippedReviews,
     ) -> Result<Plan, ReviewError> {
         let Some(snapshot) = snapshot.filter(|_| !selected.is_empty()) else {
@@ -141,7 +143,7 @@ impl Reviews {
         };
         let merged = snapshot.merged.clone();
         let limit = self.seats.limits().document_bytes;
-        let read = move |text: &Text| plan::acceptance(text, merged, &selected, limit);
+        let read = move |text: &Text| plan::acceptance(text, merged, &selected, &seen, limit);
         let rooms = &self.rooms;
         let mut plan = rooms.read_text(link.document, snapshot, read).await??;
         skipped.append(&mut plan.skipped);

@@ -22,6 +22,10 @@ pub enum ReviewError {
     AnchorMismatch,
     #[error("the quoted text is no longer there; edit the text by hand or reject the suggestion")]
     AnchorMoved,
+    #[error(
+        "the quoted text may have moved; show the place to a person, and accept it by a decision that names it"
+    )]
+    Moved,
     #[error("the review has changed; its version is now {current}")]
     VersionMismatch { current: i64 },
     #[error(transparent)]

@@ -21,11 +21,13 @@ use crate::storage::reviews::StoredReview;
 use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::{Effort, Text};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     pub id: ReviewId,
     /// The version that the client has read. `None`: any.
     pub version: Option<i64>,
+    /// The guessed places that a person has seen: the first relative position of each moved part, in order.
+    pub moved: Vec<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
@@ -40,6 +42,8 @@ pub enum Skipped {
     NoSuggestion,
     /// The text no longer contains its quote.
     AnchorMoved,
+    /// The place of its quote is a guess, and the selection names no such place.
+    Moved,
     /// An older suggestion of the same decision replaces a part of its quote.
     Overlaps,
 }
@@ -52,7 +56,7 @@ impl Skipped {
 
     /// Whether the reason lies in the text.
     pub(crate) fn is_of_the_text(self) -> bool {
-        matches!(self, Self::AnchorMoved | Self::Overlaps)
+        matches!(self, Self::AnchorMoved | Self::Moved | Self::Overlaps)
     }
 
     /// The failure of a decision about this review alone.
@@ -63,12 +67,16 @@ impl Skipped {
             Self::NotFound => ReviewError::NotFound("review"),
             Self::NoSuggestion => DecisionRefused::NoSuggestion.into(),
             Self::AnchorMoved | Self::Overlaps => ReviewError::AnchorMoved,
+            Self::Moved => ReviewError::Moved,
         }
     }
 }
 
 /// Reviews that a decision leaves as they are, with the reasons.
 pub(crate) type SkippedReviews = Vec<(ReviewId, Skipped)>;
+
+/// The guessed places of moved parts that a person has seen, by review.
+pub(crate) type SeenPlaces = HashMap<ReviewId, Vec<Vec<u8>>>;
 
 /// Skips the selections whose state does not permit `verdict`.
 pub(crate) fn select(
@@ -135,9 +143,10 @@ pub(crate) fn acceptance(
     text: &Text,
     merged: Bytes,
     selected: &[StoredReview],
+    seen: &SeenPlaces,
     limit: usize,
 ) -> Result<Plan, ReviewError> {
-    let (replacements, skipped) = replacements(text, selected);
+    let (replacements, skipped) = replacements(text, selected, seen);
     let Some((edit, positions)) = edit_of(text, merged, &replacements, limit)? else {
         return Ok(Plan { edit: None, parts: Vec::new(), skipped });
     };
@@ -151,7 +160,7 @@ pub(crate) fn acceptance(
 
 /// The text with these suggestions accepted, and the number of those that [`acceptance`] would skip.
 pub(crate) fn accepted_text(text: &Text, open: &[StoredReview]) -> (String, usize) {
-    let (replacements, skipped) = replacements(text, open);
+    let (replacements, skipped) = replacements(text, open, &SeenPlaces::new());
     let replaced: Vec<_> = replacements.iter().map(|it| (it.range, it.with)).collect();
     (text.content_with(&replaced), skipped.len())
 }
@@ -161,15 +170,20 @@ pub(crate) fn accepted_text(text: &Text, open: &[StoredReview]) -> (String, usiz
 fn replacements<'a>(
     text: &Text,
     selected: &'a [StoredReview],
+    seen: &SeenPlaces,
 ) -> (Vec<Replacement<'a>>, SkippedReviews) {
     let mut oldest_first: Vec<_> = selected.iter().collect();
     oldest_first.sort_by_key(|review| (review.created_at, review.id));
     let mut effort = Effort::default();
     let (mut skipped, mut taken) = (SkippedReviews::new(), Ranges::default());
     for review in oldest_first {
-        let Some(parts) = replacements_of(text, review, &mut effort) else {
-            skipped.push((review.id, Skipped::AnchorMoved));
-            continue;
+        let seen = seen.get(&review.id).map_or(&[][..], Vec::as_slice);
+        let parts = match replacements_of(text, review, seen, &mut effort) {
+            Ok(parts) => parts,
+            Err(reason) => {
+                skipped.push((review.id, reason));
+                continue;
+            }
         };
         let mut own = Ranges::default();
         let overlaps = parts.iter().any(|part| {
@@ -188,19 +202,26 @@ fn replacements<'a>(
     (taken.into_values().collect(), skipped)
 }
 
-/// The replacements of a suggestion's parts, if each quote stands.
+/// The replacements of a suggestion's parts, if each quote stands, or stands where a person has `seen` it.
 fn replacements_of<'a>(
     text: &Text,
     review: &'a StoredReview,
+    seen: &[Vec<u8>],
     effort: &mut Effort,
-) -> Option<Vec<Replacement<'a>>> {
+) -> Result<Vec<Replacement<'a>>, Skipped> {
+    let mut guesses: Vec<Vec<u8>> = Vec::new();
     let replacements = review.parts().map(|part| {
         let anchor = text.resolve_within(part.origin, part.current, effort).anchor;
-        let stands = matches!(anchor.state, AnchorState::Exact | AnchorState::Moved);
+        match anchor.state {
+            AnchorState::Exact => {}
+            AnchorState::Moved => guesses.extend(anchor.relative.map(|at| at.start)),
+            AnchorState::Edited | AnchorState::Orphaned => return Err(Skipped::AnchorMoved),
+        }
         let range = TextRange { start: anchor.start, end: anchor.end };
-        stands.then_some(Replacement { review, number: part.number, range, with: part.text })
+        Ok(Replacement { review, number: part.number, range, with: part.text })
     });
-    replacements.collect()
+    let replacements = replacements.collect::<Result<_, _>>()?;
+    if guesses.is_empty() || guesses == seen { Ok(replacements) } else { Err(Skipped::Moved) }
 }
 
 /// The reviews of a decision, and its parts in the order of the text, each with the place of its text; `None`
@@ -245,7 +266,10 @@ pub(crate) fn reversal(
         return Ok(Plan { edit: None, parts, skipped: SkippedReviews::new() });
     };
     let restored = replacements.iter().zip(positions);
-    parts.extend(restored.map(|(it, position)| part(it.review, it.number, Some(position))));
+    // A later search takes the restored letters for known ones.
+    parts.extend(restored.map(|(it, position)| {
+        part(it.review, it.number, Some(text.knowing_edit(position, edit.client)))
+    }));
     Ok(Plan { edit: Some(edit), parts, skipped: SkippedReviews::new() })
 }
 

@@ -23,7 +23,7 @@ use crate::storage::seats::Guarded;
 use crate::storage::suggestions::{
     AnchoredItem, AnchoredSuggestion, ItemOutcome, OpenParts, refusal,
 };
-use crate::yjs::text::Text;
+use crate::yjs::text::{Text, is_same_place, starts_at};
 
 /// How often a batch is placed: each time but the last, another batch of the author was stored meanwhile.
 const PLACED_MAX: usize = 32;
@@ -196,11 +196,12 @@ fn stays(new: &NewSuggestion, stored: Option<&StoredReview>) -> Option<Vec<Store
     let stored = stored.filter(|stored| stored.parts().count() == new.parts.len())?;
     let parts = new.parts.iter().zip(stored.parts()).map(|(new, stored)| {
         let is_there = match &new.at {
-            PartRequest::Range { start, end, quote } => {
+            PartRequest::Range { start: Position::Relative(start), end, quote } => {
                 *quote == stored.origin.quote
-                    && *start == Position::Relative(stored.current.start.clone())
+                    && starts_at(&stored.current, start)
                     && *end == Position::Relative(stored.current.end.clone())
             }
+            PartRequest::Range { .. } => false,
             PartRequest::Gap(at) => {
                 stored.origin.quote.is_empty()
                     && *at == Position::Relative(stored.current.end.clone())
@@ -277,10 +278,23 @@ fn anchored(
             return AnchoredItem::Refused(Refusal::Overlaps);
         }
         // The anchors of a suggestion that stands stay, so that a repeated item changes nothing.
-        let parts = stays(&new, stored.get(&new.id)).unwrap_or(parts);
+        let before = stored.get(&new.id);
+        let parts = stays(&new, before).unwrap_or_else(|| stayed_parts(parts, before));
         put(new, parts)
     });
     anchored.collect()
+}
+
+/// The parts, with the anchors of the stored ones at the same places.
+fn stayed_parts(mut parts: Vec<StoredPart>, stored: Option<&StoredReview>) -> Vec<StoredPart> {
+    let stored = stored.into_iter().flat_map(StoredReview::parts);
+    for (part, stored) in parts.iter_mut().zip(stored) {
+        let is_same = part.origin.quote == stored.origin.quote;
+        if is_same && is_same_place(&part.current, stored.current) {
+            (part.origin, part.current) = (stored.origin.clone(), stored.current.clone());
+        }
+    }
+    parts
 }
 
 fn outcome_of(text: &Text, stored: Option<&StoredReview>) -> ReviewOutcome {

@@ -54,6 +54,7 @@ impl Failure for ReviewError {
                 (Is::UNPROCESSABLE_ENTITY, "anchor-mismatch", "The text there is not the quote")
             }
             Self::AnchorMoved => (Is::CONFLICT, "anchor-moved", "The quoted text is gone"),
+            Self::Moved => (Is::CONFLICT, "moved", "The quoted text may have moved"),
             Self::VersionMismatch { .. } => PRECONDITION_FAILED,
             Self::Refused(_) => (Is::CONFLICT, "not-in-this-state", "Not in this state"),
             Self::Empty(_)

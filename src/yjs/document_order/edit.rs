@@ -1,11 +1,13 @@
 //! The text of an ordered document, positions in it, and the updates that edit it.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use bytes::Bytes;
 
 use super::{
-    Deletes, DocumentOrder, Id, Kind, NONE, Part, Source, Struct, put_length, put_number, slot,
+    Client, Deletes, DocumentOrder, Id, Kind, NONE, Part, Source, Struct, put_length, put_number,
+    slot,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,34 @@ impl DocumentOrder {
         let Some(client) = self.index.get(&id.client).copied() else { return false };
         let part = self.part(self.find(super::Unit { client, clock: id.clock }));
         part.is_some_and(|part| part.kind == Kind::Visible)
+    }
+
+    /// The clients with their next clocks.
+    pub(crate) fn clocks(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.clients.iter().map(|client| (client.id, client.end))
+    }
+
+    /// The stretches of units that a state vector lacks, in the order of the text.
+    pub(crate) fn units_since(&self, known: &HashMap<u64, u32>) -> Vec<Range<u32>> {
+        let bound = |client: &Client| known.get(&client.id).copied().unwrap_or_default();
+        let known: Vec<u32> = self.clients.iter().map(bound).collect();
+        let mut stretches: Vec<Range<u32>> = Vec::new();
+        for part in self.visible.iter().filter_map(|at| self.part(*at)) {
+            let first = known.get(slot(part.client)).copied().unwrap_or_default();
+            let known = first.saturating_sub(part.clock).min(part.length);
+            let units = part.at.saturating_add(known)..part.at.saturating_add(part.length);
+            match stretches.last_mut().filter(|last| last.end == units.start) {
+                _ if units.is_empty() => {}
+                Some(last) => last.end = units.end,
+                None => stretches.push(units),
+            }
+        }
+        stretches
+    }
+
+    /// The number of pieces that make up the text.
+    pub(crate) fn pieces(&self) -> usize {
+        self.visible.len()
     }
 
     pub(crate) fn next_clock(&self, client: u64) -> u32 {

@@ -6,6 +6,7 @@ pub(crate) mod cost;
 pub(crate) mod hostile;
 pub(super) mod mutations;
 pub(super) mod real_yjs;
+pub(super) mod returned;
 pub(super) mod sessions;
 
 use bytes::Bytes;

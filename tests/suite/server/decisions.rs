@@ -40,6 +40,7 @@ on_both_engines! {
     many_suggestions_are_accepted_as_one_by_one_and_an_undo_gives_the_text_before
     a_decision_leaves_some_suggestions_and_says_why
     an_acceptance_finds_a_quote_in_an_edit_whose_publish_was_lost
+    g9_a_decision_changes_no_lookalike_and_takes_a_guess_that_was_seen
     a_rejection_leaves_the_text_and_its_undo_opens_the_suggestions
     an_undo_is_whole_or_nothing_and_names_the_changed_suggestions
     an_undo_is_the_writers_within_a_day_and_once
@@ -228,6 +229,49 @@ async fn an_acceptance_finds_a_quote_in_an_edit_whose_publish_was_lost(pair: Pai
     let made = table.decide("accept", &[(&review["id"], 1)]).await.ok(200);
     assert_eq!((&made["done"], skipped(&made)), (&json!([review["id"]]), Vec::new()));
     table.reads("2 one").await;
+}
+
+/// Goal: a suggestion in a deleted line is orphaned beside a twin of the line, after any number of reads. In a
+/// dragged line it is a guess, which a decision takes only with its place.
+async fn g9_a_decision_changes_no_lookalike_and_takes_a_guess_that_was_seen(pair: Pair) {
+    let line = |team: &str| format!("Team {team} reduced latency by twelve percent everywhere.\n");
+    let (alpha, beta) = (line("Alpha"), line("Beta"));
+    let table = pair.table(&format!("{alpha}{beta}")).await;
+    let review = table.suggest("twelve percent", Some("12 %")).await;
+    let length = u32::try_from(alpha.len()).expect("short");
+    table.writer.remove(0, length);
+    table.reads(&beta).await;
+    for _ in 0..3 {
+        assert_eq!(table.review(&review).await["anchor"]["state"], "orphaned");
+    }
+    let made = table.decide("accept", &[(&review["id"], 1)]).await.ok(200);
+    assert_eq!(skipped(&made), [(review["id"].clone(), "anchor-moved")]);
+    // The writer takes the deletion back, and drags the line.
+    table.writer.insert(0, &alpha);
+    table.reads(&format!("{alpha}{beta}")).await;
+    assert_eq!(table.review(&review).await["anchor"]["state"], "exact");
+    table.writer.remove(0, length);
+    table.writer.append(&alpha);
+    let dragged = format!("{beta}{alpha}");
+    table.reads(&dragged).await;
+    for _ in 0..3 {
+        assert_eq!(table.review(&review).await["anchor"]["state"], "moved");
+    }
+    let made = table.decide("accept", &[(&review["id"], 1)]).await.ok(200);
+    assert_eq!(skipped(&made), [(review["id"].clone(), "moved")]);
+    let accept = table.path(&format!("/reviews/{}/accept", review["id"].as_str().expect("an id")));
+    pair.one.post(&table.desk.writer, &accept, json!({})).await.problem(409, "moved");
+    assert_eq!(accepted_text(&pair.one, &table.desk.writer, &table.desk).await, (dragged, 1));
+    let decide = async |place: &Value| {
+        let item = json!({ "id": review["id"], "version": 1, "moved": [place] });
+        let body = json!({ "decision": "accept", "reviews": [item] });
+        pair.one.post(&table.desk.writer, &table.path("/decisions"), body).await.ok(200)
+    };
+    let made = decide(&json!("AA==")).await;
+    assert_eq!(skipped(&made), [(review["id"].clone(), "moved")], "another place");
+    let made = decide(&table.review(&review).await["anchor"]["relative"]["start"]).await;
+    assert_eq!(made["done"], json!([review["id"]]));
+    table.reads(&format!("{beta}{}", alpha.replace("twelve percent", "12 %"))).await;
 }
 
 async fn a_rejection_leaves_the_text_and_its_undo_opens_the_suggestions(pair: Pair) {

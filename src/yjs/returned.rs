@@ -1,0 +1,202 @@
+//! Passages whose letters were deleted and came back: by an undo, a paste or a drag.
+//!
+//! Yjs gives new letters to a text that comes back. So an anchor knows the letters of the text in which it was
+//! made, as a state vector behind its first position, and the search reads only *fresh* letters, which came
+//! later. A lookalike that stood there before is never the passage.
+//!
+//! A passage that came back in its own place is the passage. One that came elsewhere is a guess: a person
+//! decides.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::lib0::{CLOCK_MAX, Reader, put_length, put_number};
+use crate::quote_search::{self, Wanted};
+use crate::text::{Effort, Text, first_chars, last_chars, split_position};
+use crate::utf16;
+use galley_domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
+use galley_domain::limits::CONTEXT_CHARS;
+
+/// The characters on each side of a gap that are searched together.
+const NEAR_CHARS: usize = CONTEXT_CHARS / 2;
+/// Bytes of a state vector, of some 300 clients. An anchor in a text by more knows no letters, and the search
+/// finds none.
+const KNOWN_BYTES_MAX: usize = 2_048;
+/// Bytes of a client and its clock.
+const CLIENT_BYTES_MIN: usize = 2;
+
+/// A passage that was found in fresh letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// In its own place.
+    Here(TextRange),
+    Elsewhere(TextRange),
+}
+
+/// The fresh letters of a text.
+struct Fresh {
+    /// The place of the anchor, with the letters that joined it.
+    place: Range<u32>,
+    /// All stretches of fresh letters, and `place`.
+    stretches: Vec<Range<u32>>,
+}
+
+impl Text {
+    /// The range, with the letters of this text: the search does not take them for the passage.
+    pub(crate) fn knowing(&self, range: RelativeRange) -> RelativeRange {
+        self.knowing_all(range, None)
+    }
+
+    /// The range, with the letters of this text and of the edit of a server's client.
+    #[must_use]
+    pub fn knowing_edit(&self, range: RelativeRange, client: u64) -> RelativeRange {
+        self.knowing_all(range, Some((client, CLOCK_MAX)))
+    }
+
+    fn knowing_all(&self, mut range: RelativeRange, edit: Option<(u64, u32)>) -> RelativeRange {
+        let clients: Vec<_> = self.order.clocks().chain(edit).collect();
+        let mut known = Vec::new();
+        put_length(&mut known, clients.len());
+        for (client, clock) in clients {
+            put_number(&mut known, client);
+            put_number(&mut known, clock);
+        }
+        if known.len() <= KNOWN_BYTES_MAX {
+            range.start.append(&mut known);
+        }
+        range
+    }
+
+    /// Finds a quote in fresh letters. `own`: the range of the letters that are left.
+    pub(crate) fn returned(
+        &self,
+        origin: &AnchorOrigin,
+        current: &RelativeRange,
+        own: Option<TextRange>,
+        effort: &mut Effort,
+    ) -> Option<Returned> {
+        let own = own?;
+        let fresh = self.fresh(current, own, effort)?;
+        let AnchorOrigin { quote, prefix, suffix, .. } = origin;
+        let content = self.content_str();
+        let length = utf16::length(quote);
+        let place = self.bytes(&fresh.place)?;
+        let inside = content.get(place.clone()).unwrap_or_default();
+        let here = inside.match_indices(quote.as_str()).filter_map(|(at, _)| {
+            let at = place.start.saturating_add(at);
+            let start = self.units_before(at);
+            let range = TextRange { start, end: start.saturating_add(length) };
+            let is_own = own.start < own.end && start <= own.start && own.end <= range.end;
+            let is_same = own.start == own.end
+                && self.is_in_context(origin, at..at.saturating_add(quote.len()));
+            (is_own || is_same).then_some(Returned::Here(range))
+        });
+        if let Some(here) = only(here) {
+            return Some(here);
+        }
+        let wanted = Wanted { quote, prefix, suffix };
+        let byte = quote_search::find(content, &self.all_bytes(&fresh.stretches), &wanted, effort)?;
+        let start = self.units_before(byte);
+        Some(Returned::Elsewhere(TextRange { start, end: start.saturating_add(length) }))
+    }
+
+    /// Finds a gap in fresh letters: between its nearest contexts together, or else beside the whole of one.
+    pub(crate) fn returned_gap(
+        &self,
+        origin: &AnchorOrigin,
+        current: &RelativeRange,
+        at: Option<u32>,
+        effort: &mut Effort,
+    ) -> Option<Returned> {
+        let at = at?;
+        let fresh = self.fresh(current, TextRange { start: at, end: at }, effort)?;
+        let AnchorOrigin { prefix, suffix, .. } = origin;
+        let (left, right) = (last_chars(prefix, NEAR_CHARS), first_chars(suffix, NEAR_CHARS));
+        let (far_left, far_right) = (prefix.strip_suffix(left)?, suffix.strip_prefix(right)?);
+        let near = format!("{left}{right}");
+        let content = self.content_str();
+        let gap = |byte| {
+            let at = self.units_before(byte);
+            TextRange { start: at, end: at }
+        };
+        if !near.trim().is_empty() {
+            let all = content.match_indices(near.as_str());
+            let here = all.filter_map(|(at, _)| {
+                let at = at.saturating_add(left.len());
+                let gap = gap(at);
+                let is_here = fresh.place.start <= gap.start && gap.start <= fresh.place.end;
+                let is_same = is_here && self.is_in_context(origin, at..at);
+                is_same.then_some(Returned::Here(gap))
+            });
+            if let Some(here) = only(here).filter(|_| !fresh.place.is_empty()) {
+                return Some(here);
+            }
+        }
+        let stretches = self.all_bytes(&fresh.stretches);
+        let searches = [
+            (Wanted { quote: &near, prefix: far_left, suffix: far_right }, left.len()),
+            (Wanted { quote: prefix, prefix: "", suffix: "" }, prefix.len()),
+            (Wanted { quote: suffix, prefix: "", suffix: "" }, 0),
+        ];
+        let found = searches.iter().find_map(|(wanted, before)| {
+            Some(quote_search::find(content, &stretches, wanted, effort)? + before)
+        });
+        found.map(|byte| Returned::Elsewhere(gap(byte)))
+    }
+
+    /// `None`: the anchor knows no letters, or there are none but those.
+    fn fresh(&self, current: &RelativeRange, own: TextRange, effort: &mut Effort) -> Option<Fresh> {
+        let known = known(&current.start)?;
+        if own.end < own.start || !effort.spend(self.order.pieces()) {
+            return None;
+        }
+        let all = self.order.units_since(&known);
+        if all.is_empty() {
+            return None;
+        }
+        let mut place = own.start..own.end;
+        let mut stretches = Vec::with_capacity(all.len());
+        for stretch in all {
+            if stretch.end < place.start || place.end < stretch.start {
+                stretches.push(stretch);
+            } else {
+                place = place.start.min(stretch.start)..place.end.max(stretch.end);
+            }
+        }
+        stretches.push(place.clone());
+        Some(Fresh { place, stretches })
+    }
+
+    /// Whether the whole context stands around a range of bytes. The text may have grown at its end.
+    fn is_in_context(&self, origin: &AnchorOrigin, range: Range<usize>) -> bool {
+        let AnchorOrigin { prefix, suffix, .. } = origin;
+        let content = self.content_str();
+        let before = content.get(..range.start).unwrap_or_default();
+        let after = content.get(range.end..).unwrap_or_default();
+        let is_cut = prefix.chars().count() == CONTEXT_CHARS;
+        before.ends_with(prefix.as_str())
+            && after.starts_with(suffix.as_str())
+            && (is_cut || before.len() == prefix.len())
+    }
+
+    fn bytes(&self, units: &Range<u32>) -> Option<Range<usize>> {
+        Some(self.byte(units.start).ok()?..self.byte(units.end).ok()?)
+    }
+
+    fn all_bytes(&self, stretches: &[Range<u32>]) -> Vec<Range<usize>> {
+        stretches.iter().filter_map(|units| self.bytes(units)).collect()
+    }
+}
+
+/// The state vector behind a position.
+fn known(start: &[u8]) -> Option<HashMap<u64, u32>> {
+    let (_, rest) = split_position(start)?;
+    let mut reader = Reader::new(rest);
+    let count = reader.count(CLIENT_BYTES_MIN).ok()?;
+    (0..count).map(|_| Some((reader.number().ok()?, reader.clock().ok()?))).collect()
+}
+
+/// The only item. `None`: there is none, or several.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    items.next().filter(|_| items.next().is_none())
+}
