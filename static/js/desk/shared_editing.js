@@ -19,6 +19,7 @@ import { relativeAt } from "./positions.js"
  * @property {(change: Transaction) => boolean} isRemote whether a change is not the user's
  * @property {(served: string) => void} showServed
  * @property {() => void} endServed
+ * @property {boolean} isServed whether the page shows a copy of the server's text in place of the shared one
  * @property {((act: () => void) => () => void) | null} asOneStep makes an edit one step of the undo history; the answer undoes it
  * @property {() => void} stop
  */
@@ -28,7 +29,7 @@ export class SharedEditing {
   /** @type {EditorView | null} */
   #view = null
   /** Whether the page shows a copy of the server's text in place of the shared one. */
-  #isServed = false
+  isServed = false
   /** Whether the shared text has had changes of others since it was last seen to be that of the editor. */
   #hasReceived = false
   /** @type {AtRest | null} */
@@ -70,11 +71,11 @@ export class SharedEditing {
    */
   showServed(served) {
     this.#replace(served)
-    this.#isServed = true
+    this.isServed = true
   }
 
   endServed() {
-    if (this.#isServed) this.#replace(this.text.toString())
+    if (this.isServed) this.#replace(this.text.toString())
   }
 
   stop() {
@@ -104,13 +105,13 @@ export class SharedEditing {
 
   /** @param {import("@codemirror/view").ViewUpdate} update */
   #updated({ docChanged, state }) {
-    if (docChanged) this.#rest?.changed(!this.#isServed && state.doc.length !== this.text.length)
+    if (docChanged) this.#rest?.changed(!this.isServed && state.doc.length !== this.text.length)
   }
 
   /** The user's own letters enter the shared text; else the editor shows what is stored. */
   #mend() {
     const view = this.#view
-    if (!view || this.#isServed) return false
+    if (!view || this.isServed) return false
     if (view.compositionStarted) return null
     const [shown, shared] = [view.state.doc.toString(), this.text.toString()]
     const lost = this.#hasReceived ? null : differenceOf(shared, shown)
@@ -130,7 +131,7 @@ export class SharedEditing {
 
   /** @param {string} next */
   #replace(next) {
-    this.#isServed = false
+    this.isServed = false
     const view = this.#view
     const changes = view && differenceOf(view.state.doc.toString(), next)
     if (changes) view.dispatch({ changes, annotations: fromShared(view.state) })
@@ -147,8 +148,8 @@ export class SharedEditing {
 
   /** @param {Transaction} change */
   #withoutServed(change) {
-    if (!this.#isServed || !change.docChanged || !this.isRemote(change)) return change
-    this.#isServed = false
+    if (!this.isServed || !change.docChanged || !this.isRemote(change)) return change
+    this.isServed = false
     const changes = differenceOf(change.startState.doc.toString(), this.text.toString())
     return { ...(changes ? { changes } : {}), annotations: fromShared(change.startState) }
   }

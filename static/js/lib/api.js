@@ -28,7 +28,7 @@
  * @typedef {{ code: string, url: string, expires_at: string }} Transfer a code for another device
  * @typedef {"exact" | "edited" | "moved" | "orphaned"} AnchorState
  * @typedef {{ state: AnchorState, start: number, end: number, quote: string, prefix: string,
- *   suffix: string }} Anchor
+ *   suffix: string, relative?: { start: string, end: string } }} Anchor `relative`: positions of Yjs
  * @typedef {{ id: string, author: User, body: string, created_at: string, edited_at?: string | null }} Reply
  * @typedef {"open" | "accepted" | "rejected" | "resolved"} Status
  * @typedef {{ anchor: Anchor, text: string }} Part a place of a suggestion; a gap has an empty quote
@@ -332,10 +332,11 @@ export const decide = (link, review, decision) =>
  * @param {string} link
  * @param {Verdict} decision
  * @param {Review[]} reviews as they are shown
+ * @param {string[]} moved the guessed places of the only one, which the user has seen
  * @returns {Promise<DecisionMade>}
  */
-export const decideMany = (link, decision, reviews) => {
-  const body = { decision, reviews: reviews.map(({ id, version }) => ({ id, version })) }
+export const decideMany = (link, decision, reviews, moved = []) => {
+  const body = { decision, reviews: reviews.map(({ id, version }) => ({ id, version, ...(0 < moved.length ? { moved } : {}) })) }
   return call("POST", `/api/share-links/${encode(link)}/decisions`, { body })
 }
 

@@ -84,6 +84,7 @@ export function reviewErrorText(error) {
   if (error.kind === "seat-not-held") return t("review.seat")
   if (error.kind === "document-too-large") return t("review.too-large")
   if (error.kind === "anchor-moved") return t("review.anchor-moved")
+  if (error.kind === "moved") return t("review.moved.look")
   if (error.kind === "anchor-mismatch") return t("review.anchor-mismatch")
   if (error.status === 507 || error.kind === "too-many") return t("review.full")
   return t("review.failed", { why: errorText(error) })

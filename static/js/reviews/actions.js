@@ -6,6 +6,7 @@
 
 import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
 import { copy, el, mayMoveFocus } from "../lib/dom.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
@@ -25,6 +26,8 @@ import { nearest, WrittenDrafts } from "./written_drafts.js"
  * @property {(words: string) => boolean} insert puts words in at the caret, if they may be typed
  */
 
+/** The text around a guessed place that the question quotes, on each side, in UTF-16 units. */
+const AROUND = 40
 /** How long the text of both sides may need to meet, after which a review is sent once more, in ms. */
 const RETRY_DELAY = 400
 
@@ -142,13 +145,15 @@ export class ReviewActions {
   }
 
   /** @param {api.Review} review @param {Decision} decision */
-  decide = (review, decision) =>
-    this.#attempt(async () => {
+  decide = async (review, decision) => {
+    const isGuess = decision === "accept" && this.reviews.hasMoved(review)
+    if (isGuess && !(await this.#isThere(review))) return null
+    return this.#attempt(async () => {
       // The event of the server may come before the answer, and takes the review from the open ones.
       const order = this.reviews.open.map(({ id }) => id)
       const [tab, before] = [this.margin?.tabs.shown ?? "open", this.margin?.active ?? null]
       const decide = async () => {
-        const decided = await api.decide(this.reviews.link, review, decision)
+        const decided = await (isGuess ? this.#acceptThere(review) : api.decide(this.reviews.link, review, decision))
         this.reviews.apply(decided)
         const isTab = [tab, "open"].includes(this.margin?.tabs.shown ?? "open")
         const isCard = [before, review.id, null].includes(this.margin?.active ?? null)
@@ -159,6 +164,30 @@ export class ReviewActions {
       }
       await (["accept", "reject"].includes(decision) ? this.decisions.during(decide) : decide())
     })
+  }
+
+  /** Shows the guessed place of a passage. @param {api.Review} review */
+  showPlace = ({ id }) => {
+    const spot = this.reviews.passageOf(id)
+    if (spot) this.editor.show(spot)
+  }
+
+  /** Shows the guessed place of a passage, and asks. @param {api.Review} review */
+  #isThere(review) {
+    this.showPlace(review)
+    const { from, to } = this.reviews.passageOf(review.id) ?? { from: 0, to: 0 }
+    const around = this.editor.textIn({ from: Math.max(from - AROUND, 0), to: Math.min(to + AROUND, this.editor.length) })
+    return confirm(t("review.moved.sure", { around: around.replaceAll("\n", " ").trim() }), t("review.moved.accept"), { danger: false })
+  }
+
+  /** Accepts a suggestion at the guessed places that the user has seen. @param {api.Review} review */
+  async #acceptThere(review) {
+    const { link } = this.reviews
+    const moved = review.parts.flatMap(({ anchor: { state, relative } }) => (state === "moved" && relative ? [relative.start] : []))
+    const { skipped } = await api.decideMany(link, "accept", [review], moved)
+    if (skipped[0]) throw new api.Problem(409, skipped[0].reason)
+    return api.review(link, review.id)
+  }
 
   /** The open review after this one, or else before it. @param {string[]} order @param {string} id */
   #nextOf(order, id) {

@@ -36,6 +36,7 @@ import { isSummary, quoteOf } from "./summary.js"
  *
  * @typedef {object} CardActions each answers why it did not work, or `null`
  * @property {(review: Review, decision: Decision) => Promise<string | null>} decide
+ * @property {(review: Review) => void} showPlace shows the guessed place of a passage
  * @property {(review: Review) => Promise<string | null>} takeBack
  * @property {(review: Review) => number} undoableSize
  * @property {(review: Review, body: string) => Promise<string | null>} reply
@@ -225,7 +226,7 @@ export class ReviewCard {
     const open = review.status === "open"
     const changed = open && context.state !== "exact"
     if (changed) {
-      parts.push(el("p", { class: "card-state", text: this.#changedText() }))
+      parts.push(el("p", { class: "card-state", text: this.#changedText() }), ...(context.state === "moved" ? [this.#placeButton()] : []))
     }
     const shown = (changed && context.state !== "moved") || !open
     const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
@@ -240,6 +241,15 @@ export class ReviewCard {
     ]
     if (0 < facts.length) parts.push(el("span", { class: "card-facts", text: facts.join(" · ") }))
     return parts
+  }
+
+  #placeButton() {
+    const words = t("review.moved.show")
+    return button(words, { class: "button button-quiet", label: actName(words, this.review) }, (event) => {
+      event.stopPropagation()
+      this.actions.choose(this.review)
+      this.actions.showPlace(this.review)
+    })
   }
 
   #changedText() {

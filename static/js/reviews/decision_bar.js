@@ -77,6 +77,8 @@ export class DecisionBar {
     const failed = await this.actions.decide(review, verdict)
     this.#deciding.delete(review.id)
     if (failed !== null) return void showToast(failed)
+    // The user looked at a moved passage, and left it.
+    if (this.reviews.get(review.id)?.status === "open") return
     if (this.element.contains(document.activeElement)) this.editor.focus()
     if (isInText && moves === this.#moves) this.#goOn(order, review.id)
   }
@@ -132,6 +134,7 @@ export class DecisionBar {
     const suggestions = this.#suggestions
     const at = number(suggestions.findIndex(({ id }) => id === review.id) + 1)
     const facts = { at, count: number(suggestions.length), what: sayParts(review.parts), keys: chordOf("acceptNext") }
+    if (this.reviews.hasMoved(review)) return t("suggestion.here.moved", facts)
     return t(this.#isAcceptable(review) ? "suggestion.here" : "suggestion.here.edited", facts)
   }
 

@@ -19,6 +19,7 @@ import { isSuggestion } from "./parts.js"
  * @typedef {import("../lib/api.js").Review} Review
  * @typedef {import("../lib/api.js").Verdict} Verdict
  * @typedef {{ verdict: Verdict, ids: string[] }} TakenBack
+ * @typedef {{ text: number, moved: number }} Unsent suggestions left before the request, because their text had changed or moved
  * @typedef {{ id: string, answered?: Promise<unknown> }} Made a decision; its id is `""` until it is answered
  */
 
@@ -70,7 +71,7 @@ export class Decisions {
     const { open, orphans } = this.reviews
     const suggestions = [...open, ...orphans].filter(isSuggestion)
     if (verdict === "reject") return suggestions
-    return suggestions.filter((review) => ["exact", "moved"].includes(this.reviews.stateOf(review)))
+    return suggestions.filter((review) => this.reviews.stateOf(review) === "exact")
   }
 
   /** Shows what was decided, with the way back. @param {string} sentence @param {string | null | undefined} id */
@@ -101,13 +102,14 @@ export class Decisions {
     // The text may have changed behind the question.
     const sent = this.suggestions(verdict)
     if (sent.length === 0) return void showToast(t("decision.none"))
-    // The text of the others has changed before.
-    const unsent = verdict === "accept" ? this.suggestions("reject").length - sent.length : 0
-    await this.#decideMany(verdict, sent, unsent)
+    // The text of the others has changed before, or only a person can say where it is.
+    const left = verdict === "accept" ? this.suggestions("reject").filter((review) => !sent.includes(review)) : []
+    const moved = left.filter(this.reviews.hasMoved).length
+    await this.#decideMany(verdict, sent, { text: left.length - moved, moved })
   }
 
-  /** @param {Verdict} verdict @param {Review[]} sent @param {number} [unsent] */
-  async #decideMany(verdict, sent, unsent = 0) {
+  /** @param {Verdict} verdict @param {Review[]} sent @param {Unsent} [unsent] */
+  async #decideMany(verdict, sent, unsent) {
     const read = () => this.reviews.read().catch(() => undefined)
     try {
       await this.during(async () => {
@@ -254,15 +256,16 @@ function historyKey({ key, code, ctrlKey, metaKey, altKey, shiftKey }) {
  * A sentence on the result of a decision about many: the number done, the numbers left, and why.
  *
  * @param {import("../lib/api.js").DecisionMade} made
- * @param {number} [unsent] suggestions left before the request, because their text had changed
+ * @param {Unsent} [unsent]
  */
-export function sentenceOf({ decision, done, skipped }, unsent = 0) {
+export function sentenceOf({ decision, done, skipped }, unsent = { text: 0, moved: 0 }) {
   const sentences = [t(done.length === 0 ? "decision.none" : `decision.all.${decision}.done`, { count: number(done.length) })]
-  const left = { text: unsent, overlaps: 0, changed: 0 }
+  const left = { ...unsent, overlaps: 0, changed: 0 }
   for (const { reason } of skipped) {
-    left[reason === "anchor-moved" ? "text" : reason === "overlaps" ? "overlaps" : "changed"] += 1
+    left[reason === "anchor-moved" ? "text" : reason === "overlaps" || reason === "moved" ? reason : "changed"] += 1
   }
   if (0 < left.text) sentences.push(t("decision.left.text", { count: number(left.text) }))
+  if (0 < left.moved) sentences.push(t("decision.left.moved", { count: number(left.moved) }))
   if (0 < left.overlaps) sentences.push(t("decision.left.overlaps", { count: number(left.overlaps) }))
   if (0 < left.changed) sentences.push(t("decision.left.changed", { count: number(left.changed) }))
   return sentences.join(" ")

@@ -13,7 +13,7 @@ import { drawnApartFromComposing } from "../desk/composing.js"
 import { t } from "../lib/i18n.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
 import { DeletedBreak, NewText } from "./new_text.js"
-import { extentOf, isTouched, isWhole, moved, movedRange, stands } from "./spots.js"
+import { extentOf, isNear, isTouched, isWhole, moved, movedRange, stands } from "./spots.js"
 import { shownView, textView } from "./text_view.js"
 
 /**
@@ -30,6 +30,7 @@ import { shownView, textView } from "./text_view.js"
  * @property {string | null} active the review that is looked at
  * @property {Range | null} pending what the next review will be about
  * @property {object} look another object after a change of more than positions: most keys touch no passage
+ * @property {readonly string[]} near the reviews with a spot at the last edit
  */
 
 /** @type {import("@codemirror/state").StateEffectType<ReadonlyMap<string, Passage>>} */
@@ -40,7 +41,7 @@ export const setActive = StateEffect.define()
 export const setPending = StateEffect.define()
 
 /** @type {Marked} */
-const unmarked = { passages: new Map(), active: null, pending: null, look: {} }
+const unmarked = { passages: new Map(), active: null, pending: null, look: {}, near: [] }
 
 export const marked = StateField.define({
   create: () => unmarked,
@@ -64,6 +65,7 @@ export const marked = StateField.define({
 function followed({ passages: before, active, pending: beforePending, look }, changes, text) {
   const extent = extentOf(changes)
   let touches = false
+  const near = new Set()
   /** @type {Map<string, Passage>} */
   const passages = new Map()
   for (const [id, passage] of before) {
@@ -71,6 +73,7 @@ function followed({ passages: before, active, pending: beforePending, look }, ch
     const spots = passage.spots.map((spot) => {
       const next = moved(spot, changes, extent, text)
       isSame &&= next === spot
+      if (isNear(spot, extent)) near.add(id)
       touches ||= isTouched(spot, next, changes)
       return next
     })
@@ -78,7 +81,7 @@ function followed({ passages: before, active, pending: beforePending, look }, ch
   }
   const pending = beforePending && movedRange(beforePending, changes)
   touches ||= beforePending !== null && Boolean(changes.touchesRange(beforePending.from, beforePending.to))
-  return { passages, active, pending, look: touches ? {} : look }
+  return { passages, active, pending, look: touches ? {} : look, near: [...near] }
 }
 
 /** The reviews that are shown with a spot at that position, the narrowest first. @param {import("@codemirror/state").EditorState} state @param {number} at */

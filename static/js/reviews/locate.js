@@ -2,7 +2,8 @@
 /**
  * From offsets in the server's text to offsets in ours.
  *
- * The two may be a keystroke apart when an answer arrives. A passage that is called exact must
+ * The last resort, for a page that shows a copy of the server's text or lacks a letter of the passage
+ * (`shared_places.js`). The two may be a keystroke apart when an answer arrives. A passage that is called exact must
  * stand on its quote, so the nearest occurrence of the quote is taken; of two equally near, the one
  * with the right text before it. Pure, tested with `node --test`.
  */
@@ -54,16 +55,16 @@ export function gapHolds(text, at, { prefix, suffix }) {
 }
 
 /**
- * The gap of an insertion: where the server has it, or where its context is nearest to that.
+ * The gap of an insertion: where the server has it, if one of its words is there, or where its context is nearest to that.
  *
  * @param {string} text @param {import("../lib/api.js").Anchor} anchor @returns {Range}
  */
 export function locateGap(text, { start, state, prefix, suffix }) {
   const served = Math.min(start, text.length)
   const [before, after] = [prefix.slice(-SIDE), suffix.slice(0, SIDE)]
-  const isServed = state === "orphaned" || (text.slice(0, served).endsWith(before) && text.startsWith(after, served))
-  const whole = isServed ? null : nearestOf(text, before + after, before.length, served)
-  const at = whole ?? (isServed ? served : (nearestOf(text, before, before.length, served) ?? nearestOf(text, after, 0, served) ?? served))
+  const tree = { length: text.length, sliceString: (/** @type {number} */ from, /** @type {number} */ to) => text.slice(from, to) }
+  const isServed = state === "orphaned" || gapHolds(tree, served, { prefix, suffix })
+  const at = (isServed ? null : nearestOf(text, before + after, before.length, served)) ?? served
   return { from: at, to: at }
 }
 

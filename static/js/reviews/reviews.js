@@ -11,7 +11,7 @@
 
 import * as api from "../lib/api.js"
 import { isSuggestion } from "./parts.js"
-import { isWhole, spotsOf, stands } from "./spots.js"
+import { isWhole, spotsOf, stands, stateOfSpot } from "./spots.js"
 import { isSummary } from "./summary.js"
 
 /** @typedef {import("./spots.js").Spot} Spot */
@@ -20,6 +20,8 @@ import { isSummary } from "./summary.js"
 const SEEK_DELAY = 1_200
 /** Longest time between two such questions, in ms. */
 const SEEK_DELAY_MAX = 60_000
+/** After an edit beside a passage its place is read from the shared text, in ms. */
+const REST_DELAY = 200
 /** A deleted passage counts as lost after this time: by then a cut is pasted, or a deletion undone. In ms. */
 const LOST_DELAY = 3_000
 
@@ -38,6 +40,11 @@ export class Reviews extends EventTarget {
   #collapsedAt = new Map()
   /** The passages that stood in the text after the last edit. @type {Set<string>} */
   #found = new Set()
+  /** The reviews whose letters this page lacked when they were located. @type {Set<string>} */
+  #unplaced = new Set()
+  /** The reviews at which this user or the peer edited, until their places are read from the shared text. @type {Set<string>} */
+  #near = new Set()
+  #restTimer = 0
   /** That of the passages after the last edit. @type {object} */
   #look = {}
 
@@ -168,10 +175,13 @@ export class Reviews extends EventTarget {
     const { state } = review.anchor
     // Until it is lost, its card stays as it is.
     if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : state === "orphaned" ? "edited" : state
-    if (!isWhole(this.#spots(review.id))) return "edited"
-    const hasMoved = state === "moved" || review.parts.some(({ anchor }) => anchor.state === "moved")
-    return hasMoved ? "moved" : "exact"
+    const spots = this.#spots(review.id)
+    if (spots.some(({ isGuess }) => isGuess)) return "moved"
+    return isWhole(spots) ? "exact" : "edited"
   }
+
+  /** Whether the server guesses where a passage is, and a person has not looked. @param {api.Review} review */
+  hasMoved = (review) => this.stateOf(review) === "moved"
 
   /** The open ones: those on the whole text first, then those with a passage, in the order of the text. */
   get open() {
@@ -204,9 +214,12 @@ export class Reviews extends EventTarget {
       if (this.#all.get(id)?.status !== "open") passages.delete(id)
     }
     const tree = this.editor.baseTree
-    const text = { tree, whole: tree.toString() }
+    const places = this.editor.sharedPlaces
+    const text = { tree, whole: tree.toString(), places }
     for (const review of served) {
+      this.#unplaced.delete(review.id)
       if (review.status !== "open" || review.anchor === null) continue
+      if (anchorsOf(review).some((anchor) => anchor.relative && !places?.of(anchor))) this.#unplaced.add(review.id)
       const spots = spotsOf(text, review, passages.get(review.id)?.spots ?? [])
       passages.set(review.id, { spots, suggests: isSuggestion(review), by: this.roleOf(review.author), since: review.created_at })
     }
@@ -235,7 +248,13 @@ export class Reviews extends EventTarget {
 
   #edited() {
     this.#seekDelay = SEEK_DELAY
-    const { look } = this.editor.marked
+    if (0 < this.#unplaced.size) this.#locate([...this.#unplaced].flatMap((id) => this.#all.get(id) ?? []))
+    const { look, near } = this.editor.marked
+    if (0 < near.length) {
+      for (const id of near) this.#near.add(id)
+      window.clearTimeout(this.#restTimer)
+      this.#restTimer = window.setTimeout(() => this.#settle(), REST_DELAY)
+    }
     if (look !== this.#look) {
       this.#look = look
       this.#watchCollapses()
@@ -244,13 +263,24 @@ export class Reviews extends EventTarget {
     } else if (this.#seekTimer !== 0) this.#seek()
   }
 
-  /** A passage that has collapsed may have been cut and pasted elsewhere: the server finds it. */
+  /** Where a spot is after an edit at it, its letters say: the editor only guesses where text stands beside deleted letters. */
+  #settle() {
+    const isPlaced = (/** @type {api.Review} */ review) => anchorsOf(review).every(({ relative }) => relative)
+    const reviews = [...this.#near].flatMap((id) => this.#all.get(id) ?? []).filter(isPlaced)
+    this.#near.clear()
+    if (reviews.length === 0 || this.editor.sharedPlaces === null) return
+    this.#locate(reviews)
+    this.#seek()
+    this.#announce()
+  }
+
+  /** A passage whose state here is not the one that the server gave: it may have been cut and pasted, or typed again. */
   #seek() {
     window.clearTimeout(this.#seekTimer)
     this.#seekTimer = 0
-    const isMissed = (/** @type {api.Review} */ { id, status, anchor, parts }) => {
-      const anchors = parts.length === 0 ? [anchor] : parts.map((part) => part.anchor)
-      return status === "open" && this.#spots(id).some((spot, at) => !stands(spot) && anchors[at]?.state !== "orphaned")
+    const isMissed = (/** @type {api.Review} */ review) => {
+      const anchors = anchorsOf(review)
+      return review.status === "open" && this.#spots(review.id).some((spot, at) => stateOfSpot(spot) !== anchors[at]?.state)
     }
     if (![...this.#all.values()].some(isMissed)) return
     this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)
@@ -261,3 +291,6 @@ export class Reviews extends EventTarget {
     this.dispatchEvent(new Event("change"))
   }
 }
+
+/** @param {api.Review} review @returns {api.Anchor[]} */
+const anchorsOf = ({ anchor, parts }) => (parts.length === 0 ? (anchor ? [anchor] : []) : parts.map((part) => part.anchor))

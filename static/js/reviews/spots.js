@@ -2,9 +2,9 @@
 /**
  * The spots of a review in the text of the editor: its passage, or the quotes and gaps of a suggestion.
  *
- * The server says where a spot is when it serves it; from then on it moves along with every edit. Text that is typed
- * at an edge of a quote stays outside, and text that is typed at a gap stands before it, as Yjs's relative positions
- * have it. Pure, tested with `node --test`.
+ * The server says by which letters a spot stands when it serves it; from then on it moves along with every edit. Text
+ * that is typed at an edge of a quote stays outside, and text that is typed at a gap stands before it, as Yjs's relative
+ * positions have it. Pure, tested with `node --test`.
  */
 
 import { BESIDE, gapHolds, locate, locateGap, locateInserted, locateInsertedGap } from "./locate.js"
@@ -20,6 +20,9 @@ import { isSuggestion } from "./parts.js"
  * @property {string} suffix
  * @property {string | null} text in the stead of the quote; `null` for a comment
  * @property {boolean} holds whether the text there is the quote, or has a word beside the gap as before
+ * @property {boolean} isGuess whether the spot was found by its words in letters that came later
+ * @property {number} left where the letter before a gap ends; -1: it is deleted
+ * @property {boolean} isBeside whether the letter behind a gap stands
  * @typedef {Range & PlaceFacts} Spot
  * @typedef {{ first: number, last: number, by: number, inserted: Range[] }} Extent of an edit: its range in the text before, how far
  *   what is behind moves, and what it inserted into the text after
@@ -29,25 +32,37 @@ import { isSuggestion } from "./parts.js"
 export const stands = ({ from, to, quote, holds }) => (quote === "" ? holds : from < to)
 
 /** Whether a suggestion can be accepted as it is shown: each of its spots is as it was. @param {readonly Spot[]} spots */
-export const isWhole = (spots) => spots.every((spot) => stands(spot) && spot.holds)
+export const isWhole = (spots) => spots.every((spot) => stateOfSpot(spot) === "exact")
+
+/** The state of a spot in the text here. @param {Spot} spot @returns {import("../lib/api.js").AnchorState} */
+export function stateOfSpot(spot) {
+  if (!stands(spot)) return "orphaned"
+  return spot.isGuess ? "moved" : spot.holds ? "exact" : "edited"
+}
 
 /**
- * Places as the server has them, but for those that moved along with edits that it may not have seen.
+ * Places by the letters that the server names. Without them, or without those letters, places as the server has them,
+ * but for those that moved along with edits that it may not have seen.
  *
- * @param {{ tree: Tree, whole: string }} text both forms of it
+ * @param {{ tree: Tree, whole: string, places?: import("./shared_places.js").SharedPlaces | null }} text both forms of it
  * @param {Pick<import("../lib/api.js").Review, "anchor" | "parts">} review @param {readonly Spot[]} ours
  * @returns {Spot[]}
  */
-export function spotsOf({ tree, whole }, review, ours) {
+export function spotsOf({ tree, whole, places = null }, review, ours) {
   const only = review.anchor === null ? [] : [{ anchor: review.anchor, text: null }]
   const parts = isSuggestion(review) ? review.parts : only
   return parts.map(({ anchor, text: words }, at) => {
     const before = ours[at]
     const { quote, prefix, suffix } = anchor
     const isSame = before !== undefined && quote === before.quote && (prefix === before.prefix || suffix === before.suffix)
-    const isNewer = isSame && stands(before) && anchor.state !== "moved"
-    const range = isNewer ? before : quote === "" ? locateGap(whole, anchor) : locate(whole, anchor)
-    const next = held({ from: range.from, to: range.to, quote, prefix, suffix, text: words, holds: true }, tree)
+    const isNewer = isSame && stands(before) && !before.isGuess && anchor.state !== "moved"
+    const range = places?.of(anchor) ?? (isNewer ? before : quote === "" ? locateGap(whole, anchor) : locate(whole, anchor))
+    const { from, to, left, isBeside } = { left: range.from, isBeside: true, ...range }
+    const isLost = anchor.state === "orphaned"
+    const own = { left: isLost ? -1 : left, isBeside: isBeside && !isLost, isGuess: anchor.state === "moved" }
+    const next = held({ from, to, quote, prefix, suffix, text: words, holds: true, ...own }, tree)
+    // A paste that the server has not received.
+    if (isSame && before.isGuess && !stands(next) && !isLost) return before
     // One that stood here and is found nowhere stays where it was: it may be pasted in a moment.
     return isSame && !stands(next) && !stands(before) ? { ...next, from: before.from, to: before.to } : next
   })
@@ -66,6 +81,9 @@ export function extentOf(changes) {
   return { first, last, by: changes.newLength - changes.length, inserted }
 }
 
+/** Whether an edit is at a spot. @param {Spot} spot @param {Extent} extent */
+export const isNear = ({ from, to }, { first, last }) => first <= to + BESIDE && from - BESIDE <= last
+
 /**
  * A spot after an edit; the same object if the edit is behind it.
  *
@@ -73,25 +91,33 @@ export function extentOf(changes) {
  * @returns {Spot}
  */
 export function moved(spot, changes, { first, last, by, inserted }, text) {
-  const { from, to, quote, prefix, suffix, text: words, holds } = spot
+  const { from, to, quote, prefix, suffix, text: words, holds, isGuess, left, isBeside } = spot
   const width = quote === "" ? BESIDE : 0
   if (stands(spot)) {
     if (to + width < first) return spot
     // A literal: thousands of spots are behind a key, and a spread takes five times as long.
-    if (last < from - width) return { from: from + by, to: to + by, quote, prefix, suffix, text: words, holds }
+    if (last < from - width && (left < 0 || last < left)) {
+      return { from: from + by, to: to + by, quote, prefix, suffix, text: words, holds, isGuess, left: left < 0 ? left : left + by, isBeside }
+    }
   }
   const next = quote === "" ? { ...spot, ...movedGap(spot, changes) } : movedRange(spot, changes)
   const retained = held(next, text)
   if (stands(retained) || inserted.length === 0) return retained
   // Cut and pasted, or its deletion undone.
   const found = spot.quote === "" ? locateInsertedGap(text, inserted, retained) : locateInserted(text, inserted, retained)
-  return found ? held({ ...retained, ...found }, text) : retained
+  return found ? held({ ...retained, ...found, isGuess: true, left: found.from, isBeside: true }, text) : retained
 }
 
-/** @param {Range} spot @param {Changes} changes @returns {Range} */
-function movedGap({ from }, changes) {
-  const at = changes.mapPos(from, 1)
-  return { from: at, to: at }
+/** @param {Spot} spot @param {Changes} changes */
+function movedGap({ from, left, isBeside }, changes) {
+  // New text stands behind the deleted letters that it replaces, and behind a gap whose letter is deleted.
+  let at = changes.mapPos(from, isBeside ? 1 : -1)
+  let [isLeft, isStill] = [0 <= left, isBeside]
+  changes.iterChangedRanges((first, end, firstB) => {
+    if (first < left && left <= end) isLeft = false
+    if (first <= from && from < end) [at, isStill] = [firstB, false]
+  })
+  return { from: at, to: at, left: isLeft ? changes.mapPos(left, -1) : -1, isBeside: isStill }
 }
 
 /**
@@ -112,8 +138,8 @@ export function movedRange(range, changes) {
 
 /** @param {Spot} spot @param {Tree} text @returns {Spot} */
 function held(spot, text) {
-  const { from, to, quote } = spot
-  const holds = quote === "" ? gapHolds(text, from, spot) : to - from === quote.length && text.sliceString(from, to) === quote
+  const { from, to, quote, left, isBeside } = spot
+  const holds = quote === "" ? (0 <= left || isBeside) && gapHolds(text, from, spot) : to - from === quote.length && text.sliceString(from, to) === quote
   return holds === spot.holds ? spot : { ...spot, holds }
 }
 
@@ -124,6 +150,6 @@ function held(spot, text) {
  */
 export function isTouched(before, after, changes) {
   if (before === after) return false
-  if (before.holds !== after.holds || stands(before) !== stands(after)) return true
+  if (before.holds !== after.holds || before.isGuess !== after.isGuess || stands(before) !== stands(after)) return true
   return before.from < before.to && Boolean(changes.touchesRange(before.from, before.to))
 }

@@ -46,7 +46,7 @@ export class Mirror extends EventTarget {
   /** @type {EditorView | null} */
   #view = null
   /** Whether the base is a copy of the server's text in place of the shared one. */
-  #isServed = false
+  isServed = false
   /** Changes of the base that wait for the end of a composition. @type {ChangeSet | null} */
   #queued = null
   /** The edits of the running composition, over the view of the model. @type {ChangeSet | null} */
@@ -121,13 +121,13 @@ export class Mirror extends EventTarget {
 
   /** The text as the server has it becomes the base. @param {string} served */
   showServed(served) {
-    this.#isServed = true
+    this.isServed = true
     this.#rebase(served)
   }
 
   endServed() {
-    if (!this.#isServed) return
-    this.#isServed = false
+    if (!this.isServed) return
+    this.isServed = false
     this.#rebase(this.text.toString())
   }
 
@@ -142,8 +142,8 @@ export class Mirror extends EventTarget {
   /** @param {import("../lib/vendor.js").Y.YTextEvent} event */
   #observe = (event) => {
     const length = this.#queued?.newLength ?? this.overlay.base.length
-    const changes = this.#isServed ? null : changesOf(event.delta, length)
-    this.#isServed = false
+    const changes = this.isServed ? null : changesOf(event.delta, length)
+    this.isServed = false
     // The first change after a copy is the difference from it.
     if (changes?.newLength === this.text.length) this.#receive(changes)
     else this.#rebase(this.text.toString())
@@ -204,7 +204,7 @@ export class Mirror extends EventTarget {
 
   /** At rest the base is the shared text, and the view of the model that of the editor. */
   #mend() {
-    if (this.#isServed) return false
+    if (this.isServed) return false
     if (this.#queued || this.#composing || this.#composes || 0 < this.#waitsSince) return null
     const { base: now, view } = (this.#model ?? this).overlay
     const shared = this.text.toString()
@@ -299,7 +299,7 @@ export class Mirror extends EventTarget {
 
   /** @param {import("@codemirror/view").ViewUpdate} update */
   #updated({ transactions }) {
-    const isBehind = !this.#isServed && !this.#queued && this.overlay.base.length !== this.text.length
+    const isBehind = !this.isServed && !this.#queued && this.overlay.base.length !== this.text.length
     if (transactions.some(({ docChanged }) => docChanged)) this.#rest?.changed(isBehind)
     for (const transaction of transactions) {
       if (!transaction.docChanged || this.isRemote(transaction)) continue

@@ -48,6 +48,8 @@ export class OwnSuggestions extends EventTarget {
   /** @param {AbortSignal} signal */
   start(signal) {
     this.reviews.addEventListener("change", () => this.syncSoon(), { signal })
+    // The server found a suggestion again in the state that the model has.
+    this.reviews.addEventListener("change", () => this.#retrySoon(), { signal })
     for (const kind of ["moved", "own"]) this.mirror.addEventListener(kind, () => this.#retrySoon(), { signal })
   }
 

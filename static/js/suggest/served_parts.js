@@ -10,8 +10,8 @@
 /** Whether a suggestion is more than its parts. @param {Pick<Review, "body" | "replies">} review */
 export const isPinned = ({ body, replies }) => body !== "" || 0 < replies.length
 
-/** Whether the server found no position for a part. @param {Pick<Review, "parts">} review */
-export const isOrphaned = ({ parts }) => parts.some(({ anchor }) => anchor.state === "orphaned")
+/** Whether the server found no position for a part, or guessed one. @param {Pick<Review, "parts">} review */
+export const isOrphaned = ({ parts }) => parts.some(({ anchor }) => anchor.state === "orphaned" || anchor.state === "moved")
 
 /** @param {Review} review @param {readonly Spot[]} spots its parts in the base @returns {Suggestion} */
 export function suggestionOf(review, spots) {

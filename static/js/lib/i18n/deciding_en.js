@@ -19,6 +19,7 @@ export const decidingEn = {
   "suggestion.bar": "The suggestion at the caret",
   "suggestion.here": "Suggestion {at} of {count}: {what}. {keys} accepts.",
   "suggestion.here.edited": "Suggestion {at} of {count}: {what}. You changed the text there since; it cannot be accepted by itself.",
+  "suggestion.here.moved": "Suggestion {at} of {count}: {what}. The passage may have moved: check the place. {keys} asks once more.",
   "suggestion.none": "There is no suggestion here.",
   "suggestion.last": "That was the last suggestion.",
   "view.title": "Suggestions in the text",

@@ -137,6 +137,7 @@ export const documentsEn = {
   "decision.all.reject.done": "{count} rejected.",
   "decision.none": "Nothing was decided.",
   "decision.left.text": "{count} left: the text there has changed.",
+  "decision.left.moved": "{count} left: the passage may have moved. Look at each one.",
   "decision.left.overlaps": "{count} left: an older suggestion changes the same words.",
   "decision.left.changed": "{count} left: changed just now. Look again.",
   "decision.take-back": "Undo",

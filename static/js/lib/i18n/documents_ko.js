@@ -138,6 +138,7 @@ export const documentsKo = {
   "decision.all.reject.done": "{count}건을 거절했습니다.",
   "decision.none": "아무것도 바꾸지 않았습니다.",
   "decision.left.text": "{count}건은 그 부분의 글이 바뀌어 남겨 두었습니다.",
+  "decision.left.moved": "{count}건은 글이 옮겨진 듯해 남겨 두었습니다. 하나씩 확인해 주세요.",
   "decision.left.overlaps": "{count}건은 먼저 온 제안과 같은 부분을 고치므로 남겨 두었습니다.",
   "decision.left.changed": "{count}건은 방금 바뀌어 남겨 두었습니다. 다시 확인해 주세요.",
   "decision.take-back": "실행 취소",

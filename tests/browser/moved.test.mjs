@@ -1,0 +1,107 @@
+// @ts-check
+/** A suggestion in a line that the writer deletes, takes back, and moves, beside a twin of the line. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+
+/** @typedef {import("./harness.mjs").User} User */
+
+withGalley()
+
+const line = (/** @type {string} */ name) => `${name} 팀은 물류 체계를 새로 설계하여 배송 시간을 크게 줄였습니다.`
+const [OWN, TWIN] = [line("가"), line("나")]
+const WIDE = { width: 1280, height: 720 }
+
+const SAID = {
+  "ko-KR": { moved: "옮겨진 듯합니다.", show: "옮겨진 곳 보기", sure: "여기에 반영할까요?", here: "여기에 반영", cancel: "취소" },
+  "en-GB": { moved: "Moved?", show: "Show the place", sure: "Accept the suggestion here?", here: "Accept here", cancel: "Cancel" },
+}
+
+/** A writer and a reviewer, who suggests other words for the first line. @param {keyof typeof SAID} locale */
+async function desk(locale) {
+  const writer = await browser.newUser(galley, { locale, viewport: WIDE })
+  const reviewer = await browser.newUser(galley, { locale, viewport: WIDE })
+  await writer.begin("김민수", `${OWN}\n${TWIN}\n끝`)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  await reviewer.page.evaluate(async ([quote, text]) => {
+    const start = text.indexOf(quote)
+    const anchor = { start, end: start + quote.length, quote }
+    const body = JSON.stringify({ anchor, body: "for the first line", suggestion: "대폭" })
+    const link = location.pathname.split("/").at(-1)
+    const answer = await fetch(`/api/share-links/${link}/reviews`, { method: "POST", headers: { "content-type": "application/json" }, body })
+    if (answer.status !== 201) throw new Error(await answer.text())
+  }, /** @type {const} */ (["크게", OWN]))
+  await writer.card("for the first line").waitFor()
+  return { writer, reviewer }
+}
+
+/** @param {User} user @param {string} state */
+const waitForState = (user, state) => user.page.locator(`.card[data-state=${state}]`, { hasText: "for the first line" }).waitFor({ state: "attached" })
+
+test("T2: a suggestion in a deleted line goes to no twin of it, and an undo brings it back", async () => {
+  const { writer, reviewer } = await desk("ko-KR")
+  await writer.select(OWN)
+  await writer.page.keyboard.press("Backspace")
+  await writer.waitForText(`\n${TWIN}\n끝`)
+  for (const user of [writer, reviewer]) {
+    await waitForState(user, "orphaned")
+    await until(async () => (await user.page.locator(".cm-content .passage").count()) === 0, "no passage is marked")
+  }
+  // A second read of each page stores nothing.
+  await writer.page.reload()
+  await writer.seated()
+  await waitForState(writer, "orphaned")
+  assert.equal(await writer.page.locator("[data-decide-all=accept]:visible").count(), 0)
+
+  await writer.select(TWIN)
+  await writer.page.keyboard.press("ArrowLeft")
+  await writer.page.keyboard.press("ArrowUp")
+  await writer.page.keyboard.insertText(OWN)
+  await writer.waitForText(`${OWN}\n${TWIN}\n끝`)
+  for (const user of [writer, reviewer]) {
+    await waitForState(user, "exact")
+    assert.equal(await user.page.locator(".cm-line .passage-old").first().evaluate((mark) => mark.closest(".cm-line")?.textContent?.startsWith("가")), true)
+  }
+})
+
+for (const locale of /** @type {const} */ (["ko-KR", "en-GB"])) {
+  test(`T2: a moved passage is a guess that the writer looks at (${locale})`, async () => {
+    const { writer, reviewer } = await desk(locale)
+    const { page } = writer
+    const said = SAID[locale]
+    await writer.select(OWN)
+    await page.keyboard.press("Control+x")
+    await writer.waitForText(`\n${TWIN}\n끝`)
+    await page.keyboard.press("Control+End")
+    await page.keyboard.press("Control+v")
+    const moved = `\n${TWIN}\n끝${OWN}`
+    await writer.waitForText(moved)
+    for (const user of [writer, reviewer]) {
+      await waitForState(user, "moved")
+      await user.card("for the first line").getByText(said.moved).waitFor()
+    }
+    await writer.card("for the first line").click()
+    await inEachLook(writer, async ({ width, scheme }) => {
+      const open = page.locator("#sheet-open")
+      if (width < 900 && (await open.isVisible())) await open.click()
+      await writer.card("for the first line").click()
+      await assertFits(writer, `moved-card-${locale}-${width}-${scheme}`)
+      const close = page.locator("#sheet-close")
+      if (await close.isVisible()) await close.click()
+    })
+    await assertAccessible(writer, "a moved card")
+    await writer.card("for the first line").getByRole("button", { name: said.show }).click()
+    await writer.card("for the first line").locator("[data-decision=accept]").click()
+    await page.locator("#confirm").getByText(said.sure).waitFor()
+    await writer.shot(`moved-question-${locale}`)
+    await page.locator("#confirm").getByRole("button", { name: said.cancel }).click()
+    assert.equal(await writer.text(), moved)
+    await writer.card("for the first line").locator("[data-decision=accept]").click()
+    await page.locator("#confirm").getByRole("button", { name: said.here }).click()
+    await writer.waitForText(moved.replace(OWN, OWN.replace("크게", "대폭")))
+  })
+}
