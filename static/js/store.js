@@ -18,7 +18,7 @@ import { ample } from "./desk/document_size.js"
  *   `here`: `null` while the server cannot tell; `waiting`: the number of waiters
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
  * @typedef {{ position: number | null, since: number, away: boolean }} QueuePosition position in the wait queue: 1
- *   is next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
+ *   is next, `null` not known yet; since when, by `performance.now()`; whether the connection is lost meanwhile
  * @typedef {"no" | "away" | "full" | "limit" | import("./suggest/refusals.js").Refusal} Refusing whether the server cannot
  *   store: its storage is away, or has no space left, "limit" when it keeps no more in memory either; or why it refuses a
  *   suggestion
@@ -31,11 +31,11 @@ import { ample } from "./desk/document_size.js"
  * @property {Link | null} link
  * @property {Phase} phase
  * @property {boolean} wasSeated whether the text has been here once, so that it can be read
- * @property {number | null} idleUntil when the idle timeout releases the seat, in ms
+ * @property {number | null} idleUntil when the idle timeout releases the seat, in ms of the server's clock
  * @property {boolean} draining the server announced its drain
  * @property {boolean} quiet it has just closed, and no notice is shown yet
- * @property {number | null} retryAt when the next attempt to connect is made, in ms; `null`: one is
- *   being made
+ * @property {number | null} retryAt when the next attempt to connect is made, by `performance.now()`;
+ *   `null`: one is being made
  * @property {Holder | null} holder holder of the seat, when `phase` is `taken` or `waiting`
  * @property {QueuePosition | null} queuePosition position in the wait queue, when `phase` is `waiting`
  * @property {boolean} waitTimedOut whether the last wait ended without a seat

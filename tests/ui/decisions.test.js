@@ -40,7 +40,7 @@ beforeEach(() => {
   const fetch = (/** @type {string} */ path, /** @type {{ body?: string }} */ { body = "null" }) =>
     new Promise((resolve) => {
       const answer = (json = {}) => {
-        resolve({ ok: true, json: async () => json })
+        resolve(Response.json(json))
         return finished()
       }
       requests.push({ path, body: JSON.parse(body), answer: /** @type {any} */ (answer) })

@@ -17,7 +17,7 @@ let answers = []
 beforeEach(() => {
   answers = []
   const fetch = () =>
-    new Promise((resolve) => answers.push((reviews) => resolve({ ok: true, json: async () => ({ reviews, next_cursor: null }) })))
+    new Promise((resolve) => answers.push((reviews) => resolve(Response.json({ reviews, next_cursor: null }))))
   Object.assign(globalThis, { window: globalThis, fetch })
 })
 

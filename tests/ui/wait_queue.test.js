@@ -80,9 +80,9 @@ test("each queue position has its sentence", (t) => {
 })
 
 test("the time in the wait queue is in whole minutes, in both languages", async () => {
-  assert.equal(waitedSentence(start, start + 59_000), "Waiting since 14:03")
-  assert.equal(waitedSentence(start, start + 60_000), "Waiting since 14:03, 1 minute so far")
-  assert.equal(waitedSentence(start, start + 4.9 * 60_000), "Waiting since 14:03, 4 minutes so far")
+  assert.equal(waitedSentence(59_000, start + 59_000), "Waiting since 14:03")
+  assert.equal(waitedSentence(60_000, start + 60_000), "Waiting since 14:03, 1 minute so far")
+  assert.equal(waitedSentence(4.9 * 60_000, start + 4.9 * 60_000), "Waiting since 14:03, 4 minutes so far")
   await i18n.setLanguage("ko")
-  assert.equal(waitedSentence(start, start + 4 * 60_000), "14:03부터 4분째 기다리는 중")
+  assert.equal(waitedSentence(4 * 60_000, start + 4 * 60_000), "14:03부터 4분째 기다리는 중")
 })

@@ -4,6 +4,7 @@
 import { byId, el, isDrawn, svg } from "../lib/dom.js"
 import { clock, i18n, number, t, when } from "../lib/i18n.js"
 import { jobs as readJobs } from "../lib/operations_api.js"
+import { now } from "../lib/server_clock.js"
 import { Section } from "./section.js"
 
 /**
@@ -120,7 +121,7 @@ function sparkline(runs) {
 /** Runs of one minute differ by their seconds. @param {string} start */
 function momentOf(start) {
   const date = new Date(start)
-  return date.toDateString() === new Date().toDateString() ? clock(date, { seconds: true }) : when(date)
+  return date.toDateString() === new Date(now()).toDateString() ? clock(date, { seconds: true }) : when(date)
 }
 
 /** @param {JobRun[]} runs equal ones, the latest first */

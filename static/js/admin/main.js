@@ -8,6 +8,7 @@ import { confirm } from "../lib/confirm.js"
 import { button, byId, el, fillMeter, initial, meter, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { ago, clock, i18n, number, t, when } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { Explanation } from "./explain.js"
 import { JobsSection, stateSign } from "./jobs.js"
 import { Locks } from "./locks.js"
@@ -41,7 +42,7 @@ const columns = [
 
 /** @param {string | null} moment */
 function agoOf(moment) {
-  return moment ? ago(Date.now() - Date.parse(moment)) : "–"
+  return moment ? ago(now() - Date.parse(moment)) : "–"
 }
 
 /** The longest lease that was seen: the setting of the server, within one renewal. In ms. */
@@ -217,7 +218,7 @@ class AdminPage {
       sessionStorage.setItem(TOKEN, token)
       this.#seats = sessions
       this.#nodes = nodes.length
-      this.#readAt = new Date()
+      this.#readAt = new Date(now())
       if (byId("seats").hidden) {
         byId("token", HTMLInputElement).value = ""
         byId("token-form").hidden = true

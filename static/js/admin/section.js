@@ -28,13 +28,13 @@ export class Section {
 
   /** Reads it, if the last read is old. @param {string} token @param {AbortSignal} signal */
   async read(token, signal) {
-    if (Date.now() - this.#readAt < READ_EVERY) return
+    if (performance.now() - this.#readAt < READ_EVERY) return
     this.token = token
     await this.readNow(signal)
   }
 
   async readNow(signal = AbortSignal.timeout(READ_EVERY)) {
-    this.#readAt = Date.now()
+    this.#readAt = performance.now()
     const read = ++this.#reads
     const query = this.query(this.token, signal)
     const [found, error] = await query.then((answer) => [answer, null], (reason) => [this.found, reason])

@@ -8,6 +8,7 @@ import { announce } from "../lib/announce.js"
 import { deletedSentence, restoreButton } from "../lib/deleted_sentence.js"
 import { button, byId, drawWith, el, icon, write } from "../lib/dom.js"
 import { clock, i18n, number, t, tCount } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.js"
 import { unsavedActions, unsavedList, unsentParts } from "../unsaved/unsaved_list.js"
 import { percentOf } from "./document_size.js"
@@ -84,10 +85,10 @@ export class Banner {
 
   #tick() {
     const { idleUntil, queuePosition, retryAt } = this.store.state
-    write(this.attempt, attemptSentence(retryAt, Date.now()))
-    if (queuePosition) write(this.waitedFor, waitedSentence(queuePosition.since, Date.now()))
+    write(this.attempt, attemptSentence(retryAt, performance.now()))
+    if (queuePosition) write(this.waitedFor, waitedSentence(performance.now() - queuePosition.since, now()))
     if (idleUntil === null) return
-    const seconds = Math.max(Math.round((idleUntil - Date.now()) / 1_000), 0)
+    const seconds = Math.max(Math.round((idleUntil - now()) / 1_000), 0)
     const left = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
     this.idle.textContent = t("state.idle", { left })
   }

@@ -8,6 +8,7 @@
 
 import { el } from "../lib/dom.js"
 import { i18n, number, t } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { partsView } from "../reviews/diff_view.js"
 import { isSuggestion } from "../reviews/parts.js"
 import { stands } from "../reviews/spots.js"
@@ -52,7 +53,7 @@ export function printView({ link, text, language, reviews }) {
 
 /** @param {Link | null} link @param {string} text */
 function facts(link, text) {
-  const date = new Intl.DateTimeFormat(i18n.language, { dateStyle: "long", timeStyle: "short" }).format(new Date())
+  const date = new Intl.DateTimeFormat(i18n.language, { dateStyle: "long", timeStyle: "short" }).format(now())
   const writer = link && `${t("role.writer")} ${link.writer.name}`
   const reviewer = link?.reviewer && `${t("role.reviewer")} ${link.reviewer.name}`
   const characters = t("start.characters", { count: number(charactersIn(text)) })

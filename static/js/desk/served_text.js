@@ -8,6 +8,7 @@
  */
 
 import * as api from "../lib/api.js"
+import { now } from "../lib/server_clock.js"
 import { mayShowServed } from "./policy.js"
 
 /** How often a visible page reads the text again, in ms. */
@@ -67,7 +68,7 @@ export class ServedText {
 
   #readLater() {
     const every = this.editor.length < LONG ? READ_EVERY : READ_EVERY_LONG
-    const wait = Math.max(this.#readAt + every - Date.now(), 0)
+    const wait = Math.max(this.#readAt + every - performance.now(), 0)
     this.#timer = window.setTimeout(() => this.#read(), wait)
   }
 
@@ -76,13 +77,13 @@ export class ServedText {
     // A hidden page reads again when it is visible.
     if (document.hidden) return
     this.#isReading = true
-    this.#readAt = Date.now()
+    this.#readAt = performance.now()
     try {
       const text = await api.text(this.document)
       if (this.#isWanted) {
         this.editor.showServed(text)
         document.body.dataset.read = "true"
-        this.store.change({ servedAt: new Date() })
+        this.store.change({ servedAt: new Date(now()) })
         this.readLink()
         await this.reviews.read()
       }

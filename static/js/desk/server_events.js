@@ -9,6 +9,7 @@
 import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { t } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { ample, sizeIn } from "./document_size.js"
 import { RETURNABLE } from "./policy.js"
 
@@ -135,7 +136,7 @@ export class ServerEvents {
   /** @param {api.Role} role @param {api.User} user @param {boolean} here */
   #applyPeer(role, user, here) {
     if (role !== this.role) {
-      const since = here ? new Date().toISOString() : null
+      const since = here ? new Date(now()).toISOString() : null
       this.store.changeOccupancy(role, { user, here, since, away: false })
     }
     this.readLinkSoon()

@@ -8,6 +8,7 @@
 
 import { button, el } from "../lib/dom.js"
 import { clock, i18n, number, t } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 
 /** @typedef {import("../lib/api.js").Version} Version */
 
@@ -154,10 +155,10 @@ export function nameOf({ kind, label, restored_from: from, number: own }) {
 
 /** @param {Date} date */
 function dayOf(date) {
-  const today = new Date()
+  const today = new Date(now())
   if (date.toDateString() === today.toDateString()) return t("history.today")
   today.setDate(today.getDate() - 1)
   if (date.toDateString() === today.toDateString()) return t("history.yesterday")
-  const year = date.getFullYear() === new Date().getFullYear() ? {} : { year: /** @type {const} */ ("numeric") }
+  const year = date.getFullYear() === new Date(now()).getFullYear() ? {} : { year: /** @type {const} */ ("numeric") }
   return new Intl.DateTimeFormat(i18n.language, { ...year, month: "long", day: "numeric", weekday: "short" }).format(date)
 }

@@ -6,6 +6,7 @@ import { showToast } from "../lib/announce.js"
 import { byId, copy, drawWith, el, footWhenNarrow, translatedButton } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
+import { now } from "../lib/server_clock.js"
 
 /** @typedef {import("../lib/api.js").Link} Link */
 
@@ -47,7 +48,7 @@ export async function copyInvite(store) {
   const isCopied = await copy(url)
   if (!isCopied) showByHand(url)
   // The mark belongs to this invite: a renewed one was not copied yet.
-  setPreference(`invited.${link.id}`, `${new Date().toISOString()} ${token.slice(0, 6)}`)
+  setPreference(`invited.${link.id}`, `${new Date(now()).toISOString()} ${token.slice(0, 6)}`)
   if (isCopied) store.change({ invitedAt: copiedAt(link) })
   return isCopied
 }

@@ -5,6 +5,7 @@ import * as api from "../lib/api.js"
 import { copy, el, once, translatedButton, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { IdentityDialog } from "./dialog.js"
 
 /** @typedef {import("../lib/i18n.js").Sentence} Sentence */
@@ -50,7 +51,7 @@ export class MoveDialog {
 
   /** Whole seconds until the code is over. */
   get #seconds() {
-    return this.#end === null ? 0 : Math.max(0, Math.ceil((Date.parse(this.#end) - Date.now()) / 1_000))
+    return this.#end === null ? 0 : Math.max(0, Math.ceil((Date.parse(this.#end) - now()) / 1_000))
   }
 
   /** @param {api.Transfer} transfer */

@@ -62,6 +62,8 @@
  *   next_cursor: string | null }} LockList
  */
 
+import { measureBy } from "./server_clock.js"
+
 /** The server rejected the request, or did not reply (`status` 0, name `offline`). */
 export class Problem extends Error {
   /**
@@ -99,6 +101,7 @@ export async function call(method, path, { body, version, bearer, signal, keepal
   if (bearer !== undefined) headers.set("authorization", `Bearer ${bearer}`)
   const init = { method, headers, keepalive, signal: signal ?? null, credentials: /** @type {const} */ ("same-origin") }
   const payload = body === undefined ? {} : { body: JSON.stringify(body) }
+  const sent = performance.now()
   let response
   try {
     response = await fetch(path, { ...init, ...payload })
@@ -106,6 +109,7 @@ export async function call(method, path, { body, version, bearer, signal, keepal
     if (signal?.aborted) throw error
     throw new Problem(0, "offline")
   }
+  measureBy(response, sent)
   const json = await response.json().catch(() => null)
   if (response.ok) read?.(response)
   if (response.ok) return json

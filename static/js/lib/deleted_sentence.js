@@ -5,6 +5,7 @@ import * as api from "./api.js"
 import { button, once } from "./dom.js"
 import { toastError } from "./error_text.js"
 import { t, tCount, when } from "./i18n.js"
+import { now } from "./server_clock.js"
 
 /** @typedef {import("./api.js").Deletion} Deletion */
 
@@ -15,7 +16,7 @@ export function deletedSentence(deletion, isOwn) {
   if (deletion === null) return t("deleted.unknown")
   const [time, name] = [when(deletion.at), deletion.by.name]
   const first = isOwn ? t("deleted.own", { time }) : t("deleted.by", { name, time })
-  const left = Date.parse(deletion.purge_at) - Date.now()
+  const left = Date.parse(deletion.purge_at) - now()
   const days = left < DAY / 2 ? 0 : Math.ceil(left / DAY)
   const until = when(deletion.purge_at)
   if (days < 1) return `${first} ${isOwn ? t("deleted.own.until", { until }) : t("deleted.by.until", { name, until })}`

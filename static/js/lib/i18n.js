@@ -8,6 +8,7 @@
  */
 
 import { setPreference, preference } from "./preferences.js"
+import { now } from "./server_clock.js"
 
 /**
  * @typedef {keyof typeof import("./i18n/en.js").en} PageSentence
@@ -155,7 +156,7 @@ function inUnits(ms) {
 /** A moment as one would say it: the time today, the day and the time before that. @param {string | Date} moment */
 export function when(moment) {
   const date = new Date(moment)
-  if (date.toDateString() === new Date().toDateString()) return clock(date)
+  if (date.toDateString() === new Date(now()).toDateString()) return clock(date)
   const day = new Intl.DateTimeFormat(i18n.language, { month: "short", day: "numeric" }).format(date)
   return `${day} ${clock(date)}`
 }

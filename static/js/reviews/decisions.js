@@ -13,6 +13,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { reviewErrorText } from "../lib/error_text.js"
 import { number, t } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { isSuggestion } from "./parts.js"
 
 /**
@@ -127,7 +128,7 @@ export class Decisions {
 
   /** How many reviews share the decision of this one; 0 without a decision that can be taken back. @param {Review} review */
   undoableSize({ decision }) {
-    if (!decision || Date.parse(decision.undo_until) <= Date.now()) return 0
+    if (!decision || Date.parse(decision.undo_until) <= now()) return 0
     this.#sizes ??= this.#countSizes()
     return this.#sizes.get(decision.id) ?? 0
   }

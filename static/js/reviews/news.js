@@ -7,6 +7,7 @@
 import { announce } from "../lib/announce.js"
 import { byId, drawWith, el, isDrawn } from "../lib/dom.js"
 import { number, t, tCount } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { sayParts } from "./part_text.js"
 import { isSuggestion } from "./parts.js"
 import { isSummary, quoteOf } from "./summary.js"
@@ -57,9 +58,9 @@ export class News {
     this.#items.push(item)
     window.clearTimeout(this.#timer)
     this.#timer = window.setTimeout(() => {
-      this.#spokenAt = Date.now()
+      this.#spokenAt = now()
       announce(sentenceOf(this.#items.splice(0)))
-    }, Math.max(COLLECT, this.#spokenAt + SPOKEN - Date.now()))
+    }, Math.max(COLLECT, this.#spokenAt + SPOKEN - now()))
   }
 
   #draw() {

@@ -10,6 +10,7 @@
  */
 
 import * as api from "../lib/api.js"
+import { now } from "../lib/server_clock.js"
 import { isSuggestion } from "./parts.js"
 import { isWhole, spotsOf, stands, stateOfSpot } from "./spots.js"
 import { isSummary } from "./summary.js"
@@ -166,7 +167,7 @@ export class Reviews extends EventTarget {
   isLost(id) {
     const review = this.#all.get(id)
     if ((review && isSummary(review)) || this.#isFound(id)) return false
-    return (this.#collapsedAt.get(id) ?? 0) + LOST_DELAY <= Date.now()
+    return (this.#collapsedAt.get(id) ?? 0) + LOST_DELAY <= now()
   }
 
   /** How it stands, by the text as it is now and not only as the server last saw it. @param {api.Review} review @returns {api.AnchorState} */
@@ -229,21 +230,21 @@ export class Reviews extends EventTarget {
 
   /** Records the passages that collapse and those that are back, and reports a loss when it is due. */
   #watchCollapses() {
-    const now = Date.now()
+    const moment = now()
     const found = new Set()
     let due = Number.POSITIVE_INFINITY
     for (const [id, { spots }] of this.editor.marked.passages) {
       if (spots.some(stands)) {
         found.add(id)
         this.#collapsedAt.delete(id)
-      } else if (this.#found.has(id)) this.#collapsedAt.set(id, now)
+      } else if (this.#found.has(id)) this.#collapsedAt.set(id, moment)
       const lostAt = (this.#collapsedAt.get(id) ?? 0) + LOST_DELAY
-      if (now < lostAt) due = Math.min(due, lostAt)
+      if (moment < lostAt) due = Math.min(due, lostAt)
     }
     this.#found = found
     for (const id of this.#collapsedAt.keys()) if (!this.editor.marked.passages.has(id)) this.#collapsedAt.delete(id)
     window.clearTimeout(this.#lostTimer)
-    if (due < Number.POSITIVE_INFINITY) this.#lostTimer = window.setTimeout(() => this.#announce(), due - now)
+    if (due < Number.POSITIVE_INFINITY) this.#lostTimer = window.setTimeout(() => this.#announce(), due - moment)
   }
 
   #edited() {

@@ -120,7 +120,7 @@ export class Connection extends EventTarget {
     this.reason = ""
     this.waitTimedOut = false
     this.#takesOver = false
-    this.queuePosition = { position: null, since: Date.now(), away: false }
+    this.queuePosition = { position: null, since: performance.now(), away: false }
     this.#setPhase("waiting")
     this.#claim()
   }
@@ -151,7 +151,7 @@ export class Connection extends EventTarget {
   /** Claims the seat, or continues the wait unless its time is over. */
   #claim() {
     if (!this.queuePosition) return this.#connect()
-    this.#claimedAt = Date.now()
+    this.#claimedAt = performance.now()
     const seconds = secondsToWait(this.queuePosition.since, this.#claimedAt)
     if (0 < seconds) return this.#connect({ wait: String(seconds) })
     this.#leaveQueue()
@@ -238,7 +238,7 @@ export class Connection extends EventTarget {
       this.queuePosition = null
       return this.#setPhase("taken")
     }
-    if (code === 4408 && this.queuePosition && WAIT_MIN <= Date.now() - this.#claimedAt) return this.#claim()
+    if (code === 4408 && this.queuePosition && WAIT_MIN <= performance.now() - this.#claimedAt) return this.#claim()
     if (code === 4408 && this.queuePosition) return this.#retryLater()
     if (4400 <= code && code < 4500) {
       this.queuePosition = null
@@ -262,7 +262,7 @@ export class Connection extends EventTarget {
     const wait = this.#wait + retryDelay(this.#attempts, Math.random())
     this.#wait = 0
     this.#timer = window.setTimeout(() => this.#claim(), wait)
-    this.#attempt(Date.now() + wait)
+    this.#attempt(performance.now() + wait)
   }
 
   /** @param {number | null} retryAt */
@@ -311,7 +311,7 @@ export class Connection extends EventTarget {
     }, PROBE_TIMEOUT)
   }
 
-  /** A timer that is later than it can be stood still, and so did all else: the machine slept. */
+  /** A timer that is later than it can be stood still, and so did all else: the machine slept, in which its monotonic clock may stand. */
   #check() {
     const now = Date.now()
     const slept = (document.hidden ? ASLEEP_HIDDEN : ASLEEP) < now - this.#checkedAt

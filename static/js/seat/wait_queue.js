@@ -25,7 +25,7 @@ export const WAIT_TIMEOUT = 60 * 60_000
  * The `wait` of the next claim, in seconds: 0 when the time is over.
  *
  * @param {number} since when the waiting began, in ms
- * @param {number} now in ms
+ * @param {number} now by the same clock
  * @returns {number} whole seconds
  */
 export function secondsToWait(since, now) {
@@ -89,9 +89,9 @@ export function waitingSentence({ position, away }, holder, role) {
   return `${holderSentence(holder, role)} ${t("state.waiting.next", { name: holder.name })}`
 }
 
-/** How long one has waited so far. @param {number} since in ms @param {number} now in ms */
-export function waitedSentence(since, now) {
-  const time = clock(new Date(since))
-  if (now - since < 60_000) return t("state.waiting.since", { time })
-  return t("state.waiting.long", { time, long: duration(now - since) })
+/** How long one has waited so far. @param {number} waited in ms @param {number} now in ms */
+export function waitedSentence(waited, now) {
+  const time = clock(new Date(now - waited))
+  if (waited < 60_000) return t("state.waiting.since", { time })
+  return t("state.waiting.long", { time, long: duration(waited) })
 }

@@ -11,6 +11,7 @@
 import { AtRest } from "../desk/at_rest.js"
 import { base } from "../desk/base_text.js"
 import { differenceOf } from "../desk/difference.js"
+import { now } from "../lib/server_clock.js"
 import { ChangeSet, EditorView, history, keymap, redo, Transaction, undo } from "../lib/vendor.js"
 import { Overlay } from "./overlay.js"
 import { baseUnder, overlaid, overlayOf } from "./view_state.js"
@@ -157,7 +158,7 @@ export class Mirror extends EventTarget {
 
   /** Whether a composition runs, or has just ended. */
   get #composes() {
-    return this.view.compositionStarted || Date.now() < this.#composedAt + COMPOSED_PAUSE
+    return this.view.compositionStarted || now() < this.#composedAt + COMPOSED_PAUSE
   }
 
   /** Something waits already, or the change would touch the line of a composition. */
@@ -258,13 +259,13 @@ export class Mirror extends EventTarget {
 
   #wait() {
     if (0 < this.#waitsSince) return
-    this.#waitsSince = Date.now()
+    this.#waitsSince = now()
     this.#finishSoon(this.view.compositionStarted ? COMPOSING_MAX : COMPOSED_PAUSE)
   }
 
   /** A composition has ended. */
   composed() {
-    this.#composedAt = Date.now()
+    this.#composedAt = now()
     this.#finishSoon(COMPOSED_PAUSE)
   }
 
@@ -276,7 +277,7 @@ export class Mirror extends EventTarget {
 
   /** The composition has ended, or lasts too long. */
   #finish() {
-    const hasTime = this.#waitsSince === 0 ? Number.POSITIVE_INFINITY : this.#waitsSince + COMPOSING_MAX - Date.now()
+    const hasTime = this.#waitsSince === 0 ? Number.POSITIVE_INFINITY : this.#waitsSince + COMPOSING_MAX - now()
     if (this.view.compositionStarted && 0 < hasTime) {
       if (0 < this.#waitsSince) this.#finishSoon(hasTime)
       return

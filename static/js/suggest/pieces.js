@@ -8,6 +8,7 @@
 
 import { el } from "../lib/dom.js"
 import { number, t } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { Decoration, EditorView, ViewPlugin, WidgetType } from "../lib/vendor.js"
 import { marked } from "../reviews/highlights.js"
 import { shownView } from "../reviews/text_view.js"
@@ -134,7 +135,7 @@ export function ownPieces(own) {
       const isGiven = transactions.some((transaction) => transaction.annotation(overlaid))
       if (!docChanged && !viewportChanged && !isOther && !isGiven && !this.stale) return
       const next = draw(view, own)
-      this.stale = view.compositionStarted || Date.now() < this.composedAt + COMPOSED_PAUSE
+      this.stale = view.compositionStarted || now() < this.composedAt + COMPOSED_PAUSE
       if (!this.stale) {
         this.decorations = Decoration.set(next, true)
         return
@@ -146,7 +147,7 @@ export function ownPieces(own) {
     }
 
     composed() {
-      this.composedAt = Date.now()
+      this.composedAt = now()
       window.clearTimeout(this.timer)
       this.timer = window.setTimeout(() => {
         if (this.stale && !this.view.compositionStarted) this.view.dispatch({})

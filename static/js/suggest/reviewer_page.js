@@ -11,6 +11,7 @@ import { byId } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
 import { preference, setPreference } from "../lib/preferences.js"
 import { mayType } from "../desk/policy.js"
+import { now } from "../lib/server_clock.js"
 import { Mirror } from "./mirror.js"
 import { ModeSwitch } from "./mode_switch.js"
 import { Offered } from "./offered.js"
@@ -208,11 +209,11 @@ export class ReviewerPage {
     const count = unsent.put.length + unsent.withdraw.length
     this.#hasTyped &&= 0 < count
     if (count === 0) this.#since = 0
-    else if (this.#since === 0) this.#since = Date.now()
+    else if (this.#since === 0) this.#since = now()
     void this.unsent.write(unsent)
     const { savedAt = null, refusal = "" } = this.sender ?? {}
     const since = this.#since === 0 ? null : new Date(this.#since)
-    const slow = this.#since !== 0 && SLOW <= Date.now() - this.#since
+    const slow = this.#since !== 0 && SLOW <= now() - this.#since
     const refusing = refusal !== "" && 0 < count && (slow || !MENDED.includes(refusal)) ? refusal : "no"
     const before = this.store.state.saving
     const isSame = count === before.count && since?.getTime() === before.since?.getTime() && savedAt === before.savedAt && slow === before.slow && refusing === before.refusing

@@ -11,6 +11,7 @@
 
 import * as api from "../lib/api.js"
 import { relativeAt } from "../desk/positions.js"
+import { now } from "../lib/server_clock.js"
 import { Y } from "../lib/vendor.js"
 import { divided } from "./batches.js"
 import { gravest } from "./refusals.js"
@@ -75,9 +76,8 @@ export class Sender extends EventTarget {
   }
 
   #typed() {
-    const now = Date.now()
-    if (this.#typedAt === 0) this.#typedAt = now
-    this.#sendLater(Math.max(Math.min(PAUSE, this.#typedAt + PAUSE_MAX - now), 0))
+    if (this.#typedAt === 0) this.#typedAt = now()
+    this.#sendLater(Math.max(Math.min(PAUSE, this.#typedAt + PAUSE_MAX - now()), 0))
   }
 
   /** @param {number} after in ms */
@@ -134,7 +134,7 @@ export class Sender extends EventTarget {
     }
     for (const id of this.#refused.keys()) if (this.own.model?.stateOf(id) === undefined) this.#refused.delete(id)
     this.refusal = gravest(this.#refused.values())
-    if (refused.length < results.length) this.savedAt = new Date()
+    if (refused.length < results.length) this.savedAt = new Date(now())
     // The list has the newer version, or the decision, of what another page changed.
     if (refused.some((reason) => ["version", "decided", "not-yours"].includes(reason))) {
       this.own.reviews.read().catch(() => undefined)

@@ -7,6 +7,7 @@
  * of closed pages; one that lost its seat is only offered, since its user may have typed the same anew.
  */
 
+import { now } from "../lib/server_clock.js"
 import { livePages, Drafts, nameOf, resultOf, SUGGESTIONS } from "../unsaved/drafts.js"
 
 /**
@@ -40,7 +41,7 @@ export class Unsent {
     try {
       const store = storeOf(drafts)
       if (isEmpty) store.delete(nameOf(document, client))
-      else store.put({ user, document, link, client, title: title(), at: Date.now(), isLost, put, withdraw }, nameOf(document, client))
+      else store.put({ user, document, link, client, title: title(), at: now(), isLost, put, withdraw }, nameOf(document, client))
       store.transaction.commit()
       this.#isStored = !isEmpty
     } catch {

@@ -9,6 +9,7 @@
  * Keeps the invariants J1 to J3, which stand at the top of `unsaved.js`.
  */
 
+import { now } from "../lib/server_clock.js"
 import { Y } from "../lib/vendor.js"
 import { Drafts, holdPageLock } from "./drafts.js"
 
@@ -68,7 +69,7 @@ export class Journal extends EventTarget {
 
   /** Adds a local edit. @param {number} number @param {Uint8Array} update */
   add(number, update) {
-    this.#pending.push({ number, update, at: Date.now(), count: 1 })
+    this.#pending.push({ number, update, at: now(), count: 1 })
     this.#writeSoon()
   }
 

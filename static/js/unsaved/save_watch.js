@@ -9,6 +9,7 @@
 
 import { charactersIn } from "../desk/counts.js"
 import { i18n } from "../lib/i18n.js"
+import { now } from "../lib/server_clock.js"
 import { Y } from "../lib/vendor.js"
 import { Journal } from "./journal.js"
 import { sentencesAt, Unsaved } from "./unsaved.js"
@@ -71,7 +72,7 @@ export class SaveWatch extends EventTarget {
       characters: this.#characters(),
       since: since === null ? null : new Date(since),
       savedAt: this.#savedAt,
-      slow: since !== null && SLOW <= Date.now() - since,
+      slow: since !== null && SLOW <= now() - since,
       refusing: 0 < count ? this.#refusing : "no",
       retained: this.journal.retained,
     }
@@ -93,7 +94,7 @@ export class SaveWatch extends EventTarget {
     const bytes = Uint8Array.from(atob(stateVector), (character) => character.charCodeAt(0))
     this.#savedClocks = Y.decodeStateVector(bytes)
     this.#unsaved.saved(this.#savedClocks)
-    this.#savedAt = new Date()
+    this.#savedAt = new Date(now())
     this.#refusing = "no"
     this.journal.saved(this.#unsaved.savedTo)
     this.#announce()
@@ -153,9 +154,9 @@ export class SaveWatch extends EventTarget {
   recover(draft) {
     const { from, to } = Y.parseUpdateMeta(draft.update)
     Y.applyUpdate(this.doc, draft.update, RECOVERED)
-    let number = this.#unsaved.edited(from, to, Date.now())
+    let number = this.#unsaved.edited(from, to, now())
     // Its deletions may be new although its insertions are not: no clock covers a deletion.
-    if (0 < to.size && deletesText(draft.update)) number = this.#unsaved.edited(new Map(), new Map(), Date.now())
+    if (0 < to.size && deletesText(draft.update)) number = this.#unsaved.edited(new Map(), new Map(), now())
     this.journal.adopt(draft, number)
     // The server may have had it all the time.
     this.#unsaved.saved(this.#savedClocks)
@@ -169,12 +170,12 @@ export class SaveWatch extends EventTarget {
     const advanced = [...afterState].filter(
       ([client, clock]) => (beforeState.get(client) ?? 0) < clock,
     )
-    this.journal.add(this.#unsaved.edited(beforeState, new Map(advanced), Date.now()), update)
+    this.journal.add(this.#unsaved.edited(beforeState, new Map(advanced), now()), update)
     this.#announce()
   }
 
   #tick() {
-    if (this.#unsaved.needsProof(Date.now())) this.#prove()
+    if (this.#unsaved.needsProof(now())) this.#prove()
     // That it is late comes by the clock, and not by an event.
     if (0 < this.#unsaved.count) this.#announce()
   }
