@@ -1,0 +1,141 @@
+// @ts-check
+/** One user of the fuzz: a page, its way to the server, and an input method. */
+
+import { fileURLToPath } from "node:url"
+
+import { buildSync } from "esbuild"
+
+import { until } from "./harness.mjs"
+import { Path } from "./fuzz_path.mjs"
+
+/**
+ * @typedef {import("./fuzz_acts.mjs").Role} Role
+ * @typedef {import("./fuzz_acts.mjs").Target} Target
+ * @typedef {import("./harness.mjs").User} User
+ */
+
+const READER = buildSync({ entryPoints: [fileURLToPath(new URL("./fuzz_page.mjs", import.meta.url))], bundle: true, format: "iife", write: false }).outputFiles[0]?.text
+
+export class Hand {
+  /** @param {Role} role @param {User} user @param {Path} path @param {import("playwright-core").CDPSession} session */
+  constructor(role, user, path, session) {
+    this.role = role
+    this.user = user
+    this.page = user.page
+    this.path = path
+    this.session = session
+  }
+
+  /** @param {Role} role @param {import("./harness.mjs").Browser} browser @param {import("./harness.mjs").Galley} galley */
+  static async start(role, browser, galley) {
+    const path = new Path()
+    // Without the rule a browser uses no proxy for the loopback.
+    const user = await browser.newUser(galley, { proxy: { server: await path.start(), bypass: "<-loopback>" } })
+    await user.page.addInitScript({ content: READER })
+    user.page.on("dialog", (dialog) => dialog.accept())
+    return new Hand(role, user, path, await user.page.context().newCDPSession(user.page))
+  }
+
+  async stop() {
+    await this.page.context().close()
+    this.path.stop()
+  }
+
+  read() {
+    return this.page.evaluate(() => fuzz.read())
+  }
+
+  /** Puts the caret somewhere, or selects, by the document's selection, the mouse or keys. @param {Target} target */
+  async select(target) {
+    const { mouse, keyboard } = this.page
+    const { how, length } = target
+    const [start, end] = await this.page.evaluate((place) => fuzz.select(place), how === "keys" ? { ...target, length: 0 } : target)
+    if (how === "keys") for (let step = 0; step < length; step += 1) await keyboard.press("Shift+ArrowRight")
+    if (how !== "mouse" || !start || !end) return
+    await mouse.click(start.x, start.y)
+    if (length === 0) return
+    await keyboard.down("Shift")
+    await mouse.click(end.x, end.y)
+    await keyboard.up("Shift")
+  }
+
+  /** @param {Target} target @param {string} text */
+  async paste(target, text) {
+    await this.select(target)
+    await this.page.evaluate((text) => fuzz.paste(text), text)
+  }
+
+  focus() {
+    return this.page.evaluate(() => fuzz.focus())
+  }
+
+  /** @param {readonly (readonly string[])[]} syllables the steps of each @param {"commit" | "cancel" | "key"} ends */
+  async compose(syllables, ends) {
+    for (const [number, steps] of syllables.entries()) {
+      for (const text of steps) await this.#composed(text)
+      const isLast = number === syllables.length - 1
+      if (isLast && ends === "cancel") await this.#composed("")
+      else await this.session.send("Input.insertText", { text: steps.at(-1) ?? "" })
+    }
+    if (ends === "key") await this.page.keyboard.press("Space")
+  }
+
+  /** @param {string} text */
+  #composed(text) {
+    return this.session.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length })
+  }
+
+  /** Drags a selection with the mouse. @param {Target} from @param {Target} to */
+  async drag(from, to) {
+    const { mouse } = this.page
+    const [start, end] = await this.page.evaluate((place) => fuzz.select(place), from)
+    const goal = await this.page.evaluate((place) => fuzz.pointOf(place), to)
+    // A selection over several lines has no middle to press.
+    if (!start || !end || !goal || start.y !== end.y) return
+    await mouse.move((start.x + end.x) / 2, start.y)
+    await mouse.down()
+    await mouse.move((start.x + goal.x) / 2, (start.y + goal.y) / 2)
+    await mouse.move(goal.x, goal.y)
+    await mouse.up()
+  }
+
+  /** @param {string} button */
+  press(button) {
+    return this.page.evaluate((button) => fuzz.press(button), button)
+  }
+
+  /** @param {string} list @param {number} at a fraction @param {string} button @param {number} [presses] */
+  onCard(list, at, button, presses = 1) {
+    return this.page.evaluate(([list, at, button, presses]) => fuzz.pressOnCard(list, at, button, presses), /** @type {const} */ ([list, at, button, presses]))
+  }
+
+  /** @param {"accept" | "reject"} verdict */
+  async decideAll(verdict) {
+    await this.press(`[data-decide-all=${verdict}]`)
+    await this.press("#confirm[open] .button-strong")
+  }
+
+  /** @param {import("./fuzz_page.mjs").Place} place */
+  comment(place) {
+    return this.page.evaluate((place) => fuzz.comment(place), place)
+  }
+
+  /** The connection is here again, and the page hears of it as of a network. */
+  async open() {
+    this.path.open()
+    await this.page.evaluate(() => void dispatchEvent(new Event("online")))
+  }
+
+  /** Opens the page anew, once it has its seat and its text. */
+  async reload() {
+    await this.open()
+    await this.page.reload()
+    await this.ready()
+  }
+
+  async ready() {
+    const shown = this.page.locator("#saved:is([data-kind=saved], [data-kind=saving], [data-kind=late])")
+    await shown.waitFor()
+    await until(() => this.page.evaluate(() => document.querySelector(".cm-content:not([aria-readonly=true])") !== null), `the ${this.role} may type`)
+  }
+}

@@ -1,0 +1,238 @@
+// @ts-check
+/**
+ * What the fuzz reads of a page, and where it puts the caret: `globalThis.fuzz` in each page of it.
+ *
+ * The page has no hook for it. Its shared text is the `content` that Yjs enters into the map of a document; the editor
+ * hangs on its element, as `EditorView.findFromDOM` has it.
+ */
+
+/**
+ * @typedef {{ kind: "text" | "new" | "old", id: string, isEdited: boolean, text: string }} Piece of what is drawn
+ * @typedef {{ at: number, near: number, length: number, isInside?: boolean, isAnywhere?: boolean }} Place where an act goes, as fractions
+ *   of 1; `near`: beside a suggestion; `isAnywhere`: also inside a pair of surrogates
+ * @typedef {{ editor: string, shared: string, base: string, overlaid: string, pieces: Piece[], cards: Card[], saved: string, notice: string,
+ *   stored: number, isComposing: boolean }} Seen
+ * @typedef {{ id: string, status: string, state: string, text: string }} Card
+ */
+
+const { set } = Map.prototype
+/** @type {any} */
+let shared = null
+// Yjs enters a shared type into the map of its document once, before the page's own code has it.
+Map.prototype.set = function (/** @type {any} */ key, /** @type {any} */ value) {
+  if (key === "content" && value?.doc) {
+    shared = value
+    Map.prototype.set = set
+  }
+  return set.call(this, key, value)
+}
+
+/** @returns {any} the editor */
+const editor = () => /** @type {any} */ (document.querySelector(".cm-content"))?.cmTile.root.view
+
+/** @type {Promise<IDBDatabase> | null} */
+let opening = null
+
+/** The rows of edits and suggestions that this browser stores. @returns {Promise<number>} */
+async function storedRows() {
+  opening ??= new Promise((resolve) => {
+    const request = indexedDB.open("galley")
+    request.onsuccess = () => resolve(request.result)
+  })
+  const database = await opening
+  const transaction = database.transaction(["unsaved", "suggestions"])
+  const counts = ["unsaved", "suggestions"].map((name) => transaction.objectStore(name).count())
+  return new Promise((resolve) => {
+    transaction.oncomplete = () => resolve(counts.reduce((sum, { result }) => sum + result, 0))
+  })
+}
+
+/** What is drawn, in the order of the text: letters, those of suggestions, and the old ones that they replace. */
+class Drawn {
+  /** @type {Piece[]} */
+  pieces = []
+  /** How the break behind the line is drawn. @type {Omit<Piece, "text">} */
+  lineBreak = PLAIN
+
+  read() {
+    for (const [number, line] of [...document.querySelectorAll(".cm-content > .cm-line")].entries()) {
+      if (0 < number) this.#add(this.lineBreak, "\n")
+      this.lineBreak = PLAIN
+      this.#walk(line, PLAIN)
+    }
+    // The mark of new words has no letter at a break: it belongs to the letters beside it.
+    for (const [at, piece] of this.pieces.entries()) {
+      const beside = piece.id === UNMARKED && [this.pieces[at - 1], this.pieces[at + 1]].find((other) => other && other.kind !== "text")
+      if (beside) Object.assign(piece, { id: beside.id, isEdited: beside.isEdited })
+    }
+    return this.pieces
+  }
+
+  /** @param {Omit<Piece, "text">} how @param {string} text */
+  #add({ kind, id, isEdited }, text) {
+    const last = this.pieces.at(-1)
+    if (last && last.kind === kind && last.id === id && last.isEdited === isEdited) last.text += text
+    else if (text !== "") this.pieces.push({ kind, id, isEdited, text })
+  }
+
+  /** @param {Node} parent @param {Omit<Piece, "text">} how */
+  #walk(parent, how) {
+    for (const node of parent.childNodes) {
+      if (node instanceof Text) this.#add(how, node.data)
+      else if (!(node instanceof HTMLElement) || node.matches(".cm-widgetBuffer, br")) continue
+      else if (node.isContentEditable) this.#walk(node, styled(node, how))
+      else this.#widget(node)
+    }
+  }
+
+  /** @param {any} element */
+  #widget(element) {
+    const { widget } = element.cmTile ?? {}
+    const { id, isEdited } = styled(element, PLAIN)
+    // The old words of the reviewer, the sign of a new break, the new words on the writer's page, a break that a suggestion deletes.
+    if (typeof widget?.folded === "string") this.#add({ kind: "old", id, isEdited }, widget.text)
+    else if (element.matches(".passage-break")) this.lineBreak = { kind: "new", id: UNMARKED, isEdited: false }
+    else if (element.matches("ins.passage-new")) this.#add({ kind: "new", id, isEdited }, widget.text)
+    else if (element.matches("del.passage-old")) this.lineBreak = { kind: "old", id, isEdited }
+  }
+}
+
+const UNMARKED = "unmarked"
+/** @type {Omit<Piece, "text">} */
+const PLAIN = { kind: "text", id: "", isEdited: false }
+
+/** @param {HTMLElement} element @param {Omit<Piece, "text">} how @returns {Omit<Piece, "text">} */
+function styled(element, how) {
+  const { classList, dataset } = element
+  if (!classList.contains("passage-new") && !classList.contains("passage-old")) return how
+  const kind = classList.contains("passage-new") ? "new" : "old"
+  return { kind, id: dataset.review ?? "", isEdited: classList.contains("passage-edited") }
+}
+
+/** The cards of open reviews, and of lost ones, with all that they say but the time. @returns {Card[]} */
+function cards() {
+  const all = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(":is(#cards, #lost-cards) .card[data-card]"))]
+  const said = all.map(({ dataset, children }) => {
+    const content = /** @type {HTMLElement} */ (children[0]?.cloneNode(true))
+    for (const other of content.querySelectorAll("header, .unread")) other.remove()
+    return { id: dataset.card ?? "", status: dataset.status ?? "", state: dataset.state ?? "", text: dataset.near === "true" ? (content.textContent ?? "") : "" }
+  })
+  return said.sort((one, other) => (one.id < other.id ? -1 : 1))
+}
+
+/** All that the page shows and says. @returns {Promise<Seen>} */
+async function read() {
+  const { state, compositionStarted } = editor()
+  const overlay = state.values.find((/** @type {any} */ value) => value?.hunks && value.base && value.view)
+  const saved = document.getElementById("saved")?.dataset.kind ?? ""
+  const notice = document.getElementById("notice")
+  return {
+    editor: state.doc.toString(),
+    shared: shared.toString(),
+    base: (overlay?.base ?? state.doc).toString(),
+    overlaid: (overlay ? overlay.changes.apply(overlay.base) : state.doc).toString(),
+    pieces: new Drawn().read(),
+    cards: cards(),
+    saved,
+    notice: notice === null || notice.hidden ? "" : (notice.textContent ?? ""),
+    stored: await storedRows(),
+    isComposing: compositionStarted,
+  }
+}
+
+/** The ranges of the text that suggestions change, as they are drawn. @returns {{ from: number, to: number }[]} */
+function drawnRanges() {
+  const view = editor()
+  return [...document.querySelectorAll(".cm-content .passage")].map((element) => {
+    const from = view.posAtDOM(element)
+    return { from, to: element instanceof HTMLElement && element.isContentEditable ? from + (element.textContent?.length ?? 0) : from }
+  })
+}
+
+/** The range of the text that a place means. @param {Place} place */
+function rangeOf({ at, near, length, isInside = false, isAnywhere = false }) {
+  const { doc } = editor().state
+  const drawn = drawnRanges()
+  const range = drawn[Math.floor(near * 2 * drawn.length)]
+  let from = Math.floor(at * (doc.length + 1))
+  if (range && isInside) from = range.from + Math.floor(at * (range.to - range.from))
+  else if (range) from = at < 0.5 ? range.from : range.to
+  const to = Math.min(from + length, doc.length)
+  const whole = (/** @type {number} */ at) => (isAnywhere || !/^[\ud800-\udbff][\udc00-\udfff]$/.test(doc.sliceString(at - 1, at + 1)) ? at : at + 1)
+  return { from: whole(from), to: whole(to) }
+}
+
+/**
+ * Selects what a place means. The editor reads the selection of the document in a later task.
+ *
+ * @param {Place} place where its ends stand in the window is the answer
+ */
+async function select(place) {
+  const view = editor()
+  const { from, to } = rangeOf(place)
+  view.focus()
+  const [start, end] = [view.domAtPos(from), view.domAtPos(to)]
+  getSelection()?.setBaseAndExtent(start.node, start.offset, end.node, end.offset)
+  for (let tasks = 0; tasks < TASKS_MAX; tasks += 1) {
+    const { main } = view.state.selection
+    if (main.from === from && main.to === to) break
+    await nextTask()
+  }
+  return pointsOf({ from, to })
+}
+
+/** Where the ends of a range stand in the window; none, if one is not to be pressed. @param {{ from: number, to: number }} range @returns {{ x: number, y: number }[]} */
+function pointsOf({ from, to }) {
+  const boxes = [from, to].map((at) => editor().coordsAtPos(at, 1))
+  const points = boxes.map((box) => ({ x: box?.left ?? -1, y: box === null ? -1 : (box.top + box.bottom) / 2 }))
+  return points.every(({ x, y }) => document.elementFromPoint(x, y)?.closest(".cm-content")) ? points : []
+}
+
+/** A selection inside a grapheme is moved by the editor: the wait for it has an end. */
+const TASKS_MAX = 20
+
+const nextTask = () =>
+  new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel()
+    port1.onmessage = resolve
+    port2.postMessage(null)
+  })
+
+/** Pastes at the selection. @param {string} text */
+function paste(text) {
+  const clipboardData = new DataTransfer()
+  clipboardData.setData("text/plain", text)
+  document.querySelector(".cm-content")?.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }))
+}
+
+/** Where a place stands in the window. @param {Place} place */
+const pointOf = (place) => pointsOf(rangeOf(place))[0]
+
+/** A comment of this page's user on a range of the shared text. The answer is not waited for. @param {Place} place */
+function comment({ at, length }) {
+  const text = shared.toString()
+  const start = Math.floor(at * text.length)
+  const end = Math.min(start + length, text.length)
+  const anchor = { start, end, quote: text.slice(start, end) }
+  const path = `/api/share-links/${location.pathname.split("/").at(-1)}/reviews`
+  const headers = { "content-type": "application/json" }
+  fetch(path, { method: "POST", headers, body: JSON.stringify({ anchor, body: "?" }) }).catch(() => undefined)
+}
+
+/** The letters that are selected. */
+const selected = () => editor().state.sliceDoc(editor().state.selection.main.from, editor().state.selection.main.to)
+
+/** Presses a button of a card: of the open ones, or of the decided ones. @param {string} list @param {number} at @param {string} button @param {number} presses */
+function pressOnCard(list, at, button, presses) {
+  const all = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(`${list} .card[data-card]`))]
+  const card = all[Math.floor(at * all.length)]
+  card?.click()
+  for (let press = 0; press < presses; press += 1) /** @type {HTMLElement | null} */ (card?.querySelector(button))?.click()
+}
+
+/** Presses what is there. @param {string} button */
+const press = (button) => /** @type {HTMLElement | null} */ (document.querySelector(button))?.click()
+
+const fuzz = { comment, focus: () => editor().focus(), paste, pointOf, press, pressOnCard, read, select, selected }
+/** @typedef {typeof fuzz} Fuzz */
+Object.assign(globalThis, { fuzz })

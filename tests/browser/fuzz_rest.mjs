@@ -1,0 +1,81 @@
+// @ts-check
+/** What holds when nothing is on its way: pure, over what both pages show and what the server has. */
+
+/**
+ * @typedef {import("./fuzz_page.mjs").Seen} Seen
+ * @typedef {import("./fuzz_page.mjs").Piece} Piece
+ * @typedef {import("./fuzz_acts.mjs").Role} Role
+ * @typedef {{ text: string, accepted: string, left: number, open: { id: string, state: string, quote: string, text: string }[] }} Served `left`: suggestions that `accepted` leaves out
+ * @typedef {{ writer: Seen, reviewer: Seen, served: Served }} Found
+ * @typedef {{ what: string, seen: string, wanted: string }} Fault
+ */
+
+/** The text without suggestions, as it is drawn. @param {readonly Piece[]} pieces */
+export const baseOf = (pieces) => joined(pieces, ({ kind }) => kind !== "new")
+
+/** The text with all suggestions that a page calls acceptable. @param {readonly Piece[]} pieces */
+export const acceptedOf = (pieces) => joined(pieces, ({ kind, isEdited }) => (isEdited ? kind !== "new" : kind !== "old"))
+
+/** The text of the reviewer's editor, as it is drawn: the own new words are in it. @param {Seen} seen */
+const viewOf = ({ pieces }) => joined(pieces, ({ kind }) => kind !== "old")
+
+/** @param {readonly Piece[]} pieces @param {(piece: Piece) => boolean} has */
+const joined = (pieces, has) => pieces.filter(has).map(({ text }) => text).join("")
+
+/** Half of a pair, the sign for one, and controls but the tab: none is in a text. */
+const BROKEN = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\ufffd|[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]/
+
+/** @param {Found} found @param {readonly string[]} without groups of acts and checks @returns {Fault[]} */
+export function faultsOf({ writer, reviewer, served }, without) {
+  /** @type {Fault[]} */
+  const faults = []
+  const same = (/** @type {string} */ what, /** @type {string} */ seen, /** @type {string} */ wanted) => {
+    if (seen !== wanted) faults.push({ what, seen, wanted })
+  }
+  for (const [role, seen] of Object.entries({ writer, reviewer })) {
+    same(`the ${role}'s page says`, seen.saved, "saved")
+    same(`the ${role}'s browser stores rows`, String(seen.stored), "0")
+    same(`the ${role}'s notice`, seen.notice, "")
+    same(`the ${role}'s Y.Text, beside the server's text`, seen.shared, served.text)
+    same(`the ${role}'s base, beside the Y.Text`, seen.base, seen.shared)
+    same(`the ${role}'s editor, beside base and overlay`, seen.editor, seen.overlaid)
+    same(`the ${role}'s drawn base`, baseOf(seen.pieces), seen.base)
+    same(`the ${role}'s drawn acceptance, beside the server's`, acceptedOf(seen.pieces), served.accepted)
+    if (!without.includes("cards")) same(`cards of the ${role}`, cardsOf(seen), reviewsOf(served))
+  }
+  same("the reviewer's drawn view", viewOf(reviewer), reviewer.editor)
+  const broken = BROKEN.exec(served.text)
+  if (broken) faults.push({ what: "a letter that is none", seen: JSON.stringify(served.text.slice(Math.max(broken.index - 4, 0), broken.index + 4)), wanted: "" })
+  return faults
+}
+
+/** A suggestion may be accepted, was edited, or has lost its passage. @param {string} state */
+const stands = (state) => (state === "moved" ? "exact" : state)
+
+/** @param {Seen} seen */
+const cardsOf = ({ cards }) => cards.map(({ id, state }) => `${id} ${stands(state)}`).sort().join("\n")
+
+/** @param {Served} served */
+const reviewsOf = ({ open }) => open.map(({ id, state }) => `${id} ${stands(state)}`).sort().join("\n")
+
+/** What a reload does not change. @param {Seen} seen */
+export function shownIn({ pieces, cards }) {
+  const drawn = pieces.map(({ kind, id, isEdited, text }) => `${kind} ${id} ${isEdited}: ${JSON.stringify(text)}`)
+  return [...drawn, ...cards.map(({ id, status, state, text }) => `card ${id} ${status} ${stands(state)}: ${text}`)].join("\n")
+}
+
+/** The faults of a reload. @param {Role} role @param {Found} before @param {Found} after @returns {Fault[]} */
+export function reloadFaults(role, before, after) {
+  const [wanted, seen] = [shownIn(before[role]), shownIn(after[role])]
+  return wanted === seen ? [] : [{ what: `after a reload of the ${role}`, seen, wanted }]
+}
+
+/** Where two texts differ, with a little of what stands around. @param {string} seen @param {string} wanted */
+export function difference(seen, wanted) {
+  let from = 0
+  while (from < Math.min(seen.length, wanted.length) && seen[from] === wanted[from]) from += 1
+  let behind = 0
+  while (behind < Math.min(seen.length, wanted.length) - from && seen.at(-1 - behind) === wanted.at(-1 - behind)) behind += 1
+  const around = (/** @type {string} */ text) => JSON.stringify(text.slice(Math.max(from - 12, 0), text.length - behind + 12))
+  return `at ${from}: seen ${around(seen)}\n${" ".repeat(String(from).length)}  wanted ${around(wanted)}`
+}
