@@ -9,7 +9,7 @@
 import { setTimeout } from "node:timers/promises"
 
 import { actsOf, KINDS } from "./fuzz_acts.mjs"
-import { Hand } from "./fuzz_hand.mjs"
+import { EntryFault, Hand } from "./fuzz_hand.mjs"
 import { difference, faultsOf, reloadFaults } from "./fuzz_rest.mjs"
 
 /**
@@ -86,8 +86,17 @@ export class Session {
   /** @param {Act} act */
   async play(act) {
     this.played.push(act)
-    if (act.kind === "rest") return this.#rest(/** @type {any} */ (act))
-    await KINDS[act.kind]?.play(this.hands[act.by], act)
+    const { writer, reviewer } = this.hands
+    if (act.kind === "rest") {
+      await this.#rest(/** @type {any} */ (act))
+      writer.isAlone = reviewer.isAlone = true
+      return
+    }
+    const kind = KINDS[act.kind]
+    // A decision, and what a page holds back during a composition, may come with any later act.
+    if (kind?.group === "decisions") writer.isAlone = reviewer.isAlone = false
+    if (act.by === "writer") reviewer.isAlone = false
+    await kind?.play(this.hands[act.by], act)
   }
 
   /** @param {{ reload: Role | "", tries: boolean }} act */
@@ -95,7 +104,7 @@ export class Session {
     const before = await this.#calm()
     if (reload !== "") {
       await this.hands[reload].reload()
-      await this.#calm((after) => reloadFaults(reload, before, after))
+      await this.#calm((after) => reloadFaults(reload, before, after, this.without))
     }
     if (tries && before.served.accepted !== before.served.text) await this.#tryAll(before)
     if (LENGTH_MAX < before.served.text.length) await this.#cutDown(before.served.text.length)
@@ -163,8 +172,8 @@ export class Session {
   async #served() {
     const path = `/api/documents/${this.document}/text`
     const [text, accepted, reviews] = await Promise.all([this.#get(path), this.#get(`${path}?view=accepted`), this.#get(`/api/share-links/${this.link}/reviews?status=open&limit=200`)])
-    const open = (await reviews.json()).reviews.map((/** @type {any} */ review) => ({ id: review.id, state: stateOf(review), parts: review.parts.map((/** @type {any} */ { anchor, text }) => [anchor.start, anchor.quote, text, anchor.state]) }))
-    return { text: await text.text(), accepted: await accepted.text(), left: 0, open }
+    const open = (await reviews.json()).reviews.map((/** @type {any} */ review) => ({ id: review.id, state: stateOf(review), parts: review.parts.map(partOf) }))
+    return { text: await text.text(), accepted: await accepted.text(), open }
   }
 
   /** @param {string} path */
@@ -183,11 +192,14 @@ function stateOf({ anchor, parts }) {
   return states.includes("moved") ? "moved" : "exact"
 }
 
+/** @param {any} part of a served suggestion */
+const partOf = ({ anchor, text }) => `${anchor.state} at ${anchor.start}: ${JSON.stringify(anchor.quote)} → ${JSON.stringify(text)}`
+
 /** @param {readonly Fault[]} faults @param {Found} found */
 function described(faults, { writer, reviewer, served }) {
   const each = faults.map(({ what, seen, wanted }) => `- ${what}:\n  ${difference(seen, wanted)}`)
   const texts = Object.entries({ "server   ": served.text, "accepted ": served.accepted, "writer   ": writer.editor, "reviewer ": reviewer.editor })
-  return [...each, ...texts.map(([name, text]) => `${name} ${JSON.stringify(text)}`), `open ${JSON.stringify(served.open)}`].join("\n")
+  return [...each, ...texts.map(([name, text]) => `${name} ${JSON.stringify(text)}`), ...served.open.map(({ id, state, parts }) => `open ${id} ${state} ${parts.join("; ")}`)].join("\n")
 }
 
 /** @param {Browser} browser @param {Galley} galley @param {readonly Act[]} acts @param {Partial<Pick<Session, "restMs" | "without">>} [options] */
@@ -208,7 +220,7 @@ export async function playAll(browser, galley, acts, options = {}) {
     }
   } catch (error) {
     const last = session?.played.slice(-REPORTED) ?? []
-    throw new FuzzFailure([`after ${count} acts: ${error instanceof FuzzFailure ? error.message : /** @type {Error} */ (error).stack}`, ...last.map((act) => JSON.stringify(act))].join("\n"))
+    throw new FuzzFailure([`after ${count} acts: ${error instanceof FuzzFailure || error instanceof EntryFault ? error.message : /** @type {Error} */ (error).stack}`, ...last.map((act) => JSON.stringify(act))].join("\n"))
   } finally {
     await session?.stop()
   }

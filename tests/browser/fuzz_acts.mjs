@@ -66,12 +66,15 @@ const target = (random, longest = 6) => ({ at: random.fraction(), near: random.f
 const inside = (random) => ({ at: random.fraction(), near: random.fraction() / 2, length: random.whole(0, 1), isInside: true, how: "dom" })
 
 /** Types letters, of which a keyboard has some. @param {Hand} hand @param {readonly string[]} letters */
-async function type({ page: { keyboard } }, letters) {
-  for (const letter of letters) {
-    if (letter === "\n") await keyboard.press("Enter")
-    else if (/^[\x20-\x7f]$/.test(letter)) await keyboard.press(letter === " " ? "Space" : letter)
-    else await keyboard.insertText(letter)
-  }
+function type(hand, letters) {
+  const { keyboard } = hand.page
+  return hand.enter(letters.join(""), async () => {
+    for (const letter of letters) {
+      if (letter === "\n") await keyboard.press("Enter")
+      else if (/^[\x20-\x7f]$/.test(letter)) await keyboard.press(letter === " " ? "Space" : letter)
+      else await keyboard.insertText(letter)
+    }
+  })
 }
 
 /** @param {Hand} hand @param {readonly string[]} keys */
@@ -139,13 +142,19 @@ export const KINDS = {
     group: "paste",
     weight: 5,
     draw: (random) => ({ target: target(random), text: random.of(PASTED) }),
-    play: (hand, { target, text }) => hand.paste(target, text),
+    play: async (hand, { target, text }) => {
+      await hand.select(target)
+      await hand.enter(text, () => hand.paste(text))
+    },
   },
   pasteOdd: {
     group: "odd",
     weight: 3,
     draw: (random) => ({ target: target(random), text: random.of(ODD) }),
-    play: (hand, { target, text }) => hand.paste(target, text),
+    play: async (hand, { target, text }) => {
+      await hand.select(target)
+      await hand.paste(text)
+    },
   },
   halves: {
     group: "emoji",
@@ -162,16 +171,20 @@ export const KINDS = {
     draw: (random) => ({ from: { ...target(random, 12), length: random.whole(1, 12) }, to: { ...target(random), length: 0 } }),
     play: async (hand, { from, to }) => {
       await hand.select(from)
-      const text = await hand.page.evaluate(() => fuzz.selected())
-      await hand.page.keyboard.press("Control+x")
-      await hand.paste(to, text)
+      const { selected } = await hand.selection()
+      if (selected === "") return
+      await hand.keep(async () => {
+        await hand.page.keyboard.press("Control+x")
+        await hand.select(to)
+        await hand.paste(selected)
+      })
     },
   },
   drag: {
     group: "drag",
     weight: 4,
     draw: (random) => ({ from: { ...target(random, 12), length: random.whole(1, 12), how: "dom" }, to: { ...target(random), length: 0 } }),
-    play: (hand, { from, to }) => hand.drag(from, to),
+    play: (hand, { from, to }) => hand.keep(() => hand.drag(from, to)),
   },
   undo: {
     group: "undo",
@@ -189,10 +202,13 @@ export const KINDS = {
     draw: (random) => ({ target: { ...inside(random), length: 1 } }),
     play: async (hand, { target }) => {
       await hand.select(target)
-      const letter = await hand.page.evaluate(() => fuzz.selected())
-      await hand.page.keyboard.press("Backspace")
-      if (letter === "\n") await hand.page.keyboard.press("Enter")
-      else await hand.page.keyboard.insertText(letter)
+      const { selected } = await hand.selection()
+      if (selected === "") return
+      await hand.enter(selected, async () => {
+        await hand.page.keyboard.press("Backspace")
+        if (selected === "\n") await hand.page.keyboard.press("Enter")
+        else await hand.page.keyboard.insertText(selected)
+      })
     },
   },
   inside: {

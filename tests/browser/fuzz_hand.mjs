@@ -7,6 +7,7 @@ import { buildSync } from "esbuild"
 
 import { until } from "./harness.mjs"
 import { Path } from "./fuzz_path.mjs"
+import { difference } from "./fuzz_rest.mjs"
 
 /**
  * @typedef {import("./fuzz_acts.mjs").Role} Role
@@ -16,7 +17,13 @@ import { Path } from "./fuzz_path.mjs"
 
 const READER = buildSync({ entryPoints: [fileURLToPath(new URL("./fuzz_page.mjs", import.meta.url))], bundle: true, format: "iife", write: false }).outputFiles[0]?.text
 
+/** An editor that has other letters than were entered. */
+export class EntryFault extends Error {}
+
 export class Hand {
+  /** Whether no change of the other user, nor a decision, can reach the text of this page. */
+  isAlone = true
+
   /** @param {Role} role @param {User} user @param {Path} path @param {import("playwright-core").CDPSession} session */
   constructor(role, user, path, session) {
     this.role = role
@@ -59,10 +66,30 @@ export class Hand {
     await keyboard.up("Shift")
   }
 
-  /** @param {Target} target @param {string} text */
-  async paste(target, text) {
-    await this.select(target)
-    await this.page.evaluate((text) => fuzz.paste(text), text)
+  /** @param {string} text */
+  paste(text) {
+    return this.page.evaluate((text) => fuzz.paste(text), text)
+  }
+
+  selection() {
+    return this.page.evaluate(() => fuzz.selection())
+  }
+
+  /** Enters a text at the selection, and holds that it alone is there then. @param {string} entered @param {() => Promise<unknown>} act */
+  async enter(entered, act) {
+    const { text, from, to } = await this.selection()
+    await act()
+    const wanted = text.slice(0, from) + entered + text.slice(to)
+    const { text: seen } = await this.selection()
+    if (this.isAlone && seen !== wanted) throw new EntryFault(`the ${this.role} entered ${JSON.stringify(entered)} at ${from} to ${to}: ${difference(seen, wanted)}`)
+  }
+
+  /** Moves letters, and holds that none is lost. @param {() => Promise<unknown>} act */
+  async keep(act) {
+    const { text } = await this.selection()
+    await act()
+    const { text: seen } = await this.selection()
+    if (this.isAlone && [...seen].sort().join("") !== [...text].sort().join("")) throw new EntryFault(`the ${this.role} moved letters: ${difference(seen, text)}`)
   }
 
   focus() {
@@ -70,7 +97,14 @@ export class Hand {
   }
 
   /** @param {readonly (readonly string[])[]} syllables the steps of each @param {"commit" | "cancel" | "key"} ends */
-  async compose(syllables, ends) {
+  compose(syllables, ends) {
+    const texts = syllables.map((steps) => steps.at(-1) ?? "")
+    const entered = (ends === "cancel" ? texts.slice(0, -1) : texts).join("") + (ends === "key" ? " " : "")
+    return this.enter(entered, () => this.#composeAll(syllables, ends))
+  }
+
+  /** @param {readonly (readonly string[])[]} syllables @param {"commit" | "cancel" | "key"} ends */
+  async #composeAll(syllables, ends) {
     for (const [number, steps] of syllables.entries()) {
       for (const text of steps) await this.#composed(text)
       const isLast = number === syllables.length - 1

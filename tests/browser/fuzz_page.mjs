@@ -219,8 +219,12 @@ function comment({ at, length }) {
   fetch(path, { method: "POST", headers, body: JSON.stringify({ anchor, body: "?" }) }).catch(() => undefined)
 }
 
-/** The letters that are selected. */
-const selected = () => editor().state.sliceDoc(editor().state.selection.main.from, editor().state.selection.main.to)
+/** The text and what is selected in it. */
+function selection() {
+  const { doc, selection } = editor().state
+  const { from, to } = selection.main
+  return { text: doc.toString(), from, to, selected: doc.sliceString(from, to) }
+}
 
 /** Presses a button of a card: of the open ones, or of the decided ones. @param {string} list @param {number} at @param {string} button @param {number} presses */
 function pressOnCard(list, at, button, presses) {
@@ -233,6 +237,6 @@ function pressOnCard(list, at, button, presses) {
 /** Presses what is there. @param {string} button */
 const press = (button) => /** @type {HTMLElement | null} */ (document.querySelector(button))?.click()
 
-const fuzz = { comment, focus: () => editor().focus(), paste, pointOf, press, pressOnCard, read, select, selected }
+const fuzz = { comment, focus: () => editor().focus(), paste, pointOf, press, pressOnCard, read, select, selection }
 /** @typedef {typeof fuzz} Fuzz */
 Object.assign(globalThis, { fuzz })

@@ -5,7 +5,7 @@
  * @typedef {import("./fuzz_page.mjs").Seen} Seen
  * @typedef {import("./fuzz_page.mjs").Piece} Piece
  * @typedef {import("./fuzz_acts.mjs").Role} Role
- * @typedef {{ text: string, accepted: string, left: number, open: { id: string, state: string, quote: string, text: string }[] }} Served `left`: suggestions that `accepted` leaves out
+ * @typedef {{ text: string, accepted: string, open: { id: string, state: string, parts: string[] }[] }} Served
  * @typedef {{ writer: Seen, reviewer: Seen, served: Served }} Found
  * @typedef {{ what: string, seen: string, wanted: string }} Fault
  */
@@ -41,7 +41,7 @@ export function faultsOf({ writer, reviewer, served }, without) {
     same(`the ${role}'s editor, beside base and overlay`, seen.editor, seen.overlaid)
     same(`the ${role}'s drawn base`, baseOf(seen.pieces), seen.base)
     same(`the ${role}'s drawn acceptance, beside the server's`, acceptedOf(seen.pieces), served.accepted)
-    if (!without.includes("cards")) same(`cards of the ${role}`, cardsOf(seen), reviewsOf(served))
+same(`cards of the ${role}`, seen.cards.map((card) => cardOf(card, without)).join("\n"), served.open.map((card) => cardOf(card, without)).sort().join("\n"))
   }
   same("the reviewer's drawn view", viewOf(reviewer), reviewer.editor)
   const broken = BROKEN.exec(served.text)
@@ -49,24 +49,24 @@ export function faultsOf({ writer, reviewer, served }, without) {
   return faults
 }
 
-/** A suggestion may be accepted, was edited, or has lost its passage. @param {string} state */
-const stands = (state) => (state === "moved" ? "exact" : state)
+/** @param {{ id: string, state: string }} review @param {readonly string[]} without */
+const cardOf = ({ id, state }, without) => `${id} ${classOf(state, without)}`
 
-/** @param {Seen} seen */
-const cardsOf = ({ cards }) => cards.map(({ id, state }) => `${id} ${stands(state)}`).sort().join("\n")
-
-/** @param {Served} served */
-const reviewsOf = ({ open }) => open.map(({ id, state }) => `${id} ${stands(state)}`).sort().join("\n")
-
-/** What a reload does not change. @param {Seen} seen */
-export function shownIn({ pieces, cards }) {
-  const drawn = pieces.map(({ kind, id, isEdited, text }) => `${kind} ${id} ${isEdited}: ${JSON.stringify(text)}`)
-  return [...drawn, ...cards.map(({ id, status, state, text }) => `card ${id} ${status} ${stands(state)}: ${text}`)].join("\n")
+/** A review stands, was edited, or has lost its passage; `states`: the last two are one. @param {string} state @param {readonly string[]} without */
+function classOf(state, without) {
+  if (state === "exact" || state === "moved") return "stands"
+  return without.includes("states") ? "stands not" : state
 }
 
-/** The faults of a reload. @param {Role} role @param {Found} before @param {Found} after @returns {Fault[]} */
-export function reloadFaults(role, before, after) {
-  const [wanted, seen] = [shownIn(before[role]), shownIn(after[role])]
+/** What a reload does not change. @param {Seen} seen @param {readonly string[]} without */
+export function shownIn({ pieces, cards }, without) {
+  const drawn = pieces.map(({ kind, id, isEdited, text }) => `${kind} ${id} ${isEdited}: ${JSON.stringify(text)}`)
+  return [...drawn, ...cards.map((card) => `card ${cardOf(card, without)}: ${classOf(card.state, without) === "stands not" ? "" : card.text}`)].join("\n")
+}
+
+/** The faults of a reload. @param {Role} role @param {Found} before @param {Found} after @param {readonly string[]} without @returns {Fault[]} */
+export function reloadFaults(role, before, after, without) {
+  const [wanted, seen] = [shownIn(before[role], without), shownIn(after[role], without)]
   return wanted === seen ? [] : [{ what: `after a reload of the ${role}`, seen, wanted }]
 }
 
