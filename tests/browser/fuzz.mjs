@@ -99,8 +99,9 @@ export class Session {
     await kind?.play(this.hands[act.by], act)
   }
 
-  /** @param {{ reload: Role | "", tries: boolean }} act */
-  async #rest({ reload, tries }) {
+  /** @param {{ leaves: boolean, reload: Role | "", tries: boolean }} act `leaves`: the reviewer leaves the text, which sends at once */
+  async #rest({ leaves, reload, tries }) {
+    if (leaves) await this.hands.reviewer.leave()
     const before = await this.#calm()
     if (reload !== "") {
       await this.hands[reload].reload()

@@ -279,7 +279,7 @@ export const KINDS = {
 }
 
 /** Acts between two rests, at most. */
-const BURST = 24
+const BURST = 30
 
 /**
  * A sequence of acts, with rests between them. The same seed without a group has other acts.
@@ -306,5 +306,5 @@ export function actsOf(seed, count, without) {
 function restOf(random, without) {
   const reload = random.of(["", "", "writer", "reviewer"])
   const tries = random.fraction() < 0.1
-  return { kind: "rest", by: "writer", reload: without.includes("reload") ? "" : reload, tries: tries && !without.includes("decisions") }
+  return { kind: "rest", by: "writer", leaves: random.of([true, true, false]), reload: without.includes("reload") ? "" : reload, tries: tries && !without.includes("decisions") }
 }

@@ -52,6 +52,11 @@ export class Hand {
     return this.page.evaluate(() => fuzz.read())
   }
 
+  /** Takes the focus out of the text. */
+  leave() {
+    return this.page.evaluate(() => fuzz.leave())
+  }
+
   /** Puts the caret somewhere, or selects, by the document's selection, the mouse or keys. @param {Target} target */
   async select(target) {
     const { mouse, keyboard } = this.page

@@ -237,6 +237,6 @@ function pressOnCard(list, at, button, presses) {
 /** Presses what is there. @param {string} button */
 const press = (button) => /** @type {HTMLElement | null} */ (document.querySelector(button))?.click()
 
-const fuzz = { comment, focus: () => editor().focus(), paste, pointOf, press, pressOnCard, read, select, selection }
+const fuzz = { comment, focus: () => editor().focus(), leave: () => editor().contentDOM.blur(), paste, pointOf, press, pressOnCard, read, select, selection }
 /** @typedef {typeof fuzz} Fuzz */
 Object.assign(globalThis, { fuzz })

@@ -17,7 +17,7 @@ import { parseArgs } from "node:util"
 import { Results } from "./results.mjs"
 
 /** The files that take longest. At the end of a run a long file runs alone. @type {readonly string[]} */
-const LONGEST = ["axe", "suggesting", "margin", "states", "decisions", "deciding", "partners", "bin", "keyboard_people", "unsaved", "collaboration", "offers"]
+const LONGEST = ["axe", "suggesting", "margin", "states", "decisions", "deciding", "partners", "bin", "fuzz", "keyboard_people", "unsaved", "collaboration", "offers"]
 
 const { values, positionals } = parseArgs({
   options: {
