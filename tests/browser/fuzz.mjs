@@ -93,6 +93,7 @@ export class Session {
       return
     }
     const kind = KINDS[act.kind]
+    writer.without = reviewer.without = this.without
     // A decision, and what a page holds back during a composition, may come with any later act.
     if (kind?.group === "decisions") writer.isAlone = reviewer.isAlone = false
     if (act.by === "writer") reviewer.isAlone = false

@@ -68,13 +68,14 @@ const inside = (random) => ({ at: random.fraction(), near: random.fraction() / 2
 /** Types letters, of which a keyboard has some. @param {Hand} hand @param {readonly string[]} letters */
 function type(hand, letters) {
   const { keyboard } = hand.page
-  return hand.enter(letters.join(""), async () => {
+  const typed = async () => {
     for (const letter of letters) {
       if (letter === "\n") await keyboard.press("Enter")
       else if (/^[\x20-\x7f]$/.test(letter)) await keyboard.press(letter === " " ? "Space" : letter)
       else await keyboard.insertText(letter)
     }
-  })
+  }
+  return letters.includes("\n") && hand.without.includes("breaks") ? typed() : hand.enter(letters.join(""), typed)
 }
 
 /** @param {Hand} hand @param {readonly string[]} keys */

@@ -23,6 +23,8 @@ export class EntryFault extends Error {}
 export class Hand {
   /** Whether no change of the other user, nor a decision, can reach the text of this page. */
   isAlone = true
+  /** Groups of acts and checks that are left out. @type {readonly string[]} */
+  without = []
 
   /** @param {Role} role @param {User} user @param {Path} path @param {import("playwright-core").CDPSession} session */
   constructor(role, user, path, session) {
