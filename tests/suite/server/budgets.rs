@@ -192,6 +192,20 @@ async fn g17_guests_of_an_address_share_its_budget_and_users_with_a_token_are_no
     create(&server, &park, 60_000).await.ok(201);
 }
 
+/// A request that the server refuses for another reason stores nothing.
+#[tokio::test]
+async fn g17_a_refused_request_releases_the_bytes_of_its_guest() {
+    let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "100000")]).await;
+    let desk = server.desk("a").await;
+    let path = format!("/api/share-links/{}/reviews", desk.link);
+    let remark = json!({ "anchor": null, "body": "x".repeat(15_000) });
+    for _ in 0..20 {
+        let refused = server.post(&desk.writer, &path, remark.clone()).await;
+        refused.problem(403, "seat-not-held");
+    }
+    create(&server, &desk.writer, 90_000).await.ok(201);
+}
+
 /// Goal (M7): the server charges edits and reviews to the disk budget as documents. A rejected edit
 /// leaves the saved text unchanged.
 #[tokio::test]
