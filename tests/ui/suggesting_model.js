@@ -258,8 +258,8 @@ export class Server {
     })
     for (const { id, version } of batch.withdraw) {
       const review = this.reviews.get(id)
-      if (review?.status === "withdrawn") results.push({ id, state: "withdrawn" })
-      else if (review?.version !== version) results.push({ id, state: "refused", reason: "version" })
+      if (!review || review.status === "withdrawn") results.push({ id, state: "withdrawn" })
+      else if (review.version !== version) results.push({ id, state: "refused", reason: "version" })
       else if (review.status !== "open") results.push({ id, state: "refused", reason: "decided" })
       else {
         review.status = "withdrawn"

@@ -420,6 +420,23 @@ test("a lost answer repeats the batch, and an event may bring the version before
   assert.deepEqual(page.send(), ["without new-1"])
 })
 
+test("the writer accepts one of two suggestions that the page merges meanwhile: the other is cut on the text of now", () => {
+  const page = new Page("the big dog ran", stored("one", part(4, "big", "huge")), stored("two", part(8, "dog", "cow")))
+  page.type("cow", "cows").collect()
+  page.write("dog", "cow").dispatch(page.suggesting.decided("two", "accepted"))
+  page.suggesting.answered([{ id: "one", state: "refused", reason: "quote-changed" }, { id: "two", state: "refused", reason: "decided" }])
+  assert.equal(page.view, "the huge cows ran")
+  assert.deepEqual(page.send(), ["one/1: big cow→huge cows"])
+})
+
+test("an undone suggestion whose batch had no answer is withdrawn, whether the server has it or not", () => {
+  const page = new Page("the big dog").type("big", "huge")
+  page.collect()
+  page.suggesting.failed()
+  assert.deepEqual(page.type("huge", "big").send(), ["without new-1"])
+  assert.deepEqual([page.suggesting.isDirty, page.suggesting.unsaved()], [false, { put: [], withdraw: [] }])
+})
+
 test("an event about a suggestion that was withdrawn since changes nothing", () => {
   const page = new Page("the big dog", stored("one", part(4, "big", "huge")))
   assert.deepEqual(page.type("huge", "big").send(), ["without one"])

@@ -171,9 +171,9 @@ export class Ledger {
     return { put: entries.map(putOf), withdraw: withdraw.map(({ id, version }) => ({ id, version: version ?? 0 })) }
   }
 
-  /** A refused withdrawal waits for the newer version. */
+  /** A refused withdrawal waits for the newer version. One whose batch had no answer may be nowhere, which the server says. */
   #toWithdraw() {
-    return [...this.closing.values()].filter(({ state, version }) => version !== null && state !== "refused")
+    return [...this.closing.values()].filter(({ state, version, sent }) => (version !== null || sent !== null) && state !== "refused")
   }
 
   failed() {
@@ -206,7 +206,7 @@ export class Ledger {
     entry.sent = null
     if (state === "withdrawn") this.#withdrawn.add(entry.id)
     if (state === "kept") entry.version = version
-    else if (state === "withdrawn" || FINAL.includes(reason) || entry.version === null) this.closing.delete(entry.id)
+    else if (reason !== "version" && (state === "withdrawn" || FINAL.includes(reason) || entry.version === null)) this.closing.delete(entry.id)
     else if (reason === "version" && !isOutdated(entry, reason)) entry.state = "refused"
   }
 

@@ -124,11 +124,11 @@ export class Overlay {
     return joinedParts(parts).every((part) => this.#says(part))
   }
 
-  /** The ranges of the base in which the view is not what some parts give, which are disjoint. @param {readonly Part[]} parts @returns {Range[]} */
+  /** The ranges of the base in which it, or the view, is not what some parts say, which are disjoint. @param {readonly Part[]} parts @returns {Range[]} */
   unlike(parts) {
     const joined = joinedParts(parts)
     const isListed = isWithinOneOf(joined.map(rangeOf))
-    return [...joined.filter((part) => !this.#says(part)).map(rangeOf), ...this.hunks.flatMap(({ old }) => (isListed(old) ? [] : [old]))]
+    return [...joined.filter((part) => !stands(this.base, part) || !this.#says(part)).map(rangeOf), ...this.hunks.flatMap(({ old }) => (isListed(old) ? [] : [old]))]
   }
 
   /** @param {Part} part */
