@@ -134,7 +134,8 @@ class Session {
   #checkShown(at) {
     const { page, server } = this
     const { put, withdraw } = page.suggesting.unsaved()
-    if (0 < put.length + withdraw.length) return
+    assert.deepEqual(withdraw, [], `${this.name}, ${at}: nothing waits to be withdrawn`)
+    if (0 < put.length) return
     const stored = server.open.map(({ id, parts }) => ({ id, parts: server.resolve(parts) }))
     const shown = stored.filter(({ id }) => page.suggesting.stateOf(id) === "open")
     const sorted = (/** @type {readonly { id: string, parts: Part[] }[]} */ list) =>

@@ -114,7 +114,7 @@ export class Server {
   decisions = []
   /** @type {Message[]} */
   out = []
-  /** What the writer took out of a quote. @type {{ at: Y.RelativePosition, words: string } | null} */
+  /** The letters that the writer took out of a quote last. @type {{ at: Y.RelativePosition, words: string } | null} */
   #taken = null
 
   /** @param {string} text */
