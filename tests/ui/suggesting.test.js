@@ -120,7 +120,11 @@ class Session {
       while (0 < server.out.length + page.inbox.length) this.deliver()
       page.read(server)
       page.send()
-      if (page.outbox.length === 0 && server.out.length === 0) break
+      if (page.outbox.length === 0 && server.out.length === 0) {
+        // A suggestion that ended may have kept another one out of the view.
+        page.read(server)
+        if (!page.suggesting.isDirty) break
+      }
       this.exchange()
     }
     this.check(at)

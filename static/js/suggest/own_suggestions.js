@@ -83,6 +83,12 @@ export class OwnSuggestions extends EventTarget {
     this.#given.set(id, WITHDRAWN)
   }
 
+  /** A batch has its answer: events came meanwhile, and a suggestion that it ended may have kept another out of the text. */
+  sent() {
+    this.syncSoon()
+    this.#retrySoon()
+  }
+
   /** The list of reviews changed, perhaps in the middle of an update of the editor. */
   syncSoon() {
     if (this.#isDue) return

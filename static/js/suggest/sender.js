@@ -104,8 +104,7 @@ export class Sender extends EventTarget {
     await this.#sending
     this.#sending = null
     this.mirror.refresh()
-    // Events that came meanwhile.
-    this.own.syncSoon()
+    this.own.sent()
     this.dispatchEvent(new Event("change"))
   }
 
