@@ -3,7 +3,7 @@
 //! A gap follows the unit after it: what another user types at a gap stands before the suggested text. It
 //! stands beside the last word before it or the first word after it; white space alone is no neighbour.
 
-use crate::returned::Returned;
+use crate::returned::{Returned, known};
 use crate::text::{
     AFTER, BEFORE, Effort, Resolved, Text, beside, edge, first_chars, last_chars, position_of,
     split_position,
@@ -72,8 +72,10 @@ impl Text {
         match position {
             Position::Offset(offset) => Ok(*offset),
             Position::Relative(position) => {
-                let is_whole = split_position(position).is_some_and(|(_, rest)| rest.is_empty());
-                self.offset(position).filter(|_| is_whole).ok_or(Refusal::Position)
+                // A stored position carries the letters that its anchor knows.
+                let has_form = split_position(position)
+                    .is_some_and(|(_, rest)| rest.is_empty() || known(position).is_some());
+                self.offset(position).filter(|_| has_form).ok_or(Refusal::Position)
             }
         }
     }

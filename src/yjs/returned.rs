@@ -189,11 +189,13 @@ impl Text {
 }
 
 /// The state vector behind a position.
-fn known(start: &[u8]) -> Option<HashMap<u64, u32>> {
+pub(crate) fn known(start: &[u8]) -> Option<HashMap<u64, u32>> {
     let (_, rest) = split_position(start)?;
     let mut reader = Reader::new(rest);
     let count = reader.count(CLIENT_BYTES_MIN).ok()?;
-    (0..count).map(|_| Some((reader.number().ok()?, reader.clock().ok()?))).collect()
+    let known: Option<_> =
+        (0..count).map(|_| Some((reader.number().ok()?, reader.clock().ok()?))).collect();
+    known.filter(|_| reader.rest().is_empty())
 }
 
 /// The only item. `None`: there is none, or several.

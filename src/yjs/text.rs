@@ -326,7 +326,8 @@ pub(super) fn split_position(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Whether a stored range starts at a relative position.
 #[must_use]
 pub fn starts_at(current: &RelativeRange, position: &[u8]) -> bool {
-    split_position(&current.start).is_some_and(|(start, _)| start == position)
+    let position = split_position(position).map(|(position, _)| position);
+    position.is_some() && split_position(&current.start).map(|(start, _)| start) == position
 }
 
 /// Whether two stored ranges have the same relative positions, whatever letters they know.

@@ -66,6 +66,7 @@ export class Reviews extends EventTarget {
   /** Reads all of them; for the beginning, and after a time without events. */
   async read() {
     const read = ++this.#reads
+    const look = this.#look
     const served = await api.reviews(this.link)
     if (read < this.#shownRead) return
     this.#shownRead = read
@@ -77,7 +78,8 @@ export class Reviews extends EventTarget {
     for (const review of reviews) this.#all.set(review.id, review)
     this.#locate(reviews)
     this.#announce()
-    this.#seek()
+    // The answer is older than an edit that came meanwhile.
+    this.#seek(look !== this.#look)
   }
 
   /** @param {api.Review} review from an answer or an event; an older one is left alone */
@@ -215,7 +217,7 @@ export class Reviews extends EventTarget {
       if (this.#all.get(id)?.status !== "open") passages.delete(id)
     }
     const tree = this.editor.baseTree
-    const places = this.editor.sharedPlaces
+    const places = served.length === 0 ? null : this.editor.sharedPlaces
     const text = { tree, whole: tree.toString(), places }
     for (const review of served) {
       this.#unplaced.delete(review.id)
@@ -276,14 +278,14 @@ export class Reviews extends EventTarget {
   }
 
   /** A passage whose state here is not the one that the server gave: it may have been cut and pasted, or typed again. */
-  #seek() {
+  #seek(isDue = false) {
     window.clearTimeout(this.#seekTimer)
     this.#seekTimer = 0
     const isMissed = (/** @type {api.Review} */ review) => {
       const anchors = anchorsOf(review)
       return review.status === "open" && this.#spots(review.id).some((spot, at) => stateOfSpot(spot) !== anchors[at]?.state)
     }
-    if (![...this.#all.values()].some(isMissed)) return
+    if (!isDue && ![...this.#all.values()].some(isMissed)) return
     this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)
     this.#seekDelay = Math.min(this.#seekDelay * 2, SEEK_DELAY_MAX)
   }

@@ -18,6 +18,9 @@ export class SharedPlaces {
   /** By client, in the order of the clocks. @type {Map<number, Run[]>} */
   #runs = new Map()
 
+  /** The places that were asked for. @type {Map<Anchor, Place | null>} */
+  #found = new Map()
+
   /** @param {Y.Text} text @param {(at: number) => number} toBase from the shared text */
   constructor(text, toBase) {
     this.length = text.length
@@ -35,7 +38,14 @@ export class SharedPlaces {
   }
 
   /** `null`: the server sent no positions, or this page lacks a letter yet. @param {Anchor} anchor @returns {Place | null} */
-  of({ quote, relative }) {
+  of(anchor) {
+    const found = this.#found.get(anchor) ?? this.#of(anchor)
+    this.#found.set(anchor, found)
+    return found
+  }
+
+  /** @param {Anchor} anchor @returns {Place | null} */
+  #of({ quote, relative }) {
     const start = relative && this.#find(relative.start)
     const end = relative && this.#find(relative.end)
     if (!start || !end) return null

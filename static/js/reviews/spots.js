@@ -55,10 +55,10 @@ export function spotsOf({ tree, whole, places = null }, review, ours) {
     const before = ours[at]
     const { quote, prefix, suffix } = anchor
     const isSame = before !== undefined && quote === before.quote && (prefix === before.prefix || suffix === before.suffix)
-    const isNewer = isSame && stands(before) && !before.isGuess && anchor.state !== "moved"
+    const isLost = anchor.state === "orphaned"
+    const isNewer = isSame && stands(before) && !before.isGuess && anchor.state !== "moved" && !(isLost && places)
     const range = places?.of(anchor) ?? (isNewer ? before : quote === "" ? locateGap(whole, anchor) : locate(whole, anchor))
     const { from, to, left, isBeside } = { left: range.from, isBeside: true, ...range }
-    const isLost = anchor.state === "orphaned"
     const own = { left: isLost ? -1 : left, isBeside: isBeside && !isLost, isGuess: anchor.state === "moved" }
     const next = held({ from, to, quote, prefix, suffix, text: words, holds: true, ...own }, tree)
     // A paste that the server has not received.
