@@ -30,6 +30,7 @@ import { Find, findPhrases } from "./find_panel.js"
 import { incomingEdits } from "./incoming_edits.js"
 import { lineDirection } from "./line_direction.js"
 import { peerDrawing } from "./presence.js"
+import { ReadingPlace } from "./reading_place.js"
 import { languageOf, sampleOf } from "./text_language.js"
 import { undivided } from "./undivided.js"
 
@@ -66,6 +67,7 @@ export class Editor extends EventTarget {
     this.role = role
     this.shared = text
     this.binding = binding
+    this.place = new ReadingPlace((change) => binding.isRemote(change))
     parent.addEventListener("mousedown", (event) => {
       // The edge of the paper is paper, too.
       if (event.target !== parent) return
@@ -77,6 +79,7 @@ export class Editor extends EventTarget {
     /** @type {EditorView} */
     this.view = new EditorView({
       parent,
+      dispatchTransactions: (changes, view) => this.place.dispatch(changes, view),
       state: EditorState.create({
         doc: text.toString(),
         extensions: [
@@ -84,6 +87,7 @@ export class Editor extends EventTarget {
           EditorState.lineSeparator.of("\n"),
           incomingEdits((change) => binding.isRemote(change)),
           EditorView.cspNonce.of(nonce),
+          EditorView.exceptionSink.of((error) => reportError(error)),
           EditorView.lineWrapping,
           EditorView.scrollMargins.of(() => ({ top: Math.max(byId("bar").offsetHeight + 24, 140), bottom: 90 })),
           this.#mayType.of(EditorState.readOnly.of(true)),
@@ -127,6 +131,7 @@ export class Editor extends EventTarget {
 
   stop() {
     this.binding.stop()
+    this.place.stop()
     this.view.destroy()
   }
 
@@ -213,6 +218,11 @@ export class Editor extends EventTarget {
 
   get length() {
     return this.view.state.doc.length
+  }
+
+  /** Whether the base on the page is the shared text. */
+  get isShared() {
+    return this.baseTree.toString() === this.shared.toString()
   }
 
   /** The text as a tree, which is never changed: another takes its place. */
