@@ -218,6 +218,24 @@ const inWindow = ({ page }) =>
     "the match is in the window",
   )
 
+test("T9 a match that stands behind the end of the text before a replacement is selected and shown", async () => {
+  const { writer } = await both(`cat${"\n".repeat(60)}cat`)
+  const { page } = writer
+  await page.locator(".cm-content").click()
+  await page.keyboard.press("Control+Home")
+  await choose(writer, "Find")
+  await page.locator(".find input").first().fill("cat")
+  await page.locator(".find-count").getByText("1 of 2").waitFor()
+  await page.locator(".find input").nth(1).fill("a much longer word")
+  for (const next of ["1 of 1", "Not found"]) {
+    await page.locator(".find").getByRole("button", { name: "Replace", exact: true }).click()
+    await page.locator(".find-count").getByText(next).waitFor()
+    if (next === "1 of 1") await inWindow(writer)
+  }
+  await writer.waitForText(`a much longer word${"\n".repeat(60)}a much longer word`)
+  assert.equal(await page.locator("#toast [data-failure]").count(), 0)
+})
+
 test("S2-12 the writer replaces one match or all, each as one step to undo", async () => {
   const text = "The cat sat. A cat ran. the catalogue"
   const { writer, reviewer } = await both(text)

@@ -7,6 +7,7 @@ import * as api from "../lib/api.js"
 import { confirm } from "../lib/confirm.js"
 import { button, byId, el, fillMeter, initial, meter, write } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
+import { showFailures } from "../lib/failures.js"
 import { ago, clock, i18n, number, t, when } from "../lib/i18n.js"
 import { now } from "../lib/server_clock.js"
 import { Explanation } from "./explain.js"
@@ -376,4 +377,5 @@ await i18n.start({
   en: async () => (await import("../lib/i18n/admin_en.js")).adminEn,
   ko: async () => (await import("../lib/i18n/admin_ko.js")).adminKo,
 })
+showFailures()
 new AdminPage().start()

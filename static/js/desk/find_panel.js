@@ -20,6 +20,7 @@ import {
   search,
   searchPanelOpen,
   setSearchQuery,
+  StateEffect,
 } from "../lib/vendor.js"
 import { MATCHES_MAX, matchesOf, matchFrom, queryOf } from "./find_query.js"
 
@@ -29,6 +30,9 @@ import { MATCHES_MAX, matchesOf, matchFrom, queryOf } from "./find_query.js"
 const PAUSE = 150
 /** The longest selection that becomes the words to search for, in UTF-16 units. */
 const SELECTION_MAX = 100
+
+/** A search selects a match, perhaps with a change of the text: the view has positions of the text before. @type {import("@codemirror/state").StateEffectType<null>} */
+const found = StateEffect.define()
 
 class FindPanel {
   top = true
@@ -90,6 +94,10 @@ class FindPanel {
     const mayReplace = this.asOneStep !== null && !update.state.readOnly
     if (this.replacing.hidden === mayReplace) this.replacing.hidden = !mayReplace
     if (update.docChanged || update.selectionSet) this.#countSoon()
+    this.anchor = update.changes.mapPos(this.anchor)
+    const isFound = update.transactions.some(({ effects }) => effects.some((effect) => effect.is(found)))
+    // The editor has the layout of the new text once the update is over.
+    if (isFound) queueMicrotask(() => this.#showMatch())
   }
 
   destroy() {
@@ -129,8 +137,15 @@ class FindPanel {
     this.#commit()
     const match = matchFrom(matchesOf(this.query, this.view.state), this.anchor)
     if (!match) return
-    const selection = EditorSelection.single(match.from, match.to)
-    this.view.dispatch({ selection, effects: shown(selection.main, this.view), userEvent: "select.search" })
+    this.view.dispatch({ selection: EditorSelection.single(match.from, match.to), effects: found.of(null), userEvent: "select.search" })
+  }
+
+  /** In the middle of the window, unless it is in view. */
+  #showMatch() {
+    const range = this.view.state.selection.main
+    const at = this.view.coordsAtPos(range.from)
+    const isInView = at && this.dom.getBoundingClientRect().bottom < at.top && at.bottom < window.innerHeight - 90
+    this.view.dispatch({ effects: EditorView.scrollIntoView(range, { y: isInView ? "nearest" : "center" }) })
   }
 
   #replace() {
@@ -179,14 +194,6 @@ function selected({ state }) {
   return text.includes("\n") ? "" : text
 }
 
-/** In the middle of the window, unless it is in view. @param {import("@codemirror/state").SelectionRange} range @param {EditorView} view */
-function shown(range, view) {
-  const at = view.coordsAtPos(range.from)
-  const panel = view.dom.querySelector(".find")?.getBoundingClientRect()
-  const isInView = at && panel && panel.bottom < at.top && at.bottom < window.innerHeight - 90
-  return EditorView.scrollIntoView(range, { y: isInView ? "nearest" : "center" })
-}
-
 /** The search of one editor. */
 export class Find {
   /** @type {FindPanel | null} */
@@ -206,7 +213,7 @@ export class Find {
       return this.#panel
     }
     this.extension = [
-      search({ top: true, literal: true, createPanel, scrollToMatch: shown }),
+      search({ top: true, literal: true, createPanel, scrollToMatch: () => found.of(null) }),
       keymap.of([{ key: "F3", ...both }, { key: "Mod-g", ...both }, { key: "Escape", run: closeSearchPanel }]),
     ]
   }

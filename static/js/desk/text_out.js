@@ -3,6 +3,7 @@
 
 import { showToast } from "../lib/announce.js"
 import { byId, copy, download, el } from "../lib/dom.js"
+import { reloading } from "../lib/failures.js"
 import { number, t } from "../lib/i18n.js"
 import { charactersIn } from "./counts.js"
 import { fileName } from "./document_size.js"
@@ -27,7 +28,7 @@ export class TextOut {
   /** @param {AbortSignal} signal */
   start(signal) {
     byId("menu").addEventListener("toggle", () => this.#draw(), { signal })
-    this.copyAll.addEventListener("click", () => this.#copy(this.editor.textShown, "out.copied.text"), { signal })
+    this.copyAll.addEventListener("click", () => this.#copyAll(), { signal })
     this.copyPart.addEventListener("click", () => this.#copyPart(), { signal })
     this.save.addEventListener("click", () => this.#save(), { signal })
   }
@@ -48,6 +49,18 @@ export class TextOut {
     // Before the first sync there is no text to take out.
     const isRead = document.body.dataset.read === "true"
     for (const entry of [this.copyAll, this.save]) entry.hidden = !isRead
+  }
+
+  /** The way out after an error of the page: a reload, if the server or this browser has what the editor shows. */
+  get afterFailure() {
+    const { saving, phase, role } = this.store.state
+    const isElsewhere = saving.count === 0 || (role === "writer" && saving.retained === "yes")
+    if (isElsewhere && (phase !== "seated" || this.editor.isShared)) return reloading("state.failed.kept")
+    return { sentence: t("state.failed.copy"), action: { text: t("menu.copy"), act: () => void this.#copyAll() } }
+  }
+
+  #copyAll() {
+    return this.#copy(this.editor.textShown, "out.copied.text")
   }
 
   #copyPart() {

@@ -11,6 +11,7 @@ import { ReviewerDialog } from "../identity/reviewer_dialog.js"
 import { SelfMenu } from "../identity/self_menu.js"
 import { announce, showToast } from "../lib/announce.js"
 import { byId, copy, download, el } from "../lib/dom.js"
+import { showFailures } from "../lib/failures.js"
 import { i18n, t } from "../lib/i18n.js"
 import { takeInTab } from "../lib/preferences.js"
 import { Y } from "../lib/vendor.js"
@@ -163,6 +164,7 @@ export class DeskPage {
   start() {
     const { signal } = this.#stopped
     document.body.dataset.role = this.role
+    showFailures(() => this.out.afterFailure, signal)
     this.connection.addEventListener("phase", () => this.#phase(), { signal })
     this.connection.addEventListener("attempt", () => this.store.change({ retryAt: this.connection.retryAt }), { signal })
     this.connection.addEventListener("set-back", () => showToast(t("state.set-back")), { signal })

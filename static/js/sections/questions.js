@@ -64,7 +64,9 @@ export class Questions {
     const { sections, version } = await api.sections(this.document)
     if (read !== this.#reads) return
     this.version = version
-    const inView = (/** @type {number} */ at) => this.editor.inView({ from: at, to: at }).from
+    // The text of the server may be longer: its edits are on their way.
+    const end = this.editor.baseTree.length
+    const inView = (/** @type {number} */ at) => this.editor.inView({ from: Math.min(at, end), to: Math.min(at, end) }).from
     const settings = sections.flatMap(({ at, ...setting }) => (at === null ? [] : [{ ...setting, at: inView(at) }]))
     this.editor.view.dispatch({ effects: setSettings.of(settings) })
     this.#find()
@@ -185,6 +187,8 @@ export class Questions {
 
   /** Brings a question into view, with the caret at its answer. @param {number} at */
   #show(at) {
+    // An edit may be younger than the last search.
+    this.#find()
     const section = this.#questions[at]?.section
     if (!section) return
     this.editor.show({ from: section.body.from, to: section.body.from })

@@ -24,8 +24,8 @@ const UNITS = /** @type {const} */ ({
 })
 
 export class SectionDialog {
-  /** The offset of the heading. */
-  #at = 0
+  /** The heading, which the text may move meanwhile. @type {Y.RelativePosition | null} */
+  #at = null
 
   /** @param {import("../desk/editor.js").Editor} editor @param {import("./questions.js").Questions} questions */
   constructor(editor, questions) {
@@ -70,7 +70,7 @@ export class SectionDialog {
     const section = this.questions.current
     const line = this.editor.tree.lineAt(section?.from ?? this.editor.selection.from)
     if (line.text.trim() === "") return void showToast(t("question.empty"))
-    this.#at = line.from
+    this.#at = relativeAt(this.editor.shared, line.from)
     this.heading.textContent = line.text.trim()
     this.limit.value = section?.limit ? String(section.limit) : ""
     this.unit.value = section?.unit ?? "spaces"
@@ -91,7 +91,9 @@ export class SectionDialog {
       ? { question: false }
       : { unit: /** @type {Unit} */ (this.unit.value), ...(0 < limit ? { limit } : {}) }
     const text = this.editor.tree
-    const line = text.lineAt(Math.min(this.#at, text.length))
+    const { doc } = this.editor.shared
+    const at = (this.#at && doc && Y.createAbsolutePositionFromRelativePosition(this.#at, doc)?.index) ?? 0
+    const line = text.lineAt(Math.min(at, text.length))
     const others = this.questions.settings.filter(({ at }) => text.lineAt(at).from !== line.from)
     const settings = [...others, { at: line.from, title: line.text, ...own }]
     try {

@@ -8,6 +8,7 @@ import { isGuest } from "../identity/sign_out.js"
 import * as api from "../lib/api.js"
 import { button, byId, el, onSubmit, say } from "../lib/dom.js"
 import { errorText } from "../lib/error_text.js"
+import { showFailures } from "../lib/failures.js"
 import { graphemesOf } from "../lib/graphemes.js"
 import { i18n, t } from "../lib/i18n.js"
 import { cleanFields } from "../lib/incoming.js"
@@ -247,4 +248,5 @@ function linkPath(text, origin) {
 
 await i18n.start()
 cleanFields()
+showFailures()
 await new StartPage().start()
