@@ -5,6 +5,7 @@
 
 import { test } from "node:test"
 
+import { openMenu } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 const TEXT = "지원동기와 입사 후 포부\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다. 귀사에 꼭 기여하고싶습니다.\n\nI believe that a good process is one that nobody notices."
@@ -42,7 +43,7 @@ test("the start page, empty and with documents", async () => {
   await user.seated()
   await user.page.goto(galley.url)
   await user.page.locator(".row").waitFor()
-  await user.page.locator("#menu summary").click()
+  await openMenu(user, "#menu")
   await user.page.locator("#menu select").first().selectOption("en")
   await user.page.locator("html[lang=en]").waitFor()
   await look(user, "start-mine-en")
@@ -95,7 +96,7 @@ for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
     await look(writer, `writer-${language}`)
     await look(reviewer, `reviewer-${language}`)
     await writer.page.locator("#tab-done").click()
-    await writer.page.locator("#target summary").click()
+    await openMenu(writer, "#target")
     await writer.page.locator("#target-number").fill("100")
     await look(writer, `writer-done-${language}`)
     await reviewer.select("매력을")

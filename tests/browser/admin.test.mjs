@@ -7,7 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -76,7 +76,7 @@ test("a forgotten token stays forgotten, also after a late response", async () =
     }
     await page.locator("#seats").waitFor()
     const release = await holdNextResponse(page)
-    await page.locator("#menu > summary").click()
+    await openMenu({ page }, "#menu")
     await page.getByRole("button", { name: "Forget the token" }).click()
     await release(status)
     assert.equal(await page.locator("#seats").isVisible(), false, `after ${status}`)
@@ -177,7 +177,7 @@ test("the Korean page has no English word, and a switch of language keeps open p
   const ids = /(?:shr|node|ses|usr)_\w+(?::\w+)?/g
   const foreign = text.replace(ids, "").replace("data/admin-token", "").match(/[A-Za-z]{2,}/g) ?? []
   assert.deepEqual(foreign.filter((word) => !["Galley", "Redis"].includes(word)), [])
-  await page.locator("#menu summary").click()
+  await openMenu({ page }, "#menu")
   await page.locator("#menu select").first().selectOption("en")
   await page.locator("p").filter({ hasText: /^The browser of 김민수 was heard/ }).waitFor()
   await page.locator("#classes").getByText("Lease left").first().waitFor()

@@ -7,6 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { openMenu } from "./harness.mjs"
 import { ALL, assertAccessibleIn, WORDS } from "./looks.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
@@ -98,12 +99,12 @@ test("axe: the start page", async () => {
     }],
     ["start: menu", click("#menu summary"), WORDS],
     ["start: delete", async ({ page }) => {
-      await page.locator("#menu summary").click()
+      await openMenu({ page }, "#menu")
       await page.locator("#mine .row button").first().click()
       await page.locator("#toast p").waitFor()
     }, WORDS],
     ["start: the bin", async ({ page }) => {
-      await page.locator("#bin summary").click()
+      await openMenu({ page }, "#bin details")
       await page.locator("#bin-list li").waitFor()
     }],
     ["start: delete for ever", async ({ page }) => {
@@ -225,7 +226,7 @@ test("axe: the desk of both", async () => {
       await user.page.locator(".card-state").first().waitFor()
     }, WORDS],
     ["writer: the target", async ({ page }) => {
-      await page.locator("#target summary").click()
+      await openMenu({ page }, "#target")
       await page.locator("#target-number").fill("100")
     }],
     ["writer: the search", async ({ page }) => {
@@ -237,10 +238,10 @@ test("axe: the desk of both", async () => {
     }],
     ["writer: the menu", async ({ page }) => {
       await page.locator(".find input").first().press("Escape")
-      await page.locator("#menu summary").click()
+      await openMenu({ page }, "#menu")
     }, WORDS],
     ["writer: the keys", async ({ page }) => {
-      await page.locator("#menu summary").click()
+      await page.keyboard.press("Escape")
       await page.keyboard.press("Control+/")
       await page.locator("#keys[open]").waitFor()
     }],

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Galley, until } from "./harness.mjs"
+import { Galley, openMenu, until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, replaceGalley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -206,7 +206,7 @@ test("the bin of the start page in Korean", async () => {
   await page.goto(galley.url)
   await page.locator("#mine").getByRole("button", { name: "삭제: 지원동기" }).click()
   await page.locator("#toast").getByText("‘지원동기’ 문서를 휴지통으로 옮겼습니다.").waitFor()
-  await page.locator("#bin summary").click()
+  await openMenu({ page }, "#bin details")
   await page.locator("#bin").getByText(/완전히 삭제됨/).waitFor()
   // With the focus in it the toast stays, however long the looks take.
   const undo = page.locator("#toast").getByRole("button", { name: "실행 취소" })
@@ -277,7 +277,7 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
     await page.keyboard.press("Enter")
     await until(async () => (await page.locator("#rows").getByText("Soon gone.").count()) === 2, "both seats are listed")
     await page.locator("#columns").getByText(said.fence).waitFor()
-    await page.locator(".legend summary").click()
+    await openMenu({ page }, ".legend")
     await page.locator("p.quiet", { hasText: said.fence.toLowerCase() }).first().waitFor()
     await looks(admin, `bin-admin-${locale}`)
     await page.getByRole("button", { name: said.revoke }).click()

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Galley, until } from "./harness.mjs"
+import { Galley, openMenu, until } from "./harness.mjs"
 import { browser, galley, replaceGalley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -48,7 +48,7 @@ for (const hours of [9, -9]) {
   test(`the code for another device is valid for a quarter of an hour, with a clock that is ${hours} h wrong`, async () => {
     const writer = await late(hours)
     await writer.begin("Kim", TEXT)
-    await writer.page.locator("#menu > summary").click()
+    await openMenu(writer, "#menu")
     await writer.page.locator("#menu-panel").getByRole("button", { name: "Use on another device" }).click()
     await writer.page.locator("#identity-dialog").getByText(/for another 1[45]:\d\d/).waitFor()
   })
@@ -109,7 +109,7 @@ for (const hours of [33, -33]) {
     await writer.page.locator("#done-cards .card").locator("[data-decision=take-back]").click()
     await writer.waitForText(TEXT)
 
-    await writer.page.locator("#menu > summary").click()
+    await openMenu(writer, "#menu")
     await writer.page.locator("#menu-panel").getByRole("button", { name: /^History/ }).click()
     const day = writer.page.locator(".history-day").first()
     await until(async () => (await day.textContent()) === "Today", "the newest version is of today", async () => (await day.textContent()) ?? "")

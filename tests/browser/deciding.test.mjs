@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { assertAccessibleIn } from "./looks.mjs"
 import { hears, listen } from "./spoken.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
@@ -252,7 +252,7 @@ for (const [locale, said] of /** @type {const} */ ([
     const { page } = writer
     await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: ".\n\n특히", text: ". 특히" }] }, { changes: [{ after: "One", text: " very" }] })
     await draws(writer, "-물류가- +물류를+ -.¶- -¶- -특히- +. 특히+ + very+")
-    await page.locator("#margin-more > summary").click()
+    await openMenu({ page }, "#margin-more")
     await page.locator("#view").getByLabel(said.accepted, { exact: true }).check()
     const accepted = TEXT.replace("물류가", "물류를").replace(".\n\n특히", ". 특히").replace("One", "One very")
     const shown = () =>
@@ -306,7 +306,7 @@ test("axe reports nothing beside suggestions, the bar at the caret and the other
     await page.locator(`#view input[value=${view}]:checked`).waitFor({ state: "attached" })
     await assertAccessibleIn(writer, `the view ${view}`)
   }
-  await page.locator("#margin-more > summary").click()
+  await openMenu({ page }, "#margin-more")
   await assertAccessible(writer, "the menu of views")
 })
 

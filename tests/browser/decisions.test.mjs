@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -230,7 +230,7 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
       await writer.waitForText(before)
       await openSheet(writer)
       const all = page.getByRole("button", { name: said.all(4) })
-      const more = () => page.locator("#margin-more > summary").click()
+      const more = () => openMenu({ page }, "#margin-more")
       await more()
       await all.waitFor()
       await page.getByRole("button", { name: said.none(5) }).waitFor()
@@ -281,11 +281,31 @@ for (const locale of /** @type {const} */ (["en-GB", "ko-KR"])) {
   }
 }
 
+test("S2-18: a menu that goes with the last suggestion while it is open is closed when it is back, and one press opens it", async () => {
+  const { writer, reviewer, said } = await table("en-GB", WIDE, "One plain sentence.")
+  const { page } = writer
+  await suggest(reviewer, [["One", "A"], ["plain", "clear"]])
+  const summary = page.locator("#margin-more > summary")
+  await openMenu(writer, "#margin-more")
+  await page.getByRole("button", { name: said.all(2) }).waitFor()
+  await page.keyboard.press("Control+Alt+a")
+  await page.locator("#confirm").getByRole("button", { name: said.yes }).evaluate((yes) => yes instanceof HTMLElement && yes.click())
+  await writer.waitForText("A clear sentence.")
+  await summary.waitFor({ state: "hidden" })
+  await toast(writer).getByRole("button", { name: said.undo }).evaluate((undo) => undo instanceof HTMLElement && undo.click())
+  await writer.waitForText("One plain sentence.")
+  await summary.waitFor()
+  await page.locator("#tab-done").waitFor({ state: "hidden" })
+  assert.equal(await page.locator("#margin-more[open]").count(), 0)
+  await summary.click()
+  await page.getByRole("button", { name: said.all(2) }).waitFor()
+})
+
 test("S2-18: thirty suggestions are one decision on both pages", async () => {
   const words = Array.from({ length: 30 }, (_, at) => `word${at}x`)
   const { writer, reviewer, said } = await table("en-GB", WIDE, words.join(" "))
   await suggest(reviewer, words.map((word) => [word, word.toUpperCase()]))
-  await writer.page.locator("#margin-more > summary").click()
+  await openMenu(writer, "#margin-more")
   await writer.page.getByRole("button", { name: said.all(30) }).click()
   await writer.page.locator("#confirm").getByRole("button", { name: said.yes }).click()
   await writer.waitForText(words.join(" ").toUpperCase())

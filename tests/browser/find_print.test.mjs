@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { readFile } from "node:fs/promises"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -26,7 +26,7 @@ async function both(text, options = {}) {
 
 /** @param {User} user @param {string} name of an entry of the menu */
 async function choose({ page }, name) {
-  await page.locator("#menu summary").click()
+  await openMenu({ page }, "#menu")
   await page.locator("#menu-panel").getByText(name, { exact: true }).click()
 }
 
@@ -43,7 +43,7 @@ for (const viewport of WINDOWS) {
       await user.page.keyboard.press("ArrowRight")
       assert.equal(await user.copied(() => choose(user, "이 문단 복사")), LETTER.split("\n\n")[1])
       assert.equal(await toast.getAttribute("role"), "status", "the confirmation is spoken, too")
-      await user.page.locator("#menu summary").click()
+      await openMenu(user, "#menu")
       await assertFits(user, `menu-ko-${viewport.width}`)
       await user.page.keyboard.press("Escape")
       const download = user.page.waitForEvent("download")
@@ -59,7 +59,7 @@ for (const viewport of WINDOWS) {
 test("S2-15 the menu is whole in a low window", async () => {
   const writer = await browser.newUser(galley, { viewport: { width: 640, height: 360 } })
   await writer.begin("Anna", "A text.")
-  await writer.page.locator("#menu summary").click()
+  await openMenu(writer, "#menu")
   const box = await writer.page.locator("#menu-panel").boundingBox()
   assert.ok(box && box.y + box.height <= 360, JSON.stringify(box))
 })
@@ -68,7 +68,7 @@ test("n-12: the menu has groups, all of which a window of 1280 × 720 shows", as
   const writer = await browser.newUser(galley, { viewport: { width: 1280, height: 720 } })
   await writer.begin("Anna", "A text.")
   const { page } = writer
-  await page.locator("#menu summary").click()
+  await openMenu({ page }, "#menu")
   for (const name of ["Document", "Export", "You", "Display"]) await page.getByRole("group", { name, exact: true }).waitFor()
   const hidden = await page.locator("#menu-panel").evaluate((panel) => panel.scrollHeight - panel.clientHeight)
   assert.equal(hidden, 0)
@@ -243,7 +243,7 @@ test("S2-12 the writer replaces one match or all, each as one step to undo", asy
   await page.locator(".cm-content").click()
   await page.keyboard.press("Control+End")
   await page.keyboard.type("!")
-  await page.locator("#menu summary").click()
+  await openMenu({ page }, "#menu")
   await page.locator("#menu-panel").getByText("Find", { exact: true }).click()
   const [field, other] = [page.locator(".find input").first(), page.locator(".find input").nth(1)]
   await field.fill("cat")

@@ -7,6 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { openMenu } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -78,7 +79,7 @@ test("the page of administrators loads its own sentences, and a chosen language 
   await page.getByText("Admin token", { exact: true }).first().waitFor()
   const first = take()
   assert.ok(first.all.length <= 12, JSON.stringify(first))
-  await page.locator("#menu summary").click()
+  await openMenu({ page }, "#menu")
   await page.locator("#menu select").first().selectOption("ko")
   await page.getByText("관리자 토큰", { exact: true }).first().waitFor()
   const names = take().files.map((path) => path.replace(/-\w+\.js$/, ""))

@@ -158,7 +158,7 @@ export class User {
   /** Copies the invite, by the menu. @returns {Promise<string>} */
   invite() {
     return this.copied(async () => {
-      await this.page.locator("#menu > summary").click()
+      await openMenu(this, "#menu")
       await this.page.locator("#menu-panel").getByRole("button", { name: /Copy the invite|초대 링크 복사/ }).click()
     })
   }
@@ -332,6 +332,17 @@ export function steadyBox(locator) {
       for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
     }
   })
+}
+
+/** Opens a menu, if it is closed: a press on an open one would close it, and one on a head that moves is lost. @param {Pick<User, "page">} user @param {string} menu */
+export async function openMenu({ page }, menu) {
+  const summary = page.locator(`${menu} > summary`)
+  await summary.waitFor()
+  const isOpen = () => summary.evaluate((summary) => summary.parentElement instanceof HTMLDetailsElement && summary.parentElement.open)
+  await until(async () => {
+    if (!(await isOpen())) await summary.click()
+    return isOpen()
+  }, `${menu} is open`)
 }
 
 /**

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 /** A pause that a test can await. */
@@ -36,7 +36,7 @@ async function versionCount(user, count) {
 
 /** @param {User} user */
 async function open(user) {
-  await user.page.locator("#menu summary").click()
+  await openMenu(user, "#menu")
   await user.page.locator("#menu-panel").getByRole("button", { name: /^History/ }).click()
   await user.page.locator("#history[open]").waitFor()
 }

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { hasFocus } from "./people.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
 
@@ -33,7 +33,7 @@ async function pair(locale) {
 
 /** @param {User} user @param {string} name */
 async function chooseInMenu({ page }, name) {
-  await page.locator("#menu summary").click()
+  await openMenu({ page }, "#menu")
   await page.locator("#menu-panel").getByRole("button", { name, exact: true }).click()
 }
 

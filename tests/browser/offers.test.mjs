@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { hasFocus, newUser, partner, readAgain, says } from "./people.mjs"
 import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
@@ -206,7 +206,7 @@ test("an offer is closed after a question, and stays among the closed ones with 
   await says(kim, "“Letters” is closed.")
   await kim.page.getByText("Closed offers (1)").waitFor()
   await hasFocus(kim, "#offers-title")
-  await kim.page.locator("#offers-closed summary").click()
+  await openMenu(kim, "#offers-closed")
   assert.equal(await own(kim, "Letters").getByRole("button", { name: /^Copy/ }).isVisible(), false)
   await own(kim, "Letters").getByRole("button", { name: /^People/ }).click()
   await own(kim, "Letters").getByRole("button", { name: "Accept: Lee" }).click()
@@ -344,7 +344,7 @@ test("axe: the own offers with their people, the form and opened offers, in each
   await kim.page.getByText("이런 제안").or(kim.page.locator("#opened-list .offer-state").first()).waitFor()
   await look("opened")
   await kim.page.locator("#offers-title").evaluate((title) => title.scrollIntoView())
-  await kim.page.locator("#offers-closed summary").click()
+  await openMenu(kim, "#offers-closed")
   await kim.page.locator("#offer-open").click()
   await kim.page.locator("#offer-capacity").fill("0")
   await kim.page.locator("#offer-go").click()

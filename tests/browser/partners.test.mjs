@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { askIsIdle, becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, reading, says, two, write } from "./people.mjs"
 import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
@@ -40,7 +40,7 @@ test("two users who ask each other at once are partners by one press, and one na
   await kim.page.locator("#paste-text").fill("A text of Kim.")
   await kim.page.locator("#paste-go").click()
   await kim.seated()
-  await kim.page.locator("#menu summary").click()
+  await openMenu(kim, "#menu")
   await kim.page.getByRole("button", { name: "The reviewer" }).click()
   const dialog = kim.page.locator("#identity-dialog")
   await dialog.locator("select").selectOption({ index: 0 })
@@ -266,7 +266,7 @@ test("a partner who is too late, or no partner any more, is not named reviewer, 
   const { id: share } = await call(kim, "shareLink", document)
   await kim.page.goto(`${galley.url}/d/${document}`)
   await kim.seated()
-  await kim.page.locator("#menu summary").click()
+  await openMenu(kim, "#menu")
   await kim.page.getByRole("button", { name: "The reviewer" }).click()
   const dialog = kim.page.locator("#identity-dialog")
   const [choice, go] = [dialog.locator("select"), dialog.getByRole("button", { name: "Make the reviewer" })]

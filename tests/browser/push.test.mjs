@@ -9,7 +9,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { hasFocus, newUser, says, two, write } from "./people.mjs"
 import { withPushService } from "./push_service.mjs"
@@ -23,7 +23,7 @@ const dialog = (/** @type {User} */ { page }) => page.locator("#identity-dialog"
 
 /** Opens the settings by the menu. @param {User} user */
 async function open(user) {
-  await user.page.locator("#menu summary").click()
+  await openMenu(user, "#menu")
   await user.page.locator("#menu-panel").getByRole("button", { name: /^(Notifications|알림)$/ }).click()
   await dialog(user).locator("#push-state").waitFor()
 }
@@ -89,7 +89,7 @@ test("another browser of the user is listed and removed, and a sign-out ends the
 
   const headers = { authorization: `Bearer ${await tokenOf(kim)}` }
   await kim.page.keyboard.press("Escape")
-  await kim.page.locator("#menu summary").click()
+  await openMenu(kim, "#menu")
   await kim.page.locator("#menu-panel").getByRole("button", { name: /leave|sign out/i }).click()
   await Promise.all([kim.page.waitForEvent("load"), kim.page.locator("#confirm .actions button").last().click()])
   await kim.page.locator("#name").waitFor()
@@ -153,7 +153,7 @@ test("a browser without push says so, and a server without it has no entry in th
   const answered = kim.page.waitForResponse("**/api/push-key")
   await kim.page.reload()
   await (await answered).finished()
-  await kim.page.locator("#menu summary").click()
+  await openMenu(kim, "#menu")
   await kim.page.locator("#menu-panel select").first().waitFor()
   assert.equal(await kim.page.locator("#menu-panel [data-t='menu.notifications']").isVisible(), false)
 })

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { hasFocus, newUser } from "./people.mjs"
 import { assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
@@ -17,7 +17,7 @@ const dialog = (/** @type {User} */ { page }) => page.locator("#identity-dialog"
 
 /** Opens the settings by the menu. @param {User} user */
 async function open(user) {
-  await user.page.locator("#menu summary").click()
+  await openMenu(user, "#menu")
   await user.page.locator("#menu-panel [data-t='menu.notifications']").click()
   await dialog(user).locator("#reminders-save").waitFor()
 }
@@ -124,7 +124,7 @@ test("the admin page shows the job of reminders, its last runs and its next one"
   await admin.page.evaluate(async () => (await source("i18n")).i18n.setLanguage("ko"))
   await jobs.getByRole("heading", { name: "다시 알림" }).waitFor()
   await jobs.getByText("할 일 없음").first().waitFor()
-  await admin.page.locator("#menu > summary").click()
+  await openMenu(admin, "#menu")
   await admin.page.getByRole("button", { name: "토큰 지우기" }).click()
   await jobs.waitFor({ state: "hidden" })
 })

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -78,7 +78,7 @@ test("the writer sets a limit, marks a line, and takes a question out; both see 
   const { writer, reviewer } = await both()
   const { page } = writer
   const open = async () => {
-    await page.locator("#menu > summary").click()
+    await openMenu({ page }, "#menu")
     await page.getByRole("button", { name: "문항 · 글자 수 제한" }).click()
     await page.locator("#section-dialog[open]").waitFor()
   }

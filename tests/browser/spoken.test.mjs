@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { assertAccessible, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -107,7 +107,7 @@ test("A11Y-4 the marks in the text are spoken, and lead to their cards, in the l
   const leads = await writer.page.locator(".passage:not(.passage-new)").evaluateAll((marks) =>
     marks.map((mark) => document.getElementById(mark.getAttribute("aria-details") ?? "")?.closest("[role=comment]")?.closest(".card")?.getAttribute("data-card") === mark.getAttribute("data-review")))
   assert.deepEqual(leads, [true, true])
-  await writer.page.locator("#menu summary").click()
+  await openMenu(writer, "#menu")
   await writer.page.locator("#menu select").first().selectOption("ko")
   await until(async () => (await spokenText(writer)).includes("[의견 with details: 중복 응답 37건]"), "the mark is spoken in Korean")
 })

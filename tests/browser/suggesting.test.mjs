@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { caretBehind, decideFirst, desk, mayType, serverHas, stored, struck, suggestions } from "./suggesting_desk.mjs"
 import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
@@ -393,7 +393,7 @@ test("a touch screen begins with reading, and the switch is in the menu", async 
   await reviewer.follow(await writer.invite(), "이서연")
   await reviewer.seated()
   assert.equal(await reviewer.page.locator(".cm-content").getAttribute("aria-readonly"), "true")
-  await reviewer.page.locator("#menu > summary").click()
+  await openMenu(reviewer, "#menu")
   await reviewer.page.locator("#menu-panel #mode label", { hasText: "Suggesting" }).click()
   await mayType(reviewer)
 })

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { steadyBox, until, User } from "./harness.mjs"
+import { User, openMenu, steadyBox, until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -273,7 +273,7 @@ for (const { language, name, viewport } of LOOKS) {
     await until(async () => (await page.title()).startsWith("● (1) "), "a hidden page sees nothing")
     await openSheet(writer)
     await writer.shot(`talk-unread-${name}`)
-    await page.locator("#margin-more > summary").click()
+    await openMenu({ page }, "#margin-more")
     await page.locator("#read-all").click()
     await until(async () => !(await page.title()).includes("●"), "all are read")
     await until(() => serverKnowsAllSeen(writer), "the server knows of all")

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { assertFits, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -75,10 +75,10 @@ test("§3 English is counted in words, and EUC-KR is shown where Korean is", asy
   const korean = await browser.newUser(galley, { locale: "ko-KR" })
   await korean.begin("김민수", KOREAN)
   assert.deepEqual(await kinds(korean), ["all", "solid", "utf8", "euckr"])
-  await korean.page.locator("#menu summary").click()
+  await openMenu(korean, "#menu")
   await korean.page.locator("#menu select").first().selectOption("en")
   await until(async () => (await kinds(korean)).join() === "all,solid,words,utf8,euckr", "both, for a Korean text on an English page")
-  await korean.page.locator("#target summary").click()
+  await openMenu(korean, "#target")
   await korean.page.locator("#target-unit").selectOption("words")
   await korean.page.locator("#target-number").fill("5")
   await korean.page.getByText("14 / 5 words · 9 over").waitFor()
@@ -131,7 +131,7 @@ test("§3 over the target the parts of the foot keep their places", async () => 
   const writer = await browser.newUser(galley, { locale: "ko-KR", viewport: { width: 1440, height: 900 } })
   await writer.begin("김민수", "가".repeat(95))
   await writer.page.locator(".count-all dd").getByText("95", { exact: true }).waitFor()
-  await writer.page.locator("#target summary").click()
+  await openMenu(writer, "#target")
   await writer.page.locator("#target-number").fill("100")
   await writer.page.keyboard.press("Escape")
   const offsets = async () => [(await box(writer, ".count-all")).x, (await box(writer, ".count-utf8")).x, (await box(writer, ".count-euckr")).x]
@@ -182,7 +182,7 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
       await api.createReview(location.pathname.split("/").pop(), { anchor: { start: 3, end: 3 + quote.length, quote }, body: "?" })
     }, String(text).slice(3, 12))
     await writer.page.locator("#sheet-count", { hasText: "1" }).waitFor({ state: "attached" })
-    await writer.page.locator("#target summary").click()
+    await openMenu(writer, "#target")
     await writer.page.locator("#target-number").fill("1000")
     await writer.page.keyboard.press("Escape")
     for (const [at, size] of [...SIZES, ...SIZES].entries()) {
@@ -205,7 +205,7 @@ for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
 for (const [locale, text] of [["en-GB", ENGLISH], ["ko-KR", KOREAN]]) {
   test(`§3 a long selection, a target and an unread comment stand beside each other in a narrow foot (${locale})`, async () => {
     const { writer, reviewer } = await both(`${text}\n\n`.repeat(60), { locale: String(locale), viewport: { width: 320, height: 640 } })
-    await writer.page.locator("#target summary").click()
+    await openMenu(writer, "#target")
     await writer.page.locator("#target-number").fill("10000")
     await writer.page.keyboard.press("Escape")
     await reviewer.page.evaluate(async () => {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
+import { openMenu, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -128,7 +128,7 @@ test("undo in a toast gives the focus back, and accepting all leaves it in the m
   await writer.page.locator("#toast").getByRole("button").click()
   await writer.page.locator("#toast", { hasText: "되돌렸습니다." }).waitFor()
   assert.match(String(await focused(writer)), /^rev_/)
-  await writer.page.locator("#margin-more > summary").click()
+  await openMenu(writer, "#margin-more")
   await writer.page.getByRole("button", { name: `모두 반영 (${COUNT})` }).click()
   await writer.page.locator("#confirm").getByRole("button", { name: "모두 반영" }).click()
   await writer.page.locator("#decide-all").waitFor({ state: "hidden" })

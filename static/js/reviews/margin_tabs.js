@@ -15,12 +15,14 @@ import { number, t, tCount } from "../lib/i18n.js"
 
 const TABS = /** @type {const} */ (["open", "done", "lost"])
 
-/** Does what may hide the menu beside the tabs: a tab takes the focus that the menu had. @param {() => void} change */
+/** Does what may hide the menu beside the tabs: it closes, or the next press on it would, and a tab takes its focus. @param {() => void} change */
 export function changeMenu(change) {
-  const menu = byId("margin-more")
+  const menu = byId("margin-more", HTMLDetailsElement)
   const hadFocus = menu.contains(document.activeElement)
   change()
-  if (hadFocus && !menu.checkVisibility()) byId("tab-open").focus({ preventScroll: true })
+  if (menu.checkVisibility()) return
+  menu.open = false
+  if (hadFocus) byId("tab-open").focus({ preventScroll: true })
 }
 
 export class MarginTabs extends EventTarget {
