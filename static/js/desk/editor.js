@@ -30,7 +30,7 @@ import { Find, findPhrases } from "./find_panel.js"
 import { incomingEdits } from "./incoming_edits.js"
 import { lineDirection } from "./line_direction.js"
 import { peerDrawing } from "./presence.js"
-import { ReadingPlace } from "./reading_place.js"
+import { ReadingPosition } from "./reading_position.js"
 import { languageOf, sampleOf } from "./text_language.js"
 import { undivided } from "./undivided.js"
 
@@ -67,7 +67,7 @@ export class Editor extends EventTarget {
     this.role = role
     this.shared = text
     this.binding = binding
-    this.place = new ReadingPlace((change) => binding.isRemote(change))
+    this.reading = new ReadingPosition((change) => binding.isRemote(change))
     parent.addEventListener("mousedown", (event) => {
       // The edge of the paper is paper, too.
       if (event.target !== parent) return
@@ -79,7 +79,7 @@ export class Editor extends EventTarget {
     /** @type {EditorView} */
     this.view = new EditorView({
       parent,
-      dispatchTransactions: (changes, view) => this.place.dispatch(changes, view),
+      dispatchTransactions: (changes, view) => this.reading.dispatch(changes, view),
       state: EditorState.create({
         doc: text.toString(),
         extensions: [
@@ -131,7 +131,7 @@ export class Editor extends EventTarget {
 
   stop() {
     this.binding.stop()
-    this.place.stop()
+    this.reading.stop()
     this.view.destroy()
   }
 

@@ -5,13 +5,13 @@
  * window, and else the first line in the window.
  *
  * The window scrolls and not the editor, whose own anchor serves a focused text alone. The correction follows the change
- * at once, so no frame shows the line in another place.
+ * at once, so no frame shows the line elsewhere.
  */
 
 import { byId } from "../lib/dom.js"
 import { EditorView } from "../lib/vendor.js"
 
-/** @typedef {{ at: number, top: number }} Place a position of the text, and where its row stands in the window, in px */
+/** @typedef {{ at: number, top: number }} Position a position of the text, and where its row stands in the window, in px */
 
 /** A scroll of the user goes on when its next event comes within this, in ms: it is not corrected, or it would end. */
 const SCROLL_PAUSE = 100
@@ -24,9 +24,9 @@ const REPEATS = 6
 /** The type of an effect that scrolls. @type {import("@codemirror/state").StateEffectType<unknown>} */
 const scrolling = Reflect.get(EditorView.scrollIntoView(0), "type")
 
-export class ReadingPlace {
-  /** What a running change holds, the best first; `null`: none runs. @type {Place[] | null} */
-  #places = null
+export class ReadingPosition {
+  /** The rows that a running change holds, the best first; `null`: none runs. @type {Position[] | null} */
+  #positions = null
   /** When the user last began or went on to scroll, in ms. */
   #startedAt = Number.NEGATIVE_INFINITY
   #scrolledAt = Number.NEGATIVE_INFINITY
@@ -53,15 +53,15 @@ export class ReadingPlace {
 
   /** Updates the editor. A listener may dispatch meanwhile: that change is a part of this one. @param {readonly import("@codemirror/state").Transaction[]} transactions @param {EditorView} view */
   dispatch(transactions, view) {
-    const isInner = this.#places !== null
+    const isInner = this.#positions !== null
     const holds = this.#mayHold(transactions, view)
-    this.#places = holds ? (this.#places ?? placesIn(view)) : []
-    for (const { changes } of transactions) this.#places = movedPlaces(this.#places, changes)
+    this.#positions = holds ? (this.#positions ?? positionsIn(view)) : []
+    for (const { changes } of transactions) this.#positions = movedPositions(this.#positions, changes)
     try {
       view.update(transactions)
-      if (!isInner) hold(view, this.#places[0])
+      if (!isInner) hold(view, this.#positions[0])
     } finally {
-      if (!isInner) this.#places = null
+      if (!isInner) this.#positions = null
     }
   }
 
@@ -76,8 +76,8 @@ export class ReadingPlace {
   }
 }
 
-/** @param {EditorView} view @returns {Place[]} */
-function placesIn(view) {
+/** @param {EditorView} view @returns {Position[]} */
+function positionsIn(view) {
   const { left, top: above, bottom: below } = view.contentDOM.getBoundingClientRect()
   const bar = byId("bar")
   const top = Math.max(getComputedStyle(bar).position === "sticky" ? bar.getBoundingClientRect().bottom : 0, above)
@@ -85,25 +85,25 @@ function placesIn(view) {
   if (bottom <= top) return []
   const { head } = view.state.selection.main
   const caret = view.hasFocus ? view.coordsAtPos(head) : null
-  const places = caret && top <= caret.top && caret.bottom <= bottom ? [{ at: head, top: caret.top }] : []
+  const positions = caret && top <= caret.top && caret.bottom <= bottom ? [{ at: head, top: caret.top }] : []
   // At the top of the page no text is above the window.
-  if (window.scrollY === 0) return places
+  if (window.scrollY === 0) return positions
   for (let row = 0; row < ROWS; row++) {
     const at = view.posAtCoords({ x: left + 1, y: top + 12 + ((bottom - top) * row) / ROWS }, false)
-    places.push({ at, top: topOf(view, at) })
+    positions.push({ at, top: topOf(view, at) })
   }
-  return places
+  return positions
 }
 
-/** The places whose letters stay. @param {Place[]} places @param {import("@codemirror/state").ChangeSet} changes */
-const movedPlaces = (places, changes) =>
-  places.flatMap(({ at, top }) => (changes.touchesRange(at) === "cover" ? [] : [{ at: changes.mapPos(at, 1), top }]))
+/** The positions whose letters stay. @param {Position[]} positions @param {import("@codemirror/state").ChangeSet} changes */
+const movedPositions = (positions, changes) =>
+  positions.flatMap(({ at, top }) => (changes.touchesRange(at) === "cover" ? [] : [{ at: changes.mapPos(at, 1), top }]))
 
-/** @param {EditorView} view @param {Place | undefined} place */
-function hold(view, place) {
-  if (place === undefined) return
+/** @param {EditorView} view @param {Position | undefined} position */
+function hold(view, position) {
+  if (position === undefined) return
   for (let repeat = 0; repeat < REPEATS; repeat++) {
-    const by = topOf(view, place.at) - place.top
+    const by = topOf(view, position.at) - position.top
     if (Math.abs(by) < 1) return
     window.scrollBy({ top: by, behavior: "instant" })
     view.requestMeasure()
