@@ -39,8 +39,8 @@ struct Named {
 
 impl Named {
     fn selection(self) -> Selection {
-        // A faulty position is no place that the server guesses.
-        let decode = |place: &String| STANDARD.decode(place).unwrap_or_default();
+        // A faulty position is none that the server guesses.
+        let decode = |position: &String| STANDARD.decode(position).unwrap_or_default();
         let moved = self.moved.iter().map(decode).collect();
         Selection { id: self.id, version: Some(self.version), moved }
     }

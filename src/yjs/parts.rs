@@ -3,10 +3,10 @@
 //! A gap follows the unit after it: what another user types at a gap stands before the suggested text. It
 //! stands beside the last word before it or the first word after it; white space alone is no neighbour.
 
-use crate::returned::{Returned, known};
+use crate::returned::vector_of;
 use crate::text::{
-    AFTER, BEFORE, Effort, Resolved, Text, beside, edge, first_chars, last_chars, position_of,
-    split_position,
+    AFTER, BEFORE, Effort, Resolved, Returned, Text, beside, edge, first_chars, last_chars,
+    position_of, split_position,
 };
 use galley_domain::anchor::{
     Anchor, AnchorOrigin, AnchorRequest, AnchorState, PartRequest, Position, RelativeRange,
@@ -74,7 +74,7 @@ impl Text {
             Position::Relative(position) => {
                 // A stored position carries the letters that its anchor knows.
                 let has_form = split_position(position)
-                    .is_some_and(|(_, rest)| rest.is_empty() || known(position).is_some());
+                    .is_some_and(|(_, rest)| rest.is_empty() || vector_of(position).is_some());
                 self.offset(position).filter(|_| has_form).ok_or(Refusal::Position)
             }
         }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::lib0::{CLOCK_MAX, Reader, put_length, put_number};
 use crate::quote_search::{self, Wanted};
-use crate::text::{Effort, Text, first_chars, last_chars, split_position};
+use crate::text::{Effort, Returned, Text, first_chars, last_chars, split_position};
 use crate::utf16;
 use galley_domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use galley_domain::limits::CONTEXT_CHARS;
@@ -21,23 +21,15 @@ use galley_domain::limits::CONTEXT_CHARS;
 const NEAR_CHARS: usize = CONTEXT_CHARS / 2;
 /// Bytes of a state vector, of some 300 clients. An anchor in a text by more knows no letters, and the search
 /// finds none.
-const KNOWN_BYTES_MAX: usize = 2_048;
+const VECTOR_BYTES_MAX: usize = 2_048;
 /// Bytes of a client and its clock.
 const CLIENT_BYTES_MIN: usize = 2;
-
-/// A passage that was found in fresh letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Returned {
-    /// In its own place.
-    Here(TextRange),
-    Elsewhere(TextRange),
-}
 
 /// The fresh letters of a text.
 struct Fresh {
     /// The place of the anchor, with the letters that joined it.
-    place: Range<u32>,
-    /// All stretches of fresh letters, and `place`.
+    position: Range<u32>,
+    /// All stretches of fresh letters, and `position`.
     stretches: Vec<Range<u32>>,
 }
 
@@ -55,14 +47,14 @@ impl Text {
 
     fn knowing_all(&self, mut range: RelativeRange, edit: Option<(u64, u32)>) -> RelativeRange {
         let clients: Vec<_> = self.order.clocks().chain(edit).collect();
-        let mut known = Vec::new();
-        put_length(&mut known, clients.len());
+        let mut vector = Vec::new();
+        put_length(&mut vector, clients.len());
         for (client, clock) in clients {
-            put_number(&mut known, client);
-            put_number(&mut known, clock);
+            put_number(&mut vector, client);
+            put_number(&mut vector, clock);
         }
-        if known.len() <= KNOWN_BYTES_MAX {
-            range.start.append(&mut known);
+        if vector.len() <= VECTOR_BYTES_MAX {
+            range.start.append(&mut vector);
         }
         range
     }
@@ -80,10 +72,10 @@ impl Text {
         let AnchorOrigin { quote, prefix, suffix, .. } = origin;
         let content = self.content_str();
         let length = utf16::length(quote);
-        let place = self.bytes(&fresh.place)?;
-        let inside = content.get(place.clone()).unwrap_or_default();
+        let position = self.bytes(&fresh.position)?;
+        let inside = content.get(position.clone()).unwrap_or_default();
         let here = inside.match_indices(quote.as_str()).filter_map(|(at, _)| {
-            let at = place.start.saturating_add(at);
+            let at = position.start.saturating_add(at);
             let start = self.units_before(at);
             let range = TextRange { start, end: start.saturating_add(length) };
             let is_own = own.start < own.end && start <= own.start && own.end <= range.end;
@@ -124,11 +116,11 @@ impl Text {
             let here = all.filter_map(|(at, _)| {
                 let at = at.saturating_add(left.len());
                 let gap = gap(at);
-                let is_here = fresh.place.start <= gap.start && gap.start <= fresh.place.end;
+                let is_here = fresh.position.start <= gap.start && gap.start <= fresh.position.end;
                 let is_same = is_here && self.is_in_context(origin, at..at);
                 is_same.then_some(Returned::Here(gap))
             });
-            if let Some(here) = only(here).filter(|_| !fresh.place.is_empty()) {
+            if let Some(here) = only(here).filter(|_| !fresh.position.is_empty()) {
                 return Some(here);
             }
         }
@@ -146,25 +138,25 @@ impl Text {
 
     /// `None`: the anchor knows no letters, or there are none but those.
     fn fresh(&self, current: &RelativeRange, own: TextRange, effort: &mut Effort) -> Option<Fresh> {
-        let known = known(&current.start)?;
+        let vector = vector_of(&current.start)?;
         if own.end < own.start || !effort.spend(self.order.pieces()) {
             return None;
         }
-        let all = self.order.units_since(&known);
+        let all = self.order.units_since(&vector);
         if all.is_empty() {
             return None;
         }
-        let mut place = own.start..own.end;
+        let mut position = own.start..own.end;
         let mut stretches = Vec::with_capacity(all.len());
         for stretch in all {
-            if stretch.end < place.start || place.end < stretch.start {
+            if stretch.end < position.start || position.end < stretch.start {
                 stretches.push(stretch);
             } else {
-                place = place.start.min(stretch.start)..place.end.max(stretch.end);
+                position = position.start.min(stretch.start)..position.end.max(stretch.end);
             }
         }
-        stretches.push(place.clone());
-        Some(Fresh { place, stretches })
+        stretches.push(position.clone());
+        Some(Fresh { position, stretches })
     }
 
     /// Whether the whole context stands around a range of bytes. The text may have grown at its end.
@@ -189,13 +181,13 @@ impl Text {
 }
 
 /// The state vector behind a position.
-pub(crate) fn known(start: &[u8]) -> Option<HashMap<u64, u32>> {
+pub(crate) fn vector_of(start: &[u8]) -> Option<HashMap<u64, u32>> {
     let (_, rest) = split_position(start)?;
     let mut reader = Reader::new(rest);
     let count = reader.count(CLIENT_BYTES_MIN).ok()?;
-    let known: Option<_> =
+    let vector: Option<_> =
         (0..count).map(|_| Some((reader.number().ok()?, reader.clock().ok()?))).collect();
-    known.filter(|_| reader.rest().is_empty())
+    vector.filter(|_| reader.rest().is_empty())
 }
 
 /// The only item. `None`: there is none, or several.

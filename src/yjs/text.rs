@@ -15,7 +15,6 @@ use crate::error::{AnchorMismatch, SyncError};
 use crate::lib0::{Reader, put_block, put_number};
 use crate::log;
 use crate::quote_search;
-use crate::returned::Returned;
 use crate::structs::Id;
 use crate::utf16::{self, Index, Utf16Position};
 use crate::word_diff;
@@ -44,6 +43,14 @@ pub struct Resolved {
     pub anchor: Anchor,
     /// The new relative range to store, if the quote came back in its place. A guess is not stored.
     pub relocated: Option<RelativeRange>,
+}
+
+/// A passage that was found in fresh letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// In its own place.
+    Here(TextRange),
+    Elsewhere(TextRange),
 }
 
 impl Text {
@@ -332,7 +339,7 @@ pub fn starts_at(current: &RelativeRange, position: &[u8]) -> bool {
 
 /// Whether two stored ranges have the same relative positions, whatever letters they know.
 #[must_use]
-pub fn is_same_place(one: &RelativeRange, other: &RelativeRange) -> bool {
+pub fn is_same_position(one: &RelativeRange, other: &RelativeRange) -> bool {
     position_of(one) == position_of(other)
 }
 

@@ -18,7 +18,7 @@ use crate::outbox::event::Event;
 use crate::reviews::decision_versions::authors_of;
 use crate::reviews::error::done;
 use crate::reviews::member::MemberLink;
-use crate::reviews::plan::{self, Edit, Plan, SeenPlaces, Selection, Skipped, SkippedReviews};
+use crate::reviews::plan::{self, Edit, Plan, SeenPositions, Selection, Skipped, SkippedReviews};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::room::Snapshot;
 use crate::rooms::server_edit::TRIES;
@@ -135,7 +135,7 @@ impl Reviews {
         link: &MemberLink,
         snapshot: Option<Snapshot>,
         selected: Vec<StoredReview>,
-        seen: SeenPlaces,
+        seen: SeenPositions,
         mut skipped: SkippedReviews,
     ) -> Result<Plan, ReviewError> {
         let Some(snapshot) = snapshot.filter(|_| !selected.is_empty()) else {

@@ -76,7 +76,7 @@ impl Skipped {
 pub(crate) type SkippedReviews = Vec<(ReviewId, Skipped)>;
 
 /// The guessed places of moved parts that a person has seen, by review.
-pub(crate) type SeenPlaces = HashMap<ReviewId, Vec<Vec<u8>>>;
+pub(crate) type SeenPositions = HashMap<ReviewId, Vec<Vec<u8>>>;
 
 /// Skips the selections whose state does not permit `verdict`.
 pub(crate) fn select(
@@ -143,7 +143,7 @@ pub(crate) fn acceptance(
     text: &Text,
     merged: Bytes,
     selected: &[StoredReview],
-    seen: &SeenPlaces,
+    seen: &SeenPositions,
     limit: usize,
 ) -> Result<Plan, ReviewError> {
     let (replacements, skipped) = replacements(text, selected, seen);
@@ -160,7 +160,7 @@ pub(crate) fn acceptance(
 
 /// The text with these suggestions accepted, and the number of those that [`acceptance`] would skip.
 pub(crate) fn accepted_text(text: &Text, open: &[StoredReview]) -> (String, usize) {
-    let (replacements, skipped) = replacements(text, open, &SeenPlaces::new());
+    let (replacements, skipped) = replacements(text, open, &SeenPositions::new());
     let replaced: Vec<_> = replacements.iter().map(|it| (it.range, it.with)).collect();
     (text.content_with(&replaced), skipped.len())
 }
@@ -170,7 +170,7 @@ pub(crate) fn accepted_text(text: &Text, open: &[StoredReview]) -> (String, usiz
 fn replacements<'a>(
     text: &Text,
     selected: &'a [StoredReview],
-    seen: &SeenPlaces,
+    seen: &SeenPositions,
 ) -> (Vec<Replacement<'a>>, SkippedReviews) {
     let mut oldest_first: Vec<_> = selected.iter().collect();
     oldest_first.sort_by_key(|review| (review.created_at, review.id));

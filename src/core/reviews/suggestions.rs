@@ -23,7 +23,7 @@ use crate::storage::seats::Guarded;
 use crate::storage::suggestions::{
     AnchoredItem, AnchoredSuggestion, ItemOutcome, OpenParts, refusal,
 };
-use crate::yjs::text::{Text, is_same_place, starts_at};
+use crate::yjs::text::{Text, is_same_position, starts_at};
 
 /// How often a batch is placed: each time but the last, another batch of the author was stored meanwhile.
 const PLACED_MAX: usize = 32;
@@ -290,7 +290,7 @@ fn stayed_parts(mut parts: Vec<StoredPart>, stored: Option<&StoredReview>) -> Ve
     let stored = stored.into_iter().flat_map(StoredReview::parts);
     for (part, stored) in parts.iter_mut().zip(stored) {
         let is_same = part.origin.quote == stored.origin.quote;
-        if is_same && is_same_place(&part.current, stored.current) {
+        if is_same && is_same_position(&part.current, stored.current) {
             (part.origin, part.current) = (stored.origin.clone(), stored.current.clone());
         }
     }

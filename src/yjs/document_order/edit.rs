@@ -64,14 +64,14 @@ impl DocumentOrder {
     }
 
     /// The stretches of units that a state vector lacks, in the order of the text.
-    pub(crate) fn units_since(&self, known: &HashMap<u64, u32>) -> Vec<Range<u32>> {
-        let bound = |client: &Client| known.get(&client.id).copied().unwrap_or_default();
-        let known: Vec<u32> = self.clients.iter().map(bound).collect();
+    pub(crate) fn units_since(&self, vector: &HashMap<u64, u32>) -> Vec<Range<u32>> {
+        let clock = |client: &Client| vector.get(&client.id).copied().unwrap_or_default();
+        let clocks: Vec<u32> = self.clients.iter().map(clock).collect();
         let mut stretches: Vec<Range<u32>> = Vec::new();
         for part in self.visible.iter().filter_map(|at| self.part(*at)) {
-            let first = known.get(slot(part.client)).copied().unwrap_or_default();
-            let known = first.saturating_sub(part.clock).min(part.length);
-            let units = part.at.saturating_add(known)..part.at.saturating_add(part.length);
+            let clock = clocks.get(slot(part.client)).copied().unwrap_or_default();
+            let older = clock.saturating_sub(part.clock).min(part.length);
+            let units = part.at.saturating_add(older)..part.at.saturating_add(part.length);
             match stretches.last_mut().filter(|last| last.end == units.start) {
                 _ if units.is_empty() => {}
                 Some(last) => last.end = units.end,

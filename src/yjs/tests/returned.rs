@@ -185,13 +185,13 @@ const CLAUSES: [&str; 3] =
     ["갑은 을에게 대금을 지급한다.\n", "을은 갑에게 대금을 지급한다.\n", "ab "];
 
 fn step() -> impl Strategy<Value = Step> {
-    let (place, length) = (any::<u16>(), 1..40_u8);
+    let (at, length) = (any::<u16>(), 1..40_u8);
     prop_oneof![
-        3 => (place, length.clone()).prop_map(|(at, length)| Step::Cut { at, length }),
-        2 => place.prop_map(|at| Step::Paste { at }),
+        3 => (at, length.clone()).prop_map(|(at, length)| Step::Cut { at, length }),
+        2 => at.prop_map(|at| Step::Paste { at }),
         2 => Just(Step::Undo),
-        1 => (place, 0..CLAUSES.len()).prop_map(|(at, clause)| Step::Type { at, clause }),
-        2 => (place, length, any::<u16>()).prop_map(|(at, length, to)| Step::Drag { at, length, to }),
+        1 => (at, 0..CLAUSES.len()).prop_map(|(at, clause)| Step::Type { at, clause }),
+        2 => (at, length, any::<u16>()).prop_map(|(at, length, to)| Step::Drag { at, length, to }),
     ]
 }
 
@@ -222,24 +222,24 @@ impl Twins {
 
     fn take(&mut self, step: &Step) {
         self.now += 1;
-        let place = |at: u16, births: &[usize]| usize::from(at) % (births.len() + 1);
+        let position = |at: u16, births: &[usize]| usize::from(at) % (births.len() + 1);
         match *step {
             Step::Cut { at, length } => self.cut(at, length),
             Step::Paste { at } => {
                 let text = self.clipboard.1.clone();
-                self.replace(place(at, &self.births), 0, &text);
+                self.replace(position(at, &self.births), 0, &text);
             }
             Step::Undo => {
                 let (at, text) = self.clipboard.clone();
                 self.replace(usize::try_from(at).unwrap().min(self.births.len()), 0, &text);
             }
             Step::Type { at, clause } => {
-                self.replace(place(at, &self.births), 0, CLAUSES[clause]);
+                self.replace(position(at, &self.births), 0, CLAUSES[clause]);
             }
             Step::Drag { at, length, to } => {
                 self.cut(at, length);
                 let text = self.clipboard.1.clone();
-                self.replace(place(to, &self.births), 0, &text);
+                self.replace(position(to, &self.births), 0, &text);
             }
         }
     }
@@ -270,7 +270,7 @@ fn g9_an_anchor_among_twins_is_at_no_letter_that_stood_elsewhere() {
             births[start..end].fill(1);
             let clipboard = (0, String::new());
             let mut twins = Twins { desk, births, now: 1, clipboard };
-            let (mut known, mut own) = (1, 1..=1);
+            let (mut last, mut own) = (1, 1..=1);
             for step in &steps {
                 twins.take(step);
                 let Resolved { anchor, relocated } = twins.desk.read();
@@ -279,7 +279,7 @@ fn g9_an_anchor_among_twins_is_at_no_letter_that_stood_elsewhere() {
                 let births = &twins.births[range.clone()];
                 let now: Vec<u16> = text_of(&twins.desk.writer).encode_utf16().collect();
                 let is_quote = String::from_utf16(&now[range]).unwrap() == quote;
-                let is_new = |born: &usize| own.contains(born) || known < *born;
+                let is_new = |born: &usize| own.contains(born) || last < *born;
                 match anchor.state {
                     AnchorState::Exact | AnchorState::Moved => {
                         prop_assert!(
@@ -292,7 +292,7 @@ fn g9_an_anchor_among_twins_is_at_no_letter_that_stood_elsewhere() {
                 }
                 if relocated.is_some() {
                     let first = births.iter().min().copied().unwrap_or_default();
-                    (known, own) = (twins.now, first..=twins.now);
+                    (last, own) = (twins.now, first..=twins.now);
                 }
             }
             Ok(())

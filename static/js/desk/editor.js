@@ -20,7 +20,7 @@ import {
   standardKeymap,
 } from "../lib/vendor.js"
 import { highlights, marked, setActive, setPending, setPassages } from "../reviews/highlights.js"
-import { SharedPlaces } from "../reviews/shared_places.js"
+import { SharedPositions } from "../reviews/shared_positions.js"
 import { textShown } from "../reviews/text_view.js"
 import { drawnSections } from "../sections/meters.js"
 import { announcedInput } from "./announced_input.js"
@@ -236,9 +236,9 @@ export class Editor extends EventTarget {
   }
 
   /** Where letters of the shared text stand in the base; `null` while it is a copy of the server's text. */
-  get sharedPlaces() {
+  get sharedPositions() {
     const { fromShared } = this.view.state.facet(base)
-    return this.binding.isServed ? null : new SharedPlaces(this.shared, fromShared)
+    return this.binding.isServed ? null : new SharedPositions(this.shared, fromShared)
   }
 
   /** @param {Range} range of the base */

@@ -167,14 +167,15 @@ export class ReviewActions {
   }
 
   /** Shows the guessed place of a passage. @param {api.Review} review */
-  showPlace = ({ id }) => {
+  showPassage = ({ id }) => {
     const spot = this.reviews.passageOf(id)
+    this.margin?.closeSheet()
     if (spot) this.editor.show(spot)
   }
 
   /** Shows the guessed place of a passage, and asks. @param {api.Review} review */
   #isThere(review) {
-    this.showPlace(review)
+    this.showPassage(review)
     const { from, to } = this.reviews.passageOf(review.id) ?? { from: 0, to: 0 }
     const around = this.editor.textIn({ from: Math.max(from - AROUND, 0), to: Math.min(to + AROUND, this.editor.length) })
     return confirm(t("review.moved.sure", { around: around.replaceAll("\n", " ").trim() }), t("review.moved.accept"), { danger: false })

@@ -36,7 +36,7 @@ import { isSummary, quoteOf } from "./summary.js"
  *
  * @typedef {object} CardActions each answers why it did not work, or `null`
  * @property {(review: Review, decision: Decision) => Promise<string | null>} decide
- * @property {(review: Review) => void} showPlace shows the guessed place of a passage
+ * @property {(review: Review) => void} showPassage shows the guessed place of a passage
  * @property {(review: Review) => Promise<string | null>} takeBack
  * @property {(review: Review) => number} undoableSize
  * @property {(review: Review, body: string) => Promise<string | null>} reply
@@ -226,7 +226,7 @@ export class ReviewCard {
     const open = review.status === "open"
     const changed = open && context.state !== "exact"
     if (changed) {
-      parts.push(el("p", { class: "card-state", text: this.#changedText() }), ...(context.state === "moved" ? [this.#placeButton()] : []))
+      parts.push(el("p", { class: "card-state", text: this.#changedText() }), ...(context.state === "moved" ? [this.#showButton()] : []))
     }
     const shown = (changed && context.state !== "moved") || !open
     const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
@@ -243,12 +243,12 @@ export class ReviewCard {
     return parts
   }
 
-  #placeButton() {
+  #showButton() {
     const words = t("review.moved.show")
     return button(words, { class: "button button-quiet", label: actName(words, this.review) }, (event) => {
       event.stopPropagation()
       this.actions.choose(this.review)
-      this.actions.showPlace(this.review)
+      this.actions.showPassage(this.review)
     })
   }
 

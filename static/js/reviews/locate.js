@@ -3,7 +3,7 @@
  * From offsets in the server's text to offsets in ours.
  *
  * The last resort, for a page that shows a copy of the server's text or lacks a letter of the passage
- * (`shared_places.js`). The two may be a keystroke apart when an answer arrives. A passage that is called exact must
+ * (`shared_positions.js`). The two may be a keystroke apart when an answer arrives. A passage that is called exact must
  * stand on its quote, so the nearest occurrence of the quote is taken; of two equally near, the one
  * with the right text before it. Pure, tested with `node --test`.
  */

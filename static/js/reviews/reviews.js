@@ -42,7 +42,7 @@ export class Reviews extends EventTarget {
   /** The passages that stood in the text after the last edit. @type {Set<string>} */
   #found = new Set()
   /** The reviews whose letters this page lacked when they were located. @type {Set<string>} */
-  #unplaced = new Set()
+  #unlocated = new Set()
   /** The reviews at which this user or the peer edited, until their places are read from the shared text. @type {Set<string>} */
   #near = new Set()
   #restTimer = 0
@@ -217,12 +217,12 @@ export class Reviews extends EventTarget {
       if (this.#all.get(id)?.status !== "open") passages.delete(id)
     }
     const tree = this.editor.baseTree
-    const places = served.length === 0 ? null : this.editor.sharedPlaces
-    const text = { tree, whole: tree.toString(), places }
+    const positions = served.length === 0 ? null : this.editor.sharedPositions
+    const text = { tree, whole: tree.toString(), positions }
     for (const review of served) {
-      this.#unplaced.delete(review.id)
+      this.#unlocated.delete(review.id)
       if (review.status !== "open" || review.anchor === null) continue
-      if (anchorsOf(review).some((anchor) => anchor.relative && !places?.of(anchor))) this.#unplaced.add(review.id)
+      if (anchorsOf(review).some((anchor) => anchor.relative && !positions?.of(anchor))) this.#unlocated.add(review.id)
       const spots = spotsOf(text, review, passages.get(review.id)?.spots ?? [])
       passages.set(review.id, { spots, suggests: isSuggestion(review), by: this.roleOf(review.author), since: review.created_at })
     }
@@ -251,12 +251,12 @@ export class Reviews extends EventTarget {
 
   #edited() {
     this.#seekDelay = SEEK_DELAY
-    if (0 < this.#unplaced.size) this.#locate([...this.#unplaced].flatMap((id) => this.#all.get(id) ?? []))
+    if (0 < this.#unlocated.size) this.#locate([...this.#unlocated].flatMap((id) => this.#all.get(id) ?? []))
     const { look, near } = this.editor.marked
     if (0 < near.length) {
       for (const id of near) this.#near.add(id)
       window.clearTimeout(this.#restTimer)
-      this.#restTimer = window.setTimeout(() => this.#settle(), REST_DELAY)
+      this.#restTimer = window.setTimeout(() => this.#finishEdit(), REST_DELAY)
     }
     if (look !== this.#look) {
       this.#look = look
@@ -267,11 +267,11 @@ export class Reviews extends EventTarget {
   }
 
   /** Where a spot is after an edit at it, its letters say: the editor only guesses where text stands beside deleted letters. */
-  #settle() {
+  #finishEdit() {
     const isPlaced = (/** @type {api.Review} */ review) => anchorsOf(review).every(({ relative }) => relative)
     const reviews = [...this.#near].flatMap((id) => this.#all.get(id) ?? []).filter(isPlaced)
     this.#near.clear()
-    if (reviews.length === 0 || this.editor.sharedPlaces === null) return
+    if (reviews.length === 0 || this.editor.sharedPositions === null) return
     this.#locate(reviews)
     this.#seek()
     this.#announce()

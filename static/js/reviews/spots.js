@@ -44,11 +44,11 @@ export function stateOfSpot(spot) {
  * Places by the letters that the server names. Without them, or without those letters, places as the server has them,
  * but for those that moved along with edits that it may not have seen.
  *
- * @param {{ tree: Tree, whole: string, places?: import("./shared_places.js").SharedPlaces | null }} text both forms of it
+ * @param {{ tree: Tree, whole: string, positions?: import("./shared_positions.js").SharedPositions | null }} text both forms of it
  * @param {Pick<import("../lib/api.js").Review, "anchor" | "parts">} review @param {readonly Spot[]} ours
  * @returns {Spot[]}
  */
-export function spotsOf({ tree, whole, places = null }, review, ours) {
+export function spotsOf({ tree, whole, positions = null }, review, ours) {
   const only = review.anchor === null ? [] : [{ anchor: review.anchor, text: null }]
   const parts = isSuggestion(review) ? review.parts : only
   return parts.map(({ anchor, text: words }, at) => {
@@ -56,8 +56,8 @@ export function spotsOf({ tree, whole, places = null }, review, ours) {
     const { quote, prefix, suffix } = anchor
     const isSame = before !== undefined && quote === before.quote && (prefix === before.prefix || suffix === before.suffix)
     const isLost = anchor.state === "orphaned"
-    const isNewer = isSame && stands(before) && !before.isGuess && anchor.state !== "moved" && !(isLost && places)
-    const range = places?.of(anchor) ?? (isNewer ? before : quote === "" ? locateGap(whole, anchor) : locate(whole, anchor))
+    const isNewer = isSame && stands(before) && !before.isGuess && anchor.state !== "moved" && !(isLost && positions)
+    const range = positions?.of(anchor) ?? (isNewer ? before : quote === "" ? locateGap(whole, anchor) : locate(whole, anchor))
     const { from, to, left, isBeside } = { left: range.from, isBeside: true, ...range }
     const own = { left: isLost ? -1 : left, isBeside: isBeside && !isLost, isGuess: anchor.state === "moved" }
     const next = held({ from, to, quote, prefix, suffix, text: words, holds: true, ...own }, tree)

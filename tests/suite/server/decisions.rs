@@ -262,8 +262,8 @@ async fn g9_a_decision_changes_no_lookalike_and_takes_a_guess_that_was_seen(pair
     let accept = table.path(&format!("/reviews/{}/accept", review["id"].as_str().expect("an id")));
     pair.one.post(&table.desk.writer, &accept, json!({})).await.problem(409, "moved");
     assert_eq!(accepted_text(&pair.one, &table.desk.writer, &table.desk).await, (dragged, 1));
-    let decide = async |place: &Value| {
-        let item = json!({ "id": review["id"], "version": 1, "moved": [place] });
+    let decide = async |seen: &Value| {
+        let item = json!({ "id": review["id"], "version": 1, "moved": [seen] });
         let body = json!({ "decision": "accept", "reviews": [item] });
         pair.one.post(&table.desk.writer, &table.path("/decisions"), body).await.ok(200)
     };

@@ -12,7 +12,7 @@ import { after, before, test } from "node:test"
 import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
-import { SharedPlaces } from "../../static/js/reviews/shared_places.js"
+import { SharedPositions } from "../../static/js/reviews/shared_positions.js"
 import { extentOf, isWhole, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.js"
 import { acceptedText } from "../../static/js/sections/accepted.js"
 import { Galley } from "./galley.mjs"
@@ -58,7 +58,7 @@ class Page {
 
   /** @param {Review[]} reviews as the server sends them */
   read(reviews) {
-    const text = { tree: this.tree, whole: this.tree.toString(), places: new SharedPlaces(this.shared, (at) => at) }
+    const text = { tree: this.tree, whole: this.tree.toString(), positions: new SharedPositions(this.shared, (at) => at) }
     this.spots = new Map(reviews.map((review) => [review.id, spotsOf(text, review, this.spots.get(review.id) ?? [])]))
   }
 

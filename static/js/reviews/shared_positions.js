@@ -14,7 +14,7 @@ import { Y } from "../lib/vendor.js"
  * @typedef {{ from: number, to: number, left: number, isBeside: boolean }} Place `left` and `isBeside`: see `Spot`
  */
 
-export class SharedPlaces {
+export class SharedPositions {
   /** By client, in the order of the clocks. @type {Map<number, Run[]>} */
   #runs = new Map()
 

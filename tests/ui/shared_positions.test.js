@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
-import { SharedPlaces } from "../../static/js/reviews/shared_places.js"
+import { SharedPositions } from "../../static/js/reviews/shared_positions.js"
 import { extentOf, moved, spotsOf, stateOfSpot } from "../../static/js/reviews/spots.js"
 
 const seed = Number(process.env.GALLEY_SEED) || 36
@@ -32,7 +32,7 @@ function anchorIn(shared, start, end) {
 /** @param {Y.Text} shared @param {readonly import("../../static/js/lib/api.js").Anchor[]} anchors */
 function placed(shared, anchors, ours = /** @type {import("../../static/js/reviews/spots.js").Spot[]} */ ([])) {
   const whole = shared.toString()
-  const text = { tree: Text.of(whole.split("\n")), whole, places: new SharedPlaces(shared, (at) => at) }
+  const text = { tree: Text.of(whole.split("\n")), whole, positions: new SharedPositions(shared, (at) => at) }
   return spotsOf(text, { anchor: anchors[0] ?? null, parts: anchors.map((anchor) => ({ anchor, text: "x" })) }, ours)
 }
 
@@ -45,7 +45,7 @@ test("an edit of the server's text that this page lacks leaves a passage without
   Y.applyUpdate(page, Y.encodeStateAsUpdate(server))
   server.getText("content").insert(4, "and ")
   const anchor = anchorIn(server.getText("content"), 4, 7)
-  assert.equal(new SharedPlaces(page.getText("content"), (at) => at).of(anchor), null)
+  assert.equal(new SharedPositions(page.getText("content"), (at) => at).of(anchor), null)
   Y.applyUpdate(page, Y.encodeStateAsUpdate(server))
   assert.deepEqual(shown(placed(page.getText("content"), [anchor])), [["exact", 4, 7]])
 })
