@@ -106,7 +106,7 @@ export class Session {
     const before = await this.#calm()
     if (reload !== "") {
       await this.hands[reload].reload()
-      await this.#calm((after) => reloadFaults(reload, before, after, this.without))
+      await this.#calm((after) => reloadFaults(before[reload], after[reload], this.without))
     }
     if (tries && before.served.accepted !== before.served.text) await this.#tryAll(before)
     if (LENGTH_MAX < before.served.text.length) await this.#cutDown(before.served.text.length)

@@ -9,10 +9,10 @@
 /**
  * @typedef {{ kind: "text" | "new" | "old", id: string, isEdited: boolean, text: string }} Piece of what is drawn
  * @typedef {{ at: number, near: number, length: number, isInside?: boolean, isAnywhere?: boolean }} Place where an act goes, as fractions
- *   of 1; `near`: beside a suggestion; `isAnywhere`: also inside a pair of surrogates
+ *   of 1; `near`: beside a suggestion; `isAnywhere`: also inside a grapheme
  * @typedef {{ editor: string, shared: string, base: string, overlaid: string, pieces: Piece[], cards: Card[], saved: string, notice: string,
  *   stored: number, isComposing: boolean }} Seen
- * @typedef {{ id: string, status: string, state: string, text: string }} Card
+ * @typedef {{ id: string, status: string, state: string, text: string | null }} Card `text`: `null` far from the window
  */
 
 const { set } = Map.prototype
@@ -115,7 +115,7 @@ function cards() {
   const said = all.map(({ dataset, children }) => {
     const content = /** @type {HTMLElement} */ (children[0]?.cloneNode(true))
     for (const other of content.querySelectorAll("header, .unread")) other.remove()
-    return { id: dataset.card ?? "", status: dataset.status ?? "", state: dataset.state ?? "", text: dataset.near === "true" ? (content.textContent ?? "") : "" }
+    return { id: dataset.card ?? "", status: dataset.status ?? "", state: dataset.state ?? "", text: dataset.near === "true" ? content.textContent : null }
   })
   return said.sort((one, other) => (one.id < other.id ? -1 : 1))
 }
@@ -158,7 +158,11 @@ function rangeOf({ at, near, length, isInside = false, isAnywhere = false }) {
   if (range && isInside) from = range.from + Math.floor(at * (range.to - range.from))
   else if (range) from = at < 0.5 ? range.from : range.to
   const to = Math.min(from + length, doc.length)
-  const whole = (/** @type {number} */ at) => (isAnywhere || !/^[\ud800-\udbff][\udc00-\udfff]$/.test(doc.sliceString(at - 1, at + 1)) ? at : at + 1)
+  const graphemes = new Intl.Segmenter().segment(doc.toString())
+  const whole = (/** @type {number} */ at) => {
+    const { index = at, segment = "" } = (isAnywhere ? undefined : graphemes.containing(at)) ?? {}
+    return index === at ? at : index + segment.length
+  }
   return { from: whole(from), to: whole(to) }
 }
 

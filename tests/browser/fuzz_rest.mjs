@@ -4,7 +4,6 @@
 /**
  * @typedef {import("./fuzz_page.mjs").Seen} Seen
  * @typedef {import("./fuzz_page.mjs").Piece} Piece
- * @typedef {import("./fuzz_acts.mjs").Role} Role
  * @typedef {{ text: string, accepted: string, open: { id: string, state: string, parts: string[] }[] }} Served
  * @typedef {{ writer: Seen, reviewer: Seen, served: Served }} Found
  * @typedef {{ what: string, seen: string, wanted: string }} Fault
@@ -58,16 +57,17 @@ function classOf(state, without) {
   return without.includes("states") ? "stands not" : state
 }
 
-/** What a reload does not change. @param {Seen} seen @param {readonly string[]} without */
-export function shownIn({ pieces, cards }, without) {
-  const drawn = pieces.map(({ kind, id, isEdited, text }) => `${kind} ${id} ${isEdited}: ${JSON.stringify(text)}`)
-  return [...drawn, ...cards.map((card) => `card ${cardOf(card, without)}: ${classOf(card.state, without) === "stands not" ? "" : card.text}`)].join("\n")
-}
-
-/** The faults of a reload. @param {Role} role @param {Found} before @param {Found} after @param {readonly string[]} without @returns {Fault[]} */
-export function reloadFaults(role, before, after, without) {
-  const [wanted, seen] = [shownIn(before[role], without), shownIn(after[role], without)]
-  return wanted === seen ? [] : [{ what: `after a reload of the ${role}`, seen, wanted }]
+/** The faults of a reload. @param {Seen} before @param {Seen} after @param {readonly string[]} without @returns {Fault[]} */
+export function reloadFaults(before, after, without) {
+  const pieces = (/** @type {Seen} */ seen) => seen.pieces.map(({ kind, id, isEdited, text }) => `${kind} ${id} ${isEdited}: ${JSON.stringify(text)}`).join("\n")
+  // A card far from the window has its words only.
+  const drawn = (/** @type {Seen} */ seen) => new Set(seen.cards.flatMap(({ id, state, text }) => (text === null || classOf(state, without) === "stands not" ? [] : [id])))
+  const [first, second] = [drawn(before), drawn(after)]
+  const cards = (/** @type {Seen} */ seen) => seen.cards.map((card) => `${cardOf(card, without)}: ${first.has(card.id) && second.has(card.id) ? card.text : ""}`).join("\n")
+  return [pieces, cards].flatMap((shown) => {
+    const [wanted, seen] = [shown(before), shown(after)]
+    return wanted === seen ? [] : [{ what: "after the reload", seen, wanted }]
+  })
 }
 
 /** Where two texts differ, with a little of what stands around. @param {string} seen @param {string} wanted */
