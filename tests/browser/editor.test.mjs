@@ -148,6 +148,26 @@ test("T11 an announced edit of the page is read: a correction, a dictation, a de
     node.dispatchEvent(new InputEvent("input", event))
   })
   assert.equal((await editor.state()).shared, "the end")
+  // An input method may write at the selection although a button has the focus.
+  await editor.select(7)
+  await page.evaluate(() => document.body.append(Object.assign(document.createElement("button"), { id: "elsewhere", textContent: "elsewhere" })))
+  await page.locator("#elsewhere").click()
+  await page.keyboard.insertText(" here")
+  assert.equal((await editor.state()).shared, "the end here")
+})
+
+test("T11 an edit of the page right behind one of the user is undone", async () => {
+  await editor.begin({ role: "writer", text: "abc" })
+  await editor.select(3)
+  for (let round = 1; round <= 20; round++) {
+    await editor.page.evaluate(() => {
+      document.execCommand("insertText", false, "d")
+      setTimeout(() => document.querySelector(".cm-line")?.append("번역"))
+    })
+    await editor.page.keyboard.insertText("e")
+    await editor.page.evaluate(() => document.querySelector(".cm-line")?.append("번역"))
+    assert.equal((await editor.state()).shared, `abc${"de".repeat(round)}`)
+  }
 })
 
 test("T11 an input method of Android is read, and a selection beside struck words is composed over", async () => {

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -139,6 +140,28 @@ test("a syllable that replaces a selection behind a suggestion's new words is co
   await writer.waitForText("저는 물류는 좋습니다.")
   await reviewer.waitForBase("저는 물류는 좋습니다.")
   assert.equal(await stored(writer), "저는 물류는 좋습니다.")
+})
+
+test("a noun is composed over, and then its particle behind the struck words", async () => {
+  const { writer, reviewer } = await desk("저는 물류가 좋습니다.")
+  await reviewer.page.locator(".cm-content:not([aria-readonly=true])").waitFor()
+  const ime = await inputMethod(reviewer)
+  await reviewer.select("물류")
+  for (const text of ["ㅇ", "유"]) await ime.compose(text)
+  await ime.commit("유")
+  for (const text of ["ㅌ", "토", "통"]) await ime.compose(text)
+  await ime.commit("통")
+  await reviewer.page.locator(".passage-old", { hasText: "물류" }).waitFor()
+  await reviewer.page.keyboard.press("Shift+ArrowRight")
+  for (const text of ["ㅇ", "이"]) await ime.compose(text)
+  await ime.commit("이")
+  await reviewer.waitForText("저는 유통이 좋습니다.")
+  await writer.page.locator("ins.passage-new", { hasText: /^유통이$/ }).waitFor()
+  const document = new URL(writer.page.url()).pathname.split("/").pop()
+  const accepted = async () => (await writer.page.request.get(`${galley.url}/api/documents/${document}/text?view=accepted`)).text()
+  await until(async () => (await accepted()) === "저는 유통이 좋습니다.", "the whole syllable is stored", accepted)
+  await reviewer.page.reload()
+  await reviewer.waitForText("저는 유통이 좋습니다.")
 })
 
 test("a comment is composed while the text above it changes", async () => {

@@ -311,25 +311,6 @@ test("Hangul over a selection, and after Backspace beside struck words, is compo
   await until(async () => JSON.stringify(await suggestions(writer)).includes("유화"), "it is suggested")
 })
 
-test("a noun is composed over, and then its particle behind the struck words", async () => {
-  const { writer, reviewer } = await desk("저는 물류가 좋습니다.")
-  const ime = await inputMethod(reviewer)
-  await reviewer.select("물류")
-  for (const text of ["ㅇ", "유"]) await ime.compose(text)
-  await ime.commit("유")
-  for (const text of ["ㅌ", "토", "통"]) await ime.compose(text)
-  await ime.commit("통")
-  await until(async () => (await struck(reviewer)).join() === "물류", "the noun is struck")
-  await reviewer.page.keyboard.press("Shift+ArrowRight")
-  for (const text of ["ㅇ", "이"]) await ime.compose(text)
-  await ime.commit("이")
-  await reviewer.waitForText("저는 유통이 좋습니다.")
-  await serverHas(writer, [["물류가", "유통이"]])
-  await writer.page.locator("ins.passage-new", { hasText: /^유통이$/ }).waitFor()
-  await reviewer.page.reload()
-  await reviewer.waitForText("저는 유통이 좋습니다.")
-})
-
 test("the writer edits the line of a composition: the edit waits, and both are there at the end", async () => {
   const { writer, reviewer } = await desk("저는 물류를 좋아합니다.\n다음 줄.")
   await caretBehind(reviewer, "물류")

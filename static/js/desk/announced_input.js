@@ -13,20 +13,25 @@ import { EditorView, ViewPlugin } from "../lib/vendor.js"
 const UNDONE_MAX = 100
 /** In ms. */
 const PERIOD = 1_000
+const ANNOUNCING = ["beforeinput", "input", "compositionstart", "compositionupdate", "compositionend"]
 
 export function announcedInput() {
   /** The last announcement whose change may not be read yet; 0: there is none. */
   let pending = 0
   let count = 0
   let undone = 0
-  const announced = () => {
+  const announced = (/** @type {Event} */ { type }) => {
     const mine = (pending = ++count)
-    // Some browsers have their changes read with the next frame.
-    const read = () => window.setTimeout(() => (pending = pending === mine ? 0 : pending))
-    window.requestAnimationFrame(read)
+    const read = () => (pending = pending === mine ? 0 : pending)
+    // On touch screens the editor may read the change with the next frame, elsewhere at once.
+    if (0 < navigator.maxTouchPoints) window.requestAnimationFrame(() => window.setTimeout(read))
+    else if (type === "input") queueMicrotask(read)
+    else window.setTimeout(read)
   }
   /** Whether a change is undone. @param {EditorView} view */
   const isForeign = (view) => {
+    // The editor on Android has its input by an EditContext, and hears of it before a listener that is added here.
+    if (window.event?.type === "textupdate") return false
     // In such a loop the user's own change contains that of the script.
     if (0 < pending && undone <= UNDONE_MAX) return false
     if (undone++ === 0) {
@@ -38,32 +43,32 @@ export function announcedInput() {
     if (UNDONE_MAX < undone) throw new Error("a script rewrites the text of the editor again and again")
     return true
   }
-  /** The editor overlooks changes while it restores its selection, as it does after a focus: this update draws over them. */
-  class Overlooked {
+  class Watch {
+    #stopped = new AbortController()
     /** @type {MutationObserver | null} */
-    observer = null
+    #observer = null
 
     /** @param {EditorView} view */
     constructor(view) {
-      // After the editor's own observer, which an update would keep from seeing the change.
+      // The focus may be elsewhere, and with it the event.
+      for (const type of ANNOUNCING) document.addEventListener(type, announced, { capture: true, signal: this.#stopped.signal })
       queueMicrotask(() => {
-        // An editor on Android has its input by a context of its own.
-        const { editContext } = /** @type {{ editContext?: EventTarget }} */ (view.contentDOM)
-        editContext?.addEventListener("textupdate", announced, true)
-        this.observer = new MutationObserver(() => {
+        // The editor overlooks changes while it restores its selection, as it does after a focus: the update draws over
+        // them. An update before the editor's own observer would keep it from seeing the user's.
+        this.#observer = new MutationObserver(() => {
           if (pending === 0 && undone <= UNDONE_MAX && !view.compositionStarted) view.update([])
         })
-        this.observer.observe(view.contentDOM, { subtree: true, childList: true, characterData: true })
+        this.#observer.observe(view.contentDOM, { subtree: true, childList: true, characterData: true })
       })
     }
 
     destroy() {
-      this.observer?.disconnect()
+      this.#stopped.abort()
+      this.#observer?.disconnect()
     }
   }
   return [
-    ViewPlugin.fromClass(Overlooked),
-    EditorView.domEventObservers({ beforeinput: announced, input: announced, compositionstart: announced, compositionupdate: announced, compositionend: announced }),
+    ViewPlugin.fromClass(Watch),
     EditorView.inputHandler.of(isForeign),
     // The editor has the attribute `translate`, which some translators do not read.
     EditorView.contentAttributes.of({ class: "notranslate" }),
