@@ -41,5 +41,5 @@ export {
   encodeAwarenessUpdate,
   removeAwarenessStates,
 } from "y-protocols/awareness"
-export { readSyncMessage, writeSyncStep1, writeUpdate } from "y-protocols/sync"
+export { readSyncMessage, writeSyncStep1 } from "y-protocols/sync"
 export * as Y from "yjs"

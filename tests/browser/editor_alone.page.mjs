@@ -37,7 +37,7 @@ function begin({ role, text: content, edits = [], parts = [], peer }) {
   text.insert(0, content)
   model = undefined
   const mirror = role === "reviewer" ? new Mirror(text, () => false) : null
-  mirror?.extensions.push(ownPieces({ suggestions: () => model?.suggestions ?? [], stateOf: (id) => model?.stateOf(id), idAt: () => null, press() {} }))
+  mirror?.extensions.push(ownPieces({ suggestions: () => model?.suggestions ?? [], idAt: () => null, press() {} }))
   editor = new Editor(paper, text, role, mirror ?? new SharedEditing(text))
   const { view } = editor
   let ids = 0

@@ -7,7 +7,7 @@
  */
 
 /**
- * @typedef {{ kind: "text" | "new" | "old", id: string, isEdited: boolean, text: string }} Piece of what is drawn
+ * @typedef {{ kind: "text" | "new" | "old", id: string, text: string }} Piece of what is drawn
  * @typedef {{ at: number, near: number, length: number, isInside?: boolean, isAnywhere?: boolean }} Place where an act goes, as fractions
  *   of 1; `near`: beside a suggestion; `isAnywhere`: also inside a grapheme
  * @typedef {{ editor: string, shared: string, base: string, overlaid: string, pieces: Piece[], cards: Card[], saved: string, notice: string,
@@ -63,16 +63,16 @@ class Drawn {
     // The mark of new words has no letter at a break: it belongs to the letters beside it.
     for (const [at, piece] of this.pieces.entries()) {
       const beside = piece.id === UNMARKED && [this.pieces[at - 1], this.pieces[at + 1]].find((other) => other && other.kind !== "text")
-      if (beside) Object.assign(piece, { id: beside.id, isEdited: beside.isEdited })
+      if (beside) piece.id = beside.id
     }
     return this.pieces
   }
 
   /** @param {Omit<Piece, "text">} how @param {string} text */
-  #add({ kind, id, isEdited }, text) {
+  #add({ kind, id }, text) {
     const last = this.pieces.at(-1)
-    if (last && last.kind === kind && last.id === id && last.isEdited === isEdited) last.text += text
-    else if (text !== "") this.pieces.push({ kind, id, isEdited, text })
+    if (last && last.kind === kind && last.id === id) last.text += text
+    else if (text !== "") this.pieces.push({ kind, id, text })
   }
 
   /** @param {Node} parent @param {Omit<Piece, "text">} how */
@@ -88,25 +88,25 @@ class Drawn {
   /** @param {any} element */
   #widget(element) {
     const { widget } = element.cmTile ?? {}
-    const { id, isEdited } = styled(element, PLAIN)
+    const { id } = styled(element, PLAIN)
     // The old words of the reviewer, the sign of a new break, the new words on the writer's page, a break that a suggestion deletes.
-    if (typeof widget?.folded === "string") this.#add({ kind: "old", id, isEdited }, widget.text)
-    else if (element.matches(".passage-break")) this.lineBreak = { kind: "new", id: UNMARKED, isEdited: false }
-    else if (element.matches("ins.passage-new")) this.#add({ kind: "new", id, isEdited }, widget.text)
-    else if (element.matches("del.passage-old")) this.lineBreak = { kind: "old", id, isEdited }
+    if (typeof widget?.folded === "string") this.#add({ kind: "old", id }, widget.text)
+    else if (element.matches(".passage-break")) this.lineBreak = { kind: "new", id: UNMARKED }
+    else if (element.matches("ins.passage-new")) this.#add({ kind: "new", id }, widget.text)
+    else if (element.matches("del.passage-old")) this.lineBreak = { kind: "old", id }
   }
 }
 
 const UNMARKED = "unmarked"
 /** @type {Omit<Piece, "text">} */
-const PLAIN = { kind: "text", id: "", isEdited: false }
+const PLAIN = { kind: "text", id: "" }
 
 /** @param {HTMLElement} element @param {Omit<Piece, "text">} how @returns {Omit<Piece, "text">} */
 function styled(element, how) {
   const { classList, dataset } = element
   if (!classList.contains("passage-new") && !classList.contains("passage-old")) return how
   const kind = classList.contains("passage-new") ? "new" : "old"
-  return { kind, id: dataset.review ?? "", isEdited: classList.contains("passage-edited") }
+  return { kind, id: dataset.review ?? "" }
 }
 
 /** The cards of open reviews, and of lost ones, with all that they say but the time. @returns {Card[]} */

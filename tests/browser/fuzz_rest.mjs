@@ -13,7 +13,7 @@
 export const baseOf = (pieces) => joined(pieces, ({ kind }) => kind !== "new")
 
 /** The text with all suggestions that a page calls acceptable. @param {readonly Piece[]} pieces */
-export const acceptedOf = (pieces) => joined(pieces, ({ kind, isEdited }) => (isEdited ? kind !== "new" : kind !== "old"))
+export const acceptedOf = (pieces) => joined(pieces, ({ kind }) => kind !== "old")
 
 /** The text of the reviewer's editor, as it is drawn: the own new words are in it. @param {Seen} seen */
 const viewOf = ({ pieces }) => joined(pieces, ({ kind }) => kind !== "old")
@@ -59,7 +59,7 @@ function classOf(state, without) {
 
 /** The faults of a reload. @param {Seen} before @param {Seen} after @param {readonly string[]} without @returns {Fault[]} */
 export function reloadFaults(before, after, without) {
-  const pieces = (/** @type {Seen} */ seen) => seen.pieces.map(({ kind, id, isEdited, text }) => `${kind} ${id} ${isEdited}: ${JSON.stringify(text)}`).join("\n")
+  const pieces = (/** @type {Seen} */ seen) => seen.pieces.map(({ kind, id, text }) => `${kind} ${id}: ${JSON.stringify(text)}`).join("\n")
   // A card far from the window has its words only.
   const drawn = (/** @type {Seen} */ seen) => new Set(seen.cards.flatMap(({ id, state, text }) => (text === null || classOf(state, without) === "stands not" ? [] : [id])))
   const [first, second] = [drawn(before), drawn(after)]

@@ -21,7 +21,6 @@ import { overlaid, overlayOf } from "./view_state.js"
  *
  * @typedef {object} Own
  * @property {() => readonly Suggestion[]} suggestions
- * @property {(id: string) => string | undefined} stateOf
  * @property {(view: number) => string | null} idAt the suggestion at a position
  * @property {(id: string) => void} press
  */
@@ -83,14 +82,14 @@ class NewBreak extends WidgetType {
 const newBreak = Decoration.widget({ widget: new NewBreak(), side: 1 })
 
 /** @param {EditorView} view @param {Own} own @returns {Drawn[]} in the order of the text */
-function draw({ state, viewport }, { suggestions, stateOf }) {
+function draw({ state, viewport }, { suggestions }) {
   if (state.field(shownView) !== "shown") return []
   const overlay = state.field(overlayOf)
   const { active } = state.field(marked)
   const near = overlay.hunks.filter((hunk) => hunk.new.from <= viewport.to && viewport.from <= hunk.new.to)
   const spots = partsNear(suggestions(), overlay.rangeToBase(viewport))
   return drawnChanges(near, spots, overlay).flatMap(({ id, old, new: { from, to } }) => {
-    const style = `${id !== null && id === active ? " passage-active" : ""}${id !== null && stateOf(id) === "edited" ? " passage-edited" : ""}`
+    const style = id !== null && id === active ? " passage-active" : ""
     /** @type {Drawn[]} */
     const drawn = []
     if (from < to) {

@@ -62,7 +62,6 @@ export class ReviewerPage {
     this.mirror = new Mirror(text, (review) => this.own?.isInView(review) ?? false)
     const drawn = ownPieces({
       suggestions: () => this.own?.model?.suggestions ?? [],
-      stateOf: (id) => this.own?.model?.stateOf(id),
       idAt: (at) => this.own?.idAt(at) ?? null,
       press: (id) => this.#desk?.editor.dispatchEvent(new CustomEvent("press", { detail: id })),
     })
