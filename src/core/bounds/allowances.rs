@@ -147,6 +147,16 @@ mod tests {
         assert_eq!(take(ADDRESS, much_later), wait);
     }
 
+    /// The end of the wait of a client that tries again and again before it.
+    fn passed(take: impl Fn(Instant) -> Result<(), Duration>, now: Instant) -> Instant {
+        let Err(wait) = take(now) else { return now };
+        for part in (0..20).map(|part| wait * part / 20) {
+            assert_eq!(take(now + part), Err(wait - part));
+        }
+        assert_eq!(take(now + wait), Ok(()), "the time is over");
+        now + wait
+    }
+
     /// A refused try spent what came back meanwhile, and one above the burst was refused for ever.
     #[test]
     fn g17_a_client_that_obeys_the_wait_passes_and_its_refused_tries_cost_nothing() {
@@ -155,20 +165,8 @@ mod tests {
             let bucket = Allowances::rate(units(per_second), units(burst));
             let mut now = Instant::now();
             for each in [1, burst / 2 + 1, burst, burst.saturating_mul(3), 1, burst] {
-                let mut passed = false;
-                while !passed {
-                    let tried = bucket.take_units(ADDRESS, units(each), now).map(Allowance::spend);
-                    let Err(wait) = tried else { break };
-                    for part in 0..20 {
-                        let early = now + wait * part / 20;
-                        let refused = bucket.take_units(ADDRESS, units(each), early);
-                        assert_eq!(refused.err(), Some(wait - wait * part / 20));
-                    }
-                    now += wait;
-                    let again = bucket.take_units(ADDRESS, units(each), now);
-                    again.expect("the time is over").spend();
-                    passed = true;
-                }
+                let take = |at| bucket.take_units(ADDRESS, units(each), at).map(Allowance::spend);
+                now = passed(take, now);
             }
         }
     }

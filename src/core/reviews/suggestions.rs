@@ -198,7 +198,7 @@ fn stays(new: &NewSuggestion, stored: Option<&StoredReview>) -> Option<Vec<Store
         let is_there = match &new.at {
             PartRequest::Range { start: Position::Relative(start), end, quote } => {
                 *quote == stored.origin.quote
-                    && starts_at(&stored.current, start)
+                    && starts_at(stored.current, start)
                     && *end == Position::Relative(stored.current.end.clone())
             }
             PartRequest::Range { .. } => false,

@@ -31,6 +31,7 @@ import { incomingEdits } from "./incoming_edits.js"
 import { lineDirection } from "./line_direction.js"
 import { peerDrawing } from "./presence.js"
 import { ReadingPosition } from "./reading_position.js"
+import { selectionInOrder } from "./selection_order.js"
 import { languageOf, sampleOf } from "./text_language.js"
 import { undivided } from "./undivided.js"
 
@@ -94,6 +95,7 @@ export class Editor extends EventTarget {
           this.#sentences.of(this.#localized()),
           EditorState.transactionFilter.of((change) => (this.#isAccepted(change) ? change : [])),
           undivided((change) => binding.isRemote(change)),
+          selectionInOrder,
           binding.extensions,
           keymap.of([{ key: "Enter", run: breakLine, shift: breakLine }, ...standardKeymap]),
           highlights((review) => this.#fire("press", review)),
