@@ -187,7 +187,8 @@ async function select(place) {
 
 /** Where the ends of a range stand in the window; none, if one is not to be pressed. @param {{ from: number, to: number }} range @returns {{ x: number, y: number }[]} */
 function pointsOf({ from, to }) {
-  const boxes = [from, to].map((at) => editor().coordsAtPos(at, 1))
+  const { state } = editor()
+  const boxes = [from, to].map((at) => editor().coordsAtPos(Math.min(at, state.doc.length), 1))
   const points = boxes.map((box) => ({ x: box?.left ?? -1, y: box === null ? -1 : (box.top + box.bottom) / 2 }))
   return points.every(({ x, y }) => document.elementFromPoint(x, y)?.closest(".cm-content")) ? points : []
 }
