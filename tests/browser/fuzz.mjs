@@ -103,7 +103,12 @@ export class Session {
   /** @param {{ leaves: boolean, reload: Role | "", tries: boolean }} act `leaves`: the reviewer leaves the text, which sends at once */
   async #rest({ leaves, reload, tries }) {
     if (leaves) await this.hands.reviewer.leave()
-    const before = await this.#calm()
+    let before = await this.#calm()
+    // What a page offers stays in its browser until the user answers.
+    if (before.writer.offered + before.reviewer.offered !== "") {
+      await Promise.all(Object.values(this.hands).map((hand) => hand.discard()))
+      before = await this.#calm(({ writer, reviewer }) => [writer, reviewer].flatMap(({ offered }) => (offered === "" ? [] : [{ what: "an offer", seen: offered, wanted: "" }])))
+    }
     if (reload !== "") {
       await this.hands[reload].reload()
       await this.#calm((after) => reloadFaults(before[reload], after[reload], this.without))

@@ -156,6 +156,15 @@ export class Hand {
     await this.press("#confirm[open] .button-strong")
   }
 
+  /** Discards the words of closed pages that the page offers. */
+  async discard() {
+    const offers = this.page.locator("#recovered-drafts > *")
+    for (let left = await offers.count(); 0 < left; left -= 1) {
+      await offers.last().getByRole("button").last().click()
+      await this.press("#confirm[open] .button-danger")
+    }
+  }
+
   /** @param {import("./fuzz_page.mjs").Place} place */
   comment(place) {
     return this.page.evaluate((place) => fuzz.comment(place), place)

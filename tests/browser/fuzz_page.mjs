@@ -11,7 +11,7 @@
  * @typedef {{ at: number, near: number, length: number, isInside?: boolean, isAnywhere?: boolean }} Place where an act goes, as fractions
  *   of 1; `near`: beside a suggestion; `isAnywhere`: also inside a grapheme
  * @typedef {{ editor: string, shared: string, base: string, overlaid: string, pieces: Piece[], cards: Card[], saved: string, notice: string,
- *   stored: number, isComposing: boolean }} Seen
+ *   stored: number, offered: string, isComposing: boolean }} Seen `offered`: the words of a closed page that did not enter the text
  * @typedef {{ id: string, status: string, state: string, text: string | null }} Card `text`: `null` far from the window
  */
 
@@ -136,6 +136,7 @@ async function read() {
     saved,
     notice: notice === null || notice.hidden ? "" : (notice.textContent ?? ""),
     stored: await storedRows(),
+    offered: document.querySelector("#recovered-drafts:not([hidden])")?.textContent ?? "",
     isComposing: compositionStarted,
   }
 }
