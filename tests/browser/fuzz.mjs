@@ -50,7 +50,7 @@ export class FuzzFailure extends Error {}
 export class Session {
   /** @type {Act[]} */
   played = []
-  /** What both pages say of a fault of their own. @type {() => string[]} */
+  /** The faults that both pages report of themselves. @type {() => string[]} */
   errors
 
   /** @param {Galley} galley @param {Record<Role, Hand>} hands @param {string} document @param {string} link @param {string} cookie @param {() => string[]} errors */

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What the fuzz reads of a page, and where it puts the caret: `globalThis.fuzz` in each page of it.
+ * The page as the fuzz reads it, and the caret as the fuzz puts it: `globalThis.fuzz` in each page of it.
  *
  * The page has no hook for it. Its shared text is the `content` that Yjs enters into the map of a document; the editor
  * hangs on its element, as `EditorView.findFromDOM` has it.
@@ -47,7 +47,7 @@ async function storedRows() {
   })
 }
 
-/** What is drawn, in the order of the text: letters, those of suggestions, and the old ones that they replace. */
+/** The drawn text, in its order: letters, those of suggestions, and the old ones that they replace. */
 class Drawn {
   /** @type {Piece[]} */
   pieces = []

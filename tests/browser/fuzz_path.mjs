@@ -14,7 +14,7 @@ export class Path {
   /** @type {Set<Duplex>} */
   #sockets = new Set()
   #isCut = false
-  /** What waits for the release of a held path. @type {(() => void)[] | null} */
+  /** The calls that wait for the release of a held path. @type {(() => void)[] | null} */
   #held = null
   /** Requests without a whole response. */
   pending = 0

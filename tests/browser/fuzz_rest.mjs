@@ -1,5 +1,5 @@
 // @ts-check
-/** What holds when nothing is on its way: pure, over what both pages show and what the server has. */
+/** The invariants of a rest, with nothing on its way: pure, over what both pages show and what the server has. */
 
 /**
  * @typedef {import("./fuzz_page.mjs").Seen} Seen

@@ -3,5 +3,5 @@ declare function source(name: "announce" | "api" | "i18n" | "notify_api" | "offe
 
 /** The editor of a page without a server (editor_alone.page.mjs). */
 declare var alone: any
-/** What the fuzz has in its pages (fuzz_page.mjs). */
+/** The part of the fuzz in its pages (fuzz_page.mjs). */
 declare const fuzz: import("./fuzz_page.mjs").Fuzz
