@@ -104,7 +104,7 @@ export class Session {
   async #rest({ leaves, reload, tries }) {
     if (leaves) await this.hands.reviewer.leave()
     let before = await this.#calm()
-    // What a page offers stays in its browser until the user answers.
+    // The offers of a page stay in its browser until the user answers.
     if (before.writer.offered + before.reviewer.offered !== "") {
       await Promise.all(Object.values(this.hands).map((hand) => hand.discard()))
       before = await this.#calm(({ writer, reviewer }) => [writer, reviewer].flatMap(({ offered }) => (offered === "" ? [] : [{ what: "an offer", seen: offered, wanted: "" }])))
