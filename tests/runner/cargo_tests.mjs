@@ -33,11 +33,13 @@ async function outcomes(of, path, arguments_) {
   const running = new Set()
   for await (const line of createInterface({ input: child.stdout })) {
     if (!line.startsWith("{ \"type\": \"test\"")) {
-      // What a process of a test printed beside the library.
+      // A process of a test printed it beside the library.
       if (!line.startsWith("{ \"type\": \"suite\"")) console.log(line)
       continue
     }
     const { name, event, exec_time: seconds = 0, stdout: output = "" } = JSON.parse(line)
+    // A test of more than a minute is announced, and goes on.
+    if (event === "timeout") continue
     if (event === "started") {
       running.add(name)
       continue

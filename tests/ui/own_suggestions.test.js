@@ -184,14 +184,14 @@ test("a suggestion that its author undoes is withdrawn, and its late event does 
 })
 
 test("T12 the writer deletes the whole text and undoes it: the own suggestions are in the text again once the server has found them", async () => {
-  for (const isAsked of [false, true]) {
+  for (const isQueried of [false, true]) {
     const { text, server, view, own, reviews, events } = await page("저는 물류를 배웠습니다.\n둘째 줄입니다.")
     view.type(3, 6, "유통을")
     await after(400)
     await events()
     const undo = new Y.UndoManager(text)
     text.delete(0, text.length)
-    if (isAsked) await reviews.read()
+    if (isQueried) await reviews.read()
     await after(2_000)
     assert.deepEqual([view.text, own.model?.suggestions.length], ["", 0])
     undo.undo()

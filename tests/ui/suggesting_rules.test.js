@@ -271,8 +271,8 @@ for (const [what, edit, text] of edits) {
     const cases = [["배웠습니다|", "만"], ["저는", "나는"], ["문단입니다", "문단이다"]]
     for (const [old = "", fresh = ""] of cases) {
       const page = begun(true).type(old, fresh)
-      const [kept] = page.suggesting.unsaved().put
-      assert.match(said(kept?.parts ?? []), new RegExp(`→.*${fresh}`), "the browser keeps it")
+      const [retained] = page.suggesting.unsaved().put
+      assert.match(said(retained?.parts ?? []), new RegExp(`→.*${fresh}`), "the browser keeps it")
       assert.match(page.send().join(), new RegExp(`new-\\d+/null: .*→.*${fresh}`), "it is sent")
       assert.deepEqual([page.suggesting.isDirty, page.suggesting.unsaved()], [false, { put: [], withdraw: [] }])
     }

@@ -227,8 +227,8 @@ export class Suggesting {
   #strays(accepted) {
     const { entries } = this.#ledger
     const outdated = entries.filter(({ isOutdated }) => isOutdated)
-    const isKnown = meetsOneOf(united([...this.#dirty, ...[...outdated, ...accepted].flatMap(sitesOf)]))
-    return this.overlay.unlike(entries.flatMap(({ parts }) => parts)).filter((range) => !isKnown(range))
+    const isWaiting = meetsOneOf(united([...this.#dirty, ...[...outdated, ...accepted].flatMap(sitesOf)]))
+    return this.overlay.unlike(entries.flatMap(({ parts }) => parts)).filter((range) => !isWaiting(range))
   }
 
   /** @param {readonly Range[]} strays */
