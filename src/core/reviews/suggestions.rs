@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::Utc;
 
-use crate::domain::anchor::{PartRequest, Position, TextRange};
+use crate::domain::anchor::{AnchorState, PartRequest, Position, TextRange};
 use crate::domain::ids::{ReviewId, UserId};
 use crate::domain::limits::SUGGESTIONS_AT_ONCE_MAX;
-use crate::domain::review::ReviewOutcome;
+use crate::domain::review::{ReviewOutcome, ReviewPart};
 use crate::domain::seat::Role;
 use crate::domain::suggestion::{BatchItem, NewPart, NewSuggestion, Refusal};
 use crate::outbox::event::Event;
@@ -59,8 +59,15 @@ impl Reviews {
         // A page repeats a whole batch when a part of it was refused: what is stored already costs nothing.
         let costs = items.iter().filter(|item| !is_repeat(item, &by_id)).map(bytes_of);
         self.charge_all(&link.user, costs)?;
+        let mut lost = None;
         for _ in 0..PLACED_MAX {
-            let (anchored, seen) = self.anchor_all(link, items.clone(), by_id).await?;
+            let (anchored, seen) =
+                self.anchor_all(link, items.clone(), by_id, lost.as_ref()).await?;
+            if lost.is_none() && anchored.iter().any(is_overlapping) {
+                lost = Some(self.lost(link).await?);
+                by_id = self.stored_by_id(link, &items).await?;
+                continue;
+            }
             let (storage, now) = (&self.storage, Utc::now());
             let stored = storage.suggest(link.id, &link.user, &anchored, seen, guard, now).await?;
             // Another batch of the author has put a part that this one does not know.
@@ -87,12 +94,25 @@ impl Reviews {
         Ok(stored.into_iter().map(|review| (review.id, review)).collect())
     }
 
+    /// The author's open suggestions that do not stand: they keep no range from new words.
+    async fn lost(&self, link: &MemberLink) -> Result<HashSet<ReviewId>, ReviewError> {
+        let open = self.storage.open_parts(link.id, &link.user.id).await?;
+        let ids: HashSet<_> = open.positions.into_iter().map(|(id, ..)| id).collect();
+        let ids: Vec<_> = ids.into_iter().collect();
+        let stored = self.storage.reviews_among(link.id, &ids).await?;
+        let placed = self.resolve(link.document, &link.requester, stored).await?;
+        let is_lost = |part: &ReviewPart| part.anchor.state != AnchorState::Exact;
+        let lost = placed.into_iter().filter(|review| review.parts.iter().any(is_lost));
+        Ok(lost.map(|review| review.id).collect())
+    }
+
     /// With the last change of the open suggestions beside which the parts were placed.
     async fn anchor_all(
         &self,
         link: &MemberLink,
         items: Vec<Result<BatchItem, Refusal>>,
         stored: StoredById,
+        lost: Option<&HashSet<ReviewId>>,
     ) -> Result<(Vec<AnchoredItem>, Option<i64>), ReviewError> {
         let needs_text = items.iter().any(|item| match item {
             Ok(BatchItem::Put(new)) => stays(new, stored.get(&new.id)).is_none(),
@@ -107,7 +127,8 @@ impl Reviews {
         let mut others = self.storage.open_parts(link.id, &link.user.id).await?;
         let seen = Some(others.last_change);
         let named: HashSet<_> = ids_of(&items).collect();
-        others.positions.retain(|(id, ..)| !named.contains(id));
+        let gives_way = |id: &ReviewId| lost.is_some_and(|lost| lost.contains(id));
+        others.positions.retain(|(id, ..)| !named.contains(id) && !gives_way(id));
         let author = link.user.id.clone();
         let read = move |text: &Text| anchored(text, items, &stored, &others, &author);
         Ok((self.seats.read_text(link.document, &link.requester, read).await?, seen))
@@ -145,6 +166,10 @@ impl Reviews {
             self.announce(link, *change, &event).await;
         }
     }
+}
+
+fn is_overlapping(item: &AnchoredItem) -> bool {
+    matches!(item, AnchoredItem::Refused(Refusal::Overlaps))
 }
 
 /// Whether the item changes nothing.
@@ -235,8 +260,7 @@ fn suggestion(new: NewSuggestion, parts: Vec<StoredPart>) -> AnchoredSuggestion 
     AnchoredSuggestion { id, version, body, parts }
 }
 
-/// Anchors the items of a batch. A part overlaps no part of another suggestion of the author, nor of the
-/// batch.
+/// Anchors the items of a batch. A part overlaps no part of `others`, nor of another suggestion of the batch.
 fn anchored(
     text: &Text,
     items: Vec<Result<BatchItem, Refusal>>,

@@ -40,6 +40,7 @@ on_both_engines! {
     g2_a_batch_without_the_reviewers_seat_stores_nothing
     g9_a_part_named_by_relative_positions_stands_where_its_words_moved
     an_insertion_of_several_parts_is_put_in_as_one
+    a_suggestion_that_lost_its_passage_keeps_no_range_from_new_words
 }
 
 const ESSAY: &str =
@@ -405,4 +406,34 @@ async fn an_insertion_of_several_parts_is_put_in_as_one(pair: Pair) {
     table.reads(ESSAY).await;
     let parts = reviews(&pair, &table).await[0]["parts"].as_array().expect("parts").clone();
     assert!(parts.iter().all(|part| part["anchor"]["state"] == "exact"), "{parts:?}");
+}
+
+async fn a_suggestion_that_lost_its_passage_keeps_no_range_from_new_words(pair: Pair) {
+    let table = pair.table(ESSAY).await;
+    let puts = [
+        put("gap0001", None, &[gap("상자가", "늘 ")]),
+        put("range01", None, &[range("닿기까지", "오도록")]),
+    ];
+    suggest(&pair, &table, &puts).await;
+    // Of the passage of the gap its neighbours go, of that of the range all letters but the last.
+    for words in ["닿기까", "좋습니다. 상자가 손에"] {
+        let length = words.encode_utf16().count();
+        table.writer.remove(
+            u32::try_from(at(words)).expect("short"),
+            u32::try_from(length).expect("short"),
+        );
+    }
+    let text = ESSAY.replace("닿기까", "").replace("좋습니다. 상자가 손에", "");
+    table.reads(&text).await;
+    let at = at("좋습니다");
+    let rest = json!({ "start": at + 1, "end": at + 2, "quote": "지", "text": "도록" });
+    let puts = [
+        put("again01", None, &[json!({ "at": at, "text": "또 " })]),
+        put("again02", None, &[rest]),
+    ];
+    let states = suggest(&pair, &table, &puts).await;
+    assert_eq!(states, [acknowledged("again01", 1), acknowledged("again02", 1)]);
+    let made =
+        table.decide("accept", &[(&states[0]["id"], 1), (&states[1]["id"], 1)]).await.ok(200);
+    assert_eq!(made["skipped"], json!([]));
 }
