@@ -167,6 +167,24 @@ test("a rejected suggestion leaves the text, and an undone rejection brings it b
   assert.equal(server.calls.length, 1)
 })
 
+test("words that were typed into a rejected suggestion are sent as another one, without a further key", async () => {
+  for (const isEdited of [false, true]) {
+    const { text, server, view, own, sender, events } = await page("One two three.")
+    view.type(4, 7, "2")
+    await after(400)
+    await events()
+    const [id = ""] = server.stored.keys()
+    view.type(5, 5, "nd")
+    if (isEdited) text.delete(5, 3)
+    server.amend(id, { status: "rejected" })
+    await after(400)
+    await events()
+    await after(2_000)
+    const label = `${isEdited}: ${view.text}`
+    assert.deepEqual([own.model?.unsaved().put, own.model?.isDirty, sender.refusal], [[], false, ""], label)
+  }
+})
+
 test("a suggestion that its author undoes is withdrawn, and its late event does not bring it back", async () => {
   const { server, view, events, event } = await page("One two three.")
   view.type(4, 7, "2")

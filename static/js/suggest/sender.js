@@ -66,6 +66,7 @@ export class Sender extends EventTarget {
     this.mirror.addEventListener("own", () => this.#typed(), { signal })
     // The base changed: a batch that was refused for its text may stand now.
     this.mirror.addEventListener("moved", () => this.own.model?.isDirty && this.#typed(), { signal })
+    this.own.addEventListener("change", () => this.#forget(), { signal })
     this.mirror.view.contentDOM.addEventListener("blur", () => void this.send(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden && void this.send({ leaves: true }), { signal })
     window.addEventListener("pagehide", () => void this.send({ leaves: true }), { signal })
@@ -131,13 +132,22 @@ export class Sender extends EventTarget {
       if (state === "refused") this.#refused.set(id, reason)
       else this.#refused.delete(id)
     }
-    for (const id of this.#refused.keys()) if (this.own.model?.stateOf(id) === undefined) this.#refused.delete(id)
+    this.#forget()
     this.refusal = gravest(this.#refused.values())
     if (refused.length < results.length) this.savedAt = new Date(now())
     // The list has the newer version, or the decision, of what another page changed.
     if (refused.some((reason) => ["version", "decided", "not-yours"].includes(reason))) {
       this.own.reviews.read().catch(() => undefined)
     }
+  }
+
+  /** The refusals of closed suggestions end. What the reviewer typed into them since is another suggestion. */
+  #forget() {
+    const closed = [...this.#refused.keys()].filter((id) => this.own.model?.stateOf(id) === undefined)
+    if (closed.length === 0) return
+    for (const id of closed) this.#refused.delete(id)
+    this.refusal = gravest(this.#refused.values())
+    if (this.own.model?.isDirty) this.#typed()
   }
 
   /** @param {unknown} error */
