@@ -20,7 +20,7 @@ pub enum Refusal {
     Version,
     /// The writer has decided it, or its author has withdrawn it: its id is spent.
     Decided,
-    /// A part overlaps a part of another open suggestion of the author.
+    /// A part overlaps a part of another open suggestion of the author that stands.
     Overlaps,
     /// The share link has as many or as long suggestions as it may have.
     Full,

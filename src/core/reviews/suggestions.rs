@@ -260,7 +260,8 @@ fn suggestion(new: NewSuggestion, parts: Vec<StoredPart>) -> AnchoredSuggestion 
     AnchoredSuggestion { id, version, body, parts }
 }
 
-/// Anchors the items of a batch. A part overlaps no part of `others`, nor of another suggestion of the batch.
+/// Anchors the items of a batch. A part overlaps no part of `others`, nor of another suggestion of the
+/// batch.
 fn anchored(
     text: &Text,
     items: Vec<Result<BatchItem, Refusal>>,

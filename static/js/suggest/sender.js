@@ -141,7 +141,7 @@ export class Sender extends EventTarget {
     }
   }
 
-  /** The refusals of closed suggestions end. What the reviewer typed into them since is another suggestion. */
+  /** The refusals of closed suggestions end. Words that the reviewer typed into them since become another suggestion. */
   #forget() {
     const closed = [...this.#refused.keys()].filter((id) => this.own.model?.stateOf(id) === undefined)
     if (closed.length === 0) return
