@@ -47,7 +47,7 @@ async function page(content, before) {
     inView: (/** @type {object} */ spot) => spot,
     setPassages: (/** @type {any} */ passages) => view.dispatch({ effects: setPassages.of(passages) }),
   }
-  const reviews = new Reviews(/** @type {any} */ (editor), "link", ME.id, "u1")
+  const reviews = new Reviews(/** @type {any} */ (editor), "link", ME.id, "u1", /** @type {any} */ (null))
   const own = new OwnSuggestions(mirror, reviews)
   suggestions = own
   let maySend = true

@@ -29,7 +29,7 @@ async function reviewsWith(...stored) {
     inView: (/** @type {object} */ spot) => spot,
     setPassages: (/** @type {Map<string, object>} */ passages) => (editor.marked = { ...editor.marked, passages }),
   }
-  const reviews = new Reviews(/** @type {any} */ (editor), "link", "u1", "u1")
+  const reviews = new Reviews(/** @type {any} */ (editor), "link", "u1", "u1", /** @type {any} */ (null))
   await answered(reviews.read(), 0, stored)
   answers = []
   return reviews

@@ -8,7 +8,7 @@ import { ChangeSet, Text } from "@codemirror/state"
 import * as Y from "yjs"
 
 import { gapHolds, locateGap } from "../../static/js/reviews/locate.js"
-import { extentOf, isWhole, moved, spotsOf, stands } from "../../static/js/reviews/spots.js"
+import { extentOf, isWhole, moved, spotsOf, stands, stateOfSpot } from "../../static/js/reviews/spots.js"
 
 /** @typedef {import("../../static/js/reviews/spots.js").Spot} Spot */
 
@@ -68,6 +68,9 @@ test("a deleted quote stands nowhere, and stands again where it is pasted", () =
   assert.equal(cut.spots.some(stands), false)
   const pasted = edited(cut.text, cut.spots, { from: 8, insert: " two" })
   assert.deepEqual(pasted.spots.map(rangeOf), [[9, 12]])
+  assert.deepEqual(pasted.spots.map(stateOfSpot), ["moved"])
+  const inside = edited(pasted.text, pasted.spots, { from: 10, insert: "x" })
+  assert.deepEqual(inside.spots.map(stateOfSpot), ["edited"], "a guess that is edited is none of the server's")
 })
 
 test("a gap holds while a word beside it does, and is found again when its paragraph is back", () => {

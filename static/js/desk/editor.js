@@ -335,7 +335,9 @@ export class Editor extends EventTarget {
 
   /** @param {import("@codemirror/view").ViewUpdate} update */
   #updated(update) {
-    if (update.docChanged) {
+    const { text } = update.state.facet(base)
+    // An acceptance of words that the view contains changes the base alone.
+    if (update.docChanged || text(update.startState) !== text(update.state)) {
       const ours = !update.transactions.some((transaction) => this.binding.isRemote(transaction))
       this.#fire("edit", ours)
     }

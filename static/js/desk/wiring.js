@@ -92,7 +92,7 @@ export class DeskPage {
         this.editor.focus()
       },
     })
-    this.reviews = new Reviews(this.editor, link.id, me.id, link.writer.id)
+    this.reviews = new Reviews(this.editor, link.id, me.id, link.writer.id, this.watch)
     this.decisions = new Decisions(this.editor, this.reviews, this.store)
     this.actions = new ReviewActions(this.editor, this.reviews, this.decisions)
     const unread = new Unread(this.reviews, this.store)

@@ -36,6 +36,8 @@ export function locate(text, anchor) {
 
 /** How much of each side finds a gap again, in UTF-16 units. */
 const SIDE = 8
+/** @param {{ prefix: string, suffix: string }} context @returns {[before: string, after: string]} */
+export const besideGap = ({ prefix, suffix }) => [prefix.slice(-SIDE), suffix.slice(0, SIDE)]
 /** How far from a gap, over white space, a word is beside it, in UTF-16 units. */
 export const BESIDE = 80
 
@@ -61,7 +63,7 @@ export function gapHolds(text, at, { prefix, suffix }) {
  */
 export function locateGap(text, { start, state, prefix, suffix }) {
   const served = Math.min(start, text.length)
-  const [before, after] = [prefix.slice(-SIDE), suffix.slice(0, SIDE)]
+  const [before, after] = besideGap({ prefix, suffix })
   const tree = { length: text.length, sliceString: (/** @type {number} */ from, /** @type {number} */ to) => text.slice(from, to) }
   const isServed = state === "orphaned" || gapHolds(tree, served, { prefix, suffix })
   const at = (isServed ? null : nearestOf(text, before + after, before.length, served)) ?? served
@@ -88,7 +90,7 @@ function nearestOf(text, words, shift, around) {
  * @returns {Range | null}
  */
 export function locateInsertedGap(text, inserted, { prefix, suffix }) {
-  const words = prefix.slice(-SIDE) + suffix.slice(0, SIDE)
+  const words = besideGap({ prefix, suffix }).join("")
   const found = locateInserted(text, inserted, { from: 0, to: 0, quote: words, prefix: prefix.slice(0, -SIDE) })
   const at = found && found.from + Math.min(prefix.length, SIDE)
   return at === null ? null : { from: at, to: at }

@@ -12,16 +12,16 @@
 import * as api from "../lib/api.js"
 import { now } from "../lib/server_clock.js"
 import { isSuggestion } from "./parts.js"
-import { isWhole, spotsOf, stands, stateOfSpot } from "./spots.js"
+import { isWhole, mayReturn, spotsOf, stands, stateOfSpot } from "./spots.js"
 import { isSummary } from "./summary.js"
 
 /** @typedef {import("./spots.js").Spot} Spot */
 
-/** The delay of the query for a passage's position after an edit that deleted it, in ms. */
+/** The delay of the question where the passages are, in ms. */
 const SEEK_DELAY = 1_200
 /** Longest time between two such questions, in ms. */
 const SEEK_DELAY_MAX = 60_000
-/** After an edit beside a passage its place is read from the shared text, in ms. */
+/** After an edit the places beside it are read from the shared text, in ms. */
 const REST_DELAY = 200
 /** A deleted passage counts as lost after this time: by then a cut is pasted, or a deletion undone. In ms. */
 const LOST_DELAY = 3_000
@@ -36,6 +36,10 @@ export class Reviews extends EventTarget {
   #shownRead = 0
   #seekTimer = 0
   #seekDelay = SEEK_DELAY
+  /** Whether the last answer may be older than what the page shows. */
+  #isDue = false
+  /** Whether the server has all edits of this page: it answers by its own text. */
+  #isSaved = true
   #lostTimer = 0
   /** When each passage that collapsed here did so, in ms. @type {Map<string, number>} */
   #collapsedAt = new Map()
@@ -43,30 +47,38 @@ export class Reviews extends EventTarget {
   #found = new Set()
   /** The reviews whose letters this page lacked when they were located. @type {Set<string>} */
   #unlocated = new Set()
+  /** The base after the last edit. @type {import("./locate.js").Tree | null} */
+  #base = null
   /** The reviews at which this user or the peer edited, until their places are read from the shared text. @type {Set<string>} */
   #near = new Set()
   #restTimer = 0
   /** That of the passages after the last edit. @type {object} */
   #look = {}
 
-  /** @param {import("../desk/editor.js").Editor} editor @param {string} link @param {string} me @param {string} writer */
-  constructor(editor, link, me, writer) {
+  /**
+   * @param {import("../desk/editor.js").Editor} editor @param {string} link @param {string} me @param {string} writer
+   * @param {EventTarget & { state: { count: number } }} watch counts the unsaved edits of this page
+   */
+  constructor(editor, link, me, writer, watch) {
     super()
     this.editor = editor
     this.link = link
     this.me = me
     this.writer = writer
+    this.watch = watch
   }
 
   /** @param {AbortSignal} signal */
   start(signal) {
     this.editor.addEventListener("edit", () => this.#edited(), { signal })
+    this.watch.addEventListener("change", () => this.#saved(this.watch.state.count === 0), { signal })
   }
 
   /** Reads all of them; for the beginning, and after a time without events. */
   async read() {
     const read = ++this.#reads
-    const look = this.#look
+    const { baseTree } = this.editor
+    const isSaved = this.#isSaved
     const served = await api.reviews(this.link)
     if (read < this.#shownRead) return
     this.#shownRead = read
@@ -78,8 +90,15 @@ export class Reviews extends EventTarget {
     for (const review of reviews) this.#all.set(review.id, review)
     this.#locate(reviews)
     this.#announce()
-    // The answer is older than an edit that came meanwhile.
-    this.#seek(look !== this.#look)
+    this.#isDue = !isSaved || baseTree !== this.editor.baseTree
+    this.#seek()
+  }
+
+  /** @param {boolean} isSaved */
+  #saved(isSaved) {
+    const before = this.#isSaved
+    this.#isSaved = isSaved
+    if (isSaved && !before) this.#seek()
   }
 
   /** @param {api.Review} review from an answer or an event; an older one is left alone */
@@ -90,6 +109,8 @@ export class Reviews extends EventTarget {
     this.#touched.set(review.id, this.#reads)
     this.#locate([review])
     this.#announce()
+    // It may be older than the text here.
+    if (this.#isUnsettled(review)) this.#seek(true)
     const came = (/** @type {api.User} */ { id, name }, /** @type {boolean} */ isReply) => {
       if (id !== this.me) this.dispatchEvent(new CustomEvent("came", { detail: { name, review, isReply } }))
     }
@@ -178,9 +199,9 @@ export class Reviews extends EventTarget {
     const { state } = review.anchor
     // Until it is lost, its card stays as it is.
     if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : state === "orphaned" ? "edited" : state
-    const spots = this.#spots(review.id)
-    if (spots.some(({ isGuess }) => isGuess)) return "moved"
-    return isWhole(spots) ? "exact" : "edited"
+    const states = this.#spots(review.id).map(stateOfSpot)
+    if (states.every((state) => state === "exact")) return "exact"
+    return states.every((state) => state === "exact" || state === "moved") ? "moved" : "edited"
   }
 
   /** Whether the server guesses where a passage is, and a person has not looked. @param {api.Review} review */
@@ -246,48 +267,68 @@ export class Reviews extends EventTarget {
     this.#found = found
     for (const id of this.#collapsedAt.keys()) if (!this.editor.marked.passages.has(id)) this.#collapsedAt.delete(id)
     window.clearTimeout(this.#lostTimer)
-    if (due < Number.POSITIVE_INFINITY) this.#lostTimer = window.setTimeout(() => this.#announce(), due - moment)
+    if (due === Number.POSITIVE_INFINITY) return
+    this.#lostTimer = window.setTimeout(() => {
+      // The next loss is due later.
+      this.#watchCollapses()
+      this.#announce()
+    }, due - moment)
   }
 
   #edited() {
+    const { baseTree } = this.editor
+    // The reviewer's own words change no base.
+    if (baseTree === this.#base) return
+    this.#base = baseTree
     this.#seekDelay = SEEK_DELAY
     if (0 < this.#unlocated.size) this.#locate([...this.#unlocated].flatMap((id) => this.#all.get(id) ?? []))
     const { look, near } = this.editor.marked
-    if (0 < near.length) {
-      for (const id of near) this.#near.add(id)
-      window.clearTimeout(this.#restTimer)
-      this.#restTimer = window.setTimeout(() => this.#finishEdit(), REST_DELAY)
-    }
-    if (look !== this.#look) {
-      this.#look = look
-      this.#watchCollapses()
-      this.#seek()
-      this.#announce()
-    } else if (this.#seekTimer !== 0) this.#seek()
+    for (const id of near) this.#near.add(id)
+    window.clearTimeout(this.#seekTimer)
+    window.clearTimeout(this.#restTimer)
+    this.#restTimer = window.setTimeout(() => this.#finishEdit(), REST_DELAY)
+    if (look === this.#look) return
+    this.#look = look
+    this.#watchCollapses()
+    this.#announce()
   }
 
   /** Where a spot is after an edit at it, its letters say: the editor only guesses where text stands beside deleted letters. */
   #finishEdit() {
     const isPlaced = (/** @type {api.Review} */ review) => anchorsOf(review).every(({ relative }) => relative)
-    const reviews = [...this.#near].flatMap((id) => this.#all.get(id) ?? []).filter(isPlaced)
+    const near = new Set([...this.#near].flatMap((id) => this.#all.get(id) ?? []))
     this.#near.clear()
-    if (reviews.length === 0 || this.editor.sharedPositions === null) return
-    this.#locate(reviews)
-    this.#seek()
-    this.#announce()
+    const reviews = [...near].filter(isPlaced)
+    if (0 < reviews.length && this.editor.sharedPositions !== null) {
+      this.#locate(reviews)
+      this.#announce()
+    }
+    const whole = this.editor.baseTree.toString()
+    const mayDiffer = (/** @type {api.Review} */ review) =>
+      this.#isUnsettled(review) && (near.has(review) || anchorsOf(review).some((anchor) => mayReturn(anchor, whole)))
+    this.#seek(this.all.some(mayDiffer))
   }
 
-  /** A passage whose state here is not the one that the server gave: it may have been cut and pasted, or typed again. */
+  /** Whether the server may place a review other than its letters do: one that stands unchanged stands there. @param {api.Review} review */
+  #isUnsettled(review) {
+    return review.status === "open" && (anchorsOf(review).some(({ state }) => state !== "exact") || !isWhole(this.#spots(review.id)))
+  }
+
+  /** Asks for the places of all. Without a reason the page asks about no review but one whose state here is not the one that the server gave. */
   #seek(isDue = false) {
+    this.#isDue ||= isDue
     window.clearTimeout(this.#seekTimer)
-    this.#seekTimer = 0
     const isMissed = (/** @type {api.Review} */ review) => {
       const anchors = anchorsOf(review)
-      return review.status === "open" && this.#spots(review.id).some((spot, at) => stateOfSpot(spot) !== anchors[at]?.state)
+      return this.#spots(review.id).some((spot, at) => stateOfSpot(spot) !== anchors[at]?.state)
     }
-    if (!isDue && ![...this.#all.values()].some(isMissed)) return
-    this.#seekTimer = window.setTimeout(() => this.read().catch(() => undefined), this.#seekDelay)
-    this.#seekDelay = Math.min(this.#seekDelay * 2, SEEK_DELAY_MAX)
+    const isAsked = (/** @type {api.Review} */ review) => this.#isUnsettled(review) && (this.#isDue || isMissed(review))
+    if (!this.#isSaved || !this.all.some(isAsked)) return
+    this.#seekTimer = window.setTimeout(() => {
+      this.#seekDelay = Math.min(this.#seekDelay * 2, SEEK_DELAY_MAX)
+      // A page without a connection reads when it has one again.
+      this.read().catch(({ status }) => void (429 <= status && this.#seek()))
+    }, this.#seekDelay)
   }
 
   #announce() {

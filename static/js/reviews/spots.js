@@ -7,7 +7,7 @@
  * positions have it. Pure, tested with `node --test`.
  */
 
-import { BESIDE, gapHolds, locate, locateGap, locateInserted, locateInsertedGap } from "./locate.js"
+import { BESIDE, besideGap, gapHolds, locate, locateGap, locateInserted, locateInsertedGap } from "./locate.js"
 import { isSuggestion } from "./parts.js"
 
 /**
@@ -37,7 +37,17 @@ export const isWhole = (spots) => spots.every((spot) => stateOfSpot(spot) === "e
 /** The state of a spot in the text here. @param {Spot} spot @returns {import("../lib/api.js").AnchorState} */
 export function stateOfSpot(spot) {
   if (!stands(spot)) return "orphaned"
-  return spot.isGuess ? "moved" : spot.holds ? "exact" : "edited"
+  return !spot.holds ? "edited" : spot.isGuess ? "moved" : "exact"
+}
+
+/**
+ * Whether the server may find a spot in this text by its words, which it searches when the letters are gone.
+ *
+ * @param {import("../lib/api.js").Anchor} anchor @param {string} whole
+ */
+export function mayReturn({ state, quote, prefix, suffix }, whole) {
+  if (state !== "orphaned" && state !== "moved") return false
+  return quote === "" ? besideGap({ prefix, suffix }).some((words) => whole.includes(words)) : whole.includes(quote)
 }
 
 /**
