@@ -65,8 +65,9 @@ test("T2: a suggestion in a deleted line goes to no twin of it, and an undo brin
   await writer.waitForText(`${OWN}\n${TWIN}\n끝`)
   for (const user of [writer, reviewer]) {
     await waitForState(user, "exact")
-    const marked = await user.page.locator(".cm-line .passage-old").first().evaluate((mark) => mark.closest(".cm-line")?.textContent)
-    assert.ok(marked?.includes("가 팀은"), marked ?? "")
+    // An answer draws the marks anew.
+    const marked = () => user.page.evaluate(() => document.querySelector(".cm-line .passage-old")?.closest(".cm-line")?.textContent ?? "")
+    await until(async () => (await marked()).includes("가 팀은"), "the line is marked", marked)
   }
 })
 
