@@ -128,7 +128,7 @@ const CANDIDATES_MAX: usize = 20_000;
 /// Steps to compare the context of a candidate.
 const STEPS_A_CANDIDATE: usize = 4 * CONTEXT_CHARS;
 /// Bytes that one step searches.
-const BYTES_A_STEP: usize = 4;
+pub(crate) const BYTES_A_STEP: usize = 4;
 
 /// The byte offset of the quote in one of the `stretches` of `text`, if one candidate is clearly the best.
 /// Otherwise the search returns none: an orphaned review misleads less than a review on a wrong sentence.

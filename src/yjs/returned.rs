@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::lib0::{CLOCK_MAX, Reader, put_length, put_number};
-use crate::quote_search::{self, Wanted};
+use crate::quote_search::{self, BYTES_A_STEP, Wanted};
 use crate::text::{Effort, Returned, Text, first_chars, last_chars, split_position};
 use crate::utf16;
 use galley_domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
@@ -72,24 +72,22 @@ impl Text {
         let AnchorOrigin { quote, prefix, suffix, .. } = origin;
         let content = self.content_str();
         let length = utf16::length(quote);
+        let range = |byte| {
+            let start = self.units_before(byte);
+            TextRange { start, end: start.saturating_add(length) }
+        };
         let position = self.bytes(&fresh.position)?;
-        let inside = content.get(position.clone()).unwrap_or_default();
-        let here = inside.match_indices(quote.as_str()).filter_map(|(at, _)| {
-            let at = position.start.saturating_add(at);
-            let start = self.units_before(at);
-            let range = TextRange { start, end: start.saturating_add(length) };
-            let is_own = own.start < own.end && start <= own.start && own.end <= range.end;
-            let is_same = own.start == own.end
-                && self.is_in_context(origin, at..at.saturating_add(quote.len()));
-            (is_own || is_same).then_some(Returned::Here(range))
-        });
-        if let Some(here) = only(here) {
-            return Some(here);
+        let here = if own.start < own.end {
+            self.around(quote, &self.bytes(&(own.start..own.end))?, &position, effort)
+        } else {
+            self.in_context(origin, &position, effort)
+        };
+        if let Some(byte) = here {
+            return Some(Returned::Here(range(byte)));
         }
         let wanted = Wanted { quote, prefix, suffix };
         let byte = quote_search::find(content, &self.all_bytes(&fresh.stretches), &wanted, effort)?;
-        let start = self.units_before(byte);
-        Some(Returned::Elsewhere(TextRange { start, end: start.saturating_add(length) }))
+        Some(Returned::Elsewhere(range(byte)))
     }
 
     /// Finds a gap in fresh letters: between its nearest contexts together, or else beside the whole of one.
@@ -111,17 +109,10 @@ impl Text {
             let at = self.units_before(byte);
             TextRange { start: at, end: at }
         };
-        if !near.trim().is_empty() {
-            let all = content.match_indices(near.as_str());
-            let here = all.filter_map(|(at, _)| {
-                let at = at.saturating_add(left.len());
-                let gap = gap(at);
-                let is_here = fresh.position.start <= gap.start && gap.start <= fresh.position.end;
-                let is_same = is_here && self.is_in_context(origin, at..at);
-                is_same.then_some(Returned::Here(gap))
-            });
-            if let Some(here) = only(here).filter(|_| !fresh.position.is_empty()) {
-                return Some(here);
+        if !near.trim().is_empty() && !fresh.position.is_empty() {
+            let position = self.bytes(&fresh.position)?;
+            if let Some(byte) = self.in_context(origin, &position, effort) {
+                return Some(Returned::Here(gap(byte)));
             }
         }
         let stretches = self.all_bytes(&fresh.stretches);
@@ -159,16 +150,51 @@ impl Text {
         Some(Fresh { position, stretches })
     }
 
-    /// Whether the whole context stands around a range of bytes. The text may have grown at its end.
-    fn is_in_context(&self, origin: &AnchorOrigin, range: Range<usize>) -> bool {
-        let AnchorOrigin { prefix, suffix, .. } = origin;
+    /// The only quote of a range of bytes that has the letters that are left.
+    fn around(
+        &self,
+        quote: &str,
+        left: &Range<usize>,
+        within: &Range<usize>,
+        effort: &mut Effort,
+    ) -> Option<usize> {
         let content = self.content_str();
-        let before = content.get(..range.start).unwrap_or_default();
-        let after = content.get(range.end..).unwrap_or_default();
-        let is_cut = prefix.chars().count() == CONTEXT_CHARS;
-        before.ends_with(prefix.as_str())
-            && after.starts_with(suffix.as_str())
-            && (is_cut || before.len() == prefix.len())
+        let from = left.end.saturating_sub(quote.len()).max(within.start);
+        let from = content.ceil_char_boundary(from);
+        let to =
+            content.floor_char_boundary(within.end.min(left.start.saturating_add(quote.len())));
+        let window = content.get(from..to)?;
+        effort.spend(window.len() / BYTES_A_STEP).then_some(())?;
+        only(window.match_indices(quote).map(|(at, _)| from.saturating_add(at)))
+    }
+
+    /// The only place in a range of bytes at which a quote has its whole context. The text may have grown at
+    /// its end.
+    fn in_context(
+        &self,
+        origin: &AnchorOrigin,
+        within: &Range<usize>,
+        effort: &mut Effort,
+    ) -> Option<usize> {
+        let AnchorOrigin { quote, prefix, suffix, .. } = origin;
+        let content = self.content_str();
+        let whole = format!("{prefix}{quote}{suffix}");
+        let is_within =
+            |at: &usize| within.start <= *at && at.saturating_add(quote.len()) <= within.end;
+        // A shorter context is all that stood before the quote.
+        if prefix.chars().count() < CONTEXT_CHARS {
+            let at = content.starts_with(&whole).then_some(prefix.len());
+            return at.filter(is_within);
+        }
+        let from = content.floor_char_boundary(within.start.saturating_sub(prefix.len()));
+        let to = content.ceil_char_boundary(within.end.saturating_add(suffix.len()));
+        let window = content.get(from..to)?;
+        effort.spend(window.len() / BYTES_A_STEP).then_some(())?;
+        let all = window.match_indices(&whole);
+        only(
+            all.map(|(at, _)| from.saturating_add(at).saturating_add(prefix.len()))
+                .filter(is_within),
+        )
     }
 
     fn bytes(&self, units: &Range<u32>) -> Option<Range<usize>> {

@@ -5,19 +5,19 @@
  *     GALLEY_FUZZ_ACTS=20000 GALLEY_SEED=7 GALLEY_FUZZ_WITHOUT=network,drag node --test tests/browser/fuzz.test.mjs
  */
 
-import { randomInt } from "node:crypto"
 import { test } from "node:test"
 
 import { playSeed } from "./fuzz.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
-/** Acts of the default run: it takes about 20 s. */
+/** Acts and seed of the default run, which plays the same acts on each machine. */
 const ACTS = 200
+const SEED = 3
 
 withGalley()
 
 test("at each rest of a random writer and a random reviewer, both pages and the server have one text and one acceptance", async () => {
-  const seed = Number(process.env.GALLEY_SEED ?? randomInt(2 ** 31))
+  const seed = Number(process.env.GALLEY_SEED ?? SEED)
   const count = Number(process.env.GALLEY_FUZZ_ACTS ?? ACTS)
   const without = (process.env.GALLEY_FUZZ_WITHOUT ?? "").split(",")
   console.log(`GALLEY_SEED=${seed} GALLEY_FUZZ_ACTS=${count}`)
