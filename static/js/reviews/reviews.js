@@ -322,8 +322,8 @@ export class Reviews extends EventTarget {
       const anchors = anchorsOf(review)
       return this.#spots(review.id).some((spot, at) => stateOfSpot(spot) !== anchors[at]?.state)
     }
-    const isAsked = (/** @type {api.Review} */ review) => this.#isUnsettled(review) && (this.#isDue || isMissed(review))
-    if (!this.#isSaved || !this.all.some(isAsked)) return
+    const isQueried = (/** @type {api.Review} */ review) => this.#isUnsettled(review) && (this.#isDue || isMissed(review))
+    if (!this.#isSaved || !this.all.some(isQueried)) return
     this.#seekTimer = window.setTimeout(() => {
       this.#seekDelay = Math.min(this.#seekDelay * 2, SEEK_DELAY_MAX)
       // A page without a connection reads when it has one again.
