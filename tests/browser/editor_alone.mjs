@@ -15,7 +15,7 @@ export class EditorAlone {
   /** @param {Browser} browser @param {import("playwright-core").BrowserContextOptions} [options] */
   static async open(browser, options) {
     const { page } = await browser.newUser(/** @type {any} */ (null), options)
-    await page.setContent('<meta charset="utf-8"><div id="bar"></div><div id="toast"></div><div id="announcer"></div><div id="peer-place"></div><div id="paper" style="width: 700px"></div>')
+    await page.setContent('<meta charset="utf-8"><div id="bar"></div><div id="toast"></div><div id="announcer"></div><div id="peer-place"></div><div id="text-counts-bar"></div><div id="paper" style="width: 700px"></div>')
     await page.addStyleTag({ content: ".peer-caret { border-left: 6px solid; position: relative } .peer-name { display: none }" })
     await page.addScriptTag({ content: SCRIPT })
     return new EditorAlone(page, await page.context().newCDPSession(page))
