@@ -99,5 +99,5 @@ test("T1 words that cannot enter the text of a later page stay in the browser un
   await again.page.reload()
   await again.seated()
   await again.waitForText("\n둘째 줄입니다.")
-  assert.equal(await offer.isVisible(), false)
+  await offer.waitFor({ state: "hidden" })
 })
