@@ -197,7 +197,7 @@ export class Reviews extends EventTarget {
   stateOf(review) {
     if (review.anchor === null) return "exact"
     // Until it is lost, its card stays among the open ones, and nothing accepts it.
-    if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : "edited"
+    if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : review.anchor.state === "moved" ? "moved" : "edited"
     const states = this.#spots(review.id).map(stateOfSpot)
     if (states.every((state) => state === "exact")) return "exact"
     return states.every((state) => state === "exact" || state === "moved") ? "moved" : "edited"
