@@ -196,8 +196,9 @@ export class Reviews extends EventTarget {
   /** How it stands, by the text as it is now and not only as the server last saw it. @param {api.Review} review @returns {api.AnchorState} */
   stateOf(review) {
     if (review.anchor === null) return "exact"
-    // Until it is lost, its card stays among the open ones, and nothing accepts it.
-    if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : review.anchor.state === "moved" ? "moved" : "edited"
+    const { state } = review.anchor
+    // Until it is lost, its card stays as it is.
+    if (!this.#isFound(review.id)) return this.isLost(review.id) ? "orphaned" : state === "orphaned" ? "edited" : state
     const states = this.#spots(review.id).map(stateOfSpot)
     if (states.every((state) => state === "exact")) return "exact"
     return states.every((state) => state === "exact" || state === "moved") ? "moved" : "edited"
