@@ -69,9 +69,11 @@ pub mod handle;
 pub mod ids;
 pub mod lease;
 pub mod limits;
+#[cfg(feature = "product")]
 pub mod line;
 #[cfg(feature = "product")]
 pub mod offer;
+#[cfg(feature = "product")]
 pub mod printable;
 pub mod progress;
 #[cfg(feature = "product")]

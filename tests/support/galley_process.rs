@@ -1,6 +1,6 @@
 //! The binary under test, in a folder of its own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -15,7 +15,10 @@ use crate::support::fixtures::until;
 use crate::support::http_client::Client;
 use crate::support::redis_server::TEST_TIMEOUT;
 
-/// A running server; dropping it kills the process.
+/// A failed test prints so many lines of each of its servers.
+const LOG_LINES: usize = 200;
+
+/// A running server; dropping it kills the process. A test that fails prints the end of its log.
 pub(crate) struct Server {
     /// None: the server runs inside the test process.
     process: Option<Child>,
@@ -30,6 +33,17 @@ pub(crate) struct Server {
 /// compares two versions by it.
 fn binary() -> OsString {
     std::env::var_os("GALLEY_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_galley").into())
+}
+
+/// A command of the program, without the variables of the tests: it rejects unknown settings.
+pub(crate) fn command_of(program: &OsStr) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GALLEY_") {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 impl Server {
@@ -56,13 +70,7 @@ impl Server {
 
     /// Starts in an environment that holds more than settings.
     pub(crate) async fn spawn(folder: Arc<TempDir>, environment: Vec<(String, String)>) -> Self {
-        let mut command = Command::new(binary());
-        // The server rejects unknown settings, so the variables of the tests are removed.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("GALLEY_") {
-                command.env_remove(name);
-            }
-        }
+        let mut command = command_of(&binary());
         command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
         // No test of a stop has a load balancer before the server.
         command.env("GALLEY_SERVER__LINGER", "0s");
@@ -178,6 +186,19 @@ impl Server {
     pub(crate) fn admin_token(&self) -> String {
         let path = self.folder().join("data/admin-token");
         std::fs::read_to_string(path).expect("the token's file").trim().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let log = std::fs::read_to_string(self.folder().join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let end = &lines[lines.len().saturating_sub(LOG_LINES)..];
+        eprintln!("the log of {}, {} of {} lines:", self.url, end.len(), lines.len());
+        eprintln!("{}", end.join("\n"));
     }
 }
 

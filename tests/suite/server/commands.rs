@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::support::galley_process::Server;
+use crate::support::galley_process::{Server, command_of};
 use crate::support::redis_server::TEST_TIMEOUT;
 
 /// The output of a finished command.
@@ -41,9 +41,8 @@ pub(crate) async fn galley_with(
     arguments: &[&str],
     settings: &[(&str, &str)],
 ) -> Ran {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_galley"));
-    command.current_dir(folder).args(arguments).env_remove("GALLEY_BIN");
-    command.envs(settings.iter().copied());
+    let mut command = command_of(env!("CARGO_BIN_EXE_galley").as_ref());
+    command.current_dir(folder).args(arguments).envs(settings.iter().copied());
     Ran(command.output().await.expect("the binary"))
 }
 

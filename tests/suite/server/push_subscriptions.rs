@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::server::many_servers::Cluster;
 use crate::server::operation_fixtures::{rows, subscription};
-use crate::support::galley_process::Server;
+use crate::support::galley_process::{Server, command_of};
 use crate::support::rest_client::Person;
 
 const ALL: &str = "/api/push-subscriptions";
@@ -157,7 +157,7 @@ async fn a_key_file_that_cannot_be_made_stops_no_start_and_another_text_does() {
     std::fs::write(folder.path().join("push-key"), "no key").expect("a file");
     let settings =
         [("GALLEY_PUSH__KEY_FILE", "push-key"), ("GALLEY_SERVER__LISTEN", "127.0.0.1:0")];
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_galley"));
+    let mut command = command_of(env!("CARGO_BIN_EXE_galley").as_ref());
     command.current_dir(folder.path()).envs(settings);
     let output = command.output().await.expect("the binary");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
-use crate::support::galley_process::Server;
+use crate::support::galley_process::{Server, command_of};
 use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
@@ -219,7 +219,7 @@ async fn g14_a_waiter_leaves_the_wait_queue_with_its_token() {
 }
 
 async fn with_token_of_3_s(server: &Server, desk: &Desk, query: &str) -> Peer {
-    let made = tokio::process::Command::new(env!("CARGO_BIN_EXE_galley"))
+    let made = command_of(env!("CARGO_BIN_EXE_galley").as_ref())
         .args(["token", "--sub", &desk.writer.id, "--name", "Kim", "--ttl", "3s"])
         .current_dir(server.folder())
         .output()
