@@ -27,8 +27,15 @@ Map.prototype.set = function (/** @type {any} */ key, /** @type {any} */ value) 
   return set.call(this, key, value)
 }
 
-/** @returns {any} the editor */
-const editor = () => /** @type {any} */ (document.querySelector(".cm-content"))?.cmTile.root.view
+/** The editor, which draws all lines as for a print: those far from the window are compared too. @returns {any} */
+function editor() {
+  const view = /** @type {any} */ (document.querySelector(".cm-content"))?.cmTile.root.view
+  if (view && !view.viewState.printing) {
+    view.viewState.printing = true
+    view.measure()
+  }
+  return view
+}
 
 /** @type {Promise<IDBDatabase> | null} */
 let opening = null

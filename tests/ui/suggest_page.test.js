@@ -30,7 +30,7 @@ test("long old words are folded, and no pair is cut", () => {
 
 test("the part at a position is found among those near the window", () => {
   /** @param {string} id @param {number} start @param {number} end */
-  const suggestion = (id, start, end) => ({ id, version: 1, pinned: false, parts: [{ start, end, quote: "", text: "" }] })
+  const suggestion = (id, start, end) => ({ id, version: 1, since: "", pinned: false, parts: [{ start, end, quote: "", text: "" }] })
   const near = partsNear([suggestion("c", 30, 30), suggestion("a", 0, 4), suggestion("b", 10, 12)], { from: 3, to: 12 })
   assert.deepEqual(near.map(({ id }) => id), ["a", "b"])
   assert.deepEqual([0, 4, 5, 10, 12, 13].map((at) => partAt(near, at)?.id), ["a", "a", undefined, "b", "b", undefined])
@@ -81,8 +81,8 @@ test("a suggestion of the list is given to the model with its spots, and one wit
     { from: 7, to: 9, quote: "물류", text: "유통" },
     { from: 11, to: 11, quote: "", text: "아주 " },
   ]
-  const given = suggestionOf(review({ id: "a", version: 3, body: "", replies: [{}], parts: [{ anchor }, { anchor }] }), /** @type {any} */ (spots))
-  assert.deepEqual(given, { id: "a", version: 3, pinned: true, parts: [
+  const given = suggestionOf(review({ id: "a", version: 3, created_at: "2026-11-27T09:00:00Z", body: "", replies: [{}], parts: [{ anchor }, { anchor }] }), /** @type {any} */ (spots))
+  assert.deepEqual(given, { id: "a", version: 3, since: "2026-11-27T09:00:00Z", pinned: true, parts: [
     { start: 7, end: 9, quote: "물류", text: "유통" },
     { start: 11, end: 11, quote: "", text: "아주 " },
   ] })

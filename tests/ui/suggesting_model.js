@@ -22,9 +22,9 @@ import { specsWithin } from "../../static/js/suggest/tidy.js"
  * @typedef {{ id: string, version: number | null, parts: Anchored[] }} Put
  * @typedef {{ put: Put[], withdraw: { id: string, version: number }[] }} Sent
  * @typedef {{ put: Put[], withdraw: string[] }} Row what the browser keeps of a page
- * @typedef {{ id: string, version: number, parts: Anchored[], status: "open" | "accepted" | "rejected" | "withdrawn" }} Review
+ * @typedef {{ id: string, version: number, since: string, parts: Anchored[], status: "open" | "accepted" | "rejected" | "withdrawn" }} Review
  * @typedef {{ update: Uint8Array } | { decided: string, outcome: "accepted" | "rejected" | "withdrawn" }
- *   | { opened: string, version: number, parts: Anchored[] }} Message
+ *   | { opened: string, version: number, since: string, parts: Anchored[] }} Message
  */
 
 const WORDS = ["학교", "는", "가", "저는", "회사에서", " ", " ", " ", "\n", "the", "cat", "sat", "a", "s", ".", ", ", "👨‍👩‍👧", "e\u0301", "漢字", "1,000자", "teh", "very "]
@@ -223,7 +223,7 @@ export class Server {
     })
     this.write(parts.map(({ start, end, text }) => ({ from: start, to: end, insert: text })), "server")
     Object.assign(review, { parts: back.map((part) => anchored(this.text, part)), status: "open", version: review.version + 1 })
-    this.out.push({ opened: review.id, version: review.version, parts: review.parts })
+    this.out.push({ opened: review.id, version: review.version, since: review.since, parts: review.parts })
   }
 
   /** @param {Review} review */
@@ -251,8 +251,9 @@ export class Server {
       if (!parts.every((part) => stands(now, part))) return refused("quote-changed")
       if (parts.some((part) => others.some((other) => overlaps(rangeOf(part), rangeOf(other))))) return refused("overlaps")
       const next = isRepeat ? review.version : (version ?? 0) + 1
-      this.reviews.set(id, { id, version: next, parts: placed, status: "open" })
-      this.out.push({ opened: id, version: next, parts: placed })
+      const since = review?.since ?? `${String(this.reviews.size).padStart(9, "0")}Z`
+      this.reviews.set(id, { id, version: next, since, parts: placed, status: "open" })
+      this.out.push({ opened: id, version: next, since, parts: placed })
       others.push(...parts)
       return /** @type {Result} */ ({ id, state: "kept", version: next })
     })
@@ -287,7 +288,7 @@ export class Page {
   constructor(server, newId) {
     Y.applyUpdate(this.doc, Y.encodeStateAsUpdate(server.doc))
     this.newId = newId
-    const open = server.open.map(({ id, version, parts }) => ({ id, version, parts: server.resolve(parts), pinned: false }))
+    const open = server.open.map(({ id, version, since, parts }) => ({ id, version, since, parts: server.resolve(parts), pinned: false }))
     this.suggesting = new Suggesting(server.now, open.filter(({ parts }) => !parts.some(isCollapsed)), newId)
     this.view = this.suggesting.overlay.view
     this.text.observe(({ delta }) => this.#write(delta))
@@ -316,19 +317,19 @@ export class Page {
     if ("update" in message) Y.applyUpdate(this.doc, message.update)
     else if ("decided" in message) this.dispatch(this.suggesting.decided(message.decided, message.outcome))
     else {
-      const { opened: id, version } = message
+      const { opened: id, version, since } = message
       const parts = message.parts.map((part) => resolved(this.doc, part))
-      this.dispatch(this.suggesting.opened({ id, version, parts, pinned: false }))
+      this.dispatch(this.suggesting.opened({ id, version, since, parts, pinned: false }))
     }
   }
 
   /** Reads the list, as `own_suggestions.js` does. @param {Server} server */
   read(server) {
     const { suggesting } = this
-    for (const { id, version, parts } of server.open) {
+    for (const { id, version, since, parts } of server.open) {
       const found = server.resolve(parts)
       if (found.some(isCollapsed)) this.dispatch(suggesting.orphaned(id))
-      else if (suggesting.stateOf(id) !== "open" && found.every((part) => stands(server.now, part))) this.receive({ opened: id, version, parts })
+      else if (suggesting.stateOf(id) !== "open" && found.every((part) => stands(server.now, part))) this.receive({ opened: id, version, since, parts })
     }
   }
 

@@ -15,7 +15,7 @@ const textOf = (/** @type {string} */ text) => Text.of(text.split("\n"))
 /** @param {number} start @param {string} quote @param {string} text @returns {Part} */
 const part = (start, quote, text) => ({ start, end: start + quote.length, quote, text })
 /** @param {string} id @param {Part[]} parts @returns {Suggestion} */
-const stored = (id, ...parts) => ({ id, version: 1, parts, pinned: false })
+const stored = (id, ...parts) => ({ id, version: 1, since: "", parts, pinned: false })
 
 /** A reviewer's page whose server takes everything. */
 class Page {
@@ -385,6 +385,19 @@ test("words that the server refused beside a suggestion that opens again replace
   assert.equal(page.suggesting.stateOf("again"), "hidden")
   page.type("dog", "dogs").type("dogs", "dog")
   assert.deepEqual(page.send(), ["new-1/null: big→huge", "without again"])
+})
+
+test("an older suggestion whose quote came back takes the place of a younger one, as the server accepts them", () => {
+  const since = (/** @type {Suggestion} */ suggestion, /** @type {string} */ at) => ({ ...suggestion, since: at })
+  const younger = since(stored("younger", part(4, "big", "huge")), "2026-11-27T09:00:01.5Z")
+  const older = since(stored("older", part(4, "big dog", "cat")), "2026-11-27T09:00:01Z")
+  const page = new Page("the big dog", younger)
+  page.dispatch(page.suggesting.opened(older))
+  assert.deepEqual([page.view, page.suggesting.stateOf("younger"), page.send()], ["the cat", "hidden", []])
+  assert.equal(new Page("the big dog", older, younger).view, "the cat")
+  page.dispatch(page.suggesting.decided("older", "rejected"))
+  page.dispatch(page.suggesting.opened(younger))
+  assert.equal(page.view, "the huge dog")
 })
 
 test("a suggestion that opens with the words that the reviewer typed meanwhile is theirs", () => {

@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { EditorState, EditorView } from "../../static/js/lib/vendor.js"
 import { marked, reviewsAt, setPassages } from "../../static/js/reviews/highlights.js"
 import { spotsOf } from "../../static/js/reviews/spots.js"
-import { setView, applicableSuggestions, textShown, textView } from "../../static/js/reviews/text_view.js"
+import { setView, applicableSuggestions, overlappedIds, textShown, textView } from "../../static/js/reviews/text_view.js"
 
 const TEXT = "저는 물류가 좋습니다.\n\n특히 현장이 좋습니다."
 
@@ -40,6 +40,15 @@ test("as if accepted shows every suggestion that stands, each whole", () => {
   const edited = accepted.update({ changes: { from: 15, to: 16, insert: "별" } }).state
   assert.equal(applicableSuggestions(edited, marked).length, 2, "the move lost a quote")
   assert.equal(accepted.doc.toString(), TEXT, "the text stays")
+})
+
+test("of two suggestions for the same words only the older one is accepted, and drawn so", () => {
+  const state = stateWith(replaced, [part(3, 9, "물류를 좋")], [part(11, 11, "요")], added)
+  assert.deepEqual([...overlappedIds(state, marked)], ["r1", "r3"])
+  // Two gaps become one when the letters between them go.
+  const apart = stateWith(added, [part(12, 12, "정말로.")])
+  assert.deepEqual([...overlappedIds(apart, marked)], [])
+  assert.deepEqual([...overlappedIds(apart.update({ changes: { from: 11, to: 12 } }).state, marked)], ["r1"])
 })
 
 test("as if accepted is read-only, and the other views are what they were", () => {

@@ -14,7 +14,7 @@ import { t } from "../lib/i18n.js"
 import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
 import { DeletedBreak, NewText } from "./new_text.js"
 import { extentOf, isNear, isTouched, isWhole, moved, movedRange, stands } from "./spots.js"
-import { shownView, textView } from "./text_view.js"
+import { overlappedIds, shownView, textView } from "./text_view.js"
 
 /**
  * @typedef {import("./locate.js").Range} Range
@@ -104,6 +104,7 @@ function draw(state, viewport) {
   const view = state.field(shownView)
   const { isInView, rangeToBase, rangeToView } = state.facet(base)
   const window = rangeToBase(state, viewport)
+  const overlapped = overlappedIds(state, marked)
   /** @type {import("@codemirror/state").Range<import("@codemirror/view").Decoration>[]} */
   const ranges = []
   for (const [id, passage] of passages) {
@@ -113,7 +114,7 @@ function draw(state, viewport) {
       .map((spot) => ({ ...spot, ...rangeToView(state, spot) }))
       .filter(({ to }) => to <= state.doc.length)
     // The text of the editor has the words of the reader's own suggestions (`suggest/pieces.js`).
-    if (0 < near.length && !(passage.suggests && isInView(id))) ranges.push(...drawn(id, passage, near, id === active))
+    if (0 < near.length && !(passage.suggests && isInView(id))) ranges.push(...drawn(id, passage, near, { isActive: id === active, isOver: overlapped.has(id) }))
   }
   const here = pending && rangeToView(state, pending)
   if (here && here.from < here.to && here.to <= state.doc.length) {
@@ -122,13 +123,16 @@ function draw(state, viewport) {
   return Decoration.set(ranges, true)
 }
 
-/** @param {string} id @param {Passage} passage @param {readonly Spot[]} near @param {boolean} isActive */
-function drawn(id, passage, near, isActive) {
+/**
+ * @param {string} id @param {Passage} passage @param {readonly Spot[]} near
+ * @param {{ isActive: boolean, isOver: boolean }} how `isOver`: an older suggestion changes the same words
+ */
+function drawn(id, passage, near, { isActive, isOver }) {
   const { suggests, by } = passage
   const style = `${by === "writer" ? " by-writer" : ""}${isActive ? " passage-active" : ""}`
   // A screen reader says that the passage is marked, for what, and leads to the card.
   const attributes = { "data-review": id, "aria-details": `comment-${id}`, "aria-description": t(suggests ? "review.mark.suggestion" : "review.mark.comment") }
-  const isNew = suggests && isWhole(passage.spots)
+  const isNew = suggests && !isOver && isWhole(passage.spots)
   return near.flatMap((spot) => {
     const { from, to, text } = spot
     const ranges = []

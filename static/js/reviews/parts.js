@@ -10,6 +10,18 @@
  * @typedef {Pick<import("../lib/api.js").Review, "parts">} WithParts
  */
 
+/**
+ * The order in which the server accepts, of two suggestions for the same words the older one. A time without trailing
+ * zeros is a prefix of a later one, but for its `Z`.
+ *
+ * @param {{ id: string, since: string }} one @param {{ id: string, since: string }} other `since`: `created_at`
+ */
+export function olderFirst(one, other) {
+  const [first, second] = [one.since.slice(0, -1), other.since.slice(0, -1)]
+  if (first !== second) return first < second ? -1 : 1
+  return one.id < other.id ? -1 : 1
+}
+
 /** @param {WithParts} review a comment has no parts */
 export const isSuggestion = ({ parts }) => 0 < parts.length
 

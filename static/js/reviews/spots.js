@@ -161,5 +161,5 @@ function held(spot, text) {
 export function isTouched(before, after, changes) {
   if (before === after) return false
   if (before.holds !== after.holds || before.isGuess !== after.isGuess || stands(before) !== stands(after)) return true
-  return before.from < before.to && Boolean(changes.touchesRange(before.from, before.to))
+  return Boolean(changes.touchesRange(before.from, before.to))
 }

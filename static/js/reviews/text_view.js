@@ -7,7 +7,8 @@
 import { base } from "../desk/base_text.js"
 import { el } from "../lib/dom.js"
 import { Decoration, EditorState, EditorView, keymap, Prec, StateEffect, StateField, WidgetType } from "../lib/vendor.js"
-import { acceptable } from "../sections/accepted.js"
+import { acceptable, acceptedOnes } from "../sections/accepted.js"
+import { olderFirst } from "./parts.js"
 import { isWhole } from "./spots.js"
 
 /**
@@ -63,9 +64,29 @@ class AcceptedText extends WidgetType {
  */
 export function applicableSuggestions(state, marked) {
   const { isInView, rangeToView } = state.facet(base)
-  const applicable = [...state.field(marked).passages].filter(([id, { suggests, spots }]) => suggests && isWhole(spots) && !isInView(id))
-  applicable.sort(([, one], [, other]) => one.since.localeCompare(other.since))
-  return applicable.map(([, { spots }]) => spots.map((spot) => ({ ...rangeToView(state, spot), text: spot.text ?? "" })))
+  const applicable = standing(state, marked).filter(({ id }) => !isInView(id))
+  return applicable.map(({ spots }) => spots.map((spot) => ({ ...rangeToView(state, spot), text: spot.text ?? "" })))
+}
+
+/** The suggestions that stand, the oldest first. @param {State} state @param {MarkedField} marked */
+function standing(state, marked) {
+  const all = [...state.field(marked).passages].flatMap(([id, passage]) => (passage.suggests && isWhole(passage.spots) ? [{ id, ...passage }] : []))
+  return all.sort(olderFirst)
+}
+
+/** By `look` of the marked passages. @type {WeakMap<object, ReadonlySet<string>>} */
+const found = new WeakMap()
+
+/** The suggestions that stand, and that the server does not accept beside an older one. @param {State} state @param {MarkedField} marked */
+export function overlappedIds(state, marked) {
+  const { look } = state.field(marked)
+  const before = found.get(look)
+  if (before) return before
+  const all = standing(state, marked)
+  const isAccepted = acceptedOnes(Number.POSITIVE_INFINITY, all.map(({ spots }) => spots.map(({ from, to, text }) => ({ from, to, text: text ?? "" }))))
+  const overlapped = new Set(all.flatMap(({ id }, at) => (isAccepted[at] ? [] : [id])))
+  found.set(look, overlapped)
+  return overlapped
 }
 
 /** @param {readonly Replacement[]} replacements */

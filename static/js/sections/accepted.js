@@ -38,6 +38,12 @@ export function acceptable(length, suggestions) {
   return accepted
 }
 
+/** Which of the suggestions those are. @param {number} length @param {readonly (readonly Replacement[])[]} suggestions the oldest first */
+export function acceptedOnes(length, suggestions) {
+  const accepted = new Set(acceptable(length, suggestions))
+  return suggestions.map(([first]) => first !== undefined && accepted.has(first))
+}
+
 /** The index of the first for which `is` holds, where it holds for all behind it. @param {readonly Replacement[]} sorted @param {(other: Replacement) => boolean} is */
 function firstWhere(sorted, is) {
   let [low, high] = [0, sorted.length]

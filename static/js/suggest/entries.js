@@ -3,15 +3,15 @@
 
 import { hasSameWords, isSame, rangeOf } from "./identity.js"
 import { shiftPart, stands } from "./parts.js"
-import { meetsOneOf, shiftWhole } from "./ranges.js"
+import { meetsOneOf, shares, shiftWhole } from "./ranges.js"
 
 /**
  * @typedef {import("./ranges.js").Mapping} Mapping
  * @typedef {import("../lib/vendor.js").Text} Text
  * @typedef {import("../reviews/word_diff.js").Range} Range
  * @typedef {import("./parts.js").Part} Part
- * @typedef {{ id: string, version: number | null, parts: Part[], pinned: boolean }} Suggestion the server has none of it yet
- *   without a version; one with a remark or replies is pinned
+ * @typedef {{ id: string, version: number | null, since: string, parts: Part[], pinned: boolean }} Suggestion the server has none
+ *   of it yet without a version; `since`: the server's `created_at`, once it came; one with a remark or replies is pinned
  *
  * @typedef {object} Progress
  * @property {Part[] | null} stored the parts of the acknowledged version
@@ -27,10 +27,10 @@ import { meetsOneOf, shiftWhole } from "./ranges.js"
  */
 
 /** @param {Suggestion} suggestion that the server has @returns {Entry} */
-export function entryOf({ id, version, parts: given, pinned }) {
+export function entryOf({ id, version, since, parts: given, pinned }) {
   const parts = copied(given)
   const progress = { stored: parts, sent: null, tried: null, isTouched: false, isOutdated: false, sites: null }
-  return { id, version, parts, pinned, state: "stored", ...progress }
+  return { id, version, since, parts, pinned, state: "stored", ...progress }
 }
 
 /** An entry moves its parts with the text. @param {readonly Part[]} parts */
@@ -95,6 +95,12 @@ export const isArrived = (entry, base) =>
     const now = base.sliceString(from, to)
     return now !== quote && (text === "" ? !now.includes(quote) : now.includes(text))
   })
+
+/** Whether the server has all words that the reviewer typed in a suggestion. @param {Entry} entry */
+export const isStoredWhole = ({ state, isTouched }) => state === "stored" && !isTouched
+
+/** Whether an edit changes letters of a quote. @param {Entry} entry @param {readonly Range[]} ranges of the base */
+export const isChanged = ({ parts }, ranges) => parts.some((part) => ranges.some((range) => shares(range, rangeOf(part))))
 
 /** Whether some ranges have the letter behind a gap. @param {Entry} entry @param {readonly Range[]} ranges */
 export const losesAnchor = ({ parts }, ranges) =>

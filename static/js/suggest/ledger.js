@@ -123,7 +123,7 @@ export class Ledger {
     const byId = new Map([...this.entries, ...this.hidden].map((entry) => [entry.id, entry]))
     const taken = new Set(this.hidden.filter(({ id }) => withdraw.some((entry) => entry.id === id)))
     for (const { id, parts, group } of put) {
-      const entry = byId.get(id) ?? { ...entryOf({ id, version: null, parts, pinned: false }), stored: null }
+      const entry = byId.get(id) ?? { ...entryOf({ id, version: null, since: "", parts, pinned: false }), stored: null }
       if (this.hidden.includes(entry)) taken.add(entry)
       if (!byId.has(id) || taken.has(entry)) this.entries.push(entry)
       amend(entry, parts, group)
@@ -215,7 +215,7 @@ export class Ledger {
    *
    * @param {Suggestion} suggestion @returns {"new" | "other words" | "done"}
    */
-  acknowledge({ id, version, parts, pinned }) {
+  acknowledge({ id, version, since, parts, pinned }) {
     const closing = this.closing.get(id)
     if (closing) Object.assign(closing, { version, state: "due" })
     if (closing || this.#withdrawn.has(id)) return "done"
@@ -223,7 +223,7 @@ export class Ledger {
     if (!entry) return "new"
     if ((version ?? 0) < (entry.version ?? 0)) return "done"
     const isOwn = hasWordsOf(entry.parts, parts)
-    Object.assign(entry, { version, pinned, stored: isOwn ? entry.parts : copied(parts) })
+    Object.assign(entry, { version, since, pinned, stored: isOwn ? entry.parts : copied(parts) })
     if (isOwn && entry.state !== "sent") entry.state = "stored"
     return isOwn || entry.state !== "stored" ? "done" : "other words"
   }

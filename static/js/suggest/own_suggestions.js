@@ -10,7 +10,7 @@
  */
 
 import { Suggesting } from "./suggesting.js"
-import { isSuggestion } from "../reviews/parts.js"
+import { isSuggestion, olderFirst } from "../reviews/parts.js"
 import { isWhole } from "../reviews/spots.js"
 import { isOrphaned, isPinned, suggestionOf, verdictOf } from "./served_parts.js"
 
@@ -126,7 +126,7 @@ export class OwnSuggestions extends EventTarget {
   /** Those with a spot, the oldest first. */
   get #open() {
     const open = this.#own.filter((review) => !this.#isLost(review))
-    return open.sort((one, other) => one.created_at.localeCompare(other.created_at))
+    return open.sort((one, other) => olderFirst({ id: one.id, since: one.created_at }, { id: other.id, since: other.created_at }))
   }
 
   /** Whether neither the server nor this page found a position: the writer may undo a deletion that the server read. @param {Review} review */

@@ -16,7 +16,7 @@ export const isOrphaned = ({ parts }) => parts.some(({ anchor }) => anchor.state
 /** @param {Review} review @param {readonly Spot[]} spots its parts in the base @returns {Suggestion} */
 export function suggestionOf(review, spots) {
   const parts = spots.map(({ from, to, quote, text }) => ({ start: from, end: to, quote, text: text ?? "" }))
-  return { id: review.id, version: review.version, parts, pinned: isPinned(review) }
+  return { id: review.id, version: review.version, since: review.created_at, parts, pinned: isPinned(review) }
 }
 
 /** The end of a closed suggestion. @param {Pick<Review, "status" | "outcome">} review @returns {"accepted" | "rejected" | "withdrawn" | "fulfilled"} */

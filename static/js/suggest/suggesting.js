@@ -17,12 +17,14 @@
  */
 
 import { ChangeSet } from "../lib/vendor.js"
+import { olderFirst } from "../reviews/parts.js"
+import { acceptedOnes } from "../sections/accepted.js"
 import { splitFulfilled } from "./acceptance.js"
-import { entryOf, isArrived, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
+import { entryOf, isArrived, isChanged, isStoredWhole, isTyped, losesAnchor, readAgain, retyped, sitesOf, touchesOneOf } from "./entries.js"
 import { rangeOf } from "./identity.js"
 import { Ledger, putOf } from "./ledger.js"
 import { Overlay } from "./overlay.js"
-import { byOffset, stands } from "./parts.js"
+import { stands } from "./parts.js"
 import { planOf } from "./plan.js"
 import { mappingOf, meets, meetsOneOf, newRangesOf, oldRangesOf, overlaps, shares, shiftWhole, united } from "./ranges.js"
 
@@ -148,9 +150,10 @@ export class Suggesting {
     const isStored = entry !== undefined && isStoredWhole(entry)
     const found = this.#ledger.acknowledge(suggestion)
     if (found === "done" || (found === "other words" && !isStored)) return this.#unchanged()
-    const edit = this.#apply(this.overlay.takeOut(entry?.parts ?? []))
+    const own = this.#apply(this.overlay.takeOut(entry?.parts ?? []))
     this.#ledger.take(id)
     this.orphans.delete(id)
+    const edit = own.compose(this.#makeRoom(suggestion, parts))
     const mayPut = this.#mayPut(parts)
     const list = mayPut ? this.#ledger.entries : this.#ledger.hidden
     list.push(entryOf(suggestion))
@@ -270,6 +273,18 @@ export class Suggesting {
     return this.#apply(this.overlay.takeOut(parts))
   }
 
+  /**
+   * The younger ones that the server has leave the view for one whose parts stand again: it accepts the older one.
+   *
+   * @param {Suggestion} older @param {readonly Part[]} parts @returns {ChangeSet} of the view
+   */
+  #makeRoom(older, parts) {
+    if (older.since === "" || !parts.every((part) => stands(this.overlay.base, part))) return this.#unchanged()
+    const isOver = (/** @type {Entry} */ entry) => entry.parts.some((own) => parts.some((part) => overlaps(rangeOf(part), rangeOf(own))))
+    const younger = this.#ledger.entries.filter((entry) => isStoredWhole(entry) && entry.since !== "" && olderFirst(older, entry) < 0 && isOver(entry))
+    return 0 < younger.length ? this.#hide(new Set(younger)) : this.#unchanged()
+  }
+
   /** Suggestions whose quotes stand again enter the view. @param {readonly Range[]} ranges of the base that changed @returns {ChangeSet} of the view */
   #bringBack(ranges) {
     let all = this.#unchanged()
@@ -277,7 +292,9 @@ export class Suggesting {
       const parts = retyped(entry, this.overlay.base)
       // The words around a gap that the writer deleted say where it was.
       const isLost = this.orphans.has(entry.id) && entry.parts.some(({ quote }) => quote === "")
-      if (!parts || isLost || !this.#mayPut(parts)) continue
+      if (!parts || isLost) continue
+      all = all.compose(this.#makeRoom(entry, parts))
+      if (!this.#mayPut(parts)) continue
       all = all.compose(this.#apply(this.overlay.put(parts)))
       this.#ledger.show(entry, parts)
       this.orphans.delete(entry.id)
@@ -356,25 +373,11 @@ export class Suggesting {
  * @param {Text} base @param {readonly Entry[]} entries the oldest first
  */
 function hiddenOf(base, entries) {
-  const hidden = new Set(entries.filter(({ parts }) => !parts.every((part) => stands(base, part))))
-  const inOrder = entries
-    .flatMap((entry, age) => (hidden.has(entry) ? [] : entry.parts.map((part) => ({ entry, age, part }))))
-    .sort((one, other) => byOffset(one.part, other.part))
-  let last = inOrder[0]
-  for (const next of inOrder.slice(1)) {
-    if (hidden.has(next.entry)) continue
-    const isOver = last && last.entry !== next.entry && !hidden.has(last.entry) && overlaps(rangeOf(last.part), rangeOf(next.part))
-    if (isOver && last) hidden.add(last.age < next.age ? next.entry : last.entry)
-    if (!hidden.has(next.entry)) last = next
-  }
-  return hidden
+  const standing = entries.filter(({ parts }) => parts.every((part) => stands(base, part)))
+  const isAccepted = acceptedOnes(base.length, standing.map(({ parts }) => parts.map((part) => ({ ...rangeOf(part), text: part.text }))))
+  const shown = new Set(standing.filter((_, at) => isAccepted[at]))
+  return new Set(entries.filter((entry) => !shown.has(entry)))
 }
-
-/** Whether the server has all words that the reviewer typed in a suggestion. @param {Entry} entry */
-const isStoredWhole = ({ state, isTouched }) => state === "stored" && !isTouched
-
-/** Whether an edit changes letters of a quote. @param {Entry} entry @param {readonly Range[]} ranges of the base */
-const isChanged = ({ parts }, ranges) => parts.some((part) => ranges.some((range) => shares(range, rangeOf(part))))
 
 /**
  * Whether the writer deletes all quotes and the letters around all gaps of an entry. An edit that puts other letters in
