@@ -32,7 +32,7 @@ I will always answer 👍🏽 and 각 😀 fine.
 
 /** Acts on one document: a decision stays in its list of reviews. */
 const ACTS_PER_DOCUMENT = 400
-/** A longer text loses its second half, so that the pages draw all of it. In UTF-16 units. */
+/** A longer text loses its second half. In UTF-16 units. */
 const LENGTH_MAX = 1_200
 /** The longest wait for a rest, in ms: the server finds a lost passage with the page's next question, seconds later. */
 const REST_MAX = 45_000
@@ -227,7 +227,8 @@ export async function playAll(browser, galley, acts, options = {}) {
     }
   } catch (error) {
     const last = session?.played.slice(-REPORTED) ?? []
-    throw new FuzzFailure([`after ${count} acts: ${error instanceof FuzzFailure || error instanceof EntryFault ? error.message : /** @type {Error} */ (error).stack}`, ...last.map((act) => JSON.stringify(act))].join("\n"))
+    const batches = session?.hands.reviewer.batches.map((batch) => `batch ${batch}`) ?? []
+    throw new FuzzFailure([`after ${count} acts: ${error instanceof FuzzFailure || error instanceof EntryFault ? error.message : /** @type {Error} */ (error).stack}`, ...batches, ...last.map((act) => JSON.stringify(act))].join("\n"))
   } finally {
     await session?.stop()
   }

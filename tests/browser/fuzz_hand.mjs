@@ -17,6 +17,9 @@ import { difference } from "./fuzz_rest.mjs"
 
 const READER = buildSync({ entryPoints: [fileURLToPath(new URL("./fuzz_page.mjs", import.meta.url))], bundle: true, format: "iife", write: false }).outputFiles[0]?.text
 
+/** Batches in a report. */
+const BATCHES = 4
+
 /** An editor that has other letters than were entered. */
 export class EntryFault extends Error {}
 
@@ -25,6 +28,8 @@ export class Hand {
   isAlone = true
   /** Groups of acts and checks that are left out. @type {readonly string[]} */
   without = []
+  /** The last batches of suggestions and their answers, for a report. @type {string[]} */
+  batches = []
 
   /** @param {Role} role @param {User} user @param {Path} path @param {import("playwright-core").CDPSession} session */
   constructor(role, user, path, session) {
@@ -42,7 +47,15 @@ export class Hand {
     const user = await browser.newUser(galley, { proxy: { server: await path.start(), bypass: "<-loopback>" } })
     await user.page.addInitScript({ content: READER })
     user.page.on("dialog", (dialog) => dialog.accept())
-    return new Hand(role, user, path, await user.page.context().newCDPSession(user.page))
+    const hand = new Hand(role, user, path, await user.page.context().newCDPSession(user.page))
+    user.page.on("requestfinished", (request) => void (request.url().endsWith("/suggestions") && hand.#report(request)))
+    return hand
+  }
+
+  /** @param {import("playwright-core").Request} request */
+  async #report(request) {
+    const answer = await request.response().then((response) => response?.text()).catch(() => "")
+    this.batches = [...this.batches.slice(1 - BATCHES), `${request.postData()}\n  ${answer}`]
   }
 
   async stop() {
@@ -67,10 +80,13 @@ export class Hand {
     if (how === "keys") for (let step = 0; step < length; step += 1) await keyboard.press("Shift+ArrowRight")
     if (how !== "mouse" || !start || !end) return
     await mouse.click(start.x, start.y)
-    if (length === 0) return
-    await keyboard.down("Shift")
-    await mouse.click(end.x, end.y)
-    await keyboard.up("Shift")
+    if (0 < length) {
+      await keyboard.down("Shift")
+      await mouse.click(end.x, end.y)
+      await keyboard.up("Shift")
+    }
+    // Where an edit of the other user moved the text, the press went beside it, or selects once more.
+    await this.page.evaluate(() => fuzz.settled())
   }
 
   /** @param {string} text */

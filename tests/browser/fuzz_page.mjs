@@ -193,6 +193,15 @@ async function select(place) {
   return pointsOf({ from, to })
 }
 
+/** Has the focus in the text, once the editor has selected again what a press meant, which it does after an edit of the other user. */
+async function settled() {
+  await new Promise((resolve) => setTimeout(resolve, SELECTS_AGAIN))
+  editor().focus()
+}
+
+/** CodeMirror's delay before that, and a little, in ms. */
+const SELECTS_AGAIN = 25
+
 /** Where the ends of a range stand in the window; none, if one is not to be pressed. @param {{ from: number, to: number }} range @returns {{ x: number, y: number }[]} */
 function pointsOf({ from, to }) {
   const { state } = editor()
@@ -250,6 +259,6 @@ function pressOnCard(list, at, button, presses) {
 /** Presses what is there. @param {string} button */
 const press = (button) => /** @type {HTMLElement | null} */ (document.querySelector(button))?.click()
 
-const fuzz = { comment, focus: () => editor().focus(), leave: () => editor().contentDOM.blur(), paste, pointOf, press, pressOnCard, read, select, selection }
+const fuzz = { comment, focus: () => editor().focus(), leave: () => editor().contentDOM.blur(), paste, pointOf, press, pressOnCard, read, select, selection, settled }
 /** @typedef {typeof fuzz} Fuzz */
 Object.assign(globalThis, { fuzz })

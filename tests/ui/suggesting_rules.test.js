@@ -465,6 +465,19 @@ test("a corrected text pasted over the old one shows and sends only the words th
   assert.deepEqual(shown.filter((text) => text !== ""), ["었고", "결", "끝"])
 })
 
+test("words that the server refused for a newer version are sent again once that version came, before the answer or after it", () => {
+  const newer = { ...stored("one", part(4, "big", "huge")), version: 4 }
+  const refused = { id: "one", state: /** @type {const} */ ("refused"), reason: "version", version: 4 }
+  for (const isEventFirst of [true, false]) {
+    const page = new Page("the big dog", stored("one", part(4, "big", "huge"))).type("huge", "tiny")
+    page.collect()
+    if (isEventFirst) page.dispatch(page.suggesting.opened(newer))
+    page.suggesting.answered([refused])
+    if (!isEventFirst) page.dispatch(page.suggesting.opened(newer))
+    assert.deepEqual([page.view, page.send(), page.send()], ["the tiny dog", ["one/4: big→tiny"], []])
+  }
+})
+
 test("a refused suggestion waits for a change of its paragraph", () => {
   const page = new Page("the big dog\nthe cat")
   page.type("big", "huge").collect()

@@ -223,6 +223,8 @@ export class Ledger {
     if (!entry) return "new"
     if ((version ?? 0) < (entry.version ?? 0)) return "done"
     const isOwn = hasWordsOf(entry.parts, parts)
+    // The answer that refused the older version may come before this event (L3).
+    if (entry.state === "refused" && version !== entry.version) entry.state = "due"
     Object.assign(entry, { version, since, pinned, stored: isOwn ? entry.parts : copied(parts) })
     if (isOwn && entry.state !== "sent") entry.state = "stored"
     return isOwn || entry.state !== "stored" ? "done" : "other words"
