@@ -18,7 +18,7 @@ import { difference } from "./fuzz_rest.mjs"
 const READER = buildSync({ entryPoints: [fileURLToPath(new URL("./fuzz_page.mjs", import.meta.url))], bundle: true, format: "iife", write: false }).outputFiles[0]?.text
 
 /** Batches in a report. */
-const BATCHES = 4
+const BATCHES = 12
 
 /** An editor that has other letters than were entered. */
 export class EntryFault extends Error {}
@@ -103,8 +103,8 @@ export class Hand {
     const { text, from, to } = await this.selection()
     await act()
     const wanted = text.slice(0, from) + entered + text.slice(to)
-    const { text: seen } = await this.selection()
-    if (this.isAlone && seen !== wanted) throw new EntryFault(`the ${this.role} entered ${JSON.stringify(entered)} at ${from} to ${to}: ${difference(seen, wanted)}`)
+    const { text: seen, trace } = await this.selection()
+    if (this.isAlone && seen !== wanted) throw new EntryFault(`the ${this.role} entered ${JSON.stringify(entered)} at ${from} to ${to}: ${difference(seen, wanted)}\n${trace}`)
   }
 
   /** Moves letters, and holds that none is lost. @param {() => Promise<unknown>} act */

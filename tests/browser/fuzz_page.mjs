@@ -33,8 +33,28 @@ function editor() {
   if (view && !view.viewState.printing) {
     view.viewState.printing = true
     view.measure()
+    record(view)
   }
   return view
+}
+
+/** What reached the editor last, for the report of an entry. @type {string[]} */
+const trace = []
+const EVENTS = ["keydown", "beforeinput", "input", "compositionstart", "compositionupdate", "compositionend", "mousedown", "mouseup", "focusout"]
+
+/** @param {any} view */
+function record(view) {
+  const add = (/** @type {string} */ line) => void trace.splice(0, Math.max(0, trace.push(`${Math.round(performance.now())} ${line}`) - 60))
+  for (const type of EVENTS) {
+    document.addEventListener(type, (/** @type {any} */ { key = "", inputType = "", data = "" }) => add(`${type} ${key}${inputType} ${JSON.stringify(data)}`), { capture: true })
+  }
+  const { update } = view
+  view.update = (/** @type {readonly any[]} */ transactions) => {
+    const { main } = view.state.selection
+    for (const one of transactions) add(`  ${main.from}-${main.to} ${one.changes.empty ? "" : JSON.stringify(one.changes)} ${one.selection ? `to ${one.selection.main.from}-${one.selection.main.to}` : ""} ${one.isUserEvent("input") ? "input" : one.isUserEvent("delete") ? "delete" : ""}`)
+    if (transactions.length === 0) add("  drawn again")
+    update.call(view, transactions)
+  }
 }
 
 /** @type {Promise<IDBDatabase> | null} */
@@ -245,7 +265,7 @@ function comment({ at, length }) {
 function selection() {
   const { doc, selection } = editor().state
   const { from, to } = selection.main
-  return { text: doc.toString(), from, to, selected: doc.sliceString(from, to) }
+  return { text: doc.toString(), from, to, selected: doc.sliceString(from, to), trace: trace.join("\n") }
 }
 
 /** Presses a button of a card: of the open ones, or of the decided ones. @param {string} list @param {number} at @param {string} button @param {number} presses */

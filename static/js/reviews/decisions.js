@@ -72,7 +72,8 @@ export class Decisions {
     const { open, orphans } = this.reviews
     const suggestions = [...open, ...orphans].filter(isSuggestion)
     if (verdict === "reject") return suggestions
-    return suggestions.filter((review) => this.reviews.stateOf(review) === "exact")
+    // Not by the state of its card, which stays for a moment after its passage has collapsed.
+    return suggestions.filter(({ id }) => this.reviews.isWhole(id))
   }
 
   /** Shows what was decided, with the way back. @param {string} sentence @param {string | null | undefined} id */

@@ -186,6 +186,11 @@ export class Reviews extends EventTarget {
     return this.#spots(id).some(stands)
   }
 
+  /** Whether all its spots stand in the text as it is now. @param {string} id */
+  isWhole(id) {
+    return this.#isFound(id) && isWhole(this.#spots(id))
+  }
+
   /** Whether a review stands nowhere, and has for so long that no paste or undo is to be expected. @param {string} id */
   isLost(id) {
     const review = this.#all.get(id)
