@@ -142,10 +142,11 @@ function drawn(id, passage, near, { isActive, isOver }) {
       ranges.push(mark.range(from, to))
     }
     if (isNew) ranges.push(...breaksIn(spot).map((at) => Decoration.widget({ widget: new DeletedBreak(id, `passage passage-old${style}`), side: 1 }).range(at)))
-    // Behind the old words, and behind the caret: beside a composition another side would end it.
+    // Behind the old words, and behind the caret: beside a composition another side would end it. Added words stand
+    // behind those that replace the letters before them.
     if (isNew && text) {
       const widget = new NewText(id, text, `passage passage-new${from < to ? " passage-replaced" : ""}${style}`)
-      ranges.push(Decoration.widget({ widget, side: 1 }).range(to))
+      ranges.push(Decoration.widget({ widget, side: from < to ? 1 : 2 }).range(to))
     }
     return ranges
   })
