@@ -38,7 +38,7 @@ function editor() {
   return view
 }
 
-/** What reached the editor last, for the report of an entry. @type {string[]} */
+/** The last events and changes of the editor, for the report of an entry. @type {string[]} */
 const trace = []
 const EVENTS = ["keydown", "beforeinput", "input", "compositionstart", "compositionupdate", "compositionend", "mousedown", "mouseup", "focusout"]
 

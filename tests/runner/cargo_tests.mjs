@@ -2,20 +2,23 @@
 /**
  * Runs test binaries of cargo, one after the other. Each runs even if an earlier one fails.
  *
- *     node tests/runner/cargo_tests.mjs [--result FILE] [--failures FOLDER] NAME=BINARY…
+ *     node tests/runner/cargo_tests.mjs [--short] [--result FILE] [--failures FOLDER] NAME=BINARY…
+ *
+ * With `--short` long tests are left out or take their shorter form (`long_tests.mjs`).
  *
  * The library of the tests prints times as JSON alone, which a stable compiler calls unstable: `RUSTC_BOOTSTRAP` is set for
  * the run of the binaries, and no crate is compiled with it.
  */
 
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { parseArgs } from "node:util"
 
+import { LONG, SHORT } from "./long_tests.mjs"
 import { Results } from "./results.mjs"
 
 const { values, positionals } = parseArgs({
-  options: { result: { type: "string", default: "/dev/null" }, failures: { type: "string", default: "failures" } },
+  options: { short: { type: "boolean", default: false }, result: { type: "string", default: "/dev/null" }, failures: { type: "string", default: "failures" } },
   allowPositionals: true,
 })
 
@@ -25,7 +28,7 @@ const { values, positionals } = parseArgs({
  */
 async function outcomes(of, path, arguments_) {
   const words = ["-Z", "unstable-options", "--format", "json", "--report-time", ...arguments_]
-  const child = spawn(path, words, { env: { ...process.env, RUSTC_BOOTSTRAP: "1" }, stdio: ["ignore", "pipe", "inherit"] })
+  const child = spawn(path, words, { env: { ...process.env, ...(values.short ? SHORT : {}), RUSTC_BOOTSTRAP: "1" }, stdio: ["ignore", "pipe", "inherit"] })
   /** @type {Promise<number | null>} */
   const ended = new Promise((done) => child.once("close", done))
   /** @type {import("./results.mjs").Outcome[]} */
@@ -57,7 +60,14 @@ async function outcomes(of, path, arguments_) {
 
 const binaries = new Map(positionals.map((word) => /** @type {[string, string]} */ (word.split("="))))
 const results = new Results()
-for (const [of, path] of binaries) for (const outcome of await outcomes(of, path, [])) results.add(outcome)
+const leftOut = values.short ? LONG.flatMap((name) => ["--skip", name]) : []
+for (const [of, path] of binaries) {
+  const isLong = leftOut.length !== 0 && of === "suite"
+  for (const outcome of await outcomes(of, path, isLong ? ["--exact", ...leftOut] : [])) results.add(outcome)
+  const tests = isLong ? execFileSync(path, ["--list", "--format", "terse"], { encoding: "utf8" }) : ""
+  const output = "the list of long tests names no test"
+  if (isLong) for (const name of LONG) if (!tests.includes(`${name}: test\n`)) results.add({ name, of: "long_tests.mjs", state: "failed", seconds: 0, output })
+}
 await results.tryAgain(async ({ name, of }) => {
   const found = await outcomes(of, binaries.get(of) ?? "", name.startsWith("(") ? [] : ["--exact", name])
   return 0 < found.length && found.every(({ state }) => state === "passed")

@@ -2,7 +2,9 @@
 /**
  * Runs node's test files, several at once and the longest first, each in a process of its own.
  *
- *     node tests/runner/node_tests.mjs [--at-once COUNT] [--result FILE] [--failures FOLDER] FOLDER|FILE…
+ *     node tests/runner/node_tests.mjs [--at-once COUNT] [--roads] [--result FILE] [--failures FOLDER] FOLDER|FILE…
+ *
+ * With `--roads` the main roads of `roads.mjs` in that folder run alone; one that names no test fails.
  *
  * A browser test file has a browser of its own: the windows of a browser share its clipboard, and its start takes 0.4 s
  * of the processor. Two files keep two cores busy; with four the load was nine, and pages lost races against the tests.
@@ -12,6 +14,7 @@ import { setMaxListeners } from "node:events"
 import { readdirSync, statSync } from "node:fs"
 import { basename, join, resolve } from "node:path"
 import { run } from "node:test"
+import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
 
 import { Results } from "./results.mjs"
@@ -22,6 +25,7 @@ const LONGEST = ["axe", "suggesting", "margin", "states", "decisions", "deciding
 const { values, positionals } = parseArgs({
   options: {
     "at-once": { type: "string", default: "2" },
+    roads: { type: "boolean", default: false },
     result: { type: "string", default: "/dev/null" },
     failures: { type: "string", default: "failures" },
   },
@@ -36,9 +40,11 @@ setMaxListeners(0, stop.signal)
 const filesOf = (path) =>
   statSync(path).isDirectory() ? readdirSync(path).filter((name) => /\.test\.m?js$/.test(name)).sort().map((name) => join(path, name)) : [path]
 
+const subjectOf = (/** @type {string} */ file) => basename(file).split(".")[0] ?? ""
+
 /** @param {string} file */
 function rank(file) {
-  const at = LONGEST.indexOf(basename(file).split(".")[0] ?? "")
+  const at = LONGEST.indexOf(subjectOf(file))
   return at < 0 ? LONGEST.length : at
 }
 
@@ -70,14 +76,27 @@ function outcomes(files, only) {
   })
 }
 
-const files = positionals.flatMap(filesOf).map((path) => resolve(path)).sort((one, other) => rank(one) - rank(other))
+/** @param {string} words */
+const escaped = (words) => words.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
+
+/** The beginnings of names, by file. @type {Readonly<Record<string, readonly string[]>> | null} */
+const roads = values.roads ? (await import(pathToFileURL(join(resolve(positionals[0] ?? ""), "roads.mjs")).href)).ROADS : null
+const isRoad = (/** @type {string} */ file) => roads === null || subjectOf(file) in roads
+const only = roads ? new RegExp(`^(?:${Object.values(roads).flat().map(escaped).join("|")})`, "u") : undefined
+
+const files = positionals.flatMap(filesOf).filter(isRoad).map((path) => resolve(path)).sort((one, other) => rank(one) - rank(other))
 const results = new Results()
-for (const outcome of await outcomes(files)) results.add(outcome)
+for (const outcome of await outcomes(files, only)) results.add(outcome)
+for (const [subject, names] of Object.entries(roads ?? {})) {
+  const isThere = (/** @type {string} */ start) => results.outcomes.some(({ name, of }) => subjectOf(of) === subject && name.startsWith(start))
+  const output = "the road names no test of its file"
+  for (const name of names) if (!isThere(name)) results.add({ name, of: "roads.mjs", state: "failed", seconds: 0, output })
+}
 await results.tryAgain(async ({ name, of }) => {
   const file = files.filter((path) => basename(path) === of)
   // A file that fails outside of its tests has its path as its name.
   const isFile = file.includes(name)
-  const found = await outcomes(file, isFile ? undefined : new RegExp(`^${name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}$`, "u"))
+  const found = await outcomes(file, isFile ? undefined : new RegExp(`^${escaped(name)}$`, "u"))
   return 0 < found.length && found.every(({ state }) => state === "passed")
 })
 results.write(values.result, values.failures)

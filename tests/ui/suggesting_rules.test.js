@@ -4,84 +4,10 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { ChangeSet, Text } from "../../static/js/lib/vendor.js"
-import { Suggesting } from "../../static/js/suggest/suggesting.js"
+import { ChangeSet } from "../../static/js/lib/vendor.js"
+import { Page, part, replaced, said, stored } from "./suggesting_page.js"
 
-/** @typedef {import("../../static/js/suggest/parts.js").Part} Part */
 /** @typedef {import("../../static/js/suggest/entries.js").Suggestion} Suggestion */
-
-const textOf = (/** @type {string} */ text) => Text.of(text.split("\n"))
-
-/** @param {number} start @param {string} quote @param {string} text @returns {Part} */
-const part = (start, quote, text) => ({ start, end: start + quote.length, quote, text })
-/** @param {string} id @param {Part[]} parts @returns {Suggestion} */
-const stored = (id, ...parts) => ({ id, version: 1, since: "", parts, pinned: false })
-
-/** A reviewer's page whose server takes everything. */
-class Page {
-  /** @param {string} base @param {Suggestion[]} suggestions */
-  constructor(base, ...suggestions) {
-    let ids = 0
-    this.suggesting = new Suggesting(textOf(base), suggestions, () => `new-${++ids}`)
-    this.editor = this.suggesting.overlay.view
-  }
-
-  get view() {
-    assert.ok(this.editor.eq(this.suggesting.overlay.view), "the editor has the view")
-    return this.editor.toString()
-  }
-
-  /** @param {ChangeSet} edit */
-  dispatch(edit) {
-    this.editor = edit.apply(this.editor)
-    return this
-  }
-
-  /** The reviewer replaces words of the view. @param {string} old @param {string} fresh */
-  type(old, fresh) {
-    const edit = replaced(this.editor.toString(), old, fresh)
-    this.dispatch(edit)
-    this.suggesting.own(edit)
-    return this
-  }
-
-  /** The writer replaces words of the base. @param {string} old @param {string} fresh */
-  write(old, fresh) {
-    return this.dispatch(this.suggesting.written(replaced(this.suggesting.overlay.base.toString(), old, fresh)))
-  }
-
-  collect() {
-    const { put, withdraw } = this.suggesting.collect()
-    const found = [...put.map(({ id, version, parts }) => `${id}/${version}: ${said(parts)}`), ...withdraw.map(({ id }) => `without ${id}`)]
-    return { put, withdraw, found }
-  }
-
-  /** Sends all that is due, and the server takes it. */
-  send() {
-    const { put, withdraw, found } = this.collect()
-    this.suggesting.answered([
-      ...put.map(({ id, version }) => ({ id, state: /** @type {const} */ ("kept"), version: (version ?? 0) + 1 })),
-      ...withdraw.map(({ id }) => ({ id, state: /** @type {const} */ ("withdrawn") })),
-    ])
-    return found
-  }
-
-  get ids() {
-    return this.suggesting.suggestions.map(({ id, parts }) => `${id}: ${said(parts)}`)
-  }
-}
-
-/** @param {readonly Part[]} parts */
-const said = (parts) => parts.map(({ quote, text }) => `${quote}→${text}`).join(" + ")
-
-/** The words stand once in the text, behind `|` if there is one. @param {string} text @param {string} old @param {string} fresh */
-function replaced(text, old, fresh) {
-  const from = text.indexOf(old.replace("|", "")) + Math.max(0, old.indexOf("|"))
-  assert.ok(0 <= from, `${old} in ${text}`)
-  const length = old.includes("|") ? old.length - 1 - old.indexOf("|") : old.length
-  // A deletion and an insertion are two changes, as in an event of Yjs.
-  return ChangeSet.of([{ from, to: from + length }, { from: from + length, insert: textOf(fresh) }], text.length)
-}
 
 test("a key sends the words of its paragraph, and nothing is sent twice", () => {
   const page = new Page("the big dog\nthe cat", stored("cat", part(16, "cat", "cats")))

@@ -64,12 +64,12 @@ class AcceptedText extends WidgetType {
  */
 export function applicableSuggestions(state, marked) {
   const { isInView, rangeToView } = state.facet(base)
-  const applicable = standing(state, marked).filter(({ id }) => !isInView(id))
+  const applicable = wholeSuggestions(state, marked).filter(({ id }) => !isInView(id))
   return applicable.map(({ spots }) => spots.map((spot) => ({ ...rangeToView(state, spot), text: spot.text ?? "" })))
 }
 
 /** The suggestions that stand, the oldest first. @param {State} state @param {MarkedField} marked */
-function standing(state, marked) {
+function wholeSuggestions(state, marked) {
   const all = [...state.field(marked).passages].flatMap(([id, passage]) => (passage.suggests && isWhole(passage.spots) ? [{ id, ...passage }] : []))
   return all.sort(olderFirst)
 }
@@ -82,7 +82,7 @@ export function overlappedIds(state, marked) {
   const { look } = state.field(marked)
   const before = found.get(look)
   if (before) return before
-  const all = standing(state, marked)
+  const all = wholeSuggestions(state, marked)
   const isAccepted = acceptedOnes(Number.POSITIVE_INFINITY, all.map(({ spots }) => spots.map(({ from, to, text }) => ({ from, to, text: text ?? "" }))))
   const overlapped = new Set(all.flatMap(({ id }, at) => (isAccepted[at] ? [] : [id])))
   found.set(look, overlapped)

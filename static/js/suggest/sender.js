@@ -66,7 +66,7 @@ export class Sender extends EventTarget {
     this.mirror.addEventListener("own", () => this.#typed(), { signal })
     // The base changed: a batch that was refused for its text may stand now.
     this.mirror.addEventListener("moved", () => this.own.model?.isDirty && this.#typed(), { signal })
-    this.own.addEventListener("change", () => this.#forget(), { signal })
+    this.own.addEventListener("change", () => this.#synced(), { signal })
     this.mirror.view.contentDOM.addEventListener("blur", () => void this.send(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden && void this.send({ leaves: true }), { signal })
     window.addEventListener("pagehide", () => void this.send({ leaves: true }), { signal })
@@ -133,7 +133,6 @@ export class Sender extends EventTarget {
       else this.#refused.delete(id)
     }
     this.#forget()
-    this.refusal = gravest(this.#refused.values())
     if (refused.length < results.length) this.savedAt = new Date(now())
     // The list has the newer version, or the decision, of what another page changed.
     if (refused.some((reason) => ["version", "decided", "not-yours"].includes(reason))) {
@@ -141,13 +140,17 @@ export class Sender extends EventTarget {
     }
   }
 
-  /** The refusals of closed suggestions end. Words that the reviewer typed into them since become another suggestion. */
+  /** The model took over what the server has: words typed into a suggestion that was closed or has a newer version are due. */
+  #synced() {
+    this.#forget()
+    const isWaiting = RETRY_DELAY < this.#retryDelay
+    if (this.own.model?.isDirty && !isWaiting) this.#typed()
+  }
+
+  /** The refusals of closed suggestions end. */
   #forget() {
-    const closed = [...this.#refused.keys()].filter((id) => this.own.model?.stateOf(id) === undefined)
-    if (closed.length === 0) return
-    for (const id of closed) this.#refused.delete(id)
+    for (const id of [...this.#refused.keys()]) if (this.own.model?.stateOf(id) === undefined) this.#refused.delete(id)
     this.refusal = gravest(this.#refused.values())
-    if (this.own.model?.isDirty) this.#typed()
   }
 
   /** @param {unknown} error */

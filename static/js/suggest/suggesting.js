@@ -373,9 +373,9 @@ export class Suggesting {
  * @param {Text} base @param {readonly Entry[]} entries the oldest first
  */
 function hiddenOf(base, entries) {
-  const standing = entries.filter(({ parts }) => parts.every((part) => stands(base, part)))
-  const isAccepted = acceptedOnes(base.length, standing.map(({ parts }) => parts.map((part) => ({ ...rangeOf(part), text: part.text }))))
-  const shown = new Set(standing.filter((_, at) => isAccepted[at]))
+  const whole = entries.filter(({ parts }) => parts.every((part) => stands(base, part)))
+  const isAccepted = acceptedOnes(base.length, whole.map(({ parts }) => parts.map((part) => ({ ...rangeOf(part), text: part.text }))))
+  const shown = new Set(whole.filter((_, at) => isAccepted[at]))
   return new Set(entries.filter((entry) => !shown.has(entry)))
 }
 

@@ -324,6 +324,11 @@ async fn a_withdrawn_suggestion_is_deleted_or_closed_with_its_replies(pair: Pair
     let states = withdraw(&[named("replied", 4)]).await;
     assert_eq!(states[0]["state"], "withdrawn");
     assert_eq!(reviews(&pair, &table).await[0]["outcome"], "fulfilled");
+    // A withdrawal overtakes its put, whose request was on its way.
+    assert_eq!(withdraw(&[named("late001", 0)]).await[0]["state"], "withdrawn");
+    let late = suggest(&pair, &table, &[put("late001", None, &[gap("2.", "x")])]).await;
+    assert_eq!(late[0]["reason"], "decided");
+    assert_eq!(reviews(&pair, &table).await.len(), 1);
 }
 
 async fn g2_a_batch_without_the_reviewers_seat_stores_nothing(pair: Pair) {

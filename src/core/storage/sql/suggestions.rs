@@ -248,7 +248,12 @@ impl Batch<'_> {
             Found::Here(_) | Found::Elsewhere => {
                 return Ok(ItemOutcome::Refused(Refusal::NotYours, None));
             }
-            Found::Spent | Found::Nowhere => return Ok(ItemOutcome::WithdrawnBefore),
+            Found::Spent => return Ok(ItemOutcome::WithdrawnBefore),
+            Found::Nowhere => {
+                // It overtook its put, which may arrive later and would bring back what its author took back.
+                note_deletion(tx, self.link, id).await?;
+                return Ok(ItemOutcome::WithdrawnBefore);
+            }
         };
         if stored.outcome.is_some() {
             return Ok(ItemOutcome::WithdrawnBefore);
