@@ -17,7 +17,7 @@ export const ROADS = {
   entry: ["an invite survives a sign-in elsewhere", "a guest signs out after a warning"],
   error_states: ["a killed server is reported", "a full disk is called by its name, and what was typed meanwhile is saved when there is space (ko", "clients of a drained server", "while the seat cannot be confirmed"],
   failures: ["T9 an error in a handler of the desk is shown once, is logged, and leads out (ko"],
-  files: ["where the server makes no PDF, the dialog leads to the print of the page (ko", "a chosen file becomes a document, by the keyboard (ko", "a Word file comes back as the text"],
+  files: ["a reviewer exports, too", "a chosen file becomes a document, by the keyboard (ko", "a Word file comes back as the text"],
   find_print: ["S2-16 the print has title", "S2-12 the writer replaces one match or all"],
   first_load: ["the pages load in few requests, and a second visit asks for the page alone (ko"],
   fuzz: ["at each rest of a random writer"],

@@ -97,4 +97,7 @@ test("T1 words that cannot enter the text of a later page stay in the browser un
   await offer.getByRole("button", { name: "Discard" }).click()
   await again.page.getByRole("button", { name: "Discard it" }).click()
   await offer.waitFor({ state: "hidden" })
+  await again.page.reload()
+  await again.page.locator("#saved[data-kind=saved]").waitFor()
+  await offer.waitFor({ state: "hidden" })
 })

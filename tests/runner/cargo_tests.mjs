@@ -69,7 +69,9 @@ for (const [of, path] of binaries) {
   if (isLong) for (const name of LONG) if (!tests.includes(`${name}: test\n`)) results.add({ name, of: "long_tests.mjs", state: "failed", seconds: 0, output })
 }
 await results.tryAgain(async ({ name, of }) => {
-  const found = await outcomes(of, binaries.get(of) ?? "", name.startsWith("(") ? [] : ["--exact", name])
+  const path = binaries.get(of)
+  if (path === undefined) return false
+  const found = await outcomes(of, path, name.startsWith("(") ? [] : ["--exact", name])
   return 0 < found.length && found.every(({ state }) => state === "passed")
 })
 results.write(values.result, values.failures)

@@ -17,7 +17,7 @@ export class Offered {
   /** @type {Offer[]} */
   #offers = []
 
-  /** @param {HTMLElement} element @param {{ enter: (row: Row) => void, drop: (row: Row) => void }} actions */
+  /** @param {HTMLElement} element @param {{ enter: (row: Row) => void, drop: (row: Row) => Promise<void> }} actions */
   constructor(element, actions) {
     this.element = element
     this.actions = actions
@@ -50,10 +50,8 @@ export class Offered {
       away()
       this.actions.enter(row)
     })
-    const rest = unsavedActions(texts, row.title, () => {
-      away()
-      this.actions.drop(row)
-    })
+    // A reload at once does not offer what was discarded.
+    const rest = unsavedActions(texts, row.title, () => void this.actions.drop(row).then(away))
     const sentence = mayEnter ? t("suggesting.offered", { when: when(new Date(row.at)) }) : t("suggesting.gone")
     const actions = el("div", { class: "actions" }, ...(mayEnter ? [again] : []), ...rest)
     return el("div", { class: "notice" }, icon("alert"), el("div", {}, el("p", { text: sentence }), unsavedList(texts), actions))

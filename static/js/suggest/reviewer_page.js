@@ -74,7 +74,7 @@ export class ReviewerPage {
     this.unsent = new Unsent(this.page)
     this.offered = new Offered(byId("recovered-drafts"), {
       enter: (row) => void this.#enter([row]),
-      drop: (row) => void this.unsent.drop(row),
+      drop: (row) => this.unsent.drop(row),
     })
   }
 

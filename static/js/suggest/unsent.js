@@ -65,8 +65,13 @@ export class Unsent {
     const drafts = await this.#opening
     if (!drafts) return
     const name = nameOf(row.document, row.client)
-    if (put.length === 0) storeOf(drafts).delete(name)
-    else storeOf(drafts).put({ ...row, put, withdraw: [] }, name)
+    const store = storeOf(drafts)
+    if (put.length === 0) store.delete(name)
+    else store.put({ ...row, put, withdraw: [] }, name)
+    await new Promise((resolve) => {
+      store.transaction.oncomplete = store.transaction.onabort = resolve
+      store.transaction.commit()
+    })
   }
 }
 
