@@ -7,6 +7,7 @@
  */
 
 import assert from "node:assert/strict"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -26,6 +27,8 @@ const shots = process.env.GALLEY_SHOTS
 
 /** The bound of every wait for a page, also on a busy machine. */
 export const TIMEOUT_MS = 120_000
+/** A page that does not answer has no picture. */
+const SCREENSHOT_MS = 5_000
 
 /** Characters of a title, as in `static/js/start/main.js`. */
 const TITLE_MAX = 60
@@ -71,6 +74,8 @@ export class Browser {
     this.chromium = chromium
     /** @type {string[]} */
     this.errors = []
+    /** What the pages of this test wrote to their consoles. @type {string[]} */
+    this.said = []
   }
 
   /**
@@ -88,6 +93,8 @@ export class Browser {
       ...options,
     })
     context.setDefaultTimeout(TIMEOUT_MS)
+    context.on("console", (message) => this.said.push(`${message.type()}: ${message.text()}`))
+    if (process.env.GALLEY_TRACE) await context.tracing.start({ screenshots: true, snapshots: true })
     await context.addInitScript({ content: SOURCE })
     await context.exposeBinding("complain", (_source, what) => this.errors.push(what))
     await context.addInitScript(() => {
@@ -101,8 +108,26 @@ export class Browser {
     return new User(galley, await context.newPage())
   }
 
+  /**
+   * Writes for the reader of a failure what each page shows and has said, and with `GALLEY_TRACE` its trace for
+   * `npx playwright show-trace`.
+   *
+   * @param {string} folder
+   */
+  async report(folder) {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, "console.txt"), `${this.said.join("\n")}\n`)
+    for (const [user, context] of this.chromium.contexts().entries()) {
+      for (const [at, page] of context.pages().entries()) {
+        await page.screenshot({ path: join(folder, `${user}-${at}.png`), timeout: SCREENSHOT_MS }).catch(() => undefined)
+      }
+      if (process.env.GALLEY_TRACE) await context.tracing.stop({ path: join(folder, `${user}.zip`) }).catch(() => undefined)
+    }
+  }
+
   /** Closes every window. An open window keeps working and slows the next tests. */
   async clear() {
+    this.said.length = 0
     await Promise.all(this.chromium.contexts().map((context) => context.close()))
   }
 

@@ -6,6 +6,7 @@
  */
 
 import assert from "node:assert/strict"
+import { basename, join } from "node:path"
 import { after, afterEach, before, beforeEach } from "node:test"
 import { setTimeout } from "node:timers/promises"
 
@@ -33,11 +34,18 @@ export function withGalley({ per = "file", settings = {} } = {}) {
   start(async () => {
     galley = await Galley.start(settings)
   })
+  afterEach((test) => /** @type {any} */ (test).passed || browser.report(failureOf(test.name)))
   afterEach(() => browser.clear())
   stop(() => galley.stop())
   // The last hook of a test: a failed hook skips those behind it.
   afterEach(() => browser.assertContent())
   after(() => browser.stop())
+}
+
+/** The folder of a failed test; `tests/run` names its own. @param {string} name */
+const failureOf = (name) => {
+  const file = basename(process.argv[1] ?? "").split(".")[0] ?? ""
+  return join(process.env.GALLEY_FAILURES ?? "target/failures", `${file}-${name}`.replaceAll(/[^\w가-힣.-]+/g, "_").slice(0, 120))
 }
 
 /** Stops the server of this test and takes another in its place. @param {Galley} server */

@@ -86,12 +86,15 @@ const only = roads ? new RegExp(`^(?:${Object.values(roads).flat().map(escaped).
 
 const files = positionals.flatMap(filesOf).filter(isRoad).map((path) => resolve(path)).sort((one, other) => rank(one) - rank(other))
 const results = new Results()
+// For the pages of a failed test: `tests/browser/support.mjs`.
+process.env.GALLEY_FAILURES = resolve(values.failures)
 for (const outcome of await outcomes(files, only)) results.add(outcome)
 for (const [subject, names] of Object.entries(roads ?? {})) {
   const isThere = (/** @type {string} */ start) => results.outcomes.some(({ name, of }) => subjectOf(of) === subject && name.startsWith(start))
   const output = "the road names no test of its file"
   for (const name of names) if (!isThere(name)) results.add({ name, of: "roads.mjs", state: "failed", seconds: 0, output })
 }
+process.env.GALLEY_TRACE = "1"
 await results.tryAgain(async ({ name, of }) => {
   const file = files.filter((path) => basename(path) === of)
   // A file that fails outside of its tests has its path as its name.
