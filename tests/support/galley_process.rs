@@ -190,6 +190,7 @@ impl Server {
 }
 
 impl Drop for Server {
+    #[allow(clippy::print_stderr, reason = "the library of the tests captures it for the report")]
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;
