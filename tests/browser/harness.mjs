@@ -74,7 +74,7 @@ export class Browser {
     this.chromium = chromium
     /** @type {string[]} */
     this.errors = []
-    /** What the pages of this test wrote to their consoles. @type {string[]} */
+    /** The messages of the pages of this test to their consoles. @type {string[]} */
     this.said = []
   }
 
