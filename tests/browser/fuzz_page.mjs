@@ -33,8 +33,8 @@ function editor() {
   if (view && !view.viewState.printing) {
     view.viewState.printing = true
     view.measure()
-    record(view)
   }
+  if (view && !recorded.has(view)) record(view)
   return view
 }
 
@@ -42,8 +42,12 @@ function editor() {
 const trace = []
 const EVENTS = ["keydown", "beforeinput", "input", "compositionstart", "compositionupdate", "compositionend", "mousedown", "mouseup", "focusout"]
 
+/** The editors whose events are recorded. */
+const recorded = new WeakSet()
+
 /** @param {any} view */
 function record(view) {
+  recorded.add(view)
   const add = (/** @type {string} */ line) => void trace.splice(0, Math.max(0, trace.push(`${Math.round(performance.now())} ${line}`) - 60))
   for (const type of EVENTS) {
     document.addEventListener(type, (/** @type {any} */ { key = "", inputType = "", data = "" }) => add(`${type} ${key}${inputType} ${JSON.stringify(data)}`), { capture: true })
