@@ -16,8 +16,8 @@ export function deletedSentence(deletion, isOwn) {
   if (deletion === null) return t("deleted.unknown")
   const [time, name] = [when(deletion.at), deletion.by.name]
   const first = isOwn ? t("deleted.own", { time }) : t("deleted.by", { name, time })
-  const left = Date.parse(deletion.purge_at) - now()
-  const days = left < DAY / 2 ? 0 : Math.ceil(left / DAY)
+  // The server's clock is known to a second, so a deletion of this moment is purged after 30 days and up to a second.
+  const days = Math.round((Date.parse(deletion.purge_at) - now()) / DAY)
   const until = when(deletion.purge_at)
   if (days < 1) return `${first} ${isOwn ? t("deleted.own.until", { until }) : t("deleted.by.until", { name, until })}`
   return `${first} ${isOwn ? tCount("deleted.own.days", days) : tCount("deleted.by.days", days, { name })}`
