@@ -102,19 +102,16 @@ async fn offers_and_claims_cost_a_fixed_number_of_statements_and_commands() {
         assert_eq!(server.call(&it.kim, "DELETE", &path, None).await.status, 204);
     };
     counted.measure("a declined claim", claimed, decline).await;
-    assert_eq!(
-        counted.costs,
-        [
-            ("an offer", 7, 0),
-            ("a read of an offer", 1, 0),
-            ("a page of offers", 1, 0),
-            ("the end of an offer", 2, 0),
-            ("a claim", 7, 2),
-            ("a claim of a sold-out offer", 1, 0),
-            ("a page of claims", 2, 0),
-            ("an acceptance of a claim", 6, 0),
-            ("a withdrawn claim", 6, 0),
-            ("a declined claim", 6, 0),
-        ]
-    );
+    counted.cost(&[
+        ("an offer", 7, 0),
+        ("a read of an offer", 1, 0),
+        ("a page of offers", 1, 0),
+        ("the end of an offer", 2, 0),
+        ("a claim", 7, 2),
+        ("a claim of a sold-out offer", 1, 0),
+        ("a page of claims", 2, 0),
+        ("an acceptance of a claim", 6, 0),
+        ("a withdrawn claim", 6, 0),
+        ("a declined claim", 6, 0),
+    ]);
 }
