@@ -14,6 +14,9 @@ const DAY = 86_400_000
 const SECOND = 1_000
 const NOW = Date.parse("2026-05-04T10:00:00.000Z")
 
+/** @param {number} moment in ms since 1970 */
+const iso = (moment) => new Date(moment).toISOString()
+
 for (const [left, words] of /** @type {[number, RegExp][]} */ ([
   // The page's measure of the server's clock may be late by a second.
   [30 * DAY + SECOND - 1, /for 30 days\.$/],
@@ -27,7 +30,7 @@ for (const [left, words] of /** @type {[number, RegExp][]} */ ([
 ])) {
   test(`${left / DAY} days before the end of the bin's time`, (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: NOW })
-    const [at, purge_at] = [NOW - SECOND, NOW + left].map((moment) => new Date(moment).toISOString())
-    assert.match(deletedSentence({ at, by: { id: "kim", name: "Kim" }, purge_at }, true), words)
+    const deletion = { at: iso(NOW - SECOND), by: { id: "kim", name: "Kim" }, purge_at: iso(NOW + left) }
+    assert.match(deletedSentence(deletion, true), words)
   })
 }
