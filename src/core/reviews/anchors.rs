@@ -93,8 +93,12 @@ impl Reviews {
 
     /// Stores the new place of a part. After a failure the next request resolves it again.
     async fn store_anchor(&self, stored: &StoredReview, part: usize, current: &RelativeRange) {
-        let storage = &self.storage;
-        if let Err(error) = storage.relocate(stored.id, part, current).await {
+        let read = match part.checked_sub(1) {
+            None => Some(&stored.current),
+            Some(more) => stored.more.get(more).map(|part| &part.current),
+        };
+        let Some(read) = read else { return };
+        if let Err(error) = self.storage.relocate(stored.id, part, read, current).await {
             tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");
         }
     }

@@ -215,9 +215,14 @@ pub(crate) async fn a_moved_review_retains_its_version(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let current = RelativeRange { start: vec![9], end: vec![] };
-    desk.storage.relocate(made.id, 0, &current).await.unwrap();
+    desk.storage.relocate(made.id, 0, &made.current, &current).await.unwrap();
     let moved = desk.storage.review(seated.link, &user("kim").id, made.id).await.unwrap().unwrap();
-    assert_eq!(moved, StoredReview { current, ..made });
+    assert_eq!(moved, StoredReview { current, ..made.clone() });
+    // A read that began before the move found a place of the earlier position.
+    let late = RelativeRange { start: vec![7], end: vec![7] };
+    desk.storage.relocate(made.id, 0, &made.current, &late).await.unwrap();
+    let stays = desk.storage.review(seated.link, &user("kim").id, made.id).await.unwrap().unwrap();
+    assert_eq!(stays, moved);
 }
 
 pub(crate) async fn g13_a_review_rejects_replies_beyond_its_limit(desk: Desk) {

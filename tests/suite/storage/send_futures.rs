@@ -96,7 +96,8 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.mark_seen(link, &kim.id, 0));
     movable(s.progress_of(&kim.id, &[link]));
     movable(s.pass_turn(link, Role::Writer, &kim, guard, at(0)));
-    movable(s.relocate(review.id, 0, &RelativeRange { start: vec![], end: vec![] }));
+    let range = RelativeRange { start: vec![], end: vec![] };
+    movable(s.relocate(review.id, 0, &range, &range));
     movable(s.reviews_among(link, &[review.id]));
     let decision = DecisionId::generate();
     movable(s.decision(link, decision));

@@ -185,29 +185,37 @@ impl Storage {
         })
     }
 
-    /// Stores the current position of a review. It is not a change of the review: the version stays.
+    /// Stores the current position of a review that was found from the position `read`. It is not a change of
+    /// the review: the version stays. A review that has another position by then, of a newer version or of a
+    /// decision, keeps that one.
     pub fn relocate<'a>(
         &'a self,
         review: ReviewId,
         part: usize,
+        read: &'a RelativeRange,
         current: &'a RelativeRange,
     ) -> StorageFuture<'a, ()> {
         run!(self, Write, tx => {
             let moved = if part == 0 {
                 sql!(
-                    "UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1",
+                    "UPDATE reviews SET current_start = $2, current_end = $3 \
+                     WHERE id = $1 AND current_start = $4 AND current_end = $5",
                     review,
                     current.start,
-                    current.end
+                    current.end,
+                    read.start,
+                    read.end
                 )
             } else {
                 sql!(
                     "UPDATE review_parts SET current_start = $3, current_end = $4 \
-                     WHERE review_id = $1 AND part = $2",
+                     WHERE review_id = $1 AND part = $2 AND current_start = $5 AND current_end = $6",
                     review,
                     part,
                     current.start,
-                    current.end
+                    current.end,
+                    read.start,
+                    read.end
                 )
             };
             moved.run(tx).await.map(drop)
