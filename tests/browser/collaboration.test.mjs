@@ -84,6 +84,44 @@ test("the peer's caret follows its typing", async () => {
   await caretAfter("")
 })
 
+/** Selections that span or touch the peer's caret, by keys after Control+Home, and what is left of the text before and behind them. */
+const OVER_CARET = [
+  { keys: ["End", "Shift+ArrowRight"], left: ["I am fine.", "끝 줄입니다.\nLast."], name: "the break before the caret's line" },
+  { keys: ["ArrowDown", "Home", "Shift+End"], left: ["I am fine.\n", "\nLast."], name: "the caret's line" },
+  { keys: ["ArrowRight", "Control+Shift+End"], left: ["I", ""], name: "three lines" },
+]
+for (const role of /** @type {const} */ (["writer", "reviewer"])) {
+  test(`what the ${role} types over a selection with the peer's caret in it replaces that selection alone`, async () => {
+    const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
+    const text = "I am fine.\n끝 줄입니다.\nLast."
+    await writer.begin("Kim", text)
+    await reviewer.follow(await writer.invite(), "이서연")
+    await reviewer.waitForText(text)
+    const [user, peer] = role === "writer" ? [writer, reviewer] : [reviewer, writer]
+    await peer.page.locator(".cm-line", { hasText: "끝" }).click()
+    for (const key of ["Home", "ArrowRight", "ArrowRight", "ArrowRight"]) await peer.page.keyboard.press(key)
+    await user.page.locator(".cm-line", { hasText: "끝" }).locator(".peer-caret").waitFor({ state: "attached" })
+    const { keyboard } = user.page
+    const session = await user.page.context().newCDPSession(user.page)
+    await user.page.locator(".cm-content").click()
+    const seen = () => user.page.evaluate(() => /** @type {any} */ (document.querySelector(".cm-content")).cmTile.root.view.state.doc.toString())
+    const ways = {
+      "a key": () => keyboard.press("x"),
+      "an input": () => keyboard.insertText("x"),
+      "a deletion by a menu": () => session.send("Input.dispatchKeyEvent", { type: "rawKeyDown", commands: ["deleteBackward"] }),
+    }
+    for (const { keys, left, name } of OVER_CARET) {
+      for (const [way, act] of Object.entries(ways)) {
+        for (const key of ["Control+Home", ...keys]) await keyboard.press(key)
+        await act()
+        assert.equal(await seen(), left.join(way.startsWith("a deletion") ? "" : "x"), `${way} over ${name}`)
+        await keyboard.press("Control+z")
+        assert.equal(await seen(), text, `one undo of ${way} over ${name}`)
+      }
+    }
+  })
+}
+
 test("the actions of a selection are shown until one is taken", async () => {
   const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
   await writer.begin("Kim", "One line.\nAnother line.")

@@ -14,7 +14,8 @@ import { browser, galley, withGalley } from "./support.mjs"
 const ACTS = 200
 const SEED = 3
 
-withGalley()
+// A held or cut connection lasts for a number of acts, however long a busy machine takes for them.
+withGalley({ settings: { GALLEY_SEATS__CLIENT_TIMEOUT: "10m", GALLEY_SEATS__RESUME_GRACE: "10m" } })
 
 test("at each rest of a random writer and a random reviewer, both pages and the server have one text and one acceptance", async () => {
   const seed = Number(process.env.GALLEY_SEED ?? SEED)

@@ -79,6 +79,7 @@ export class Hand {
     const [start, end] = await this.page.evaluate((place) => fuzz.select(place), how === "keys" ? { ...target, length: 0 } : target)
     if (how === "keys") for (let step = 0; step < length; step += 1) await keyboard.press("Shift+ArrowRight")
     if (how !== "mouse" || !start || !end) return
+    await this.page.evaluate(() => fuzz.holdPresses(true))
     await mouse.click(start.x, start.y)
     if (0 < length) {
       await keyboard.down("Shift")
@@ -86,7 +87,7 @@ export class Hand {
       await keyboard.up("Shift")
     }
     // Where an edit of the other user moved the text, the press went beside it, or selects once more.
-    await this.page.evaluate(() => fuzz.settled())
+    await this.page.evaluate(() => fuzz.settled().finally(() => fuzz.holdPresses(false)))
   }
 
   /** @param {string} text */

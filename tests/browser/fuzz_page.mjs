@@ -217,6 +217,25 @@ async function select(place) {
   return pointsOf({ from, to })
 }
 
+/**
+ * From now on a press beside the text presses nothing: the bar of a suggestion comes to the caret after the first one.
+ *
+ * @param {boolean} holds
+ */
+function holdPresses(holds) {
+  isHeld = holds
+}
+
+let isHeld = false
+for (const type of ["pointerdown", "mousedown", "mouseup", "click"]) {
+  const beside = (/** @type {Event} */ event) => {
+    if (!isHeld || (event.target instanceof Element && event.target.closest(".cm-content"))) return
+    event.preventDefault()
+    event.stopImmediatePropagation()
+  }
+  window.addEventListener(type, beside, { capture: true })
+}
+
 /** Has the focus in the text, once the editor has selected again what a press meant, which it does after an edit of the other user. */
 async function settled() {
   await new Promise((resolve) => setTimeout(resolve, SELECTS_AGAIN))
@@ -283,6 +302,6 @@ function pressOnCard(list, at, button, presses) {
 /** Presses what is there. @param {string} button */
 const press = (button) => /** @type {HTMLElement | null} */ (document.querySelector(button))?.click()
 
-const fuzz = { comment, focus: () => editor().focus(), leave: () => editor().contentDOM.blur(), paste, pointOf, press, pressOnCard, read, select, selection, settled }
+const fuzz = { comment, focus: () => editor().focus(), holdPresses, leave: () => editor().contentDOM.blur(), paste, pointOf, press, pressOnCard, read, select, selection, settled }
 /** @typedef {typeof fuzz} Fuzz */
 Object.assign(globalThis, { fuzz })

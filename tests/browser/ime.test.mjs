@@ -6,6 +6,7 @@ import { test } from "node:test"
 
 import { until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
+import { suggest } from "./typed.mjs"
 
 withGalley()
 
@@ -141,6 +142,32 @@ test("a syllable that replaces a selection behind a suggestion's new words is co
   await reviewer.waitForBase("저는 물류는 좋습니다.")
   assert.equal(await stored(writer), "저는 물류는 좋습니다.")
 })
+
+/** Selections inside the quote of a suggestion of three lines, and the text without them. */
+const INSIDE = { q: "하나 n\np\n|\nred 둘", "q\n": "하나 n\np\n|red 둘", "\nq": "하나 n\np|\nred 둘", "p\nq": "하나 n\n|\nred 둘" }
+for (const [selected, left] of Object.entries(INSIDE)) {
+  test(`a syllable that replaces ${JSON.stringify(selected)} inside a suggestion's quote is composed whole`, async () => {
+    const text = "하나 n\np\nq\nred 둘"
+    const { writer, reviewer } = await desk(text)
+    await suggest(reviewer, text, { changes: [{ quote: "n\np\nq\nred", text: "사 tred" }] }, { changes: [{ quote: "하나", text: "하나하나" }] })
+    await writer.page.locator("ins.passage-new", { hasText: "하나" }).waitFor()
+    await writer.page.locator("#cards .card").nth(1).waitFor()
+    const from = text.indexOf(selected)
+    await writer.page.locator(".cm-content").click()
+    await writer.page.evaluate(([from, to]) => {
+      const { view } = /** @type {any} */ (document.querySelector(".cm-content")).cmTile.root
+      const [start, end] = [view.domAtPos(from), view.domAtPos(to)]
+      getSelection()?.setBaseAndExtent(start.node, start.offset, end.node, end.offset)
+    }, [from, from + selected.length])
+    const ime = await inputMethod(writer)
+    for (const syllable of [["ㅇ", "유"], ["ㅌ", "토", "통"]]) {
+      for (const text of syllable) await ime.compose(text)
+      await ime.commit(syllable.at(-1) ?? "")
+    }
+    await writer.waitForText(left.replace("|", "유통"))
+    assert.equal(await stored(writer), left.replace("|", "유통"))
+  })
+}
 
 test("a noun is composed over, and then its particle behind the struck words", async () => {
   const { writer, reviewer } = await desk("저는 물류가 좋습니다.")

@@ -5,7 +5,7 @@
  * While an input method composes (Hangul, kana, pinyin) the browser owns that piece of the page:
  * replacing or wrapping the node it composes in breaks the composition, and half a syllable is
  * lost. So a change of that line waits until the composition ends. Existing decorations of the line
- * move along with the text, and a selection is deleted before the composition begins.
+ * move along with the text.
  */
 
 import { EditorView, ViewPlugin } from "../lib/vendor.js"
@@ -13,7 +13,6 @@ import { EditorView, ViewPlugin } from "../lib/vendor.js"
 /**
  * @typedef {import("@codemirror/state").EditorState} State
  * @typedef {import("@codemirror/view").DecorationSet} Drawn
- * @typedef {import("@codemirror/state").Line} Line
  */
 
 /** The editor needs a moment to read the result of a composition, in ms. */
@@ -44,8 +43,11 @@ export function drawnApartFromComposing(draw, changed, { byViewport = false } = 
       const isMoved = byViewport && update.viewportChanged
       if (!this.stale && !isMoved && !changed(update.startState, update.state)) return
       const next = draw(update.state, update.view.viewport)
-      const line = update.state.doc.lineAt(update.state.selection.main.head)
-      const mayDraw = !update.view.compositionStarted || sameOn(line, this.decorations, next)
+      const { head } = update.state.selection.main
+      // The browser has counted the letters before the caret, those of widgets too, and puts the caret there after its insertion.
+      const begins = update.transactions.some((transaction) => transaction.isUserEvent("delete.compose"))
+      const composed = begins ? { from: 0, to: head - 1 } : update.state.doc.lineAt(head)
+      const mayDraw = (!begins && !update.view.compositionStarted) || sameOn(composed, this.decorations, next)
       if (mayDraw) this.decorations = next
       this.stale = !mayDraw
     }
@@ -71,27 +73,12 @@ export function drawnApartFromComposing(draw, changed, { byViewport = false } = 
   })
 }
 
-/**
- * The editor deletes the selection that a composition replaces. The browser's own deletion takes out the widgets that the
- * selection touches, and drawing them again would end the composition.
- *
- * @param {() => boolean} mayType whether the composed text will be accepted
- */
-export const deletedByComposing = (mayType) =>
-  EditorView.domEventObservers({
-    compositionstart(_event, view) {
-      const { main } = view.state.selection
-      if (main.empty || view.state.readOnly || !mayType()) return
-      view.dispatch({ changes: { from: main.from, to: main.to }, userEvent: "delete.compose" })
-    },
-  })
-
-/** Whether both draw the same on that line. @param {Line} line @param {Drawn} a @param {Drawn} b */
-function sameOn(line, a, b) {
+/** Whether both draw the same there. @param {{ from: number, to: number }} range @param {Drawn} a @param {Drawn} b */
+function sameOn(range, a, b) {
   const [one, other] = [a, b].map((drawn) => {
     /** @type {{ from: number, to: number, value: import("@codemirror/view").Decoration }[]} */
     const found = []
-    drawn.between(line.from, line.to, (from, to, value) => void found.push({ from, to, value }))
+    drawn.between(range.from, range.to, (from, to, value) => void found.push({ from, to, value }))
     return found
   })
   if (!one || !other || one.length !== other.length) return false

@@ -25,12 +25,12 @@ import { textShown } from "../reviews/text_view.js"
 import { drawnSections } from "../sections/meters.js"
 import { announcedInput } from "./announced_input.js"
 import { base } from "./base_text.js"
-import { deletedByComposing } from "./composing.js"
 import { Find, findPhrases } from "./find_panel.js"
 import { incomingEdits } from "./incoming_edits.js"
 import { lineDirection } from "./line_direction.js"
 import { peerDrawing } from "./presence.js"
 import { ReadingPosition } from "./reading_position.js"
+import { replacedSelection } from "./replaced_selection.js"
 import { selectionInOrder } from "./selection_order.js"
 import { languageOf, sampleOf } from "./text_language.js"
 import { undivided } from "./undivided.js"
@@ -105,7 +105,7 @@ export class Editor extends EventTarget {
             // The browser drops nothing on what is drawn into the text, as the peer's caret.
             dragover: ({ target }) => target instanceof Element && target.closest("[contenteditable=false]") !== null,
           }),
-          deletedByComposing(() => this.#mayGrow || role === "reviewer"),
+          replacedSelection(() => this.#mayGrow || role === "reviewer"),
           announcedInput(),
           peerDrawing,
           drawnSections,

@@ -53,7 +53,8 @@ class Caret extends WidgetType {
   }
 
   toDOM() {
-    const label = el("span", { class: "peer-name", text: this.name })
+    // Not as letters: a script that deletes over the caret would put them into the text.
+    const label = el("span", { class: "peer-name", "data-name": this.name })
     return el("span", { class: `peer-caret peer-${this.role}`, "aria-hidden": "true" }, label)
   }
 
