@@ -7,6 +7,7 @@ import { test } from "node:test"
 import { until } from "./harness.mjs"
 import { accepted, caretBehind, decideFirst, desk, serverHas, struck } from "./suggesting_desk.mjs"
 import { withGalley } from "./support.mjs"
+import { suggest } from "./typed.mjs"
 
 withGalley()
 
@@ -100,4 +101,21 @@ test("T1 words that cannot enter the text of a later page stay in the browser un
   await again.page.reload()
   await again.page.locator("#saved[data-kind=saved]").waitFor()
   await offer.waitFor({ state: "hidden" })
+})
+
+test("words that are added behind replaced ones are drawn in the order of the acceptance, whichever came first", async () => {
+  const text = "저는 물류를 배웠습니다. 저는 상자가 좋습니다."
+  const { writer, reviewer } = await desk(text)
+  const added = [{ after: "물류", text: "센터" }, { after: "상자", text: "들" }]
+  const replaced = [{ quote: "물류", text: "유통" }, { quote: "상자", text: "짐" }]
+  for (const change of [added[0], replaced[0], replaced[1], added[1]]) if (change) await suggest(reviewer, text, { changes: [change] })
+  await writer.page.locator("#cards .card").nth(3).waitFor()
+  const drawn = () => writer.page.locator(".cm-content").evaluate((content) => {
+    const shown = /** @type {HTMLElement} */ (content.cloneNode(true))
+    for (const old of shown.querySelectorAll(".passage-old, .peer-caret")) old.remove()
+    return shown.textContent
+  })
+  const wanted = "저는 유통센터를 배웠습니다. 저는 짐들가 좋습니다."
+  await until(async () => (await drawn()) === wanted, "the page draws the acceptance", drawn)
+  assert.equal(await accepted(writer), wanted)
 })
