@@ -6,7 +6,7 @@
 import { test } from "node:test"
 
 import { openMenu } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+import { assertAccessible, assertFits, bothSeated, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 const TEXT = "지원동기와 입사 후 포부\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다. 귀사에 꼭 기여하고싶습니다.\n\nI believe that a good process is one that nobody notices."
 
@@ -23,10 +23,7 @@ async function look(user, name) {
 /** @param {string} locale */
 async function desk(locale) {
   const options = { locale }
-  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.begin("김민수", TEXT)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(TEXT, options)
   return { writer, reviewer }
 }
 

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { openMenu, until } from "./harness.mjs"
+import { drawn, openMenu, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -60,7 +60,7 @@ async function holdNextResponse(page) {
     answer(status)
     await (await answered).finished()
     // The page has handled the response by then.
-    await page.waitForTimeout(100)
+    await drawn({ page })
   }
 }
 

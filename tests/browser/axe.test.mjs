@@ -182,7 +182,7 @@ test("axe: the desk of both", async () => {
   await writer.card("띄어쓰기").waitFor()
   await each(writer, [
     ["writer: news", async () => undefined],
-    ["writer: what may be done with all comments", click("#margin-more > summary")],
+    ["writer: what may be done with all comments", (user) => openMenu(user, "#margin-more")],
     ["writer: all suggestions at once", async ({ page }) => {
       await page.locator("[data-decide-all=reject]").click()
       await page.locator("#confirm[open]").waitFor()

@@ -7,8 +7,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Galley, openMenu, until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, replaceGalley, withGalley } from "./support.mjs"
+import { Galley, journaledEdits, openMenu, until } from "./harness.mjs"
+import { assertAccessible, assertFits, bothSeated, browser, galley, replaceGalley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -36,13 +36,7 @@ async function startPage(writer) {
 }
 
 /** A writer and a reviewer in one document. @param {string} locale */
-async function two(locale) {
-  const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley, { locale })]
-  await writer.begin("Kim", "Soon gone.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
-  return { writer, reviewer }
-}
+const two = (locale) => bothSeated("Soon gone.", { locale }, { locale }, ["Kim", "Lee"])
 
 const words = {
   "en-GB": {
@@ -148,9 +142,7 @@ test("s1-4: the open page of a deleted document restores it, with what was unsav
   await writer.notice.getByRole("button", { name: "Restore the document" }).press("Enter")
   await writer.seated()
   await writer.waitForText("Soon gone.")
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
-  await writer.page.keyboard.type(" Or not.")
+  await writer.typeAtEnd(" Or not.")
   await writer.page.locator("#saved[data-kind=saved]").waitFor()
 })
 
@@ -246,8 +238,7 @@ for (const [locale, line, go] of /** @type {const} */ ([
     await page.keyboard.press("Control+End")
     await page.keyboard.type(" More.")
     await writer.notice.waitFor()
-    // The journal has the edits within 250 ms.
-    await page.waitForTimeout(1_000)
+    await until(async () => (await journaledEdits(writer)) === " More.".length, "the journal has the edits")
     await page.goto("about:blank")
     await galley.run()
     await page.goto(galley.url)

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Galley, openMenu, until } from "./harness.mjs"
+import { Galley, openMenu, timersRun, until } from "./harness.mjs"
 import { browser, galley, replaceGalley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -71,7 +71,7 @@ for (const hours of [9, -9]) {
     const before = await page.locator("#notice .waited").textContent()
     await setClock(tab, hours)
     // The countdown has drawn itself twice since.
-    await page.evaluate(() => new Promise((done) => setTimeout(done, 1_100)))
+    await timersRun(tab, 1_100)
     assert.equal(await page.locator("#notice .waited").textContent(), before)
     await writer.page.close()
     await page.locator("#saved[data-kind=saved]").waitFor()

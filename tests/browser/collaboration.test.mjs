@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { browser, galley, withGalley } from "./support.mjs"
+import { bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 const TEXT = "지원동기\n\n저는 물류가 좋습니다. 꼭 기여하고싶습니다.\n\nI am very interested in this."
 
@@ -21,9 +21,7 @@ test("two users write, comment, suggest and accept, and a reload retains everyth
   assert.doesNotMatch(reviewer.page.url(), /#/, "the invite is out of the address")
   await writer.page.locator("[data-role=reviewer][data-state=here]").getByText("이서연").waitFor()
 
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
-  await writer.page.keyboard.type(" Indeed 🙂!")
+  await writer.typeAtEnd(" Indeed 🙂!")
   const longer = `${TEXT} Indeed 🙂!`
   await reviewer.waitForText(longer)
   await writer.page.locator("#saved[data-kind=saved]").waitFor()
@@ -142,10 +140,7 @@ test("the actions of a selection are shown until one is taken", async () => {
 })
 
 test("a reviewer who reads cannot change the text, by typing or by pasting", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", "Leave me as I am.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("Leave me as I am.", {}, {}, ["Kim", "Lee"])
   await reviewer.page.locator("#mode label", { hasText: "Reading" }).click()
   await reviewer.select("me")
   await reviewer.page.keyboard.type("XX")
@@ -156,10 +151,7 @@ test("a reviewer who reads cannot change the text, by typing or by pasting", asy
 })
 
 test("s1-5: the first key of a reviewer who reads is answered, and its button suggests for the sentence at the caret", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("김민수", "첫 문장입니다. 둘째 문장을 고칩니다. 셋째 문장입니다.")
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { reviewer } = await bothSeated("첫 문장입니다. 둘째 문장을 고칩니다. 셋째 문장입니다.")
   await reviewer.page.locator("#mode label", { hasText: "Reading" }).click()
   await reviewer.select("둘째")
   for (const key of ["ArrowRight", "x"]) await reviewer.page.keyboard.press(key)
@@ -180,10 +172,7 @@ test("s1-5: the first key of a reviewer who reads is answered, and its button su
 })
 
 test("s2-13: while a reply is written its button is the strong one", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", "One sentence.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("One sentence.", {}, {}, ["Kim", "Lee"])
   await reviewer.review("One", { body: "why" })
   const card = writer.card("why")
   await card.click()
@@ -246,10 +235,7 @@ test("the same user's other tab is named, and may take over", async () => {
 })
 
 test("reviews can be edited, rejected, resolved, reopened and deleted", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", "The first one. The second one. The third one.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("The first one. The second one. The third one.", {}, {}, ["Kim", "Lee"])
   await reviewer.review("first", { body: "one" })
   await reviewer.review("second", { suggestion: "next" })
   await reviewer.review("third", { body: "three" })
@@ -285,10 +271,7 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
 })
 
 test("the review of a deleted passage moves to the tab of lost ones, and a moved passage is located", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", "A sentence that goes away. Another that stays here.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("A sentence that goes away. Another that stays here.", {}, {}, ["Kim", "Lee"])
   await reviewer.review("sentence that goes", { body: "about it" })
   await writer.card("about it").waitFor()
   await writer.select("A sentence that goes away. ")

@@ -4,10 +4,12 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { assertUntouched, inputMethod, watchComposed } from "./composing.mjs"
 import { openMenu, until } from "./harness.mjs"
 import { assertAccessibleIn } from "./looks.mjs"
 import { hears, listen } from "./spoken.mjs"
-import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+import { caretBehind } from "./suggesting_desk.mjs"
+import { assertAccessible, assertFits, bothSeated, withGalley } from "./support.mjs"
 import { suggest } from "./typed.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -19,14 +21,7 @@ const NARROW = { width: 360, height: 740 }
 const TEXT = "저는 물류가 좋습니다. 그것을 알게 되었습니다.\n\n특히 현장이 좋습니다. One plain sentence."
 
 /** @param {import("playwright-core").BrowserContextOptions} [options] of the writer @param {string} [text] */
-async function table(options = {}, text = TEXT) {
-  const writer = await browser.newUser(galley, { viewport: WIDE, ...options })
-  const reviewer = await browser.newUser(galley, { viewport: WIDE })
-  await writer.begin("김민수", text)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
-  return { writer, reviewer }
-}
+const table = (options = {}, text = TEXT) => bothSeated(text, { viewport: WIDE, ...options }, { viewport: WIDE })
 
 /** The parts that are drawn in the text, in its order: `-old-`, `+new+`, `~edited~`. @param {User} user */
 const drawn = ({ page }) =>
@@ -38,12 +33,6 @@ const drawn = ({ page }) =>
 
 /** @param {User} user @param {string} wanted */
 const draws = (user, wanted) => until(async () => (await drawn(user)) === wanted, `the text shows ${wanted}`, () => drawn(user))
-
-/** Puts the caret behind the first occurrence. @param {User} user @param {string} words */
-async function caretAfter(user, words) {
-  await user.select(words)
-  await user.page.keyboard.press("ArrowRight")
-}
 
 /** @param {User} user */
 const bar = ({ page }) => page.locator("#decision-bar")
@@ -116,7 +105,7 @@ for (const [locale, says] of /** @type {const} */ ([
     await writer.seated()
     await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ quote: "특히 ", text: "" }] }, { changes: [{ after: "One", text: " very" }] })
     await draws(writer, "-물류가- +물류를+ -특히 - + very+")
-    await caretAfter(writer, "저는 ")
+    await caretBehind(writer, "저는 ")
     await hears(writer, says.first)
     await page.keyboard.press("Alt+Enter")
     await writer.waitForText(TEXT.replace("물류가", "물류를"))
@@ -128,7 +117,7 @@ for (const [locale, says] of /** @type {const} */ ([
     await draws(writer, "-물류가- +물류를+ -특히 - + very+")
 
     // Rejected, the text stays as it is; a gap is accepted.
-    await caretAfter(writer, "저는 ")
+    await caretBehind(writer, "저는 ")
     await page.keyboard.press("Alt+Shift+Enter")
     await draws(writer, "-특히 - + very+")
     await until(async () => (await caret(writer)) === "|", "the caret is at the next")
@@ -154,7 +143,7 @@ test("a suggestion with two parts is accepted at once, and taken back at once", 
   const { writer, reviewer } = await table()
   await suggest(reviewer, TEXT, { changes: [{ quote: "특히 ", text: "" }, { after: "좋습니다. One", text: " 특히" }] })
   await draws(writer, "-특히 - + 특히+")
-  await caretAfter(writer, "현장이 좋습니다. One")
+  await caretBehind(writer, "현장이 좋습니다. One")
   await writer.page.keyboard.press("Alt+Enter")
   const moved = TEXT.replace("특히 ", "").replace("One", "One 특히")
   await writer.waitForText(moved)
@@ -170,7 +159,7 @@ test("the bar at the caret decides and replies; it goes while the writer types",
   await suggest(reviewer, TEXT, { changes: [{ quote: "plain", text: "clear" }] }, { changes: [{ quote: "물류가", text: "물류를" }] })
   await draws(writer, "-물류가- +물류를+ -plain- +clear+")
   assert.ok(await bar(writer).isHidden())
-  await caretAfter(writer, "물류")
+  await caretBehind(writer, "물류")
   await bar(writer).waitFor()
   // Below the words, over none of its own.
   const [box, word] = await Promise.all([bar(writer).boundingBox(), page.locator(".passage-new").first().boundingBox()])
@@ -188,7 +177,7 @@ test("the bar at the caret decides and replies; it goes while the writer types",
   await page.locator("#cards .replies", { hasText: "왜요?" }).waitFor()
 
   // Typing inside of the quote: it cannot be accepted, and the text is the writer's.
-  await caretAfter(writer, "pla")
+  await caretBehind(writer, "pla")
   await bar(writer).getByRole("button", { name: "Accept" }).waitFor()
   await page.keyboard.type("x")
   await bar(writer).waitFor({ state: "hidden" })
@@ -216,31 +205,19 @@ test("a newer version of a suggestion redraws its part alone, also beside a comp
   await draws(writer, "-물류가- +물류+ + 정말.+")
 
   // Composed at the gap: the text stands before the suggested one.
-  await caretAfter(writer, "물류가 좋습니다.")
-  const ime = await page.context().newCDPSession(page)
-  const compose = (/** @type {string} */ text) => ime.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length })
-  for (const text of ["ㅎ", "하", "한"]) await compose(text)
-  await page.evaluate(() => {
-    const node = getSelection()?.focusNode
-    const composed = { node, parent: node?.parentNode, moved: false }
-    Object.assign(globalThis, { composed })
-    new MutationObserver(() => (composed.moved = true)).observe(/** @type {Node} */ (composed.parent), { childList: true })
-  })
+  await caretBehind(writer, "물류가 좋습니다.")
+  const ime = await inputMethod(writer)
+  await ime.compose("ㅎ", "하", "한")
+  await watchComposed(writer)
   await suggest(reviewer, TEXT, { id: made?.id ?? "", version: (made?.version ?? 0) + 1, changes: [{ quote: "물류가", text: "물류를" }] })
   await writer.page.locator("#cards", { hasText: "added: 를" }).waitFor()
-  await page.waitForTimeout(300)
-  const isUntouched = await page.evaluate(() => {
-    const { node, parent, moved } = Reflect.get(globalThis, "composed")
-    return !moved && node.parentNode === parent && node === getSelection()?.focusNode
-  })
-  assert.ok(isUntouched, "the node of the composition stayed where it was")
-  for (const text of ["한ㄱ", "한구", "한국"]) await compose(text)
-  await ime.send("Input.insertText", { text: "한국" })
+  await assertUntouched(writer)
+  await ime.compose("한ㄱ", "한구", "한국")
+  await ime.commit("한국")
   await writer.waitForText(TEXT.replace("좋습니다.", "좋습니다.한국"))
   await draws(writer, "-물류가- +물류를+ + 정말.+")
   const order = await page.locator(".cm-line").first().evaluate((line) => line.textContent)
   assert.ok(order?.includes("좋습니다.한국 정말."), order ?? "")
-  await ime.detach()
 })
 
 for (const [locale, said] of /** @type {const} */ ([
@@ -295,7 +272,7 @@ test("axe reports nothing beside suggestions, the bar at the caret and the other
   const { writer, reviewer } = await table()
   const { page } = writer
   await suggest(reviewer, TEXT, { changes: [{ quote: "물류가", text: "물류를" }] }, { changes: [{ after: "One", text: " very" }] }, { changes: [{ quote: "특히 ", text: "" }, { after: "plain", text: " 특히" }] })
-  await caretAfter(writer, "물류")
+  await caretBehind(writer, "물류")
   await bar(writer).waitFor()
   await assertAccessibleIn(writer, "the bar at the caret")
   await page.keyboard.type("x")

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { openMenu, until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+import { drawn, openMenu, timersRun, until } from "./harness.mjs"
+import { assertAccessible, assertFits, bothSeated, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -51,11 +51,7 @@ const SAID = {
  * @param {string} text
  */
 async function table(locale, viewport, text) {
-  const writer = await browser.newUser(galley, { locale, viewport: WIDE })
-  const reviewer = await browser.newUser(galley, { locale, viewport: WIDE })
-  await writer.begin("김민수", text)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(text, { locale, viewport: WIDE })
   await writer.resize(viewport)
   return { writer, reviewer, said: SAID[locale] }
 }
@@ -111,9 +107,7 @@ async function closeSheet(writer) {
 /** Types at the end of the text. @param {User} writer @param {string} text */
 async function typeAtEnd(writer, text) {
   await closeSheet(writer)
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
-  await writer.page.keyboard.type(text)
+  await writer.typeAtEnd(text)
 }
 
 /** The toast is inside the window, over everything else. @param {User} user */
@@ -186,7 +180,7 @@ test("S1-3: a decision whose text was changed is not taken back, and other text 
   await decide(writer, "for plain", "accept")
   await writer.waitForText("One clear sentence. Typed.")
   // The undo history joins typing within 600 ms.
-  await writer.page.waitForTimeout(700)
+  await timersRun(writer, 700)
   await writer.select("clear")
   await writer.page.keyboard.type("plainer")
   await writer.waitForText("One plainer sentence. Typed.")
@@ -380,7 +374,11 @@ test("n-14: after typing the key does not decide again, and the editor redoes it
   // Also before the answer to the undo.
   await typeAtEnd(writer, "!")
   await writer.waitForText("One plain sentence. Typed.!")
+  /** @type {string[]} */
+  const sent = []
+  page.on("request", (request) => void (request.method() === "POST" && sent.push(request.url())))
   await page.keyboard.press("Control+Shift+Z")
-  await page.waitForTimeout(500)
+  await drawn(writer)
+  assert.deepEqual(sent, [], "no decision is sent")
   assert.equal(await writer.text(), "One plain sentence. Typed.!")
 })

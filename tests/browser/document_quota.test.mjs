@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { browser, galley, withGalley } from "./support.mjs"
+import { bothSeated, withGalley } from "./support.mjs"
 
 withGalley({
   settings: {
@@ -18,17 +18,12 @@ withGalley({
 
 /** Pastes at the end. @param {import("./harness.mjs").User} user @param {string} text */
 async function pasteAtEnd(user, text) {
-  await user.page.locator(".cm-content").click()
-  await user.page.keyboard.press("Control+End")
+  await user.toEnd()
   await user.page.keyboard.insertText(text)
 }
 
 test("a document near its quota warns in time, is only shortened when full, and can be downloaded", async () => {
-  const writer = await browser.newUser(galley, { locale: "ko-KR" })
-  const reviewer = await browser.newUser(galley)
-  await writer.begin("김민수", `First.\n${"a".repeat(50_000)}\n`)
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(`First.\n${"a".repeat(50_000)}\n`, { locale: "ko-KR" }, {}, ["김민수", "Lee"])
   await pasteAtEnd(writer, "b".repeat(60_000))
   await writer.notice.getByText(/거의 가득 찼습니다\(8\d%\)/).waitFor()
   await reviewer.notice.getByText(/nearly full \(8\d%\)/).waitFor()

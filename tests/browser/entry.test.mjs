@@ -11,7 +11,7 @@ import { createServer } from "node:http"
 import { join } from "node:path"
 import { after, afterEach, before, test } from "node:test"
 
-import { Browser, Galley, until } from "./harness.mjs"
+import { Browser, enter, Galley, journaledEdits, openMenu, until } from "./harness.mjs"
 import { assertAccessible, assertFits } from "./support.mjs"
 
 /** @type {Galley} */
@@ -88,22 +88,6 @@ async function shared(text) {
   return { document: document.id, link: link.id, url: link.invite.url, kim }
 }
 
-/** @param {import("playwright-core").Page} page @returns {Promise<number>} */
-const storedEdits = (page) =>
-  page.evaluate(
-    () =>
-      new Promise((resolve) => {
-        const open = indexedDB.open("galley")
-        open.onsuccess = () => {
-          const stored = open.result.transaction("unsaved").objectStore("unsaved").getAll()
-          stored.onsuccess = () => {
-            open.result.close()
-            resolve(stored.result.reduce((sum, { count }) => sum + count, 0))
-          }
-        }
-      }),
-  )
-
 test("an expired sign-in is named, and the way back brings the unsaved text in", async () => {
   await startWithoutGuests()
   const { document } = await shared("Begun.")
@@ -113,10 +97,8 @@ test("an expired sign-in is named, and the way back brings the unsaved text in",
   await kim.seated()
   await galley.end("SIGKILL")
   await kim.notice.getByText("Connection lost.").waitFor()
-  await kim.page.locator(".cm-content").click()
-  await kim.page.keyboard.press("Control+End")
-  await kim.page.keyboard.type(" More.")
-  await until(async () => (await storedEdits(kim.page)) === 6, "all of it is kept")
+  await kim.typeAtEnd(" More.")
+  await until(async () => (await journaledEdits(kim)) === 6, "all of it is kept")
   // The page sends its token when the server is back, and this one has ended.
   await giveCookie(kim, token(user, 30, 60))
   await galley.run()
@@ -208,7 +190,7 @@ test("a guest signs out after a warning, and the browser retains nothing of thei
     id,
   )
   const openSignOut = async () => {
-    await writer.page.locator("#menu summary").press("Enter")
+    await openMenu(writer, "#menu", enter)
     await writer.page.getByRole("button", { name: "Leave this device" }).press("Enter")
     await writer.page.locator("#confirm").getByText("You are Kim, a guest").waitFor()
   }
@@ -216,11 +198,11 @@ test("a guest signs out after a warning, and the browser retains nothing of thei
   await writer.page.locator("#confirm").getByText("Something you wrote is kept in this browser only").waitFor()
   await assertAccessible(writer, "the question before a sign-out")
   await writer.page.locator("#confirm").getByRole("button", { name: "Cancel" }).click()
-  assert.equal(await storedEdits(writer.page), 3)
+  assert.equal(await journaledEdits(writer), 3)
   await openSignOut()
   await writer.page.locator("#confirm").getByRole("button", { name: "Leave" }).click()
   await writer.page.locator("#name").waitFor()
-  assert.equal(await storedEdits(writer.page), 0)
+  assert.equal(await journaledEdits(writer), 0)
   const cookies = await writer.page.context().cookies()
   assert.deepEqual(cookies.filter(({ name }) => name.includes("galley_token")), [])
   await writer.page.goto(desk)

@@ -9,8 +9,8 @@ import { join } from "node:path"
 import { test } from "node:test"
 import { fileURLToPath } from "node:url"
 
-import { Galley, Redis, until } from "./harness.mjs"
-import { browser, galley, replaceGalley, withGalley } from "./support.mjs"
+import { Galley, Redis } from "./harness.mjs"
+import { bothSeated, browser, galley, replaceGalley, withGalley } from "./support.mjs"
 
 /** A tick every second, so that no test waits for one. */
 const QUICK = { GALLEY_SEATS__LEASE: "3s", GALLEY_SEATS__RENEW_EVERY: "1s" }
@@ -18,13 +18,6 @@ const QUICK = { GALLEY_SEATS__LEASE: "3s", GALLEY_SEATS__RENEW_EVERY: "1s" }
 const PASTE = "물류 and words,\n".repeat(80_000)
 
 withGalley({ per: "test" })
-
-/** @param {import("./harness.mjs").User} user @param {string} text at the end */
-async function type(user, text) {
-  await user.page.locator(".cm-content").click()
-  await user.page.keyboard.press("Control+End")
-  await user.page.keyboard.type(text)
-}
 
 /** A server whose disk is full while its folder has a file `full`. */
 async function onDisk() {
@@ -37,25 +30,16 @@ async function onDisk() {
   return { server, fill: () => writeFileSync(join(disk, "full"), ""), free: () => rmSync(join(disk, "full")) }
 }
 
-/** The text that the server has stored. @param {import("./harness.mjs").User} writer */
-async function stored({ page }) {
-  const id = new URL(page.url()).pathname.split("/").pop()
-  return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
-}
-
 /** The saving state in the bar. @param {import("./harness.mjs").User} user @param {RegExp} words */
 async function savingState({ page }, words) {
   await page.locator("#saved").getByText(words).waitFor()
 }
 
 test("a killed server is reported, typing continues, and its edits are saved after the reconnect", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", "Before.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("Before.", {}, {}, ["Kim", "Lee"])
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
-  await type(writer, " Meanwhile.")
+  await writer.typeAtEnd(" Meanwhile.")
   await writer.notice.getByText("11 characters are not saved yet.").waitFor()
   assert.doesNotMatch((await writer.page.locator("#saved").textContent()) ?? "", /^Saved/)
   await writer.shot("states-offline")
@@ -63,7 +47,7 @@ test("a killed server is reported, typing continues, and its edits are saved aft
   await writer.seated()
   await writer.notice.waitFor({ state: "hidden" })
   await reviewer.waitForText("Before. Meanwhile.")
-  assert.equal(await stored(writer), "Before. Meanwhile.")
+  assert.equal(await writer.stored(), "Before. Meanwhile.")
 })
 
 for (const [locale, words] of Object.entries({
@@ -89,10 +73,10 @@ for (const [locale, words] of Object.entries({
     await writer.begin("김민수", "Before.")
     await savingState(writer, words.saved)
     fill()
-    await type(writer, " Full.")
+    await writer.typeAtEnd(" Full.")
     await writer.notice.getByText(words.full).waitFor()
     await writer.notice.getByText(words.remedy).waitFor()
-    await type(writer, " 더.")
+    await writer.typeAtEnd(" 더.")
     await writer.notice.getByText(words.count(9)).waitFor()
     await savingState(writer, words.late(9))
     await writer.shot(`states-full-disk-${locale.slice(0, 2)}`)
@@ -104,7 +88,7 @@ for (const [locale, words] of Object.entries({
     // Nothing of the state in its memory is left after that.
     await galley.end("SIGKILL")
     await galley.run()
-    assert.equal(await stored(writer), "Before. Full. 더.")
+    assert.equal(await writer.stored(), "Before. Full. 더.")
     await writer.page.reload()
     await writer.seated()
     await writer.waitForText("Before. Full. 더.")
@@ -120,23 +104,21 @@ test("edits above the bound of pending edits are rejected and reported, and stor
   await writer.begin("Kim", "Before.\n")
   fill()
   await writer.page.evaluate((text) => navigator.clipboard.writeText(text), PASTE)
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
+  await writer.toEnd()
   for (let page = 0; page < 3; page++) await writer.page.keyboard.press("Control+v")
   await writer.notice.getByText("more waits to be stored than the server can keep. What you type now is on this page only").waitFor()
   await writer.shot("states-unsaved-full")
   free()
   await writer.seated()
   await writer.notice.waitFor({ state: "hidden" })
-  const text = await stored(writer)
+  const text = await writer.stored()
   assert.ok(text === `Before.\n${PASTE.repeat(3)}`, `${text.length} characters`)
 })
 
 test("a damaged document is reported, shown up to the damage, and read-only", async () => {
   const writer = await browser.newUser(galley)
   await writer.begin("Kim", "Readable.")
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
+  await writer.toEnd()
   await writer.page.keyboard.insertText(" Unreadable.")
   await writer.seated()
   const desk = writer.page.url()
@@ -154,7 +136,7 @@ test("a damaged document is reported, shown up to the damage, and read-only", as
   await writer.seated()
   await writer.waitForText("Readable.")
   await writer.shot("states-damaged")
-  await type(writer, " Not this.")
+  await writer.typeAtEnd(" Not this.")
   await writer.waitForText("Readable.")
 })
 
@@ -163,8 +145,7 @@ test("a deletion made while the server is away is saved when it is back", async 
   await writer.begin("Kim", "Too long.")
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
+  await writer.toEnd()
   for (let step = 0; step < 6; step++) await writer.page.keyboard.press("Backspace")
   await writer.notice.getByText("Deletions are not saved yet.").waitFor()
   await galley.run()
@@ -175,16 +156,14 @@ test("a deletion made while the server is away is saved when it is back", async 
 })
 
 test("a deletion is saved by a later invisible edit that no undo restores", async () => {
-  const writer = await browser.newUser(galley)
-  await writer.page.clock.install()
-  await writer.begin("Kim", "Too long.")
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
+  const writer = await browser.newUser(galley, { hasClock: true })
+  const [socket] = await Promise.all([writer.page.waitForEvent("websocket"), writer.begin("Kim", "Too long.")])
+  await writer.toEnd()
   // No timer of the page runs: the server stores the deletion, and the page cannot know it.
-  await writer.page.clock.pauseAt((await writer.page.evaluate(() => Date.now())) + 1_000)
+  await writer.stopClock()
+  const saved = socket.waitForEvent("framereceived", ({ payload }) => String(payload).includes("document.saved"))
   await writer.page.keyboard.press("Backspace")
-  await until(async () => (await stored(writer)) === "Too long", "it is stored")
-  await writer.page.waitForTimeout(300)
+  await saved
   await savingState(writer, /^Saving…$/)
   await writer.page.clock.resume()
   await writer.seated()
@@ -192,7 +171,7 @@ test("a deletion is saved by a later invisible edit that no undo restores", asyn
   await writer.page.keyboard.press("Control+z")
   await writer.waitForText("Too long.")
   await writer.seated()
-  assert.equal(await stored(writer), "Too long.")
+  assert.equal(await writer.stored(), "Too long.")
 })
 
 test("clients of a drained server reconnect by themselves", async () => {
@@ -201,7 +180,7 @@ test("clients of a drained server reconnect by themselves", async () => {
   await galley.end("SIGTERM")
   await galley.run()
   await writer.seated()
-  await type(writer, " On.")
+  await writer.typeAtEnd(" On.")
   await writer.page.locator("#saved[data-kind=saved]").waitFor()
   await writer.page.reload()
   await writer.waitForText("Steady. On.")
@@ -239,13 +218,13 @@ test("while the seat cannot be confirmed typing is paused, and goes on when it i
     await writer.notice.getByText("Checking that it is still your turn").waitFor()
     await writer.shot("states-uncertain")
     await readOnly.waitFor()
-    await type(writer, " Nothing of this?")
+    await writer.typeAtEnd(" Nothing of this?")
     assert.equal(await writer.page.locator("#keys[open]").count(), 0, "the question mark is text, and no shortcut")
     await writer.waitForText("Sure.")
     redis.signal("SIGCONT")
     await writer.notice.waitFor({ state: "hidden" })
     await readOnly.waitFor({ state: "detached" })
-    await type(writer, " Again.")
+    await writer.typeAtEnd(" Again.")
     await writer.waitForText("Sure. Again.")
     await writer.seated()
   } finally {

@@ -9,9 +9,9 @@ import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
 import { archive, DOCX, drop, file } from "./given_files.mjs"
-import { until } from "./harness.mjs"
+import { enter, openMenu, until } from "./harness.mjs"
 import { assertAccessibleIn, WORDS } from "./looks.mjs"
-import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+import { assertAccessible, assertFits, bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -37,10 +37,7 @@ async function looks(user, name, part) {
 
 /** A writer, and a reviewer with one comment. @param {string} locale */
 async function reviewed(locale) {
-  const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley)]
-  await writer.begin("Kim", TEXT)
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(TEXT, { locale }, {}, ["Kim", "Lee"])
   await reviewer.review("나는 글을", { body: COMMENT })
   await writer.card(COMMENT).waitFor()
   return { writer, reviewer }
@@ -48,7 +45,7 @@ async function reviewed(locale) {
 
 /** Opens the dialog from the menu, by the keyboard alone. @param {User} user @param {string} entry */
 async function openExport({ page }, entry) {
-  await page.locator("#menu > summary").press("Enter")
+  await openMenu({ page }, "#menu", enter)
   await page.locator("#menu-panel").getByRole("button", { name: entry, exact: true }).press("Enter")
   await page.locator("#export-dialog[open]").waitFor()
 }

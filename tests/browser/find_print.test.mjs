@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises"
 import { test } from "node:test"
 
 import { openMenu, until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+import { assertAccessible, assertFits, bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
@@ -14,15 +14,6 @@ withGalley()
 
 const WINDOWS = [{ width: 1280, height: 720 }, { width: 360, height: 640 }]
 const LETTER = "1. 지원동기 (500자 이내)\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다.\n물류 현장에서 배웠습니다.\n\n2. 포부"
-
-/** @param {string} text @param {import("playwright-core").BrowserContextOptions} [options] */
-async function both(text, options = {}) {
-  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.begin("김민수", text)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
-  return { writer, reviewer }
-}
 
 /** @param {User} user @param {string} name of an entry of the menu */
 async function choose({ page }, name) {
@@ -32,7 +23,7 @@ async function choose({ page }, name) {
 
 for (const viewport of WINDOWS) {
   test(`S2-15 both copy the text, a selection or a paragraph, and save a file, at ${viewport.width} px`, async () => {
-    for (const user of Object.values(await both(LETTER, { locale: "ko-KR", viewport }))) {
+    for (const user of Object.values(await bothSeated(LETTER, { locale: "ko-KR", viewport }))) {
       const toast = user.page.locator("#toast")
       assert.equal(await user.copied(() => choose(user, "글 전체 복사")), LETTER)
       await toast.getByText(`글 전체 ${LETTER.length}자를 복사했습니다.`).waitFor()
@@ -95,7 +86,7 @@ async function printed({ page }, look) {
 }
 
 test("S2-16 the print has title, date, the whole text and numbered comments with names, replies and suggestions", async () => {
-  const { writer, reviewer } = await both(long(), { colorScheme: "dark" })
+  const { writer, reviewer } = await bothSeated(long(), { colorScheme: "dark" })
   await reviewer.review("1번째 줄.", { body: "Which line?", suggestion: "첫째 줄." })
   await reviewer.review("다음 사람이", { body: "Who is that?" })
   await writer.card("Who is that?").click()
@@ -139,7 +130,7 @@ test("S2-16 the print has title, date, the whole text and numbered comments with
 })
 
 test("the print begins with the title once, also where the text begins with it", async () => {
-  const { writer, reviewer } = await both("지원동기\n\n저는 글을 쓴다.")
+  const { writer, reviewer } = await bothSeated("지원동기\n\n저는 글을 쓴다.")
   await reviewer.review("지원동기", { body: "더 구체적으로" })
   await writer.card("더 구체적으로").waitFor()
   const view = writer.page.locator("#print-view")
@@ -170,7 +161,7 @@ test("S2-16 the browser's own command prints the same view, and a document witho
 
 for (const viewport of WINDOWS) {
   test(`S2-12 both find every match in a text of 60 kB, with its number, at ${viewport.width} px`, async () => {
-    const { writer, reviewer } = await both(long(), { locale: "ko-KR", viewport })
+    const { writer, reviewer } = await bothSeated(long(), { locale: "ko-KR", viewport })
     for (const user of [writer, reviewer]) {
       const { page } = user
       const [field, count] = [page.locator(".find input").first(), page.locator(".find-count")]
@@ -219,7 +210,7 @@ const inWindow = ({ page }) =>
   )
 
 test("T9 a match that stands behind the end of the text before a replacement is selected and shown", async () => {
-  const { writer } = await both(`cat${"\n".repeat(60)}cat`)
+  const { writer } = await bothSeated(`cat${"\n".repeat(60)}cat`)
   const { page } = writer
   await page.locator(".cm-content").click()
   await page.keyboard.press("Control+Home")
@@ -238,7 +229,7 @@ test("T9 a match that stands behind the end of the text before a replacement is 
 
 test("S2-12 the writer replaces one match or all, each as one step to undo", async () => {
   const text = "The cat sat. A cat ran. the catalogue"
-  const { writer, reviewer } = await both(text)
+  const { writer, reviewer } = await bothSeated(text)
   const { page } = writer
   await page.locator(".cm-content").click()
   await page.keyboard.press("Control+End")

@@ -30,6 +30,8 @@ export const TIMEOUT_MS = 120_000
 /** A page that does not answer has no picture. */
 const SCREENSHOT_MS = 5_000
 
+/** @typedef {import("playwright-core").BrowserContextOptions & { hasClock?: boolean }} UserOptions `hasClock`: the test stops and runs the page's timers */
+
 /** Characters of a title, as in `static/js/start/main.js`. */
 const TITLE_MAX = 60
 
@@ -82,9 +84,9 @@ export class Browser {
    * A new user with a window of its own.
    *
    * @param {Galley} galley
-   * @param {import("playwright-core").BrowserContextOptions} [options]
+   * @param {UserOptions} [options]
    */
-  async newUser(galley, options = {}) {
+  async newUser(galley, { hasClock = false, ...options } = {}) {
     const context = await this.chromium.newContext({
       locale: "en-GB",
       viewport: { width: 1440, height: 900 },
@@ -105,6 +107,7 @@ export class Browser {
       })
     })
     context.on("weberror", (error) => this.errors.push(`page: ${error.error().stack}`))
+    if (hasClock) await context.clock.install()
     return new User(galley, await context.newPage())
   }
 
@@ -204,6 +207,35 @@ export class User {
     await this.page.locator("#entry-dialog button[type=submit]").click()
   }
 
+  /** The id that ends the page's address: of the document, or of the share link. */
+  get id() {
+    return new URL(this.page.url()).pathname.split("/").pop() ?? ""
+  }
+
+  /** The text of the writer's document as the server has it. @param {string} [query] */
+  async stored(query = "") {
+    return (await this.page.request.get(`${this.galley.url}/api/documents/${this.id}/text${query}`)).text()
+  }
+
+  /** The caret stands at the end of the text. */
+  async toEnd() {
+    // In a background tab a click waits for frames that hardly come.
+    await this.page.bringToFront()
+    await this.page.locator(".cm-content").click()
+    await this.page.keyboard.press("Control+End")
+  }
+
+  /** @param {string} text */
+  async typeAtEnd(text) {
+    await this.toEnd()
+    await this.page.keyboard.type(text)
+  }
+
+  /** No timer of the page runs by itself until its clock resumes. It needs `hasClock`. */
+  async stopClock() {
+    await this.page.clock.pauseAt((await this.page.evaluate(() => Date.now())) + 1_000)
+  }
+
   /** Waits until the page holds its seat and shows the text. */
   async seated() {
     await this.page.locator("#saved[data-kind=saved]").waitFor()
@@ -238,12 +270,12 @@ export class User {
 
   /** Waits until the text is that. @param {string} wanted */
   waitForText(wanted) {
-    return waitFor(this.page, () => this.text(), wanted)
+    return until(async () => (await this.text()) === wanted, wanted, () => this.text())
   }
 
   /** The same of the writer's text. @param {string} wanted */
   waitForBase(wanted) {
-    return waitFor(this.page, () => this.base(), wanted)
+    return until(async () => (await this.base()) === wanted, wanted, () => this.base())
   }
 
   /**
@@ -324,9 +356,7 @@ export class User {
   /** Resizes the window, and waits until the page has followed: it hears of a media query with its next frame. @param {{ width: number, height: number }} size */
   async resize(size) {
     await this.page.setViewportSize(size)
-    await this.page.evaluate(async () => {
-      for (let frames = 0; frames < 2; frames += 1) await new Promise(requestAnimationFrame)
-    })
+    await drawn(this)
   }
 
   /** @param {string} name */
@@ -340,6 +370,35 @@ function titleOf(text) {
   const line = text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
   return line.length <= TITLE_MAX ? line : `${line.slice(0, TITLE_MAX - 1)}…`
 }
+
+/** Waits until the page has drawn several frames: one of them shows the effect of an event. @param {Pick<User, "page">} user @param {number} [frames] */
+export const drawn = ({ page }, frames = 3) =>
+  page.evaluate(async (frames) => {
+    for (let frame = 0; frame < frames; frame += 1) await new Promise(requestAnimationFrame)
+  }, frames)
+
+/** Waits until the timers of the page that end within `ms` have run: a page runs them in the order of their ends. @param {Pick<User, "page">} user @param {number} ms */
+export const timersRun = ({ page }, ms) => page.evaluate((ms) => new Promise((done) => setTimeout(done, ms)), ms)
+
+/** The number of edits in the browser's journal, of all users. @param {Pick<User, "page">} user */
+export const journaledEdits = async (user) => (await journaled(user, "unsaved")).reduce((sum, { count }) => sum + count, 0)
+
+/** The rows of a store of the browser. @param {Pick<User, "page">} user @param {"unsaved" | "suggestions"} store @returns {Promise<any[]>} */
+export const journaled = ({ page }, store) =>
+  page.evaluate(
+    (store) =>
+      new Promise((resolve) => {
+        const request = indexedDB.open("galley")
+        request.onsuccess = () => {
+          const rows = request.result.transaction(store).objectStore(store).getAll()
+          rows.onsuccess = () => {
+            request.result.close()
+            resolve(rows.result)
+          }
+        }
+      }),
+    store,
+  )
 
 /**
  * The box of an element in the window, once the page has drawn several frames without a change of it: cards and the
@@ -359,13 +418,19 @@ export function steadyBox(locator) {
   })
 }
 
+/** Presses the head of a menu. @param {import("playwright-core").Locator} summary */
+const click = (summary) => summary.click()
+
+/** The same by the keyboard. @param {import("playwright-core").Locator} summary */
+export const enter = (summary) => summary.press("Enter")
+
 /** Opens a menu, if it is closed: a press on an open one would close it, and one on a head that moves is lost. @param {Pick<User, "page">} user @param {string} menu */
-export async function openMenu({ page }, menu) {
+export async function openMenu({ page }, menu, press = click) {
   const summary = page.locator(`${menu} > summary`)
   await summary.waitFor()
   const isOpen = () => summary.evaluate((summary) => summary.parentElement instanceof HTMLDetailsElement && summary.parentElement.open)
   await until(async () => {
-    if (!(await isOpen())) await summary.click()
+    if (!(await isOpen())) await press(summary)
     return isOpen()
   }, `${menu} is open`)
 }
@@ -383,15 +448,4 @@ export async function until(condition, what, found) {
     if (deadline <= Date.now()) assert.fail(`waited in vain: ${what}${found ? `\n${await found()}` : ""}`)
     await new Promise((done) => setTimeout(done, 50))
   }
-}
-
-/** Waits until a text is that. @param {import("playwright-core").Page} page @param {() => Promise<string>} read @param {string} wanted */
-async function waitFor(page, read, wanted) {
-  const deadline = Date.now() + TIMEOUT_MS
-  let text = await read()
-  while (text !== wanted && Date.now() < deadline) {
-    await page.waitForTimeout(50)
-    text = await read()
-  }
-  assert.equal(text, wanted)
 }

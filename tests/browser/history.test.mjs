@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { openMenu, until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+import { assertAccessible, assertFits, bothSeated, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 /** A pause that a test can await. */
 const SOON = { GALLEY_HISTORY__PAUSE: "300ms" }
@@ -29,8 +29,7 @@ const chosen = (user, name) => user.page.locator("#history [role=option][aria-se
 
 /** Waits until so many versions are kept. @param {User} user @param {number} count */
 async function versionCount(user, count) {
-  const id = new URL(user.page.url()).pathname.split("/").pop()
-  const read = async () => (await user.page.request.get(`${galley.url}/api/documents/${id}/versions`)).json()
+  const read = async () => (await user.page.request.get(`${galley.url}/api/documents/${user.id}/versions`)).json()
   await until(async () => (await read()).versions.length === count, `${count} versions`)
 }
 
@@ -56,10 +55,7 @@ const marked = (user, wanted) =>
   until(async () => JSON.stringify(await marks(user)) === JSON.stringify(wanted), wanted.join(", "))
 
 test("a pause stores a version, its changes read well, and restoring is undone by restoring again", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", TEXT)
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(TEXT, {}, {}, ["Kim", "Lee"])
   await rewrite(writer, "회사는", "회사가")
   await versionCount(writer, 2)
   await rewrite(writer, "school", "work")
@@ -108,10 +104,7 @@ test("a pause stores a version, its changes read well, and restoring is undone b
 })
 
 test("the reviewer reads versions and cannot restore one, and the writer names one for both", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", TEXT)
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(TEXT, {}, {}, ["Kim", "Lee"])
   await reviewer.page.keyboard.press("Alt+h")
   await reviewer.page.locator("#history").getByText("No version has been saved yet.").waitFor()
   await reviewer.shot("history-empty")

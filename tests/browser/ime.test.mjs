@@ -4,61 +4,28 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { assertUntouched, inputMethod, watchComposed } from "./composing.mjs"
 import { until } from "./harness.mjs"
-import { browser, galley, withGalley } from "./support.mjs"
+import { bothSeated, withGalley } from "./support.mjs"
 import { suggest } from "./typed.mjs"
 
 withGalley()
 
-/** An input method, as the browser sees one. @param {import("./harness.mjs").User} user */
-async function inputMethod(user) {
-  const session = await user.page.context().newCDPSession(user.page)
-  return {
-    /** The current text of the composition. @param {string} text */
-    compose: (text) =>
-      session.send("Input.imeSetComposition", {
-        text,
-        selectionStart: text.length,
-        selectionEnd: text.length,
-      }),
-    /** The composition ends with this. @param {string} text */
-    commit: (text) => session.send("Input.insertText", { text }),
-  }
-}
-
-/** A desk with both seated. @param {string} text */
-async function desk(text) {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("김민수", text)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
-  return { writer, reviewer }
-}
-
-/** The text as the server has it. @param {import("./harness.mjs").User} user */
+/** The text as the server has it, once it has all. @param {import("./harness.mjs").User} user */
 async function stored(user) {
-  await user.page.locator("#saved[data-kind=saved]").waitFor()
-  const id = new URL(user.page.url()).pathname.split("/").pop()
-  const answer = await user.page.request.get(`${galley.url}/api/documents/${id}/text`)
-  return answer.text()
+  await user.seated()
+  return user.stored()
 }
 
 test("a comment on the line of an IME composition leaves the composition whole", async () => {
-  const { writer, reviewer } = await desk("저는 물류를 좋아합니다.\n다음 줄.")
+  const { writer, reviewer } = await bothSeated("저는 물류를 좋아합니다.\n다음 줄.")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+Home")
   await writer.page.keyboard.press("End")
   const ime = await inputMethod(writer)
   await writer.page.keyboard.insertText(" ")
-  for (const text of ["ㅎ", "하", "한"]) await ime.compose(text)
-  await writer.page.evaluate(() => {
-    const node = getSelection()?.focusNode
-    const composed = { node, parent: node?.parentNode, moved: false }
-    // @ts-expect-error -- to look at again below
-    globalThis.composed = composed
-    const watch = new MutationObserver(() => (composed.moved = true))
-    watch.observe(/** @type {Node} */ (composed.parent), { childList: true })
-  })
+  await ime.compose("ㅎ", "하", "한")
+  await watchComposed(writer)
 
   // The reviewer comments on this line and syllable, and has the caret in it.
   await reviewer.waitForText("저는 물류를 좋아합니다. 한\n다음 줄.")
@@ -67,19 +34,12 @@ test("a comment on the line of an IME composition leaves the composition whole",
   await reviewer.select("한")
   await writer.card("여기요").waitFor()
   await writer.card("더 세게").waitFor()
-  await writer.page.waitForTimeout(300)
+  await assertUntouched(writer)
 
-  const untouched = await writer.page.evaluate(() => {
-    // @ts-expect-error -- from above
-    const { node, parent, moved } = globalThis.composed
-    return !moved && node.parentNode === parent && node === getSelection()?.focusNode
-  })
-  assert.ok(untouched, "the node of the composition stayed where it was")
-
-  for (const text of ["한ㄱ", "한구", "한국"]) await ime.compose(text)
+  await ime.compose("한ㄱ", "한구", "한국")
   await ime.commit("한국")
   await writer.page.locator(".passage").first().waitFor()
-  for (const text of ["ㅇ", "이", "인"]) await ime.compose(text)
+  await ime.compose("ㅇ", "이", "인")
   await ime.commit("인")
 
   const wanted = "저는 물류를 좋아합니다. 한국인\n다음 줄."
@@ -91,15 +51,14 @@ test("a comment on the line of an IME composition leaves the composition whole",
 })
 
 test("a suggestion accepted elsewhere does not shift a later IME composition", async () => {
-  const { writer, reviewer } = await desk("앞 문장입니다.\n뒤 문장")
+  const { writer, reviewer } = await bothSeated("앞 문장입니다.\n뒤 문장")
   await reviewer.review("앞 문장", { suggestion: "아주 긴 앞 문장", body: "길게" })
   await writer.card("길게").click()
   await writer.page.keyboard.press("Alt+a")
   await writer.waitForText("아주 긴 앞 문장입니다.\n뒤 문장")
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
+  await writer.toEnd()
   const ime = await inputMethod(writer)
-  for (const text of ["ㅇ", "이", "잉"]) await ime.compose(text)
+  await ime.compose("ㅇ", "이", "잉")
   await ime.compose("이야")
   await ime.commit("이야")
   await writer.waitForText("아주 긴 앞 문장입니다.\n뒤 문장이야")
@@ -107,11 +66,10 @@ test("a suggestion accepted elsewhere does not shift a later IME composition", a
 })
 
 test("a cancelled IME composition leaves no text", async () => {
-  const { writer, reviewer } = await desk("가나다")
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
+  const { writer, reviewer } = await bothSeated("가나다")
+  await writer.toEnd()
   const ime = await inputMethod(writer)
-  for (const text of ["ㄹ", "라"]) await ime.compose(text)
+  await ime.compose("ㄹ", "라")
   await ime.compose("")
   await writer.waitForText("가나다")
   await reviewer.waitForText("가나다")
@@ -119,11 +77,10 @@ test("a cancelled IME composition leaves no text", async () => {
 })
 
 test("an emoji that an input method changes is stored whole", async () => {
-  const { writer, reviewer } = await desk("가나")
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
+  const { writer, reviewer } = await bothSeated("가나")
+  await writer.toEnd()
   const ime = await inputMethod(writer)
-  for (const text of ["😀", "😁"]) await ime.compose(text)
+  await ime.compose("😀", "😁")
   await ime.commit("😁")
   await writer.waitForText("가나😁")
   await reviewer.waitForText("가나😁")
@@ -131,12 +88,12 @@ test("an emoji that an input method changes is stored whole", async () => {
 })
 
 test("a syllable that replaces a selection behind a suggestion's new words is composed whole", async () => {
-  const { writer, reviewer } = await desk("저는 물류가 좋습니다.")
+  const { writer, reviewer } = await bothSeated("저는 물류가 좋습니다.")
   await reviewer.review("물류", { suggestion: "유통", body: "더 넓게" })
   await writer.page.locator("ins.passage-new", { hasText: "유통" }).waitFor()
   await writer.select("가")
   const ime = await inputMethod(writer)
-  for (const text of ["ㄴ", "느", "는"]) await ime.compose(text)
+  await ime.compose("ㄴ", "느", "는")
   await ime.commit("는")
   await writer.waitForText("저는 물류는 좋습니다.")
   await reviewer.waitForBase("저는 물류는 좋습니다.")
@@ -148,7 +105,7 @@ const INSIDE = { q: "하나 n\np\n|\nred 둘", "q\n": "하나 n\np\n|red 둘", "
 for (const [selected, left] of Object.entries(INSIDE)) {
   test(`a syllable that replaces ${JSON.stringify(selected)} inside a suggestion's quote is composed whole`, async () => {
     const text = "하나 n\np\nq\nred 둘"
-    const { writer, reviewer } = await desk(text)
+    const { writer, reviewer } = await bothSeated(text)
     await suggest(reviewer, text, { changes: [{ quote: "n\np\nq\nred", text: "사 tred" }] }, { changes: [{ quote: "하나", text: "하나하나" }] })
     await writer.page.locator("ins.passage-new", { hasText: "하나" }).waitFor()
     await writer.page.locator("#cards .card").nth(1).waitFor()
@@ -161,7 +118,7 @@ for (const [selected, left] of Object.entries(INSIDE)) {
     }, [from, from + selected.length])
     const ime = await inputMethod(writer)
     for (const syllable of [["ㅇ", "유"], ["ㅌ", "토", "통"]]) {
-      for (const text of syllable) await ime.compose(text)
+      await ime.compose(...syllable)
       await ime.commit(syllable.at(-1) ?? "")
     }
     await writer.waitForText(left.replace("|", "유통"))
@@ -170,33 +127,32 @@ for (const [selected, left] of Object.entries(INSIDE)) {
 }
 
 test("a noun is composed over, and then its particle behind the struck words", async () => {
-  const { writer, reviewer } = await desk("저는 물류가 좋습니다.")
+  const { writer, reviewer } = await bothSeated("저는 물류가 좋습니다.")
   await reviewer.page.locator(".cm-content:not([aria-readonly=true])").waitFor()
   const ime = await inputMethod(reviewer)
   await reviewer.select("물류")
-  for (const text of ["ㅇ", "유"]) await ime.compose(text)
+  await ime.compose("ㅇ", "유")
   await ime.commit("유")
-  for (const text of ["ㅌ", "토", "통"]) await ime.compose(text)
+  await ime.compose("ㅌ", "토", "통")
   await ime.commit("통")
   await reviewer.page.locator(".passage-old", { hasText: "물류" }).waitFor()
   await reviewer.page.keyboard.press("Shift+ArrowRight")
-  for (const text of ["ㅇ", "이"]) await ime.compose(text)
+  await ime.compose("ㅇ", "이")
   await ime.commit("이")
   await reviewer.waitForText("저는 유통이 좋습니다.")
   await writer.page.locator("ins.passage-new", { hasText: /^유통이$/ }).waitFor()
-  const document = new URL(writer.page.url()).pathname.split("/").pop()
-  const accepted = async () => (await writer.page.request.get(`${galley.url}/api/documents/${document}/text?view=accepted`)).text()
+  const accepted = () => writer.stored("?view=accepted")
   await until(async () => (await accepted()) === "저는 유통이 좋습니다.", "the whole syllable is stored", accepted)
   await reviewer.page.reload()
   await reviewer.waitForText("저는 유통이 좋습니다.")
 })
 
 test("a comment is composed while the text above it changes", async () => {
-  const { writer, reviewer } = await desk("첫 줄.\n둘째 줄입니다.")
+  const { writer, reviewer } = await bothSeated("첫 줄.\n둘째 줄입니다.")
   await reviewer.select("둘째")
   await reviewer.page.keyboard.press("Control+Alt+m")
   const ime = await inputMethod(reviewer)
-  for (const text of ["ㅈ", "조", "좋"]) await ime.compose(text)
+  await ime.compose("ㅈ", "조", "좋")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+Home")
   await writer.page.keyboard.type("새 ")
@@ -209,9 +165,8 @@ test("a comment is composed while the text above it changes", async () => {
 })
 
 test("the caret moves by graphemes", async () => {
-  const { writer } = await desk("a👩‍👩‍👧각b")
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
+  const { writer } = await bothSeated("a👩‍👩‍👧각b")
+  await writer.toEnd()
   for (let step = 0; step < 3; step++) await writer.page.keyboard.press("ArrowLeft")
   await writer.page.keyboard.insertText("|")
   await writer.waitForText("a|👩‍👩‍👧각b")

@@ -12,8 +12,9 @@ import { WebSocket } from "ws"
 import { WebsocketProvider } from "y-websocket"
 import * as Y from "yjs"
 
+import { inputMethod } from "./composing.mjs"
 import { until, User } from "./harness.mjs"
-import { browser, galley, withGalley } from "./support.mjs"
+import { bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
@@ -48,10 +49,7 @@ async function caret({ page }, at = "Control+End") {
 
 /** Both seated. @param {string} text @param {import("playwright-core").BrowserContextOptions} [options] of the reviewer */
 async function desk(text, options) {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley, options)]
-  await writer.begin("김민수", text)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(text, {}, options)
   await reviewer.page.locator(".cm-content:not([aria-readonly=true])").waitFor()
   return { writer, reviewer }
 }
@@ -65,11 +63,9 @@ test("a paste, a key and an input method of the writer follow the rule, and an u
   await writer.page.keyboard.press("Control+z")
   await storedIs(writer, "앞 ")
   await writer.page.keyboard.insertText("\u1103\u1161")
-  const session = await writer.page.context().newCDPSession(writer.page)
-  for (const text of ["\u1105", "\u1105\u1161", "\u1105\u1161\u11ab"]) {
-    await session.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length })
-  }
-  await session.send("Input.insertText", { text: "\u1105\u1161\u11ab" })
+  const ime = await inputMethod(writer)
+  await ime.compose("\u1105", "\u1105\u1161", "\u1105\u1161\u11ab")
+  await ime.commit("\u1105\u1161\u11ab")
   await storedIs(writer, "앞 다란")
   await writer.page.keyboard.press("Backspace")
   await storedIs(writer, "앞 다")

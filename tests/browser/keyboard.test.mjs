@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { until } from "./harness.mjs"
-import { browser, galley, tabTo, withGalley } from "./support.mjs"
+import { bothSeated, browser, galley, tabTo, withGalley } from "./support.mjs"
 
 withGalley()
 
@@ -95,10 +95,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
 })
 
 test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and arrows to its neighbours", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", "One. Two. Three.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("One. Two. Three.", {}, {}, ["Kim", "Lee"])
   for (const quote of ["One", "Two"]) await reviewer.review(quote, { body: `about ${quote}`, suggestion: quote.toLowerCase() })
   await writer.card("about Two").waitFor()
   for (const quote of ["One", "Two"]) {
@@ -133,10 +130,7 @@ test("A11Y-2 each card is one tab stop, Enter goes to its buttons, Esc back, and
 })
 
 test("a button keeps the focus when the reply of the other user draws its card again", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", "One. Two.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("One. Two.", {}, {}, ["Kim", "Lee"])
   await reviewer.review("Two", { body: "about Two", suggestion: "two" })
   const card = writer.card("about Two")
   const accept = card.getByRole("button", { name: "Accept: Lee, “Two”", exact: true })
@@ -153,10 +147,7 @@ test("a button keeps the focus when the reply of the other user draws its card a
 })
 
 test("escape leads back into the text, to the passage", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("Kim", "Begin. The middle part. The end.")
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("Begin. The middle part. The end.", {}, {}, ["Kim", "Lee"])
   await reviewer.review("middle part", { body: "here" })
   await writer.card("here").waitFor()
   const keys = writer.page.keyboard

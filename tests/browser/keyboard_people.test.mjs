@@ -223,16 +223,15 @@ for (const [locale, language] of /** @type {const} */ ([["en-GB", "en"], ["ko-KR
     await choose(user, "#way-file")
     await hasFocus(user, "#file-choose")
     const pick = async (/** @type {string} */ end) => {
-      /** @type {import("playwright-core").FileChooser[]} */
-      const choosers = []
-      page.once("filechooser", (chooser) => choosers.push(chooser))
+      /** @type {import("playwright-core").FileChooser | null} */
+      let chooser = null
       // The browser ignores a press while it closes the window of an earlier choice.
       await until(async () => {
+        const offered = page.waitForEvent("filechooser", { timeout: 500 }).catch(() => null)
         await press(user, "Enter")
-        await page.waitForTimeout(500)
-        return choosers.length !== 0
+        return (chooser = await offered) !== null
       }, "the browser offers the files")
-      await choosers[0]?.setFiles(name(end))
+      await /** @type {any} */ (chooser).setFiles(name(end))
     }
     await pick("hwp")
     await hears(user, t("import.failed", { name: "letter.hwp", why: t("error.import-format") }))

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { steadyBox, until } from "./harness.mjs"
+import { drawn, steadyBox, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
@@ -73,11 +73,7 @@ async function assertInside(user, what) {
     const fits = (/** @type {{ top: number, bottom: number }} */ { top, bottom }) => bar <= top && bottom <= foot
     return fits(card) && bar <= passage.top && passage.top < foot && (send === null || fits(send))
   }
-  const deadline = Date.now() + 10_000
-  while (!(await isInside())) {
-    assert.ok(Date.now() < deadline, `${what}: ${JSON.stringify(await edges(user))}`)
-    await user.page.waitForTimeout(50)
-  }
+  await until(isInside, what, async () => JSON.stringify(await edges(user)))
 }
 
 test("s1-1: with 20 reviews on one paragraph each click shows the passage and its card", async () => {
@@ -298,10 +294,10 @@ test("a folded card that moves away under the pointer stays active after the cli
     await page.mouse.down()
     // The press has opened the card and moved it.
     await next.and(page.locator("[data-active=true]")).waitFor()
-    await page.waitForTimeout(200)
+    await drawn(writer)
     await page.mouse.move(box.x + box.width / 2, box.y + box.height + 400)
     await page.mouse.up()
-    await page.waitForTimeout(100)
+    await drawn(writer)
     assert.equal(await next.getAttribute("data-active"), "true")
   }
 })
@@ -411,8 +407,6 @@ async function changedCards(page, act) {
     return cards
   })
   await act()
-  await page.evaluate(async () => {
-    for (let frames = 0; frames < 5; frames += 1) await new Promise(requestAnimationFrame)
-  })
+  await drawn({ page }, 5)
   return changed.evaluate((cards) => [...cards].map((card) => card.getAttribute("data-card")))
 }

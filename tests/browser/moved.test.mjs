@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+import { assertAccessible, assertFits, bothSeated, inEachLook, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -23,11 +23,7 @@ const SAID = {
 
 /** A writer and a reviewer, who suggests other words for the first line. @param {keyof typeof SAID} locale */
 async function desk(locale) {
-  const writer = await browser.newUser(galley, { locale, viewport: WIDE })
-  const reviewer = await browser.newUser(galley, { locale, viewport: WIDE })
-  await writer.begin("김민수", `${OWN}\n${TWIN}\n끝`)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(`${OWN}\n${TWIN}\n끝`, { locale, viewport: WIDE })
   await reviewer.page.evaluate(async ([quote, text]) => {
     const start = text.indexOf(quote)
     const anchor = { start, end: start + quote.length, quote }

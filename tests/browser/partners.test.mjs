@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { openMenu, until } from "./harness.mjs"
+import { drawn, openMenu, until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { askIsIdle, becomePartners, call, choose, hasFocus, holdAnswer, newUser, pairs, partner, readAgain, reading, says, two, write } from "./people.mjs"
 import { assertFits, browser, galley, inEachLook, tabTo, withGalley } from "./support.mjs"
@@ -298,7 +298,7 @@ test("a press that leaves the field reaches its button, however soon the name ar
   await kim.page.mouse.move(go.x + go.width / 2, go.y + 2)
   await kim.page.mouse.down()
   await (await found).finished()
-  await kim.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))
+  await drawn(kim)
   await Promise.all([says(kim, "Your request was sent to Lee."), kim.page.mouse.up()])
 })
 

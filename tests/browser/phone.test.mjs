@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { steadyBox, until } from "./harness.mjs"
-import { assertAccessible, browser, galley, withGalley } from "./support.mjs"
+import { drawn, steadyBox, until } from "./harness.mjs"
+import { assertAccessible, bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
@@ -20,10 +20,7 @@ const TEXT = `지원 동기\n\n${Array.from({ length: COUNT }, (_, at) => clause
 
 /** A writer at a desk and a reviewer with a phone, and a number of reviews. @param {number} count @param {import("playwright-core").BrowserContextOptions} [options] */
 async function open(count, options = {}) {
-  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, { ...options, hasTouch: true, viewport: PHONE })]
-  await writer.begin("김민수", TEXT)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(TEXT, options, { ...options, hasTouch: true, viewport: PHONE })
   await reviewer.page.evaluate(async (quotes) => {
     const api = await source("api")
     const link = location.pathname.split("/").pop()
@@ -56,15 +53,11 @@ const edges = ({ page }) =>
 
 /** Waits until the passage is in the free strip above the sheet. @param {User} user @param {string} what */
 async function assertVisible(user, what) {
-  const deadline = Date.now() + 10_000
-  for (;;) {
+  const isVisible = async () => {
     const { bar, sheet, head, card, passage, height } = await edges(user)
-    const isPassage = Math.max(bar, 0) <= passage.top + 1 && passage.bottom <= sheet.top
-    const isCard = head.bottom - 2 <= card.top && card.top < height
-    if (isPassage && isCard) return
-    assert.ok(Date.now() < deadline, `${what}: ${JSON.stringify(await edges(user))}`)
-    await user.page.waitForTimeout(50)
+    return Math.max(bar, 0) <= passage.top + 1 && passage.bottom <= sheet.top && head.bottom - 2 <= card.top && card.top < height
   }
+  await until(isVisible, what, async () => JSON.stringify(await edges(user)))
 }
 
 const isOpen = (/** @type {User} */ { page }) => page.evaluate(() => document.body.dataset.sheet === "open")
@@ -168,7 +161,7 @@ test("s2-11: a tap on the text, Esc and a swipe close the sheet, and a form stay
   const openSheet = async () => {
     await page.locator(".passage").first().tap()
     await until(() => isOpen(reviewer), "the sheet is open")
-    await page.waitForTimeout(200)
+    await steadyBox(page.locator("#margin"))
   }
   const closed = (/** @type {string} */ how) => until(async () => !(await isOpen(reviewer)), how)
   await openSheet()
@@ -193,7 +186,7 @@ test("s2-11: a tap on the text, Esc and a swipe close the sheet, and a form stay
   await page.locator("#selection-bar").getByRole("button").first().tap()
   await page.locator(".card-draft").waitFor()
   await page.locator(".cm-line", { hasText: "지원 동기" }).tap()
-  await page.waitForTimeout(300)
+  await drawn(reviewer)
   assert.equal(await isOpen(reviewer), true, "a form in use stays")
 })
 

@@ -9,7 +9,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { openMenu, until } from "./harness.mjs"
+import { drawn, openMenu, until } from "./harness.mjs"
 import { ALL, assertAccessibleIn } from "./looks.mjs"
 import { hasFocus, newUser, says, two, write } from "./people.mjs"
 import { withPushService } from "./push_service.mjs"
@@ -191,7 +191,7 @@ test("g13_a refused offer is not repeated without end", async () => {
   await write(kim, handles.lee)
   await Promise.all([says(kim, "Your request was sent to Lee."), kim.page.locator("#ask-go").click()])
   await kim.page.locator("#requests-sent li").waitFor()
-  await kim.page.waitForTimeout(500)
+  await drawn(kim)
   assert.equal(await kim.page.locator("#toast").getByRole("button").count(), 0)
 })
 

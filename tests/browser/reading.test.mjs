@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until } from "./harness.mjs"
-import { browser, galley, withGalley } from "./support.mjs"
+import { drawn, until } from "./harness.mjs"
+import { bothSeated, withGalley } from "./support.mjs"
 import { suggest } from "./typed.mjs"
 
 withGalley()
@@ -23,19 +23,10 @@ const LINES = Array.from({ length: 160 }, (_, at) => `line${at} ${"저는 물류
 const TEXT = LINES.join("\n")
 
 /** @param {{ width: number, height: number }} viewport */
-async function both(viewport) {
-  const [writer, reviewer] = [await browser.newUser(galley, { viewport }), await browser.newUser(galley, { viewport })]
-  await writer.begin("Kim", TEXT)
-  await reviewer.follow(await writer.invite(), "Lee")
-  await reviewer.seated()
-  return { writer, reviewer }
-}
+const both = (viewport) => bothSeated(TEXT, { viewport }, { viewport }, ["Kim", "Lee"])
 
 /** Frames in which nothing is left to lay out. @param {User} user */
-const settled = ({ page }) =>
-  page.evaluate(async () => {
-    for (let frames = 0; frames < 12; frames += 1) await new Promise(requestAnimationFrame)
-  })
+const settled = (user) => drawn(user, 12)
 
 /** Where a line stands in the window, in px; infinite: it is not drawn, and above or below. @param {User} user @param {number} line */
 const topOf = ({ page }, line) =>
@@ -52,10 +43,8 @@ const topOf = ({ page }, line) =>
 async function scrollLine(user, line, wanted) {
   await until(async () => {
     const by = (await topOf(user, line)) - wanted
-    await user.page.evaluate(async (by) => {
-      scrollBy({ top: by, behavior: "instant" })
-      for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
-    }, Math.max(Math.min(by, 700), -700))
+    await user.page.evaluate((by) => scrollBy({ top: by, behavior: "instant" }), Math.max(Math.min(by, 700), -700))
+    await drawn(user)
     return Math.abs(by) < 2
   }, `line ${line} is there`)
 }

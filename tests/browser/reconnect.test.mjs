@@ -9,7 +9,7 @@ import { test } from "node:test"
 
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
-import { User, until } from "./harness.mjs"
+import { timersRun, until, User } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 const EVENT_FRAME = 100
@@ -73,13 +73,6 @@ class NetworkPath {
   }
 }
 
-/** @param {User} user @param {string} text at the end */
-async function type(user, text) {
-  await user.page.locator(".cm-content").click()
-  await user.page.keyboard.press("Control+End")
-  await user.page.keyboard.type(text)
-}
-
 /**
  * Holds all writes to the browser's storage, as a slow disk does.
  *
@@ -110,18 +103,12 @@ async function slowDisk({ page, galley }) {
   }
 }
 
-/** No timer of the page runs until its clock is let go on. @param {User} user */
-async function stopClock({ page }) {
-  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1_000)
-}
-
 for (const [locale, words] of Object.entries({
   "en-GB": { lost: "Connection lost.", next: /Next attempt in \d+ s/, now: "Try now", trying: "Trying…" },
   "ko-KR": { lost: "연결이 끊겼습니다.", next: /\d+초 뒤 다시 연결/, now: "지금 연결하기", trying: "연결하는 중…" },
 })) {
   test(`the page shows the time of its next attempt, and reconnects at once on request or when the network is back (${locale})`, async () => {
-    const writer = await browser.newUser(galley, { locale })
-    await writer.page.clock.install()
+    const writer = await browser.newUser(galley, { locale, hasClock: true })
     await writer.begin("김민수", "Here.")
     const now = writer.notice.getByRole("button", { name: words.now })
     for (const again of [() => now.press("Enter"), () => writer.page.evaluate(() => dispatchEvent(new Event("online")))]) {
@@ -129,9 +116,8 @@ for (const [locale, words] of Object.entries({
       await writer.notice.getByText(words.lost).waitFor()
       await writer.notice.getByText(words.next).waitFor()
       // From here on no timer of the page runs: it does not reconnect by itself.
-      await stopClock(writer)
+      await writer.stopClock()
       await galley.run()
-      await writer.page.waitForTimeout(300)
       assert.ok(await writer.notice.isVisible(), "nothing happens by itself")
       await again()
       await writer.notice.waitFor({ state: "hidden" })
@@ -161,20 +147,19 @@ for (const { locale, words } of [
 }
 
 test("a half-open socket is found after a sleep and replaced, and a live one is not", async () => {
-  const writer = await browser.newUser(galley)
+  const writer = await browser.newUser(galley, { hasClock: true })
   const path = await NetworkPath.of(writer)
-  await writer.page.clock.install()
   await writer.begin("Kim", "Awake.")
   assert.equal(path.sockets, 1)
   const wake = () => writer.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")))
   const probeTimeout = 3_000
   await wake()
-  await type(writer, " Still.")
+  await writer.typeAtEnd(" Still.")
   await writer.seated()
   await writer.page.clock.runFor(probeTimeout)
   assert.equal(path.sockets, 1, "it answered")
   path.block()
-  await type(writer, " Unheard.")
+  await writer.typeAtEnd(" Unheard.")
   await wake()
   await writer.page.clock.runFor(probeTimeout)
   await until(async () => path.sockets === 2, "it asks by another socket")
@@ -184,13 +169,12 @@ test("a half-open socket is found after a sleep and replaced, and a live one is 
 })
 
 test("a live socket survives a sleep of the machine", async () => {
-  const writer = await browser.newUser(galley)
+  const writer = await browser.newUser(galley, { hasClock: true })
   const path = await NetworkPath.of(writer)
-  await writer.page.clock.install()
   await writer.begin("Kim", "Awake.")
   // Longer than the bound of silence: the first timer after the sleep probes and closes nothing.
   await writer.page.clock.fastForward(60_000)
-  await type(writer, " Again.")
+  await writer.typeAtEnd(" Again.")
   await writer.seated()
   await writer.page.clock.runFor(10_000)
   await writer.seated()
@@ -263,10 +247,9 @@ test("the idle warning continues when the lease is valid again, and not on anoth
 })
 
 test("a reconnect after a drain shows no notice for two seconds", async () => {
-  const writer = await browser.newUser(galley)
-  await writer.page.clock.install()
+  const writer = await browser.newUser(galley, { hasClock: true })
   await writer.begin("Kim", "Steady.")
-  await stopClock(writer)
+  await writer.stopClock()
   await galley.end("SIGTERM")
   // The page has the close by now: the seat and the text change, and no notice is shown.
   await until(async () => (await writer.page.evaluate(() => document.querySelector("#saved")?.getAttribute("data-kind"))) === "off", "the socket is gone")
@@ -286,15 +269,15 @@ for (const disk of ["quick", "slow"]) {
     await writer.begin("Kim", "Stored.")
     const write = disk === "slow" ? await slowDisk(writer) : async () => undefined
     path.block()
-    await type(writer, " Refused.")
-    if (disk === "slow") await writer.page.waitForTimeout(LONGER_THAN_WRITE_DELAY)
+    await writer.typeAtEnd(" Refused.")
+    if (disk === "slow") await timersRun(writer, LONGER_THAN_WRITE_DELAY)
     const sockets = path.sockets
     path.sendEvent({ event: "problem", type: "/problems/document-reset", title: "Open the document afresh", status: 409 })
     await path.close(1012, "document-reset")
     await writer.notice.getByText("The server could not store what it had shown.").waitFor()
     await writer.notice.locator("li").getByText("Refused.").waitFor()
     await write()
-    await type(writer, " Not this.")
+    await writer.typeAtEnd(" Not this.")
     await writer.waitForText("Stored. Refused.")
     await writer.shot("reconnect-reset")
     assert.equal(path.sockets, sockets, "it does not reconnect by itself, because the server would reject it again")

@@ -4,8 +4,9 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { assertUntouched, inputMethod, watchComposed } from "./composing.mjs"
 import { openMenu, until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+import { assertAccessible, assertFits, bothSeated, withGalley } from "./support.mjs"
 
 withGalley()
 
@@ -21,10 +22,7 @@ const [FIRST, SECOND] = ANSWERS.map((answer) => answer.length)
 /** @param {import("playwright-core").BrowserContextOptions} [options] */
 async function both(options = {}) {
   const given = { locale: "ko-KR", ...options }
-  const [writer, reviewer] = [await browser.newUser(galley, given), await browser.newUser(galley, given)]
-  await writer.begin("김민수", LETTER)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(LETTER, given)
   return { writer, reviewer }
 }
 
@@ -51,9 +49,7 @@ test("each question has a meter, which follows the text for both", async () => {
     await reads(user, METERS, [`${FIRST} / 700자`, `${SECOND} / 30자${Number(SECOND) - 30}자 초과`])
     await reads(user, LIST, [`1번${FIRST} / 700`, `2번${SECOND} / 30${Number(SECOND) - 30} 초과`])
   }
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
-  await writer.page.keyboard.type(" 끝.")
+  await writer.typeAtEnd(" 끝.")
   for (const user of [writer, reviewer]) {
     await reads(user, METERS, [`${FIRST} / 700자`, `${Number(SECOND) + 3} / 30자${Number(SECOND) - 27}자 초과`])
   }
@@ -106,22 +102,16 @@ test("the writer sets a limit, marks a line, and takes a question out; both see 
 
 test("an IME composition below a heading is whole while the counts change", async () => {
   const { writer, reviewer } = await both()
-  await writer.page.locator(".cm-content").click()
-  await writer.page.keyboard.press("Control+End")
-  const session = await writer.page.context().newCDPSession(writer.page)
-  const compose = (/** @type {string} */ text) => session.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length })
-  for (const text of ["ㅎ", "하", "한"]) await compose(text)
-  await writer.page.evaluate(() => {
-    // @ts-expect-error -- to look at again below
-    globalThis.composed = getSelection()?.focusNode
-  })
+  await writer.toEnd()
+  const ime = await inputMethod(writer)
+  await ime.compose("ㅎ", "하", "한")
+  await watchComposed(writer)
   await reads(reviewer, METERS, [`${FIRST} / 700자`, `${Number(SECOND) + 1} / 30자${Number(SECOND) - 29}자 초과`])
   await suggest(reviewer, "저는 물류가 좋습니다", "저는 물류를 좋아합니다")
   await reads(writer, METERS, [`${FIRST} / 700자제안 반영하면 ${Number(FIRST) + 1}`, `${Number(SECOND) + 1} / 30자${Number(SECOND) - 29}자 초과`])
-  // @ts-expect-error -- from above
-  assert.ok(await writer.page.evaluate(() => globalThis.composed === getSelection()?.focusNode && globalThis.composed.isConnected))
-  for (const text of ["한ㄱ", "한구", "한국"]) await compose(text)
-  await session.send("Input.insertText", { text: "한국" })
+  await assertUntouched(writer)
+  await ime.compose("한ㄱ", "한구", "한국")
+  await ime.commit("한국")
   await writer.waitForText(`${LETTER}한국`)
   // The reviewer's text has the words of the suggestion.
   await reviewer.waitForText(`${LETTER.replace("물류가 좋습니다", "물류를 좋아합니다")}한국`)

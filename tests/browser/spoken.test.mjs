@@ -4,21 +4,15 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { openMenu, until } from "./harness.mjs"
-import { assertAccessible, browser, galley, withGalley } from "./support.mjs"
+import { openMenu, timersRun, until } from "./harness.mjs"
+import { assertAccessible, bothSeated, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
 /** @typedef {import("./harness.mjs").User} User */
 
 /** @param {import("playwright-core").BrowserContextOptions} [options] */
-async function desk(options = {}) {
-  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.begin("김민수", "One two three. Four five six. 중복 응답 37건을 지웠습니다.")
-  await reviewer.follow(await writer.invite(), "박제삼")
-  await reviewer.seated()
-  return { writer, reviewer }
-}
+const desk = (options = {}) => bothSeated("One two three. Four five six. 중복 응답 37건을 지웠습니다.", options, options, ["김민수", "박제삼"])
 
 /** The tree of an element, without the time of day. @param {import("playwright-core").Locator} locator */
 async function tree(locator) {
@@ -189,7 +183,7 @@ test("A11Y-5 a toast and what its button does are spoken once each", async () =>
     // Not the toast: that of the act before has the same words, and may still be there.
     await until(async () => (await counts(writer, [undone]))[0] !== `${undone} 0`, `${act} is undone`)
     // An announcement that follows comes within its time in the region.
-    await writer.page.waitForTimeout(1_500)
+    await timersRun(writer, 1_500)
     assert.deepEqual(await counts(writer, [done, undone]), [`${done} 1`, `${undone} 1`], act)
   }
   await assertAccessible(writer, "a toast with a button")

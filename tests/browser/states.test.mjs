@@ -7,8 +7,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { until, User } from "./harness.mjs"
-import { assertAccessible, browser, galley, withGalley } from "./support.mjs"
+import { drawn, until, User } from "./harness.mjs"
+import { assertAccessible, bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 withGalley({ per: "test" })
 
@@ -17,14 +17,8 @@ const FIRST = "저는 물류 현장에서 배웠습니다."
 const SECOND = "다음 문단은 더 짧습니다."
 const TEXT = `${FIRST}\n\n${SECOND}\n\n끝.`
 
-/** The writer and the reviewer of a document, in windows of one size. @param {string} [text] */
-async function open(text = TEXT, viewport = WINDOW) {
-  const [writer, reviewer] = [await browser.newUser(galley, { viewport }), await browser.newUser(galley, { viewport })]
-  await writer.begin("김민수", text)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
-  return { writer, reviewer }
-}
+/** The writer and the reviewer of a document, in windows of one size. @param {string} [text] @param {import("./harness.mjs").UserOptions} [options] */
+const open = (text = TEXT, options = {}) => bothSeated(text, { viewport: WINDOW, ...options })
 
 /** Records each frame in which a card is not in the open list, or is said to be lost. @param {User} user @param {string} text */
 async function watchCard(user, text) {
@@ -50,18 +44,23 @@ const seenOf = ({ page }) => page.evaluate(() => /** @type {any} */ (globalThis)
 const passage = ({ page }) => page.locator(".passage").allTextContents()
 
 test("s2-9: a paragraph that is cut and pasted keeps its card, and is never called deleted", async () => {
-  const { writer, reviewer } = await open()
+  const { writer, reviewer } = await open(TEXT, { hasClock: true })
+  const users = [writer, reviewer]
   await reviewer.review(FIRST, { body: "근거를 더 써 주세요." })
-  for (const user of [writer, reviewer]) await watchCard(user, "근거를 더")
+  for (const user of users) await watchCard(user, "근거를 더")
   await writer.select(FIRST)
+  for (const user of users) await user.stopClock()
   await writer.page.keyboard.press("Control+x")
-  await writer.page.waitForTimeout(1_000)
+  await reviewer.waitForBase(`\n\n${SECOND}\n\n끝.`)
+  for (const { page } of users) await page.clock.runFor(1_000)
   await writer.page.keyboard.press("Control+End")
   await writer.page.keyboard.press("Control+v")
-  await writer.waitForText(`\n\n${SECOND}\n\n끝.${FIRST}`)
-  await Promise.all([writer, reviewer].map(async (user) => {
+  for (const user of users) await user.waitForBase(`\n\n${SECOND}\n\n끝.${FIRST}`)
+  // The page asks for the new place within the three seconds of a loss.
+  for (const { page } of users) await page.clock.runFor(1_500)
+  await Promise.all(users.map(async (user) => {
     await until(async () => (await passage(user)).join("") === FIRST, "the passage is marked where it was pasted")
-    await user.page.waitForTimeout(3_500)
+    await user.page.clock.runFor(3_500)
     const { losses, frames } = await seenOf(user)
     assert.ok(0 < frames)
     assert.equal(losses, 0, "no frame calls the passage lost")
@@ -70,28 +69,31 @@ test("s2-9: a paragraph that is cut and pasted keeps its card, and is never call
 })
 
 test("s2-9: an undone deletion leaves the card beside its line", async () => {
-  const { writer, reviewer } = await open()
+  const { writer, reviewer } = await open(TEXT, { hasClock: true })
   await reviewer.review(SECOND, { body: "짧아도 됩니다." })
   await watchCard(writer, "짧아도")
   await writer.select(SECOND)
+  await writer.stopClock()
   await writer.page.keyboard.press("Delete")
-  await writer.page.waitForTimeout(800)
+  await writer.page.clock.runFor(800)
   await writer.page.keyboard.press("Control+z")
   await writer.waitForText(TEXT)
   assert.deepEqual(await passage(writer), [SECOND])
-  await writer.page.waitForTimeout(3_500)
+  await writer.page.clock.runFor(3_500)
   assert.equal((await seenOf(writer)).losses, 0)
 })
 
 test("s2-9: a passage that stays away is called lost, three seconds after its deletion", async () => {
-  const { writer, reviewer } = await open()
+  const { writer, reviewer } = await open(TEXT, { hasClock: true })
   await reviewer.review(SECOND, { body: "짧아도 됩니다." })
   await writer.card("짧아도").waitFor()
   await writer.select(SECOND)
-  const deletedAt = Date.now()
+  await writer.stopClock()
   await writer.page.keyboard.press("Delete")
+  await writer.page.clock.runFor(2_900)
+  assert.equal(await writer.page.locator("#tab-lost").isVisible(), false)
+  await writer.page.clock.runFor(200)
   await writer.page.locator("#tab-lost").waitFor()
-  assert.ok(2_800 <= Date.now() - deletedAt, "not before")
   await reviewer.page.locator("#tab-lost").waitFor()
 })
 
@@ -181,11 +183,11 @@ test("§3: a notice covers the text in use instead of pushing it, and is aligned
   for (const scroll of [0, 300]) {
     await writer.page.locator(".cm-line", { hasText: "끝." }).click()
     await writer.page.evaluate((top) => scrollTo({ top }), scroll)
-    await writer.page.waitForTimeout(100)
+    await drawn(writer)
     const before = await edges(writer, "더 많은")
     await galley.end("SIGKILL")
     await writer.notice.getByText("Connection lost.").waitFor()
-    await writer.page.waitForTimeout(200)
+    await drawn(writer)
     const line = async () => (await edges(writer, "더 많은")).line
     // A page that is late scrolls by the height of the notice with its next frame.
     const stays = async () => Math.abs(((await line()) ?? NaN) - (before.line ?? NaN)) <= 1
@@ -195,24 +197,21 @@ test("§3: a notice covers the text in use instead of pushing it, and is aligned
     if (scroll === 0) await writer.shot("states-notice")
     await galley.run()
     await writer.notice.waitFor({ state: "hidden" })
-    await writer.page.waitForTimeout(200)
+    await drawn(writer)
     await until(stays, `nor does its end (${scroll}) from ${before.line}`, async () => String(await line()))
   }
   for (const width of [360, 768, 1024, 1440]) {
     await writer.resize({ width, height: 800 })
     if (width === 360) await galley.end("SIGKILL")
     await writer.notice.getByText("Connection lost.").waitFor()
-    await writer.page.waitForTimeout(100)
+    await drawn(writer)
     const { notice = 0, paper = 0 } = await edges(writer, "")
     assert.ok(Math.abs(notice - Math.max(paper, 8)) <= 1, `aligned at ${width}: ${notice}, ${paper}`)
   }
 })
 
 test("§3: the other's initial stands level with the caret beside the text, and the name comes under the pointer", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("김민수", TEXT)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(TEXT)
   await reviewer.page.locator(".cm-line", { hasText: SECOND }).click()
   const name = writer.page.locator(".peer-name")
   await name.waitFor({ state: "attached" })
@@ -256,10 +255,7 @@ for (const [locale, words] of Object.entries({
   const language = locale.slice(0, 2)
 
   test(`s2-6: a second tab shows the text and the reviews read-only, and the seat takes over without a jump (${locale})`, async () => {
-    const [writer, reviewer] = [await browser.newUser(galley, { locale, viewport: WINDOW }), await browser.newUser(galley, { viewport: WINDOW })]
-    await writer.begin("김민수", LONG)
-    await reviewer.follow(await writer.invite(), "이서연")
-    await reviewer.seated()
+    const { writer, reviewer } = await bothSeated(LONG, { locale, viewport: WINDOW }, { viewport: WINDOW })
     await reviewer.review(SECOND, { body: "짧아도 됩니다." })
     for (const user of [writer, reviewer]) {
       const second = await tabOf(user)
@@ -280,11 +276,11 @@ for (const [locale, words] of Object.entries({
       if (user !== writer) continue
       // The seat replaces the copy: what is in the window stays there.
       await second.page.evaluate(() => scrollTo({ top: 300 }))
-      await second.page.waitForTimeout(200)
+      await drawn(second)
       const before = await topOf(second, "긴 글의 8번째")
       await second.notice.getByRole("button", { name: words.here }).click()
       await second.seated()
-      await second.page.waitForTimeout(300)
+      await drawn(second)
       const isThere = async () => Math.abs((await topOf(second, "긴 글의 8번째")) - before) <= 2
       await until(isThere, `the line stays at ${before}`, async () => String(await topOf(second, "긴 글의 8번째")))
       await second.waitForText(LONG)
@@ -299,9 +295,7 @@ for (const [locale, words] of Object.entries({
       await writer.waitForText(LONG.replace(FIRST, `첫째, ${FIRST}`))
       await writer.notice.getByRole("button", { name: words.here }).click()
       await writer.seated()
-      await writer.page.locator(".cm-content").click()
-      await writer.page.keyboard.press("Control+End")
-      await writer.page.keyboard.type(" 다시.")
+      await writer.typeAtEnd(" 다시.")
       await writer.waitForText(`${LONG.replace(FIRST, `첫째, ${FIRST}`)} 다시.`)
       await reviewer.waitForBase(`${LONG.replace(FIRST, `첫째, ${FIRST}`)} 다시.`)
       await second.page.close()
@@ -323,9 +317,7 @@ for (const [locale, words] of Object.entries({
     await second.notice.getByRole("button", { name: words.wait }).click()
     await second.waitForText(LONG)
     await writer.page.bringToFront()
-    await writer.page.locator(".cm-content").click()
-    await writer.page.keyboard.press("Control+End")
-    await writer.page.keyboard.type(" 끝 문장.")
+    await writer.typeAtEnd(" 끝 문장.")
     await writer.seated()
     await second.page.bringToFront()
     const readAt = Date.now()
@@ -335,9 +327,7 @@ for (const [locale, words] of Object.entries({
     await writer.page.close()
     await second.seated()
     await second.waitForText(`${LONG} 끝 문장.`)
-    await second.page.locator(".cm-content").click()
-    await second.page.keyboard.press("Control+End")
-    await second.page.keyboard.type("!")
+    await second.typeAtEnd("!")
     await second.waitForText(`${LONG} 끝 문장.!`)
     await second.seated()
   })

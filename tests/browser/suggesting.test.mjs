@@ -4,44 +4,14 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { openMenu, until } from "./harness.mjs"
-import { caretBehind, decideFirst, desk, mayType, serverHas, stored, struck, suggestions } from "./suggesting_desk.mjs"
-import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
+import { assertUntouched, inputMethod, watchComposed } from "./composing.mjs"
+import { journaled, openMenu, until } from "./harness.mjs"
+import { caretBehind, decideFirst, desk, mayType, serverHas, struck, suggestions } from "./suggesting_desk.mjs"
+import { assertAccessible, assertFits, bothSeated, inEachLook, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
 withGalley()
-
-/** An input method, as the browser sees one. @param {User} user */
-async function inputMethod({ page }) {
-  const session = await page.context().newCDPSession(page)
-  return {
-    /** @param {string} text */
-    compose: (text) => session.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length }),
-    /** @param {string} text */
-    commit: (text) => session.send("Input.insertText", { text }),
-  }
-}
-
-/** Watches the node in which the input method composes. @param {User} user */
-const watchComposed = ({ page }) =>
-  page.evaluate(() => {
-    const node = getSelection()?.focusNode
-    const composed = { node, parent: node?.parentNode, moved: false }
-    // @ts-expect-error -- to look at again
-    globalThis.composed = composed
-    new MutationObserver(() => (composed.moved = true)).observe(/** @type {Node} */ (composed.parent), { childList: true })
-  })
-
-/** @param {User} user */
-async function assertUntouched({ page }) {
-  const isUntouched = await page.evaluate(() => {
-    // @ts-expect-error -- from above
-    const { node, parent, moved } = globalThis.composed
-    return !moved && node.parentNode === parent && node === getSelection()?.focusNode
-  })
-  assert.ok(isUntouched, "the node of the composition stayed where it was")
-}
 
 test("what a reviewer types is a suggestion: new words are text, old ones are struck behind them, the document stays", async () => {
   const { writer, reviewer } = await desk("저는 물류가 좋습니다.\n둘째 줄입니다.")
@@ -52,7 +22,7 @@ test("what a reviewer types is a suggestion: new words are text, old ones are st
   assert.deepEqual(await reviewer.page.locator("ins.passage-new").allTextContents(), ["유통이"])
   await serverHas(writer, [["물류가", "유통이"]])
   await reviewer.page.locator("#saved", { hasText: /Suggestions saved \d/ }).waitFor()
-  assert.equal(await stored(writer), "저는 물류가 좋습니다.\n둘째 줄입니다.")
+  assert.equal(await writer.stored(), "저는 물류가 좋습니다.\n둘째 줄입니다.")
   await reviewer.card("유통이").waitFor()
   await reviewer.shot("suggesting-typed")
 })
@@ -72,7 +42,7 @@ test("keys, deletion, line breaks and joined paragraphs are suggested, and undo 
   await keyboard.type("Seven.")
   await reviewer.waitForText("One three.\nFour five.Six.\nSeven.")
   await until(async () => 3 <= (await suggestions(writer)).length, "three suggestions")
-  assert.equal(await stored(writer), "One two three.\nFour five.\nSix.")
+  assert.equal(await writer.stored(), "One two three.\nFour five.\nSix.")
   for (let press = 0; press < 8; press++) await keyboard.press("Control+z")
   await reviewer.waitForText("One two three.\nFour five.\nSix.")
   await serverHas(writer, [])
@@ -113,7 +83,7 @@ test("paste, cut and drop are suggestions, and a copy has the new words only", a
     content.dispatchEvent(new DragEvent("drop", at))
   })
   await until(async () => (await reviewer.text()).startsWith("끌어온 알파"), "the drop is in the text", () => reviewer.text())
-  assert.equal(await stored(writer), "알파 베타 감마.\n델타.")
+  assert.equal(await writer.stored(), "알파 베타 감마.\n델타.")
 })
 
 test("an accepted suggestion stays where it is, letter for letter, and the next key is a new one", async () => {
@@ -129,7 +99,7 @@ test("an accepted suggestion stays where it is, letter for letter, and the next 
   await reviewer.page.keyboard.insertText("나 ")
   await reviewer.waitForText("저는 유통이나  좋습니다.")
   await until(async () => (await suggestions(writer)).length === 1, "a new suggestion")
-  assert.equal(await stored(writer), "저는 유통이 좋습니다.")
+  assert.equal(await writer.stored(), "저는 유통이 좋습니다.")
 })
 
 test("a rejected suggestion gives the quote back, and what was typed elsewhere stays", async () => {
@@ -142,7 +112,7 @@ test("a rejected suggestion gives the quote back, and what was typed elsewhere s
   await until(async () => (await suggestions(writer)).length === 2, "both are stored")
   await decideFirst(writer, "reject")
   await reviewer.waitForText("저는 물류가 좋습니다.\n둘째 줄입니다.")
-  assert.equal(await stored(writer), "저는 물류가 좋습니다.\n둘째 줄.")
+  assert.equal(await writer.stored(), "저는 물류가 좋습니다.\n둘째 줄.")
 })
 
 test("an undone decision brings the suggestion back into the text", async () => {
@@ -187,7 +157,7 @@ test("what the server did not acknowledge outlives the tab, and is sent at the n
   await reviewer.select("two")
   await page.keyboard.type("2")
   await reviewer.waitForText("One 2 three.")
-  await page.waitForTimeout(400)
+  await until(async () => 0 < (await journaled(reviewer, "suggestions")).length, "the browser has it")
   const url = page.url()
   await page.close({ runBeforeUnload: false })
   const again = Object.assign(Object.create(Object.getPrototypeOf(reviewer)), reviewer, { page: await context.newPage() })
@@ -203,7 +173,7 @@ test("a lost seat offers what was not sent, and a later page does not send it by
   await page.route("**/suggestions", (route) => route.abort())
   await reviewer.select("two")
   await page.keyboard.type("2")
-  await page.waitForTimeout(400)
+  await until(async () => 0 < (await journaled(reviewer, "suggestions")).length, "the browser has it")
   const url = page.url()
   const other = Object.assign(Object.create(Object.getPrototypeOf(reviewer)), reviewer, { page: await page.context().newPage() })
   await other.page.goto(url)
@@ -259,9 +229,9 @@ test("a pasted text that is longer than a part is one suggestion, in several par
   await page.keyboard.press("Control+v")
   await until(async () => 1 < ((await suggestions(writer))[0]?.parts.length ?? 0), "it has several parts")
   await page.locator("#saved", { hasText: /Suggestions saved/ }).waitFor()
-  const before = await stored(writer)
+  const before = await writer.stored()
   await decideFirst(writer, "accept")
-  await until(async () => (await stored(writer)) === before.replace("앞 ", `앞 ${long}`), "the text has all of it, once and in order")
+  await until(async () => (await writer.stored()) === before.replace("앞 ", `앞 ${long}`), "the text has all of it, once and in order")
   await until(async () => (await page.locator("ins.passage-new").count()) === 0, "nothing is suggested any more")
   await page.evaluate((text) => navigator.clipboard.writeText(text), long.repeat(4))
   await page.keyboard.press("Control+v")
@@ -275,13 +245,12 @@ test("Hangul is composed in a word, and the composed node never moves", async ()
   const { writer, reviewer } = await desk("저는 물류를 좋아합니다.\n다음 줄.")
   await caretBehind(reviewer, "물류")
   const ime = await inputMethod(reviewer)
-  for (const text of ["ㅅ", "사"]) await ime.compose(text)
+  await ime.compose("ㅅ", "사")
   await watchComposed(reviewer)
-  for (const text of ["산", "사", "산"]) await ime.compose(text)
-  await reviewer.page.waitForTimeout(700)
+  await ime.compose("산", "사", "산")
   await assertUntouched(reviewer)
   await ime.commit("산")
-  for (const text of ["ㅇ", "어", "업"]) await ime.compose(text)
+  await ime.compose("ㅇ", "어", "업")
   await ime.commit("업")
   await reviewer.waitForText("저는 물류산업를 좋아합니다.\n다음 줄.")
   await until(async () => JSON.stringify(await suggestions(writer)).includes("물류산업"), "the word is suggested")
@@ -292,19 +261,17 @@ test("Hangul over a selection, and after Backspace beside struck words, is compo
   const { writer, reviewer } = await desk("저는 물류가 좋습니다.")
   const ime = await inputMethod(reviewer)
   await reviewer.select("물류")
-  for (const text of ["ㅇ", "유"]) await ime.compose(text)
+  await ime.compose("ㅇ", "유")
   await ime.commit("유")
-  for (const text of ["ㅌ", "토", "통"]) await ime.compose(text)
+  await ime.compose("ㅌ", "토", "통")
   await ime.commit("통")
   await reviewer.waitForText("저는 유통가 좋습니다.")
-  await reviewer.page.waitForTimeout(200)
-  assert.deepEqual(await struck(reviewer), ["물류"])
+  await until(async () => (await struck(reviewer)).join() === "물류", "the old word is struck")
   await reviewer.page.keyboard.press("Backspace")
   await reviewer.waitForText("저는 유가 좋습니다.")
-  for (const text of ["ㅎ", "화"]) await ime.compose(text)
+  await ime.compose("ㅎ", "화")
   await watchComposed(reviewer)
-  for (const text of ["확", "화"]) await ime.compose(text)
-  await reviewer.page.waitForTimeout(500)
+  await ime.compose("확", "화")
   await assertUntouched(reviewer)
   await ime.commit("화")
   await reviewer.waitForText("저는 유화가 좋습니다.")
@@ -315,20 +282,19 @@ test("the writer edits the line of a composition: the edit waits, and both are t
   const { writer, reviewer } = await desk("저는 물류를 좋아합니다.\n다음 줄.")
   await caretBehind(reviewer, "물류")
   const ime = await inputMethod(reviewer)
-  for (const text of ["ㅅ", "사"]) await ime.compose(text)
+  await ime.compose("ㅅ", "사")
   await watchComposed(reviewer)
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+Home")
   await writer.page.keyboard.type("맨 ")
   await writer.page.keyboard.press("Control+End")
   await writer.page.keyboard.type(" 끝")
-  await reviewer.page.waitForTimeout(800)
+  await until(async () => (await writer.stored()) === "맨 저는 물류를 좋아합니다.\n다음 줄. 끝", "the server has both edits")
   await assertUntouched(reviewer)
   await ime.compose("산")
   await ime.commit("산")
   await reviewer.waitForText("맨 저는 물류산를 좋아합니다.\n다음 줄. 끝")
   await until(async () => JSON.stringify(await suggestions(writer)).includes("물류산"), "it is suggested")
-  assert.equal(await stored(writer), "맨 저는 물류를 좋아합니다.\n다음 줄. 끝")
 })
 
 test("the writer edits another line, or decides, while a syllable is composed", async () => {
@@ -338,11 +304,10 @@ test("the writer edits another line, or decides, while a syllable is composed", 
   await serverHas(writer, [["첫", "맨 처음"]])
   await caretBehind(reviewer, "둘째")
   const ime = await inputMethod(reviewer)
-  for (const text of ["ㅎ", "하"]) await ime.compose(text)
+  await ime.compose("ㅎ", "하")
   await watchComposed(reviewer)
   await decideFirst(writer, "accept")
   await writer.waitForText("맨 처음 줄입니다.\n둘째 줄입니다.")
-  await reviewer.page.waitForTimeout(500)
   await assertUntouched(reviewer)
   await ime.compose("한")
   await ime.commit("한")
@@ -369,10 +334,7 @@ test("the switch says what typing does; a reader's keys change nothing, and the 
 })
 
 test("a touch screen begins with reading, and the switch is in the menu", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley, { hasTouch: true, isMobile: true, viewport: { width: 360, height: 740 } })]
-  await writer.begin("김민수", "저는 물류가 좋습니다.")
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { reviewer } = await bothSeated("저는 물류가 좋습니다.", {}, { hasTouch: true, isMobile: true, viewport: { width: 360, height: 740 } })
   assert.equal(await reviewer.page.locator(".cm-content").getAttribute("aria-readonly"), "true")
   await openMenu(reviewer, "#menu")
   await reviewer.page.locator("#menu-panel #mode label", { hasText: "Suggesting" }).click()
@@ -419,7 +381,7 @@ test("the writer's edit of the very letters leaves them, and the next own key su
   await writer.page.keyboard.insertText("wenty")
   await reviewer.page.locator(".passage-suggests").first().waitFor()
   await reviewer.card("changed this meanwhile").waitFor()
-  assert.equal(await stored(writer), "One twenty three.")
+  assert.equal(await writer.stored(), "One twenty three.")
 })
 
 test("axe reports nothing while suggestions stand in the text, in each look, and the page fits 360 px", async () => {

@@ -4,16 +4,13 @@
 import assert from "node:assert/strict"
 
 import { until } from "./harness.mjs"
-import { browser, galley } from "./support.mjs"
+import { bothSeated, galley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
 
 /** A desk with both seated. @param {string} text @param {import("playwright-core").BrowserContextOptions} [options] of the reviewer */
 export async function desk(text, options) {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley, options)]
-  await writer.begin("김민수", text)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(text, {}, options)
   await mayType(reviewer)
   return { writer, reviewer }
 }
@@ -64,14 +61,5 @@ export async function decideFirst({ page }, decision) {
   assert.ok(answer.ok(), await answer.text())
 }
 
-/** The text as the server has it. @param {User} writer */
-export async function stored({ page }) {
-  const id = new URL(page.url()).pathname.split("/").pop()
-  return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
-}
-
 /** The writer's text with all that stands accepted. @param {User} writer */
-export async function accepted({ page }) {
-  const id = new URL(page.url()).pathname.split("/").pop()
-  return (await page.request.get(`${galley.url}/api/documents/${id}/text?view=accepted`)).text()
-}
+export const accepted = (writer) => writer.stored("?view=accepted")

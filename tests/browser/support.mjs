@@ -10,7 +10,7 @@ import { basename, join } from "node:path"
 import { after, afterEach, before, beforeEach } from "node:test"
 import { setTimeout } from "node:timers/promises"
 
-import { Browser, Galley, until } from "./harness.mjs"
+import { Browser, Galley, drawn, until } from "./harness.mjs"
 import { violationsNow } from "./looks.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -52,6 +52,22 @@ const failureOf = (name) => {
 export async function replaceGalley(server) {
   await galley.stop()
   galley = server
+}
+
+/**
+ * A document with its writer and its reviewer at their desks.
+ *
+ * @param {string} text
+ * @param {import("./harness.mjs").UserOptions} [ofWriter]
+ * @param {import("./harness.mjs").UserOptions} [ofReviewer]
+ * @param {[string, string]} [names]
+ */
+export async function bothSeated(text, ofWriter = {}, ofReviewer = ofWriter, names = ["김민수", "이서연"]) {
+  const [writer, reviewer] = [await browser.newUser(galley, ofWriter), await browser.newUser(galley, ofReviewer)]
+  await writer.begin(names[0], text)
+  await reviewer.follow(await writer.invite(), names[1])
+  await reviewer.seated()
+  return { writer, reviewer }
 }
 
 const WIDTHS = [360, 768, 1440]
@@ -118,9 +134,6 @@ const FRAMES_WITHIN = 250
 /** Axe reports no violation. @param {User} user @param {string} name */
 export async function assertAccessible({ page }, name) {
   // Axe reads computed colors, and a look has them after its next frames.
-  const frames = page.evaluate(async () => {
-    for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
-  })
-  await Promise.race([frames.catch(() => undefined), setTimeout(FRAMES_WITHIN)])
+  await Promise.race([drawn({ page }).catch(() => undefined), setTimeout(FRAMES_WITHIN)])
   assert.deepEqual(await violationsNow(page), [], name)
 }

@@ -7,7 +7,7 @@ import { connect, createServer } from "node:net"
 import { after, afterEach, before, beforeEach, test } from "node:test"
 
 
-import { Browser, freePort, Galley, User, Redis } from "./harness.mjs"
+import { Browser, drawn, freePort, Galley, Redis, timersRun, User } from "./harness.mjs"
 import { assertAccessible } from "./support.mjs"
 
 /**
@@ -111,19 +111,10 @@ async function tabAt(user, galley) {
   return tab
 }
 
-/** @param {User} user @param {string} text at the end */
-async function type(user, text) {
-  // In a background tab a click waits for frames that hardly come.
-  await user.page.bringToFront()
-  await user.page.locator(".cm-content").click()
-  await user.page.keyboard.press("Control+End")
-  await user.page.keyboard.type(text)
-}
-
 /** Holds that typing here changes no text. The page reads what the other tab writes, so its text may change by that. @param {User} user */
 async function assertReadOnly(user) {
-  await type(user, "?")
-  await user.page.waitForTimeout(200)
+  await user.typeAtEnd("?")
+  await drawn(user)
   assert.doesNotMatch(await user.text(), /\?/)
 }
 
@@ -155,7 +146,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
     await start()
     const first = await browser.newUser(one, { locale })
     await first.begin("김민수", "Begun.")
-    await type(first, " On one.")
+    await first.typeAtEnd(" On one.")
     await first.seated()
     const second = await tabAt(first, two)
     await second.notice.getByText(words.own).waitFor()
@@ -170,15 +161,15 @@ for (const [locale, words] of Object.entries(WORDS)) {
     await first.page.locator("#seat-badges [data-role=writer][data-state=here]").waitFor()
     await second.seated()
     await second.waitForText("Begun. On one.")
-    await type(second, " On two.")
+    await second.typeAtEnd(" On two.")
     await second.seated()
     await assertReadOnly(first)
     await assertAccessible(first, "taken over")
     await first.shot(`across-taken-over-${locale.slice(0, 2)}`)
     // Only the user claims the seat again.
-    await second.page.waitForTimeout(2_500)
+    await timersRun(first, 2_500)
     await assertReadOnly(first)
-    await type(second, " Still.")
+    await second.typeAtEnd(" Still.")
     await second.seated()
     await first.page.bringToFront()
     await first.notice.getByRole("button", { name: words.here }).click()
@@ -186,7 +177,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
     await first.seated()
     await first.waitForText("Begun. On one. On two. Still.")
     await assertReadOnly(second)
-    await type(first, " Back.")
+    await first.typeAtEnd(" Back.")
     await first.seated()
     browser.assertContent()
   })
@@ -224,7 +215,7 @@ test("a page resumes its seat on another server at once after a failover, also a
   // Not before: the notice of a quick failover is gone before a busy test has seen it.
   loadBalancer.routeTo(two)
   await writer.notice.waitFor({ state: "hidden" })
-  await type(writer, " On.")
+  await writer.typeAtEnd(" On.")
   await writer.seated()
   const first = urls.at(-1)?.searchParams.get("resume")
   assert.ok(first)
@@ -239,7 +230,7 @@ test("a page resumes its seat on another server at once after a failover, also a
   assert.ok(second && second !== first, "a resume secret is accepted once")
   // No storage that a duplicate of this tab copies holds it.
   assert.deepEqual(await writer.page.evaluate(() => Object.keys(sessionStorage)), [])
-  await type(writer, " And on.")
+  await writer.typeAtEnd(" And on.")
   await writer.seated()
   browser.assertContent()
 })
@@ -247,8 +238,7 @@ test("a page resumes its seat on another server at once after a failover, also a
 test("a page gives up an attempt to connect that hangs, and makes another", async () => {
   await start({ GALLEY_SERVER__PUBLIC_URL: loadBalancer.url })
   loadBalancer.routeTo(one)
-  const writer = await browser.newUser(one)
-  await writer.page.clock.install()
+  const writer = await browser.newUser(one, { hasClock: true })
   await writer.begin("Kim", "Kept.")
   loadBalancer.hang()
   await one.end("SIGKILL")
@@ -256,7 +246,7 @@ test("a page gives up an attempt to connect that hangs, and makes another", asyn
   loadBalancer.routeTo(two)
   await writer.page.clock.runFor(15_000)
   await writer.seated()
-  await type(writer, " On.")
+  await writer.typeAtEnd(" On.")
   await writer.seated()
   browser.assertContent()
 })
@@ -271,7 +261,7 @@ test("a page that lost its seat to a takeover does not reclaim it by a reload", 
   await first.page.reload()
   // The resume secret of a seat that was taken over opens nothing: this tab claims like any other.
   await first.notice.getByText("You have this open in another tab.").waitFor()
-  await type(second, " Still.")
+  await second.typeAtEnd(" Still.")
   await second.seated()
   browser.assertContent()
 })

@@ -7,7 +7,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { User, openMenu, steadyBox, until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, withGalley } from "./support.mjs"
+import { assertAccessible, assertFits, bothSeated, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
@@ -40,10 +40,7 @@ const LOOKS = /** @type {const} */ ([
 /** Both users in one document. @param {"en" | "ko"} language @param {{ width: number, height: number }} viewport */
 async function together(language, viewport) {
   const options = { locale: language === "ko" ? "ko-KR" : "en-GB", viewport, ...(viewport === NARROW ? { hasTouch: true } : {}) }
-  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.begin("김민수", TEXT)
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated(TEXT, options)
   return { writer, reviewer }
 }
 

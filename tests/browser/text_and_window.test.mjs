@@ -7,7 +7,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { openMenu, until } from "./harness.mjs"
-import { assertFits, browser, galley, withGalley } from "./support.mjs"
+import { assertFits, bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
@@ -18,13 +18,7 @@ const ENGLISH = "A well-known process is one that nobody notices.\n\nIt is the w
 const WINDOWS = [{ width: 1280, height: 720 }, { width: 360, height: 640 }]
 
 /** @param {string} text @param {import("playwright-core").BrowserContextOptions} [options] */
-async function both(text, options = {}) {
-  const [writer, reviewer] = [await browser.newUser(galley, options), await browser.newUser(galley, options)]
-  await writer.begin("Anna Bergström", text)
-  await reviewer.follow(await writer.invite(), "Maximilian Okonkwo")
-  await reviewer.seated()
-  return { writer, reviewer }
-}
+const both = (text, options = {}) => bothSeated(text, options, options, ["Anna Bergström", "Maximilian Okonkwo"])
 
 /** A count that is drawn anew meanwhile has no box for a moment. @param {User} user @param {string} selector */
 const box = async ({ page }, selector) => {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { openMenu, until } from "./harness.mjs"
+import { drawn, openMenu, until } from "./harness.mjs"
 import { browser, galley, withGalley } from "./support.mjs"
 
 /** @typedef {import("./harness.mjs").User} User */
@@ -107,11 +107,13 @@ test("after each decision the next card is active, has the focus, and is inside 
   const ids = await writer.page.locator("#cards .card[data-kind=passage]").evaluateAll((cards) => cards.map((card) => card.getAttribute("data-card")))
   await writer.page.locator(`#cards [data-card="${ids[0]}"]`).click()
   for (const [at, decision] of ["accept", "reject", "accept", "reject", "accept"].entries()) {
+    const answered = writer.page.waitForResponse(new RegExp(`/${decision}$`))
     await writer.page.locator(`#cards [data-card="${ids[at]}"][data-active=true] [data-decision=${decision}]`).click()
     await writer.page.locator(`#done-cards [data-card="${ids[at]}"]`).waitFor({ state: "attached" })
     await writer.page.locator(`#cards [data-card="${ids[at + 1]}"][data-active=true]`).waitFor()
     // The answer of the server comes after its event, and once moved the active card to the first one.
-    await writer.page.waitForTimeout(300)
+    await (await answered).finished()
+    await drawn(writer)
     const next = `#cards [data-card="${ids[at + 1]}"]`
     assert.equal(await writer.page.locator(next).getAttribute("data-active"), "true")
     assert.equal(await focused(writer), ids[at + 1])

@@ -12,52 +12,22 @@ import { test } from "node:test"
 
 import { chromium } from "playwright-core"
 
-import { browserPath, Galley, TIMEOUT_MS, User, until } from "./harness.mjs"
+import { browserPath, drawn, Galley, journaledEdits, TIMEOUT_MS, until, User } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, inEachLook, replaceGalley, withGalley } from "./support.mjs"
 
 withGalley({ per: "test" })
 
-/** The number of edits in this browser's journal, of all users. @param {import("playwright-core").Page} page */
-const storedEdits = (page) =>
-  page.evaluate(
-    () =>
-      new Promise((resolve) => {
-        const request = indexedDB.open("galley")
-        request.onsuccess = () => {
-          const database = request.result
-          const rows = database.transaction("unsaved").objectStore("unsaved").getAll()
-          rows.onsuccess = () => {
-            database.close()
-            resolve(rows.result.reduce((sum, { count }) => sum + count, 0))
-          }
-        }
-      }),
-  )
-
 /** @param {import("playwright-core").Page} page */
-const noStoredEdits = (page) => until(async () => (await storedEdits(page)) === 0, "no edit is pending")
-
-/** @param {User} user @param {string} text at the end */
-async function type(user, text) {
-  await user.page.locator(".cm-content").click()
-  await user.page.keyboard.press("Control+End")
-  await user.page.keyboard.type(text)
-}
+const noStoredEdits = (page) => until(async () => (await journaledEdits({ page })) === 0, "no edit is pending")
 
 /** The writer types while the server is away, and the journal has the edits. @param {User} writer @param {string} begun @param {string} more */
 async function unsaved(writer, begun, more) {
   await writer.begin("Kim", begun)
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
-  await type(writer, more)
+  await writer.typeAtEnd(more)
   // Each letter is an edit, and the last waits for a quarter of a second.
-  await until(async () => (await storedEdits(writer.page)) === more.length, "all of it is kept")
-}
-
-/** The text as the server has it. @param {User} user */
-async function stored({ page }) {
-  const id = new URL(page.url()).pathname.split("/").pop()
-  return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
+  await until(async () => (await journaledEdits(writer)) === more.length, "all of it is kept")
 }
 
 test("closing a tab warns of unsaved edits, and the next visit recovers them", async () => {
@@ -106,7 +76,7 @@ test("a tab crash loses no journaled edit, and the page recovers it once", async
   await again.page.reload()
   await again.seated()
   await again.waitForText("Here. Before the crash.")
-  assert.equal(await stored(again), "Here. Before the crash.")
+  assert.equal(await again.stored(), "Here. Before the crash.")
 })
 
 /** So many letters in lines. @param {string} letter @param {number} letters */
@@ -128,13 +98,13 @@ test("three pastes of 300,000 letters without the server are stored when it is b
   const pasted = ["가", "나", "다"].map((letter) => lines(letter, 300_000))
   for (const text of pasted) await paste(writer, text)
   await galley.run()
-  await until(async () => (await stored(writer)) === `Begun. ${pasted.join("")}`, "all of it is stored")
+  await until(async () => (await writer.stored()) === `Begun. ${pasted.join("")}`, "all of it is stored")
   await writer.seated()
   await noStoredEdits(writer.page)
   await writer.page.reload()
   await writer.seated()
   assert.match(await writer.text(), /^Begun\. 가{59}/)
-  assert.equal(await stored(writer), `Begun. ${pasted.join("")}`)
+  assert.equal(await writer.stored(), `Begun. ${pasted.join("")}`)
 })
 
 test("one paste above the longest message is stored, and a journal above it is recovered", async () => {
@@ -144,19 +114,19 @@ test("one paste above the longest message is stored, and a journal above it is r
   await writer.begin("Kim", "Begun. ")
   const pasted = lines("가😀", 30_000)
   await paste(writer, pasted, "Control+a")
-  await until(async () => (await stored(writer)) === pasted, "the paste is stored")
+  await until(async () => (await writer.stored()) === pasted, "the paste is stored")
   await noStoredEdits(page)
   await galley.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
   await paste(writer, lines("나😀", 30_000), "Control+Home")
-  await until(async () => (await storedEdits(page)) === 1, "the journal has it")
+  await until(async () => (await journaledEdits({ page })) === 1, "the journal has it")
   page.on("dialog", (dialog) => dialog.accept())
   const desk = page.url()
   await page.goto("about:blank")
   await galley.run()
   await page.goto(desk)
   await page.getByText("has been put back").waitFor()
-  await until(async () => (await stored(writer)) === lines("나😀", 30_000) + pasted, "the journal is stored")
+  await until(async () => (await writer.stored()) === lines("나😀", 30_000) + pasted, "the journal is stored")
   await noStoredEdits(page)
 })
 
@@ -204,7 +174,7 @@ test("a browser kill loses no journaled edit", async () => {
     await again.seated()
     await again.waitForText("Written. Then the lights went out.")
     await noStoredEdits(again.page)
-    assert.equal(await stored(again), "Written. Then the lights went out.")
+    assert.equal(await again.stored(), "Written. Then the lights went out.")
     await again.page.context().close()
   } finally {
     kill(profile)
@@ -233,11 +203,11 @@ test("another user of the same browser sees no journaled edit, and its own user 
     await page.goto(url)
     // Both pages have read the journal by then.
     await page.locator(url === desk ? "#entry-dialog h1" : "#mine .row").waitFor()
-    await page.waitForTimeout(300)
+    assert.ok(0 < (await journaledEdits(writer)), "it is still there")
+    await drawn(writer)
     assert.doesNotMatch(await page.locator("body").innerText(), /secret sentence/)
     assert.equal(await page.locator("[data-draft]").count(), 0)
   }
-  assert.ok(0 < (await storedEdits(page)), "it is still there")
   await context.clearCookies()
   await context.addCookies(cookies)
   await page.goto(desk)
@@ -311,8 +281,8 @@ for (const { locale, lost, never } of [
     await writer.begin("김민수", "저장된 문장입니다.")
     await galley.end("SIGKILL")
     await writer.notice.getByText(/Connection lost|연결이 끊겼/).waitFor()
-    await type(writer, " 저장되지 않은 문장입니다. 그리고 조금 더 긴 문장이 하나 더 있어서, 좁은 화면에서는 여러 줄이 됩니다.")
-    await until(async () => 0 < (await storedEdits(page)), "it is kept")
+    await writer.typeAtEnd(" 저장되지 않은 문장입니다. 그리고 조금 더 긴 문장이 하나 더 있어서, 좁은 화면에서는 여러 줄이 됩니다.")
+    await until(async () => 0 < (await journaledEdits({ page })), "it is kept")
     /** @param {string} state */
     const look = (state) =>
       inEachLook(writer, async ({ width, scheme }) => {
@@ -390,9 +360,9 @@ test("a browser without storage is reported at the first unsaved edit, and every
   await writer.begin("Kim", "Private.")
   await galley.end("SIGKILL")
   await writer.notice.getByText("this browser keeps nothing").waitFor()
-  await type(writer, " Typed.")
+  await writer.typeAtEnd(" Typed.")
   await galley.run()
   await writer.seated()
   await writer.waitForText("Private. Typed.")
-  assert.equal(await stored(writer), "Private. Typed.")
+  assert.equal(await writer.stored(), "Private. Typed.")
 })

@@ -9,8 +9,8 @@ import { test } from "node:test"
 
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
-import { Galley, User, until } from "./harness.mjs"
-import { assertAccessible, assertFits, browser, galley, inEachLook, replaceGalley, withGalley } from "./support.mjs"
+import { Galley, timersRun, until, User } from "./harness.mjs"
+import { assertAccessible, assertFits, bothSeated, browser, galley, inEachLook, replaceGalley, withGalley } from "./support.mjs"
 
 const EVENT_FRAME = 100
 const QUERY_AWARENESS = 3
@@ -87,9 +87,7 @@ test("a waiter in a second tab is seated by the hand-over of the first, and type
   await second.notice.getByText("You're next. You can start here as soon as you close the other tab.").waitFor()
   await second.notice.getByText(/Waiting since \d\d:\d\d/).waitFor()
   await focusAt(second, "button", "Stop waiting")
-  await first.page.locator(".cm-content").click()
-  await first.page.keyboard.press("Control+End")
-  await first.page.keyboard.type(" Meanwhile.")
+  await first.typeAtEnd(" Meanwhile.")
   await first.page.locator("#saved[data-kind=saved]").waitFor()
   const before = sockets
   await first.page.close()
@@ -119,7 +117,8 @@ test("a waiter that leaves the wait queue is not seated, and may claim again", a
   const sessions = async () =>
     (await (await second.page.request.get(`${galley.url}/api/admin/sessions`, { headers })).json()).sessions
   await until(async () => (await sessions()).length === 0, "the first tab's seat is free")
-  await second.page.waitForTimeout(500)
+  // A hand-over comes at the release: the period shows that none follows.
+  await timersRun(second, 500)
   assert.deepEqual(await sessions(), [])
   await button(second, "Wait for your turn").click()
   await second.seated()
@@ -153,7 +152,7 @@ test("a waiter whose tab becomes visible keeps its queue position and its connec
     return texts
   })
   await second.page.evaluate(() => dispatchEvent(new Event("online")))
-  await second.page.waitForTimeout(LONGER_THAN_PROBE)
+  await timersRun(second, LONGER_THAN_PROBE)
   assert.equal(sockets, 0, "the page sent no second claim")
   assert.doesNotMatch((await texts.jsonValue()).join("\n"), /Connection lost/)
   await first.page.close()
@@ -212,10 +211,7 @@ class FakeServer {
 
 /** A reviewer's tab that claims a seat of Kim. @param {string} [locale] */
 async function beforeKim(locale = "en-GB") {
-  const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley, { locale })]
-  await writer.begin("김민수", "자리를 기다리는 글")
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { reviewer } = await bothSeated("자리를 기다리는 글", { locale })
   const tab = await tabOf(reviewer)
   await tab.page.clock.install()
   const holder = { name: locale === "ko-KR" ? "박지훈" : "Kim", since: new Date().toISOString() }
@@ -274,7 +270,7 @@ test("a reconnect loses the queue position and keeps waiting, and a revoked link
   await tab.notice.getByText("You're next.").waitFor()
   const before = server.claims.length
   // No timer runs, so the page does not rejoin before the test has read its words.
-  await tab.page.clock.pauseAt((await tab.page.evaluate(() => Date.now())) + 1_000)
+  await tab.stopClock()
   await server.close(4503)
   await tab.notice.getByText("Connection lost. You rejoin the queue by yourself").waitFor()
   await tab.page.clock.resume()

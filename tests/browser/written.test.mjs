@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises"
 import { test } from "node:test"
 
 import { until } from "./harness.mjs"
-import { assertAccessible, browser, galley, withGalley } from "./support.mjs"
+import { assertAccessible, bothSeated, browser, galley, withGalley } from "./support.mjs"
 
 withGalley()
 
@@ -82,10 +82,7 @@ for (const [locale, said] of /** @type {const} */ ([
   ["ko-KR", { gone: "작성자가 검토자를 바꾸어", unsent: "보내지 못했습니다", copy: "복사", save: "텍스트 파일로 내려받기", discard: "버리기", yes: "버리기", send: "보내기" }],
 ])) {
   test(`n-6: a replaced reviewer copies, saves and discards what was not sent, also after a reload (${locale})`, async () => {
-    const [writer, reviewer] = [await browser.newUser(galley, { locale }), await browser.newUser(galley, { locale })]
-    await writer.begin("김민수", "첫 문장입니다. 둘째 문장입니다.")
-    await reviewer.follow(await writer.invite(), "이서연")
-    await reviewer.seated()
+    const { writer, reviewer } = await bothSeated("첫 문장입니다. 둘째 문장입니다.", { locale })
     const { page } = reviewer
     await writer.select("첫 문장")
     await writer.page.keyboard.press("Control+Alt+m")
@@ -141,10 +138,7 @@ for (const [locale, said] of /** @type {const} */ ([
 }
 
 test("n-7: a comment and a reply that failed offline lose their error with the return, and are sent once", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("김민수", "첫 문장입니다. 둘째 문장입니다.")
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("첫 문장입니다. 둘째 문장입니다.")
   await reviewer.review("첫 문장", { body: "첫 의견" })
   const { page } = reviewer
   await writer.card("첫 의견").click()
@@ -171,10 +165,7 @@ test("n-7: a comment and a reply that failed offline lose their error with the r
 })
 
 test("n-7: a comment and a reply that arrived without an answer are not sent twice", async () => {
-  const [writer, reviewer] = [await browser.newUser(galley), await browser.newUser(galley)]
-  await writer.begin("김민수", "첫 문장입니다. 둘째 문장입니다.")
-  await reviewer.follow(await writer.invite(), "이서연")
-  await reviewer.seated()
+  const { writer, reviewer } = await bothSeated("첫 문장입니다. 둘째 문장입니다.")
   // The request arrives, and its answer does not.
   await reviewer.page.route(/\/(reviews|replies)$/, async (route) => {
     if (route.request().method() !== "POST") return route.continue()

@@ -1,5 +1,6 @@
 //! Users, their claims, and short helpers for both.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use galley::domain::fence::Fence;
@@ -7,10 +8,13 @@ use galley::domain::ids::{NodeId, SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
 use galley::locks::{Claim, Claimed, Grant, HeldLock, Holder, LockName, Locks, Owner, Takeover};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, interval, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
+use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
+use crate::support::rest_client::Desk;
+use crate::support::ws_client::Peer;
 
 /// Longer than any test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -81,17 +85,48 @@ pub(crate) async fn seated(
     held(&claim, &granted(locks, &claim).await)
 }
 
+/// No tick, no grace and no lease ends within [`TEST_TIMEOUT`], so none of them causes an effect that a test awaits.
+pub(crate) const NO_TICK: [(&str, &str); 4] = [
+    ("SEATS__LEASE", "600s"),
+    ("SEATS__RENEW_EVERY", "200s"),
+    ("SEATS__CLIENT_TIMEOUT", "500s"),
+    ("SEATS__RESUME_GRACE", "200s"),
+];
+
 /// Polls until the condition holds; returns when it was first true.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> Instant {
-    // There is no event for it. The interval is short, and leaves the machine time for its work.
-    let mut tick = interval(Duration::from_millis(2));
-    let holds = async {
-        while !is_so().await {
-            tick.tick().await;
+    poll(Duration::from_millis(2), async || is_so().await.then(Instant::now).ok_or(what)).await
+}
+
+/// Polls until the look finds a value; a failure prints the last error of the look.
+pub(crate) async fn found<T, E: Debug>(look: impl AsyncFnMut() -> Result<T, E>) -> T {
+    poll(Duration::from_millis(20), look).await
+}
+
+async fn poll<T, E: Debug>(every: Duration, mut look: impl AsyncFnMut() -> Result<T, E>) -> T {
+    let mut instead = None;
+    let finding = async {
+        loop {
+            match look().await {
+                Ok(found) => return found,
+                Err(other) => instead = Some(other),
+            }
+            // There is no event for it. The interval is short, and leaves the machine time for its work.
+            sleep(every).await;
         }
     };
-    timeout(TEST_TIMEOUT, holds).await.unwrap_or_else(|_late| panic!("not in time: {what}"));
-    Instant::now()
+    // A poll after a kill spans a lease and a restart.
+    let found = timeout(TEST_TIMEOUT * 3 / 2, finding).await;
+    found.unwrap_or_else(|_late| panic!("not in time: {instead:?}"))
+}
+
+/// A synced client, once the seat is free.
+pub(crate) async fn synced(server: &Server, desk: &Desk, role: &str, query: &str) -> Peer {
+    found(async || {
+        let peer = server.claim_seat(desk, role, query).await;
+        if peer.becomes_synced().await { Ok(peer) } else { Err("the seat is not free") }
+    })
+    .await
 }
 
 /// Waits until the backend has passed its preflight: on a busy machine its first reply takes longer

@@ -27,6 +27,7 @@ pub(crate) mod rest_client;
 pub(crate) mod rng;
 pub(crate) mod server_state;
 pub(crate) mod shifted_redis;
+pub(crate) mod stopwatch;
 pub(crate) mod tcp_side;
 pub(crate) mod tls;
 pub(crate) mod tracked_changes;

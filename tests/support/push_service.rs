@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::support::redis_server::TEST_TIMEOUT;
+use crate::support::fixtures::found;
 use crate::support::tls::TestTls;
 
 /// The response to one request.
@@ -234,17 +234,21 @@ impl PushService {
         *self.shared.connections.lock().expect("no panic")
     }
 
+    /// Waits until this number of requests has arrived, and holds that no other one follows: a service sends a
+    /// repeated one at once.
+    pub(crate) async fn has_only(&self, count: usize) {
+        self.has(count).await;
+        sleep(Duration::from_millis(200)).await;
+        assert_eq!(self.received().len(), count);
+    }
+
     /// Waits until this number of requests has arrived.
     pub(crate) async fn has(&self, count: usize) -> Vec<Received> {
-        let began = Instant::now();
-        loop {
+        found(async || {
             let received = self.received();
-            if count <= received.len() {
-                return received;
-            }
-            assert!(began.elapsed() < TEST_TIMEOUT, "{} of {count} pushes", received.len());
-            sleep(Duration::from_millis(5)).await;
-        }
+            if count <= received.len() { Ok(received) } else { Err((received.len(), count)) }
+        })
+        .await
     }
 }
 

@@ -1,5 +1,6 @@
 //! The commands that clients send to Redis, as `MONITOR` shows them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -7,11 +8,13 @@ use tokio::net::TcpStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use crate::support::fixtures::until;
 use crate::support::redis_server::Server;
 
 /// The commands since the last [`Monitor::forget`].
 pub(crate) struct Monitor {
     commands: Arc<Mutex<Vec<String>>>,
+    marks: AtomicUsize,
     _stop: DropGuard,
 }
 
@@ -30,7 +33,18 @@ impl Monitor {
             }
         };
         TaskTracker::new().spawn(stop.clone().run_until_cancelled_owned(reading));
-        Self { commands, _stop: stop.drop_guard() }
+        Self { commands, marks: AtomicUsize::new(0), _stop: stop.drop_guard() }
+    }
+
+    /// The scripts that have named this key until now. Other work of the servers names other keys.
+    pub(crate) async fn scripts(&self, redis: &Server, key: &str) -> Vec<String> {
+        let mark = format!("mark-{}", self.marks.fetch_add(1, Ordering::Relaxed));
+        let _: String = redis.run(&format!("ECHO {mark}")).await;
+        let is_mark = |line: &String| line.ends_with(&format!("\"{mark}\""));
+        until("the mark", async || locked(&self.commands).iter().any(is_mark)).await;
+        let commands = locked(&self.commands);
+        let is_script = |line: &&String| line.contains("\"EVAL") && line.contains(key);
+        commands.iter().filter(is_script).cloned().collect()
     }
 
     /// The number of commands.

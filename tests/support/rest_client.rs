@@ -29,6 +29,13 @@ pub(crate) struct Desk {
     pub(crate) reviewer: Person,
 }
 
+impl Desk {
+    /// The path of the reviews.
+    pub(crate) fn reviews(&self) -> String {
+        format!("/api/share-links/{}/reviews", self.link)
+    }
+}
+
 /// A response: status, `ETag`, the seconds of `Retry-After`, and JSON.
 #[derive(Debug)]
 pub(crate) struct Answer {

@@ -2,10 +2,9 @@
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
-use tokio::time::{Duration, Instant, sleep};
 
+use crate::support::fixtures::found;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::TEST_TIMEOUT;
 
 impl Server {
     /// A connection of another program to the server's SQLite file.
@@ -47,15 +46,11 @@ impl Server {
 
     /// Waits until a metric has that value.
     pub(crate) async fn has(&self, name: &str, wanted: u32) {
-        let began = Instant::now();
-        loop {
-            let found = self.metric(name).await;
-            if found == Some(f64::from(wanted)) {
-                return;
-            }
-            assert!(began.elapsed() < TEST_TIMEOUT, "{name}: {found:?} and not {wanted}");
-            sleep(Duration::from_millis(20)).await;
-        }
+        found(async || {
+            let current = self.metric(name).await;
+            if current == Some(f64::from(wanted)) { Ok(()) } else { Err((name, current, wanted)) }
+        })
+        .await;
     }
 
     /// Waits until this number of rooms is open.

@@ -8,9 +8,10 @@ use std::process::Stdio;
 use redis::{FromRedisValue, RedisResult};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
-use tokio::time::{Duration, Instant, sleep, timeout};
+use tokio::time::{Duration, timeout};
 
-use crate::support::redis_server::{TEST_TIMEOUT, free_port};
+use crate::support::fixtures::until;
+use crate::support::redis_server::free_port;
 
 /// Killed on drop.
 pub(crate) struct Redis {
@@ -77,12 +78,8 @@ impl Redis {
     }
 
     async fn answers(&self) {
-        let began = Instant::now();
         let ping = || timeout(Duration::from_secs(1), self.run::<String>("PING"));
-        while !matches!(ping().await, Ok(Ok(_))) {
-            assert!(began.elapsed() < TEST_TIMEOUT, "redis-server does not start");
-            sleep(Duration::from_millis(20)).await;
-        }
+        until("redis-server starts", async || matches!(ping().await, Ok(Ok(_)))).await;
     }
 }
 

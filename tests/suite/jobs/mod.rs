@@ -34,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::storage::database::{Desk, new_review, user};
 use crate::storage::review_requests::new_request;
+use crate::support::fixtures::found;
 use crate::support::push_service::{Browser, PushService, Response};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
 
@@ -111,14 +112,11 @@ impl Waiting {
 
     /// Runs once, after the minimum hold of the last run and the lease of a lost one.
     async fn run(&self, jobs: &Jobs) -> JobRun {
-        let began = Instant::now();
-        loop {
-            match jobs.run(&CancellationToken::new()).await {
-                Ok(runs) if !runs.is_empty() => return runs.into_iter().next().expect("a run"),
-                other => assert!(began.elapsed() < TEST_TIMEOUT, "{other:?}"),
-            }
-            sleep(Duration::from_millis(20)).await;
-        }
+        found(async || match jobs.run(&CancellationToken::new()).await {
+            Ok(mut runs) if !runs.is_empty() => Ok(runs.remove(0)),
+            other => Err(other),
+        })
+        .await
     }
 
     /// The documents of which the browser was reminded. Each of them once.

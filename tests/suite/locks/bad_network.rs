@@ -17,6 +17,7 @@ use crate::support::fixtures::{
     LONG, claim, granted, held, kim, lee, refused, seat, seated, until, until_free,
 };
 use crate::support::proxy::{End, Fate, Proxy, Way};
+use crate::support::stopwatch::Stopwatch;
 use crate::support::tcp_side::Parting;
 
 /// The client gives up a connection after this long without a reply.
@@ -155,7 +156,7 @@ async fn all_operations_work_under_high_latency() {
         let (waiting, at) = enter(&world.locks, &next).await;
         assert_eq!((at.position, &at.holder.value), (1, &old.value));
         world.other.release(&name, &old.value).await.expect("a reply");
-        let released = Instant::now();
+        let released = Stopwatch::start();
         let grant = await_grant(waiting).await;
         assert!(old.fence < grant.fence);
         assert!(released.elapsed() < 3 * LATE + SLACK, "told: {:?}", released.elapsed());

@@ -6,13 +6,13 @@ use galley::locks::{
     AcquireOptions, HeldLock, Lease, LockName, Locks, LocksError, Released, Verdict, Waiter,
 };
 use redis::Value;
-use tokio::time::Instant;
 
 use crate::locks::cluster::{locks_at, seats, verdicts};
 use crate::locks::wait_queue::{SLACK, await_grant, enter};
 use crate::support::fixtures::{LONG, claim, fit, kim, lee, seat, seated, until};
 use crate::support::redis_cluster::{ClusterServer, FAILOVER_MAX};
 use crate::support::redis_server::Server;
+use crate::support::stopwatch::Stopwatch;
 
 /// Every node serves its slots, even if another node is dead.
 pub(crate) const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
@@ -39,7 +39,7 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
     let dead = nodes_of[0];
     // Frozen first: it receives requests and does not reply.
     cluster.nodes[dead].freeze().await;
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let round = locks.renew(&all, Duration::from_secs(3)).await.expect("a round");
     assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
     for (verdict, node_index) in round.verdicts.iter().zip(&nodes_of) {
@@ -50,7 +50,7 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
 
     let mut round = None;
     until("the loss is detected", async || {
-        let began = Instant::now();
+        let began = Stopwatch::start();
         let Ok(answer) = locks.renew(&all, LONG).await else { return false };
         round = Some((answer, began.elapsed()));
         true
@@ -77,7 +77,7 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
         all.iter().zip(&nodes_of).find(|(_, node_index)| **node_index != dead).expect("one").0;
     assert_eq!(locks.release(&live.name, &live.value).await, Ok(Released::Freed));
     let gone = &all[0];
-    let began = Instant::now();
+    let began = Stopwatch::start();
     assert!(locks.release(&gone.name, &gone.value).await.is_err());
     assert!(began.elapsed() < SLACK * 2, "{:?}", began.elapsed());
 
@@ -124,11 +124,11 @@ async fn g6_a_failover_to_a_replica_loses_no_seat() {
     let nodes_of = nodes_of(&cluster, &locks, &all).await;
 
     cluster.nodes[0].stop().await;
-    let died = Instant::now();
+    let died = Stopwatch::start();
     cluster.nodes[3].thaw().await;
     let claimed =
         until("a claim gets a reply", async || locks.claim(&claim(&short, &lee())).await.is_ok());
-    let (at, verdicts) = tokio::join!(claimed, verdicts(&locks, &all));
+    let (_, verdicts) = tokio::join!(claimed, verdicts(&locks, &all));
     assert!(died.elapsed() < FAILOVER_MAX, "{:?}", died.elapsed());
     for (at, (verdict, node_index)) in verdicts.iter().zip(&nodes_of).enumerate() {
         let is_new = (old_seats.len()..old_seats.len() + 60).contains(&at);
@@ -136,7 +136,6 @@ async fn g6_a_failover_to_a_replica_loses_no_seat() {
             if *node_index == 0 && is_new { Verdict::Reasserted } else { Verdict::Renewed };
         assert_eq!(*verdict, expected, "{at} at {node_index}");
     }
-    assert!(at < died + FAILOVER_MAX);
 
     // The replica has the queue too, and the fence rises.
     assert_eq!(locks.release(&old.name, &old.value).await, Ok(Released::Freed));
@@ -231,7 +230,7 @@ async fn listening(nodes: &[Server]) -> usize {
 }
 
 async fn assert_handed_over(locks: &Locks, (held, waiting): (HeldLock, Waiter)) {
-    let released = Instant::now();
+    let released = Stopwatch::start();
     assert_eq!(locks.release(&held.name, &held.value).await, Ok(Released::Freed));
     await_grant(waiting).await;
     assert!(released.elapsed() < SLACK, "told, not found out: {:?}", released.elapsed());

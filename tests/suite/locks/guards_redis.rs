@@ -6,11 +6,12 @@ use futures_util::StreamExt as _;
 use galley::locks::{AcquireOptions, Guard, Lease, LockError, LockName, Locks, Loss, Released};
 use redis::Value;
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use crate::locks::wait_queue::SLACK;
 use crate::support::fixtures::{fit, until};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
+use crate::support::stopwatch::Stopwatch;
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
@@ -24,11 +25,11 @@ async fn auto_renewed(locks: &Locks, number: usize, lease: Duration) -> Guard {
     locks.try_lock(&name, &AcquireOptions::new(Lease::Renewed(lease))).await.expect("a free lock")
 }
 
-/// Renewal rounds in `time`.
-async fn rounds_in(server: &Server, time: Duration) -> u64 {
+/// Renewal rounds, script calls and renewals in `time`, read at one moment.
+async fn rounds_in(server: &Server, time: Duration) -> [u64; 3] {
     server.forget_calls().await;
     sleep(time).await;
-    server.calls("script|load").await
+    server.calls_of(["script|load", "evalsha", "pexpire"]).await
 }
 
 #[tokio::test]
@@ -44,15 +45,15 @@ async fn a_hundred_locks_are_renewed_by_one_task_in_one_pipeline_a_round() {
     }
     assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks, "no task for each lock");
     sleep(lease).await;
-    let rounds = rounds_in(&server, lease).await;
+    let [rounds, scripts, renewals] = rounds_in(&server, lease).await;
     assert!((2..=6).contains(&rounds), "about three, whatever the number: {rounds}");
-    assert_eq!(server.calls("evalsha").await, rounds);
-    assert!(200 <= server.calls("pexpire").await);
+    assert_eq!(scripts, rounds);
+    assert!(200 <= renewals);
     assert!(guards.iter().all(Guard::is_held));
     for guard in guards {
         assert_eq!(guard.release().await, Ok(Released::Freed));
     }
-    assert_eq!(rounds_in(&server, lease).await, 0, "nothing is held, nothing is sent");
+    assert_eq!(rounds_in(&server, lease).await, [0; 3], "nothing is held, nothing is sent");
 }
 
 #[tokio::test]
@@ -68,7 +69,7 @@ async fn a_lost_lock_is_no_longer_renewed() {
     assert_eq!(timeout(TEST_TIMEOUT, expired.lost()).await, Ok(Loss::Expired));
     server.thaw().await;
     until("all locks are released", async || locks.holder(expired.name()).await == Ok(None)).await;
-    assert_eq!(rounds_in(&server, lease).await, 0);
+    assert_eq!(rounds_in(&server, lease).await, [0; 3]);
     let left: String = server.run(&format!("GET {}", taken.name())).await;
     assert_eq!(left, "intruder");
 }
@@ -117,7 +118,7 @@ async fn g3_a_guard_that_cannot_be_renewed_is_lost_before_its_key_can_expire() {
     let guard = auto_renewed(&locks, 1, lease).await;
     sleep(lease).await;
     server.freeze().await;
-    let frozen = Instant::now();
+    let frozen = Stopwatch::start();
     assert_eq!(timeout(TEST_TIMEOUT, guard.lost()).await, Ok(Loss::Expired));
     assert!(frozen.elapsed() < lease, "{:?}", frozen.elapsed());
     server.thaw().await;
@@ -152,7 +153,7 @@ async fn g1_guards_survive_an_empty_redis_restart() {
     }
     server.stop().await;
     server.start_again().await;
-    let back = Instant::now();
+    let back = Stopwatch::start();
     for guard in &guards {
         until("it is back", async || {
             let holder = locks.holder(guard.name()).await.ok().flatten();

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::locks::wait_queue::{await_grant, enter};
 use crate::support::fixtures::{LONG, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
+use crate::support::stopwatch::Stopwatch;
 
 /// Longer than a waiter's poll interval, with slack.
 const BY_TIMER: Duration = Duration::from_secs(5);
@@ -121,7 +122,7 @@ async fn without_the_right_to_subscribe_waiters_are_served_by_their_polls() {
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
     locks.release(&one.name, &one.value).await.expect("a reply");
-    let freed_at = Instant::now();
+    let freed_at = Stopwatch::start();
     await_grant(waiting).await;
     assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
     allow(&server, "+subscribe").await;
@@ -142,7 +143,7 @@ async fn waiters_are_served_under_a_repeatedly_killed_subscription() {
         let killed: u64 = server.run("CLIENT KILL TYPE pubsub").await;
         assert_eq!(killed, 1, "one subscription for any waiters");
         locks.release(&one.name, &one.value).await.expect("a reply");
-        let freed_at = Instant::now();
+        let freed_at = Stopwatch::start();
         await_grant(waiting).await;
         assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
         until("it receives messages", async || {

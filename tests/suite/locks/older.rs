@@ -11,7 +11,7 @@ use galley::locks::{
 };
 use redis::Value;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::locks::lease_holders::{Notification, RecordingHolder};
 use crate::locks::wait_queue::{SLACK, await_grant, enter};
@@ -19,6 +19,7 @@ use crate::support::fixtures::{
     LONG, apart, claim, fit, granted, held, kim, lee, refused, seat, seated, until,
 };
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
+use crate::support::stopwatch::Stopwatch;
 
 /// How long a Redis that came back reserves locks for their previous holders.
 const GRACE: Duration = Duration::from_secs(2);
@@ -266,7 +267,7 @@ async fn g6_a_claim_with_a_floor_above_the_grant_waits_for_the_holder() {
         let holder = timeout(TEST_TIMEOUT, newcomer).await.expect("in time").expect("no panic");
         assert_eq!((holder.value, holder.fence), (last.value, last.fence));
         // Redis knows the claim above the floor; a refusal names the holder at once.
-        let began = Instant::now();
+        let began = Stopwatch::start();
         refused(&new, &claim_of(&name, &lee(), last.fence)).await;
         assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
     }
@@ -284,7 +285,7 @@ async fn g4_a_lock_of_an_older_state_without_a_returning_holder_is_free_after_th
     let last = seated(&locks, &name, &kim(), LONG).await;
     server.stop().await;
     server.start_again_with(&state).await;
-    let back = Instant::now();
+    let back = Stopwatch::start();
     let mut fence = Fence::ZERO;
     let options = claim_of(&name, &lee(), last.fence);
     until("it is granted", async || {
@@ -297,11 +298,11 @@ async fn g4_a_lock_of_an_older_state_without_a_returning_holder_is_free_after_th
         fence != Fence::ZERO
     })
     .await;
-    assert!(GRACE / 2 < back.elapsed(), "{:?}", back.elapsed());
+    assert!(GRACE / 2 < back.real(), "{:?}", back.elapsed());
     assert!(back.elapsed() < 2 * GRACE + SLACK, "{:?}", back.elapsed());
     assert!(last.fence < fence);
     // From now on a claim is granted at once.
-    let began = Instant::now();
+    let began = Stopwatch::start();
     granted(&locks, &claim_of(&lost, &lee(), Fence::ZERO)).await;
     assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
     // The late holder receives the loss.

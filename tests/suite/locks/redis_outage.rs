@@ -11,6 +11,7 @@ use crate::support::fixtures::{
     LONG, claim, fit, granted, kim, lee, refused, seat, seated, until, until_free,
 };
 use crate::support::redis_server::Server;
+use crate::support::stopwatch::Stopwatch;
 
 /// Longer than any single reply may take, shorter than two.
 const BOUND: Duration = Duration::from_millis(2_500);
@@ -41,17 +42,17 @@ async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_rel
     let zombie = claim(&name, &kim());
     server.freeze().await;
 
-    let began = Instant::now();
+    let began = Stopwatch::start();
     is_unavailable(&locks.claim(&zombie).await);
     assert!(began.elapsed() < BOUND);
-    let began = Instant::now();
+    let began = Stopwatch::start();
     is_unavailable(&locks.renew(std::slice::from_ref(&held_before), LONG).await);
     assert!(began.elapsed() < BOUND);
     // The claim's value is spent while its release may still be in flight.
     is_unavailable(&locks.claim(&zombie).await);
 
     server.thaw().await;
-    let thawed = Instant::now();
+    let thawed = Stopwatch::start();
     // Redis executes the claim, which precedes this one on its connection. Then the release deletes
     // it.
     until("it is released", async || server.calls("del").await == 1).await;
@@ -73,7 +74,7 @@ async fn a_zombie_claim_is_released_even_after_its_connection_was_dropped() {
         is_unavailable(&locks.claim(&claim(&name, &kim())).await);
     }
     server.thaw().await;
-    let thawed = Instant::now();
+    let thawed = Stopwatch::start();
     let mut free_for = 0;
     until("the seat is free and stays so", async || {
         match locks.holder(&name).await {
@@ -112,7 +113,7 @@ async fn a_pending_release_is_retried_after_an_outage() {
     let (server, locks) = start().await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     release_in_vain(&server, &locks, &one).await;
-    let healed = Instant::now();
+    let healed = Stopwatch::start();
     until_free(&locks, &one.name).await;
     assert!(healed.elapsed() < SOON, "{:?}", healed.elapsed());
 }
@@ -132,7 +133,7 @@ async fn pending_releases_are_retried_before_the_locks_close() {
 async fn an_unreachable_redis_is_unavailable_in_bounded_time() {
     let (mut server, locks) = start().await;
     server.stop().await;
-    let began = Instant::now();
+    let began = Stopwatch::start();
     is_unavailable(&locks.claim(&claim(&seat(), &kim())).await);
     is_unavailable(&locks.check().await);
     assert!(began.elapsed() < 2 * BOUND);

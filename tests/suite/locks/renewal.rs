@@ -89,6 +89,7 @@ async fn g6_a_lock_that_another_claim_took_over_is_lost_and_reported_once(backen
     let is_lost = |notified: &Notification| *notified == Notification::Lost(Loss::Taken);
     until("it is notified", async || lease_holder.notified().iter().any(is_lost)).await;
     let notified = lease_holder.notified();
+    // Several rounds, in which no other notification may come.
     sleep(SHORT).await;
     assert_eq!(lease_holder.notified(), notified);
     assert!(!registration.end());

@@ -9,7 +9,7 @@ use galley::pubsub::{Message, Pubsub, Signal, Topic};
 use redis::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::locks::cluster::{seats, verdicts};
 use crate::locks::pubsub::SECRET;
@@ -17,6 +17,7 @@ use crate::locks::wait_queue::{await_grant, enter};
 use crate::support::fixtures::{LONG, kim};
 use crate::support::fixtures::{claim, granted, lee, seat, seated, until};
 use crate::support::redis_server::{Server, TEST_TIMEOUT, free_port};
+use crate::support::stopwatch::Stopwatch;
 
 /// How long until the replica is primary and the client uses it.
 const FAILOVER_MAX: Duration = Duration::from_secs(10);
@@ -102,7 +103,7 @@ async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
         } else {
             redis.primary.stop().await;
         }
-        let died = Instant::now();
+        let died = Stopwatch::start();
         until("the replica is the primary", async || {
             // Sentinel ends all connections of the promoted replica, this one too.
             let info = redis.replica.try_run::<String>("INFO replication").await;

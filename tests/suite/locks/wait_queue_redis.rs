@@ -5,13 +5,14 @@ use std::time::Duration;
 use galley::domain::ids::NodeId;
 use galley::locks::{LockError, Locks, Verdict};
 use redis::Value;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::locks::wait_queue::{QUEUE_ENTRY_TTL, SHORT, SLACK, await_grant, enter};
 use crate::support::fixtures::{
     LONG, apart, claim, fit, granted, kim, lee, refused, seat, seated, until,
 };
 use crate::support::redis_server::{Server, TEST_TIMEOUT};
+use crate::support::stopwatch::Stopwatch;
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
@@ -158,7 +159,7 @@ async fn g5_without_messages_a_hand_over_is_found_within_half_a_queue_deadline()
         let next = claim(&name, &lee());
         let (waiting, _at) = enter(&deaf, &next).await;
         locks.release(&name, &holder).await.expect("a reply");
-        let released = Instant::now();
+        let released = Stopwatch::start();
         await_grant(waiting).await;
         assert!(released.elapsed() < QUEUE_ENTRY_TTL / 2 + SLACK, "{:?}", released.elapsed());
         holder = next.value;
@@ -173,7 +174,7 @@ async fn g5_a_repeatedly_cut_subscription_loses_no_hand_over() {
     for _ in 0..20 {
         let next = claim(&name, &lee());
         let (waiting, _at) = enter(&locks, &next).await;
-        let released = Instant::now();
+        let released = Stopwatch::start();
         let _: u64 = server.run("CLIENT KILL TYPE pubsub").await;
         locks.release(&name, &holder).await.expect("a reply");
         await_grant(waiting).await;
@@ -228,7 +229,7 @@ async fn a_wait_without_redis_is_bounded_and_an_outage_retains_the_position() {
     let old = seated(&locks, &name, &kim(), LONG).await;
     let (waiting, _at) = enter(&locks, &claim(&name, &lee())).await;
     server.freeze().await;
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let refused = locks.wait(&claim(&name, &lee()), LONG).granted().await;
     assert!(matches!(refused, Err(LockError::Unavailable(_))), "{refused:?}");
     assert!(began.elapsed() < Duration::from_millis(2_500));

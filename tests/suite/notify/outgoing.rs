@@ -152,6 +152,7 @@ async fn g17_one_slow_host_leaves_the_others_their_slots() {
     let replies = join_all((0..50).map(|_| post(&outgoing, &to_quick))).await;
     assert!(replies.iter().all(|reply| reply.as_ref().is_ok_and(Reply::is_success)));
     assert!(began.elapsed() < TEST_TIMEOUT);
+    // No further connection to the slow host is opened meanwhile.
     sleep(Duration::from_millis(50)).await;
     assert_eq!(slow.connections(), OUTGOING_PER_HOST_MAX);
     pending.iter().for_each(tokio::task::JoinHandle::abort);

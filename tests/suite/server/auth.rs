@@ -1,20 +1,17 @@
 //! `/api/auth`, `/api/auth/guest` and `/api/auth/leave`: the credentials that every route accepts, and the
 //! origins that may send them. `me.rs` tests `/api/auth/transfer`.
 
-use std::time::Duration;
-
 use futures_util::StreamExt as _;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, ORIGIN, SET_COOKIE};
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use crate::server::commands::galley;
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Answer, Desk, Person};
 
 /// Sends a request with a cookie, as a browser does.
@@ -269,15 +266,11 @@ async fn a_token_that_only_opens_a_seat_is_the_newest_of_its_user() {
     let _writer = server.writer(&newest).await;
     let since = (chrono::Utc::now().timestamp() - 200) * 1_000;
     let mut database = server.database().await;
-    let stored = async {
-        let select = "SELECT updated_at FROM users WHERE id = 'kim'";
-        while sqlx::query_scalar::<_, i64>(select).fetch_one(&mut database).await.expect("a row")
-            < since
-        {
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(TEST_TIMEOUT, stored).await.expect("the time of the name moves");
+    let select = "SELECT updated_at FROM users WHERE id = 'kim'";
+    until("the time of the name moves", async || {
+        since <= sqlx::query_scalar::<_, i64>(select).fetch_one(&mut database).await.expect("a row")
+    })
+    .await;
     let between = signed(&server, "kim", "Kim Before", 300);
     let body = json!({ "title": "Another", "text": "" });
     let made = server.post(&between, "/api/documents", body).await.ok(201);

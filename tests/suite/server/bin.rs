@@ -2,13 +2,13 @@
 //! absent until its owner restores it or a server purges it.
 
 use serde_json::{Value, json};
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Duration, sleep};
 
 use crate::server::many_servers::Cluster;
 use crate::server::postgres;
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
 use crate::support::ws_client::Peer;
 
@@ -293,11 +293,7 @@ async fn g13_a_server_purges_documents_whose_retention_is_over() {
     };
     let retention = time(&rows[0]["purge_at"]) - time(&rows[0]["deleted_at"]);
     assert_eq!(retention, chrono::TimeDelta::seconds(2));
-    let began = Instant::now();
-    while !bin(&server, &desk.writer).await.is_empty() {
-        assert!(began.elapsed() < TEST_TIMEOUT, "the bin is not purged");
-        sleep(Duration::from_millis(50)).await;
-    }
+    until("the bin is purged", async || bin(&server, &desk.writer).await.is_empty()).await;
     assert!(time(&rows[0]["purge_at"]) <= chrono::Utc::now());
     assert_eq!(server.text(&live.writer, &live.document).await, "lives");
 }

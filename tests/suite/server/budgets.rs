@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::server::commands::galley;
+use crate::support::fixtures::{found, until};
 use crate::support::galley_process::Server;
 use crate::support::redis_server::TEST_TIMEOUT;
-use crate::support::rest_client::{Answer, Desk, Person};
+use crate::support::rest_client::{Answer, Person};
 
 /// Texts that a browser renders as nothing, or as another text.
 const UNSEEN: &[&str] = &[
@@ -23,10 +24,6 @@ const UNSEEN: &[&str] = &[
 ];
 
 const MIB: usize = 1_024 * 1_024;
-
-fn reviews(desk: &Desk) -> String {
-    format!("/api/share-links/{}/reviews", desk.link)
-}
 
 /// A review of the first letter of a text that begins with `a`.
 fn draft(body: &str, suggestion: Option<&str>) -> Value {
@@ -58,16 +55,16 @@ async fn g17_a_review_has_no_control_characters() {
     let desk = server.desk("a text").await;
     let _reviewer = server.reviewer(&desk).await;
     server
-        .post(&desk.reviewer, &reviews(&desk), draft("\u{1}", None))
+        .post(&desk.reviewer, &desk.reviews(), draft("\u{1}", None))
         .await
         .problem(422, "invalid");
     let drafted = draft("a\u{1b}[1m", Some("b\0\u{b}\u{1100}\u{1161}"));
-    let clean = server.post(&desk.reviewer, &reviews(&desk), drafted).await.ok(201);
+    let clean = server.post(&desk.reviewer, &desk.reviews(), drafted).await.ok(201);
     assert_eq!((&clean["body"], &clean["suggestion"]), (&json!("a[1m"), &json!("b\n가")));
-    let made = server.post(&desk.reviewer, &reviews(&desk), draft("1.\r\n\t2.", None)).await;
+    let made = server.post(&desk.reviewer, &desk.reviews(), draft("1.\r\n\t2.", None)).await;
     let made = made.ok(201);
     assert_eq!(made["body"], "1.\n\t2.");
-    let path = format!("{}/{}", reviews(&desk), made["id"].as_str().expect("an id"));
+    let path = format!("{}/{}", desk.reviews(), made["id"].as_str().expect("an id"));
     let change =
         server.call(&desk.reviewer, "PATCH", &path, Some(json!({ "body": "\u{7}" }))).await;
     change.problem(422, "invalid");
@@ -88,7 +85,7 @@ async fn g17_replies_do_not_flood_the_writers_socket() {
     for number in 0..171 {
         // When a review is full, the test continues with the next one.
         let made = match replies.is_empty() {
-            true => Some(server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await),
+            true => Some(server.post(&desk.reviewer, &desk.reviews(), draft("?", None)).await),
             false => None,
         };
         if made.as_ref().is_some_and(|made| made.status.as_u16() == 429) {
@@ -97,7 +94,7 @@ async fn g17_replies_do_not_flood_the_writers_socket() {
         }
         if let Some(made) = made {
             let id = made.ok(201)["id"].as_str().expect("an id").to_owned();
-            replies = format!("{}/{id}/replies", reviews(&desk));
+            replies = format!("{}/{id}/replies", desk.reviews());
         }
         let body = json!({ "body": format!("{number} {}", "x".repeat(16_000)) });
         let answer = server.post(&desk.reviewer, &replies, body).await;
@@ -134,20 +131,20 @@ async fn g17_a_list_of_reviews_ends_a_page_behind_a_mebibyte() {
     while made < 24 {
         let suggestion = "x".repeat(64_000);
         let drafted = draft("?", Some(&suggestion));
-        let answer = server.post(&desk.reviewer, &reviews(&desk), drafted).await;
+        let answer = server.post(&desk.reviewer, &desk.reviews(), drafted).await;
         match answer.status.as_u16() {
             201 => made += 1,
             status => assert_eq!(status, 429),
         }
     }
-    let (mut read, mut pages, mut path) = (0, 0, format!("{}?limit=1000", reviews(&desk)));
+    let (mut read, mut pages, mut path) = (0, 0, format!("{}?limit=1000", desk.reviews()));
     loop {
         let page = server.get(&desk.writer, &path).await.ok(200);
         assert!(page.to_string().len() < 2 * MIB);
         read += page["reviews"].as_array().expect("rows").len();
         pages += 1;
         let Some(cursor) = page["next_cursor"].as_str() else { break };
-        path = format!("{}?cursor={cursor}", reviews(&desk));
+        path = format!("{}?cursor={cursor}", desk.reviews());
     }
     assert_eq!((read, pages), (24, 2));
 }
@@ -234,13 +231,13 @@ async fn g17_edits_of_guests_are_charged_to_their_address() {
     assert_eq!(quiet.closed().await, (4529, "too-many-bytes".to_owned()));
     create(&server, &other.writer, 60_000).await.problem(429, "too-many-requests");
     let long = draft("?", Some(&"x".repeat(60_000)));
-    let review = server.post(&desk.reviewer, &reviews(&desk), long).await;
+    let review = server.post(&desk.reviewer, &desk.reviews(), long).await;
     review.problem(429, "too-many-requests");
 
     // Within the budget the server accepts edits. A user with a token is not charged to it.
     writer.append("!");
     writer.saved().await;
-    server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await.ok(201);
+    server.post(&desk.reviewer, &desk.reviews(), draft("?", None)).await.ok(201);
     assert!(reviewer.is_open());
     let park = server.desk_of(user_with_token(&server).await, server.guest("Lee").await, "").await;
     let third = server.writer(&park).await;
@@ -295,17 +292,14 @@ async fn g17_a_full_database_accepts_edits_and_no_new_document_until_there_is_ro
         let answer = create(&server, &desk.writer, 400_000).await;
         made.extend(answer.json["id"].as_str().map(ToOwned::to_owned));
     }
-    let give_up_at = Instant::now() + TEST_TIMEOUT;
-    let refused = loop {
+    let refused = found(async || {
         let answer = create(&server, &desk.writer, 10).await;
-        if answer.status.as_u16() != 201 {
-            break answer;
-        }
-        assert!(Instant::now() < give_up_at, "the server takes everything");
         sleep(Duration::from_millis(100)).await;
-    };
+        if answer.status.as_u16() == 201 { Err("the server takes everything") } else { Ok(answer) }
+    });
+    let refused = refused.await;
     refused.problem(507, "storage-full");
-    let review = server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await;
+    let review = server.post(&desk.reviewer, &desk.reviews(), draft("?", None)).await;
     review.problem(507, "storage-full");
     let versions = format!("/api/documents/{}/versions", desk.document);
     let named = server.post(&desk.writer, &versions, json!({ "label": "one" })).await;
@@ -315,11 +309,10 @@ async fn g17_a_full_database_accepts_edits_and_no_new_document_until_there_is_ro
     for id in made {
         delete_for_ever(&server, &desk.writer, &format!("/api/documents/{id}")).await;
     }
-    let give_up_at = Instant::now() + TEST_TIMEOUT;
-    while create(&server, &desk.writer, 10).await.status.as_u16() != 201 {
-        assert!(Instant::now() < give_up_at, "the server did not notice the free space");
-        sleep(Duration::from_millis(100)).await;
-    }
+    until("the server notices the free space", async || {
+        create(&server, &desk.writer, 10).await.status.as_u16() == 201
+    })
+    .await;
 }
 
 /// Goal: edits have a bounded reserve above the size bound, and are accepted again when there is room.

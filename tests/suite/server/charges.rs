@@ -8,9 +8,10 @@ use galley::yjs::protocol as message;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use yrs::{Doc, ReadTxn as _, StateVector, Text as _, Transact as _};
 
+use crate::support::fixtures::{found, until};
 use crate::support::galley_process::Server;
 use crate::support::raw_socket::{BINARY, connect, frame, open, pour};
 use crate::support::redis_server::TEST_TIMEOUT;
@@ -406,19 +407,12 @@ async fn g17_the_memory_of_freed_bodies_is_returned_to_the_system() {
     for _ in 0..100 {
         held.push(half_body(&server, "/api/documents", &kim.token).await);
     }
-    let arrived = async {
-        while server.resident() < before + 150 * MIB {
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(TEST_TIMEOUT, arrived).await.expect("the bodies are held");
+    until("the bodies are held", async || before + 150 * MIB <= server.resident()).await;
     drop(held);
     let most = before + server.peak().saturating_sub(before) / 4;
-    let returned = async {
-        while most < server.resident() {
-            sleep(Duration::from_millis(100)).await;
-        }
-    };
-    let is_returned = timeout(TEST_TIMEOUT, returned).await;
-    assert!(is_returned.is_ok(), "{} of {} bytes", server.resident() - before, server.peak());
+    found(async || {
+        let resident = server.resident();
+        if resident <= most { Ok(()) } else { Err((resident - before, server.peak())) }
+    })
+    .await;
 }

@@ -7,8 +7,8 @@ use std::process::Output;
 use serde_json::Value;
 use tokio::process::Command;
 
+use crate::support::fixtures::until;
 use crate::support::galley_process::{Server, command_of};
-use crate::support::redis_server::TEST_TIMEOUT;
 
 /// The output of a finished command.
 pub(crate) struct Ran(Output);
@@ -208,12 +208,7 @@ async fn with_json_logs_each_line_names_the_server_and_the_warning_about_files_f
     let _server = command.kill_on_drop(true).spawn().expect("the binary");
     let warning = "fewer files than limits.connections needs";
     let written = || std::fs::read_to_string(folder.path().join("lines")).unwrap_or_default();
-    let warned = async {
-        while !written().contains(warning) {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(TEST_TIMEOUT, warned).await.expect("a warning");
+    until("a warning", async || written().contains(warning)).await;
     let lines = written();
     let lines: Vec<Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

@@ -22,6 +22,7 @@ use crate::server::delivery::QUICK;
 use crate::server::kill_campaign::say;
 use crate::server::operation_fixtures::Users;
 use crate::server::operations::Case;
+use crate::support::fixtures::{NO_TICK, synced};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::proxy::{Fate, Proxy};
@@ -30,9 +31,6 @@ use crate::support::rest_client::Desk;
 use crate::support::rng::Random;
 use crate::support::ws_client::Peer;
 
-/// No tick runs within a test.
-const NO_TICK: [(&str, &str); 3] =
-    [("SEATS__LEASE", "600s"), ("SEATS__RENEW_EVERY", "200s"), ("SEATS__CLIENT_TIMEOUT", "500s")];
 /// Kills at random moments, unless `GALLEY_CRASHES` sets the number.
 const CRASHES: usize = 14;
 
@@ -163,15 +161,7 @@ impl World {
     /// Holds that the writer acquires its seat on the second server within a lease, and that edits
     /// reach the reviewer there.
     async fn seats_again(&self, desk: &Desk, reviewer: &Peer) {
-        let began = Instant::now();
-        let writer = loop {
-            let writer = self.two.claim_seat(desk, "writer", "events=1").await;
-            if writer.becomes_synced().await {
-                break writer;
-            }
-            assert!(began.elapsed() < TEST_TIMEOUT, "the seat is not free");
-            sleep(Duration::from_millis(50)).await;
-        };
+        let writer = synced(&self.two, desk, "writer", "events=1").await;
         let before = reviewer.text();
         writer.append("!");
         writer.saved().await;

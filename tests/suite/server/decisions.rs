@@ -15,26 +15,9 @@ use serde_json::{Value, json};
 
 use crate::server::decision_fixtures::Pair;
 use crate::server::many_servers::store_unpublished;
+use crate::server::suggestions::on_both_engines;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::{Desk, Person};
-
-/// Each test on each engine.
-macro_rules! on_both_engines {
-    ($($name:ident)+) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name(crate::server::decision_fixtures::Pair::sqlite().await).await;
-            })+
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $name() {
-                super::$name(crate::server::decision_fixtures::Pair::postgres().await).await;
-            })+
-        }
-    };
-}
 
 on_both_engines! {
     many_suggestions_are_accepted_as_one_by_one_and_an_undo_gives_the_text_before

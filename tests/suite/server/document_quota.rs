@@ -32,17 +32,13 @@ async fn both_are_notified(writer: &Peer, reviewer: &Peer, state: &str) {
     is_notified(reviewer, state).await;
 }
 
-fn reviews(desk: &Desk) -> String {
-    format!("/api/share-links/{}/reviews", desk.link)
-}
-
 /// A suggestion of the reviewer; returns its path.
 async fn suggestion(server: &Server, desk: &Desk, quote: &str, put_in: &str) -> String {
     let end = quote.encode_utf16().count();
     let anchor = json!({ "start": 0, "end": end, "quote": quote });
     let body = json!({ "anchor": anchor, "body": "", "suggestion": put_in });
-    let review = server.post(&desk.reviewer, &reviews(desk), body).await.ok(201);
-    format!("{}/{}", reviews(desk), review["id"].as_str().expect("an id"))
+    let review = server.post(&desk.reviewer, &desk.reviews(), body).await.ok(201);
+    format!("{}/{}", desk.reviews(), review["id"].as_str().expect("an id"))
 }
 
 #[tokio::test]
@@ -93,7 +89,7 @@ async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_no_other_is_
     let refused = server.post(&desk.writer, &accept(&longer), json!({})).await;
     refused.problem(409, "document-too-large");
     let note = json!({ "anchor": { "start": 0, "end": 5, "quote": "Begin" }, "body": "?" });
-    server.post(&desk.reviewer, &reviews(&desk), note).await.ok(201);
+    server.post(&desk.reviewer, &desk.reviews(), note).await.ok(201);
     neighbour.append("undisturbed");
     neighbour.saved().await;
     // The writer removes the rejected text: only its deletion mark is stored.

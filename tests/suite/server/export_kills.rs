@@ -6,15 +6,14 @@ use std::sync::Arc;
 use futures_util::future::{join, join_all};
 use sqlx::PgConnection;
 use tokio::task::JoinSet;
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Duration, sleep};
 
-use crate::server::exports::{Download, builds, download, request};
+use crate::server::exports::{builds, download};
 use crate::server::kill_campaign::{planned, say};
 use crate::server::offer_fixtures::Fleet;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::TEST_TIMEOUT;
-use crate::support::rest_client::{Desk, Person};
+use crate::support::rest_client::Desk;
 
 /// Kills of a server with builds in flight, unless `GALLEY_KILLS` sets the number.
 const KILLS: usize = 20;
@@ -87,24 +86,11 @@ fn start_builds(server: &Server, desks: &[Desk]) -> JoinSet<reqwest::Result<reqw
     requests.collect()
 }
 
-/// Requests a file of a killed builder until another server has stored it.
-async fn file_of(server: &Server, who: &Person, desk: &Desk) -> Download {
-    let began = Instant::now();
-    loop {
-        let answer = request(server, who, desk, QUERY, None).await;
-        if answer.status != 202 {
-            return answer;
-        }
-        assert!(began.elapsed() < TEST_TIMEOUT, "no server replaces a dead builder");
-        sleep(Duration::from_millis(250)).await;
-    }
-}
-
 /// Both members request the file at two servers, of which one replaces the dead builder. They get the
 /// same bytes.
 async fn replace(servers: Arc<[Server]>, desk: Desk) {
-    let one = file_of(&servers[0], &desk.writer, &desk);
-    let (one, other) = join(one, file_of(&servers[1], &desk.reviewer, &desk)).await;
+    let one = download(&servers[0], &desk.writer, &desk, QUERY);
+    let (one, other) = join(one, download(&servers[1], &desk.reviewer, &desk, QUERY)).await;
     assert_eq!((one.status, other.status), (200, 200));
     assert_eq!((one.header("etag"), &one.bytes), (other.header("etag"), &other.bytes));
 }

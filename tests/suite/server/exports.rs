@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::server::many_servers::Cluster;
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::{self, TEST_TIMEOUT};
@@ -187,11 +188,7 @@ async fn rows(database: &mut SqliteConnection, table: &'static str) -> usize {
 
 /// Waits until a server has begun this many builds.
 async fn begun(database: &mut SqliteConnection, wanted: usize) {
-    let began = Instant::now();
-    while rows(database, "export_builds").await < wanted {
-        assert!(began.elapsed() < TEST_TIMEOUT, "the builds never began");
-        sleep(Duration::from_millis(2)).await;
-    }
+    until("the builds", async || wanted <= rows(database, "export_builds").await).await;
 }
 
 /// Goal: one `-9` kills twenty builds, each at a point of its own. Each is replaced within its lease, on
@@ -247,6 +244,12 @@ async fn g11_a_build_frozen_beyond_its_lease_stores_nothing() {
         let pending = cluster.one.http.get(url).bearer_auth(&desk.writer.token).send();
         let _pending: JoinSet<_> = [pending].into_iter().collect();
         begun(&mut database, attempt).await;
+        // From then on the builder does not look for a stored file, in which it would find the other one's.
+        until("a rendering", async || {
+            cluster.one.metric("galley_exports_held").await == Some(1.0)
+                || rows(&mut database, "exports").await == attempt
+        })
+        .await;
         cluster.one.freeze().await;
         if rows(&mut database, "exports").await == attempt {
             // The build ended before the freeze.

@@ -4,24 +4,17 @@ use std::sync::Arc;
 
 use galley::storage::Storage;
 use tempfile::TempDir;
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Duration, sleep};
 
 use crate::server::delivery::QUICK;
 use crate::server::pgbouncer::folder_of;
+use crate::support::fixtures::{NO_TICK, until};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server::{self, locked_row};
 use crate::support::proxy::{Proxy, Way};
-use crate::support::redis_server::{self, TEST_TIMEOUT};
+use crate::support::redis_server;
 use crate::support::tcp_side::Parting;
 use crate::support::wire::{Mode, Target, Wire};
-
-/// No tick runs within a test: a gap causes every effect.
-const NO_TICK: [(&str, &str); 4] = [
-    ("SEATS__LEASE", "600s"),
-    ("SEATS__RENEW_EVERY", "200s"),
-    ("SEATS__CLIENT_TIMEOUT", "500s"),
-    ("DATABASE__SHARED_SQLITE", "true"),
-];
 
 #[tokio::test]
 async fn g14_the_comparison_after_a_gap_finds_revoked_links() {
@@ -29,7 +22,7 @@ async fn g14_the_comparison_after_a_gap_finds_revoked_links() {
     let proxy = Proxy::to(&redis).await;
     let url = proxy.url();
     let mut settings = NO_TICK.to_vec();
-    settings.push(("LOCKS__URL", url.as_str()));
+    settings.extend([("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")]);
     let server = Server::in_folder(Arc::new(TempDir::new().expect("a folder")), &settings).await;
     let (revoked, edited) = (server.desk("text").await, server.desk("").await);
     let writer = server.writer(&revoked).await;
@@ -53,7 +46,7 @@ async fn g8_a_gap_makes_a_room_with_an_unsaved_edit_read_the_log() {
     let (redis, postgres) = (redis_server::Server::start().await, postgres_server::shared());
     let (proxy, name) = (Proxy::to(&redis).await, postgres.empty().await);
     let (locks, database) = (proxy.url(), postgres.url(&name));
-    let mut settings = NO_TICK[..3].to_vec();
+    let mut settings = NO_TICK.to_vec();
     settings.extend([("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())]);
     let server = Server::with(&settings).await;
     let desk = server.desk("").await;
@@ -104,11 +97,7 @@ async fn g15_a_comparison_that_the_database_refuses_is_repeated_at_the_next_tick
     // The held message is lost with its connection. The new connection begins with a gap.
     proxy.end_all(Parting::Reset);
     proxy.heal();
-    let began = Instant::now();
-    while refused() == before {
-        assert!(began.elapsed() < TEST_TIMEOUT, "no comparison was refused: {}", two.log());
-        sleep(Duration::from_millis(20)).await;
-    }
+    until("a refused comparison", async || refused() != before).await;
     assert!(reviewer.is_open(), "no comparison has found the revocation");
 
     wire.set(Mode::Pass);
@@ -118,8 +107,7 @@ async fn g15_a_comparison_that_the_database_refuses_is_repeated_at_the_next_tick
 
 #[tokio::test]
 async fn g8_a_sequence_number_that_another_process_used_makes_the_room_read_the_log() {
-    let settings = [NO_TICK[0], NO_TICK[1], NO_TICK[2]];
-    let server = Server::with(&settings).await;
+    let server = Server::with(&NO_TICK).await;
     let desk = server.desk("").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let storage = server.storage().await;

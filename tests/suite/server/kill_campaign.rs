@@ -19,16 +19,14 @@ use galley::yjs::text::Text;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
+use crate::support::fixtures::{found, synced};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server;
 use crate::support::rest_client::Desk;
 use crate::support::rng::Random;
 use crate::support::typing_clients::{REFUSED, Said, Typists};
-use crate::support::ws_client::Peer;
 
-/// Longer than any step takes on a busy machine.
-const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// Kills in all, unless `GALLEY_KILLS` sets the number.
 const KILLS: usize = 20;
 /// Documents with clients at the same time.
@@ -234,15 +232,8 @@ impl World {
 
     /// The contents of the database, read without a Galley server.
     async fn database(&self) -> Vec<String> {
-        let began = Instant::now();
-        loop {
-            match self.texts_in_database().await {
-                Ok(texts) => return texts,
-                // A killed backend makes PostgreSQL end all others and recover.
-                Err(error) => assert!(began.elapsed() < TEST_TIMEOUT, "{error}"),
-            }
-            sleep(Duration::from_millis(20)).await;
-        }
+        // A killed backend makes PostgreSQL end all others and recover.
+        found(async || self.texts_in_database().await).await
     }
 
     async fn texts_in_database(&self) -> Result<Vec<String>, StorageError> {
@@ -276,33 +267,18 @@ impl World {
     async fn at_rest(&self, number: usize, random: &mut Random) -> String {
         let desk = &self.desks[number];
         let server = &self.servers[random.below(self.servers.len())];
-        let reader = newcomer(server, desk).await;
-        let began = Instant::now();
-        loop {
+        let reader = synced(server, desk, "reviewer", "events=1&takeover=1").await;
+        let stored = found(async || {
             let stored = self.database().await.swap_remove(number);
             let mut texts = vec![reader.text()];
             for server in &self.servers {
                 texts.push(server.text(&desk.writer, &desk.document).await);
             }
-            if texts.iter().all(|text| *text == stored) {
-                reader.leave().await;
-                return stored;
-            }
-            assert!(began.elapsed() < TEST_TIMEOUT, "{stored} is stored, {texts:?} are read");
-            sleep(Duration::from_millis(20)).await;
-        }
-    }
-}
-
-/// A synced client with an empty document at its start.
-async fn newcomer(server: &Server, desk: &Desk) -> Peer {
-    let began = Instant::now();
-    loop {
-        let peer = server.claim_seat(desk, "reviewer", "events=1&takeover=1").await;
-        if peer.becomes_synced().await {
-            return peer;
-        }
-        assert!(began.elapsed() < TEST_TIMEOUT, "no client is seated");
-        sleep(Duration::from_millis(20)).await;
+            let is_one = texts.iter().all(|text| *text == stored);
+            if is_one { Ok(stored) } else { Err((stored, texts)) }
+        });
+        let stored = stored.await;
+        reader.leave().await;
+        stored
     }
 }

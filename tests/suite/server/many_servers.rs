@@ -4,9 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use galley::storage::Storage;
-use galley::storage::log::Append;
-use galley::yjs::log::SERVER_IDS;
-use galley::yjs::text::document_from_text;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -15,6 +12,7 @@ use crate::server::exports::download;
 use crate::support::galley_process::Server;
 use crate::support::redis_server;
 use crate::support::rest_client::Desk;
+use crate::support::stopwatch::Stopwatch;
 use crate::support::ws_client::Peer;
 
 /// Two servers with the same Redis, database and secret.
@@ -169,7 +167,7 @@ async fn g4_a_killed_servers_seat_is_free_within_the_lease_and_not_before_the_ke
     let waited = killed_at.elapsed();
     // The test reads PTTL a moment after the kill, in whole milliseconds.
     assert!(Duration::from_millis(ttl - 5) <= waited, "{waited:?} < {ttl} ms");
-    assert!(waited < Duration::from_millis(3_500), "{waited:?}");
+    assert!(waited < 2 * Duration::from_secs(3), "{waited:?}");
 }
 
 /// Goal: a document has one share link, however many requests reach however many servers (G11).
@@ -196,7 +194,7 @@ async fn g14_a_link_revoked_on_one_server_ends_the_sockets_of_the_other() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let reviewer = cluster.two.reviewer(&desk).await;
-    let revoked_at = Instant::now();
+    let revoked_at = Stopwatch::start();
     let path = format!("/api/share-links/{}", desk.link);
     cluster.one.call(&desk.writer, "DELETE", &path, None).await.ok(204);
     assert_eq!(reviewer.closed().await.0, 4404);
@@ -252,18 +250,7 @@ async fn g4_sessions_of_a_killed_server_leave_their_peers_on_another_server() {
 
 /// Stores a text at the beginning of a document without a message to the servers.
 pub(crate) async fn store_unpublished(storage: &Storage, desk: &Desk, text: &str) {
-    let client = *SERVER_IDS.start();
-    let append = Append {
-        document: desk.document.parse().expect("an id"),
-        guard: None,
-        update: document_from_text(text, client),
-        clients: vec![client],
-        user: None,
-        expected_seq: None,
-        after: 0,
-        now: chrono::Utc::now(),
-    };
-    storage.append(&[append]).await.expect("stored");
+    storage.append(&[desk.unannounced_edit(text)]).await.expect("stored");
 }
 
 /// Goal: a file has the last stored edit, also at a server that missed its message.

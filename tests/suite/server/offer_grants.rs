@@ -12,10 +12,11 @@ use galley::offers::{OfferTerms, Offers};
 use galley::storage::Storage;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::server::kill_campaign::say;
+use crate::support::fixtures::until;
 use crate::support::postgres_server;
 use crate::support::redis_server::{self, TEST_TIMEOUT};
 
@@ -58,15 +59,11 @@ impl Servers {
     }
 
     async fn has_queued(&self, offer: OfferId, expected: usize) {
-        let began = Instant::now();
-        loop {
+        until(&format!("{expected} claims in the queue"), async || {
             let holder = self.locks[0].holder(&lock_of(offer)).await.expect("a reply");
-            if holder.expect("the test holds it").waiting == expected {
-                return;
-            }
-            assert!(began.elapsed() < TEST_TIMEOUT, "the queue never has {expected} claims");
-            sleep(Duration::from_millis(2)).await;
-        }
+            holder.expect("the test holds it").waiting == expected
+        })
+        .await;
     }
 }
 

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::server::kill_campaign::{planned, say};
 use crate::server::offer_fixtures::{Fleet, an_offer, claim, claims, decided, numbers, offer};
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::TEST_TIMEOUT;
@@ -197,11 +198,8 @@ async fn queued(fleet: &Fleet, id: &str) -> usize {
 }
 
 async fn becomes_queued(fleet: &Fleet, id: &str, expected: usize) {
-    let began = Instant::now();
-    while queued(fleet, id).await != expected {
-        assert!(began.elapsed() < TEST_TIMEOUT, "the queue never has {expected} claims");
-        sleep(Duration::from_millis(5)).await;
-    }
+    let what = format!("{expected} claims in the queue");
+    until(&what, async || queued(fleet, id).await == expected).await;
 }
 
 /// Sends a claim. Dropping the returned stream ends the connection.
@@ -301,11 +299,10 @@ async fn g16_the_next_claim_follows_within_the_lease_of_a_killed_claimant() {
         .expect("the lock of the row");
     let _dies = send_claim(fleet.server(0), &guests[0], &id).await;
     let redis = fleet.redis.as_ref().expect("a Redis");
-    let began = Instant::now();
-    while redis.run::<Option<String>>(&format!("GET lock:offer:{id}")).await.is_none() {
-        assert!(began.elapsed() < TEST_TIMEOUT, "the claim never acquires the lock");
-        sleep(Duration::from_millis(5)).await;
-    }
+    until("the claim acquires the lock", async || {
+        redis.run::<Option<String>>(&format!("GET lock:offer:{id}")).await.is_some()
+    })
+    .await;
     let (server, guest, offer) = (fleet.servers.remove(1), guests[1].clone(), id.clone());
     let next = TaskTracker::new().spawn(async move {
         let answer = claim(&server, &guest, &offer).await;

@@ -1,13 +1,12 @@
 //! The users of an operation of `operations`, and the documents and reviews that it changes.
 
 use serde_json::{Value, json};
-use tokio::time::{Duration, Instant, sleep};
 
 use crate::server::acts::Act;
 use crate::server::offer_fixtures;
 use crate::server::operations::{Case, OLD};
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
 use crate::support::ws_client::{Peer, State};
 
@@ -150,11 +149,8 @@ impl Case {
 
     /// Waits until a version has the text of a decision.
     pub(crate) async fn is_durable(&self, server: &Server) {
-        let began = Instant::now();
-        while !self.has_version(server, "kind", "decision").await {
-            assert!(began.elapsed() < TEST_TIMEOUT, "the text of {:?} has no version", self.act);
-            sleep(Duration::from_millis(20)).await;
-        }
+        let what = format!("a version with the text of {:?}", self.act);
+        until(&what, async || self.has_version(server, "kind", "decision").await).await;
     }
 }
 

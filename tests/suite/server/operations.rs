@@ -2,7 +2,7 @@
 //! document receive from it.
 
 use serde_json::{Value, json};
-use tokio::time::{Duration, Instant, sleep, timeout};
+use tokio::time::{Duration, timeout};
 
 use crate::server::acts::Act;
 use crate::server::offer_fixtures;
@@ -11,8 +11,8 @@ use crate::server::operation_fixtures::{
     refused_visitor, rows, subscription,
 };
 use crate::server::request_operations::{prepared, stored};
+use crate::support::fixtures::found;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::{Desk, Person};
 use crate::support::ws_client::{Peer, State};
 
@@ -251,17 +251,13 @@ impl Case {
 
     /// Whether the database has the effect. A part of it without the rest is a fault.
     pub(crate) async fn is_committed(&self, server: &Server) -> bool {
-        let began = Instant::now();
-        loop {
+        found(async || {
             let parts = self.parts(server).await;
             let first = parts.first().copied().unwrap_or_default();
-            if parts.iter().all(|part| *part == first) {
-                return first;
-            }
             // A commit between two reads shows in the second read only.
-            assert!(began.elapsed() < TEST_TIMEOUT, "{:?} is in part: {parts:?}", self.act);
-            sleep(Duration::from_millis(20)).await;
-        }
+            if parts.iter().all(|part| *part == first) { Ok(first) } else { Err((self.act, parts)) }
+        })
+        .await
     }
 
     /// The parts of the effect of an act on a user's name, an invite or the reviewer of a link.

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::UnixStream;
-use tokio::time::{Duration, Instant, sleep};
 
 use crate::server::commands::galley_with;
 use crate::server::stuck::type_beside_a_locked_row;
+use crate::support::fixtures::found;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server::{self, locked_row};
-use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 
 /// A `PgBouncer` with its defaults before a `PostgreSQL`, on a socket in a folder of its own. Dropping it ends
@@ -45,11 +44,8 @@ impl Pooler {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().expect("pgbouncer is installed");
         let pooler = Self { process, folder };
-        let began = Instant::now();
-        while UnixStream::connect(pooler.folder.join(".s.PGSQL.5432")).await.is_err() {
-            assert!(began.elapsed() < TEST_TIMEOUT, "{}", pooler.log());
-            sleep(Duration::from_millis(20)).await;
-        }
+        let socket = pooler.folder.join(".s.PGSQL.5432");
+        found(async || UnixStream::connect(&socket).await.map_err(|_down| pooler.log())).await;
         pooler
     }
 

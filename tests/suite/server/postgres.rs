@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use tokio::time::{Duration, Instant, sleep};
 
 use crate::server::storage_outage::stays_saved_to;
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::{self, TEST_TIMEOUT};
+use crate::support::redis_server;
 
 /// Two servers with one Redis and an empty database, started simultaneously.
 pub(crate) struct Cluster {
@@ -49,11 +49,7 @@ async fn is_ready(server: &Server) -> bool {
 }
 
 async fn becomes(server: &Server, ready: bool) {
-    let began = Instant::now();
-    while is_ready(server).await != ready {
-        assert!(began.elapsed() < TEST_TIMEOUT, "readiness never became {ready}");
-        sleep(Duration::from_millis(20)).await;
-    }
+    until(&format!("readiness {ready}"), async || is_ready(server).await == ready).await;
 }
 
 /// Goal: two servers create the schema of an empty database together, two users write across them, and text

@@ -7,13 +7,12 @@ use sqlx::Connection;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
-use crate::server::many_servers::Cluster;
+use crate::server::many_servers::{Cluster, was_seated};
 use crate::server::reminder_fixtures::admin;
 use crate::server::set_back::waits_for_a_lock;
+use crate::support::fixtures::{synced, until};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server::{self, locked_row};
-use crate::support::redis_server::TEST_TIMEOUT;
-use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
 /// The number of seats in Redis.
@@ -38,15 +37,8 @@ async fn g6_two_hundred_sessions_are_reasserted_after_an_empty_redis_restart() {
     cluster.redis.stop().await;
     cluster.redis.start_again().await;
     let came_back = Instant::now();
-    let all_again = async {
-        while held(&cluster).await != 200 {
-            sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(12), all_again)
-        .await
-        .expect("every lock is reasserted");
-    let waited = came_back.elapsed();
+    let all_again = until("every lock is reasserted", async || held(&cluster).await == 200).await;
+    let waited = all_again - came_back;
     assert!(waited < Duration::from_secs(10), "{waited:?}");
     for peer in peers.iter().step_by(2) {
         peer.append(" more");
@@ -241,9 +233,7 @@ async fn without_redis_a_committed_eviction_succeeds() {
     let redis = &mut cluster.redis;
     let meanwhile = async {
         // The session is found by then, and the eviction waits for the row.
-        while !waits_for_a_lock(&mut other).await {
-            sleep(Duration::from_millis(10)).await;
-        }
+        until("the eviction waits", async || waits_for_a_lock(&mut other).await).await;
         redis.stop().await;
         sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     };
@@ -303,32 +293,15 @@ async fn g7_a_reload_while_storage_is_away_loses_no_edit_and_no_document() {
     sleep(Duration::from_secs(1)).await;
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     other.close().await.expect("closed");
-    let seated = early.until("an answer", |state| {
-        let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
-        (granted || state.closed.is_some()).then_some(granted)
-    });
-    let after = if seated.await { early } else { seated_again(&server, &desk).await };
+    let after = match was_seated(&early).await {
+        true => early,
+        false => synced(&server, &desk, "writer", "events=1").await,
+    };
     after.synced().await;
     after.append(" or Madam");
     after.saved().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, "Dear Sir or Madam");
     assert!(after.is_open());
-}
-
-async fn seated_again(server: &Server, desk: &Desk) -> Peer {
-    let started = Instant::now();
-    loop {
-        let peer = server.claim_seat(desk, "writer", "events=1").await;
-        let granted = peer.until("an answer", |state| {
-            let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
-            (granted || state.closed.is_some()).then_some(granted)
-        });
-        if granted.await {
-            return peer;
-        }
-        assert!(started.elapsed() < TEST_TIMEOUT, "the seat was never free");
-        sleep(Duration::from_millis(50)).await;
-    }
 }
 
 /// Goal: a key of another type, set by hand, costs only its own seat: the server renews and lists its other

@@ -25,6 +25,7 @@ use crate::server::kill_campaign::{planned, say};
 use crate::server::offer_fixtures::Fleet;
 use crate::server::reminder_fixtures::{QUICK, browser, report, review, runs};
 use crate::storage::database::{self, new_document, new_link, new_review, ratify, user};
+use crate::support::fixtures::found;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::push_service::{Browser, PushService, Response};
@@ -258,15 +259,11 @@ async fn quiet_hours_that_begin_during_a_batch_postpone_its_other_reminders() {
     service.has(1).await;
     server.shift(3_600_000);
     let count = |run: &serde_json::Value, name: &str| run["counts"][name].as_u64();
-    let began = Instant::now();
-    let run = loop {
+    let run = found(async || {
         let runs = report(&server.server).await["last_runs"].as_array().expect("runs").clone();
-        if let Some(run) = runs.iter().find(|run| Some(0) < count(run, "sent")) {
-            break run.clone();
-        }
-        assert!(began.elapsed() < TEST_TIMEOUT, "no run has ended: {runs:?}");
-        sleep(Duration::from_millis(30)).await;
-    };
+        runs.iter().find(|run| Some(0) < count(run, "sent")).cloned().ok_or(runs)
+    });
+    let run = run.await;
     let sent = usize::try_from(count(&run, "sent").expect("a count")).expect("few");
     let postponed = usize::try_from(count(&run, "postponed").expect("a count")).expect("few");
     assert_eq!(sent + postponed, documents, "{run}");

@@ -3,41 +3,27 @@
 
 use serde_json::{Value, json};
 
+use crate::server::reviews::{at, one};
 use crate::support::galley_process::Server;
-use crate::support::rest_client::Desk;
 
 const TEXT: &str = "저는 성실한 사람입니다. 저는 책임감이 강합니다.";
-
-fn at(quote: &str) -> Value {
-    let byte = TEXT.find(quote).expect("the quote is in the text");
-    let start = TEXT[..byte].encode_utf16().count();
-    json!({ "start": start, "end": start + quote.encode_utf16().count(), "quote": quote })
-}
-
-fn all(desk: &Desk) -> String {
-    format!("/api/share-links/{}/reviews", desk.link)
-}
-
-fn one(desk: &Desk, review: &Value) -> String {
-    format!("{}/{}", all(desk), review["id"].as_str().expect("an id"))
-}
 
 /// Goal: the writer comments with the writer's seat, and suggests nothing.
 #[tokio::test]
 async fn s2_1_the_writer_comments_with_the_own_seat_and_suggests_nothing() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
-    let comment = json!({ "anchor": at("성실한"), "body": "이 말이 맞나요?" });
+    let comment = json!({ "anchor": at("성실한", TEXT), "body": "이 말이 맞나요?" });
     let reviewer = server.reviewer(&desk).await;
-    server.post(&desk.writer, &all(&desk), comment.clone()).await.problem(403, "seat-not-held");
+    server.post(&desk.writer, &desk.reviews(), comment.clone()).await.problem(403, "seat-not-held");
     let writer = server.writer(&desk).await;
-    let made = server.post(&desk.writer, &all(&desk), comment).await.ok(201);
+    let made = server.post(&desk.writer, &desk.reviews(), comment).await.ok(201);
     assert_eq!((&made["kind"], &made["author"]["name"]), (&json!("comment"), &json!("Kim")));
     for peer in [&writer, &reviewer] {
         assert_eq!(peer.event("review.created").await["review"], made);
     }
-    let suggestion = json!({ "anchor": at("성실한"), "body": "", "suggestion": "꾸준한" });
-    let refused = server.post(&desk.writer, &all(&desk), suggestion).await;
+    let suggestion = json!({ "anchor": at("성실한", TEXT), "body": "", "suggestion": "꾸준한" });
+    let refused = server.post(&desk.writer, &desk.reviews(), suggestion).await;
     refused.problem(403, "seat-not-held");
     let path = one(&desk, &made);
     for suggestion in ["꾸준한", ""] {
@@ -66,11 +52,11 @@ async fn g14_a_review_is_changed_and_deleted_by_its_author_only() {
     let desk = server.desk(TEXT).await;
     let stranger = server.guest("Park").await;
     let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    let comment = json!({ "anchor": at("책임감이"), "body": "?" });
+    let comment = json!({ "anchor": at("책임감이", TEXT), "body": "?" });
     let summary = json!({ "anchor": null, "body": "좋은 글이에요" });
     for (author, other) in [(&desk.writer, &desk.reviewer), (&desk.reviewer, &desk.writer)] {
         for draft in [&comment, &summary] {
-            let made = server.post(author, &all(&desk), draft.clone()).await.ok(201);
+            let made = server.post(author, &desk.reviews(), draft.clone()).await.ok(201);
             let path = one(&desk, &made);
             let change = Some(json!({ "body": "mine" }));
             let edited = server.call(other, "PATCH", &path, change.clone()).await;
@@ -83,7 +69,7 @@ async fn g14_a_review_is_changed_and_deleted_by_its_author_only() {
             server.call(author, "PATCH", &path, change).await.ok(200);
         }
     }
-    let list = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    let list = server.get(&desk.writer, &desk.reviews()).await.ok(200);
     let of_writer = |review: &&Value| review["author"]["id"] == json!(desk.writer.id);
     let own = list["reviews"].as_array().expect("rows").iter().find(of_writer).expect("a review");
     writer.leave().await;
@@ -107,7 +93,7 @@ async fn s2_2_a_remark_on_the_whole_text_has_no_anchor_and_is_never_orphaned() {
     let desk = server.desk(TEXT).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let remark = json!({ "anchor": null, "body": "구성이 좋아요.\r\n다만 조금 길어요." });
-    let made = server.post(&desk.reviewer, &all(&desk), remark.clone()).await.ok(201);
+    let made = server.post(&desk.reviewer, &desk.reviews(), remark.clone()).await.ok(201);
     assert_eq!((&made["kind"], &made["anchor"]), (&json!("summary"), &Value::Null));
     assert_eq!(made["body"], "구성이 좋아요.\n다만 조금 길어요.");
     assert_eq!(made["suggestion"], Value::Null);
@@ -115,11 +101,11 @@ async fn s2_2_a_remark_on_the_whole_text_has_no_anchor_and_is_never_orphaned() {
         assert_eq!(peer.event("review.created").await["review"], made);
     }
     let path = one(&desk, &made);
-    let comment = json!({ "anchor": at("성실한"), "body": "?" });
-    server.post(&desk.reviewer, &all(&desk), comment).await.ok(201);
+    let comment = json!({ "anchor": at("성실한", TEXT), "body": "?" });
+    server.post(&desk.reviewer, &desk.reviews(), comment).await.ok(201);
     writer.remove(0, u32::try_from(TEXT.encode_utf16().count()).expect("short"));
     reviewer.reads("").await;
-    let list = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    let list = server.get(&desk.writer, &desk.reviews()).await.ok(200);
     assert_eq!(list["reviews"][0], made);
     assert_eq!(list["reviews"][1]["anchor"]["state"], "orphaned");
     assert_eq!(server.get(&desk.reviewer, &path).await.ok(200), made);
@@ -144,7 +130,7 @@ async fn g13_a_link_takes_a_bounded_number_of_remarks_on_the_whole_text() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let _reviewer = server.reviewer(&desk).await;
-    let create = async |body: Value| server.post(&desk.reviewer, &all(&desk), body).await;
+    let create = async |body: Value| server.post(&desk.reviewer, &desk.reviews(), body).await;
     let invalid = [
         json!({ "anchor": null }),
         json!({ "anchor": null, "body": " \n" }),
@@ -164,8 +150,8 @@ async fn g13_a_link_takes_a_bounded_number_of_remarks_on_the_whole_text() {
         last = create(json!({ "anchor": null, "body": number.to_string() })).await.ok(201);
     }
     create(json!({ "anchor": null, "body": "x" })).await.problem(409, "too-many");
-    create(json!({ "anchor": at("성실한"), "body": "x" })).await.ok(201);
-    let list = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    create(json!({ "anchor": at("성실한", TEXT), "body": "x" })).await.ok(201);
+    let list = server.get(&desk.writer, &desk.reviews()).await.ok(200);
     assert_eq!(list["reviews"].as_array().map(Vec::len), Some(21));
     server.call(&desk.reviewer, "DELETE", &one(&desk, &last), None).await.ok(204);
     create(json!({ "anchor": null, "body": "x" })).await.ok(201);
@@ -177,8 +163,8 @@ async fn s2_4_an_author_edits_and_deletes_the_own_replies() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    let comment = json!({ "anchor": at("성실한"), "body": "?" });
-    let review = server.post(&desk.reviewer, &all(&desk), comment).await.ok(201);
+    let comment = json!({ "anchor": at("성실한", TEXT), "body": "?" });
+    let review = server.post(&desk.reviewer, &desk.reviews(), comment).await.ok(201);
     let path = one(&desk, &review);
     let post = async |who, body: &str| {
         server.post(who, &format!("{path}/replies"), json!({ "body": body })).await.ok(201)
@@ -248,10 +234,10 @@ async fn g14_a_reply_is_changed_under_its_own_review_with_the_seat_only() {
     let other = server.desk_of(desk.writer.clone(), desk.reviewer.clone(), TEXT).await;
     let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let (_second, _third) = (server.writer(&other).await, server.reviewer(&other).await);
-    let comment = json!({ "anchor": at("성실한"), "body": "?" });
+    let comment = json!({ "anchor": at("성실한", TEXT), "body": "?" });
     let mut paths = Vec::new();
     for desk in [&desk, &desk, &other] {
-        let review = server.post(&desk.reviewer, &all(desk), comment.clone()).await.ok(201);
+        let review = server.post(&desk.reviewer, &desk.reviews(), comment.clone()).await.ok(201);
         paths.push(one(desk, &review));
     }
     let replies = format!("{}/replies", paths[0]);

@@ -1,9 +1,6 @@
 //! Pushes about review requests: to the receiver of a new one, and to the sender of an accepted one.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::server::many_servers::Cluster;
 use crate::server::request_fixtures::{a_person, decide, request_review, send_request, text};
@@ -64,8 +61,7 @@ async fn g11_a_request_and_its_acceptance_are_each_pushed_once_to_the_other_user
     assert_eq!(accepted[0]["params"], json!({ "by": "Lee", "title": "자기소개서" }));
     let topics = [&push["tag"], &accepted[0]["tag"]];
     assert!(topics[0].is_string() && topics[0] != topics[1], "each has a topic of its own");
-    sleep(Duration::from_millis(150)).await;
-    assert_eq!(service.received().len(), 2);
+    service.has_only(2).await;
 }
 
 #[tokio::test]
@@ -89,6 +85,5 @@ async fn a_request_without_a_document_opens_the_list_and_a_refusal_is_not_pushed
     let list = json!("/#requests");
     let kinds = [json!("request.received"), json!("request.accepted")];
     assert_eq!(shown, [(&kinds[0], &list), (&kinds[1], &list)]);
-    sleep(Duration::from_millis(150)).await;
-    assert_eq!(service.received().len(), 2);
+    service.has_only(2).await;
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::server::offer_fixtures::{Fleet, an_offer, claim, claims, offer};
 use crate::support::galley_process::Server;
+use crate::support::redis_monitor::Monitor;
 use crate::support::rest_client::Person;
 
 const ALL: &str = "/api/review-offers";
@@ -200,19 +201,19 @@ async fn a_claim_is_two_scripts_and_a_sold_out_or_closed_offer_none() {
     let (server, redis) = (fleet.server(0), fleet.redis.as_ref().expect("a Redis"));
     let [kim, lee, park] =
         [server.guest("Kim").await, server.guest("Lee").await, server.guest("Park").await];
+    let monitor = Monitor::of(redis).await;
     // The first call of each script loads it.
     let warm = an_offer(server, &kim, 1).await;
     claim(server, &lee, &warm).await.ok(201);
     let id = an_offer(server, &kim, 1).await;
-    redis.forget_calls().await;
+    let scripts = async || monitor.scripts(redis, &id).await.len();
     claim(server, &lee, &id).await.ok(201);
-    assert_eq!(redis.calls("evalsha").await, 2, "a claim and a release");
-    redis.forget_calls().await;
+    assert_eq!(scripts().await, 2, "a claim and a release");
     claim(server, &park, &id).await.problem(409, "sold-out");
     claim(server, &lee, &id).await.problem(409, "already-claimed");
     claim(server, &kim, &id).await.problem(422, "own-offer");
     offer(server, &park, &id).await;
     server.post(&kim, &path(&id, "/close"), json!({})).await.ok(200);
     claim(server, &park, &id).await.problem(409, "offer-closed");
-    assert_eq!((redis.calls("evalsha").await, redis.calls("eval").await), (0, 0));
+    assert_eq!(scripts().await, 2);
 }

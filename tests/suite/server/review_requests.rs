@@ -13,6 +13,7 @@ use crate::server::request_fixtures::{
 };
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
+use crate::support::redis_monitor::Monitor;
 use crate::support::rest_client::{Answer, Person};
 
 /// Pairs that ask each other, those that do so at the same moment, and one in how many goes on to accept.
@@ -297,15 +298,17 @@ async fn a_request_is_two_scripts_and_a_refusal_none() {
     let server = &cluster.one;
     let (kim, lee) = (a_person(server, "Kim").await, a_person(server, "Lee").await);
     let park = a_person(server, "Park").await;
+    let monitor = Monitor::of(&cluster.redis).await;
+    let of_requests = async || monitor.scripts(&cluster.redis, "lock:request:").await;
     // The first call of each script loads it.
     let first = request_review(server, &kim, &park.id).await.ok(201)["id"].clone();
-    let counted = async |what: &str, answer: Answer, scripts: u64| {
+    let counted = async |what: &str, answer: Answer, scripts: usize| {
         answer.ok(if what == "request" { 201 } else { 200 });
-        assert_eq!(cluster.redis.calls("evalsha").await, scripts, "{what}");
-        assert_eq!(cluster.redis.calls("eval").await, 0, "{what}");
-        cluster.redis.forget_calls().await;
+        assert_eq!(of_requests().await.len(), scripts, "{what}");
+        monitor.forget();
     };
-    cluster.redis.forget_calls().await;
+    of_requests().await;
+    monitor.forget();
     counted("request", request_review(server, &lee, &kim.id).await, 2).await;
     let list = server.get(&kim, "/api/review-requests?direction=received").await;
     let id = list.json["requests"][0]["id"].clone();
@@ -313,7 +316,8 @@ async fn a_request_is_two_scripts_and_a_refusal_none() {
     counted("accept", decide(server, &kim, &id, "accept").await, 2).await;
     counted("decline", decide(server, &park, &first, "decline").await, 0).await;
     let last = request_review(server, &lee, &park.id).await.ok(201)["id"].clone();
-    cluster.redis.forget_calls().await;
+    of_requests().await;
+    monitor.forget();
     counted("withdraw", decide(server, &lee, &last, "withdraw").await, 0).await;
 }
 

@@ -3,26 +3,22 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tokio::time::{Duration, Instant, sleep};
 
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
-use crate::support::redis_server::{self, TEST_TIMEOUT};
+use crate::support::redis_server;
 use crate::support::rest_client::{Answer, Desk, time};
 
 const TEXT: &str = "저는 성실한 사람입니다. 🙂 저는 책임감이 강합니다.";
 
-fn at(quote: &str, text: &str) -> Value {
+pub(crate) fn at(quote: &str, text: &str) -> Value {
     let byte = text.find(quote).expect("the quote is in the text");
     let start = text[..byte].encode_utf16().count();
     json!({ "start": start, "end": start + quote.encode_utf16().count(), "quote": quote })
 }
 
-fn all(desk: &Desk) -> String {
-    format!("/api/share-links/{}/reviews", desk.link)
-}
-
-fn one(desk: &Desk, review: &Value) -> String {
-    format!("{}/{}", all(desk), review["id"].as_str().expect("an id"))
+pub(crate) fn one(desk: &Desk, review: &Value) -> String {
+    format!("{}/{}", desk.reviews(), review["id"].as_str().expect("an id"))
 }
 
 #[tokio::test]
@@ -31,7 +27,7 @@ async fn a_review_is_created_read_changed_answered_and_deleted() {
     let desk = server.desk(TEXT).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let body = json!({ "anchor": at("책임감이", TEXT), "body": "예를 들어 주세요" });
-    let made = server.post(&desk.reviewer, &all(&desk), body).await;
+    let made = server.post(&desk.reviewer, &desk.reviews(), body).await;
     assert_eq!(made.etag.as_deref(), Some("\"1\""));
     let review = made.ok(201);
     assert_eq!(review["status"], "open");
@@ -57,7 +53,7 @@ async fn a_review_is_created_read_changed_answered_and_deleted() {
     let reply = json!({ "body": "네, 추가할게요" });
     let replied = server.post(&desk.writer, &format!("{path}/replies"), reply).await.ok(201);
     assert_eq!(replied["body"], "네, 추가할게요");
-    let listed = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    let listed = server.get(&desk.writer, &desk.reviews()).await.ok(200);
     assert_eq!(listed["reviews"][0]["replies"][0]["author"]["name"], "Kim");
 
     server.post(&desk.writer, &format!("{path}/resolve"), json!({})).await.ok(200);
@@ -81,7 +77,7 @@ async fn the_list_of_reviews_is_read_whole_or_paged_oldest_first() {
     let mut made = Vec::new();
     for body in ["first", "second", "third", "fourth", "fifth"] {
         let body = json!({ "anchor": at("책임감이", TEXT), "body": body });
-        made.push(server.post(&desk.reviewer, &all(&desk), body).await.ok(201));
+        made.push(server.post(&desk.reviewer, &desk.reviews(), body).await.ok(201));
     }
     let sort_key = |review: &Value| (time(&review["created_at"]), review["id"].to_string());
     assert!(made.is_sorted_by_key(|review| time(&review["created_at"])));
@@ -89,22 +85,22 @@ async fn the_list_of_reviews_is_read_whole_or_paged_oldest_first() {
     made.sort_by_key(sort_key);
     let ids = |list: &[Value]| -> Vec<Value> { list.iter().map(|row| row["id"].clone()).collect() };
     let rows = |list: &Value| ids(list["reviews"].as_array().expect("rows"));
-    let whole = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    let whole = server.get(&desk.writer, &desk.reviews()).await.ok(200);
     assert_eq!(whole["next_cursor"], Value::Null);
     assert_eq!(rows(&whole), ids(&made));
 
     let mut read = Vec::new();
-    let mut path = format!("{}?limit=2", all(&desk));
+    let mut path = format!("{}?limit=2", desk.reviews());
     loop {
         let page = server.get(&desk.writer, &path).await.ok(200);
         assert!(rows(&page).len() <= 2);
         read.extend(rows(&page));
         let Some(cursor) = page["next_cursor"].as_str() else { break };
-        path = format!("{}?limit=2&cursor={cursor}", all(&desk));
+        path = format!("{}?limit=2&cursor={cursor}", desk.reviews());
     }
     assert_eq!(read, ids(&made));
     for wrong in ["limit=0", "cursor=x", "cursor="] {
-        let path = format!("{}?{wrong}", all(&desk));
+        let path = format!("{}?{wrong}", desk.reviews());
         server.get(&desk.writer, &path).await.problem(422, "invalid");
     }
 }
@@ -113,7 +109,7 @@ async fn the_list_of_reviews_is_read_whole_or_paged_oldest_first() {
 async fn ids_of(server: &Server, desk: &Desk, query: &str) -> Vec<Value> {
     let (mut ids, mut cursor) = (Vec::new(), Some(String::new()));
     while let Some(after) = cursor {
-        let path = format!("{}?limit=1&{query}{after}", all(desk));
+        let path = format!("{}?limit=1&{query}{after}", desk.reviews());
         let page = server.get(&desk.writer, &path).await.ok(200);
         ids.extend(page["reviews"].as_array().expect("rows").iter().map(|it| it["id"].clone()));
         cursor = page["next_cursor"].as_str().map(|next| format!("&cursor={next}"));
@@ -128,7 +124,7 @@ async fn the_list_of_reviews_is_read_by_status_and_kind() {
     let _seats = (server.writer(&desk).await, server.reviewer(&desk).await);
     let create = async |anchor: Value, suggestion: Option<&str>| {
         let body = json!({ "anchor": anchor, "body": "why", "suggestion": suggestion });
-        server.post(&desk.reviewer, &all(&desk), body).await.ok(201)
+        server.post(&desk.reviewer, &desk.reviews(), body).await.ok(201)
     };
     let comment = create(at("책임감이", TEXT), None).await;
     let open = create(at("성실한", TEXT), Some("꾸준한")).await;
@@ -149,7 +145,7 @@ async fn the_list_of_reviews_is_read_by_status_and_kind() {
         assert_eq!(ids_of(&server, &desk, query).await, expected, "{query}");
     }
     for wrong in ["status=closed", "kind=typed", "status="] {
-        let path = format!("{}?{wrong}", all(&desk));
+        let path = format!("{}?{wrong}", desk.reviews());
         server.get(&desk.writer, &path).await.problem(400, "malformed");
     }
 }
@@ -160,7 +156,7 @@ async fn g2_reviewing_and_deciding_need_the_seat_at_that_moment() {
     let desk = server.desk(TEXT).await;
     let stranger = server.guest("Park").await;
     let draft = json!({ "anchor": at("성실한", TEXT), "body": "?", "suggestion": "꾸준한" });
-    let create = async |who| server.post(who, &all(&desk), draft.clone()).await;
+    let create = async |who| server.post(who, &desk.reviews(), draft.clone()).await;
     create(&desk.reviewer).await.problem(403, "seat-not-held");
     let reviewer = server.reviewer(&desk).await;
     create(&desk.writer).await.problem(403, "seat-not-held");
@@ -195,7 +191,7 @@ async fn g2_a_session_that_ended_here_holds_no_seat_though_the_locks_name_it() {
     let desk = server.desk(TEXT).await;
     let reviewer = server.reviewer(&desk).await;
     let draft = json!({ "anchor": at("성실한", TEXT), "body": "?" });
-    server.post(&desk.reviewer, &all(&desk), draft.clone()).await.ok(201);
+    server.post(&desk.reviewer, &desk.reviews(), draft.clone()).await.ok(201);
     let mut dumps = Vec::new();
     for kind in ["lock", "grant"] {
         let key = format!("share-link:{kind}:{}:reviewer", desk.link);
@@ -203,11 +199,10 @@ async fn g2_a_session_that_ended_here_holds_no_seat_though_the_locks_name_it() {
         dumps.push((key, dump));
     }
     reviewer.leave().await;
-    let began = Instant::now();
-    while redis.run::<usize>(&format!("EXISTS {}", dumps[0].0)).await != 0 {
-        assert!(began.elapsed() < TEST_TIMEOUT, "the seat was never released");
-        sleep(Duration::from_millis(10)).await;
-    }
+    until("the seat is released", async || {
+        redis.run::<usize>(&format!("EXISTS {}", dumps[0].0)).await == 0
+    })
+    .await;
     let mut connection = redis.connection().await;
     for (key, dump) in dumps {
         let mut restore = redis::cmd("RESTORE");
@@ -217,7 +212,7 @@ async fn g2_a_session_that_ended_here_holds_no_seat_though_the_locks_name_it() {
     let link = server.get(&desk.writer, &format!("/api/share-links/{}", desk.link)).await.ok(200);
     assert_eq!(link["seats"]["reviewer"]["taken"], true, "the locks name the session");
 
-    let refused = server.post(&desk.reviewer, &all(&desk), draft).await;
+    let refused = server.post(&desk.reviewer, &desk.reviews(), draft).await;
     refused.problem(403, "seat-not-held");
 }
 
@@ -237,11 +232,11 @@ async fn g9_a_quote_that_does_not_match_the_text_is_rejected() {
     ];
     for anchor in anchors {
         let body = json!({ "anchor": anchor, "body": "?" });
-        let answer = server.post(&desk.reviewer, &all(&desk), body).await;
+        let answer = server.post(&desk.reviewer, &desk.reviews(), body).await;
         answer.problem(422, "anchor-mismatch");
     }
     for body in [json!({}), json!({ "anchor": emoji, "body": " " }), json!({ "anchor": 3 })] {
-        let answer = server.post(&desk.reviewer, &all(&desk), body).await;
+        let answer = server.post(&desk.reviewer, &desk.reviews(), body).await;
         assert_eq!(answer.status.as_u16(), 422, "{}", answer.json);
     }
 }
@@ -254,7 +249,7 @@ async fn an_accepted_suggestion_reaches_every_replica_once() {
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let body = json!({ "anchor": at("책임감이 강합니다", TEXT), "body": "",
                        "suggestion": "맡은 일을 끝까지 합니다 👍" });
-    let review = server.post(&desk.reviewer, &all(&desk), body).await.ok(201);
+    let review = server.post(&desk.reviewer, &desk.reviews(), body).await.ok(201);
     // The text changes before the writer decides.
     writer.insert(0, "안녕하세요. ");
     let accept = format!("{}/accept", one(&desk, &review));
@@ -279,9 +274,9 @@ async fn g9_an_anchor_follows_its_text_or_reports_that_it_is_orphaned() {
     let desk = server.desk(text).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let suggest = json!({ "anchor": at("One plain", text), "body": "", "suggestion": "A" });
-    let gone = server.post(&desk.reviewer, &all(&desk), suggest).await.ok(201);
+    let gone = server.post(&desk.reviewer, &desk.reviews(), suggest).await.ok(201);
     let stays = json!({ "anchor": at("Another plain sentence", text), "body": "good" });
-    let stays = server.post(&desk.reviewer, &all(&desk), stays).await.ok(201);
+    let stays = server.post(&desk.reviewer, &desk.reviews(), stays).await.ok(201);
     writer.remove(0, 20);
     reviewer.reads(&writer.text()).await;
     let read = async |review| server.get(&desk.writer, &one(&desk, review)).await.ok(200);
@@ -323,7 +318,7 @@ async fn a_decision_without_a_version_is_answered_by_the_state_of_the_review() {
     let mut text = "text".to_owned();
     for _ in 0..12 {
         let body = json!({ "anchor": at("text", &text), "body": "", "suggestion": "text!" });
-        let review = server.post(&desk.reviewer, &all(&desk), body).await.ok(201);
+        let review = server.post(&desk.reviewer, &desk.reviews(), body).await.ok(201);
         let path = one(&desk, &review);
         let act = async |action: &str| {
             server.post(&desk.writer, &format!("{path}/{action}"), json!({})).await
@@ -364,7 +359,7 @@ async fn a_decision_with_an_old_version_is_rejected() {
     let desk = server.desk(TEXT).await;
     let (_writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let body = json!({ "anchor": at("성실한", TEXT), "body": "", "suggestion": "꾸준한" });
-    let review = server.post(&desk.reviewer, &all(&desk), body).await.ok(201);
+    let review = server.post(&desk.reviewer, &desk.reviews(), body).await.ok(201);
     let path = one(&desk, &review);
     server.post(&desk.writer, &format!("{path}/replies"), json!({ "body": "?" })).await.ok(201);
     for action in ["accept", "reject", "resolve"] {

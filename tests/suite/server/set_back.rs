@@ -9,9 +9,9 @@ use tokio::time::{Duration, Instant, sleep};
 use yrs::{Doc, ReadTxn as _, StateVector, Transact as _};
 
 use crate::server::postgres::Cluster;
+use crate::support::fixtures::{found, until};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::{Peer, empty};
 
@@ -35,19 +35,15 @@ impl<'a> Client<'a> {
     async fn come(&self) -> Peer {
         let (desk, role) = (self.desk, self.role);
         let who = if role == "writer" { &desk.writer } else { &desk.reviewer };
-        let began = Instant::now();
-        loop {
+        found(async || {
             let doc = self.doc.clone();
             let (url, token) = (&self.server.url, &who.token);
-            let came = Peer::come(url, &desk.link, role, token, self.query, doc).await;
-            if let Some(peer) = came
-                && peer.becomes_synced().await
-            {
-                return peer;
+            match Peer::come(url, &desk.link, role, token, self.query, doc).await {
+                Some(peer) if peer.becomes_synced().await => Ok(peer),
+                _refused => Err(format!("the {role} is not back")),
             }
-            assert!(began.elapsed() < TEST_TIMEOUT, "the {role} cannot come back");
-            sleep(Duration::from_millis(50)).await;
-        }
+        })
+        .await
     }
 }
 
@@ -77,16 +73,12 @@ async fn write(server: &Server, desk: &Desk, writer: &Peer) -> String {
 }
 
 async fn is_everywhere(servers: &[&Server], desk: &Desk, text: &str) {
-    let began = Instant::now();
     for server in servers {
-        loop {
+        found(async || {
             let read = server.text(&desk.writer, &desk.document).await;
-            if read == text {
-                break;
-            }
-            assert!(began.elapsed() < TEST_TIMEOUT, "{read:?} and not {text:?}");
-            sleep(Duration::from_millis(50)).await;
-        }
+            if read == text { Ok(()) } else { Err((read, text)) }
+        })
+        .await;
     }
 }
 
@@ -188,18 +180,14 @@ async fn g2_a_grant_that_the_database_lost_is_ratified_again_within_a_tick() {
     let mut database = server.database().await;
     let lose = "UPDATE seats SET fence = fence - 1000000";
     sqlx::raw_sql(lose).execute(&mut database).await.expect("set back");
-    let began = Instant::now();
     let reviews = format!("/api/share-links/{}/reviews", desk.link);
     let anchor = json!({ "start": 0, "end": 3, "quote": "one" });
-    loop {
+    found(async || {
         let body = json!({ "anchor": anchor, "body": "?" });
         let answer = server.post(&desk.reviewer, &reviews, body).await;
-        if answer.status.as_u16() == 201 {
-            break;
-        }
-        assert!(began.elapsed() < TEST_TIMEOUT, "{}", answer.json);
-        sleep(Duration::from_millis(50)).await;
-    }
+        if answer.status.as_u16() == 201 { Ok(()) } else { Err(answer.json) }
+    })
+    .await;
     writer.append(" two");
     writer.saved().await;
     assert!(writer.is_open() && reviewer.is_open());
@@ -357,11 +345,7 @@ async fn g16_a_revocation_does_not_wait_for_lost_grants() {
         .execute(&mut database)
         .await
         .expect("set back");
-    let began = Instant::now();
-    while !waits_for_a_lock(&mut database).await {
-        assert!(began.elapsed() < TEST_TIMEOUT, "no grant is ratified again");
-        sleep(Duration::from_millis(20)).await;
-    }
+    until("a grant is ratified again", async || waits_for_a_lock(&mut database).await).await;
     sqlx::query("UPDATE share_links SET revoked_at = now() WHERE id = $1")
         .bind(&revoked.link)
         .execute(&mut database)

@@ -1,14 +1,11 @@
 //! The drain of a server: its announcement, its order and its bound.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use sqlx::Connection as _;
-use tokio::time::{Instant, sleep, timeout};
 
+use crate::support::fixtures::{found, until};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::TEST_TIMEOUT;
 
 impl Server {
     /// Status and body of `/readyz`.
@@ -20,15 +17,11 @@ impl Server {
 
     /// Waits until `/readyz` announces the stop.
     async fn announces_its_stop(&self) -> Value {
-        let began = Instant::now();
-        loop {
+        found(async || {
             let (status, body) = self.readiness().await;
-            if status == 503 {
-                return body;
-            }
-            assert!(began.elapsed() < TEST_TIMEOUT, "the server is still ready: {body}");
-            sleep(Duration::from_millis(20)).await;
-        }
+            if status == 503 { Ok(body) } else { Err(body) }
+        })
+        .await
     }
 }
 
@@ -99,12 +92,10 @@ async fn g16_no_session_is_seated_after_the_drain_began() {
     let late = server.claim_seat(&desk, "reviewer", "events=1").await;
     let waits = "SELECT count(*) FROM pg_stat_activity \
                  WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    let seen = async {
-        while sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut *lock).await.expect("read") == 0 {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(TEST_TIMEOUT, seen).await.expect("the link is being read");
+    until("the link is being read", async || {
+        sqlx::query_scalar::<_, i64>(waits).fetch_one(&mut *lock).await.expect("read") != 0
+    })
+    .await;
 
     server.signal("-TERM").await;
     // The drain has copied the registry by now.

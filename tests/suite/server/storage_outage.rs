@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use sqlx::Connection;
 use tempfile::TempDir;
 use tokio::process::Command;
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Duration, sleep};
 
+use crate::support::fixtures::{found, until};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::TEST_TIMEOUT;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
 
@@ -33,15 +33,11 @@ async fn readiness(server: &Server) -> (u16, Value) {
 
 /// Waits until `/readyz` has that status; returns the body.
 async fn becomes(server: &Server, status: u16) -> Value {
-    let began = Instant::now();
-    loop {
-        let (found, answer) = readiness(server).await;
-        if found == status {
-            return answer;
-        }
-        assert!(began.elapsed() < TEST_TIMEOUT, "not {status}: {answer}");
-        sleep(Duration::from_millis(20)).await;
-    }
+    found(async || {
+        let (current, answer) = readiness(server).await;
+        if current == status { Ok(answer) } else { Err(answer) }
+    })
+    .await
 }
 
 /// Waits for an event `problem` of that name.
@@ -166,17 +162,13 @@ async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_t
     postgres.start_again().await;
     is_all_stored(&server, &desk, &writer, &text).await;
     let path = format!("/api/documents/{}/versions", desk.document);
-    let began = Instant::now();
-    loop {
+    until("both versions", async || {
         let list = server.get(&desk.writer, &path).await.ok(200);
         let versions = list["versions"].as_array().expect("versions");
         let has = |characters| versions.iter().any(|one| one["characters"] == characters);
-        if has("before ".len()) && has(text.len()) {
-            break;
-        }
-        assert!(began.elapsed() < TEST_TIMEOUT, "{list}");
-        sleep(Duration::from_millis(100)).await;
-    }
+        has("before ".len()) && has(text.len())
+    })
+    .await;
 }
 
 /// Goal: a PostgreSQL without space is reported to the operator and to the writer.

@@ -7,6 +7,7 @@ use tokio::time::{Duration, Instant, sleep};
 use yrs::Text as _;
 
 use crate::server::many_servers::was_seated;
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server::{self, locked_row};
 use crate::support::redis_server::TEST_TIMEOUT;
@@ -133,12 +134,10 @@ async fn g16_a_flood_of_edits_pauses_its_own_socket_only() {
     one.saved().await;
     // The room reports no lost edit of the flood: the last one is there.
     let whole = "x".repeat(FLOOD as usize);
-    let began = Instant::now();
-    while server.text(&flooded.writer, &flooded.document).await != whole {
-        assert!(began.elapsed() < TEST_TIMEOUT, "the flood is not stored");
-        assert!(writer.is_open(), "{:?}", writer.closed().await);
-        sleep(Duration::from_millis(100)).await;
-    }
+    until("the flood is stored", async || {
+        server.text(&flooded.writer, &flooded.document).await == whole
+    })
+    .await;
     assert!(writer.is_open() && one.is_open() && two.is_open());
 }
 

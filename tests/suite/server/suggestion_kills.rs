@@ -11,12 +11,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::server::kill_campaign::{planned, say};
+use crate::support::fixtures::{found, synced, until};
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
-use crate::support::redis_server::{self, TEST_TIMEOUT};
+use crate::support::redis_server;
 use crate::support::rest_client::Desk;
 use crate::support::rng::Random;
-use crate::support::ws_client::Peer;
 
 /// Kills of each engine, unless `GALLEY_KILLS` sets the number.
 const KILLS: usize = 20;
@@ -97,15 +97,14 @@ impl World {
     }
 
     async fn round(&mut self, random: &mut Random, kill: usize) {
-        let reviewer = seated(&self.server, &self.desk).await;
+        let reviewer = synced(&self.server, &self.desk, "reviewer", "events=1&takeover=1").await;
         let first: i64 = of(&self.acknowledged).values().sum();
         let mut typing = JoinSet::new();
         typing.spawn(self.typing(random.below(SUGGESTIONS)));
-        let began = Instant::now();
-        while of(&self.acknowledged).values().sum::<i64>() == first {
-            assert!(began.elapsed() < TEST_TIMEOUT, "no suggestion is acknowledged");
-            sleep(Duration::from_millis(2)).await;
-        }
+        until("an acknowledged suggestion", async || {
+            of(&self.acknowledged).values().sum::<i64>() != first
+        })
+        .await;
         sleep(Duration::from_millis(random.below(TYPING_MS) as u64)).await;
         // The database alone, the server alone, or both, in both orders.
         let (kills_database, is_first) =
@@ -160,16 +159,12 @@ impl World {
 
     /// Holds that the database has each acknowledged version, or the next one, whose answer was lost.
     async fn holds(&self) {
-        let began = Instant::now();
         let path = format!("/api/share-links/{}/reviews", self.desk.link);
-        let list = loop {
+        let list = found(async || {
             let answer = self.server.get(&self.desk.writer, &path).await;
-            if answer.status == 200 {
-                break answer.ok(200);
-            }
-            assert!(began.elapsed() < TEST_TIMEOUT, "the reviews cannot be read");
-            sleep(Duration::from_millis(50)).await;
-        };
+            if answer.status == 200 { Ok(answer.json) } else { Err(answer.json) }
+        });
+        let list = list.await;
         let reviews = list["reviews"].as_array().expect("reviews");
         let mut stored = BTreeMap::new();
         for review in reviews {
@@ -203,18 +198,5 @@ fn record(numbers: &[usize], answer: &Value, acknowledged: &Acknowledged) {
     for (number, item) in numbers.iter().zip(items) {
         assert_eq!(item["state"], "kept", "{item}");
         of(acknowledged).insert(*number, item["version"].as_i64().expect("a version"));
-    }
-}
-
-/// The reviewer's socket; its seat authorizes the typing.
-async fn seated(server: &Server, desk: &Desk) -> Peer {
-    let began = Instant::now();
-    loop {
-        let peer = server.claim_seat(desk, "reviewer", "events=1&takeover=1").await;
-        if peer.becomes_synced().await {
-            return peer;
-        }
-        assert!(began.elapsed() < TEST_TIMEOUT, "the reviewer is not seated");
-        sleep(Duration::from_millis(20)).await;
     }
 }

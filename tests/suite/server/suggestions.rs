@@ -9,6 +9,7 @@ use galley::yjs::text::Text;
 use serde_json::{Value, json};
 
 use crate::server::decision_fixtures::{Pair, Table};
+use crate::support::fixtures::until;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::{Answer, Desk, Person};
 
@@ -340,15 +341,10 @@ async fn g2_a_batch_without_the_reviewers_seat_stores_nothing(pair: Pair) {
     send(&pair.one, &mallory, &table.desk, body()).await.problem(404, "not-found");
     let Table { desk, writer, reviewer, .. } = table;
     reviewer.leave().await;
-    let gone = async || {
-        let answer = send(&pair.one, &desk.reviewer, &desk, body()).await;
-        answer.status == 403
-    };
-    let began = std::time::Instant::now();
-    while !gone().await {
-        assert!(began.elapsed().as_secs() < 30, "the seat is not released");
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    until("the seat is released", async || {
+        send(&pair.one, &desk.reviewer, &desk, body()).await.status == 403
+    })
+    .await;
     writer.reads(ESSAY).await;
 }
 

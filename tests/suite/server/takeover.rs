@@ -1,7 +1,6 @@
 //! Takeover, liveness probe and resume of one user's sessions across two servers.
 //!
-//! The lease is as long as in production, so no renewal round causes an effect that a test calls
-//! immediate.
+//! A test that calls an effect immediate runs without ticks.
 
 use std::time::Duration;
 
@@ -15,16 +14,10 @@ use yrs::StateVector;
 use yrs::updates::decoder::Decode;
 
 use crate::server::many_servers::{Cluster, was_seated};
+use crate::support::fixtures::NO_TICK;
 use crate::support::galley_process::Server;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::{Peer, State};
-
-/// Bound of an immediate effect, on a busy machine too: less than a seat tick of 4 s, which is the next timer
-/// that could have the same effect.
-const AT_ONCE: Duration = Duration::from_millis(3_500);
-/// Bound of an effect of one liveness probe, which a server answers or misses within 2 s. Half of a lease, which
-/// is the next timer that could have the same effect.
-const ONE_PROBE: Duration = Duration::from_secs(6);
 
 /// A writer in its seat, with its client id and its resume secret.
 async fn seated(server: &Server, desk: &Desk) -> (Peer, u64, String) {
@@ -68,16 +61,14 @@ async fn frozen_writer(server: &Server, desk: &Desk) -> Child {
 /// too, long before a renewal round would find the loss.
 #[tokio::test]
 async fn a_takeover_ends_the_session_at_the_other_server_at_once() {
-    let cluster = Cluster::start().await;
+    let cluster = Cluster::with(&NO_TICK).await;
     let desk = cluster.one.desk("text").await;
     let (mut old, mut fence, _) = seated(&cluster.one, &desk).await;
     for round in 1..=4 {
-        let requested_at = Instant::now();
         let new = cluster.either(round).claim_seat(&desk, "writer", "events=1&takeover=1").await;
         assert_eq!(old.event("seat.lost").await["reason"], "taken_over");
         assert_eq!(old.closed().await, (4410, "taken_over".to_owned()));
         let later = fence_of(&new).await;
-        assert!(requested_at.elapsed() < AT_ONCE, "{:?}", requested_at.elapsed());
         assert!(fence < later);
         new.synced().await;
         (old, fence) = (new, later);
@@ -224,14 +215,14 @@ async fn a_session_that_answers_the_liveness_probe_of_another_server_keeps_its_s
 /// seat.
 #[tokio::test]
 async fn a_frozen_client_loses_its_seat_after_a_liveness_probe_from_another_server() {
-    let cluster = Cluster::start().await;
+    let cluster = Cluster::with(&NO_TICK).await;
     let desk = cluster.one.desk("text").await;
     let mut frozen = frozen_writer(&cluster.one, &desk).await;
     let knocked_at = Instant::now();
     let new = cluster.two.claim_seat(&desk, "writer", "events=1").await;
     new.event("seat.granted").await;
     let waited = knocked_at.elapsed();
-    assert!(Duration::from_millis(900) < waited && waited < ONE_PROBE, "{waited:?}");
+    assert!(Duration::from_millis(900) < waited, "{waited:?}");
     assert!(new.is_open());
     frozen.kill().await.expect("it can be killed");
 }
@@ -240,7 +231,7 @@ async fn a_frozen_client_loses_its_seat_after_a_liveness_probe_from_another_serv
 /// resume secret or without.
 #[tokio::test]
 async fn a_seat_in_its_resume_grace_is_granted_at_once_at_another_server() {
-    let cluster = Cluster::start().await;
+    let cluster = Cluster::with(&NO_TICK).await;
     let desk = cluster.one.desk("text").await;
     let watching = cluster.one.reviewer(&desk).await;
     let (cut, first, _) = seated(&cluster.one, &desk).await;
@@ -251,30 +242,24 @@ async fn a_seat_in_its_resume_grace_is_granted_at_once_at_another_server() {
     watching
         .until("the cursor goes", move |s| s.presence.get(&client)?.1.is_none().then_some(()))
         .await;
-    let knocked_at = Instant::now();
     let back = cluster.two.claim_seat(&desk, "writer", "events=1").await;
     assert!(first < fence_of(&back).await);
-    assert!(knocked_at.elapsed() < AT_ONCE, "{:?}", knocked_at.elapsed());
 }
 
 /// Goal: users of a killed server regain their seats before the lease ends: immediately with the resume
 /// secret, otherwise after an unanswered liveness probe.
 #[tokio::test]
 async fn g4_users_of_a_killed_server_regain_their_seats_before_the_leases_end() {
-    let mut cluster = Cluster::start().await;
+    let mut cluster = Cluster::with(&NO_TICK).await;
     let (by_secret, by_probe) = (cluster.one.desk("text").await, cluster.one.desk("text").await);
     let (first, first_fence, secret) = seated(&cluster.one, &by_secret).await;
     let (second, second_fence, _) = seated(&cluster.one, &by_probe).await;
     cluster.one.kill().await;
-    let killed_at = Instant::now();
     let query = format!("events=1&resume={secret}");
     let back = cluster.two.claim_seat(&by_secret, "writer", &query).await;
     assert!(first_fence < fence_of(&back).await);
-    assert!(killed_at.elapsed() < AT_ONCE, "{:?}", killed_at.elapsed());
-    let knocked_at = Instant::now();
     let back = cluster.two.claim_seat(&by_probe, "writer", "events=1").await;
     assert!(second_fence < fence_of(&back).await);
-    assert!(knocked_at.elapsed() < ONE_PROBE, "{:?}", knocked_at.elapsed());
     back.synced().await;
     back.append("!");
     back.saved().await;
@@ -284,17 +269,15 @@ async fn g4_users_of_a_killed_server_regain_their_seats_before_the_leases_end() 
 /// Goal: a resume precedes the wait queue on any server, and the waiters keep their positions.
 #[tokio::test]
 async fn g5_a_resume_precedes_the_wait_queue() {
-    let cluster = Cluster::start().await;
+    let cluster = Cluster::with(&NO_TICK).await;
     let desk = cluster.one.desk("text").await;
     let (cut, _, secret) = seated(&cluster.one, &desk).await;
     let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     assert_eq!(waiter.event("seat.waiting").await["position"], 1);
     drop(cut);
-    let requested_at = Instant::now();
     let query = format!("events=1&resume={secret}");
     let back = cluster.two.claim_seat(&desk, "writer", &query).await;
     back.event("seat.granted").await;
-    assert!(requested_at.elapsed() < AT_ONCE, "{:?}", requested_at.elapsed());
     back.synced().await;
     assert_eq!(
         waiter.event("seat.waiting").await["position"],

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::server::many_servers::Cluster;
+use crate::support::fixtures::found;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_server::TEST_TIMEOUT;
@@ -34,22 +35,15 @@ async fn text_of(server: &Server, desk: &Desk, version: &Value) -> String {
 
 /// The versions, once their texts are these, newest first.
 async fn stored_versions(server: &Server, desk: &Desk, wanted: &[&str]) -> Vec<Value> {
-    let started = Instant::now();
-    loop {
+    found(async || {
         let versions = list(server, &desk.writer, desk).await;
         let mut texts = Vec::new();
         for version in &versions {
             texts.push(text_of(server, desk, version).await);
         }
-        if texts == wanted {
-            return versions;
-        }
-        assert!(
-            started.elapsed() < TEST_TIMEOUT,
-            "{wanted:?} never became versions; the texts are {texts:?}"
-        );
-        sleep(Duration::from_millis(20)).await;
-    }
+        if texts == wanted { Ok(versions) } else { Err(texts) }
+    })
+    .await
 }
 
 fn kinds(versions: &[Value]) -> Vec<&str> {
@@ -86,6 +80,7 @@ async fn a_pause_stores_a_version_and_the_first_edit_one_of_the_text_before_it()
     )
     .await;
     writer.leave().await;
+    // Longer than the pause after which the server would store a version.
     sleep(Duration::from_millis(300)).await;
     assert_eq!(list(&server, &desk.writer, &desk).await, versions);
 }

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::server::many_servers::Cluster;
 use crate::support::galley_process::Server;
+use crate::support::stopwatch::Stopwatch;
 use crate::support::ws_client::Peer;
 
 const QUICK: &[(&str, &str)] = &[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")];
@@ -24,7 +25,7 @@ async fn g5_the_first_waiter_is_seated_when_the_seat_is_handed_over() {
     assert_eq!(event["holder"]["name"], "Kim");
     assert!(event["holder"]["since"].is_string() && event["retry_at"].is_string());
     holder.append(", and more");
-    let left_at = Instant::now();
+    let left_at = Stopwatch::start();
     holder.leave().await;
     waiter.event("seat.granted").await;
     assert!(left_at.elapsed() < Duration::from_millis(2_500), "{:?}", left_at.elapsed());
@@ -61,7 +62,7 @@ async fn a_waiter_that_probes_its_connection_is_answered_at_once() {
     let _holder = server.writer(&desk).await;
     let waiter = server.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
-    let requested_at = Instant::now();
+    let requested_at = Stopwatch::start();
     for count in 1..=100 {
         waiter.send(vec![3]);
         waiter.until("an answer", |state| (count <= state.keep_alives).then_some(())).await;
@@ -103,7 +104,7 @@ async fn g5_the_wait_queue_is_ordered_across_servers_and_drops_leaving_waiters()
     drop(cut);
     let mut seated = holder;
     for waiter in waiters {
-        let left_at = Instant::now();
+        let left_at = Stopwatch::start();
         seated.leave().await;
         waiter.event("seat.granted").await;
         assert!(left_at.elapsed() < Duration::from_millis(2_500), "{:?}", left_at.elapsed());
@@ -121,7 +122,7 @@ async fn g4_a_killed_servers_seat_goes_to_the_first_in_the_wait_queue() {
     let waiter = cluster.two.claim_seat(&desk, "writer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
     cluster.one.kill().await;
-    let killed_at = Instant::now();
+    let killed_at = Stopwatch::start();
     waiter.event("seat.granted").await;
     assert!(killed_at.elapsed() < Duration::from_millis(5_500), "{:?}", killed_at.elapsed());
 }

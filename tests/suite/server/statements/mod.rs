@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection};
 use tokio::time::sleep;
 
+use crate::support::fixtures::NO_TICK;
 use crate::support::galley_process::Server;
 use crate::support::postgres_server;
 use crate::support::redis_monitor::Monitor;
@@ -32,10 +33,6 @@ const LEAD: usize = 3;
 const TIMES_MAX: usize = 30;
 /// The interval of two equal counts after which an operation has ended.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// The statements and the renewal of a seat tick would count as those of an operation.
-const NO_TICK: [(&str, &str); 3] =
-    [("SEATS__RENEW_EVERY", "200s"), ("SEATS__LEASE", "10m"), ("SEATS__CLIENT_TIMEOUT", "10m")];
 
 /// An operation with its statements and its commands.
 type Cost = (&'static str, i64, usize);
